@@ -1,0 +1,96 @@
+"""Every action an operator takes on messages, as sans-IO operations; see `rmq_core.control` for the two shells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from rmq_core import inspection, ownership_log
+from rmq_core.errors import InvalidMessage
+from rmq_core.message import MessageRef, id_to_text, raw_id
+from rmq_core.scores import PRIORITY_MIN, SCORE_MAX
+from rmq_core.scripts import Operation, batches, on_ids
+from rmq_core.slots import Keyspace, slot_for
+from rmq_core.topic import Topic
+
+ActionStatus: TypeAlias = Literal["done", "in_flight", "not_found"]
+Target: TypeAlias = MessageRef | str | bytes
+
+_STATUSES: dict[int, ActionStatus] = {0: "not_found", 1: "done", 2: "in_flight"}
+
+
+class ActionResult(NamedTuple):
+    """What an action did to one message."""
+
+    ref: MessageRef
+    status: ActionStatus
+
+
+def act(
+    keyspace: Keyspace, topic: Topic, name: str, targets: Iterable[Target], *values: Any
+) -> Operation[list[ActionResult]]:
+    """Runs ``cancel``, ``run_now``, ``reschedule``, ``requeue`` or ``drop`` on messages, results in the order given.
+
+    A target without its slot is looked for: in the slot its id names, then in all.
+    """
+    refs = yield from _located(keyspace, topic, list(targets))
+    by_slot: dict[int, list[int]] = {}
+    for position, ref in enumerate(refs):
+        by_slot.setdefault(ref.slot, []).append(position)
+    results: list[ActionResult] = [ActionResult(ref, "not_found") for ref in refs]
+    groups = [(slot, some) for slot, positions in by_slot.items() for some in batches(positions)]
+    replies = yield [
+        on_ids(name, keyspace, topic, slot, [raw_id(refs[position].id) for position in some], *values)
+        for slot, some in groups
+    ]
+    for (_, some), reply in zip(groups, replies, strict=True):
+        for position, status in zip(some, reply, strict=True):
+            results[position] = ActionResult(refs[position], _STATUSES[status])
+    return results
+
+
+def _located(keyspace: Keyspace, topic: Topic, targets: list[Target]) -> Operation[list[MessageRef]]:
+    refs: list[MessageRef] = []
+    for target in targets:
+        if isinstance(target, MessageRef):
+            if type(target.slot) is not int or not 0 <= target.slot < topic.slots:
+                raise InvalidMessage(f"slot={target.slot!r} must be a whole number from 0 to {topic.slots - 1}")
+            refs.append(target)
+            continue
+        if not isinstance(target, (str, bytes)):
+            raise InvalidMessage(f"a message is named by a MessageRef or its id, not {type(target).__name__}")
+        found = yield from inspection.find(keyspace, topic, target)
+        raw = raw_id(target)
+        refs += [view.row.ref for view in found] or [MessageRef(slot_for(raw, topic.slots), _text(target))]
+    return refs
+
+
+def _text(target: str | bytes) -> str:
+    return target if isinstance(target, str) else id_to_text(target)
+
+
+def reschedule(
+    keyspace: Keyspace, topic: Topic, targets: Iterable[Target], *, due_ms: int | None, priority: int | None
+) -> Operation[list[ActionResult]]:
+    """Another due time (timed topics) or another priority (priority topics). Raises `DueInThePast`."""
+    if topic.timed:
+        value, field, low, high = due_ms, "due_ms", PRIORITY_MIN, SCORE_MAX // 1000
+        other = priority
+    else:
+        value, field, low, high = priority, "priority", PRIORITY_MIN, SCORE_MAX
+        other = due_ms
+    if value is None or other is not None:
+        raise InvalidMessage(f"a message of a {topic.kind.value} topic is rescheduled by {field}=…, and by that alone")
+    if type(value) is not int or not low <= value <= high:
+        raise InvalidMessage(f"{field}={value!r} must be a whole number from {low} to {high}")
+    return act(keyspace, topic, "reschedule", targets, value)
+
+
+def unfence(keyspace: Keyspace, topic: Topic) -> Operation[int]:
+    """Hands every slot back to shared mode; returns how many had an owner epoch."""
+    slots = [keyspace.slot(topic.name, slot) for slot in range(topic.slots)]
+    gone = yield [("DEL", keys.fence) for keys in slots]
+    yield [("HINCRBY", keys.stats, "unfenced", 1) for keys, had in zip(slots, gone, strict=True) if had]
+    owned = yield from ownership_log.owners(keyspace, topic)
+    yield [ownership_log.note_unfenced(keyspace, topic.name, [each.slot for each in owned if each.worker])]
+    return sum(gone)

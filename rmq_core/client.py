@@ -1,0 +1,168 @@
+"""The synchronous client."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from rmq_core import consuming, registry, sending
+from rmq_core.connection import Connection
+from rmq_core.consuming import as_list
+from rmq_core.core import ClientCore
+from rmq_core.message import Delivery, Message, SettleStatus
+from rmq_core.outcomes import check_delay
+from rmq_core.scripts import NO_LOOK, Operation
+from rmq_core.sending import Sent, SentMany
+from rmq_core.topic import Topic
+from rmq_core.wire import RETRY_FOR_S
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+T = TypeVar("T")
+
+FALLBACK_S = 1.0
+
+
+class RMQ(ClientCore):
+    """A client of the queue; safe to share between threads, not across a fork.
+
+    ``url``: see `rmq_core.target.Target`. Commands are retried for ``retry_for_s`` seconds while the server is
+    away, then raise `ConnectionLost`. The first command raises `ServerTooOld` or `EvictionEnabled` where the server
+    is not fit; ``allow_eviction`` waives the second.
+    """
+
+    def __init__(
+        self,
+        url: str = "redis://localhost:6379/0",
+        namespace: str = "rmq",
+        *,
+        allow_eviction: bool = False,
+        retry_for_s: float = RETRY_FOR_S,
+        client: Any = None,
+    ) -> None:
+        super().__init__(url, namespace, allow_eviction)
+        self.connection = Connection(self.target, client, retry_for_s)
+        self._checked = False
+        self._lock = threading.Lock()
+
+    def run(self, operation: Operation[T]) -> T:
+        """Drives an operation of this package to its end."""
+        if not self._checked:
+            with self._lock:
+                if not self._checked:
+                    self._drive(self.check_server())
+                    self._checked = True
+        return self._drive(operation)
+
+    def _drive(self, operation: Operation[T]) -> T:
+        try:
+            requests = next(operation)
+            while True:
+                try:
+                    replies = self.connection.run(requests)
+                except Exception as error:
+                    requests = operation.throw(error)
+                else:
+                    requests = operation.send(replies)
+        except StopIteration as done:
+            return done.value  # type: ignore[no-any-return]
+
+    # -- topics
+
+    def define(self, topic: Topic) -> Topic:
+        """Declares a topic; returns the stored definition. Raises `TopicConflict`."""
+        return self.remember(self.run(registry.define(self.keyspace, topic)))
+
+    def topic(self, name: str) -> Topic:
+        """The stored definition. Raises `UnknownTopic`."""
+        return self.run(self.checked_topic(name))
+
+    # -- sending
+
+    def send(self, topic: str, message: Message, *, allow_past: bool = False) -> Sent:
+        """Sends one message. Raises `UnknownTopic`, `WrongKind`, `ContentTooLarge`, `DueInThePast`."""
+        return self.run(sending.send(self.keyspace, self.topic(topic), message, allow_past=allow_past))
+
+    def send_many(self, topic: str, messages: Iterable[Message], *, allow_past: bool = False) -> SentMany:
+        """Sends any number of messages, a bounded number in memory at a time.
+
+        An error leaves earlier ones sent; repeating the whole is harmless, for equal ids merge.
+        """
+        groups = sending.groups(self.keyspace, self.topic(topic), messages, allow_past=allow_past)
+        new = merged = 0
+        for replies in self.connection.stream(groups):
+            new += sum(reply[0] for reply in replies)
+            merged += sum(reply[1] for reply in replies)
+        return SentMany(new, merged)
+
+    # -- taking and settling
+
+    def take(self, topic: str, max: int = 1, timeout_ms: int = 0) -> list[Delivery]:
+        """Up to ``max`` ready messages; waits up to ``timeout_ms`` for the first one. Raises `Fenced`."""
+        check_delay(timeout_ms, "timeout_ms")
+        deadline = time.monotonic() + timeout_ms / 1000
+        taken = self.run(self.consumer(self.topic(topic)).take(max))
+        if taken.deliveries or timeout_ms == 0:
+            return taken.deliveries
+        pubsub = self.connection.pubsub()
+        try:
+            pubsub.subscribe(self.keyspace.wake(topic))
+            while True:
+                taken = self.run(self.consumer(self.topic(topic)).take(max))
+                left_s = deadline - time.monotonic()
+                if taken.deliveries or left_s <= 0:
+                    return taken.deliveries
+                wait_s = FALLBACK_S if taken.look_ms == NO_LOOK else (taken.look_ms - taken.now_ms) / 1000
+                pubsub.get_message(timeout=min(wait_s, FALLBACK_S, left_s))
+        finally:
+            pubsub.close()
+
+    def ack(self, deliveries: Delivery | Iterable[Delivery]) -> list[SettleStatus]:
+        """Settles deliveries that succeeded; ``stale``: timed out meanwhile, somebody else has it."""
+        return self._settle(consuming.ack, deliveries)
+
+    def nack(
+        self,
+        deliveries: Delivery | Iterable[Delivery],
+        *,
+        error: str = "Nack",
+        message: str = "",
+        delay_ms: int | None = None,
+    ) -> list[SettleStatus]:
+        """Settles deliveries that failed; they come back after ``delay_ms``, or the topic's back-off."""
+        return self._settle(consuming.nack, deliveries, error=error, message=message, delay_ms=delay_ms)
+
+    def reject(self, deliveries: Delivery | Iterable[Delivery], *, message: str = "") -> list[SettleStatus]:
+        """Makes deliveries dead letters at once."""
+        return self._settle(consuming.nack, deliveries, error="Reject", message=message, reject=True)
+
+    def release(self, deliveries: Delivery | Iterable[Delivery], *, delay_ms: int = 0) -> list[SettleStatus]:
+        """Gives deliveries back without counting an attempt."""
+        return self._settle(consuming.release, deliveries, delay_ms=delay_ms)
+
+    def extend(self, deliveries: Delivery | Iterable[Delivery], *, for_ms: int | None = None) -> list[SettleStatus]:
+        """Gives deliveries another visibility timeout, or ``for_ms`` from now."""
+        return self._settle(consuming.extend, deliveries, for_ms=for_ms)
+
+    def _settle(self, operation: Any, deliveries: Delivery | Iterable[Delivery], **options: Any) -> list[SettleStatus]:
+        listed = as_list(deliveries)
+        if not listed:
+            return []
+        return self.run(operation(self.keyspace, self.topic(listed[0].topic), listed, **options))
+
+    # -- life
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self.connection.close()
+
+    def __enter__(self) -> RMQ:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,161 @@
+"""Every action an operator takes. Each is atomic per slot and safe to repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rmq_core import actions, registry, wishes
+from rmq_core.actions import ActionResult, Target
+from rmq_core.async_client import AsyncRMQ
+from rmq_core.client import RMQ
+from rmq_core.topic import Topic
+
+
+class Control:
+    """Synchronous actions over a client."""
+
+    def __init__(self, client: RMQ) -> None:
+        self.client = client
+
+    def cancel(self, topic: str, refs: Iterable[Target]) -> list[ActionResult]:
+        """Takes waiting messages out of the queue for good."""
+        return self._act(topic, "cancel", refs)
+
+    def run_now(self, topic: str, refs: Iterable[Target]) -> list[ActionResult]:
+        """Makes waiting messages ready at once."""
+        return self._act(topic, "run_now", refs)
+
+    def reschedule(
+        self, topic: str, refs: Iterable[Target], *, due_ms: int | None = None, priority: int | None = None
+    ) -> list[ActionResult]:
+        """Gives waiting messages another due time or priority. Raises `DueInThePast`, `InvalidMessage`."""
+        definition = self.client.topic(topic)
+        return self.client.run(
+            actions.reschedule(self.client.keyspace, definition, refs, due_ms=due_ms, priority=priority)
+        )
+
+    def requeue(self, topic: str, refs: Iterable[Target]) -> list[ActionResult]:
+        """Brings dead letters back, with every retry."""
+        return self._act(topic, "requeue", refs)
+
+    def drop(self, topic: str, refs: Iterable[Target]) -> list[ActionResult]:
+        """Removes dead letters for good."""
+        return self._act(topic, "drop", refs)
+
+    def _act(self, topic: str, name: str, refs: Iterable[Target]) -> list[ActionResult]:
+        return self.client.run(actions.act(self.client.keyspace, self.client.topic(topic), name, refs))
+
+    def put_topic(self, topic: Topic, expected_version: int) -> Topic:
+        """Creates (0) or replaces (its version) a definition. Raises `VersionConflict`, `TopicConflict`."""
+        return self.client.remember(self.client.run(registry.put(self.client.keyspace, topic, expected_version)))
+
+    def pause(self, topic: str) -> Topic:
+        """Stops the taking of messages; sending goes on."""
+        return self.client.remember(self.client.run(registry.pause(self.client.keyspace, topic, True)))
+
+    def resume(self, topic: str) -> Topic:
+        """Starts the taking again."""
+        return self.client.remember(self.client.run(registry.pause(self.client.keyspace, topic, False)))
+
+    def delete_topic(self, name: str, force: bool = False) -> int:
+        """Deletes a topic with every key; returns how many messages went with it. Raises `TopicNotEmpty`."""
+        gone = self.client.run(registry.delete(self.client.keyspace, name, force))
+        self.client.forget(name)
+        return gone
+
+    def unfence(self, topic: str) -> int:
+        """Hands a topic's slots back to shared mode; returns how many had an owner."""
+        return self.client.run(actions.unfence(self.client.keyspace, self.client.topic(topic)))
+
+    def drain(self, worker: str) -> bool:
+        """Takes every slot from a worker for as long as it stays drained; whether that is a change."""
+        return self.client.run(wishes.drain(self.client.keyspace, worker, True))
+
+    def undrain(self, worker: str) -> bool:
+        """Lets a drained worker have slots again; whether that is a change."""
+        return self.client.run(wishes.drain(self.client.keyspace, worker, False))
+
+    def pin(self, topic: str, slot: int, worker: str) -> bool:
+        """Gives a slot to one worker whenever that is there and not drained; whether that is a change."""
+        return self.client.run(wishes.pin(self.client.keyspace, self.client.topic(topic), slot, worker))
+
+    def unpin(self, topic: str, slot: int) -> bool:
+        """Lets a slot go to whoever; whether that is a change."""
+        return self.client.run(wishes.pin(self.client.keyspace, self.client.topic(topic), slot, None))
+
+
+class AsyncControl:
+    """The same actions, awaited."""
+
+    def __init__(self, client: AsyncRMQ) -> None:
+        self.client = client
+
+    async def cancel(self, topic: str, refs: Iterable[Target]) -> list[ActionResult]:
+        """Takes waiting messages out of the queue for good."""
+        return await self._act(topic, "cancel", refs)
+
+    async def run_now(self, topic: str, refs: Iterable[Target]) -> list[ActionResult]:
+        """Makes waiting messages ready at once."""
+        return await self._act(topic, "run_now", refs)
+
+    async def reschedule(
+        self, topic: str, refs: Iterable[Target], *, due_ms: int | None = None, priority: int | None = None
+    ) -> list[ActionResult]:
+        """Gives waiting messages another due time or priority. Raises `DueInThePast`, `InvalidMessage`."""
+        definition = await self.client.topic(topic)
+        return await self.client.run(
+            actions.reschedule(self.client.keyspace, definition, refs, due_ms=due_ms, priority=priority)
+        )
+
+    async def requeue(self, topic: str, refs: Iterable[Target]) -> list[ActionResult]:
+        """Brings dead letters back, with every retry."""
+        return await self._act(topic, "requeue", refs)
+
+    async def drop(self, topic: str, refs: Iterable[Target]) -> list[ActionResult]:
+        """Removes dead letters for good."""
+        return await self._act(topic, "drop", refs)
+
+    async def _act(self, topic: str, name: str, refs: Iterable[Target]) -> list[ActionResult]:
+        definition = await self.client.topic(topic)
+        return await self.client.run(actions.act(self.client.keyspace, definition, name, refs))
+
+    async def put_topic(self, topic: Topic, expected_version: int) -> Topic:
+        """Creates (0) or replaces (its version) a definition. Raises `VersionConflict`, `TopicConflict`."""
+        stored = await self.client.run(registry.put(self.client.keyspace, topic, expected_version))
+        return self.client.remember(stored)
+
+    async def pause(self, topic: str) -> Topic:
+        """Stops the taking of messages; sending goes on."""
+        return self.client.remember(await self.client.run(registry.pause(self.client.keyspace, topic, True)))
+
+    async def resume(self, topic: str) -> Topic:
+        """Starts the taking again."""
+        return self.client.remember(await self.client.run(registry.pause(self.client.keyspace, topic, False)))
+
+    async def delete_topic(self, name: str, force: bool = False) -> int:
+        """Deletes a topic with every key; returns how many messages went with it. Raises `TopicNotEmpty`."""
+        gone = await self.client.run(registry.delete(self.client.keyspace, name, force))
+        self.client.forget(name)
+        return gone
+
+    async def unfence(self, topic: str) -> int:
+        """Hands a topic's slots back to shared mode; returns how many had an owner."""
+        return await self.client.run(actions.unfence(self.client.keyspace, await self.client.topic(topic)))
+
+    async def drain(self, worker: str) -> bool:
+        """Takes every slot from a worker for as long as it stays drained; whether that is a change."""
+        return await self.client.run(wishes.drain(self.client.keyspace, worker, True))
+
+    async def undrain(self, worker: str) -> bool:
+        """Lets a drained worker have slots again; whether that is a change."""
+        return await self.client.run(wishes.drain(self.client.keyspace, worker, False))
+
+    async def pin(self, topic: str, slot: int, worker: str) -> bool:
+        """Gives a slot to one worker whenever that is there and not drained; whether that is a change."""
+        definition = await self.client.topic(topic)
+        return await self.client.run(wishes.pin(self.client.keyspace, definition, slot, worker))
+
+    async def unpin(self, topic: str, slot: int) -> bool:
+        """Lets a slot go to whoever; whether that is a change."""
+        definition = await self.client.topic(topic)
+        return await self.client.run(wishes.pin(self.client.keyspace, definition, slot, None))

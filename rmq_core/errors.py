@@ -1,0 +1,175 @@
+"""Every error the engine raises, and the one table from script status codes to exceptions.
+
+::
+
+    RMQError
+    ├── ConfigurationError      a setting, URL or server that cannot be used as it is
+    │   ├── EvictionEnabled     the server may throw messages away under memory pressure
+    │   └── ServerTooOld        the server lacks commands the scripts need
+    ├── TopicError
+    │   ├── InvalidTopic        a definition that breaks a rule
+    │   ├── UnknownTopic        nobody has defined that topic
+    │   ├── TopicConflict       the same name is already defined with another kind or slot amount
+    │   ├── VersionConflict     somebody else changed the definition meanwhile
+    │   └── TopicNotEmpty       refusing to delete a topic that still holds messages
+    ├── MessageError
+    │   ├── InvalidMessage      wrong type, priority, range, time, key, headers
+    │   ├── ContentTooLarge     above the topic's max_content_bytes
+    │   ├── DueInThePast        a fixed time that has already gone by
+    │   └── WrongKind           a message of one kind sent to a topic of another
+    ├── OwnershipError
+    │   ├── Fenced              the slot belongs to another owner epoch
+    │   ├── EpochTooLow         a claim with an epoch below the one already seen
+    │   ├── WorkerNameTaken     another live worker has that name
+    │   ├── LeadershipLost      somebody else may lead now
+    │   └── ZooKeeperUnavailable  no session could be had with the ZooKeeper servers
+    ├── ConnectionLost          the server did not answer, after every retry
+    ├── ServerFull              the server is at its maxmemory; nothing was stored
+    ├── ScriptFailed            the server refused a command for a reason this library does not expect
+    ├── ProducerClosed          sending through a producer that was closed
+    └── EmbeddedServerError     a server started for development or tests did not come up
+"""
+
+from __future__ import annotations
+
+
+class RMQError(Exception):
+    """Root of every error of this library; its text is written for the person who reads it."""
+
+
+class ConfigurationError(RMQError):
+    """A setting, URL or server that cannot be used as it is."""
+
+
+class EvictionEnabled(ConfigurationError):
+    """The server's ``maxmemory-policy`` lets it delete messages."""
+
+
+class ServerTooOld(ConfigurationError):
+    """The server is older than Redis 6.2."""
+
+
+class TopicError(RMQError):
+    """Something about a topic definition."""
+
+
+class InvalidTopic(TopicError):
+    """A topic definition that breaks a rule."""
+
+
+class UnknownTopic(TopicError):
+    """Nobody has defined that topic."""
+
+
+class TopicConflict(TopicError):
+    """The name is already defined with another kind or slot amount."""
+
+
+class VersionConflict(TopicError):
+    """The stored definition is not the version the change was made from."""
+
+
+class TopicNotEmpty(TopicError):
+    """The topic still holds messages."""
+
+
+class MessageError(RMQError):
+    """Something about one message."""
+
+
+class InvalidMessage(MessageError):
+    """A message field has a wrong type or value."""
+
+
+class ContentTooLarge(MessageError):
+    """The content is larger than the topic allows."""
+
+
+class DueInThePast(MessageError):
+    """The delivery time has already gone by on the server's clock."""
+
+
+class WrongKind(MessageError):
+    """The message's kind is not the topic's."""
+
+
+class OwnershipError(RMQError):
+    """Something about who may consume a slot."""
+
+
+class Fenced(OwnershipError):
+    """The slot is owned by another epoch; this caller may not take or settle."""
+
+
+class EpochTooLow(OwnershipError):
+    """A claim came with an epoch below the highest one the slot has seen."""
+
+
+class WorkerNameTaken(OwnershipError):
+    """Another live worker has registered under that name."""
+
+
+class LeadershipLost(OwnershipError):
+    """The term is over: somebody else may be leading already."""
+
+
+class ZooKeeperUnavailable(OwnershipError):
+    """The ZooKeeper servers did not grant a session."""
+
+
+class ConnectionLost(RMQError):
+    """The server could not be reached within the retry budget."""
+
+
+class ServerFull(RMQError):
+    """The server is at its ``maxmemory``; nothing was stored."""
+
+
+class ScriptFailed(RMQError):
+    """The server refused a command for a reason this library does not expect."""
+
+
+class ProducerClosed(RMQError):
+    """The producer was closed before this message could be accepted."""
+
+
+class EmbeddedServerError(RMQError):
+    """A server started for development or tests did not come up."""
+
+
+# Scripts answer an error as a Redis error reply "RMQ<CODE> detail", so nothing is half done.
+_SCRIPT_ERRORS: dict[str, tuple[type[RMQError], str]] = {
+    "RMQFENCED": (
+        Fenced,
+        "slot is owned by epoch {detail}: take and settle only through its owner, or hand the topic back to"
+        " shared mode with control.unfence(topic)",
+    ),
+    "RMQEPOCH": (
+        EpochTooLow,
+        "the slot has already been claimed with epoch {detail}; give the slot up and rejoin",
+    ),
+    "RMQPAST": (
+        DueInThePast,
+        "a delivery time lies {detail} ms in the past by the server's clock; send a later time, or allow_past=True"
+        " to deliver at once",
+    ),
+    "RMQVERSION": (
+        VersionConflict,
+        "the definition changed meanwhile (stored version {detail}); read it again and repeat the change",
+    ),
+}
+
+
+def from_reply(text: str) -> RMQError:
+    """The exception for a server's error reply."""
+    # Redis appends where the script failed ("script: <sha>, on @user_script:12."): not for people.
+    code, _, detail = text.split(" script: ", 1)[0].partition(" ")
+    known = _SCRIPT_ERRORS.get(code)
+    if code == "OOM" or "OOM command not allowed" in text:
+        return ServerFull(
+            "the Redis server is at its maxmemory: nothing was stored; raise maxmemory or let consumers drain"
+        )
+    if known is None:
+        return ScriptFailed(f"the Redis server refused a command: {text}")
+    kind, message = known
+    return kind(message.format(detail=detail.strip()))

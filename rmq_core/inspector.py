@@ -1,0 +1,213 @@
+"""Reads of live state for consoles and scripts: frozen pictures, bounded pages. Changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rmq_core import fleet, inspection, ownership_log, registry, sampling, searching, wishes
+from rmq_core.async_client import AsyncRMQ
+from rmq_core.client import RMQ
+from rmq_core.ownership_log import OwnershipEvent, SlotOwner
+from rmq_core.sampling import SampleCache
+from rmq_core.snapshots import (
+    Ages,
+    MessageView,
+    Page,
+    SearchPage,
+    ServerInfo,
+    SlotDetail,
+    State,
+    TopicSample,
+    WorkerInfo,
+)
+from rmq_core.topic import Topic
+from rmq_core.wishes import Wishes
+
+
+class Inspector:
+    """Synchronous reads over a client. `rmq_core.inspection` and its neighbours tell more of each."""
+
+    def __init__(self, client: RMQ) -> None:
+        self.client = client
+        self._cache = SampleCache()
+
+    def now_ms(self) -> int:
+        """The Redis clock."""
+        return self.client.run(inspection.now_ms(self.client.keyspace))
+
+    def topics(self) -> list[Topic]:
+        """Every definition, by name."""
+        return self.client.run(registry.read_all(self.client.keyspace))
+
+    def sample(self, topic_names: Sequence[str] | None = None) -> list[TopicSample]:
+        """The state of topics (None: all). Cheap to repeat: only what changed is read again."""
+        spread = self.client.target.is_cluster
+        return self.client.run(sampling.sample(self.client.keyspace, self._cache, spread, topic_names))
+
+    def slot(self, topic: str, slot: int, heads: int = 10) -> SlotDetail:
+        """One slot: counts, next messages, messages in flight."""
+        return self.client.run(inspection.slot(self.client.keyspace, self.client.topic(topic), slot, heads))
+
+    def messages(
+        self,
+        topic: str,
+        state: State,
+        *,
+        slot: int | None = None,
+        newest: bool = False,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Page:
+        """One page of a state."""
+        definition = self.client.topic(topic)
+        return self.client.run(
+            inspection.messages(
+                self.client.keyspace, definition, state, slot=slot, newest=newest, limit=limit, cursor=cursor
+            )
+        )
+
+    def prepare_ages(self, topic: str) -> Ages:
+        """How long deliveries have been in flight."""
+        return self.client.run(inspection.prepare_ages(self.client.keyspace, self.client.topic(topic)))
+
+    def forecast(self, topic: str, minutes: int = 60) -> tuple[int, ...]:
+        """Messages due in each coming minute."""
+        return self.client.run(inspection.forecast(self.client.keyspace, self.client.topic(topic), minutes))
+
+    def find(self, topic: str, ident: str | bytes, slot_basis: str | bytes | None = None) -> list[MessageView]:
+        """Every message with that id."""
+        return self.client.run(inspection.find(self.client.keyspace, self.client.topic(topic), ident, slot_basis))
+
+    def search(
+        self,
+        topic: str,
+        text: str,
+        *,
+        state: State = "ready",
+        limit: int = 50,
+        scan: int = 1_000,
+        cursor: str | None = None,
+    ) -> SearchPage:
+        """A bounded scan of contents."""
+        definition = self.client.topic(topic)
+        return self.client.run(
+            searching.search(self.client.keyspace, definition, text, state=state, limit=limit, scan=scan, cursor=cursor)
+        )
+
+    def assignment(self, topic: str) -> tuple[SlotOwner, ...]:
+        """Who owns each slot, under which epoch, since when."""
+        return self.client.run(ownership_log.owners(self.client.keyspace, self.client.topic(topic)))
+
+    def ownership_timeline(self, topic: str, slot: int | None = None, limit: int = 100) -> tuple[OwnershipEvent, ...]:
+        """Who claimed and released which slots when, newest first; bounded."""
+        definition = self.client.topic(topic)
+        return self.client.run(ownership_log.timeline(self.client.keyspace, definition, slot, limit))
+
+    def wishes(self) -> Wishes:
+        """Drained workers and pinned slots."""
+        return self.client.run(wishes.read(self.client.keyspace))
+
+    def workers(self) -> list[WorkerInfo]:
+        """Workers heard of lately."""
+        return self.client.run(fleet.workers(self.client.keyspace))
+
+    def server(self) -> ServerInfo:
+        """The Redis server."""
+        return self.client.run(fleet.server(self.client.keyspace))
+
+
+class AsyncInspector:
+    """The same reads, awaited."""
+
+    def __init__(self, client: AsyncRMQ) -> None:
+        self.client = client
+        self._cache = SampleCache()
+
+    async def now_ms(self) -> int:
+        """The Redis clock."""
+        return await self.client.run(inspection.now_ms(self.client.keyspace))
+
+    async def topics(self) -> list[Topic]:
+        """Every definition, by name."""
+        return await self.client.run(registry.read_all(self.client.keyspace))
+
+    async def sample(self, topic_names: Sequence[str] | None = None) -> list[TopicSample]:
+        """The state of topics (None: all). Cheap to repeat: only what changed is read again."""
+        spread = self.client.target.is_cluster
+        return await self.client.run(sampling.sample(self.client.keyspace, self._cache, spread, topic_names))
+
+    async def slot(self, topic: str, slot: int, heads: int = 10) -> SlotDetail:
+        """One slot: counts, next messages, messages in flight."""
+        definition = await self.client.topic(topic)
+        return await self.client.run(inspection.slot(self.client.keyspace, definition, slot, heads))
+
+    async def messages(
+        self,
+        topic: str,
+        state: State,
+        *,
+        slot: int | None = None,
+        newest: bool = False,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Page:
+        """One page of a state."""
+        definition = await self.client.topic(topic)
+        return await self.client.run(
+            inspection.messages(
+                self.client.keyspace, definition, state, slot=slot, newest=newest, limit=limit, cursor=cursor
+            )
+        )
+
+    async def prepare_ages(self, topic: str) -> Ages:
+        """How long deliveries have been in flight."""
+        return await self.client.run(inspection.prepare_ages(self.client.keyspace, await self.client.topic(topic)))
+
+    async def forecast(self, topic: str, minutes: int = 60) -> tuple[int, ...]:
+        """Messages due in each coming minute."""
+        definition = await self.client.topic(topic)
+        return await self.client.run(inspection.forecast(self.client.keyspace, definition, minutes))
+
+    async def find(self, topic: str, ident: str | bytes, slot_basis: str | bytes | None = None) -> list[MessageView]:
+        """Every message with that id."""
+        definition = await self.client.topic(topic)
+        return await self.client.run(inspection.find(self.client.keyspace, definition, ident, slot_basis))
+
+    async def search(
+        self,
+        topic: str,
+        text: str,
+        *,
+        state: State = "ready",
+        limit: int = 50,
+        scan: int = 1_000,
+        cursor: str | None = None,
+    ) -> SearchPage:
+        """A bounded scan of contents."""
+        definition = await self.client.topic(topic)
+        return await self.client.run(
+            searching.search(self.client.keyspace, definition, text, state=state, limit=limit, scan=scan, cursor=cursor)
+        )
+
+    async def assignment(self, topic: str) -> tuple[SlotOwner, ...]:
+        """Who owns each slot, under which epoch, since when."""
+        return await self.client.run(ownership_log.owners(self.client.keyspace, await self.client.topic(topic)))
+
+    async def ownership_timeline(
+        self, topic: str, slot: int | None = None, limit: int = 100
+    ) -> tuple[OwnershipEvent, ...]:
+        """Who claimed and released which slots when, newest first; bounded."""
+        definition = await self.client.topic(topic)
+        return await self.client.run(ownership_log.timeline(self.client.keyspace, definition, slot, limit))
+
+    async def wishes(self) -> Wishes:
+        """Drained workers and pinned slots."""
+        return await self.client.run(wishes.read(self.client.keyspace))
+
+    async def workers(self) -> list[WorkerInfo]:
+        """Workers heard of lately."""
+        return await self.client.run(fleet.workers(self.client.keyspace))
+
+    async def server(self) -> ServerInfo:
+        """The Redis server."""
+        return await self.client.run(fleet.server(self.client.keyspace))

@@ -1,0 +1,28 @@
+-- Settles deliveries that succeeded.
+-- KEYS   the slot's ten keys
+-- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch ('' in shared mode)
+--        wake channel, slot, then groups: id, receipt
+-- reply  a status per group: 1 done, 0 stale; error RMQFENCED <epoch>: nothing was done
+-- include shared/slot.lua
+-- include shared/policy.lua
+-- include shared/failing.lua
+-- include shared/settle.lua
+
+local refused = fenced()
+if refused then
+  return refused
+end
+local FIRST, WIDTH = POLICY + 3, 2
+local statuses = {}
+ack(FIRST, (#ARGV - FIRST + 1) / WIDTH, statuses)
+write_counts()
+if redis.call('EXISTS', STORE) == 1 then
+  -- A duplicate that waited for this end can be taken now.
+  for i, status in ipairs(statuses) do
+    if status == 1 and redis.call('ZSCORE', STORE, ARGV[FIRST + (i - 1) * WIDTH]) then
+      redis.call('PUBLISH', ARGV[POLICY + 1], ARGV[POLICY + 2])
+      break
+    end
+  end
+end
+return statuses

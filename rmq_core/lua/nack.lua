@@ -1,0 +1,20 @@
+-- Settles deliveries that failed: back with one retry less, or dead.
+-- KEYS   the slot's ten keys
+-- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch ('' in shared mode)
+--        wake channel, slot, then groups: id, receipt, delay_ms (-1 the topic's back-off, -2 dead at once), failure fragment
+-- reply  a status per group: 1 done, 0 stale; error RMQFENCED <epoch>: nothing was done
+-- include shared/slot.lua
+-- include shared/policy.lua
+-- include shared/failing.lua
+-- include shared/settle.lua
+
+local refused = fenced()
+if refused then
+  return refused
+end
+local FIRST, WIDTH = POLICY + 3, 4
+local statuses = {}
+nack(FIRST, (#ARGV - FIRST + 1) / WIDTH, statuses)
+write_counts()
+redis.call('PUBLISH', ARGV[POLICY + 1], ARGV[POLICY + 2])
+return statuses

@@ -1,0 +1,20 @@
+-- Gives deliveries back without counting an attempt.
+-- KEYS   the slot's ten keys
+-- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch ('' in shared mode)
+--        wake channel, slot, then groups: id, receipt, delay_ms, original store score ('' when unknown)
+-- reply  a status per group: 1 done, 0 stale; error RMQFENCED <epoch>: nothing was done
+-- include shared/slot.lua
+-- include shared/policy.lua
+-- include shared/failing.lua
+-- include shared/settle.lua
+
+local refused = fenced()
+if refused then
+  return refused
+end
+local FIRST, WIDTH = POLICY + 3, 4
+local statuses = {}
+release(FIRST, (#ARGV - FIRST + 1) / WIDTH, statuses)
+write_counts()
+redis.call('PUBLISH', ARGV[POLICY + 1], ARGV[POLICY + 2])
+return statuses

@@ -1,0 +1,38 @@
+-- What failure number `failures` does to a message just removed from prepare.
+local REJECTED, TOPIC_BACKOFF = -2, -1
+
+-- Keeps the first time and adds to the total; `fragment` is the rest of a JSON object ('"error":…}').
+local function record_failure(id, fragment)
+  local old = redis.call('HGET', FAILED, id)
+  local total, first_ms = 0, nil
+  if old then
+    total, first_ms = string.match(old, '^{"failures":(%d+),"first_ms":(%d+)')
+  end
+  redis.call('HSET', FAILED, id, string.format(
+    '{"failures":%d,"first_ms":%.0f,"last_ms":%.0f,', tonumber(total or 0) + 1, tonumber(first_ms or now), now
+  ) .. fragment)
+end
+
+local function fail(id, failures, delay_ms, fragment)
+  if redis.call('ZSCORE', STORE, id) then
+    count('merged', 1)
+    return
+  end
+  record_failure(id, fragment)
+  if failures > MAX_RETRIES or delay_ms == REJECTED then
+    count('died', 1)
+    if redis.call('ZADD', DEAD, now, id) == 0 then
+      count('merged', 1)
+    end
+    return
+  end
+  if delay_ms == TOPIC_BACKOFF then
+    delay_ms = math.min(BACKOFF_MAX_MS, BACKOFF_MS * 2 ^ (failures - 1))
+  end
+  count('retried', 1)
+  if delay_ms > 0 then
+    redis.call('ZADD', RETRY, (now + delay_ms) * SHIFT + failures, id)
+  else
+    redis.call('ZADD', STORE, retries_left(failures), id)
+  end
+end

@@ -1,0 +1,30 @@
+-- ARGV[1..6] of both sends.
+local KIND, CHANNEL, SLOT, MERGE = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local LEAST, ALLOW_PAST = tonumber(ARGV[5]), ARGV[6] == '1'
+
+local function refuse_past()
+  if KIND == 'fixed-time' and not ALLOW_PAST and LEAST <= now then
+    return redis.error_reply(string.format('RMQPAST %.0f', now - LEAST))
+  end
+  return nil
+end
+
+-- Whether a sleeping consumer would now sleep too long. Messages that are due already do not matter: whoever can
+-- take them is awake, and those that wait for their own earlier delivery must not hide a newcomer.
+local function head_moves(least)
+  if KIND == 'priority' then
+    local waiting = redis.call('ZCARD', STORE)
+    return waiting == 0 or waiting <= redis.call('ZCARD', PREPARE)
+  end
+  local due = KIND == 'range-merge' and now + least or least
+  local head = redis.call('ZRANGEBYSCORE', STORE, '(' .. string.format('%.0f', now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+  return not head[2] or due < tonumber(head[2])
+end
+
+local function version_of(body)
+  return body and tonumber(string.match(body, '^(%d+) ')) or 0
+end
+
+local function waiting(id)
+  return redis.call('ZSCORE', RETRY, id) or redis.call('ZSCORE', STORE, id)
+end

@@ -1,0 +1,104 @@
+"""Counters and histograms, as the scripts keep them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+
+BUCKETS_PER_OCTAVE = 4
+BUCKET_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """What a slot's scripts have counted since it exists; only ever growing."""
+
+    sent: int = 0
+    merged: int = 0
+    taken: int = 0
+    acked: int = 0
+    retried: int = 0
+    expired: int = 0
+    died: int = 0
+    cancelled: int = 0
+    rescheduled: int = 0
+    requeued: int = 0
+    dropped: int = 0
+    released: int = 0
+    extended: int = 0
+
+    @classmethod
+    def read(cls, stats: Mapping[bytes, bytes]) -> Counters:
+        """From the stats hash; fields of a newer release are ignored."""
+        return cls(**{name: int(stats[name.encode()]) for name in COUNTERS if name.encode() in stats})
+
+    @classmethod
+    def sum(cls, several: Iterable[Counters]) -> Counters:
+        """Field by field."""
+        columns = zip(*(counters.values() for counters in several), strict=True)
+        return cls(*(sum(column) for column in columns))
+
+    def values(self) -> tuple[int, ...]:
+        """In the order of the fields."""
+        return tuple(getattr(self, name) for name in COUNTERS)
+
+
+COUNTERS = tuple(each.name for each in fields(Counters))
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Durations in quarter octaves: bucket ``b`` holds values around ``2**(b/4) - 1`` ms, so within 19 %."""
+
+    buckets: Mapping[int, int] = field(default_factory=dict)
+
+    @staticmethod
+    def bucket(value_ms: float) -> int:
+        """The bucket of a duration; the same arithmetic as ``shared/take.lua``."""
+        return math.floor(math.log2(max(0.0, value_ms) + 1) * BUCKETS_PER_OCTAVE + BUCKET_ROUNDING)
+
+    @staticmethod
+    def upper_ms(bucket: int) -> float:
+        """The largest duration a bucket holds."""
+        return float(2 ** ((bucket + 1) / BUCKETS_PER_OCTAVE) - 1)
+
+    @classmethod
+    def of(cls, values_ms: Iterable[float]) -> Histogram:
+        """Counts durations."""
+        buckets: dict[int, int] = {}
+        for value in values_ms:
+            bucket = cls.bucket(value)
+            buckets[bucket] = buckets.get(bucket, 0) + 1
+        return cls(buckets)
+
+    @classmethod
+    def sum(cls, several: Iterable[Histogram]) -> Histogram:
+        """Bucket by bucket."""
+        buckets: dict[int, int] = {}
+        for each in several:
+            for bucket, n in each.buckets.items():
+                buckets[bucket] = buckets.get(bucket, 0) + n
+        return cls(buckets)
+
+    def minus(self, earlier: Histogram) -> Histogram:
+        """What came since an earlier picture of the same counts; a counter that went back counts from 0."""
+        if any(self.buckets.get(bucket, 0) < n for bucket, n in earlier.buckets.items()):
+            return self
+        left = {bucket: n - earlier.buckets.get(bucket, 0) for bucket, n in self.buckets.items()}
+        return Histogram({bucket: n for bucket, n in left.items() if n})
+
+    @property
+    def total(self) -> int:
+        """How many durations."""
+        return sum(self.buckets.values())
+
+    def percentile(self, percent: float) -> float | None:
+        """The upper bound in ms of the bucket that holds it; None when empty."""
+        wanted = self.total * percent / 100
+        seen = 0
+        for bucket in sorted(self.buckets):
+            seen += self.buckets[bucket]
+            if seen >= wanted and seen:
+                return self.upper_ms(bucket)
+        return None

@@ -1,0 +1,1 @@
+"""Who consumes which slot: everybody everything, or one owner per slot through ZooKeeper, fenced in Redis."""

@@ -1,0 +1,34 @@
+"""No ZooKeeper: every worker takes from every slot of its topics, and different messages of one slot may overlap."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from rmq_core.ownership.contract import SessionState, Standing, Topical
+from rmq_core.ownership.lease import Lease
+
+
+class SharedOwnership:
+    """Everything is everybody's."""
+
+    def __init__(self, weight: int = 1) -> None:
+        self.lease = Lease.for_ever()
+        self._weight = weight
+        self._since = time.monotonic()
+
+    async def start(self, topics: Mapping[str, Topical]) -> None:
+        """Starts a runner for every slot."""
+        for topic in topics.values():
+            for slot in range(topic.definition.slots):
+                topic.add(slot)
+
+    async def leave(self) -> None:
+        """Nothing to hand over."""
+
+    async def close(self, *, unfinished: bool) -> None:
+        """Nothing to end."""
+
+    def standing(self) -> Standing:
+        """For the heartbeat."""
+        return Standing(SessionState.SHARED, int((time.monotonic() - self._since) * 1000), self._weight)

@@ -1,0 +1,158 @@
+"""Lists over all slots of a topic, merged by score, a bounded page at a time, with a cursor that survives changes."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import heapq
+import json
+from typing import NamedTuple
+
+from rmq_core.errors import InvalidMessage
+from rmq_core.scores import RETRIED_MAX, SHIFT
+from rmq_core.scripts import Call, Operation, script
+from rmq_core.slots import Keyspace
+from rmq_core.snapshots import STATES, State
+from rmq_core.topic import Topic
+
+PAGE_MAX = 500
+
+
+class Entry(NamedTuple):
+    """A member of a queue, in the order of the merged list."""
+
+    score: int
+    slot: int
+    id: bytes
+
+
+class Cursor(NamedTuple):
+    """A position: everything up to and including this entry was shown. The rest says which list it belongs to."""
+
+    list: str
+    entry: Entry
+
+    def encode(self) -> str:
+        """Opaque text for a URL."""
+        score, slot, raw = self.entry
+        return base64.urlsafe_b64encode(json.dumps([self.list, score, slot, raw.hex()]).encode()).decode().rstrip("=")
+
+    @classmethod
+    def decode(cls, text: str, expected_list: str) -> Cursor:
+        """Inverse of `encode`; raises `InvalidMessage` for a cursor of another list or made up."""
+        try:
+            name, score, slot, raw = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+            cursor = cls(str(name), Entry(int(score), int(slot), bytes.fromhex(raw)))
+        except (ValueError, TypeError, binascii.Error):
+            raise InvalidMessage("this cursor is not one of ours; begin again without it") from None
+        if cursor.list != expected_list:
+            raise InvalidMessage("this cursor belongs to another list; begin again without it")
+        return cursor
+
+
+class Window(NamedTuple):
+    """Where a state is found: a queue (its position in the slot's keys) and a range of scores."""
+
+    queue: int
+    low: str
+    high: str
+
+
+def window(topic: Topic, state: State, now_ms: int) -> Window | None:
+    """None: the topic's kind has no such state."""
+    if state not in STATES:
+        raise InvalidMessage(f"state {state!r} must be one of {', '.join(STATES)}")
+    if state == "ready":
+        return Window(0, "-inf", str(now_ms) if topic.timed else "+inf")
+    if state == "delayed":
+        return Window(0, f"({now_ms}", "+inf") if topic.timed else None
+    return Window({"waiting": 1, "in_flight": 2, "dead": 3}[state], "-inf", "+inf")
+
+
+def entries(
+    keyspace: Keyspace,
+    topic: Topic,
+    state: State,
+    now_ms: int,
+    *,
+    slots: range | None = None,
+    descending: bool = False,
+    limit: int = 50,
+    cursor: str | None = None,
+) -> Operation[tuple[list[Entry], str | None]]:
+    """One page of the merged list and the cursor of the next one.
+
+    Each slot is first asked for its fair share and a little more; only those that were used up are asked again.
+    """
+    if type(limit) is not int or not 1 <= limit <= PAGE_MAX:
+        raise InvalidMessage(f"limit={limit!r} must be a whole number from 1 to {PAGE_MAX}")
+    found = window(topic, state, now_ms)
+    slots = range(topic.slots) if slots is None else slots
+    name = f"{topic.name}/{state}/{'down' if descending else 'up'}/{slots.start}-{slots.stop}"
+    start = Cursor.decode(cursor, name).entry if cursor else None
+    if found is None:
+        return [], None
+    sign = -1 if descending else 1
+    share = min(limit + 1, 2 * limit // len(slots) + 2)
+    pending: dict[int, Entry | None] = dict.fromkeys(slots, start)
+    merged: list[Entry] = []
+    while pending:
+        asked = list(pending.items())
+        replies = yield [_page(keyspace, topic, slot, found, descending, share, after) for slot, after in asked]
+        pending = {}
+        fetched: list[Entry] = []
+        for (slot, _), reply in zip(asked, replies, strict=True):
+            page = [Entry(int(float(reply[i + 1])), slot, reply[i]) for i in range(0, len(reply), 2)]
+            fetched += page
+            if len(page) == share:
+                pending[slot] = page[-1]
+        merged = heapq.nsmallest(limit + 1, merged + fetched, key=lambda entry: _order(entry, sign))
+        if len(merged) > limit:
+            edge = _order(merged[-1], sign)
+            pending = {slot: last for slot, last in pending.items() if last and _order(last, sign) < edge}
+        share = min(share * 4, limit + 1)
+    page = merged[:limit]
+    more = len(merged) > limit
+    return page, Cursor(name, page[-1]).encode() if more else None
+
+
+def _order(entry: Entry, sign: int) -> tuple[int, int, tuple[int, ...]]:
+    # Descending lists turn all three around, as Redis does with equal scores of one slot.
+    raw = entry.id if sign > 0 else bytes(255 - byte for byte in entry.id)
+    return sign * entry.score, sign * entry.slot, tuple(raw) + ((256,) if sign < 0 else ())
+
+
+def _page(
+    keyspace: Keyspace,
+    topic: Topic,
+    slot: int,
+    found: Window,
+    descending: bool,
+    limit: int,
+    after: Entry | None,
+) -> Call:
+    key = keyspace.slot_keys(topic.name, slot)[found.queue]
+    low, high, position = found.low, found.high, ("", b"")
+    if after is not None:
+        if after.slot == slot:
+            position = (str(after.score), after.id)
+        else:
+            # A slot that sorts behind the cursor's may still show that very score.
+            shown = (slot < after.slot) != descending
+            bound = f"({after.score}" if shown else str(after.score)
+            low, high = (low, min(bound, high, key=_value)) if descending else (max(bound, low, key=_value), high)
+    args = ["down" if descending else "up", low, high, limit, *position]
+    return Call(script("page"), [key], args)
+
+
+def _value(bound: str) -> float:
+    return float(bound.lstrip("("))
+
+
+def entry_ms(topic: Topic, state: State, entry: Entry) -> int | None:
+    """The time an entry's score tells, if it tells one."""
+    if state in {"waiting", "in_flight"}:
+        return entry.score // SHIFT
+    if state == "dead":
+        return entry.score
+    return entry.score if topic.timed and entry.score > RETRIED_MAX else None

@@ -1,0 +1,87 @@
+"""Where a message lives: its slot, and every Redis key, built in one place."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from zlib import crc32 as crc32
+
+from rmq_core.errors import ConfigurationError
+
+_NAMESPACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+
+
+def slot_for(basis: bytes, slots: int) -> int:
+    """CRC-32 (the one of zlib and PNG) of the basis, modulo the slot amount."""
+    return crc32(basis) % slots
+
+
+@dataclass(frozen=True, slots=True)
+class SlotKeys:
+    """The keys of one slot; the hash tag keeps all of them on one node of a Cluster."""
+
+    store: str
+    retry: str = field(init=False)
+    prepare: str = field(init=False)
+    dead: str = field(init=False)
+    body: str = field(init=False)
+    failed: str = field(init=False)
+    priority: str = field(init=False)
+    stats: str = field(init=False)
+    lateness: str = field(init=False)
+    fence: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        for name in QUEUE_KEYS[1:]:
+            object.__setattr__(self, name, f"{name}{{{self.store}}}")
+
+    def all(self) -> tuple[str, ...]:
+        """Every key, in the order the scripts declare them."""
+        return tuple(getattr(self, name) for name in QUEUE_KEYS)
+
+
+QUEUES = 4
+"""The first so many keys are the queues that hold messages: store, retry, prepare, dead."""
+
+# The order is the scripts' contract: KEYS[1] is the store, KEYS[2] the retry queue, and so on.
+QUEUE_KEYS = ("store", "retry", "prepare", "dead", "body", "failed", "priority", "stats", "lateness", "fence")
+
+
+class Keyspace:
+    """Builds every key and channel of one namespace. Raises `ConfigurationError` for a bad namespace."""
+
+    def __init__(self, namespace: str = "rmq") -> None:
+        if not isinstance(namespace, str) or _NAMESPACE.fullmatch(namespace) is None:
+            raise ConfigurationError(
+                f"namespace {namespace!r} must be 1 to 64 letters, digits, '_', '.' or '-', beginning with"
+                " a letter or digit"
+            )
+        self.namespace = namespace
+        self.topics = f"{namespace}:topics"
+        self.workers = f"{namespace}:workers"
+        self.changes = f"{namespace}:changes"
+        self.wishes = f"{namespace}:wishes"
+        self._slots: dict[str, list[tuple[str, ...]]] = {}
+
+    def slot(self, topic: str, slot: int) -> SlotKeys:
+        """The named keys of one slot."""
+        return SlotKeys(f"{self.namespace}:{topic}_{slot}")
+
+    def slot_keys(self, topic: str, slot: int) -> tuple[str, ...]:
+        """The same as `slot(...).all()`, remembered: the hot paths ask for nothing else."""
+        known = self._slots.setdefault(topic, [])
+        while len(known) <= slot:
+            known.append(self.slot(topic, len(known)).all())
+        return known[slot]
+
+    def owners(self, topic: str) -> tuple[str, str]:
+        """Who owns which slot (a hash), and who did when (a stream)."""
+        return f"owners{{{self.namespace}:{topic}}}", f"ownership{{{self.namespace}:{topic}}}"
+
+    def election(self, role: str) -> tuple[str, str]:
+        """The lease of a role and the counter of its terms."""
+        return f"lease{{{self.namespace}:{role}}}", f"terms{{{self.namespace}:{role}}}"
+
+    def wake(self, topic: str) -> str:
+        """The channel on which a slot number says: something of mine is due earlier than you think."""
+        return f"{self.namespace}:wake:{topic}"

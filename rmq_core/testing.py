@@ -1,0 +1,110 @@
+"""What an application uses to test its listeners: a real queue with nothing to install, run step by step.
+
+    with TestQueue() as queue:
+        queue.define(Topic("mail", TopicKind.PRIORITY))
+        queue.rmq.send("mail", PriorityMessage("hello", priority=20))
+        assert queue.drain(send_mail) == Drained(done=1, failed=0)
+
+With ``url=None`` the scripts run in fakeredis, inside the process: fast, no server (needs the package
+``fakeredis[lua]``). With a URL they run on that server, in a namespace of their own that is deleted at the end.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import uuid4
+
+from rmq_core.client import RMQ
+from rmq_core.control import Control
+from rmq_core.errors import ConfigurationError
+from rmq_core.inspector import Inspector
+from rmq_core.message import Delivery
+from rmq_core.outcomes import Reject, Release, Retry, words_of
+from rmq_core.topic import Topic
+from rmq_core.worker.listeners import as_listeners
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+DRAIN_MAX = 100_000
+
+
+class Drained(NamedTuple):
+    """How many deliveries succeeded and how many failed (or were rejected or released)."""
+
+    done: int
+    failed: int
+
+
+class TestQueue:
+    """A queue for one test."""
+
+    __test__ = False  # the name is for people; pytest must not collect it
+
+    def __init__(self, url: str | None = None) -> None:
+        namespace = f"test-{uuid4().hex[:12]}"
+        client: Any = None
+        if url is None:
+            try:
+                import fakeredis
+            except ImportError as error:
+                raise ConfigurationError("TestQueue() without a URL needs the package 'fakeredis[lua]'") from error
+            client = fakeredis.FakeRedis()
+        self.rmq = RMQ(url or "redis://localhost:6379/0", namespace, client=client)
+        self.inspector = Inspector(self.rmq)
+        self.control = Control(self.rmq)
+
+    def define(self, topic: Topic) -> Topic:
+        """Declares a topic, as the application does at its start."""
+        return self.rmq.define(topic)
+
+    def drain(self, listener: Any, *, at_most: int = DRAIN_MAX) -> Drained:
+        """Delivers what is ready, one after another in this thread, until nothing is or ``at_most`` were delivered.
+
+        Outcomes count as in a worker: returning acks, raising nacks, `Retry`, `Reject` and `Release` do as they say.
+        """
+        (declared,) = as_listeners([listener])
+        if declared.is_async:
+            raise ConfigurationError("drain runs plain listeners; test a coroutine with a Worker in its event loop")
+        if declared.definition is not None:
+            self.define(declared.definition)
+        done = failed = 0
+        while done + failed < at_most:
+            deliveries = self.rmq.take(declared.topic, min(declared.batch, at_most - done - failed))
+            if not deliveries:
+                break
+            if self._deliver(declared.function, declared.batch, deliveries):
+                done += len(deliveries)
+            else:
+                failed += len(deliveries)
+        return Drained(done, failed)
+
+    def _deliver(self, function: Any, batch: int, deliveries: list[Delivery]) -> bool:
+        try:
+            function(deliveries if batch > 1 else deliveries[0])
+        except Release as release:
+            self.rmq.release(deliveries, delay_ms=release.delay_ms)
+        except Reject as reject:
+            self.rmq.reject(deliveries, message=words_of(reject))
+        except Retry as retry:
+            self.rmq.nack(deliveries, error="Retry", message=words_of(retry), delay_ms=retry.delay_ms)
+        except Exception as error:
+            self.rmq.nack(deliveries, error=type(error).__name__, message=words_of(error))
+        else:
+            self.rmq.ack(deliveries)
+            return True
+        return False
+
+    def close(self) -> None:
+        """Deletes everything the test made."""
+        for topic in self.inspector.topics():
+            self.control.delete_topic(topic.name, force=True)
+        self.rmq.close()
+
+    def __enter__(self) -> TestQueue:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,128 @@
+"""What a topic is: a validated, frozen definition."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from enum import StrEnum
+from typing import Any
+
+from rmq_core.errors import InvalidTopic
+
+MAX_SLOTS = 4096
+MAX_RETRIES = 16
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,99}")
+
+
+class TopicKind(StrEnum):
+    """When a message of the topic is delivered, and what a duplicate does to one that waits."""
+
+    RANGE_MERGE = "range-merge"
+    PRIORITY = "priority"
+    FIXED_TIME = "fixed-time"
+
+
+class Merge(StrEnum):
+    """Which content survives when a duplicate with a key merges."""
+
+    LATEST = "latest"
+    FIRST = "first"
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic definition. ``kind`` and ``slots`` never change; every other field may, at run time.
+
+    ``max_retries`` counts attempts after the first one (0…16). ``visibility_timeout_ms`` is how long a
+    delivery may stay unsettled before it is handed out again. After failure ``f`` a message waits
+    ``min(backoff_ms * 2**(f-1), backoff_max_ms)``; 0 retries at once. ``weight`` is the topic's share of a
+    worker's threads. ``version`` is 0 until the definition is stored. Raises `InvalidTopic`.
+    """
+
+    name: str
+    kind: TopicKind
+    slots: int = 64
+    max_retries: int = MAX_RETRIES
+    visibility_timeout_ms: int = 30_000
+    backoff_ms: int = 1_000
+    backoff_max_ms: int = 60_000
+    merge: Merge = Merge.LATEST
+    max_content_bytes: int = 1_048_576
+    weight: int = 1
+    paused: bool = False
+    description: str = ""
+    version: int = 0
+    updated_ms: int = 0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or NAME.fullmatch(self.name) is None:
+            raise InvalidTopic(
+                f"topic name {self.name!r} must start with a letter and hold only letters, digits, '_', '.' and '-',"
+                " at most 100 of them"
+            )
+        object.__setattr__(self, "kind", self._choice("kind", TopicKind))
+        object.__setattr__(self, "merge", self._choice("merge", Merge))
+        self._whole("slots", 1, MAX_SLOTS)
+        if self.slots & (self.slots - 1):
+            raise InvalidTopic(f"slots={self.slots} must be a power of two from 1 to {MAX_SLOTS}")
+        self._whole("max_retries", 0, MAX_RETRIES)
+        self._whole("visibility_timeout_ms", 100, 86_400_000)
+        self._whole("backoff_ms", 0, 86_400_000)
+        self._whole("backoff_max_ms", 0, 86_400_000)
+        self._whole("max_content_bytes", 64, 64 * 1_048_576)
+        self._whole("weight", 1, 1_000)
+        self._whole("version", 0, 2**53)
+        self._whole("updated_ms", 0, 2**53)
+        if self.backoff_max_ms < self.backoff_ms:
+            raise InvalidTopic(f"backoff_max_ms={self.backoff_max_ms} must not be below backoff_ms={self.backoff_ms}")
+        if not isinstance(self.paused, bool):
+            raise InvalidTopic(f"paused must be true or false, not {self.paused!r}")
+        if not isinstance(self.description, str) or len(self.description) > 2_000:
+            raise InvalidTopic("description must be text of at most 2000 characters")
+
+    def _choice(self, field: str, choices: type[StrEnum]) -> StrEnum:
+        try:
+            return choices(getattr(self, field))
+        except ValueError:
+            names = ", ".join(choice.value for choice in choices)
+            raise InvalidTopic(f"{field}={getattr(self, field)!r} must be one of: {names}") from None
+
+    def _whole(self, field: str, low: int, high: int) -> None:
+        value = getattr(self, field)
+        if type(value) is not int or not low <= value <= high:
+            raise InvalidTopic(f"{field}={value!r} must be a whole number from {low} to {high}")
+
+    @property
+    def timed(self) -> bool:
+        """Whether messages wait for a time (and so have a lateness)."""
+        return self.kind is not TopicKind.PRIORITY
+
+    def same_definition(self, other: Topic) -> bool:
+        """Equal but for what storing adds (``version``, ``updated_ms``)."""
+        return replace(self, version=0, updated_ms=0) == replace(other, version=0, updated_ms=0)
+
+    def to_json(self) -> str:
+        """The stored form, without ``version`` and ``updated_ms``: the registry adds those."""
+        values = asdict(self)
+        del values["version"], values["updated_ms"]
+        return json.dumps(values, separators=(",", ":"))
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any]) -> Topic:
+        """Builds a definition from untrusted values; unknown fields are an `InvalidTopic`."""
+        known = {field.name for field in fields(cls)}
+        unknown = sorted(set(values) - known)
+        if unknown:
+            raise InvalidTopic(f"unknown field(s) {', '.join(unknown)}; known are {', '.join(sorted(known))}")
+        missing = sorted({"name", "kind"} - set(values))
+        if missing:
+            raise InvalidTopic(f"missing field(s): {', '.join(missing)}")
+        return cls(**values)
+
+    @classmethod
+    def from_stored(cls, stored: bytes | str) -> Topic:
+        """Reads what the registry holds; fields of a newer release are ignored, not refused."""
+        known = {field.name for field in fields(cls)}
+        return cls(**{name: value for name, value in json.loads(stored).items() if name in known})

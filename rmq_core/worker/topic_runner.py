@@ -1,0 +1,167 @@
+"""One topic in this worker: its slot runners, its definition as it is now, its pace."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import partial
+from typing import TYPE_CHECKING
+
+from rmq_core.worker.slot_runner import SlotRunner
+
+if TYPE_CHECKING:
+    from rmq_core.async_client import AsyncRMQ
+    from rmq_core.ownership.contract import SlotEvents
+    from rmq_core.ownership.lease import Lease
+    from rmq_core.slots import Keyspace
+    from rmq_core.topic import Topic
+    from rmq_core.worker.batch import Batch
+    from rmq_core.worker.fair_share import Gate
+    from rmq_core.worker.listeners import Listener
+    from rmq_core.worker.threads import Threads
+
+log = logging.getLogger(__name__)
+
+BATCH_BUDGET_S = 0.25
+
+
+class TopicRunner:
+    """Owns the slot runners of one listener."""
+
+    def __init__(
+        self,
+        client: AsyncRMQ,
+        definition: Topic,
+        listener: Listener,
+        gate: Gate,
+        threads: Threads,
+        worker_name: str,
+        batch_max: int,
+        lease: Lease,
+    ) -> None:
+        self.client = client
+        self.lease = lease
+        self.events: SlotEvents | None = None
+        self.deleted = False
+        self.definition = definition
+        self.listener = listener
+        self.gate = gate
+        self.worker_name = worker_name
+        self.done = 0
+        self.failed = 0
+        self.stale = 0
+        self._threads = threads
+        self._batch_max = batch_max
+        self._size = 1
+        self._runners: dict[int, tuple[SlotRunner, asyncio.Task[None]]] = {}
+
+    @property
+    def name(self) -> str:
+        """The topic's name."""
+        return self.definition.name
+
+    @property
+    def keyspace(self) -> Keyspace:
+        """Builds the topic's keys."""
+        return self.client.keyspace
+
+    @property
+    def slots(self) -> tuple[int, ...]:
+        """Slots with a runner here."""
+        return tuple(self._runners)
+
+    @property
+    def in_flight(self) -> int:
+        """Deliveries not finished."""
+        return sum(runner.in_flight for runner, _ in self._runners.values())
+
+    @property
+    def stuck(self) -> int:
+        """Calls that run for too long."""
+        return sum(runner.stuck for runner, _ in self._runners.values())
+
+    # -- life
+
+    async def listen(self) -> None:
+        """Hears wake-ups from now on."""
+        await self.client.wakeups.add(self.keyspace.wake(self.name), self._wake)
+
+    def add(self, slot: int, epoch: str = "") -> None:
+        """Starts a runner."""
+        runner = SlotRunner(self, slot, epoch)
+        task = asyncio.create_task(runner.run(), name=f"rmq-{self.name}-{slot}")
+        self._runners[slot] = (runner, task)
+        task.add_done_callback(partial(self._ended, slot))
+
+    def retire(self, slot: int) -> None:
+        """Stops a runner, after the call it is in."""
+        self._runners[slot][0].stop()
+
+    def _ended(self, slot: int, task: asyncio.Task[None]) -> None:
+        del self._runners[slot]
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("%s[%d]: the slot's runner failed", self.name, slot, exc_info=error)
+        if self.events is not None:
+            self.events.ended(slot)
+
+    def stop(self) -> list[asyncio.Task[None]]:
+        """Tells every runner to stop; the tasks end when their present call has."""
+        self.client.wakeups.remove(self.keyspace.wake(self.name), self._wake)
+        for runner, _ in self._runners.values():
+            runner.stop()
+        return [task for _, task in self._runners.values()]
+
+    def wake(self) -> None:
+        """Every slot looks again now."""
+        self._wake(None)
+
+    def _wake(self, payload: bytes | None) -> None:
+        if payload is None:
+            for runner, _ in self._runners.values():
+                runner.wake()
+        elif payload.isdigit() and (found := self._runners.get(int(payload))):
+            found[0].wake()
+
+    def redefine(self, definition: Topic) -> None:
+        """Follows an operator's edit; the shape never changes."""
+        self.definition = definition
+        self.gate.weight = definition.weight
+        self.wake()
+
+    # -- for the slot runners
+
+    def start(self, batch: Batch) -> asyncio.Future[None]:
+        """Runs a batch in a thread or in the loop."""
+        if self.listener.is_async:
+            return asyncio.create_task(batch.run_async())
+        return self._threads.run(batch.run)
+
+    def batch_size(self) -> int:
+        """How many to take: as many as fit well into the visibility timeout and into a fair turn."""
+        wanted = max(self._size, self.listener.batch)
+        per_message = self.gate.message_ms
+        if per_message:
+            budget_ms = min(self.definition.visibility_timeout_ms / 4, BATCH_BUDGET_S * 1000)
+            wanted = min(wanted, max(self.listener.batch, int(budget_ms / per_message)))
+        return min(wanted, self._batch_max)
+
+    def ran(self, batch: Batch) -> None:
+        """Learns from a finished batch."""
+        handled = len(batch.finished)
+        if not handled:
+            return
+        failed = sum(error is not None for _, error in batch.finished)
+        self.gate.adapt(handled - failed, failed, batch.busy_s * 1000 / handled)
+        if handled >= self._size:
+            self._size = min(self._batch_max, self._size * 2)
+
+    def settled(self, acked: int, nacked: int, stale: int) -> None:
+        """Counts for the heartbeat."""
+        self.done += acked
+        self.failed += nacked
+        self.stale += stale
+
+    def fenced(self, runner: SlotRunner) -> None:
+        """A slot turned out to belong to somebody else; in shared mode it is looked at again later."""
+        if self.events is not None:
+            self.events.fenced(runner.slot)

@@ -1,0 +1,266 @@
+"""The worker process: starts in one order, stops in the reverse one.
+
+Start: definitions, heartbeat, wake-ups, slots. Stop: take nothing more → let running listener calls finish
+(``grace_ms``) → settle → release what was not started, uncounted → give up slots → end the heartbeat → close. What a
+call that outlives the grace holds comes back by its visibility timeout.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import platform
+import signal
+import socket
+import time
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from rmq_core import registry
+from rmq_core.async_client import AsyncRMQ
+from rmq_core.errors import ConfigurationError, RMQError
+from rmq_core.ownership.contract import Ownership
+from rmq_core.ownership.shared import SharedOwnership
+from rmq_core.ownership_log import to_ranges
+from rmq_core.scripts import Call, one, script
+from rmq_core.wishes import checked_name
+from rmq_core.worker.fair_share import FairShare
+from rmq_core.worker.listeners import Listener, as_listeners
+from rmq_core.worker.threads import Threads
+from rmq_core.worker.topic_runner import TopicRunner
+
+if TYPE_CHECKING:
+    from rmq_core.ownership.config import ZooKeeperConfig
+
+log = logging.getLogger(__name__)
+
+NAME_VARIABLE = "RMQ_WORKER_NAME"
+HEARTBEAT_S = 1.0
+FORGET_WORKERS_MS = 3_600_000
+REREAD_S = 5.0
+ASYNC_CAPACITY = 1_000
+DONE_SMOOTHING = 0.3
+
+
+class Worker:
+    """Consumes the topics of its listeners until told to stop.
+
+    ``name`` must be unique in the fleet and is best stable over restarts; by default what ``RMQ_WORKER_NAME`` says,
+    else host, pid and a random part. ``threads``: plain listeners running at once, over all topics. ``batch_max``:
+    messages taken at once per slot.
+
+    ``zookeeper``: hosts, a ``zk://`` URL or a `ZooKeeperConfig`; then each slot has one owner in the whole fleet, and
+    messages of one slot never run at the same time. ``weight``: this worker's share of slots beside the others'.
+    Without it every worker takes from every slot.
+    """
+
+    def __init__(
+        self,
+        url: str = "redis://localhost:6379/0",
+        listeners: Iterable[Any] = (),
+        *,
+        name: str | None = None,
+        namespace: str = "rmq",
+        threads: int = 8,
+        batch_max: int = 500,
+        grace_ms: int = 10_000,
+        zookeeper: str | ZooKeeperConfig | None = None,
+        weight: int = 1,
+        allow_eviction: bool = False,
+        client: Any = None,
+    ) -> None:
+        self.listeners: list[Listener] = as_listeners(listeners)
+        self.name = checked_name(
+            name or os.environ.get(NAME_VARIABLE) or f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:6]}"
+        )
+        for field, value in (("threads", threads), ("batch_max", batch_max), ("weight", weight)):
+            if type(value) is not int or not 1 <= value <= 1_000:
+                raise ConfigurationError(f"{field}={value!r} must be a whole number from 1 to 1000")
+        self._client = AsyncRMQ(url, namespace, allow_eviction=allow_eviction, client=client)
+        self._batch_max = batch_max
+        self._grace_s = grace_ms / 1000
+        self._ownership = self._own(zookeeper, weight)
+        self._threads = Threads()
+        self._thread_share = FairShare(threads)
+        self._loop_share = FairShare(ASYNC_CAPACITY)
+        self._topics: dict[str, TopicRunner] = {}
+        self._stop = asyncio.Event()
+        self._hurry = asyncio.Event()
+        self._started_ms = 0
+        self._state = "running"
+        self._left = 0
+        self._changed = asyncio.Event()
+        self._rate = 0.0
+        self._counted: tuple[float, int] = (0.0, 0)
+
+    def _own(self, zookeeper: str | ZooKeeperConfig | None, weight: int) -> Ownership:
+        if zookeeper is None:
+            return SharedOwnership(weight)
+        from rmq_core.ownership.config import ZooKeeperConfig
+        from rmq_core.ownership.zookeeper import ZooKeeperOwnership
+
+        return ZooKeeperOwnership(ZooKeeperConfig.of(zookeeper), self._client, self.name, weight)
+
+    def run(self) -> None:
+        """Blocks until SIGTERM or SIGINT; a second one hurries. Raises what makes starting impossible."""
+        asyncio.run(self._run_with_signals())
+
+    async def _run_with_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.stop)
+        await self.serve()
+
+    def stop(self) -> None:
+        """Begins to stop; a second call no longer waits for running listeners. Call it from the loop's thread."""
+        if self._stop.is_set():
+            self._hurry.set()
+        self._stop.set()
+
+    async def serve(self) -> None:
+        """Starts, runs until `stop`, stops."""
+        tasks: list[asyncio.Task[None]] = []
+        try:
+            await self._start()
+            tasks = [
+                asyncio.create_task(self._heartbeats(), name="rmq-heartbeat"),
+                asyncio.create_task(self._follow_definitions(), name="rmq-definitions"),
+            ]
+            log.info("worker %s consumes %s", self.name, ", ".join(sorted(self._topics)))
+            await self._stop.wait()
+            await self._finish()
+        finally:
+            for task in tasks:
+                task.cancel()
+            for task in tasks:
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
+            await self._ownership.close(unfinished=self._left > 0)
+            with contextlib.suppress(RMQError):
+                if self._started_ms:
+                    await self._beat("")
+            self._threads.close()
+            await self._client.close()
+
+    async def _start(self) -> None:
+        self._started_ms = await self._client.run(one(("TIME",), lambda now: int(now[0]) * 1000))
+        definitions = {}
+        for listener in self.listeners:
+            if listener.definition is not None:
+                definitions[listener.topic] = await self._client.define(listener.definition)
+            else:
+                definitions[listener.topic] = await self._client.topic(listener.topic)
+        for listener in self.listeners:
+            definition = definitions[listener.topic]
+            share = self._loop_share if listener.is_async else self._thread_share
+            gate = share.join(listener.topic, definition.weight)
+            self._topics[listener.topic] = TopicRunner(
+                self._client,
+                definition,
+                listener,
+                gate,
+                self._threads,
+                self.name,
+                self._batch_max,
+                self._ownership.lease,
+            )
+        await self._beat(self._about())
+        await self._client.wakeups.add(self._client.keyspace.changes, lambda _: self._changed.set())
+        for runner in self._topics.values():
+            await runner.listen()
+        await self._ownership.start(self._topics)
+
+    async def _finish(self) -> None:
+        self._state = "stopping"
+        log.info("worker %s is stopping", self.name)
+        await self._ownership.leave()
+        running = [task for runner in self._topics.values() for task in runner.stop()]
+        hurry = asyncio.create_task(self._hurry.wait())
+        finished = asyncio.gather(*running, return_exceptions=True)
+        either: set[asyncio.Future[Any]] = {finished, hurry}
+        await asyncio.wait(either, timeout=self._grace_s, return_when=asyncio.FIRST_COMPLETED)
+        hurry.cancel()
+        self._left = sum(runner.in_flight for runner in self._topics.values())
+        if self._left:
+            log.warning("worker %s leaves %d unfinished: they come back by their timeout", self.name, self._left)
+        for task in running:
+            task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await finished
+
+    # -- heartbeat
+
+    def _about(self) -> str:
+        done = sum(runner.done for runner in self._topics.values())
+        now = time.monotonic()
+        before, counted = self._counted
+        if before:
+            rate = (done - counted) / max(now - before, 0.001)
+            self._rate += DONE_SMOOTHING * (rate - self._rate)
+        self._counted = (now, done)
+        standing = self._ownership.standing()
+        return json.dumps(
+            {
+                "host": platform.node(),
+                "pid": os.getpid(),
+                "topics": sorted(self._topics),
+                "started_ms": self._started_ms,
+                "threads": self._thread_share.capacity,
+                "in_flight": sum(runner.in_flight for runner in self._topics.values()),
+                "done": done,
+                "failed": sum(runner.failed for runner in self._topics.values()),
+                "done_per_s": round(self._rate, 1),
+                "stuck": sum(runner.stuck for runner in self._topics.values()),
+                "version": _version(),
+                "state": self._state,
+                "stale": sum(runner.stale for runner in self._topics.values()),
+                "session": standing.session.value,
+                "session_for_ms": standing.for_ms,
+                "weight": standing.weight,
+                "slots": {name: to_ranges(runner.slots) for name, runner in self._topics.items()},
+            },
+            separators=(",", ":"),
+        )
+
+    async def _beat(self, about: str) -> None:
+        request = Call(script("heartbeat"), [self._client.keyspace.workers], [self.name, about, FORGET_WORKERS_MS])
+        await self._client.connection.run([request])
+
+    async def _heartbeats(self) -> None:
+        while True:
+            with contextlib.suppress(RMQError):  # the slot runners report trouble with the server
+                await self._beat(self._about())
+            await asyncio.sleep(HEARTBEAT_S)
+
+    # -- definitions
+
+    async def _follow_definitions(self) -> None:
+        while True:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), REREAD_S)
+            self._changed.clear()
+            try:
+                stored = await self._client.run(registry.read_all(self._client.keyspace))
+            except RMQError as error:
+                log.warning("cannot read topic definitions: %s", error)
+                continue
+            names = {definition.name for definition in stored}
+            for name, topic in self._topics.items():
+                topic.deleted = name not in names
+            for definition in stored:
+                runner = self._topics.get(definition.name)
+                if runner is not None and runner.definition != definition:
+                    log.info("topic %s follows version %d", definition.name, definition.version)
+                    runner.redefine(definition)
+
+
+def _version() -> str:
+    try:
+        return version("rmq-console")
+    except PackageNotFoundError:
+        return "source"
