@@ -1,0 +1,1 @@
+"""The web console: a Django project with one app around `rmq_core`."""

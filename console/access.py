@@ -1,0 +1,118 @@
+"""Who may do what: the only place that decides it, for pages, sockets and the API alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.utils.translation import gettext, gettext_lazy
+
+User = AbstractBaseUser | AnonymousUser
+
+
+class Permission(StrEnum):
+    """What a role can hold; the values are codenames of Django permissions of this app."""
+
+    VIEW = "view_live"
+    READ_PAYLOAD = "read_payload"
+    OPERATE = "operate"
+    EDIT_TOPICS = "edit_topics"
+    ADMINISTER = "administer"
+
+
+LABELS = {
+    Permission.VIEW: gettext_lazy("see topics, numbers and metadata"),
+    Permission.READ_PAYLOAD: gettext_lazy("read message content"),
+    Permission.OPERATE: gettext_lazy("cancel, reschedule, requeue, pause, drain and pin"),
+    Permission.EDIT_TOPICS: gettext_lazy("edit topic definitions"),
+    Permission.ADMINISTER: gettext_lazy("drop messages, delete topics, manage users"),
+}
+
+# Each role includes the one before it. Migration 0002 makes them Django groups.
+ROLES: dict[str, tuple[Permission, ...]] = {
+    "Viewer": (Permission.VIEW,),
+    "Payload reader": (Permission.VIEW, Permission.READ_PAYLOAD),
+    "Operator": (Permission.VIEW, Permission.READ_PAYLOAD, Permission.OPERATE),
+    "Editor": (Permission.VIEW, Permission.READ_PAYLOAD, Permission.OPERATE, Permission.EDIT_TOPICS),
+    "Admin": tuple(Permission),
+}
+
+
+class Action(StrEnum):
+    """Everything a person can make the queue do from the console."""
+
+    CANCEL = "cancel"
+    RESCHEDULE = "reschedule"
+    RUN_NOW = "run_now"
+    REQUEUE = "requeue"
+    DROP = "drop"
+    PAUSE = "pause"
+    RESUME = "resume"
+    DRAIN = "drain"
+    UNDRAIN = "undrain"
+    PIN = "pin"
+    UNPIN = "unpin"
+
+
+NEEDED: dict[Action, Permission] = {
+    Action.CANCEL: Permission.OPERATE,
+    Action.RESCHEDULE: Permission.OPERATE,
+    Action.RUN_NOW: Permission.OPERATE,
+    Action.REQUEUE: Permission.OPERATE,
+    Action.DROP: Permission.ADMINISTER,
+    Action.PAUSE: Permission.OPERATE,
+    Action.RESUME: Permission.OPERATE,
+    Action.DRAIN: Permission.OPERATE,
+    Action.UNDRAIN: Permission.OPERATE,
+    Action.PIN: Permission.OPERATE,
+    Action.UNPIN: Permission.OPERATE,
+}
+
+
+class Forbidden(Exception):
+    """The user lacks a permission; the text says which one and what it is for."""
+
+    def __init__(self, permission: Permission) -> None:
+        self.permission = permission
+        super().__init__(missing(permission))
+
+
+def allowed(user: User, what: Permission | Action) -> bool:
+    """Whether an active, signed-in user holds a permission, or the one an action needs."""
+    permission = NEEDED[what] if isinstance(what, Action) else what
+    return bool(user.is_active and user.is_authenticated and user.has_perm(f"console.{permission}"))  # type: ignore[union-attr]
+
+
+def require(user: User, what: Permission | Action) -> None:
+    """Raise `Forbidden` unless `allowed`."""
+    if not allowed(user, what):
+        raise Forbidden(NEEDED[what] if isinstance(what, Action) else what)
+
+
+def missing(permission: Permission) -> str:
+    """A sentence naming a permission that is needed, for tooltips and refusals."""
+    return gettext("Needs the permission “%(code)s” (%(label)s).") % {
+        "code": permission.value,
+        "label": LABELS[permission],
+    }
+
+
+@dataclass(frozen=True)
+class Grants:
+    """What one user may do, in the form pages hand to the browser."""
+
+    payload: bool
+    actions: dict[str, str | None]
+
+    def as_json(self) -> dict[str, Any]:
+        return {"payload": self.payload, "actions": self.actions}
+
+
+def grants(user: User) -> Grants:
+    """For every action None where it is allowed, else the sentence that says what is missing."""
+    return Grants(
+        payload=allowed(user, Permission.READ_PAYLOAD),
+        actions={action.value: None if allowed(user, action) else missing(NEEDED[action]) for action in Action},
+    )

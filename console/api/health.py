@@ -1,0 +1,61 @@
+"""Is the process alive, and can it do its work. The only addresses open without signing in."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django.http import HttpRequest
+from ninja import Router, Schema, Status
+
+from console.engine import engine
+from console.live.store import LiveKeys, read_frame
+from rmq_core.errors import RMQError
+
+router = Router()
+
+FRESH_MS = 15_000
+
+
+class Live(Schema):
+    status: Literal["ok"]
+
+
+class Ready(Schema):
+    """`checks` holds "ok" or what is wrong, by name of what was checked."""
+
+    status: Literal["ok", "failing"]
+    checks: dict[str, str]
+
+
+@router.get("/live", response=Live, auth=None, summary="The process answers")
+def live(request: HttpRequest) -> dict[str, str]:
+    return {"status": "ok"}
+
+
+@router.get("/ready", response={200: Ready, 503: Ready}, auth=None, summary="Database, Redis and sampler work")
+def ready(request: HttpRequest) -> Status:
+    checks = {"database": _database(), **_redis_and_keeper()}
+    failing = any(value != "ok" for value in checks.values())
+    return Status(503 if failing else 200, {"status": "failing" if failing else "ok", "checks": checks})
+
+
+def _database() -> str:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except DatabaseError:
+        return "does not answer"
+    return "ok"
+
+
+def _redis_and_keeper() -> dict[str, str]:
+    try:
+        now_ms = engine().inspector.now_ms()
+        frame = engine().client.run(read_frame(LiveKeys(settings.RMQ_NAMESPACE).overview))
+    except RMQError as error:
+        # The error's own text may name servers; these answers are open to anybody.
+        return {"redis": f"does not work: {type(error).__name__}", "keeper": "unknown"}
+    fresh = frame is not None and now_ms - frame[0] < FRESH_MS
+    return {"redis": "ok", "keeper": "ok" if fresh else "has not sampled lately"}

@@ -1,0 +1,37 @@
+"""The demo's three topics, one of each kind."""
+
+from __future__ import annotations
+
+from rmq_core import Topic, TopicKind
+
+GATE_CLOSE = Topic(
+    "gate-close",
+    TopicKind.FIXED_TIME,
+    slots=64,
+    max_retries=4,
+    description="Closes a flight's gate 15 minutes before its scheduled departure, in the replay's time."
+    " Some days' worth of them wait: cancel or reschedule any.",
+)
+
+DEPARTURE_BOARD = Topic(
+    "departure-board",
+    TopicKind.RANGE_MERGE,
+    slots=64,
+    max_retries=4,
+    description="Refreshes the board of an airport and carrier: whatever happens to its flights within 2 s"
+    " merges into one refresh.",
+)
+
+# A short back-off (2, 4, 8, 16 s), so that what cannot succeed is a dead letter after half a minute.
+REBOOKING = Topic(
+    "rebooking",
+    TopicKind.PRIORITY,
+    slots=32,
+    max_retries=4,
+    backoff_ms=2_000,
+    backoff_max_ms=16_000,
+    description="Finds other flights for passengers: of cancelled flights first, then by minutes of delay."
+    " Rows of the data set that lack a tail number or an arrival time fail, and become dead letters.",
+)
+
+TOPICS = (GATE_CLOSE, DEPARTURE_BOARD, REBOOKING)

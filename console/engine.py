@@ -1,0 +1,69 @@
+"""The only place that builds `rmq_core` clients for the console."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import weakref
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.core.signals import setting_changed
+from django.dispatch import receiver
+
+from rmq_core.async_client import AsyncRMQ
+from rmq_core.client import RMQ
+from rmq_core.control import Control
+from rmq_core.inspector import AsyncInspector, Inspector
+
+PATIENCE_S = 2.0
+"""How long a page waits for Redis before it says that Redis is away."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What synchronous code (pages, actions) works with; shared by all threads of the process."""
+
+    client: RMQ
+    inspector: Inspector
+    control: Control
+
+
+@dataclass(frozen=True, eq=False)
+class AsyncEngine:
+    """What one event loop (sockets, the keeper) works with."""
+
+    client: AsyncRMQ
+    inspector: AsyncInspector
+
+
+@functools.cache
+def engine() -> Engine:
+    """The process's engine, opened on first use."""
+    client = RMQ(settings.REDIS_URL, settings.RMQ_NAMESPACE, retry_for_s=PATIENCE_S)
+    return Engine(client, Inspector(client), Control(client))
+
+
+def new_async_engine() -> AsyncEngine:
+    """An engine of the caller's own; the caller closes its client."""
+    client = AsyncRMQ(settings.REDIS_URL, settings.RMQ_NAMESPACE, retry_for_s=PATIENCE_S)
+    return AsyncEngine(client, AsyncInspector(client))
+
+
+_by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncEngine] = weakref.WeakKeyDictionary()
+
+
+def async_engine() -> AsyncEngine:
+    """The running event loop's engine, opened on first use."""
+    loop = asyncio.get_running_loop()
+    if loop not in _by_loop:
+        _by_loop[loop] = new_async_engine()
+    return _by_loop[loop]
+
+
+@receiver(setting_changed)
+def _forget_clients(setting: str, **kwargs: object) -> None:
+    """Tests point the console at other servers."""
+    if setting in ("REDIS_URL", "RMQ_NAMESPACE"):
+        engine.cache_clear()
+        _by_loop.clear()

@@ -1,0 +1,223 @@
+"""Everything the console reads from the process environment, checked at once.
+
+`read_environment()` either returns a frozen `Environment` or raises `ImproperlyConfigured` naming every
+variable that is wrong, so that a deployment is corrected in one go instead of one restart per mistake.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, available_timezones
+
+from django.core.exceptions import ImproperlyConfigured
+from environs import Env, EnvValidationError, ValidationError
+
+from rmq_core.errors import ConfigurationError
+from rmq_core.ownership.config import ZooKeeperConfig
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+REDIS_SCHEMES = ("redis", "rediss", "unix", "sentinel", "cluster", "redis+cluster", "redis+sentinel")
+PLAIN_SCHEMES = ("redis", "rediss", "unix", "sentinel", "redis+sentinel")
+LOCAL_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Validated settings of one process; durations end in `_ms`."""
+
+    debug: bool
+    data_dir: Path
+    secret_key: str | None
+    allowed_hosts: list[str]
+    csrf_trusted_origins: list[str]
+    sub_path: str
+    https: bool
+    hsts_seconds: int
+    database: dict[str, Any]
+    redis_url: str
+    console_redis_url: str
+    namespace: str
+    time_zone: str
+    zookeeper_url: str
+    listeners: list[str]
+    sample_interval_ms: int
+    lag_warning_ms: int
+    demo_rate: int
+    log_level: str
+
+
+def read_environment(environ: Mapping[str, str] | None = None) -> Environment:
+    """Read and check the variables; raises `ImproperlyConfigured` with all problems in it."""
+    if environ is None:
+        environ = os.environ
+    env = _reader(environ)
+    debug = env.bool("DEBUG", False)
+    data_dir = env.path("DATA_DIR", BASE_DIR / "var")
+    values: dict[str, Any] = {
+        "secret_key": env.str("SECRET_KEY", None, validate=_check(_long_enough)),
+        "allowed_hosts": env.list("ALLOWED_HOSTS", LOCAL_HOSTS, validate=_check(_hosts)),
+        "csrf_trusted_origins": env.list("CSRF_TRUSTED_ORIGINS", [], validate=_check(_origins)),
+        "sub_path": env.str("FORCE_SCRIPT_NAME", "", validate=_check(_sub_path)),
+        "https": env.bool("HTTPS", None),
+        "hsts_seconds": env.int("HSTS_SECONDS", 3600, validate=_check(_at_least(0))),
+        "redis_url": env.str("REDIS_URL", _default_redis_url(data_dir), validate=_check(_url(REDIS_SCHEMES))),
+        "console_redis_url": env.str("CONSOLE_REDIS_URL", None, validate=_check(_url(PLAIN_SCHEMES))),
+        "namespace": env.str("RMQ_NAMESPACE", "rmq", validate=_check(_namespace)),
+        "time_zone": env.str("TIME_ZONE", "UTC", validate=_check(_time_zone)),
+        "zookeeper_url": env.str("ZOOKEEPER_URL", "", validate=_check(_zookeeper)),
+        "listeners": env.list("RMQ_LISTENERS", [], validate=_check(_listeners)),
+        "sample_interval_ms": env.int("SAMPLE_INTERVAL_MS", 1000, validate=_check(_at_least(200))),
+        "lag_warning_ms": env.int("LAG_WARNING_MS", 10_000, validate=_check(_at_least(1))),
+        "demo_rate": env.int("DEMO_RATE", 300, validate=_check(_between(0, 20_000))),
+        "log_level": env.str("LOG_LEVEL", "INFO", validate=_check(_log_level)),
+    }
+    database = env.dj_db_url("DATABASE_URL") if environ.get("DATABASE_URL") else {}
+    try:
+        env.seal()
+    except EnvValidationError as error:
+        raise ImproperlyConfigured(_explain(error)) from None
+    if values["https"] is None:
+        values["https"] = not debug
+    values["sub_path"] = values["sub_path"].rstrip("/")
+    values["console_redis_url"] = values["console_redis_url"] or _plain_url(values["redis_url"])
+    return Environment(
+        debug=debug, data_dir=data_dir.resolve(), database=_database(database, data_dir.resolve()), **values
+    )
+
+
+class _reader(Env):
+    """An `Env` over a given mapping which gathers errors until it is sealed; empty means not set."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        super().__init__(eager=False)
+        self._environ = environ
+
+    def _get_value(self, env_key: str, default: Any) -> Any:
+        return self._environ.get(env_key) or default
+
+
+def _explain(error: EnvValidationError) -> str:
+    lines = [f"  {name}: {' '.join(map(str, texts))}" for name, texts in sorted(error.error_messages.items())]
+    return "The environment is not usable; correct these variables and start again:\n" + "\n".join(lines)
+
+
+def _check(rule: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Apply a rule only to values that are there."""
+
+    def validate(value: Any) -> None:
+        if value is not None:
+            rule(value)
+
+    return validate
+
+
+def _long_enough(value: str) -> None:
+    if len(value) < 50 or len(set(value)) < 5:
+        raise ValidationError("must be at least 50 characters of real randomness.")
+
+
+def _hosts(values: list[str]) -> None:
+    for host in values:
+        if "://" in host or "/" in host or not host.strip():
+            raise ValidationError(f"{host!r} is not a host name; give names without scheme or path.")
+
+
+def _origins(values: list[str]) -> None:
+    for origin in values:
+        parts = urlsplit(origin)
+        if parts.scheme not in ("http", "https") or not parts.netloc or parts.path:
+            raise ValidationError(f"{origin!r} is not an origin such as https://console.example.com.")
+
+
+def _sub_path(value: str) -> None:
+    if value and not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+/?", value):
+        raise ValidationError("must be a path such as /rmq, or empty.")
+
+
+def _url(schemes: tuple[str, ...]) -> Callable[[str], None]:
+    def rule(value: str) -> None:
+        if urlsplit(value).scheme not in schemes or "://" not in value:
+            raise ValidationError(f"must be a URL with one of the schemes {', '.join(schemes)}.")
+
+    return rule
+
+
+def _namespace(value: str) -> None:
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]{0,49}", value):
+        raise ValidationError("must begin with a letter, then letters, digits, '_', '.', '-' (50 at most).")
+
+
+def _time_zone(value: str) -> None:
+    if value not in available_timezones():
+        raise ValidationError(f"{value!r} is not a time zone such as Europe/Berlin.")
+    ZoneInfo(value)
+
+
+def _zookeeper(value: str) -> None:
+    if value:
+        try:
+            ZooKeeperConfig.of(value)
+        except ConfigurationError as error:
+            raise ValidationError(str(error)) from None
+
+
+def _listeners(values: list[str]) -> None:
+    for value in values:
+        if not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", value):
+            raise ValidationError(f"{value!r} must be written as package.module:attribute.")
+
+
+def _at_least(least: int) -> Callable[[int], None]:
+    def rule(value: int) -> None:
+        if value < least:
+            raise ValidationError(f"must be {least} or more.")
+
+    return rule
+
+
+def _between(least: int, most: int) -> Callable[[int], None]:
+    def rule(value: int) -> None:
+        if not least <= value <= most:
+            raise ValidationError(f"must be from {least} to {most}.")
+
+    return rule
+
+
+def _log_level(value: str) -> None:
+    if value.upper() not in ("DEBUG", "INFO", "WARNING", "ERROR"):
+        raise ValidationError("must be DEBUG, INFO, WARNING or ERROR.")
+
+
+def _default_redis_url(data_dir: Path) -> str:
+    """The Redis that `up` runs in the same data folder, so that commands beside it find it; else the usual port."""
+    port = data_dir / "redis_port"
+    return f"redis://127.0.0.1:{port.read_text().strip() if port.is_file() else 6379}/0"
+
+
+def _plain_url(redis_url: str) -> str:
+    """The URL for the console's own pub/sub and jobs, where the queue's own cannot serve for it."""
+    if urlsplit(redis_url).scheme in PLAIN_SCHEMES:
+        return redis_url
+    raise ImproperlyConfigured(
+        "The environment is not usable; correct these variables and start again:\n"
+        "  CONSOLE_REDIS_URL: REDIS_URL names a Redis Cluster, which cannot run the console's background"
+        " jobs; name a single Redis server here (redis://…) for the console's own data."
+    )
+
+
+def _database(parsed: dict[str, Any], data_dir: Path) -> dict[str, Any]:
+    """Django's entry for the database; SQLite is made safe for several processes."""
+    if not parsed:
+        parsed = {"ENGINE": "django.db.backends.sqlite3", "NAME": str(data_dir / "console.sqlite3")}
+    if parsed["ENGINE"].endswith("sqlite3"):
+        options = parsed.setdefault("OPTIONS", {})
+        options.setdefault("timeout", 20)
+        options.setdefault("transaction_mode", "IMMEDIATE")
+        options.setdefault("init_command", "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;")
+    return parsed

@@ -1,0 +1,11 @@
+"""Names of Channels groups."""
+
+from hashlib import blake2b
+
+OVERVIEW = "overview"
+FLEET_GROUP = "fleet"
+
+
+def topic_group(topic: str) -> str:
+    """Topic names may be longer than group names."""
+    return f"topic-{blake2b(topic.encode(), digest_size=12).hexdigest()}"

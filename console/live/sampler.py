@@ -1,0 +1,209 @@
+"""One look at everything per second: samples in, frames and history out."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from console.engine import AsyncEngine
+from console.live import store
+from console.live.fleet import FLEET, fleet_frame, unowned
+from console.live.problems import Problem, TopicState, find_problems
+from console.live.store import LiveKeys
+from console.live.tracker import Numbers, TopicTracker
+from console.shapes import dumps, topic_json
+from rmq_core.measures import Histogram
+from rmq_core.snapshots import ServerInfo, TopicSample, WorkerInfo
+from rmq_core.upkeep import tend
+
+SPARK_MS = 15_000
+SPARKS = 60
+RECENT = 20
+"""Of so many coarse points (five minutes) the oldest is what "growing" is measured against."""
+WORKERS_EVERY = 2
+SERVER_EVERY = 5
+
+
+@dataclass
+class _Known:
+    """What is remembered of one topic between rounds."""
+
+    tracker: TopicTracker = field(default_factory=TopicTracker)
+    sparks: deque[int] = field(default_factory=lambda: deque(maxlen=SPARKS))
+    recent: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=RECENT))
+    gaps: deque[int] = field(default_factory=lambda: deque(maxlen=3))
+    bucket: int = -1
+    unowned: deque[int] = field(default_factory=lambda: deque(maxlen=2))
+
+
+@dataclass(frozen=True)
+class Round:
+    """The result of one look: its number, the topics whose frames were written because they are watched, and how many
+    messages of neglected slots were put back."""
+
+    seq: int
+    at_ms: int
+    topics: tuple[str, ...]
+    watched: tuple[str, ...]
+    tended: dict[str, int]
+
+
+class Sampler:
+    """Samples, computes, writes. Keeps everything it needs to compute rates; the rest is in Redis."""
+
+    def __init__(self, engine: AsyncEngine, keys: LiveKeys, interval_ms: int, lag_warning_ms: int) -> None:
+        self.engine = engine
+        self.keys = keys
+        self.interval_ms = interval_ms
+        self.lag_warning_ms = lag_warning_ms
+        self._known: dict[str, _Known] = {}
+        self._workers: list[WorkerInfo] = []
+        self._server: ServerInfo | None = None
+        self._rounds = 0
+        self._heard = False
+        self._sparks_at = -1
+
+    async def restore(self) -> None:
+        """Go on with the coarse history another keeper has left."""
+        stored = await self.engine.client.run(store.read_text(self.keys.sparks))
+        for name, values in (json.loads(stored)["sparks"] if stored else {}).items():
+            self._known[name] = _Known(sparks=deque(values, maxlen=SPARKS))
+
+    async def round(self) -> Round:
+        """One look; raises the engine's errors when Redis is away."""
+        run = self.engine.client.run
+        await self._look_around()
+        samples = await self.engine.inspector.sample()
+        tended = await run(tend(self.engine.client.keyspace, samples))
+        at_ms = max((sample.at_ms for sample in samples), default=0) or await self.engine.inspector.now_ms()
+        watched = await run(store.watched(self.keys.watch, at_ms))
+        states = [self._take_in(sample) for sample in samples]
+        problems = find_problems(states, self._server, self._workers, self.lag_warning_ms)
+        frames = {self.keys.overview: self._overview(at_ms, states, problems)}
+        if FLEET in watched:
+            topics = [sample.topic for sample in samples]
+            frame = await fleet_frame(self.engine, topics, self._workers, at_ms, self.interval_ms)
+            frames[self.keys.fleet] = dumps(frame)
+        shown = [state for state in states if state.topic.name in watched]
+        for state in shown:
+            frames[self.keys.topic(state.topic.name)] = self._topic(at_ms, state, problems)
+        await run(store.write_frames(frames, at_ms))
+        points = {self.keys.history(state.topic.name): dumps(state.numbers.point()) for state in states}
+        await run(store.append_history(points, store.HISTORY_S * 1000 // self.interval_ms, self._rounds))
+        await self._write_sparks(at_ms)
+        self._rounds += 1
+        self._drop_unknown({sample.topic.name for sample in samples})
+        names = tuple(state.topic.name for state in states)
+        looked_at = tuple(state.topic.name for state in shown) + ((FLEET,) if FLEET in watched else ())
+        return Round(at_ms, at_ms, names, looked_at, tended)
+
+    async def _look_around(self) -> None:
+        self._heard = self._rounds % WORKERS_EVERY == 0
+        if self._heard:
+            self._workers = await self.engine.inspector.workers()
+        if self._rounds % SERVER_EVERY == 0:
+            self._server = await self.engine.inspector.server()
+
+    def _take_in(self, sample: TopicSample) -> TopicState:
+        known = self._known.setdefault(sample.topic.name, _Known())
+        numbers = known.tracker.update(sample)
+        known.gaps.append(numbers.ledger_gap)
+        bucket = sample.at_ms // SPARK_MS
+        if bucket != known.bucket:
+            known.bucket = bucket
+            known.sparks.append(numbers.backlog)
+            known.recent.append((numbers.dead, numbers.ready))
+        else:
+            known.sparks[-1] = max(known.sparks[-1], numbers.backlog)
+        if self._heard:
+            known.unowned.append(len(unowned(self._workers, sample.topic)))
+        # Slots on their way from one worker to another are nobody's for a moment: look twice.
+        missing = min(known.unowned) if len(known.unowned) == 2 else 0
+        dead_before, ready_before = known.recent[0]
+        listening = sum(sample.topic.name in worker.topics and worker.state == "running" for worker in self._workers)
+        return TopicState(sample.topic, numbers, listening, dead_before, ready_before, tuple(known.gaps), missing)
+
+    def _overview(self, at_ms: int, states: Sequence[TopicState], problems: Sequence[Problem]) -> str:
+        return dumps(
+            {
+                "type": "overview",
+                "at_ms": at_ms,
+                "interval_ms": self.interval_ms,
+                "totals": self._totals(states),
+                "server": _server_json(self._server),
+                "problems": [problem.as_json() for problem in problems],
+                "topics": [
+                    {
+                        **topic_json(state.topic),
+                        **state.numbers.as_json(),
+                        "workers": state.workers,
+                        "strip": self._known[state.topic.name].tracker.strip(),
+                        "problems": [each.code for each in problems if each.topic == state.topic.name],
+                    }
+                    for state in states
+                ],
+            }
+        )
+
+    def _totals(self, states: Sequence[TopicState]) -> dict[str, Any]:
+        numbers = [state.numbers for state in states]
+        lateness = Histogram.sum(self._known[state.topic.name].tracker.lateness for state in states)
+        p99 = lateness.percentile(99)
+        worst = max(states, key=lambda state: state.numbers.lag_ms, default=None)
+        return {
+            **{name: _sum(numbers, name) for name in ("in_s", "out_s", "failed_s")},
+            **{name: _sum(numbers, name) or 0 for name in ("backlog", "ready", "waiting", "in_flight", "dead")},
+            "lag_ms": worst.numbers.lag_ms if worst else 0,
+            "lag_topic": worst.topic.name if worst and worst.numbers.lag_ms else None,
+            "p99": None if p99 is None else round(p99),
+            "oldest_ms": max((each.oldest_ms for each in numbers if each.oldest_ms is not None), default=None),
+            "workers": sum(worker.state == "running" for worker in self._workers),
+        }
+
+    def _topic(self, at_ms: int, state: TopicState, problems: Sequence[Problem]) -> str:
+        return dumps(
+            {
+                "type": "topic",
+                "at_ms": at_ms,
+                "interval_ms": self.interval_ms,
+                "topic": topic_json(state.topic),
+                "now": state.numbers.as_json(),
+                "point": state.numbers.point(),
+                "workers": state.workers,
+                "slots": self._known[state.topic.name].tracker.slots(),
+                "problems": [each.as_json() for each in problems if each.topic == state.topic.name],
+            }
+        )
+
+    async def _write_sparks(self, at_ms: int) -> None:
+        if at_ms // SPARK_MS == self._sparks_at:
+            return
+        self._sparks_at = at_ms // SPARK_MS
+        sparks = {name: list(known.sparks) for name, known in self._known.items()}
+        text = dumps({"type": "sparks", "at_ms": at_ms, "step_ms": SPARK_MS, "sparks": sparks})
+        await self.engine.client.run(store.write_text(self.keys.sparks, text, SPARKS * SPARK_MS))
+
+    def _drop_unknown(self, names: set[str]) -> None:
+        for name in set(self._known) - names:
+            del self._known[name]
+
+
+def _sum(numbers: Sequence[Numbers], name: str) -> float | int | None:
+    values = [value for value in (getattr(each, name) for each in numbers) if value is not None]
+    return round(sum(values), 1) if values else None
+
+
+def _server_json(server: ServerInfo | None) -> dict[str, Any] | None:
+    if server is None:
+        return None
+    return {
+        "version": server.version,
+        "mode": server.mode,
+        "used_memory": server.used_memory,
+        "maxmemory": server.maxmemory,
+        "policy": server.policy,
+        "ops_per_s": server.ops_per_s,
+    }

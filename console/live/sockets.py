@@ -1,0 +1,197 @@
+"""Live sockets: whoever connects gets the newest frame and the history at once, then every new frame.
+
+Announcements carry only a sequence number, so a viewer slower than the sampler skips frames instead of queueing
+them. Signing out, or losing the permission, ends a socket within `RECHECK_S`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import logging
+from typing import Any
+
+from channels.auth import get_user
+from channels.db import database_sync_to_async
+from channels.generic.websocket import AsyncWebsocketConsumer
+from django.conf import settings
+
+from console.access import Permission, allowed
+from console.engine import async_engine
+from console.live import store
+from console.live.fleet import FLEET
+from console.live.frames import frames
+from console.live.groups import FLEET_GROUP, OVERVIEW, topic_group
+from console.live.store import LiveKeys
+from rmq_core.errors import RMQError
+
+log = logging.getLogger("console.live")
+
+SIGNED_OUT, FORBIDDEN, TRY_LATER = 4401, 4403, 1013
+RECHECK_S = 5.0
+WATCH_EVERY_S = 4.0
+
+
+class LiveConsumer(AsyncWebsocketConsumer):
+    """One viewer. Subclasses say which group to listen to and what to send."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Run the socket; without the layer's Redis it cannot even begin, and says so in order."""
+        try:
+            await super().__call__(scope, receive, send)
+        except Exception as error:
+            if hasattr(self, "channel_name"):
+                raise
+            log.warning("a live socket could not be opened: %s: %s", type(error).__name__, error)
+            await send({"type": "websocket.accept"})
+            await send({"type": "websocket.close", "code": TRY_LATER})
+
+    async def connect(self) -> None:
+        self.keys = LiveKeys(settings.RMQ_NAMESPACE)
+        self.payload = False
+        self._last = 0
+        self._tasks: list[asyncio.Task[None]] = []
+        # Accepted first: only then can the browser be told why it is refused.
+        await self.accept()
+        refusal = await self._refusal()
+        if refusal:
+            await self.close(refusal)
+            return
+        self.group = self.group_name()
+        try:
+            await self.channel_layer.group_add(self.group, self.channel_name)
+            await self.greet()
+        except Exception as error:  # the layer's Redis client and the engine raise different families
+            log.warning("a live socket could not be opened: %s: %s", type(error).__name__, error)
+            await self.close(TRY_LATER)
+            return
+        self._tasks.append(asyncio.create_task(self._recheck()))
+
+    async def disconnect(self, code: int) -> None:
+        for task in getattr(self, "_tasks", []):
+            task.cancel()
+        if hasattr(self, "group"):
+            with contextlib.suppress(Exception):
+                await self.channel_layer.group_discard(self.group, self.channel_name)
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        """Viewers have nothing to say here; actions are POST requests."""
+
+    def group_name(self) -> str:
+        raise NotImplementedError
+
+    async def greet(self) -> None:
+        raise NotImplementedError
+
+    async def tick(self, event: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+    async def send_frame(self, key: str, seq: int) -> None:
+        """Send the frame under a key unless it, or a newer one, was sent already."""
+        if seq and seq <= self._last:
+            return
+        try:
+            found = await frames().newest(key, seq)
+        except RMQError:
+            return  # the page shows by itself how old its data is
+        if found and found[0] > self._last:
+            self._last = found[0]
+            await self.send(found[1])
+
+    async def send_text(self, operation: Any) -> None:
+        """Send what an operation reads, if it is there."""
+        text = await async_engine().client.run(operation)
+        if text:
+            await self.send(text)
+
+    async def _watch(self, name: str) -> None:
+        client = async_engine().client
+        while True:
+            await asyncio.sleep(WATCH_EVERY_S)
+            with contextlib.suppress(RMQError):
+                await client.run(store.watch(client.keyspace, self.keys.watch, name))
+
+    async def _refusal(self) -> int | None:
+        user = await _current_user(self.scope)
+        if not user.is_authenticated:
+            return SIGNED_OUT
+        may_view, self.payload = await _may(user)
+        return None if may_view else FORBIDDEN
+
+    async def _recheck(self) -> None:
+        while True:
+            await asyncio.sleep(RECHECK_S)
+            refusal = await self._refusal()
+            if refusal:
+                await self.close(refusal)
+                return
+
+
+class OverviewConsumer(LiveConsumer):
+    """All topics."""
+
+    def group_name(self) -> str:
+        return OVERVIEW
+
+    async def greet(self) -> None:
+        await self.send_text(store.read_text(self.keys.sparks))
+        await self.send_frame(self.keys.overview, 0)
+
+    async def tick(self, event: dict[str, Any]) -> None:
+        await self.send_frame(self.keys.overview, event["seq"])
+
+
+class TopicConsumer(LiveConsumer):
+    """One topic, slot by slot; the keeper writes those frames only while somebody looks."""
+
+    def group_name(self) -> str:
+        self.topic = self.scope["url_route"]["kwargs"]["topic"]
+        return topic_group(self.topic)
+
+    async def greet(self) -> None:
+        client = async_engine().client
+        await client.run(store.watch(client.keyspace, self.keys.watch, self.topic))
+        history = await client.run(store.read_history(self.keys.history(self.topic)))
+        await self.send('{"type":"history","points":' + history + "}")
+        await self.send_frame(self.keys.topic(self.topic), 0)
+        await self.details_tick({})
+        self._tasks.append(asyncio.create_task(self._watch(self.topic)))
+
+    async def tick(self, event: dict[str, Any]) -> None:
+        await self.send_frame(self.keys.topic(self.topic), event["seq"])
+
+    async def details_tick(self, event: dict[str, Any]) -> None:
+        """The prepare queue and the forecast; viewers without the permission get the masked one."""
+        with contextlib.suppress(RMQError):
+            found = await frames().newest(self.keys.details(self.topic, self.payload), 0)
+            if found:
+                await self.send(found[1])
+
+
+class FleetConsumer(LiveConsumer):
+    """The workers; the keeper writes that frame only while somebody looks."""
+
+    def group_name(self) -> str:
+        return FLEET_GROUP
+
+    async def greet(self) -> None:
+        client = async_engine().client
+        await client.run(store.watch(client.keyspace, self.keys.watch, FLEET))
+        await self.send_frame(self.keys.fleet, 0)
+        self._tasks.append(asyncio.create_task(self._watch(FLEET)))
+
+    async def tick(self, event: dict[str, Any]) -> None:
+        await self.send_frame(self.keys.fleet, event["seq"])
+
+
+async def _current_user(scope: dict[str, Any]) -> Any:
+    """Who the session belongs to now, not when the socket was opened."""
+    key = scope["session"].session_key
+    sessions = importlib.import_module(settings.SESSION_ENGINE)
+    return await get_user({"session": sessions.SessionStore(key)})
+
+
+@database_sync_to_async
+def _may(user: Any) -> tuple[bool, bool]:
+    return allowed(user, Permission.VIEW), allowed(user, Permission.READ_PAYLOAD)

@@ -1,0 +1,146 @@
+"""Turns successive samples of one topic into the numbers people look at: rates, percentiles, sums."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rmq_core.measures import Histogram
+from rmq_core.snapshots import SlotSample, TopicSample
+
+STRIP_CELLS = 64
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """One topic at one instant. `*_s`: per second since the previous sample, None when there is none yet."""
+
+    at_ms: int
+    in_s: float | None
+    out_s: float | None
+    failed_s: float | None
+    merged_s: float | None
+    backlog: int
+    ready: int
+    waiting: int
+    in_flight: int
+    dead: int
+    lag_ms: int
+    oldest_ms: int | None
+    p50: int | None
+    p95: int | None
+    p99: int | None
+    ledger_gap: int
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def point(self) -> list[float | int | None]:
+        """The same as a compact row of history, in the order of `POINT`."""
+        return [getattr(self, name) for name in POINT]
+
+
+# The browser reads history rows by these positions (static/console/js/core/point.js).
+POINT = (
+    "at_ms", "in_s", "out_s", "failed_s", "merged_s", "backlog", "ready", "waiting", "in_flight", "dead",
+    "lag_ms", "oldest_ms", "p50", "p95", "p99",
+)  # fmt: skip
+
+
+class TopicTracker:
+    """Remembers a topic's previous sample; slots in which nothing happened cost a comparison each."""
+
+    def __init__(self) -> None:
+        self._sample: TopicSample | None = None
+        self._before: TopicSample | None = None
+        self.lateness = Histogram()
+        """What was delivered between the last two samples."""
+
+    def update(self, sample: TopicSample) -> Numbers:
+        """Take the next sample in."""
+        self._before, self._sample = self._sample, sample
+        changed = self._changed_slots()
+        seconds = 0.0 if self._before is None else (sample.at_ms - self._before.at_ms) / 1000
+        rates: list[float | None] = [None, None, None, None]
+        self.lateness = Histogram()
+        if seconds > 0 and changed is not None:
+            rates = _rates(changed, seconds)
+            self.lateness = Histogram.sum(new.lateness.minus(old.lateness) for old, new in changed)
+        return Numbers(
+            at_ms=sample.at_ms,
+            in_s=rates[0],
+            out_s=rates[1],
+            failed_s=rates[2],
+            merged_s=rates[3],
+            backlog=sample.backlog,
+            ready=sample.ready,
+            waiting=sample.waiting,
+            in_flight=sample.prepare,
+            dead=sample.dead,
+            lag_ms=sample.lag_ms,
+            oldest_ms=sample.oldest_prepare_ms,
+            p50=_whole(self.lateness.percentile(50)),
+            p95=_whole(self.lateness.percentile(95)),
+            p99=_whole(self.lateness.percentile(99)),
+            ledger_gap=sample.ledger_gap,
+        )
+
+    def _changed_slots(self) -> list[tuple[SlotSample, SlotSample]] | None:
+        """Pairs (before, now) of the slots that changed; None when they cannot be compared."""
+        now, before = self._sample, self._before
+        if now is None or before is None or len(now.slots) != len(before.slots):
+            return None
+        pairs = [(old, new) for old, new in zip(before.slots, now.slots, strict=True) if new is not old]
+        if any(new.counters.sent < old.counters.sent for old, new in pairs):
+            return None  # deleted and made again meanwhile
+        return pairs
+
+    def strip(self) -> list[int]:
+        """Backlog over the slots, at most `STRIP_CELLS` values: the largest of neighbouring slots."""
+        if self._sample is None:
+            return []
+        values = [slot.store + slot.retry for slot in self._sample.slots]
+        size = max(1, len(values) // STRIP_CELLS)
+        return values if size == 1 else [max(values[at : at + size]) for at in range(0, len(values), size)]
+
+    def slots(self) -> dict[str, list[int | float]]:
+        """Every slot's numbers, by metric, for the heat map."""
+        sample = self._sample
+        if sample is None:
+            return {}
+        at_ms = sample.at_ms
+        return {
+            "backlog": [slot.store + slot.retry for slot in sample.slots],
+            "lag_ms": [slot.lag_ms(at_ms) for slot in sample.slots],
+            "oldest_ms": [
+                0 if slot.oldest_taken_ms is None else max(0, at_ms - slot.oldest_taken_ms) for slot in sample.slots
+            ],
+            "in_flight": [slot.prepare for slot in sample.slots],
+            "dead": [slot.dead for slot in sample.slots],
+            "out_s": self._slot_rates(),
+        }
+
+    def _slot_rates(self) -> list[int | float]:
+        now, before = self._sample, self._before
+        if now is None or before is None or len(now.slots) != len(before.slots) or now.at_ms <= before.at_ms:
+            return []
+        seconds = (now.at_ms - before.at_ms) / 1000
+        return [
+            0 if new is old else round((new.counters.acked - old.counters.acked) / seconds, 1)
+            for old, new in zip(before.slots, now.slots, strict=True)
+        ]
+
+
+def _rates(changed: list[tuple[SlotSample, SlotSample]], seconds: float) -> list[float | None]:
+    sent = acked = failed = merged = 0
+    for old, new in changed:
+        before, now = old.counters, new.counters
+        sent += now.sent - before.sent
+        acked += now.acked - before.acked
+        failed += now.retried + now.died - before.retried - before.died
+        merged += now.merged - before.merged
+    return [round(count / seconds, 1) for count in (sent, acked, failed, merged)]
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else round(value)

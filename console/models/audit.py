@@ -1,0 +1,48 @@
+"""The record of what people did to the queue."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class AuditEntry(models.Model):
+    """One action of one person. Written before the action runs, completed after it."""
+
+    class Result(models.TextChoices):
+        STARTED = "started", _("started")
+        DONE = "done", _("done")
+        PARTLY = "partly", _("partly done")
+        REFUSED = "refused", _("refused")
+        FAILED = "failed", _("failed")
+
+    at = models.DateTimeField(_("when"), auto_now_add=True, db_index=True)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        on_delete=models.SET_NULL,
+        verbose_name=_("user"),
+        related_name="+",
+    )
+    username = models.CharField(_("who"), max_length=150)
+    action = models.CharField(_("action"), max_length=40, db_index=True)
+    topic = models.CharField(_("topic"), max_length=100, blank=True, db_index=True)
+    query = models.JSONField(_("query"), default=dict, help_text=_("What was asked for, exactly."))
+    reason = models.CharField(_("reason"), max_length=500, blank=True)
+    asked = models.PositiveIntegerField(_("asked"), default=0)
+    done = models.PositiveIntegerField(_("done"), default=0)
+    result = models.CharField(_("result"), max_length=10, choices=Result.choices, default=Result.STARTED)
+    detail = models.JSONField(_("detail"), default=dict, help_text=_("The outcome of each message, or the error."))
+    address = models.GenericIPAddressField(_("from"), null=True)
+    via = models.CharField(_("via"), max_length=20, default="page")
+
+    class Meta:
+        ordering = ["-at", "-id"]
+        default_permissions = ("view",)
+        verbose_name = _("audit entry")
+        verbose_name_plural = _("audit entries")
+        indexes = [models.Index(fields=["topic", "-at"])]
+
+    def __str__(self) -> str:
+        return f"{self.username} {self.action} {self.topic}".strip()

@@ -1,0 +1,1 @@
+"""What people do to the queue: checked, run, audited."""

@@ -1,0 +1,1 @@
+"""One module per page: it checks access, reads through `console.engine`, renders."""

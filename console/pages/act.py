@@ -1,0 +1,90 @@
+"""Where pages send actions: POST only, one address per action."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils.translation import gettext
+
+from console.access import Action
+from console.operations.actions import REASON_MAX, BadRequest, Order, Who, perform
+from console.pages.data import action_view, body_of, text, whole
+from rmq_core.message import MessageRef
+from rmq_core.topic import MAX_SLOTS
+
+DUE_MAX = 2**53 // 1000
+FLEET_ACTIONS = frozenset({Action.DRAIN, Action.UNDRAIN, Action.PIN, Action.UNPIN})
+TOPIC_ACTIONS = {action.value: action for action in Action if action not in FLEET_ACTIONS}
+SLOT_RANGES = re.compile(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*")
+
+
+@action_view
+def act(request: HttpRequest, topic: str, action: str) -> dict[str, Any]:
+    """`{messages: [[slot, id], …], reason, due_ms, priority}` → what became of each message."""
+    wanted = TOPIC_ACTIONS.get(action)
+    if wanted is None:
+        raise BadRequest(gettext("There is no action of that name."))
+    body = body_of(request)
+    order = Order(
+        action=wanted,
+        topic=topic,
+        refs=_refs(body.get("messages", [])),
+        reason=text(body, "reason", REASON_MAX),
+        due_ms=whole(body, "due_ms", None, 0, DUE_MAX),
+        priority=whole(body, "priority", None, 0, 2**53),
+    )
+    outcome = perform(Who(request.user, request.META.get("REMOTE_ADDR") or None), order)
+    return {
+        "asked": outcome.asked,
+        "done": outcome.done,
+        "results": [{"slot": ref.slot, "id": ref.id, "status": status} for ref, status in outcome.statuses],
+        **outcome.values,
+    }
+
+
+@action_view
+def act_on_fleet(request: HttpRequest, action: str) -> dict[str, Any]:
+    """`{worker, topic, slots: "0-7,12", reason}` → what was changed."""
+    if action not in FLEET_ACTIONS:
+        raise BadRequest(gettext("There is no action of that name."))
+    body = body_of(request)
+    order = Order(
+        action=Action(action),
+        topic=text(body, "topic", 100),
+        worker=text(body, "worker", 200),
+        slots=_slots(text(body, "slots", 20_000)),
+        reason=text(body, "reason", REASON_MAX),
+    )
+    outcome = perform(Who(request.user, request.META.get("REMOTE_ADDR") or None), order)
+    return {"asked": outcome.asked, "done": outcome.done, **outcome.values}
+
+
+def _slots(ranges: str) -> tuple[int, ...]:
+    ranges = ranges.replace(" ", "")
+    if ranges and not SLOT_RANGES.fullmatch(ranges):
+        raise BadRequest(gettext("Slots are written as numbers and ranges, such as 0-7,12."))
+    slots: set[int] = set()
+    for part in filter(None, ranges.split(",")):
+        low, _, high = part.partition("-")
+        first, last = int(low), int(high or low)
+        if last < first or last >= MAX_SLOTS:
+            raise BadRequest(
+                gettext("The range %(range)s must go upwards, below %(most)d.") % {"range": part, "most": MAX_SLOTS}
+            )
+        slots.update(range(first, last + 1))
+    return tuple(sorted(slots))
+
+
+def _refs(values: Any) -> list[MessageRef]:
+    if not isinstance(values, list):
+        raise BadRequest(gettext("messages must be a list of [slot, id] pairs."))
+    refs = []
+    for value in values:
+        match value:
+            case [int(slot), str(ident)] if not isinstance(slot, bool) and ident:
+                refs.append(MessageRef(slot, ident))
+            case _:
+                raise BadRequest(gettext("messages must be a list of [slot, id] pairs."))
+    return refs

@@ -1,0 +1,19 @@
+"""How names appear in addresses."""
+
+
+class TopicName:
+    """A topic's name: the same pattern the engine accepts."""
+
+    regex = r"[A-Za-z][A-Za-z0-9_.\-]{0,99}"
+
+    def to_python(self, value: str) -> str:
+        return value
+
+    def to_url(self, value: str) -> str:
+        return value
+
+
+class TabName(TopicName):
+    """A tab of the topic page other than the first."""
+
+    regex = "messages|dead|slots"

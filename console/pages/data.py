@@ -1,0 +1,123 @@
+"""What pages fetch: JSON answers, and errors as `{code, message}` in words for people."""
+
+from __future__ import annotations
+
+import functools
+import json
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils.translation import gettext
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import requires_csrf_token
+from django.views.decorators.http import require_GET, require_POST
+
+from console.access import Forbidden, Permission, missing, require
+from console.operations.actions import BadRequest
+from rmq_core.errors import (
+    ConfigurationError,
+    ConnectionLost,
+    MessageError,
+    RMQError,
+    TopicError,
+    UnknownTopic,
+    VersionConflict,
+)
+
+log = logging.getLogger("console.pages")
+View = Callable[..., Any]
+
+STATUS: dict[type[RMQError], int] = {
+    UnknownTopic: 404,
+    VersionConflict: 409,
+    TopicError: 422,
+    MessageError: 422,
+    ConnectionLost: 503,
+    ConfigurationError: 503,
+}
+
+
+def data_view(view: View) -> View:
+    """A GET that returns a JSON-able value or a response of its own; signed in and allowed to view."""
+    return never_cache(require_GET(_guarded(view)))
+
+
+def action_view(view: View) -> View:
+    """A POST with a JSON body that changes something; Django's middleware checks the CSRF token."""
+    return never_cache(require_POST(requires_csrf_token(_guarded(view))))
+
+
+def error_response(status: int, code: str, message: str) -> JsonResponse:
+    return JsonResponse({"code": code, "message": message}, status=status)
+
+
+def _guarded(view: View) -> View:
+    @functools.wraps(view)
+    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if not request.user.is_authenticated:
+            return error_response(401, "signed_out", gettext("You are signed out; sign in again."))
+        try:
+            require(request.user, Permission.VIEW)
+            found = view(request, *args, **kwargs)
+        except Forbidden as error:
+            return error_response(403, "forbidden", missing(error.permission))
+        except BadRequest as error:
+            return error_response(422, "bad_request", str(error))
+        except RMQError as error:
+            status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
+            if status == 500:
+                log.exception("%s %s", request.method, request.path)
+            return error_response(status, type(error).__name__, str(error))
+        return found if isinstance(found, HttpResponse) else JsonResponse(found)
+
+    return wrapped
+
+
+def body_of(request: HttpRequest) -> dict[str, Any]:
+    """The JSON object of a POST. Raises `BadRequest`."""
+    try:
+        found = json.loads(request.body or b"{}")
+    except (ValueError, RecursionError):
+        raise BadRequest(gettext("The request is not JSON.")) from None
+    if not isinstance(found, dict):
+        raise BadRequest(gettext("The request must be a JSON object."))
+    return found
+
+
+def whole(values: Mapping[str, Any], name: str, default: int | None, low: int, high: int) -> int | None:
+    """A whole number out of query or body, within bounds. Raises `BadRequest`."""
+    value = values.get(name)
+    if value in (None, ""):
+        return default
+    try:
+        number = int(value) if not isinstance(value, bool | float) else None
+    except (TypeError, ValueError):
+        number = None
+    if number is None or not low <= number <= high:
+        raise BadRequest(
+            gettext("%(name)s must be a whole number from %(low)d to %(high)d.")
+            % {"name": name, "low": low, "high": high}
+        )
+    return number
+
+
+def text(values: Mapping[str, Any], name: str, most: int = 1000) -> str:
+    """A text out of query or body; "" where it is not given. Raises `BadRequest`."""
+    value = values.get(name) or ""
+    if not isinstance(value, str) or len(value) > most:
+        raise BadRequest(
+            gettext("%(name)s must be text of at most %(most)d characters.") % {"name": name, "most": most}
+        )
+    return value
+
+
+def choice(values: Mapping[str, Any], name: str, options: tuple[str, ...]) -> str:
+    """One of some words; the first by default. Raises `BadRequest`."""
+    value = text(values, name) or options[0]
+    if value not in options:
+        raise BadRequest(
+            gettext("%(name)s must be one of %(options)s.") % {"name": name, "options": ", ".join(options)}
+        )
+    return value

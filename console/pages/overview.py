@@ -1,0 +1,41 @@
+"""The overview: every topic at a glance, problems first."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext
+
+from console.engine import engine
+from console.live.store import LiveKeys, read_frame, read_text
+from console.pages.shell import console_page, render_page
+from rmq_core.errors import RMQError
+
+
+@console_page
+def page(request: HttpRequest) -> HttpResponse:
+    return render_page(
+        request,
+        "console/overview.html",
+        gettext("Overview"),
+        data={"socket": "live/overview/", **newest()},
+    )
+
+
+def newest() -> dict[str, Any]:
+    """The last frame, so that the page is full when it opens; or why there is none."""
+    keys = LiveKeys(settings.RMQ_NAMESPACE)
+    run = engine().client.run
+    try:
+        frame = run(read_frame(keys.overview))
+        sparks = run(read_text(keys.sparks))
+    except RMQError as error:
+        return {"frame": None, "sparks": None, "problem": str(error)}
+    return {
+        "frame": json.loads(frame[1]) if frame else None,
+        "sparks": json.loads(sparks) if sparks else None,
+        "problem": None,
+    }

@@ -1,0 +1,69 @@
+"""What every page shares: sign-in, the view permission, Unfold's frame, the data for the browser."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from django.conf import settings
+from django.contrib import admin
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest, HttpResponse
+from django.middleware.csrf import get_token
+from django.shortcuts import render
+from django.urls import get_script_prefix, reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
+
+from console.access import Forbidden, Permission, grants, require
+
+View = Callable[..., HttpResponse]
+
+
+def console_page(view: View) -> View:
+    """A page to look at: GET only, signed in, allowed to view; a refusal names the missing permission."""
+
+    @functools.wraps(view)
+    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if not request.user.is_authenticated:
+            return redirect_to_login(request.get_full_path(), reverse(settings.LOGIN_URL))
+        try:
+            require(request.user, Permission.VIEW)
+        except Forbidden as error:
+            return render_page(request, "console/forbidden.html", "", error=str(error), status=403)
+        return view(request, *args, **kwargs)
+
+    return never_cache(require_GET(wrapped))
+
+
+def render_page(
+    request: HttpRequest,
+    template: str,
+    title: str,
+    *,
+    data: dict[str, Any] | None = None,
+    status: int = 200,
+    **context: Any,
+) -> HttpResponse:
+    """Render a template inside Unfold's frame; `data` reaches the page's modules as JSON."""
+    shared = {
+        "root": get_script_prefix(),
+        "overview": reverse("overview"),
+        "csrf": get_token(request),
+        "grants": grants(request.user).as_json(),
+        "interval_ms": settings.SAMPLE_INTERVAL_MS,
+        "lag_warning_ms": settings.LAG_WARNING_MS,
+    }
+    return render(
+        request,
+        template,
+        {
+            **admin.site.each_context(request),
+            "title": title,
+            "page_data": {**shared, **(data or {})},
+            "is_fullwidth": "1",
+            **context,
+        },
+        status=status,
+    )

@@ -1,0 +1,72 @@
+"""A topic's page: header and actions, and its tabs Live, Messages, Dead letters and Slots."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext, gettext_lazy
+
+from console.engine import engine
+from console.pages.shell import console_page, render_page
+from console.shapes import topic_json
+from rmq_core.errors import RMQError, UnknownTopic
+from rmq_core.topic import TopicKind
+
+TABS = {
+    "live": gettext_lazy("Live"),
+    "messages": gettext_lazy("Messages"),
+    "dead": gettext_lazy("Dead letters"),
+    "slots": gettext_lazy("Slots"),
+}
+
+KINDS = {
+    TopicKind.RANGE_MERGE: gettext_lazy("range merge"),
+    TopicKind.PRIORITY: gettext_lazy("priority"),
+    TopicKind.FIXED_TIME: gettext_lazy("fixed time"),
+}
+
+
+@console_page
+def page(request: HttpRequest, topic: str, tab: str = "live") -> HttpResponse:
+    try:
+        definition = engine().client.topic(topic)
+    except UnknownTopic as error:
+        return render_page(request, "console/missing.html", topic, error=str(error), status=404)
+    except RMQError as error:
+        return render_page(request, "console/away.html", topic, error=str(error), status=503)
+    return render_page(
+        request,
+        "console/topic.html",
+        gettext("Topic %(name)s") % {"name": topic},
+        data=page_data(topic) | {"topic": topic_json(definition), "tab": tab},
+        topic=definition,
+        tab=tab,
+        tabs=[(name, label, tab_url(topic, name)) for name, label in TABS.items()],
+        kind=KINDS[definition.kind],
+    )
+
+
+def page_data(topic: str) -> dict[str, Any]:
+    """Addresses the topic's modules use."""
+    return {
+        "socket": f"live/topics/{topic}/",
+        "urls": {
+            "live": tab_url(topic, "live"),
+            "messages": tab_url(topic, "messages"),
+            "dead": tab_url(topic, "dead"),
+            "message": reverse("message", args=[topic]),
+            "timeline": reverse("topic-timeline", args=[topic]),
+            "rows": reverse("topic-rows", args=[topic]),
+            "find": reverse("topic-find", args=[topic]),
+            "search": reverse("topic-search", args=[topic]),
+            "slot": reverse("topic-slot", args=[topic, 0]).removesuffix("0/"),
+            "content": reverse("message-content", args=[topic]),
+            "act": reverse("topic-act", args=[topic, "cancel"]).removesuffix("cancel/"),
+        },
+    }
+
+
+def tab_url(topic: str, tab: str) -> str:
+    return reverse("topic", args=[topic]) if tab == "live" else reverse("topic-tab", args=[topic, tab])

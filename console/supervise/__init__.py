@@ -1,0 +1,1 @@
+"""One machine, every process: what `manage.py up` is made of."""

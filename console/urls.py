@@ -1,0 +1,36 @@
+"""Every address of the console. Live sockets are in `console.live.routing`."""
+
+from django.contrib import admin
+from django.urls import include, path, register_converter
+from django.views.i18n import JavaScriptCatalog
+
+from console.api import api
+from console.pages import act, message, messages, overview, topic, workers
+from console.pages.converters import TabName, TopicName
+
+register_converter(TopicName, "topic")
+register_converter(TabName, "tab")
+
+topic_urls = [
+    path("", topic.page, name="topic"),
+    path("<tab:tab>/", topic.page, name="topic-tab"),
+    path("message/", message.page, name="message"),
+    path("message/content/", message.content, name="message-content"),
+    path("data/timeline/", workers.timeline, name="topic-timeline"),
+    path("data/rows/", messages.rows, name="topic-rows"),
+    path("data/find/", messages.find, name="topic-find"),
+    path("data/search/", messages.search, name="topic-search"),
+    path("data/slots/<int:number>/", messages.slot, name="topic-slot"),
+    path("act/<slug:action>/", act.act, name="topic-act"),
+]
+
+urlpatterns = [
+    path("", overview.page, name="overview"),
+    path("topics/<topic:topic>/", include(topic_urls)),
+    path("workers/", workers.page, name="workers"),
+    path("workers/act/<slug:action>/", act.act_on_fleet, name="fleet-act"),
+    path("admin/", admin.site.urls),
+    path("api/v1/", api.urls),
+    path("language/", include("django.conf.urls.i18n")),
+    path("texts.js", JavaScriptCatalog.as_view(packages=["console"]), name="texts"),
+]

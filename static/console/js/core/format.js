@@ -1,0 +1,88 @@
+// Numbers and times as people read them, in the page's language.
+import { language } from "./page.js";
+import { fill, gettext } from "./text.js";
+
+const exactNumber = new Intl.NumberFormat(language);
+const shortNumber = new Intl.NumberFormat(language, { notation: "compact", maximumFractionDigits: 1 });
+const fraction = new Intl.NumberFormat(language, { maximumFractionDigits: 1 });
+const clock = new Intl.DateTimeFormat(language, {
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  hourCycle: "h23",
+});
+const parts = new Intl.DateTimeFormat("en", {
+  year: "numeric",
+  month: "2-digit",
+  day: "2-digit",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  hourCycle: "h23",
+  timeZoneName: "short",
+});
+
+export const NONE = "–";
+
+/** A count: exact while it is short. */
+export function count(value) {
+  if (value === null || value === undefined) return NONE;
+  return Math.abs(value) < 100000 ? exactNumber.format(value) : shortNumber.format(value);
+}
+
+/** A count with every digit. */
+export const exact = (value) => (value === null || value === undefined ? NONE : exactNumber.format(value));
+
+/** A rate per second. */
+export function rate(value) {
+  if (value === null || value === undefined) return NONE;
+  return value < 10 ? fraction.format(value) : count(Math.round(value));
+}
+
+/** A duration in ms. */
+export function duration(ms) {
+  if (ms === null || ms === undefined) return NONE;
+  const sign = ms < 0 ? "−" : "";
+  const value = Math.abs(ms);
+  if (value < 1000) return `${sign}${Math.round(value)} ms`;
+  if (value < 60_000) return `${sign}${fraction.format(value / 1000)} s`;
+  const seconds = Math.round(value / 1000);
+  if (seconds < 3600) return sign + twoUnits(seconds, 60, "m", "s");
+  if (seconds < 86_400) return sign + twoUnits(Math.round(seconds / 60), 60, "h", "m");
+  return sign + twoUnits(Math.round(seconds / 3600), 24, "d", "h");
+}
+
+function twoUnits(value, per, large, small) {
+  const rest = value % per;
+  return rest ? `${Math.floor(value / per)} ${large} ${rest} ${small}` : `${value / per} ${large}`;
+}
+
+export const time = (ms) => (ms ? clock.format(ms) : NONE);
+
+/** Date, time and zone, the same in every language: 2013-02-08 11:02:03 UTC. */
+export function dateTime(ms) {
+  if (!ms) return NONE;
+  const part = Object.fromEntries(parts.formatToParts(ms).map(({ type, value }) => [type, value]));
+  return `${part.year}-${part.month}-${part.day} ${part.hour}:${part.minute}:${part.second} ${part.timeZoneName}`;
+}
+
+/** "in 3 m" or "2 h ago". */
+export function relative(ms, nowMs) {
+  const away = ms - nowMs;
+  if (Math.abs(away) < 500) return gettext("now");
+  return away > 0
+    ? fill(gettext("in %(time)s"), { time: duration(away) })
+    : fill(gettext("%(time)s ago"), { time: duration(-away) });
+}
+
+export function bytes(value) {
+  if (value === null || value === undefined) return NONE;
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let unit = 0;
+  let size = value;
+  while (size >= 1024 && unit < units.length - 1) {
+    size /= 1024;
+    unit += 1;
+  }
+  return `${fraction.format(size)} ${units[unit]}`;
+}

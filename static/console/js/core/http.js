@@ -1,0 +1,46 @@
+// Asking the server. Errors carry the server's own words.
+import { page } from "./page.js";
+import { gettext } from "./text.js";
+
+export class ServerError extends Error {
+  constructor(status, code, message) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+/** GET with query values; empty ones are left out. Pass `signal` to stop it. */
+export async function get(address, query = {}, signal = undefined) {
+  const url = new URL(address, location.href);
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== null && value !== undefined && value !== "") url.searchParams.set(name, value);
+  }
+  return answer(await reach(url, { headers: { Accept: "application/json" }, signal }));
+}
+
+export async function post(address, body) {
+  return answer(
+    await reach(new URL(address, location.href), {
+      method: "POST",
+      headers: { "Content-Type": "application/json", Accept: "application/json", "X-CSRFToken": page.csrf },
+      body: JSON.stringify(body),
+    }),
+  );
+}
+
+async function reach(url, options) {
+  try {
+    return await fetch(url, { credentials: "same-origin", ...options });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new ServerError(0, "unreachable", gettext("The server cannot be reached. Nothing was changed."));
+  }
+}
+
+async function answer(response) {
+  const found = await response.json().catch(() => null);
+  if (response.ok && found) return found;
+  const message = found?.message ?? `${response.status} ${response.statusText}`;
+  throw new ServerError(response.status, found?.code ?? "error", message);
+}

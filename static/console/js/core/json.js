@@ -1,0 +1,106 @@
+// JSON without loss: numbers keep the digits they came with. Depth and size are bounded.
+
+const DEEPEST = 100;
+const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
+const SPACE = /[ \t\n\r]*/y;
+
+export class Num {
+  constructor(digits) {
+    this.digits = digits;
+  }
+}
+
+/** The value of a JSON text: objects are arrays of [key, value] in a Map, numbers are Num. Throws SyntaxError. */
+export function parse(text) {
+  const reader = new Reader(text);
+  const value = reader.value(0);
+  reader.space();
+  if (reader.at !== text.length) throw new SyntaxError("more text after the value");
+  return value;
+}
+
+class Reader {
+  constructor(text) {
+    this.text = text;
+    this.at = 0;
+  }
+
+  match(pattern) {
+    pattern.lastIndex = this.at;
+    const found = pattern.exec(this.text)?.[0];
+    if (found !== undefined) this.at += found.length;
+    return found;
+  }
+
+  space() {
+    this.match(SPACE);
+  }
+
+  value(depth) {
+    if (depth > DEEPEST) throw new SyntaxError("nested too deep");
+    this.space();
+    const first = this.text[this.at];
+    if (first === "{") return this.object(depth);
+    if (first === "[") return this.array(depth);
+    if (first === '"') return this.string();
+    for (const [word, value] of [
+      ["true", true],
+      ["false", false],
+      ["null", null],
+    ]) {
+      if (this.text.startsWith(word, this.at)) {
+        this.at += word.length;
+        return value;
+      }
+    }
+    const digits = this.match(NUMBER);
+    if (!digits) throw new SyntaxError(`unexpected text at ${this.at}`);
+    return new Num(digits);
+  }
+
+  string() {
+    const found = this.match(STRING);
+    if (found === undefined) throw new SyntaxError(`bad string at ${this.at}`);
+    return JSON.parse(found);
+  }
+
+  object(depth) {
+    const entries = new Map();
+    this.list("}", () => {
+      const key = this.string();
+      this.space();
+      this.expect(":");
+      entries.set(key, this.value(depth + 1));
+    });
+    return entries;
+  }
+
+  array(depth) {
+    const items = [];
+    this.list("]", () => items.push(this.value(depth + 1)));
+    return items;
+  }
+
+  list(end, item) {
+    this.at += 1;
+    this.space();
+    if (this.text[this.at] === end) {
+      this.at += 1;
+      return;
+    }
+    for (;;) {
+      this.space();
+      item();
+      this.space();
+      if (this.text[this.at] === end) break;
+      this.expect(",");
+    }
+    this.at += 1;
+  }
+
+  expect(letter) {
+    if (this.text[this.at] !== letter) throw new SyntaxError(`expected ${letter} at ${this.at}`);
+    this.at += 1;
+  }
+}

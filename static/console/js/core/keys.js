@@ -1,0 +1,56 @@
+// Keyboard shortcuts: one key, or two in a row. `?` lists them.
+import { h, replace } from "./dom.js";
+import { page } from "./page.js";
+import { gettext } from "./text.js";
+
+const shortcuts = new Map();
+const PAUSE_MS = 1200;
+let first = "";
+let firstAt = 0;
+
+/** shortcut("g o", "Overview", fn) */
+export function shortcut(keys, title, action) {
+  shortcuts.set(keys, { title, action });
+}
+
+function typing(target) {
+  return target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName);
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
+  if (document.querySelector("dialog[open]:modal")) return;
+  const pair = `${first} ${event.key}`;
+  const known = Date.now() - firstAt < PAUSE_MS ? shortcuts.get(pair) : undefined;
+  const found = known ?? shortcuts.get(event.key);
+  first = event.key;
+  firstAt = Date.now();
+  if (!found) return;
+  event.preventDefault();
+  first = "";
+  found.action();
+});
+
+function showHelp() {
+  const dialog = h("dialog", { class: "rc-dialog", "aria-labelledby": "rc-help-title" });
+  const rows = [...shortcuts].map(([keys, { title }]) =>
+    h("tr", {}, h("td", {}, ...keys.split(" ").map((key) => h("kbd", {}, key))), h("td", {}, title)),
+  );
+  const close = h(
+    "button",
+    { type: "button", class: "rc-button", autofocus: true, onclick: () => dialog.close() },
+    gettext("Close"),
+  );
+  replace(
+    dialog,
+    h("h2", { id: "rc-help-title" }, gettext("Keyboard")),
+    h("table", { class: "rc-keys" }, h("tbody", {}, ...rows)),
+    h("div", { class: "rc-dialog-buttons" }, close),
+  );
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+shortcut("?", gettext("This help"), showHelp);
+shortcut("g o", gettext("Go to the overview"), () => location.assign(page.overview));

@@ -1,0 +1,147 @@
+// Live data of a page: the socket, how old the data is, pausing, the banner.
+import { byId, h, icon, replace, setClass, setText } from "./dom.js";
+import { duration, time } from "./format.js";
+import { shortcut } from "./keys.js";
+import { page } from "./page.js";
+import { Socket } from "./socket.js";
+import { fill, gettext } from "./text.js";
+
+const STALE_MS = 5000;
+
+export class Live {
+  /** `take(message)` gets every message, also while paused; `render()` draws, at most once a frame, not while paused. */
+  constructor(path, take, render) {
+    this.take = take;
+    this.render = render;
+    this.state = "connecting";
+    this.paused = false;
+    this.atMs = 0;
+    this.shownMs = 0;
+    this.receivedAt = 0;
+    this.intervalMs = page.interval_ms;
+    this.buildStatus();
+    if (path)
+      this.socket = new Socket(
+        path,
+        (message) => this.receive(message),
+        (state, next) => this.changed(state, next),
+      );
+    setInterval(() => this.look(), 500);
+    shortcut("r", gettext("Pause or resume live updates"), () => this.toggle());
+    document.addEventListener("visibilitychange", () => document.hidden || this.draw());
+  }
+
+  /** The server's clock, as far as we know it. */
+  nowMs() {
+    return this.atMs ? this.atMs + (Date.now() - this.receivedAt) : Date.now();
+  }
+
+  receive(message) {
+    if (message.at_ms && message.interval_ms) {
+      this.atMs = message.at_ms;
+      this.receivedAt = Date.now();
+      this.intervalMs = message.interval_ms;
+    }
+    this.take(message);
+    this.draw();
+  }
+
+  draw() {
+    if (this.paused || document.hidden || this.waiting) return;
+    this.waiting = true;
+    requestAnimationFrame(() => {
+      this.waiting = false;
+      this.shownMs = this.atMs;
+      this.render();
+      this.look();
+    });
+  }
+
+  toggle() {
+    this.paused = !this.paused;
+    this.look();
+    this.draw();
+  }
+
+  changed(state, nextTry) {
+    this.state = state;
+    this.nextTry = nextTry;
+    this.look();
+  }
+
+  buildStatus() {
+    this.dot = h("span", { class: "rc-dot", "aria-hidden": "true" });
+    this.word = h("span", { class: "rc-status-word" });
+    this.asOf = h("span", { class: "rc-as-of" });
+    this.symbol = icon("pause");
+    this.button = h(
+      "button",
+      { type: "button", class: "rc-icon-button", title: "r", onclick: () => this.toggle() },
+      this.symbol,
+    );
+    const place = byId("rc-status");
+    if (place) replace(place, this.dot, this.word, this.asOf, this.button);
+  }
+
+  stale() {
+    return this.atMs > 0 && Date.now() - this.receivedAt > Math.max(STALE_MS, 3 * this.intervalMs);
+  }
+
+  look() {
+    const lost = this.state !== "open" && this.state !== "connecting";
+    const old = lost || this.stale();
+    const word = this.paused
+      ? gettext("Paused")
+      : lost
+        ? gettext("Not connected")
+        : this.stale()
+          ? gettext("Old data")
+          : this.state === "connecting"
+            ? gettext("Connecting…")
+            : gettext("Live");
+    setText(this.word, word);
+    this.dot.dataset.state = this.paused ? "paused" : old ? "lost" : this.state === "open" ? "live" : "connecting";
+    const as = fill(gettext("as of %(time)s"), { time: time(this.shownMs || this.atMs) });
+    setText(this.asOf, this.atMs ? as : "");
+    setText(this.symbol, this.paused ? "play_arrow" : "pause");
+    this.button.setAttribute(
+      "aria-label",
+      this.paused ? gettext("Resume live updates") : gettext("Pause live updates"),
+    );
+    setClass(byId("rc-page"), "rc-stale", old && this.atMs);
+    this.banner();
+  }
+
+  banner() {
+    const banner = byId("rc-banner");
+    const [text, button] = this.bannerWords();
+    banner.hidden = !text;
+    if (!text) return;
+    if (!banner.firstChild)
+      replace(banner, icon("cloud_off"), h("span", {}), h("button", { type: "button", class: "rc-button rc-small" }));
+    const [, words, action] = banner.children;
+    setText(words, text);
+    setText(action, button?.[0] ?? "");
+    action.hidden = !button;
+    action.onclick = button?.[1] ?? null;
+  }
+
+  bannerWords() {
+    const retry = [gettext("Try now"), () => this.socket.retryNow()];
+    if (this.state === "signedOut")
+      return [gettext("You are signed out."), [gettext("Sign in"), () => location.reload()]];
+    if (this.state === "forbidden") return [gettext("You no longer have the permission to see live data."), null];
+    if (this.state === "lost") {
+      const seconds = Math.max(0, Math.ceil((this.nextTry - Date.now()) / 1000));
+      return [
+        fill(gettext("The connection is lost. What you see is old. Next try in %(seconds)s s."), { seconds }),
+        retry,
+      ];
+    }
+    if (this.stale()) {
+      const age = duration(Date.now() - this.receivedAt);
+      return [fill(gettext("No new data for %(age)s: Redis or the keeper may be away."), { age }), null];
+    }
+    return [null, null];
+  }
+}

@@ -1,0 +1,19 @@
+// The order of numbers in a row of history; see POINT in console/live/tracker.py.
+const NAMES = [
+  "at_ms",
+  "in_s",
+  "out_s",
+  "failed_s",
+  "merged_s",
+  "backlog",
+  "ready",
+  "waiting",
+  "in_flight",
+  "dead",
+  "lag_ms",
+  "oldest_ms",
+  "p50",
+  "p95",
+  "p99",
+];
+export const AT = Object.fromEntries(NAMES.map((name, position) => [name, position]));

@@ -1,0 +1,45 @@
+// A websocket that comes back: growing pauses, and it says when it tries next.
+import { page } from "./page.js";
+
+const PAUSES_S = [1, 2, 4, 8, 15];
+const SIGNED_OUT = 4401;
+const FORBIDDEN = 4403;
+
+export class Socket {
+  /** `onMessage(object)`, `onState(state, nextTryAtMs)` with state open, connecting, lost, signedOut or forbidden. */
+  constructor(path, onMessage, onState) {
+    this.url = new URL(page.root + path, location.href);
+    this.url.protocol = this.url.protocol === "https:" ? "wss:" : "ws:";
+    this.onMessage = onMessage;
+    this.onState = onState;
+    this.failures = 0;
+    this.timer = 0;
+    addEventListener("online", () => this.retryNow());
+    this.open();
+  }
+
+  open() {
+    clearTimeout(this.timer);
+    this.onState("connecting");
+    this.socket = new WebSocket(this.url);
+    this.socket.onmessage = (event) => {
+      this.failures = 0;
+      this.onState("open");
+      this.onMessage(JSON.parse(event.data));
+    };
+    this.socket.onclose = (event) => this.closed(event.code);
+  }
+
+  closed(code) {
+    if (code === SIGNED_OUT) return this.onState("signedOut");
+    if (code === FORBIDDEN) return this.onState("forbidden");
+    const pause = PAUSES_S[Math.min(this.failures, PAUSES_S.length - 1)] * 1000 * (0.8 + 0.4 * Math.random());
+    this.failures += 1;
+    this.onState("lost", Date.now() + pause);
+    this.timer = setTimeout(() => this.open(), pause);
+  }
+
+  retryNow() {
+    if (this.socket.readyState === WebSocket.CLOSED) this.open();
+  }
+}

@@ -1,0 +1,8 @@
+// Translations, from the catalogue the page loads (texts.js).
+export const gettext = window.gettext;
+export const ngettext = window.ngettext;
+
+/** Fill %(name)s in a translated sentence. */
+export function fill(sentence, values) {
+  return window.interpolate(sentence, values, true);
+}

@@ -1,0 +1,166 @@
+// The Live tab: charts, slots, prepare queue, forecast.
+import { param, setParams } from "../core/address.js";
+import { byId, h, replace } from "../core/dom.js";
+import { count, duration, rate } from "../core/format.js";
+import { page } from "../core/page.js";
+import { AT } from "../core/point.js";
+import { fill, gettext } from "../core/text.js";
+import { onThemeChange } from "../core/theme.js";
+import { Bars } from "../parts/bars.js";
+import { HeatMap } from "../parts/heatmap.js";
+import { LineChart } from "../parts/linechart.js";
+import { PrepareQueue } from "../parts/prepare.js";
+import { Series } from "../parts/series.js";
+import { openSlot } from "../parts/slotpanel.js";
+
+const RANGES = { 1: gettext("1 min"), 5: gettext("5 min"), 15: gettext("15 min") };
+const DEFAULT_RANGE = "5";
+
+export class LiveTab {
+  constructor(live) {
+    this.live = live;
+    this.series = new Series();
+    this.range = param("range", DEFAULT_RANGE) in RANGES ? param("range", DEFAULT_RANGE) : DEFAULT_RANGE;
+    const lateness = page.topic.timed
+      ? [
+          new LineChart(
+            gettext("Lateness"),
+            [
+              ["p50", "p50"],
+              ["p95", "p95"],
+              ["p99", "p99"],
+            ],
+            duration,
+            { log: true },
+          ),
+        ]
+      : [];
+    this.charts = [
+      new LineChart(
+        gettext("Throughput per second"),
+        [
+          ["in_s", gettext("in")],
+          ["out_s", gettext("out")],
+          ["merged_s", gettext("merged")],
+        ],
+        rate,
+      ),
+      new LineChart(
+        gettext("Backlog"),
+        [
+          ["backlog", gettext("backlog")],
+          ["ready", gettext("ready")],
+          ["waiting", gettext("waiting")],
+          ["in_flight", gettext("in flight")],
+        ],
+        count,
+      ),
+      ...lateness,
+      new LineChart(
+        gettext("Failures"),
+        [
+          ["failed_s", gettext("failed/s")],
+          ["dead", gettext("dead (right)")],
+        ],
+        rate,
+        { right: ["dead"] },
+      ),
+    ];
+    this.heat = new HeatMap(
+      param("metric", "backlog"),
+      (slot) => this.open(slot),
+      (metric) => setParams({ metric }, { metric: "backlog" }),
+    );
+    this.prepare = new PrepareQueue(live);
+    this.forecast = new Bars(gettext("Forecast: messages due per minute"), {
+      unit: gettext("messages"),
+      empty: gettext("Nothing becomes due within the next half hour."),
+    });
+    this.ranges = h(
+      "div",
+      { class: "rc-segments", role: "group", "aria-label": gettext("Time shown") },
+      Object.entries(RANGES).map(([minutes, label]) =>
+        h("button", { type: "button", dataset: { minutes }, onclick: () => this.show(minutes) }, label),
+      ),
+    );
+    replace(
+      byId("rc-tab"),
+      h("div", { class: "rc-line-end" }, this.ranges),
+      h(
+        "div",
+        { class: "rc-grid" },
+        this.charts.map((chart) => chart.element),
+        page.topic.timed ? null : this.prepare.ages.element,
+      ),
+      this.heat.element,
+      page.topic.timed ? h("div", { class: "rc-grid" }, this.prepare.ages.element, this.forecast.element) : null,
+      this.prepare.oldest,
+    );
+    this.show(this.range);
+    onThemeChange(() => {
+      this.charts.forEach((chart) => chart.restyle());
+      this.heat.draw();
+    });
+    const slot = Number(param("slot", "-1"));
+    if (Number.isInteger(slot) && slot >= 0 && slot < page.topic.slots) this.open(slot);
+  }
+
+  show(minutes) {
+    this.range = minutes;
+    setParams({ range: minutes }, { range: DEFAULT_RANGE });
+    for (const button of this.ranges.children)
+      button.setAttribute("aria-pressed", String(button.dataset.minutes === minutes));
+    this.render();
+  }
+
+  open(slot) {
+    openSlot(slot, this.live, () => this.heat.mark(-1));
+    this.heat.mark(slot);
+  }
+
+  take(message) {
+    if (message.type === "history") this.series.load(message.points);
+    if (message.type === "topic") {
+      this.series.add(message.point);
+      this.frame = message;
+    }
+    if (message.type === "details") this.details = message;
+  }
+
+  render() {
+    const range = Number(this.range) * 60_000;
+    const points = this.series.since(range);
+    this.charts.forEach((chart) => chart.update(points, range));
+    if (this.frame) this.heat.update(this.frame.slots);
+    if (this.details && this.details !== this.shownDetails) {
+      this.shownDetails = this.details;
+      this.heat.own(this.details.owners);
+      this.prepare.update(this.details);
+      this.showForecast();
+    }
+  }
+
+  showForecast() {
+    const drained = this.drainPerMinute();
+    const bars = this.details.forecast.map((number, minute) => [
+      fill(gettext("+%(m)s min"), { m: minute + 1 }),
+      number,
+      minute % 5 === 4,
+    ]);
+    const note =
+      drained === null
+        ? gettext("No drain rate measured yet.")
+        : fill(gettext("The line is what was drained per minute lately: %(n)s."), { n: count(drained) });
+    this.forecast.update(bars, note, drained);
+  }
+
+  /** Messages acknowledged per minute, over the last minute. */
+  drainPerMinute() {
+    const rates = this.series
+      .since(60_000)
+      .map((point) => point[AT.out_s])
+      .filter((value) => value !== null);
+    if (rates.length < 5) return null;
+    return Math.round((rates.reduce((sum, value) => sum + value, 0) / rates.length) * 60);
+  }
+}

@@ -1,0 +1,164 @@
+// The Messages and Dead letters tabs: lists by state, an id at once, a bounded search in content.
+import { param, setParams } from "../core/address.js";
+import { byId, h, replace, setText } from "../core/dom.js";
+import { count, time } from "../core/format.js";
+import { get } from "../core/http.js";
+import { shortcut } from "../core/keys.js";
+import { page } from "../core/page.js";
+import { fill, gettext } from "../core/text.js";
+import { MessageList } from "../parts/messagelist.js";
+import { openMessage } from "../parts/messagepanel.js";
+import { Search } from "../parts/search.js";
+
+const REFRESH_MS = 3000;
+const PAGE = 50;
+const TABS = {
+  delayed: [gettext("Delayed"), (now) => now.backlog - now.ready - now.waiting],
+  ready: [gettext("Ready"), (now) => now.ready],
+  waiting: [gettext("Waiting"), (now) => now.waiting],
+  in_flight: [gettext("In flight"), (now) => now.in_flight],
+};
+const EMPTY = {
+  delayed: gettext("Nothing waits for its time."),
+  ready: gettext("Nothing is ready: workers keep up."),
+  waiting: gettext("Nothing waits for a retry."),
+  in_flight: gettext("Nothing is in flight."),
+  dead: gettext("No dead letters. Messages come here when all their retries have failed."),
+};
+
+export class MessagesTab {
+  /** `states`: those that can be chosen; one alone needs no choice. */
+  constructor(live, states) {
+    this.live = live;
+    this.states = states;
+    this.state = states.includes(param("state")) ? param("state") : states[0];
+    this.usualOrder = states.includes("dead") ? "newest" : "oldest";
+    this.order = ["newest", "oldest"].includes(param("order")) ? param("order") : this.usualOrder;
+    this.cursor = null;
+    this.more = false;
+    this.list = new MessageList({
+      onOpen: (row) => openMessage(row, live.nowMs(), () => this.load()),
+      onChanged: () => this.load(),
+      onSelection: () => {},
+      nowMs: () => live.nowMs(),
+    });
+    this.search = new Search(
+      () => this.state,
+      (found) => this.showFound(found),
+      () => this.load(),
+    );
+    this.build();
+    this.load();
+    setInterval(() => this.refresh(), REFRESH_MS);
+    shortcut("/", gettext("Search"), () => this.search.input.focus());
+  }
+
+  build() {
+    this.segments = h(
+      "div",
+      { class: "rc-segments", role: "group", "aria-label": gettext("State") },
+      this.states.length > 1
+        ? this.states.map((name) =>
+            h(
+              "button",
+              { type: "button", dataset: { name }, onclick: () => this.choose({ state: name }) },
+              TABS[name][0],
+              " ",
+              h("b", {}),
+            ),
+          )
+        : null,
+    );
+    this.segments.hidden = this.states.length < 2;
+    this.orderButton = h("button", {
+      type: "button",
+      class: "rc-chip",
+      onclick: () => this.choose({ order: this.order === "oldest" ? "newest" : "oldest" }),
+    });
+    this.note = h("span", { class: "rc-muted" });
+    this.moreButton = h(
+      "button",
+      { type: "button", class: "rc-button", onclick: () => this.loadMore() },
+      gettext("Load more"),
+    );
+    replace(
+      byId("rc-tab"),
+      h(
+        "section",
+        { class: "rc-card rc-flush" },
+        h("div", { class: "rc-toolbar" }, this.segments, this.search.element, this.orderButton, this.note),
+        this.search.progress,
+        this.list.element,
+        h("div", { class: "rc-more" }, this.moreButton),
+      ),
+    );
+  }
+
+  choose(values) {
+    Object.assign(this, values);
+    setParams({ state: this.state, order: this.order }, { state: this.states[0], order: this.usualOrder });
+    this.list.clear(false);
+    this.search.clear();
+    this.load();
+  }
+
+  take(message) {
+    if (message.type === "topic") this.now = message.now;
+  }
+
+  render() {
+    if (!this.now || this.states.length < 2) return;
+    for (const button of this.segments.children)
+      setText(button.lastChild, count(Math.max(0, TABS[button.dataset.name][1](this.now))));
+  }
+
+  /** A refresh must not move what somebody works with. */
+  refresh() {
+    if (
+      this.live.paused ||
+      document.hidden ||
+      this.list.selected.size ||
+      this.search.active ||
+      this.more ||
+      document.querySelector("dialog[open]")
+    )
+      return;
+    this.load();
+  }
+
+  async load() {
+    this.more = false;
+    await this.fetch(null, (rows) => rows);
+  }
+
+  async loadMore() {
+    this.more = true;
+    await this.fetch(this.cursor, (rows) => [...this.list.rows, ...rows]);
+  }
+
+  async fetch(cursor, join) {
+    const wanted = `${this.state} ${this.order}`;
+    for (const button of this.segments.children)
+      button.setAttribute("aria-pressed", String(button.dataset.name === this.state));
+    setText(this.orderButton, this.order === "newest" ? gettext("Latest first") : gettext("Earliest first"));
+    try {
+      const found = await get(page.urls.rows, { state: this.state, order: this.order, limit: PAGE, cursor });
+      if (wanted !== `${this.state} ${this.order}` || this.search.active) return;
+      this.cursor = found.next;
+      this.list.show(join(found.rows), this.state, EMPTY[this.state]);
+      setText(
+        this.note,
+        fill(gettext("as of %(time)s"), { time: time(found.as_of_ms) }) +
+          (this.more ? ` · ${gettext("refreshing is paused while more than one page is shown")}` : ""),
+      );
+    } catch (problem) {
+      setText(this.note, problem.message);
+    }
+    this.moreButton.parentElement.hidden = this.cursor === null;
+  }
+
+  showFound({ rows, state, words }) {
+    this.list.show(rows, state, words);
+    this.moreButton.parentElement.hidden = true;
+  }
+}

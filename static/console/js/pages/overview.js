@@ -1,0 +1,155 @@
+// The overview: problems first, then numbers, then every topic.
+import { byId, h, icon, replace } from "../core/dom.js";
+import { bytes, count, duration, rate } from "../core/format.js";
+import { shortcut } from "../core/keys.js";
+import { Live } from "../core/live.js";
+import { page, topicAddress } from "../core/page.js";
+import { fill, gettext, ngettext } from "../core/text.js";
+import { onThemeChange } from "../core/theme.js";
+import { showProblems } from "../parts/problems.js";
+import { Tile, tileRow } from "../parts/tiles.js";
+import { TopicFilter } from "../parts/topicfilter.js";
+import { TopicTable } from "../parts/topictable.js";
+
+const DEAD = ["dead_growing"];
+const FLEET = ["unowned", "zookeeper_away", "worker_lost", "no_workers"];
+let frame = page.frame;
+let sparks = page.sparks;
+
+const tiles = [
+  new Tile(gettext("In/s"), (t) => [rate(t.in_s)]),
+  new Tile(gettext("Out/s"), (t) => [
+    rate(t.out_s),
+    t.failed_s ? fill(gettext("%(rate)s/s failed"), { rate: rate(t.failed_s) }) : "",
+  ]),
+  new Tile(gettext("Backlog"), (t) => [count(t.backlog), fill(gettext("%(ready)s ready"), { ready: count(t.ready) })]),
+  new Tile(gettext("Due lag"), (t) => [
+    duration(t.lag_ms),
+    t.p99 === null ? (t.lag_topic ?? "") : fill(gettext("p99 late %(p99)s"), { p99: duration(t.p99) }),
+    t.lag_ms > page.lag_warning_ms,
+  ]),
+  new Tile(gettext("In flight"), (t) => [count(t.in_flight)]),
+  new Tile(gettext("Oldest in flight"), (t) => [duration(t.oldest_ms)]),
+  new Tile(gettext("Dead"), (t) => [
+    count(t.dead),
+    t.waiting ? fill(gettext("%(waiting)s waiting"), { waiting: count(t.waiting) }) : "",
+  ]),
+  new Tile(gettext("Workers"), (t) => [count(t.workers), "", t.workers === 0 && t.ready > 0]),
+];
+const server = h("p", { class: "rc-server rc-muted" });
+const problemList = h("ul", { class: "rc-problems" });
+const problems = h("section", { "aria-label": gettext("Problems") }, problemList);
+const filter = new TopicFilter(() => render());
+const table = new TopicTable((name) => filter.sortBy(name));
+const topics = h(
+  "section",
+  { class: "rc-card rc-flush" },
+  filter.element,
+  h("div", { class: "rc-scroll" }, table.element),
+);
+const nothing = h("p", { class: "rc-nothing" }, gettext("No topic matches."));
+topics.append(nothing);
+
+replace(
+  byId("rc-page"),
+  h("div", { class: "rc-head" }, server, h("div", { id: "rc-status", class: "rc-status" })),
+  problems,
+  tileRow(tiles),
+  topics,
+);
+
+const live = new Live(page.socket, take, render);
+if (frame) live.receive(frame);
+else showEmptyFrame();
+onThemeChange(render);
+addEventListener("resize", () => live.draw());
+shortcut("g w", gettext("Go to the workers"), () => location.assign(`${page.root}workers/`));
+shortcut("g d", gettext("Topics with the most dead letters first"), () => filter.change({ sort: "-dead" }));
+
+function take(message) {
+  if (message.type === "overview") frame = message;
+  if (message.type === "sparks") sparks = message;
+}
+
+function render() {
+  if (!frame) return;
+  byId("rc-page").classList.remove("rc-waiting");
+  tiles.forEach((tile) => tile.update(frame.totals));
+  if (frame.problems.length) showProblems(problemList, frame.problems, place);
+  else if (problemList.dataset.shown !== "none") {
+    problemList.dataset.shown = "none";
+    replace(
+      problemList,
+      h("li", { class: "rc-problem rc-problem-none" }, icon("check_circle"), h("span", {}, gettext("No problems."))),
+    );
+  }
+  showServer();
+  const groups = filter.apply(frame.topics);
+  const shown = groups.reduce((sum, [, some]) => sum + some.length, 0);
+  nothing.hidden = shown > 0 || frame.topics.length === 0;
+  showFirstSteps(frame.topics.length === 0);
+  table.update(groups, sparkOf, filter.sort);
+}
+
+function place(problem) {
+  if (FLEET.includes(problem.code)) return `${page.root}workers/`;
+  return problem.topic ? topicAddress(problem.topic, DEAD.includes(problem.code) ? "dead" : "") : null;
+}
+
+/** The coarse history the server keeps, ended by what is true now. */
+function sparkOf(topic) {
+  return [...(sparks?.sparks?.[topic.name] ?? []), topic.backlog];
+}
+
+function showServer() {
+  const info = frame.server;
+  const number = frame.topics.length;
+  const words = [fill(ngettext("%(n)s topic", "%(n)s topics", number), { n: count(number) })];
+  if (info) {
+    const memory = info.maxmemory ? `${bytes(info.used_memory)} / ${bytes(info.maxmemory)}` : bytes(info.used_memory);
+    words.push(`Redis ${info.version}`, memory, fill(gettext("%(ops)s commands/s"), { ops: count(info.ops_per_s) }));
+  }
+  if (frame.interval_ms > 1500)
+    words.push(fill(gettext("sampled every %(time)s"), { time: duration(frame.interval_ms) }));
+  const text = words.join(" · ");
+  if (server.textContent !== text) server.textContent = text;
+}
+
+function showFirstSteps(empty) {
+  topics.classList.toggle("rc-is-empty", empty);
+  if (empty && !topics.querySelector(".rc-empty")) {
+    topics.append(
+      h(
+        "div",
+        { class: "rc-empty" },
+        icon("stacks"),
+        h("h2", {}, gettext("No topics yet")),
+        h("p", {}, gettext("An application creates a topic when it starts. With rmq_core that is:")),
+        h(
+          "pre",
+          { class: "rc-pre" },
+          'rmq = RMQ("redis://…")\nrmq.define(Topic("orders", TopicKind.FIXED_TIME))\nrmq.send("orders", FixedTimeMessage("hello", due_ms=…))',
+        ),
+        h("p", { class: "rc-muted" }, gettext("To see a live example, start the demo: make demo")),
+      ),
+    );
+  } else if (!empty) topics.querySelector(".rc-empty")?.remove();
+}
+
+function showEmptyFrame() {
+  byId("rc-page").classList.add("rc-waiting");
+  const words =
+    page.problem ??
+    gettext(
+      "Waiting for the first sample. If this stays, the keeper is not running: start `manage.py keeper` or `manage.py up`.",
+    );
+  replace(
+    problemList,
+    h(
+      "li",
+      { class: `rc-problem rc-problem-${page.problem ? "critical" : "info"}` },
+      icon(page.problem ? "error" : "hourglass_empty"),
+      h("span", {}, words),
+    ),
+  );
+}

@@ -1,0 +1,138 @@
+// The Slots tab: every slot with its owner and numbers, and who owned what when.
+import { param, setParams } from "../core/address.js";
+import { byId, h, replace, setText } from "../core/dom.js";
+import { count, dateTime, duration } from "../core/format.js";
+import { get } from "../core/http.js";
+import { page } from "../core/page.js";
+import { fill, gettext } from "../core/text.js";
+import { openSlot } from "../parts/slotpanel.js";
+import { Timeline } from "../parts/timeline.js";
+
+const PAGE = 64;
+const TIMELINE_MS = 3000;
+const COLUMNS = [
+  gettext("Slot"),
+  gettext("Owner"),
+  gettext("Epoch"),
+  gettext("Since"),
+  gettext("Backlog"),
+  gettext("Due lag"),
+  gettext("In flight"),
+  gettext("Dead"),
+];
+
+export class SlotsTab {
+  constructor(live) {
+    this.live = live;
+    this.from = Math.max(0, Number(param("from", "0")) || 0);
+    this.body = h("tbody");
+    this.note = h("span", { class: "rc-muted" });
+    this.before = h(
+      "button",
+      { type: "button", class: "rc-button rc-small", onclick: () => this.go(-PAGE) },
+      gettext("Before"),
+    );
+    this.after = h(
+      "button",
+      { type: "button", class: "rc-button rc-small", onclick: () => this.go(PAGE) },
+      gettext("Next"),
+    );
+    this.timeline = new Timeline(gettext("Who owned what"));
+    replace(
+      byId("rc-tab"),
+      h(
+        "section",
+        { class: "rc-card rc-flush" },
+        h("div", { class: "rc-toolbar" }, this.note, h("span", { class: "rc-pages" }, this.before, this.after)),
+        h(
+          "div",
+          { class: "rc-scroll" },
+          h(
+            "table",
+            { class: "rc-table" },
+            h(
+              "thead",
+              {},
+              h(
+                "tr",
+                {},
+                COLUMNS.map((title, at) => h("th", { scope: "col", class: at > 3 ? "rc-num" : null }, title)),
+              ),
+            ),
+            this.body,
+          ),
+        ),
+      ),
+      this.timeline.element,
+    );
+    this.load();
+    setInterval(() => this.load(), TIMELINE_MS);
+    const slot = Number(param("slot", "-1"));
+    if (Number.isInteger(slot) && slot >= 0 && slot < page.topic.slots) openSlot(slot, live, () => {});
+  }
+
+  go(step) {
+    this.from = Math.min(Math.max(0, this.from + step), Math.max(0, page.topic.slots - 1));
+    setParams({ from: String(this.from) }, { from: "0" });
+    this.render();
+  }
+
+  async load() {
+    if (this.live.paused || document.hidden) return;
+    try {
+      this.timeline.update((await get(page.urls.timeline)).events);
+    } catch (problem) {
+      setText(this.note, problem.message);
+    }
+  }
+
+  take(message) {
+    if (message.type === "topic") this.frame = message;
+    if (message.type === "details") this.owners = message.owners;
+  }
+
+  render() {
+    if (!this.frame?.slots?.backlog) return;
+    const { slots } = this.frame;
+    const all = slots.backlog.length;
+    const to = Math.min(all, this.from + PAGE);
+    setText(
+      this.note,
+      fill(gettext("Slots %(from)s to %(to)s of %(all)s"), { from: this.from, to: to - 1, all: count(all) }) +
+        (this.owners ? "" : ` · ${gettext("shared: every worker takes from every slot")}`),
+    );
+    this.before.disabled = this.from === 0;
+    this.after.disabled = to >= all;
+    while (this.body.children.length > to - this.from) this.body.lastChild.remove();
+    for (let slot = this.from; slot < to; slot += 1) this.show(slot, slots);
+  }
+
+  show(slot, slots) {
+    const row = this.body.children[slot - this.from] ?? this.body.appendChild(this.row());
+    const [name, owner, epoch, since, backlog, lag, inFlight, dead] = row.children;
+    row.dataset.slot = slot;
+    setText(name.firstChild, fill(gettext("Slot %(slot)s"), { slot }));
+    const place = this.owners?.of[slot] ?? -1;
+    setText(owner, this.owners ? (this.owners.names[place] ?? gettext("nobody")) : "–");
+    setText(epoch, this.owners?.epochs[slot] ?? "–");
+    setText(since, this.owners?.since_ms[slot] ? dateTime(this.owners.since_ms[slot]) : "–");
+    setText(backlog, count(slots.backlog[slot]));
+    setText(lag, page.topic.timed ? duration(slots.lag_ms[slot]) : "–");
+    setText(inFlight, count(slots.in_flight[slot]));
+    setText(dead, count(slots.dead[slot]));
+  }
+
+  row() {
+    const open = h("button", {
+      type: "button",
+      class: "rc-link",
+      onclick: (event) => openSlot(Number(event.target.closest("tr").dataset.slot), this.live, () => {}),
+    });
+    return h(
+      "tr",
+      {},
+      h("th", { scope: "row" }, open),
+      COLUMNS.slice(1).map((_, at) => h("td", { class: at > 2 ? "rc-num" : at === 1 ? "rc-mono" : null })),
+    );
+  }
+}

@@ -1,0 +1,91 @@
+// A topic's page: header, actions, and the tab that is shown.
+import { byId, h, replace, setText } from "../core/dom.js";
+import { count, duration, rate } from "../core/format.js";
+import { shortcut } from "../core/keys.js";
+import { Live } from "../core/live.js";
+import { page, topicAddress } from "../core/page.js";
+import { fill, gettext, ngettext } from "../core/text.js";
+import { actionButton } from "../parts/actions.js";
+import { showProblems } from "../parts/problems.js";
+import { LiveTab } from "./live.js";
+import { MessagesTab } from "./messages.js";
+import { SlotsTab } from "./slots.js";
+
+let frame = null;
+const live = new Live(page.socket, take, render);
+const tab =
+  page.tab === "live"
+    ? new LiveTab(live)
+    : page.tab === "slots"
+      ? new SlotsTab(live)
+      : new MessagesTab(
+          live,
+          page.tab === "dead"
+            ? ["dead"]
+            : page.topic.timed
+              ? ["delayed", "ready", "waiting", "in_flight"]
+              : ["ready", "waiting", "in_flight"],
+        );
+const problems = byId("rc-problems");
+
+shortcut("g d", gettext("Go to this topic's dead letters"), () =>
+  location.assign(topicAddress(page.topic.name, "dead")),
+);
+shortcut("g m", gettext("Go to this topic's messages"), () =>
+  location.assign(topicAddress(page.topic.name, "messages")),
+);
+shortcut("g s", gettext("Go to this topic's slots"), () => location.assign(topicAddress(page.topic.name, "slots")));
+shortcut("g l", gettext("Go to this topic's live view"), () => location.assign(topicAddress(page.topic.name)));
+addEventListener("resize", () => live.draw());
+showState(page.topic);
+
+function take(message) {
+  if (message.type === "topic") frame = message;
+  tab.take(message);
+}
+
+function render() {
+  tab.render();
+  if (!frame) return;
+  page.topic = frame.topic;
+  showState(frame.topic);
+  showProblems(problems, frame.problems, (problem) =>
+    problem.code === "dead_growing" && page.tab !== "dead"
+      ? topicAddress(page.topic.name, "dead")
+      : problem.code === "unowned"
+        ? `${page.root}workers/`
+        : null,
+  );
+  problems.hidden = !frame.problems.length;
+  const now = frame.now;
+  const facts = [
+    fill(gettext("%(n)s waiting"), { n: count(now.backlog) }),
+    fill(gettext("in %(in)s/s"), { in: rate(now.in_s) }),
+    fill(gettext("out %(out)s/s"), { out: rate(now.out_s) }),
+    frame.topic.timed ? fill(gettext("due lag %(lag)s"), { lag: duration(now.lag_ms) }) : null,
+    fill(ngettext("%(n)s worker", "%(n)s workers", frame.workers), { n: count(frame.workers) }),
+  ];
+  setText(byId("rc-facts"), facts.filter(Boolean).join(" · "));
+  const dead = byId("rc-dead-count");
+  if (dead) setText(dead, now.dead ? ` ${count(now.dead)}` : "");
+}
+
+function showState(topic) {
+  const place = byId("rc-topic-actions");
+  if (place.dataset.paused === String(topic.paused)) return;
+  place.dataset.paused = String(topic.paused);
+  const state = h(
+    "span",
+    { class: topic.paused ? "rc-tag rc-tag-paused" : "rc-tag rc-tag-good" },
+    topic.paused ? gettext("Paused") : gettext("Running"),
+  );
+  replace(byId("rc-topic-state"), state);
+  replace(
+    place,
+    actionButton(
+      topic.paused ? "resume" : "pause",
+      () => [],
+      () => showState({ ...topic, paused: !topic.paused }),
+    ),
+  );
+}

@@ -1,0 +1,258 @@
+// The workers: what each does, how it stands with ZooKeeper, who owns how much, and what happened lately.
+import { byId, h, icon, replace, setClass } from "../core/dom.js";
+import { count, dateTime, duration, rate } from "../core/format.js";
+import { shortcut } from "../core/keys.js";
+import { Live } from "../core/live.js";
+import { page, topicAddress } from "../core/page.js";
+import { fill, gettext } from "../core/text.js";
+import { fleetButton } from "../parts/fleetactions.js";
+import { Tile, tileRow } from "../parts/tiles.js";
+import { Timeline } from "../parts/timeline.js";
+
+const STATES = { running: gettext("Running"), stopping: gettext("Stopping"), lost: gettext("Silent") };
+const SESSIONS = {
+  shared: gettext("without ZooKeeper"),
+  connected: gettext("connected"),
+  suspended: gettext("connection lost: takes nothing"),
+  lost: gettext("session lost: takes nothing"),
+};
+let frame = page.frame;
+
+const sum = (workers, read) => workers.reduce((total, worker) => total + read(worker), 0);
+const tiles = [
+  new Tile(gettext("Workers"), ({ running, workers }) => [
+    count(running.length),
+    running.length < workers.length
+      ? fill(gettext("%(n)s silent or stopping"), { n: count(workers.length - running.length) })
+      : "",
+    running.length === 0,
+  ]),
+  new Tile(gettext("Slots owned"), ({ topics, running }) => {
+    const all = sum(
+      topics.filter((topic) => topic.serial),
+      (topic) => topic.slots,
+    );
+    const missing = sum(topics, (topic) => topic.unowned);
+    return [
+      all ? count(sum(running, (worker) => worker.slots)) : "–",
+      all
+        ? missing
+          ? fill(gettext("%(n)s without an owner"), { n: count(missing) })
+          : gettext("every slot has an owner")
+        : gettext("shared by all workers"),
+      missing > 0,
+    ];
+  }),
+  new Tile(gettext("Done/s"), ({ running }) => [rate(sum(running, (worker) => worker.done_per_s))]),
+  new Tile(gettext("In flight"), ({ running }) => [count(sum(running, (worker) => worker.in_flight))]),
+  new Tile(gettext("Stuck calls"), ({ running }) => [
+    count(sum(running, (worker) => worker.stuck)),
+    "",
+    sum(running, (worker) => worker.stuck) > 0,
+  ]),
+  new Tile("ZooKeeper", ({ running }) => {
+    const away = running.filter((worker) => ["suspended", "lost"].includes(worker.session)).length;
+    if (running.every((worker) => worker.session === "shared")) return [gettext("not used")];
+    return away
+      ? [gettext("away"), fill(gettext("for %(n)s workers"), { n: count(away) }), true]
+      : [gettext("connected")];
+  }),
+];
+const COLUMNS = [
+  gettext("Worker"),
+  gettext("ZooKeeper"),
+  gettext("Topics and slots"),
+  gettext("Weight"),
+  gettext("In flight"),
+  gettext("Done/s"),
+  gettext("Done"),
+  gettext("Failed"),
+  gettext("Stale"),
+  gettext("Started"),
+  "",
+];
+const body = h("tbody");
+const nothing = h(
+  "div",
+  { class: "rc-empty", hidden: true },
+  icon("memory"),
+  h("h2", {}, gettext("No workers")),
+  h("p", {}, gettext("Start one with: python -m rmq_core worker module:attribute, or manage.py worker.")),
+);
+const table = h(
+  "section",
+  { class: "rc-card rc-flush", "aria-label": gettext("Workers") },
+  h(
+    "div",
+    { class: "rc-scroll" },
+    h(
+      "table",
+      { class: "rc-table rc-workers" },
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          COLUMNS.map((title, at) => h("th", { scope: "col", class: at > 2 && at < 9 ? "rc-num" : null }, title)),
+        ),
+      ),
+      body,
+    ),
+  ),
+  nothing,
+);
+const pins = h("section", { class: "rc-card", "aria-label": gettext("Wishes"), hidden: true });
+const timeline = new Timeline(gettext("Who took over what"));
+const rows = new Map();
+
+replace(
+  byId("rc-page"),
+  h(
+    "div",
+    { class: "rc-head" },
+    h("p", { class: "rc-muted" }, gettext("Every slot belongs to one worker; messages of a slot never overlap.")),
+    h("div", { id: "rc-status", class: "rc-status" }),
+  ),
+  tileRow(tiles),
+  table,
+  pins,
+  timeline.element,
+);
+
+const live = new Live(
+  page.socket,
+  (message) => {
+    if (message.type === "fleet") frame = message;
+  },
+  render,
+);
+if (frame) live.receive(frame);
+shortcut("g o", gettext("Go to the overview"), () => location.assign(page.root));
+
+function render() {
+  if (!frame) return;
+  const running = frame.workers.filter((worker) => worker.state === "running");
+  tiles.forEach((tile) => tile.update({ ...frame, running }));
+  nothing.hidden = frame.workers.length > 0;
+  const names = new Set(frame.workers.map((worker) => worker.name));
+  for (const name of [...rows.keys()])
+    if (!names.has(name)) {
+      rows.get(name).remove();
+      rows.delete(name);
+    }
+  frame.workers.forEach(showWorker);
+  showPins();
+  timeline.update(frame.events);
+}
+
+/** A row is drawn anew only when something in it changed, so that its buttons keep their focus. */
+function showWorker(worker) {
+  const key = JSON.stringify(worker);
+  let row = rows.get(worker.name);
+  if (row?.dataset.key === key) return;
+  if (!row) {
+    row = h(
+      "tr",
+      {},
+      COLUMNS.map((_, at) =>
+        h(at ? "td" : "th", at ? { class: at > 2 && at < 9 ? "rc-num" : null } : { scope: "row" }),
+      ),
+    );
+    rows.set(worker.name, row);
+    body.append(row);
+  }
+  row.dataset.key = key;
+  const [name, session, slots, weight, inFlight, perSecond, done, failed, stale, started, actions] = row.children;
+  const state = worker.drained ? gettext("Drained") : (STATES[worker.state] ?? worker.state);
+  const mood = worker.state === "lost" ? "critical" : worker.drained || worker.state === "stopping" ? "paused" : "good";
+  replace(
+    name,
+    h("strong", {}, worker.name),
+    " ",
+    h("span", { class: `rc-tag rc-tag-${mood}` }, state),
+    worker.stuck
+      ? h("span", { class: "rc-tag rc-tag-critical" }, fill(gettext("%(n)s stuck"), { n: worker.stuck }))
+      : null,
+    h(
+      "div",
+      { class: "rc-topic-meta" },
+      `${worker.host} · pid ${worker.pid} · ${worker.threads} ${gettext("threads")} · ${worker.version}`,
+    ),
+  );
+  replace(
+    session,
+    SESSIONS[worker.session] ?? worker.session,
+    worker.session === "shared"
+      ? null
+      : h(
+          "div",
+          { class: "rc-topic-meta" },
+          fill(gettext("for %(time)s"), { time: duration(frame.at_ms - worker.session_since_ms) }),
+        ),
+  );
+  setClass(session, "rc-bad", worker.session === "suspended" || worker.session === "lost");
+  replace(
+    slots,
+    Object.entries(worker.topics).map(([topic, number]) =>
+      h("div", {}, h("a", { class: "rc-link", href: topicAddress(topic, "slots") }, topic), ` ${count(number)}`),
+    ),
+  );
+  replace(weight, count(worker.weight));
+  replace(inFlight, count(worker.in_flight));
+  replace(perSecond, rate(worker.done_per_s));
+  replace(done, count(worker.done));
+  replace(failed, count(worker.failed));
+  replace(stale, count(worker.stale));
+  replace(started, dateTime(worker.started_ms));
+  if (actions.dataset.drained !== String(worker.drained) || !actions.firstChild) {
+    actions.dataset.drained = String(worker.drained);
+    const serial = worker.session !== "shared";
+    replace(
+      actions,
+      serial
+        ? h(
+            "div",
+            { class: "rc-row-actions" },
+            fleetButton(worker.drained ? "undrain" : "drain", () => ({ worker: worker.name })),
+            fleetButton("pin", () => ({
+              worker: worker.name,
+              topics: frame.topics.filter((topic) => topic.name in worker.topics),
+            })),
+          )
+        : null,
+    );
+  }
+}
+
+function showPins() {
+  const wishes = frame.topics.flatMap((topic) => topic.pins.map((pin) => ({ topic: topic.name, ...pin })));
+  const key = JSON.stringify([wishes, frame.away]);
+  if (pins.dataset.key === key) return;
+  pins.dataset.key = key;
+  pins.hidden = !wishes.length && !frame.away.length;
+  replace(
+    pins,
+    h("header", {}, h("h2", {}, gettext("What operators want"))),
+    h(
+      "ul",
+      { class: "rc-rows" },
+      wishes.map((wish) =>
+        h(
+          "li",
+          {},
+          h("span", {}, fill(gettext("Slots %(slots)s of %(topic)s stay with %(worker)s."), wish)),
+          fleetButton("unpin", () => wish),
+        ),
+      ),
+      frame.away.map((worker) =>
+        h(
+          "li",
+          {},
+          h("span", {}, fill(gettext("%(worker)s is drained, and away."), { worker })),
+          fleetButton("undrain", () => ({ worker })),
+        ),
+      ),
+    ),
+  );
+}

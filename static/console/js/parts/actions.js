@@ -1,0 +1,192 @@
+// What can be done to messages and topics: the buttons, the confirmation, the request, the result.
+import { h, icon, replace } from "../core/dom.js";
+import { dateTime } from "../core/format.js";
+import { post } from "../core/http.js";
+import { page } from "../core/page.js";
+import { fill, gettext, ngettext } from "../core/text.js";
+import { toast } from "../core/toast.js";
+
+// [button, symbol, question, reason needed, dangerous, done]
+const ACTIONS = {
+  cancel: {
+    label: gettext("Cancel"),
+    symbol: "cancel",
+    reason: true,
+    danger: true,
+    ask: (n) => ngettext("Cancel %(n)s message of %(topic)s?", "Cancel %(n)s messages of %(topic)s?", n),
+    say: gettext("Taken out of the queue for good, never delivered."),
+    done: (n) => ngettext("%(n)s message cancelled.", "%(n)s messages cancelled.", n),
+  },
+  run_now: {
+    label: gettext("Run now"),
+    symbol: "bolt",
+    ask: (n) => ngettext("Run %(n)s message of %(topic)s now?", "Run %(n)s messages of %(topic)s now?", n),
+    say: gettext("Ready at once, whatever the due time was."),
+    done: (n) => ngettext("%(n)s message is ready.", "%(n)s messages are ready.", n),
+  },
+  reschedule: {
+    label: gettext("Reschedule"),
+    symbol: "schedule",
+    value: true,
+    ask: (n) => ngettext("Reschedule %(n)s message of %(topic)s?", "Reschedule %(n)s messages of %(topic)s?", n),
+    done: (n) => ngettext("%(n)s message rescheduled.", "%(n)s messages rescheduled.", n),
+  },
+  requeue: {
+    label: gettext("Requeue"),
+    symbol: "replay",
+    reason: true,
+    ask: (n) => ngettext("Requeue %(n)s dead letter of %(topic)s?", "Requeue %(n)s dead letters of %(topic)s?", n),
+    say: gettext("Delivered again, with all retries."),
+    done: (n) => ngettext("%(n)s dead letter requeued.", "%(n)s dead letters requeued.", n),
+  },
+  drop: {
+    label: gettext("Drop"),
+    symbol: "delete",
+    reason: true,
+    danger: true,
+    ask: (n) => ngettext("Drop %(n)s dead letter of %(topic)s?", "Drop %(n)s dead letters of %(topic)s?", n),
+    say: gettext("Removed for good."),
+    done: (n) => ngettext("%(n)s dead letter dropped.", "%(n)s dead letters dropped.", n),
+  },
+  pause: {
+    label: gettext("Pause topic"),
+    symbol: "pause_circle",
+    ask: () => gettext("Pause %(topic)s?"),
+    say: gettext("Workers stop taking messages of this topic; sending goes on."),
+    done: () => gettext("The topic is paused."),
+  },
+  resume: {
+    label: gettext("Resume topic"),
+    symbol: "play_circle",
+    ask: () => gettext("Resume %(topic)s?"),
+    say: gettext("Workers take messages of this topic again."),
+    done: () => gettext("The topic is running."),
+  },
+};
+const STATUS = { in_flight: gettext("in flight"), not_found: gettext("no longer there") };
+
+/** A button for an action on `refs()`: [[slot, id], …]. Forbidden ones are shown, disabled, and say why. */
+export function actionButton(name, refs, onDone) {
+  const action = ACTIONS[name];
+  const missing = page.grants.actions[name];
+  const button = h(
+    "button",
+    {
+      type: "button",
+      class: `rc-button${action.danger ? " rc-danger" : ""}`,
+      dataset: { action: name },
+      "aria-disabled": missing ? "true" : null,
+      title: missing,
+    },
+    icon(action.symbol),
+    action.label,
+  );
+  button.addEventListener("click", () => (missing ? toast(missing, "error") : confirm(name, refs(), onDone)));
+  return button;
+}
+
+function confirm(name, refs, onDone) {
+  const action = ACTIONS[name];
+  const topic = page.topic;
+  const title = fill(action.ask(refs.length), { n: refs.length, topic: topic.name });
+  const reason = h("input", {
+    class: "rc-input",
+    name: "reason",
+    maxlength: 500,
+    required: Boolean(action.reason),
+    autocomplete: "off",
+  });
+  const value = action.value ? newValue(topic) : null;
+  const error = h("p", { class: "rc-error", role: "alert", hidden: true });
+  const submit = h(
+    "button",
+    { type: "submit", class: `rc-button rc-primary${action.danger ? " rc-danger" : ""}` },
+    action.label,
+  );
+  const dialog = h("dialog", { class: "rc-dialog", "aria-labelledby": "rc-confirm-title" });
+  const form = h(
+    "form",
+    { method: "dialog" },
+    h("h2", { id: "rc-confirm-title" }, title),
+    action.say ? h("p", {}, action.say) : null,
+    refs.length
+      ? h(
+          "pre",
+          { class: "rc-pre rc-ids" },
+          refs.map(([slot, ident]) => `${ident}   (${fill(gettext("slot %(slot)s"), { slot })})`).join("\n"),
+        )
+      : null,
+    value?.element,
+    h("label", {}, action.reason ? gettext("Reason") : gettext("Reason (optional)"), reason),
+    error,
+    h(
+      "div",
+      { class: "rc-dialog-buttons" },
+      h("button", { type: "button", class: "rc-button", onclick: () => dialog.close() }, gettext("Do nothing")),
+      submit,
+    ),
+  );
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    submit.disabled = true;
+    try {
+      const result = await post(`${page.urls.act}${name}/`, { messages: refs, reason: reason.value, ...value?.read() });
+      dialog.close();
+      report(name, result);
+      onDone(result);
+    } catch (problem) {
+      replace(error, problem.message);
+      error.hidden = false;
+    } finally {
+      submit.disabled = false;
+    }
+  });
+  dialog.addEventListener("close", () => dialog.remove());
+  dialog.append(form);
+  document.body.append(dialog);
+  dialog.showModal();
+  (value?.input ?? reason).focus();
+}
+
+/** The field for the new due time, or the new priority. */
+function newValue(topic) {
+  if (!topic.timed) {
+    const input = h("input", { class: "rc-input", type: "number", min: 17, step: 1, required: true, name: "priority" });
+    return {
+      input,
+      element: h("label", {}, gettext("New priority (17 or more, higher is sooner)"), input),
+      read: () => ({ priority: input.value }),
+    };
+  }
+  const input = h("input", {
+    class: "rc-input",
+    type: "datetime-local",
+    step: 1,
+    required: true,
+    name: "due",
+    value: localText(Date.now() + 600_000),
+  });
+  const shown = h("span", { class: "rc-muted" });
+  const show = () => replace(shown, dateTime(new Date(input.value).getTime()));
+  input.addEventListener("input", show);
+  show();
+  return {
+    input,
+    element: h("label", {}, gettext("New due time"), input, shown),
+    read: () => ({ due_ms: new Date(input.value).getTime() }),
+  };
+}
+
+function localText(ms) {
+  const local = new Date(ms - new Date(ms).getTimezoneOffset() * 60_000);
+  return local.toISOString().slice(0, 19);
+}
+
+function report(name, result) {
+  const words = [fill(ACTIONS[name].done(result.done), { n: result.done })];
+  for (const [status, label] of Object.entries(STATUS)) {
+    const n = (result.results ?? []).filter((each) => each.status === status).length;
+    if (n) words.push(fill(ngettext("%(n)s is %(status)s.", "%(n)s are %(status)s.", n), { n, status: label }));
+  }
+  toast(words.join(" "), result.done === result.asked ? "success" : "info");
+}

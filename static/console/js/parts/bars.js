@@ -1,0 +1,103 @@
+// A small bar chart out of ordinary elements, with a line to compare with, and the same as a table.
+import { h, icon, replace } from "../core/dom.js";
+import { count } from "../core/format.js";
+import { fill, gettext } from "../core/text.js";
+
+export class Bars {
+  constructor(title, { unit, empty, note = null }) {
+    this.unit = unit;
+    this.empty = empty;
+    this.asTable = false;
+    this.bars = h("div", { class: "rc-bars" });
+    replace(this.bars, h("p", { class: "rc-nothing" }, gettext("Loading…")));
+    this.note = h("p", { class: "rc-muted rc-bars-note" });
+    this.toggle = h(
+      "button",
+      {
+        type: "button",
+        class: "rc-icon-button",
+        "aria-label": gettext("Show as table"),
+        title: gettext("Show as table"),
+        "aria-pressed": "false",
+        onclick: () => this.switchView(),
+      },
+      icon("table_rows"),
+    );
+    this.element = h(
+      "section",
+      { class: "rc-card", "aria-label": title },
+      h("header", {}, h("h2", {}, title), this.toggle),
+      this.bars,
+      this.note,
+      note,
+    );
+  }
+
+  switchView() {
+    this.asTable = !this.asTable;
+    this.toggle.setAttribute("aria-pressed", String(this.asTable));
+    if (this.shown) this.update(...this.shown);
+  }
+
+  /** `values`: [[label, number, show the label]]; `line`: a level drawn across; `note`: a sentence below. */
+  update(values, note = "", line = null) {
+    this.shown = [values, note, line];
+    this.note.textContent = note;
+    const top = Math.max(1, line ?? 0, ...values.map(([, number]) => number));
+    if (!values.some(([, number]) => number)) replace(this.bars, h("p", { class: "rc-nothing" }, this.empty));
+    else if (this.asTable) replace(this.bars, this.table(values));
+    else
+      replace(
+        this.bars,
+        h(
+          "p",
+          { class: "rc-bar-top" },
+          fill(gettext("largest: %(n)s"), { n: count(Math.max(...values.map(([, number]) => number))) }),
+        ),
+        this.plot(values, top, line),
+      );
+  }
+
+  plot(values, top, line) {
+    const columns = values.map(([label, number, shown]) => {
+      const height = number ? Math.max(2, (number / top) * 100) : 0;
+      const bar = h("div", { class: line !== null && number > line ? "rc-bar rc-bar-over" : "rc-bar" });
+      bar.style.height = `${height}%`;
+      return h(
+        "div",
+        { class: "rc-bar-column", title: `${label}: ${count(number)} ${this.unit}` },
+        h("div", { class: "rc-bar-space" }, bar),
+        h("span", { class: "rc-bar-label" }, shown ? label : ""),
+      );
+    });
+    const plot = h(
+      "div",
+      {
+        class: "rc-bar-plot",
+        role: "img",
+        "aria-label": values
+          .filter(([, number]) => number)
+          .map(([label, number]) => `${label}: ${number}`)
+          .join(", "),
+      },
+      columns,
+    );
+    if (line !== null && line > 0) {
+      const level = h("div", { class: "rc-bar-line" });
+      level.style.bottom = `calc(1.2rem + (100% - 1.2rem) * ${line / top})`;
+      plot.append(level);
+    }
+    return plot;
+  }
+
+  table(values) {
+    const rows = values.map(([label, number]) =>
+      h("tr", {}, h("th", { scope: "row" }, label), h("td", { class: "rc-num" }, count(number))),
+    );
+    return h(
+      "div",
+      { class: "rc-scroll rc-chart-table", tabindex: "0" },
+      h("table", { class: "rc-table" }, h("tbody", {}, rows)),
+    );
+  }
+}

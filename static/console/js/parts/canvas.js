@@ -1,0 +1,15 @@
+// Canvases that are sharp on every screen.
+
+/** Size a canvas to its box; returns its context, scaled to CSS pixels, cleared. */
+export function prepare(canvas, width = canvas.clientWidth, height = canvas.clientHeight) {
+  const scale = window.devicePixelRatio || 1;
+  const [wide, high] = [Math.round(width * scale), Math.round(height * scale)];
+  if (canvas.width !== wide || canvas.height !== high) {
+    canvas.width = wide;
+    canvas.height = high;
+  }
+  const context = canvas.getContext("2d");
+  context.setTransform(scale, 0, 0, scale, 0, 0);
+  context.clearRect(0, 0, width, height);
+  return context;
+}

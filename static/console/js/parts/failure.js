@@ -1,0 +1,36 @@
+// Why a message failed.
+import { h } from "../core/dom.js";
+import { count, dateTime, relative } from "../core/format.js";
+import { gettext } from "../core/text.js";
+
+export function failureView(failure, nowMs) {
+  if (!failure) return h("p", { class: "rc-muted" }, gettext("It has not failed."));
+  const pairs = [
+    [gettext("Error"), h("strong", {}, failure.error)],
+    [
+      gettext("Message"),
+      failure.message === null ? h("span", { class: "rc-masked" }, gettext("hidden")) : failure.message,
+    ],
+    [gettext("Failures"), count(failure.failures)],
+    [gettext("First"), `${dateTime(failure.first_ms)} (${relative(failure.first_ms, nowMs)})`],
+    [gettext("Last"), `${dateTime(failure.last_ms)} (${relative(failure.last_ms, nowMs)})`],
+    [gettext("Worker"), failure.worker || "–"],
+  ];
+  return h(
+    "div",
+    {},
+    pairList(pairs),
+    failure.traceback
+      ? h("details", {}, h("summary", {}, gettext("Traceback")), h("pre", { class: "rc-pre" }, failure.traceback))
+      : null,
+  );
+}
+
+/** A list of names and values. */
+export function pairList(pairs) {
+  return h(
+    "dl",
+    { class: "rc-pairs" },
+    pairs.map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]),
+  );
+}

@@ -1,0 +1,277 @@
+// Every slot of a topic as a cell. Works with up to 4096 of them, with mouse and keyboard.
+import { h, icon, replace, setText } from "../core/dom.js";
+import { count, duration, rate } from "../core/format.js";
+import { fill, gettext } from "../core/text.js";
+import { color } from "../core/theme.js";
+import { prepare } from "./canvas.js";
+import { OwnerScale } from "./ownerscale.js";
+import { Scale, heatColors } from "./scale.js";
+
+export const METRICS = {
+  backlog: [gettext("Backlog"), count],
+  lag_ms: [gettext("Due lag"), duration],
+  oldest_ms: [gettext("Oldest in flight"), duration],
+  in_flight: [gettext("In flight"), count],
+  dead: [gettext("Dead"), count],
+  out_s: [gettext("Out/s"), rate],
+  owner: [gettext("Owner"), (value) => value],
+};
+const SMALLEST = 5;
+const LARGEST = 30;
+const TABLE_ROWS = 64;
+
+export class HeatMap {
+  /** `onOpen(slot)` when a slot is chosen, `onMetric(name)` when another metric is. */
+  constructor(metric, onOpen, onMetric) {
+    this.metric = metric in METRICS ? metric : "backlog";
+    this.onOpen = onOpen;
+    this.onMetric = onMetric;
+    this.cursor = -1;
+    this.marked = -1;
+    this.slots = null;
+    this.asTable = false;
+    this.canvas = h("canvas", {
+      class: "rc-heat",
+      tabindex: "0",
+      role: "application",
+      "aria-label": gettext("Slot heat map; move with the arrow keys, Enter opens a slot"),
+      onmousemove: (event) => this.point(this.slotAt(event)),
+      onmouseleave: () => this.point(-1),
+      onclick: (event) => this.open(this.slotAt(event)),
+      onkeydown: (event) => this.key(event),
+      onblur: () => this.point(-1),
+    });
+    this.readout = h("p", { class: "rc-readout", "aria-live": "polite" });
+    this.legend = h("div", { class: "rc-heat-legend" });
+    this.segments = h(
+      "div",
+      { class: "rc-segments", role: "group", "aria-label": gettext("Metric") },
+      Object.entries(METRICS).map(([name, [label]]) =>
+        h("button", { type: "button", dataset: { name }, onclick: () => this.choose(name) }, label),
+      ),
+    );
+    this.toggle = h(
+      "button",
+      {
+        type: "button",
+        class: "rc-icon-button",
+        "aria-label": gettext("Show as table"),
+        title: gettext("Show as table"),
+        "aria-pressed": "false",
+        onclick: () => this.switchView(),
+      },
+      icon("table_rows"),
+    );
+    this.box = h("div", { class: "rc-heat-box" }, this.canvas);
+    this.element = h(
+      "section",
+      { class: "rc-card", "aria-label": gettext("Slots") },
+      h("header", {}, h("h2", {}, gettext("Slots")), this.segments, this.toggle),
+      this.box,
+      h("footer", { class: "rc-heat-foot" }, this.readout, this.legend),
+    );
+    this.segments.lastChild.hidden = this.metric !== "owner";
+    this.choose(this.metric);
+    new ResizeObserver(() => this.draw()).observe(this.box);
+  }
+
+  choose(name) {
+    this.metric = name;
+    for (const button of this.segments.children)
+      button.setAttribute("aria-pressed", String(button.dataset.name === name));
+    this.onMetric(name);
+    this.draw();
+  }
+
+  switchView() {
+    this.asTable = !this.asTable;
+    this.toggle.setAttribute("aria-pressed", String(this.asTable));
+    if (!this.asTable) replace(this.box, this.canvas);
+    this.draw();
+  }
+
+  update(slots) {
+    this.slots = slots;
+    this.draw();
+  }
+
+  /** `owners`: {names, of: [place in names or -1]}, or null where slots are shared. */
+  own(owners) {
+    this.owners = owners;
+    this.segments.lastChild.hidden = !owners;
+    if (!owners && this.metric === "owner") this.choose("backlog");
+    this.draw();
+  }
+
+  mark(slot) {
+    this.marked = slot;
+    this.draw();
+  }
+
+  get values() {
+    return (this.metric === "owner" ? this.owners?.of : this.slots?.[this.metric]) ?? [];
+  }
+
+  get amount() {
+    return this.slots?.backlog?.length ?? 0;
+  }
+
+  draw() {
+    if (!this.amount) return;
+    this.scale =
+      this.metric === "owner"
+        ? new OwnerScale(this.owners)
+        : new Scale(this.values.reduce((most, value) => Math.max(most, value), 0));
+    this.showLegend();
+    this.showReadout();
+    if (this.asTable) return this.drawTable();
+    const width = this.box.clientWidth;
+    if (!width) return;
+    this.columns = 2 ** Math.floor(Math.log2(Math.max(1, Math.min(this.amount, width / SMALLEST))));
+    this.cell = Math.min(LARGEST, width / this.columns);
+    const height = Math.ceil(this.amount / this.columns) * this.cell;
+    this.canvas.style.height = `${height}px`;
+    this.canvas.style.width = `${this.columns * this.cell}px`;
+    this.paint(prepare(this.canvas, this.columns * this.cell, height));
+  }
+
+  paint(context) {
+    const colors = this.scale.colors?.() ?? heatColors();
+    const gap = this.cell > 5 ? 1 : 0;
+    // Cells of one colour are drawn together: setting the colour is the slow part.
+    const bySteps = Array.from({ length: colors.length }, () => []);
+    for (let slot = 0; slot < this.amount; slot += 1) bySteps[this.scale.step(this.values[slot])].push(slot);
+    bySteps.forEach((slots, step) => {
+      context.fillStyle = colors[step];
+      for (const slot of slots) {
+        const [left, top] = this.corner(slot);
+        context.fillRect(left, top, this.cell - gap, this.cell - gap);
+      }
+    });
+    for (const [slot, width] of [
+      [this.marked, 2],
+      [this.cursor, 1.5],
+    ]) {
+      if (slot < 0 || slot >= this.amount) continue;
+      const [left, top] = this.corner(slot);
+      context.strokeStyle = color(slot === this.marked ? "--rc-line-3" : "--rc-strong");
+      context.lineWidth = width;
+      context.strokeRect(left + 0.5, top + 0.5, this.cell - gap - 1, this.cell - gap - 1);
+    }
+  }
+
+  corner(slot) {
+    return [(slot % this.columns) * this.cell, Math.floor(slot / this.columns) * this.cell];
+  }
+
+  slotAt(event) {
+    const column = Math.floor(event.offsetX / this.cell);
+    const slot = Math.floor(event.offsetY / this.cell) * this.columns + column;
+    return column < this.columns && slot >= 0 && slot < this.amount ? slot : -1;
+  }
+
+  point(slot) {
+    if (slot === this.cursor) return;
+    this.cursor = slot;
+    this.draw();
+  }
+
+  open(slot) {
+    if (slot >= 0) this.onOpen(slot);
+  }
+
+  key(event) {
+    const step = {
+      ArrowRight: 1,
+      ArrowLeft: -1,
+      ArrowDown: this.columns,
+      ArrowUp: -this.columns,
+      Home: -this.amount,
+      End: this.amount,
+    }[event.key];
+    if (event.key === "Enter" || event.key === " ") this.open(Math.max(0, this.cursor));
+    else if (step)
+      this.point(Math.max(0, Math.min(this.amount - 1, Math.max(0, this.cursor) + (this.cursor < 0 ? 0 : step))));
+    else return;
+    event.preventDefault();
+  }
+
+  showReadout() {
+    const [label, format] = METRICS[this.metric];
+    const slot = this.cursor;
+    setText(
+      this.readout,
+      slot < 0
+        ? fill(gettext("%(n)s slots"), { n: count(this.amount) })
+        : fill(gettext("Slot %(slot)s · %(metric)s %(value)s"), {
+            slot,
+            metric: label,
+            value: this.scale.word?.(this.values[slot]) ?? format(this.values[slot] ?? null),
+          }),
+    );
+  }
+
+  showLegend() {
+    const [, format] = METRICS[this.metric];
+    const key = `${this.metric} ${this.scale.top}`;
+    if (this.legendShown === key) return;
+    this.legendShown = key;
+    if (this.metric === "owner") return replace(this.legend, this.scale.legend());
+    replace(
+      this.legend,
+      this.scale.bounds.map((bound, step) =>
+        h(
+          "span",
+          {},
+          h("i", { class: `rc-heat-step rc-heat-step-${step}`, "aria-hidden": "true" }),
+          step ? `≤ ${format(bound)}` : "0",
+        ),
+      ),
+    );
+  }
+
+  drawTable() {
+    const [label, format] = METRICS[this.metric];
+    const order = [...this.values.keys()]
+      .sort((one, other) => this.values[other] - this.values[one])
+      .slice(0, TABLE_ROWS);
+    const rows = order.map((slot) =>
+      h(
+        "tr",
+        {},
+        h(
+          "th",
+          { scope: "row" },
+          h(
+            "button",
+            { type: "button", class: "rc-link", onclick: () => this.onOpen(slot) },
+            fill(gettext("Slot %(slot)s"), { slot }),
+          ),
+        ),
+        h("td", { class: "rc-num" }, this.scale.word?.(this.values[slot]) ?? format(this.values[slot])),
+      ),
+    );
+    const more =
+      this.amount > order.length
+        ? h(
+            "p",
+            { class: "rc-muted" },
+            fill(gettext("The %(n)s largest of %(all)s."), { n: order.length, all: count(this.amount) }),
+          )
+        : null;
+    replace(
+      this.box,
+      h(
+        "div",
+        { class: "rc-scroll rc-chart-table", tabindex: "0" },
+        h(
+          "table",
+          { class: "rc-table" },
+          h("thead", {}, h("tr", {}, h("th", {}, gettext("Slot")), h("th", { class: "rc-num" }, label))),
+          h("tbody", {}, rows),
+        ),
+        more,
+      ),
+    );
+  }
+}

@@ -1,0 +1,217 @@
+// A chart over time with a legend that tells the current values, and the same as a table.
+import { h, icon, replace, setText } from "../core/dom.js";
+import { time } from "../core/format.js";
+import { AT } from "../core/point.js";
+import { gettext } from "../core/text.js";
+import { color } from "../core/theme.js";
+
+const { Chart } = window;
+const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3]];
+const LINES = ["--rc-line-1", "--rc-line-2", "--rc-line-3", "--rc-line-4"];
+const GAP_MS = 6000;
+const TABLE_ROWS = 40;
+
+export class LineChart {
+  /** `lines`: [[name in the point, title]]; `format` writes a value; `log`: logarithmic axis; `right`: names on a second axis. */
+  constructor(title, lines, format, { log = false, right = [] } = {}) {
+    this.title = title;
+    this.lines = lines;
+    this.format = format;
+    this.log = log;
+    this.right = right;
+    this.hidden = new Set();
+    this.asTable = false;
+    this.canvas = h("canvas", { role: "img", "aria-label": title });
+    this.box = h("div", { class: "rc-chart" }, this.canvas);
+    this.legend = h("div", { class: "rc-legend" });
+    this.values = lines.map(([name, label], index) => this.legendEntry(name, label, index));
+    this.toggle = h(
+      "button",
+      {
+        type: "button",
+        class: "rc-icon-button",
+        "aria-label": gettext("Show as table"),
+        title: gettext("Show as table"),
+        "aria-pressed": "false",
+        onclick: () => this.switchView(),
+      },
+      icon("table_rows"),
+    );
+    this.element = h(
+      "section",
+      { class: "rc-card", "aria-label": title },
+      h("header", {}, h("h2", {}, title), this.legend, this.toggle),
+      this.box,
+    );
+  }
+
+  legendEntry(name, label, index) {
+    const value = h("b", {}, "–");
+    const swatch = h("i", { class: `rc-swatch rc-swatch-${index}`, "aria-hidden": "true" });
+    const button = h(
+      "button",
+      { type: "button", class: "rc-legend-entry", "aria-pressed": "true" },
+      swatch,
+      label,
+      " ",
+      value,
+    );
+    button.addEventListener("click", () => {
+      if (this.hidden.has(name)) this.hidden.delete(name);
+      else this.hidden.add(name);
+      button.setAttribute("aria-pressed", String(!this.hidden.has(name)));
+      if (this.chart) {
+        this.chart.setDatasetVisibility(index, !this.hidden.has(name));
+        this.chart.update("none");
+      }
+    });
+    this.legend.append(button);
+    return value;
+  }
+
+  switchView() {
+    this.asTable = !this.asTable;
+    this.toggle.setAttribute("aria-pressed", String(this.asTable));
+    if (!this.asTable) replace(this.box, this.canvas);
+    this.update(this.points ?? [], this.range);
+  }
+
+  /** Draw points [[…]] over a range in ms that ends with the last of them. */
+  update(points, range) {
+    this.points = points;
+    this.range = range;
+    const last = points.at(-1);
+    this.lines.forEach(([name], index) => setText(this.values[index], last ? this.format(last[AT[name]]) : "–"));
+    if (this.asTable) this.drawTable(points);
+    else if (this.canvas.clientWidth) this.drawChart(points, range, last);
+  }
+
+  drawChart(points, range, last) {
+    this.chart ??= this.build();
+    this.lines.forEach(([name], index) => {
+      this.chart.data.datasets[index].data = points.map((point) => ({
+        x: point[AT.at_ms],
+        y: this.visible(point[AT[name]]),
+      }));
+    });
+    const end = last?.[AT.at_ms] ?? Date.now();
+    this.chart.options.scales.x.min = end - range;
+    this.chart.options.scales.x.max = end;
+    this.chart.update("none");
+  }
+
+  visible(value) {
+    if (value === null || !this.log) return value;
+    return Math.max(1, value); // a logarithmic axis has no zero
+  }
+
+  /** Colours are read again when the theme changes. */
+  restyle() {
+    this.chart?.destroy();
+    this.chart = null;
+    this.update(this.points ?? [], this.range);
+  }
+
+  build() {
+    const text = color("--rc-muted");
+    const grid = { color: color("--rc-grid"), drawTicks: false };
+    return new Chart(this.canvas, {
+      type: "line",
+      data: {
+        datasets: this.lines.map(([name, label], index) => ({
+          label,
+          data: [],
+          hidden: this.hidden.has(name),
+          borderColor: color(LINES[index]),
+          backgroundColor: color(LINES[index]),
+          borderDash: DASHES[index],
+          borderWidth: 1.5,
+          pointRadius: 0,
+          pointHitRadius: 8,
+          spanGaps: GAP_MS,
+          yAxisID: this.right.includes(name) ? "right" : "y",
+        })),
+      },
+      options: {
+        animation: false,
+        parsing: false,
+        normalized: true,
+        maintainAspectRatio: false,
+        interaction: { mode: "index", intersect: false },
+        plugins: {
+          legend: { display: false },
+          tooltip: {
+            callbacks: {
+              title: ([item]) => time(item.parsed.x),
+              label: (item) => `${item.dataset.label}: ${this.format(item.parsed.y)}`,
+            },
+          },
+        },
+        scales: {
+          x: {
+            type: "linear",
+            grid,
+            border: { display: false },
+            ticks: { color: text, maxRotation: 0, maxTicksLimit: 6, callback: (value) => time(value).slice(0, 8) },
+          },
+          y: this.valueAxis(text, grid),
+          ...(this.right.length ? { right: { ...this.valueAxis(text, { display: false }), position: "right" } } : {}),
+        },
+      },
+    });
+  }
+
+  valueAxis(text, grid) {
+    return {
+      type: this.log ? "logarithmic" : "linear",
+      min: this.log ? 1 : 0,
+      suggestedMax: this.log ? 10 : 1,
+      grid,
+      border: { display: false },
+      ticks: { color: text, maxTicksLimit: 5, callback: (value) => this.tick(value) },
+    };
+  }
+
+  tick(value) {
+    if (this.log && !Number.isInteger(Math.log10(value))) return "";
+    return Number.isInteger(value) ? this.format(value) : "";
+  }
+
+  drawTable(points) {
+    const step = Math.max(1, Math.ceil(points.length / TABLE_ROWS));
+    const rows = points.filter((_, index) => (points.length - 1 - index) % step === 0).reverse();
+    replace(
+      this.box,
+      h(
+        "div",
+        { class: "rc-scroll rc-chart-table", tabindex: "0" },
+        h(
+          "table",
+          { class: "rc-table" },
+          h(
+            "thead",
+            {},
+            h(
+              "tr",
+              {},
+              h("th", { scope: "col" }, gettext("Time")),
+              this.lines.map(([, label]) => h("th", { scope: "col", class: "rc-num" }, label)),
+            ),
+          ),
+          h(
+            "tbody",
+            {},
+            rows.map((point) =>
+              h(
+                "tr",
+                {},
+                h("th", { scope: "row" }, time(point[AT.at_ms])),
+                this.lines.map(([name]) => h("td", { class: "rc-num" }, this.format(point[AT[name]]))),
+              ),
+            ),
+          ),
+        ),
+      ),
+    );
+  }
+}

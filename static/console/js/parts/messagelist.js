@@ -1,0 +1,172 @@
+// A list of messages with boxes to tick. Rows keep their place; ticking one stops the refreshing, visibly.
+import { h, replace, setText } from "../core/dom.js";
+import { bytes, count, dateTime, relative, time } from "../core/format.js";
+import { page } from "../core/page.js";
+import { fill, gettext, ngettext } from "../core/text.js";
+import { actionButton } from "./actions.js";
+import { ACTIONS_OF, TIME_TITLES } from "./states.js";
+
+export class MessageList {
+  /** `onOpen(row)`; `onChanged()` after an action; `onSelection(number)` when boxes are ticked. */
+  constructor({ onOpen, onChanged, onSelection, nowMs }) {
+    Object.assign(this, { onOpen, onChanged, onSelection, nowMs });
+    this.rows = [];
+    this.selected = new Map();
+    this.state = null;
+    this.all = h("input", {
+      type: "checkbox",
+      "aria-label": gettext("Select all shown"),
+      onchange: () => this.selectAll(this.all.checked),
+    });
+    this.head = h("thead");
+    this.body = h("tbody");
+    this.bar = h("div", { class: "rc-selection", hidden: true });
+    this.empty = h("p", { class: "rc-nothing", hidden: true });
+    this.element = h(
+      "div",
+      {},
+      this.bar,
+      h("div", { class: "rc-scroll" }, h("table", { class: "rc-table rc-messages" }, this.head, this.body)),
+      this.empty,
+    );
+  }
+
+  /** Show rows of one state; what was ticked and is still there stays ticked. */
+  show(rows, state, emptyWords) {
+    if (state !== this.state) {
+      this.state = state;
+      this.selected.clear();
+      this.buildHead();
+    }
+    this.rows = rows;
+    const here = new Set(rows.map(keyOf));
+    for (const key of this.selected.keys()) if (!here.has(key)) this.selected.delete(key);
+    const focused = this.body.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+    replace(
+      this.body,
+      rows.map((row) => this.line(row)),
+    );
+    if (focused) [...this.body.querySelectorAll("[data-key]")].find((each) => each.dataset.key === focused)?.focus();
+    this.empty.hidden = rows.length > 0;
+    setText(this.empty, emptyWords);
+    this.selectionChanged();
+  }
+
+  buildHead() {
+    const timed = this.state !== "ready" || page.topic.timed;
+    this.columns = [
+      timed
+        ? [TIME_TITLES[this.state], (row) => h("time", { title: dateTime(row.score_ms) }, this.when(row.score_ms))]
+        : null,
+      page.topic.timed ? null : [gettext("Priority"), (row) => count(row.priority), "rc-num"],
+      [gettext("Slot"), (row) => count(row.slot), "rc-num"],
+      this.state === "delayed" ? null : [gettext("Failures"), (row) => failures(row), "rc-num"],
+      [gettext("Size"), (row) => bytes(row.size), "rc-num rc-less"],
+      this.state === "dead" || this.state === "waiting"
+        ? [gettext("Error"), (row) => h("div", { class: "rc-clip", title: row.error }, row.error ?? "–")]
+        : [
+            gettext("Content"),
+            (row) => h("div", { class: "rc-clip rc-mono" }, row.preview ?? gettext("hidden")),
+            "rc-less",
+          ],
+    ].filter(Boolean);
+    replace(
+      this.head,
+      h(
+        "tr",
+        {},
+        h("th", { class: "rc-tick" }, this.all),
+        h("th", { scope: "col" }, gettext("Id")),
+        this.columns.map(([title, , extra]) => h("th", { scope: "col", class: extra }, title)),
+      ),
+    );
+  }
+
+  line(row) {
+    const key = keyOf(row);
+    const box = h("input", {
+      type: "checkbox",
+      dataset: { key: `${key}#` },
+      "aria-label": fill(gettext("Select %(id)s"), { id: row.id ?? "?" }),
+      disabled: row.id === null,
+      title: row.id === null ? page.grants.actions.cancel : null,
+      onchange: () => this.tick(row, box.checked),
+    });
+    box.checked = this.selected.has(key);
+    const open = h(
+      "button",
+      { type: "button", class: "rc-link rc-mono", dataset: { key }, onclick: () => this.onOpen(row) },
+      row.id ?? gettext("(hidden)"),
+    );
+    return h(
+      "tr",
+      { class: box.checked ? "rc-selected" : null },
+      h("td", { class: "rc-tick" }, box),
+      h("td", { class: "rc-id" }, open),
+      this.columns.map(([, cell, extra]) => h("td", { class: extra }, cell(row))),
+    );
+  }
+
+  when(ms) {
+    if (ms === null) return "–";
+    const away = Math.abs(ms - this.nowMs());
+    return away < 86_400_000 ? `${relative(ms, this.nowMs())} · ${time(ms)}` : dateTime(ms);
+  }
+
+  tick(row, on) {
+    if (on) this.selected.set(keyOf(row), row);
+    else this.selected.delete(keyOf(row));
+    this.selectionChanged();
+  }
+
+  selectAll(on) {
+    for (const row of this.rows) if (row.id !== null) this.tick(row, on);
+    for (const box of this.body.querySelectorAll("input[type=checkbox]:not(:disabled)")) box.checked = on;
+  }
+
+  selectionChanged() {
+    const number = this.selected.size;
+    for (const line of this.body.rows) line.classList.toggle("rc-selected", line.querySelector("input").checked);
+    this.all.checked = number > 0 && number === this.rows.filter((row) => row.id !== null).length;
+    this.all.indeterminate = number > 0 && !this.all.checked;
+    this.bar.hidden = number === 0;
+    this.onSelection(number);
+    if (!number) {
+      this.barFor = null;
+      return;
+    }
+    if (this.barFor !== this.state) {
+      this.barFor = this.state;
+      const refs = () => [...this.selected.values()].map((row) => [row.slot, row.id]);
+      const buttons = ACTIONS_OF[this.state].map((name) => actionButton(name, refs, () => this.clear(true)));
+      this.words = h("strong", {});
+      const none = h(
+        "button",
+        { type: "button", class: "rc-button", onclick: () => this.clear(false) },
+        gettext("Clear selection"),
+      );
+      replace(
+        this.bar,
+        this.words,
+        h("span", { class: "rc-muted" }, gettext("Refreshing is paused.")),
+        h("span", { class: "rc-actions" }, buttons, none),
+      );
+    }
+    setText(this.words, fill(ngettext("%(n)s selected", "%(n)s selected", number), { n: number }));
+  }
+
+  clear(changed) {
+    this.selected.clear();
+    for (const box of this.body.querySelectorAll("input[type=checkbox]")) box.checked = false;
+    this.selectionChanged();
+    if (changed) this.onChanged();
+  }
+}
+
+const keyOf = (row) => `${row.slot}/${row.id}`;
+
+function failures(row) {
+  return row.retries_left === null
+    ? count(row.failures)
+    : `${count(row.failures)} / ${count(row.failures + row.retries_left)}`;
+}

@@ -1,0 +1,42 @@
+// One message in the panel at the right.
+import { h, replace } from "../core/dom.js";
+import { get } from "../core/http.js";
+import { page } from "../core/page.js";
+import { gettext } from "../core/text.js";
+import { Drawer } from "./drawer.js";
+import { messageAddress, messageView } from "./messageview.js";
+
+/** Show a message by its slot and id. `onDone()` after an action. */
+export async function openMessage(row, nowMs, onDone) {
+  const drawer = new Drawer(row.id ?? gettext("Message"));
+  drawer.show(h("p", { class: "rc-muted" }, gettext("Loading…")));
+  if (row.id === null) {
+    drawer.show(
+      h(
+        "p",
+        { class: "rc-masked" },
+        gettext("This message is nothing but its content, and reading content needs the permission “read_payload”."),
+      ),
+    );
+    return;
+  }
+  replace(drawer.extra, h("a", { href: messageAddress(row) }, gettext("Open as page")));
+  try {
+    const { messages } = await get(page.urls.find, { id: row.id });
+    const found = messages.find((message) => message.slot === row.slot) ?? messages[0];
+    if (!found) {
+      drawer.show(
+        h("p", { class: "rc-nothing" }, gettext("It is no longer there: done, cancelled or dropped meanwhile.")),
+      );
+      return;
+    }
+    drawer.show(
+      messageView(found, nowMs, () => {
+        drawer.close();
+        onDone();
+      }),
+    );
+  } catch (problem) {
+    drawer.show(h("p", { class: "rc-error" }, problem.message));
+  }
+}

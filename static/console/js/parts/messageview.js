@@ -1,0 +1,69 @@
+// Everything about one message, for the panel and for its own page.
+import { h } from "../core/dom.js";
+import { bytes, count, dateTime, relative } from "../core/format.js";
+import { page } from "../core/page.js";
+import { fill, gettext } from "../core/text.js";
+import { actionButton } from "./actions.js";
+import { contentView } from "./content.js";
+import { failureView, pairList } from "./failure.js";
+import { ACTIONS_OF, STATES, TIME_TITLES } from "./states.js";
+
+/** The address of a message's page. */
+export function messageAddress(message) {
+  return `${page.urls.message}?${new URLSearchParams({ id: message.id, slot: message.slot })}`;
+}
+
+export function messageView(message, nowMs, onDone) {
+  const download = `${page.urls.content}?${new URLSearchParams({ id: message.id ?? "", slot: message.slot })}`;
+  const refs = () => [[message.slot, message.id]];
+  const actions = message.id === null ? [] : ACTIONS_OF[message.state].map((name) => actionButton(name, refs, onDone));
+  return h(
+    "div",
+    { class: "rc-message" },
+    h("div", { class: "rc-actions" }, actions),
+    message.state === "in_flight"
+      ? h(
+          "p",
+          { class: "rc-muted" },
+          gettext("A worker has it now; it can be changed when it is settled or its time is over."),
+        )
+      : null,
+    pairList(facts(message, nowMs)),
+    h("h3", {}, gettext("Content")),
+    contentView(message.content, download),
+    h("h3", {}, fill(gettext("Headers (%(n)s)"), { n: message.header_count })),
+    headers(message),
+    h("h3", {}, gettext("Failures")),
+    failureView(message.failure, nowMs),
+  );
+}
+
+function facts(message, nowMs) {
+  const states = message.states.map((state) =>
+    h("span", { class: `rc-tag rc-tag-${state === "dead" ? "dead" : "neutral"}` }, STATES[state]),
+  );
+  const pairs = [
+    [gettext("State"), h("span", { class: "rc-tags" }, states)],
+    [
+      gettext("Id"),
+      message.id === null
+        ? h("span", { class: "rc-masked" }, gettext("hidden: it is the content"))
+        : h("span", { class: "rc-mono" }, message.id),
+    ],
+    [gettext("Slot"), count(message.slot)],
+  ];
+  if (message.score_ms !== null)
+    pairs.push([TIME_TITLES[message.state], `${dateTime(message.score_ms)} (${relative(message.score_ms, nowMs)})`]);
+  if (message.priority !== null) pairs.push([gettext("Priority"), count(message.priority)]);
+  if (message.retries_left !== null) pairs.push([gettext("Retries left"), count(message.retries_left)]);
+  if (message.version) pairs.push([gettext("Version"), String(message.version)]);
+  pairs.push([gettext("Size"), bytes(message.size)]);
+  return pairs;
+}
+
+function headers(message) {
+  if (message.headers === null)
+    return h("p", { class: "rc-masked" }, gettext("Hidden: reading headers needs the permission “read_payload”."));
+  const pairs = Object.entries(message.headers);
+  return pairs.length ? pairList(pairs) : h("p", { class: "rc-muted" }, gettext("None."));
+}

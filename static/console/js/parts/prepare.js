@@ -1,0 +1,100 @@
+// The prepare queue: how long deliveries have been in flight, the oldest first.
+import { h, replace } from "../core/dom.js";
+import { count, dateTime, duration } from "../core/format.js";
+import { fill, gettext } from "../core/text.js";
+import { Bars } from "./bars.js";
+import { openMessage } from "./messagepanel.js";
+
+const LABELS = 5;
+
+export class PrepareQueue {
+  constructor(live) {
+    this.live = live;
+    this.ages = new Bars(gettext("Prepare queue: age of deliveries"), {
+      unit: gettext("deliveries"),
+      empty: gettext("Nothing is in flight."),
+    });
+    this.body = h("tbody", {}, h("tr", {}, h("td", { colspan: 5, class: "rc-nothing" }, gettext("Loading…"))));
+    this.more = h("p", { class: "rc-muted rc-bars-note" });
+    this.table = h(
+      "table",
+      { class: "rc-table" },
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          [gettext("Id"), gettext("Age"), gettext("Time left"), gettext("Retries left"), gettext("Slot")].map(
+            (title, index) => h("th", { scope: "col", class: index ? "rc-num" : null }, title),
+          ),
+        ),
+      ),
+      this.body,
+    );
+    this.oldest = h(
+      "section",
+      { class: "rc-card rc-flush", "aria-label": gettext("In flight, oldest first") },
+      h("header", { class: "rc-card-title" }, h("h2", {}, gettext("In flight, oldest first"))),
+      h("div", { class: "rc-scroll rc-tall" }, this.table),
+      this.more,
+    );
+  }
+
+  update(details) {
+    const buckets = coarse(details.ages.buckets);
+    const note = details.ages.capped
+      ? fill(gettext("Only the oldest of each slot are counted, %(n)s in all."), { n: count(details.ages.looked_at) })
+      : fill(gettext("Visibility timeout %(time)s."), { time: duration(details.visibility_timeout_ms) });
+    this.ages.update(buckets, note);
+    const now = this.live.nowMs();
+    replace(
+      this.body,
+      details.oldest.map((row) => this.line(row, now)),
+    );
+    if (!details.oldest.length)
+      replace(this.body, h("tr", {}, h("td", { colspan: 5, class: "rc-nothing" }, gettext("Nothing is in flight."))));
+    this.more.textContent = details.more ? gettext("More deliveries are in flight.") : "";
+  }
+
+  line(row, now) {
+    const left = row.until_ms - now;
+    return h(
+      "tr",
+      {},
+      h(
+        "th",
+        { scope: "row" },
+        h(
+          "button",
+          { type: "button", class: "rc-link rc-mono", onclick: () => openMessage(row, now, () => {}) },
+          row.id ?? gettext("(hidden)"),
+        ),
+      ),
+      h("td", { class: "rc-num", title: dateTime(row.taken_ms) }, duration(now - row.taken_ms)),
+      h(
+        "td",
+        { class: left < 0 ? "rc-num rc-bad" : "rc-num" },
+        left < 0 ? fill(gettext("over by %(time)s"), { time: duration(-left) }) : duration(left),
+      ),
+      h("td", { class: "rc-num" }, count(row.retries_left)),
+      h("td", { class: "rc-num" }, count(row.slot)),
+    );
+  }
+}
+
+/** Quarter octaves are too fine to look at: one bar for each doubling. */
+function coarse(buckets) {
+  if (!buckets.length) return [];
+  const last = Math.max(...buckets.map(([upper]) => octave(upper)));
+  const first = Math.min(...buckets.map(([upper]) => octave(upper)), last - 7);
+  const sums = new Map();
+  for (const [upper, number] of buckets) sums.set(octave(upper), (sums.get(octave(upper)) ?? 0) + number);
+  const labelled = Math.ceil((last - first + 1) / LABELS);
+  return Array.from({ length: last - first + 1 }, (_, index) => {
+    const power = first + index;
+    return [`≤ ${duration(2 ** power)}`, sums.get(power) ?? 0, (last - power) % labelled === 0];
+  });
+}
+
+const octave = (ms) => Math.max(0, Math.ceil(Math.log2(Math.max(1, ms))));

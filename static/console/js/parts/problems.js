@@ -1,0 +1,95 @@
+// What each problem code means, in words.
+import { h, icon, replace } from "../core/dom.js";
+import { count, duration } from "../core/format.js";
+import { page } from "../core/page.js";
+import { fill, gettext, ngettext } from "../core/text.js";
+
+const SENTENCES = {
+  no_workers: (v) => fill(gettext("%(ready)s messages are ready and no worker listens."), { ready: count(v.ready) }),
+  lagging: (v) => fill(gettext("The oldest due message has been waiting for %(lag)s."), { lag: duration(v.lag_ms) }),
+  falling_behind: (v) =>
+    fill(gettext("The backlog grew from %(before)s to %(ready)s in five minutes."), {
+      before: count(v.before),
+      ready: count(v.ready),
+    }),
+  dead_growing: (v) =>
+    fill(gettext("%(more)s more dead letters within five minutes, %(dead)s in all."), {
+      more: count(v.more),
+      dead: count(v.dead),
+    }),
+  paused: (v) => fill(gettext("Paused; %(ready)s messages are ready."), { ready: count(v.ready) }),
+  stuck: (v) => fill(gettext("A delivery has been in flight for %(age)s."), { age: duration(v.oldest_ms) }),
+  ledger: (v) => fill(gettext("The ledger does not balance: %(gap)s messages unaccounted for."), { gap: count(v.gap) }),
+  worker_lost: (v) => fill(gettext("Worker %(worker)s on %(host)s is silent."), v),
+  eviction: (v) => fill(gettext("Redis may delete messages: maxmemory-policy is %(policy)s."), v),
+  zookeeper_away: (v) =>
+    fill(
+      ngettext(
+        "%(worker)s has no connection to ZooKeeper and takes nothing.",
+        "%(n)s workers, %(worker)s among them, have no connection to ZooKeeper and take nothing.",
+        v.count,
+      ),
+      { n: count(v.count), worker: v.worker },
+    ),
+  unowned: (v) =>
+    fill(gettext("%(slots)s of %(all)s slots have no owner: nobody takes from them."), {
+      slots: count(v.slots),
+      all: count(v.all),
+    }),
+  memory: (v) => fill(gettext("Redis uses %(share)s percent of its memory limit."), v),
+};
+
+export const CHIPS = {
+  no_workers: gettext("No workers"),
+  unowned: gettext("No owner"),
+  lagging: gettext("Lagging"),
+  falling_behind: gettext("Falling behind"),
+  dead_growing: gettext("Dead growing"),
+  stuck: gettext("Stuck"),
+  ledger: gettext("Ledger"),
+  paused: gettext("Paused"),
+};
+
+const SYMBOLS = { critical: "error", warning: "warning", info: "info" };
+const WORDS = { critical: gettext("Critical"), warning: gettext("Warning"), info: gettext("Notice") };
+
+export const sentence = (problem) => (SENTENCES[problem.code] ?? (() => problem.code))(problem.values);
+
+const MOST_SHOWN = 6;
+let all = false;
+
+/** One line per problem; more than a few can be unfolded; `place(problem)` is the address of the page that fixes it. */
+export function showProblems(list, problems, place) {
+  const key = JSON.stringify([problems, all]);
+  if (list.dataset.shown === key) return;
+  list.dataset.shown = key;
+  const lines = problems.slice(0, all ? problems.length : MOST_SHOWN).map((problem) => line(problem, place(problem)));
+  const left = problems.length - MOST_SHOWN;
+  if (left > 0) {
+    const words = all ? gettext("Show fewer") : fill(ngettext("%(n)s more", "%(n)s more", left), { n: left });
+    const toggle = h("button", { type: "button", class: "rc-link", "aria-expanded": String(all) }, words);
+    toggle.addEventListener("click", () => {
+      all = !all;
+      showProblems(list, problems, place);
+      list.querySelector("button")?.focus();
+    });
+    lines.push(h("li", { class: "rc-problem" }, toggle));
+  }
+  replace(list, lines);
+}
+
+function line(problem, address) {
+  return h(
+    "li",
+    { class: `rc-problem rc-problem-${problem.severity}` },
+    icon(SYMBOLS[problem.severity]),
+    h(
+      "p",
+      {},
+      h("span", { class: "rc-sr" }, `${WORDS[problem.severity]}: `),
+      problem.topic && problem.topic !== page.topic?.name ? [h("strong", {}, problem.topic), " "] : null,
+      sentence(problem),
+    ),
+    address ? h("a", { href: address }, gettext("Open")) : null,
+  );
+}

@@ -1,0 +1,28 @@
+// A logarithmic colour scale in steps. Its upper end is a round number, so that colours do not flicker.
+import { color } from "../core/theme.js";
+
+export const STEPS = 8;
+
+/** The next of 1, 2, 5, 10, 20, 50 … */
+export function roundUp(value) {
+  if (value <= 1) return 1;
+  const power = 10 ** Math.floor(Math.log10(value));
+  return [1, 2, 5, 10].map((step) => step * power).find((step) => step >= value);
+}
+
+export class Scale {
+  constructor(largest) {
+    this.top = roundUp(Math.max(largest, STEPS - 1));
+    // Step 0 is "nothing"; step i holds values up to bounds[i].
+    this.bounds = [0];
+    for (let step = 1; step < STEPS; step += 1) this.bounds.push(Math.round(this.top ** (step / (STEPS - 1))));
+  }
+
+  step(value) {
+    if (!(value > 0)) return 0;
+    const step = Math.ceil((Math.log(Math.max(1, value)) / Math.log(this.top)) * (STEPS - 1));
+    return Math.min(STEPS - 1, Math.max(1, step));
+  }
+}
+
+export const heatColors = () => Array.from({ length: STEPS }, (_, step) => color(`--rc-heat-${step}`));

@@ -1,0 +1,134 @@
+// Looking for a message: by id at once, or in content step by step until it is stopped.
+import { param, setParams } from "../core/address.js";
+import { h, replace } from "../core/dom.js";
+import { exact } from "../core/format.js";
+import { get } from "../core/http.js";
+import { page } from "../core/page.js";
+import { fill, gettext } from "../core/text.js";
+
+export class Search {
+  /** `state()` to search in; `onFound({rows, state, words})` as results come; `onClear()` when the search ends. */
+  constructor(state, onFound, onClear) {
+    Object.assign(this, { state, onFound, onClear });
+    this.active = false;
+    this.input = h("input", {
+      type: "search",
+      class: "rc-input",
+      value: param("q"),
+      placeholder: gettext("Id, or text in the content"),
+      "aria-label": gettext("Find a message"),
+      name: "q",
+    });
+    this.by = h(
+      "select",
+      { class: "rc-select", "aria-label": gettext("Look in"), name: "by" },
+      h("option", { value: "id" }, gettext("by id")),
+      h("option", { value: "content" }, gettext("in content")),
+    );
+    this.by.value = param("by") === "content" ? "content" : "id";
+    this.element = h(
+      "form",
+      { class: "rc-find", role: "search" },
+      h("label", { class: "rc-search" }, this.input, h("kbd", {}, "/")),
+      this.by,
+      h("button", { class: "rc-button" }, gettext("Find")),
+    );
+    this.progress = h("div", { class: "rc-search-progress", role: "status", hidden: true });
+    this.element.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.start();
+    });
+    this.input.addEventListener("input", () => this.input.value === "" && this.active && this.end());
+    this.input.addEventListener("keydown", (event) => event.key === "Escape" && (this.end(), this.input.blur()));
+    if (this.input.value) queueMicrotask(() => this.start());
+  }
+
+  clear() {
+    this.stop?.abort();
+    this.active = false;
+    this.progress.hidden = true;
+    this.input.value = "";
+    setParams({ q: "", by: "" });
+  }
+
+  end() {
+    if (!this.active) return;
+    this.clear();
+    this.onClear();
+  }
+
+  async start() {
+    const text = this.input.value.trim();
+    if (!text) return this.end();
+    this.stop?.abort();
+    this.stop = new AbortController();
+    this.active = true;
+    setParams({ q: text, by: this.by.value }, { by: "id" });
+    try {
+      if (this.by.value === "id") await this.byId(text);
+      else await this.inContent(text, this.stop.signal);
+    } catch (problem) {
+      if (problem.name !== "AbortError") this.say(problem.message);
+    }
+  }
+
+  async byId(text) {
+    const { messages } = await get(page.urls.find, { id: text }, this.stop.signal);
+    const state = messages[0]?.state ?? this.state();
+    this.say(
+      messages.length
+        ? fill(gettext("Found in %(state)s."), {
+            state: messages.map((message) => message.states.join(", ")).join("; "),
+          })
+        : gettext("No message has this id; it may be done by now."),
+    );
+    this.onFound({ rows: messages.filter((message) => message.state === state).map(asRow), state, words: "" });
+  }
+
+  async inContent(text, signal) {
+    const state = this.state();
+    let rows = [];
+    let cursor = null;
+    this.onFound({ rows, state, words: gettext("Searching…") });
+    do {
+      const step = await get(page.urls.search, { text, state, cursor }, signal);
+      rows = [...rows, ...step.rows];
+      cursor = step.next;
+      this.onFound({ rows, state, words: gettext("Nothing found.") });
+      const looked = fill(gettext("Looked at %(n)s of %(all)s; %(found)s found."), {
+        n: exact(step.looked_at),
+        all: exact(Math.max(step.total, step.looked_at)),
+        found: exact(rows.length),
+      });
+      this.say(looked, cursor ? [gettext("Stop"), () => this.halt(looked)] : null);
+    } while (cursor && !signal.aborted);
+  }
+
+  halt(looked) {
+    this.stop.abort();
+    this.say(`${looked} ${gettext("Stopped.")}`);
+  }
+
+  say(words, button = null) {
+    this.progress.hidden = false;
+    const clear = h(
+      "button",
+      { type: "button", class: "rc-button rc-small", onclick: () => this.end() },
+      gettext("Back to the list"),
+    );
+    replace(
+      this.progress,
+      h("span", {}, words),
+      button ? h("button", { type: "button", class: "rc-button rc-small", onclick: button[1] }, button[0]) : null,
+      clear,
+    );
+  }
+}
+
+function asRow(message) {
+  return {
+    ...message,
+    preview: message.content?.text?.slice(0, 256) ?? null,
+    error: message.failure ? [message.failure.error, message.failure.message].filter(Boolean).join(": ") : null,
+  };
+}

@@ -1,0 +1,125 @@
+// One slot: what it holds, its ledger, what comes next, what is in flight.
+import { param, setParams } from "../core/address.js";
+import { h, icon } from "../core/dom.js";
+import { count, dateTime, duration, exact, relative } from "../core/format.js";
+import { get } from "../core/http.js";
+import { page } from "../core/page.js";
+import { fill, gettext } from "../core/text.js";
+import { Drawer } from "./drawer.js";
+import { pairList } from "./failure.js";
+import { openMessage } from "./messagepanel.js";
+
+const REFRESH_MS = 2000;
+
+/** Open the panel of a slot; `live` says when to stand still. Returns it. */
+export function openSlot(slot, live, onClose) {
+  let timer = 0;
+  const drawer = new Drawer(fill(gettext("Slot %(slot)s"), { slot }), () => {
+    clearInterval(timer);
+    if (param("slot") === String(slot)) setParams({ slot: "" });
+    onClose();
+  });
+  setParams({ slot });
+  const load = async () => {
+    if (live.paused || document.hidden) return;
+    try {
+      draw(drawer, await get(`${page.urls.slot}${slot}/`), live);
+    } catch (problem) {
+      drawer.show(h("p", { class: "rc-error" }, problem.message));
+    }
+  };
+  drawer.show(h("p", { class: "rc-muted" }, gettext("Loading…")));
+  load();
+  timer = setInterval(load, REFRESH_MS);
+  return drawer;
+}
+
+function draw(drawer, slot, live) {
+  // Keep the place while somebody reads or is about to press something.
+  const { scrollTop } = drawer.body;
+  const focus = drawer.body.contains(document.activeElement) ? document.activeElement.textContent : null;
+  drawer.show(
+    pairList([
+      [gettext("Delayed"), count(slot.delayed)],
+      [gettext("Ready"), count(slot.ready)],
+      [gettext("Waiting for a retry"), count(slot.waiting)],
+      [gettext("In flight"), count(slot.in_flight)],
+      [gettext("Dead"), count(slot.dead)],
+      [gettext("Due lag"), duration(slot.lag_ms)],
+      [
+        gettext("Next due"),
+        slot.next_due_ms ? `${dateTime(slot.next_due_ms)} (${relative(slot.next_due_ms, live.nowMs())})` : "–",
+      ],
+      [gettext("Owner epoch"), slot.epoch ?? gettext("shared: no owner")],
+      [gettext("Bodies kept"), count(slot.bodies)],
+    ]),
+    h("h3", {}, gettext("Ledger")),
+    ledger(slot),
+    h("h3", {}, gettext("Next messages")),
+    rows(slot.heads, live, gettext("Nothing waits here.")),
+    h("h3", {}, gettext("In flight, oldest first")),
+    rows(slot.prepared, live, gettext("Nothing is in flight.")),
+    h("h3", {}, gettext("Counters")),
+    pairList(Object.entries(slot.counters).map(([name, value]) => [name, exact(value)])),
+  );
+  drawer.body.scrollTop = scrollTop;
+  if (focus) [...drawer.body.querySelectorAll("button")].find((each) => each.textContent === focus)?.focus();
+}
+
+function ledger(slot) {
+  const c = slot.counters;
+  const ended = `${exact(c.merged)} + ${exact(c.acked)} + ${exact(c.cancelled)} + ${exact(c.dropped)}`;
+  const held = exact(slot.store + slot.waiting + slot.in_flight + slot.dead);
+  const balanced = slot.ledger_gap === 0;
+  return h(
+    "div",
+    { class: balanced ? "rc-ledger rc-ledger-good" : "rc-ledger rc-ledger-bad" },
+    icon(balanced ? "check_circle" : "error"),
+    h(
+      "div",
+      {},
+      h(
+        "strong",
+        {},
+        balanced ? gettext("Balances") : fill(gettext("Off by %(gap)s"), { gap: exact(slot.ledger_gap) }),
+      ),
+      h(
+        "p",
+        {},
+        fill(gettext("sent %(sent)s = merged + acked + cancelled + dropped (%(ended)s) + held (%(held)s)"), {
+          sent: exact(c.sent),
+          ended,
+          held,
+        }),
+      ),
+    ),
+  );
+}
+
+function rows(messages, live, empty) {
+  if (!messages.length) return h("p", { class: "rc-muted" }, empty);
+  return h(
+    "ul",
+    { class: "rc-rows" },
+    messages.map((row) =>
+      h(
+        "li",
+        {},
+        h(
+          "button",
+          { type: "button", class: "rc-link rc-mono", onclick: () => openMessage(row, live.nowMs(), () => {}) },
+          row.id ?? gettext("(hidden)"),
+        ),
+        h("span", { class: "rc-muted" }, detail(row, live)),
+      ),
+    ),
+  );
+}
+
+function detail(row, live) {
+  if (row.priority !== null && row.score_ms === null)
+    return fill(gettext("priority %(p)s"), { p: count(row.priority) });
+  if (row.score_ms === null) return "";
+  const away = relative(row.score_ms, live.nowMs());
+  return row.state === "in_flight" ? fill(gettext("taken %(when)s"), { when: away }) : away;
+}

@@ -1,0 +1,25 @@
+// A line without axes.
+import { color } from "../core/theme.js";
+import { prepare } from "./canvas.js";
+
+export function drawSpark(canvas, values) {
+  const width = canvas.clientWidth;
+  const height = canvas.clientHeight;
+  if (!width || values.length < 2) return;
+  const context = prepare(canvas, width, height);
+  const top = Math.max(1, ...values);
+  const x = (index) => (index / (values.length - 1)) * (width - 2) + 1;
+  const y = (value) => height - 2 - (value / top) * (height - 4);
+  context.beginPath();
+  values.forEach((value, index) => context.lineTo(x(index), y(value)));
+  context.strokeStyle = color("--rc-line-1");
+  context.lineWidth = 1.5;
+  context.lineJoin = "round";
+  context.stroke();
+  context.lineTo(x(values.length - 1), height);
+  context.lineTo(x(0), height);
+  context.globalAlpha = 0.12;
+  context.fillStyle = color("--rc-line-1");
+  context.fill();
+  context.globalAlpha = 1;
+}

@@ -1,0 +1,28 @@
+// The large numbers on top of a page.
+import { h, setClass, setText } from "../core/dom.js";
+
+export class Tile {
+  /** `show(values)` returns [text, note, alarming]. */
+  constructor(title, show) {
+    this.show = show;
+    this.value = h("dd", { class: "rc-tile-value" }, "–");
+    this.note = h("dd", { class: "rc-tile-note" });
+    this.element = h("div", { class: "rc-tile" }, h("dt", {}, title), this.value, this.note);
+  }
+
+  update(values) {
+    const [text, note, alarming] = this.show(values);
+    setText(this.value, text);
+    setText(this.note, note ?? "");
+    this.note.title = note ?? "";
+    setClass(this.element, "rc-alarm", alarming);
+  }
+}
+
+export function tileRow(tiles) {
+  return h(
+    "dl",
+    { class: tiles.length > 6 ? "rc-tiles" : "rc-tiles rc-few" },
+    tiles.map((tile) => tile.element),
+  );
+}
