@@ -1,0 +1,1 @@
+"""The long version of the fault tests: ``make chaos``."""

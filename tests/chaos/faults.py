@@ -1,0 +1,157 @@
+"""Every fault, as a function that causes it once, undoes it, and says how long slots were without their owners."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeAlias
+
+from kazoo.client import KazooClient
+
+from rmq_core.ownership.config import ZooKeeperConfig
+from tests.chaos.stage import SESSION_MS, SETTLE_S, Stage, timed
+from tests.ownership.program import TOPIC
+from tests.support.waiting import wait_until
+
+Fault: TypeAlias = Callable[[Stage], float]
+
+
+def leaves_and_joins(stage: Stage) -> float:
+    """SIGTERM, and the same worker again."""
+    name = stage.anybody()
+    others = stage.others(name)
+    stage.fleet.workers[name].terminate()
+    took = timed(lambda: stage.fleet.owned_by(*others, timeout_s=SETTLE_S))
+    assert stage.fleet.workers.pop(name).wait(30) == 0
+    stage.fleet.start(name)
+    return took
+
+
+def is_killed(stage: Stage) -> float:
+    """SIGKILL, and the same worker again."""
+    name = stage.anybody()
+    stage.fleet.kill(name)
+    took = timed(lambda: stage.fleet.owned_by(*stage.others(name), timeout_s=SETTLE_S))
+    stage.fleet.start(name)
+    return took
+
+
+def is_frozen(stage: Stage) -> float:
+    """SIGSTOP past the session, then SIGCONT; now and then it is the leader."""
+    name = stage.anybody()
+    stage.frozen.add(name)
+    stage.fleet.freeze(name)
+    try:
+        return timed(lambda: stage.fleet.owned_by(*stage.others(name), timeout_s=SETTLE_S))
+    finally:
+        stage.fleet.thaw(name)
+
+
+def session_expires(stage: Stage) -> float:
+    """Ended on the servers, by somebody else."""
+    name = stage.anybody()
+    before = stage.fleet.epochs()
+    mine = [slot for slot, owner in stage.fleet.owners().items() if owner == name]
+
+    def again() -> None:
+        wait_until(
+            lambda: all(stage.fleet.epochs()[slot] != before[slot] for slot in mine),
+            timeout_s=SETTLE_S,
+            what="its slots to be given up",
+        )
+        stage.fleet.owned_by(*stage.fleet.workers, timeout_s=SETTLE_S)
+
+    stage.fleet.expire(name)
+    return timed(again)
+
+
+def is_cut_off(stage: Stage) -> float:
+    """A worker that reaches ZooKeeper through a line that falls silent, and Redis as before."""
+    name = stage.anybody()
+    stage.fleet.stop(name)
+    through = ZooKeeperConfig(f"127.0.0.1:{stage.proxy.port}", session_timeout_ms=SESSION_MS, heal_ms=1_000)
+    stage.fleet.start(name, zookeeper=through)
+    stage.fleet.owned_by(*stage.fleet.workers, timeout_s=SETTLE_S)
+    stage.proxy.stall()
+    try:
+        took = timed(lambda: stage.fleet.owned_by(*stage.others(name), timeout_s=SETTLE_S))
+    finally:
+        stage.proxy.flow()
+    stage.fleet.owned_by(*stage.fleet.workers, timeout_s=SETTLE_S)
+    stage.fleet.stop(name)
+    stage.fleet.start(name)
+    return took
+
+
+def one_server_dies(stage: Stage) -> float:
+    """The leader of the ensemble, mostly."""
+    server = stage.ensemble.leader() if stage.chance.random() < 0.7 else stage.chance.choice(stage.ensemble.servers)
+    server.kill()
+    took = timed(lambda: _at_work(stage))
+    server.start()
+    return took
+
+
+def ensemble_restarts(stage: Stage) -> float:
+    """All servers killed, and back after longer than a session."""
+    for server in stage.ensemble.servers:
+        server.kill()
+    time.sleep(2 * SESSION_MS / 1_000)  # the fault itself
+    stage.ensemble.start()
+    return timed(lambda: _at_work(stage))
+
+
+def _at_work(stage: Stage) -> None:
+    """All own what is theirs, and whatever had been sent before now is done: oldest first, so every slot has moved."""
+    names, sent = set(stage.fleet.workers), stage.fleet.sent
+    stage.fleet.wait_done(sent, SETTLE_S)
+    wait_until(lambda: stage.fleet.connected(names), timeout_s=SETTLE_S, what="all workers to be connected")
+    stage.fleet.owned_by(*names, timeout_s=SETTLE_S)
+
+
+def nodes_are_removed(stage: Stage) -> float:
+    """Owner nodes, by an administrator with a heavy hand."""
+    before = stage.fleet.epochs()
+    slots = stage.chance.sample(range(stage.fleet.slots), stage.fleet.slots // 2)
+    client = KazooClient(stage.ensemble.hosts)
+    client.start()
+    for slot in slots:
+        client.delete(f"/{stage.fleet.namespace}/topics/{TOPIC}/owners/{slot}")
+    client.stop()
+    client.close()
+    return timed(lambda: _claimed_anew(stage, before, slots))
+
+
+def fences_are_lost(stage: Stage) -> float:
+    """By ``unfence`` under running owners."""
+    before = stage.fleet.epochs()
+    stage.fleet.control.unfence(TOPIC)
+    return timed(lambda: _claimed_anew(stage, before, range(stage.fleet.slots)))
+
+
+def _claimed_anew(stage: Stage, before: dict[int, str | None], slots: object) -> None:
+    def anew() -> bool:
+        now = stage.fleet.epochs()
+        return all((now[slot] or "") > (before[slot] or "") for slot in slots)
+
+    wait_until(anew, timeout_s=SETTLE_S, what="the slots to be claimed anew")
+
+
+def redis_restarts(stage: Stage) -> float:
+    """Redis killed, and back with what its log holds (fsync always)."""
+    stage.redis.restart(kill=True)
+    return timed(lambda: _at_work(stage))
+
+
+FAULTS: dict[str, Fault] = {
+    "a worker leaves and joins": leaves_and_joins,
+    "a worker is killed (SIGKILL)": is_killed,
+    "a worker is frozen past its session": is_frozen,
+    "a session expires": session_expires,
+    "a worker is cut off from ZooKeeper": is_cut_off,
+    "one of three servers is killed": one_server_dies,
+    "the whole ensemble is killed": ensemble_restarts,
+    "owner nodes are removed": nodes_are_removed,
+    "fences are lost": fences_are_lost,
+    "Redis is killed": redis_restarts,
+}

@@ -1,0 +1,74 @@
+"""Real servers, started once per run when first asked for, and a namespace of its own for every test."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from rmq_core.embedded.java import find_java
+from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.embedded.redis_cluster import EmbeddedCluster
+from rmq_core.embedded.zookeeper import EmbeddedZooKeeper, zookeeper_jars
+from rmq_core.errors import EmbeddedServerError
+from tests.support.keys import KeySpace, keys_of, remove_keys_of
+from tests.support.missing import missing
+
+_PASSED = pytest.StashKey[bool]()
+_key_spaces: list[KeySpace] = []
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[EmbeddedRedis]:
+    """One Redis for the whole run; tests share it, each in its own ``namespace``, and never flush it."""
+    with EmbeddedRedis() as server, server.client() as client:
+        _key_spaces.append(client)
+        yield server
+        _key_spaces.remove(client)
+
+
+@pytest.fixture(scope="session")
+def redis_cluster() -> Iterator[EmbeddedCluster]:
+    """One Redis Cluster of three masters for the whole run, shared in the same way."""
+    with EmbeddedCluster() as cluster, cluster.client() as client:
+        _key_spaces.append(client)
+        yield cluster
+        _key_spaces.remove(client)
+
+
+@pytest.fixture(scope="session")
+def zookeeper_parts() -> None:
+    """Skips (in CI: fails) where there is no Java or no PySpark to take ZooKeeper from."""
+    try:
+        find_java()
+        zookeeper_jars()
+    except EmbeddedServerError as error:
+        missing(f"ZooKeeper ({error})")
+
+
+@pytest.fixture(scope="session")
+def zookeeper(zookeeper_parts: None) -> Iterator[EmbeddedZooKeeper]:
+    """One ZooKeeper for the whole run; a test keeps to the path ``/<namespace>`` and removes it."""
+    with EmbeddedZooKeeper() as server:
+        yield server
+
+
+@pytest.fixture
+def namespace(request: pytest.FixtureRequest, redis_server: EmbeddedRedis) -> Iterator[str]:
+    """A namespace of the test's own; the test fails if a key of it is left in any of our servers."""
+    name = f"t{uuid.uuid4().hex[:10]}"
+    yield name
+    left = [key for space in _key_spaces for key in keys_of(space, name)]
+    for space in _key_spaces:
+        remove_keys_of(space, name)
+    if left and request.node.stash.get(_PASSED, False):
+        pytest.fail(f"the test left {len(left)} keys behind, such as {', '.join(left[:10])}", pytrace=False)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    report = yield
+    if call.when == "call":
+        item.stash[_PASSED] = report.passed
+    return report

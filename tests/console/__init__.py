@@ -1,0 +1,1 @@
+"""Tests of the console: settings, access, pages, live data, supervision, and a real browser."""

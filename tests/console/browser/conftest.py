@@ -1,0 +1,106 @@
+"""One installation for all browser tests, one browser, a signed-in page for each role, and the queue behind it."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from rmq_core import RMQ, Topic, TopicKind
+from tests.console.conftest import Queue
+from tests.console.stack import Stack
+from tests.support.missing import missing
+
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+MAKE_PEOPLE = """
+from django.contrib.auth.models import Group, User
+for role in ("Viewer", "Operator", "Admin"):
+    user, _ = User.objects.update_or_create(username=role.lower(), defaults={"is_staff": True, "is_superuser": False})
+    user.set_password("pw")
+    user.save()
+    user.groups.add(Group.objects.get(name=role))
+"""
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    with Stack(tmp_path_factory.mktemp("browser") / "data") as stack:
+        stack.manage(MAKE_PEOPLE)
+        yield stack
+
+
+# Playwright's loop runs as long as it is open, and asyncio tests of other modules need the thread for themselves.
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        missing("chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def cookies(stack: Stack, browser: Browser) -> Callable[[str], list[Any]]:
+    """Signs somebody in through the form, once."""
+    known: dict[str, list[Any]] = {}
+
+    def sign_in(name: str) -> list[Any]:
+        if name not in known:
+            context = browser.new_context()
+            page = context.new_page()
+            page.goto(f"{stack.address}/")
+            page.fill("input[name=username]", name)
+            page.fill("input[name=password]", "pw")
+            page.click("button[type=submit]")
+            page.wait_for_url(f"{stack.address}/")
+            known[name] = context.cookies()
+            context.close()
+        return known[name]
+
+    return sign_in
+
+
+@pytest.fixture
+def open_page(stack: Stack, browser: Browser, cookies: Callable[[str], list[Any]]) -> Iterator[Callable[..., Page]]:
+    """Opens an address as somebody; the test fails on any error a page reports."""
+    contexts = []
+    problems: list[str] = []
+
+    def open_as(path: str, who: str = "operator", **options: Any) -> Page:
+        context = browser.new_context(viewport={"width": 1280, "height": 900}, **options)
+        contexts.append(context)
+        context.add_cookies(cookies(who))
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+        page.problems = problems  # type: ignore[attr-defined]
+        page.goto(stack.address + path)
+        return page
+
+    yield open_as
+    for context in contexts:
+        context.close()
+    assert not problems, problems
+
+
+@pytest.fixture
+def queue(stack: Stack) -> Iterator[Queue]:
+    with RMQ(stack.redis_url) as client:
+        yield Queue(client)
+
+
+@pytest.fixture
+def topic(queue: Queue) -> Iterator[str]:
+    """A timed topic of the test's own."""
+    name = f"orders-{next(_numbers)}"
+    queue.client.define(Topic(name, TopicKind.FIXED_TIME, slots=8, backoff_ms=0, max_retries=0))
+    yield name
+    queue.control.delete_topic(name, force=True)

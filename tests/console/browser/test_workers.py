@@ -1,0 +1,104 @@
+"""The Workers page, as an operator sees it: two workers with ZooKeeper, one is killed, one is drained."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from rmq_core import Delivery, Inspector, PriorityMessage, Topic, TopicKind, listener
+from tests.console.browser.conftest import MAKE_PEOPLE
+from tests.console.stack import Stack
+from tests.support.waiting import wait_until
+
+PARCELS = Topic("parcels", TopicKind.PRIORITY, slots=8, visibility_timeout_ms=2_000, backoff_ms=0)
+MOVED_MS = 40_000
+
+
+@listener(PARCELS)
+def ship(delivery: Delivery) -> None:
+    """Hosted by the workers of `up`."""
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    where = tmp_path_factory.mktemp("fleet") / "data"
+    with Stack(where, RMQ_LISTENERS="tests.console.browser.test_workers:ship") as stack:
+        stack.manage(MAKE_PEOPLE)
+        wait_until(lambda: owned(stack) == [4, 4], timeout_s=30, what="both workers own their half")
+        yield stack
+
+
+def owned(stack: Stack) -> list[int]:
+    with stack.client() as client:
+        workers = Inspector(client).workers()
+    return sorted(len(worker.slots.get("parcels", ())) for worker in workers if worker.state == "running")
+
+
+def row(page: Page, name: str) -> Any:
+    return page.locator(".rc-workers tbody tr").filter(has=page.locator("th strong", has_text=name))
+
+
+def test_a_killed_workers_slots_move_and_nothing_is_lost(stack: Stack, open_page: Callable[..., Page]) -> None:
+    page = open_page("/workers/")
+    expect(page.locator(".rc-workers tbody tr")).to_have_count(2)
+    expect(page.locator(".rc-tile").filter(has_text="Slots owned")).to_contain_text("8")
+    victim = next(pid for pid, command in stack.children().items() if "worker-2" in command)
+    os.kill(victim, signal.SIGKILL)
+    with stack.client() as client:
+        client.send_many("parcels", [PriorityMessage(f"parcel {n}", 20) for n in range(200)])
+    # The supervisor starts it again under its name: it gets its slots back.
+    expect(page.locator(".rc-timeline")).to_contain_text("took over 4 slots", timeout=MOVED_MS)
+    wait_until(lambda: owned(stack) == [4, 4], timeout_s=40, what="the new process owns its half again")
+    with stack.client() as client:
+        inspector = Inspector(client)
+        wait_until(
+            lambda: inspector.sample(["parcels"])[0].counters.acked == 200, timeout_s=30, what="every parcel is shipped"
+        )
+        assert inspector.sample(["parcels"])[0].ledger_gap == 0
+
+
+def test_a_worker_is_drained_and_undrained(stack: Stack, open_page: Callable[..., Page]) -> None:
+    page = open_page("/workers/")
+    worker = row(page, "worker-1")
+    worker.get_by_role("button", name="Drain").click()
+    page.get_by_label("Reason").fill("new kernel")
+    page.locator("dialog button[type=submit]").click()
+    expect(worker).to_contain_text("Drained", timeout=MOVED_MS)
+    wait_until(lambda: owned(stack) == [0, 8], timeout_s=20, what="the other one owns everything")
+    worker.get_by_role("button", name="Undrain").click()
+    page.locator("dialog button[type=submit]").click()
+    wait_until(lambda: owned(stack) == [4, 4], timeout_s=20, what="both own their half again")
+    expect(worker).to_contain_text("Running", timeout=MOVED_MS)
+
+
+def test_slots_are_moved_and_released(stack: Stack, open_page: Callable[..., Page]) -> None:
+    page = open_page("/workers/")
+    row(page, "worker-1").get_by_role("button", name="Move slots").click()
+    page.get_by_label("Slots: numbers and ranges").fill("0-7")
+    page.locator("dialog button[type=submit]").click()
+    wait_until(lambda: owned(stack) == [0, 8], timeout_s=20, what="all slots are pinned to one")
+    page.get_by_label("Wishes").get_by_role("button", name="Release").first.click()
+    page.locator("dialog button[type=submit]").click()
+    wait_until(lambda: owned(stack) == [4, 4], timeout_s=20, what="the balance is back")
+
+
+def test_a_viewer_is_told_what_is_missing(open_page: Callable[..., Page]) -> None:
+    page = open_page("/workers/", "viewer")
+    button = row(page, "worker-1").get_by_role("button", name="Drain")
+    expect(button).to_have_attribute("aria-disabled", "true")
+    button.click(force=True)
+    expect(page.locator("#rc-toasts")).to_contain_text("operate")
+
+
+def test_the_slots_tab_names_owners(open_page: Callable[..., Page]) -> None:
+    page = open_page("/topics/parcels/slots/")
+    table = page.locator(".rc-table tbody")
+    expect(table.locator("tr")).to_have_count(8)
+    expect(table).to_contain_text("worker-1")
+    expect(table).to_contain_text("worker-2")
+    expect(page.locator(".rc-timeline")).to_contain_text("took over")

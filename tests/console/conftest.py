@@ -1,0 +1,99 @@
+"""A queue in a namespace of the test's own that the console is pointed at, and people of every role."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.test import Client
+
+from console.redis_urls import channel_layer_host
+from rmq_core import RMQ, FixedTimeMessage, Topic, TopicKind
+from rmq_core.control import Control
+from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.inspector import Inspector
+from tests.support.keys import remove_keys_of
+
+FAR = 3_600_000
+ROLES = ("Viewer", "Payload reader", "Operator", "Editor", "Admin")
+
+
+class Queue:
+    """A client of the test's namespace with the few things tests do with it."""
+
+    def __init__(self, client: RMQ) -> None:
+        self.client = client
+        self.inspector = Inspector(client)
+        self.control = Control(client)
+
+    def topic(self, name: str = "orders", kind: TopicKind = TopicKind.FIXED_TIME, **options: Any) -> str:
+        self.client.define(Topic(name, kind, **{"slots": 4, "backoff_ms": 0, "max_retries": 0, **options}))
+        return name
+
+    def delayed(self, key: str = "a", content: str = '{"n": 1}', topic: str = "orders", in_ms: int = FAR) -> str:
+        due = self.inspector.now_ms() + in_ms
+        return self.client.send(topic, FixedTimeMessage(content, due, key=key)).id
+
+    def dead(self, key: str = "d", content: str = '{"n": 1}', topic: str = "orders", error: str = "KeyError") -> str:
+        """A message that has really died: it was taken and failed."""
+        self.client.send(topic, FixedTimeMessage(content, self.inspector.now_ms(), key=key), allow_past=True)
+        (delivery,) = self.client.take(topic, timeout_ms=2000)
+        self.client.nack(delivery, error=error, message=f"no tail number in {content}")
+        return delivery.id
+
+    def find(self, ident: str, topic: str = "orders") -> Any:
+        views = self.inspector.find(topic, ident)
+        return views[0] if views else None
+
+    def ref(self, ident: str, topic: str = "orders") -> list[Any]:
+        row = self.find(ident, topic).row
+        return [row.slot, row.id]
+
+
+@pytest.fixture
+def queue(settings: Any, redis_server: EmbeddedRedis, namespace: str) -> Iterator[Queue]:
+    """The console works on this test's namespace; all its keys go with the test, they are the console's fixture."""
+    settings.REDIS_URL = settings.CONSOLE_REDIS_URL = redis_server.url
+    settings.RMQ_NAMESPACE = namespace
+    settings.CHANNEL_LAYERS = {
+        "default": {
+            "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+            "CONFIG": {"hosts": [channel_layer_host(redis_server.url)], "prefix": f"{namespace}:console:"},
+        }
+    }
+    with RMQ(redis_server.url, namespace) as client:
+        yield Queue(client)
+    from console.engine import engine
+
+    engine().client.close()
+    with redis_server.client() as raw:
+        remove_keys_of(raw, namespace)
+
+
+@pytest.fixture
+def person(db: None) -> Callable[..., User]:
+    """Makes a user with a role; staff, so that they may sign in."""
+
+    def make(role: str | None = "Operator", name: str | None = None) -> User:
+        user = User.objects.create_user(
+            name or (role or "nobody").lower().replace(" ", "-"), password="pw", is_staff=True
+        )
+        if role:
+            user.groups.add(Group.objects.get(name=role))
+        return user
+
+    return make
+
+
+@pytest.fixture
+def as_role(person: Callable[..., User]) -> Callable[..., Client]:
+    """A browser in which somebody of that role is signed in."""
+
+    def make(role: str | None = "Operator") -> Client:
+        client = Client()
+        client.force_login(person(role))
+        return client
+
+    return make

@@ -1,0 +1,20 @@
+"""The console's settings for tests: a temporary data folder, no servers until a test names them."""
+
+import os
+import tempfile
+from unittest import mock
+
+_folder = tempfile.TemporaryDirectory(prefix="rmq-console-test-")
+_environ = {
+    "SECRET_KEY": "only-for-tests-0123456789-abcdefghijklmnopqrstuvwxyz",
+    "DATA_DIR": _folder.name,
+    "REDIS_URL": "redis://127.0.0.1:1/0",
+    "HTTPS": "false",
+    "ALLOWED_HOSTS": "testserver,localhost,127.0.0.1",
+    "PATH": os.environ["PATH"],
+}
+
+with mock.patch.dict(os.environ, _environ, clear=True):
+    from console.settings import *  # noqa: F403
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -1,0 +1,178 @@
+"""Every address with every role: what is open, what is refused, and that a refusal names the permission."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AnonymousUser, Group
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from console.access import NEEDED, ROLES, Action, Forbidden, Permission, allowed, grants, require
+from console.models import AuditEntry
+from console.pages.act import FLEET_ACTIONS
+from tests.console.conftest import ROLES as ROLE_NAMES
+from tests.console.conftest import Queue
+
+MIGRATED = {
+    "Viewer": {"view_live"},
+    "Payload reader": {"view_live", "read_payload"},
+    "Operator": {"view_live", "read_payload", "operate"},
+    "Editor": {"view_live", "read_payload", "operate", "edit_topics"},
+    "Admin": {"view_live", "read_payload", "operate", "edit_topics", "administer"},
+}
+OPEN = {"admin:login", "api-1:live", "api-1:ready", "texts", "set_language", "admin:jsi18n"}
+VIEWERS = [
+    "overview", "workers", "topic", "topic-tab", "message", "topic-rows", "topic-find", "topic-slot", "topic-timeline",
+]  # fmt: skip
+PAYLOAD = ["topic-search", "message-content"]
+
+
+def test_the_migration_makes_the_roles_the_code_means(db: None) -> None:
+    for role, permissions in MIGRATED.items():
+        held = Group.objects.get(name=role).permissions.filter(content_type__app_label="console")
+        own = set(held.exclude(codename__endswith="auditentry").values_list("codename", flat=True))
+        assert own == permissions == {each.value for each in ROLES[role]}
+
+
+def addresses(ident: str = "a") -> dict[str, str]:
+    return {
+        "overview": "/",
+        "topic": "/topics/orders/",
+        "topic-tab": "/topics/orders/dead/",
+        "message": f"/topics/orders/message/?id={ident}",
+        "message-content": f"/topics/orders/message/content/?id={ident}",
+        "topic-rows": "/topics/orders/data/rows/?state=delayed",
+        "topic-find": f"/topics/orders/data/find/?id={ident}",
+        "topic-search": "/topics/orders/data/search/?text=x&state=delayed",
+        "topic-slot": "/topics/orders/data/slots/0/",
+        "topic-timeline": "/topics/orders/data/timeline/",
+        "workers": "/workers/",
+    }
+
+
+def act_address(action: Action) -> str:
+    place = "workers" if action in FLEET_ACTIONS else "topics/orders"
+    return f"/{place}/act/{action.value}/"
+
+
+def names(patterns: list[Any], prefix: str = "") -> list[str]:
+    found: list[str] = []
+    for each in patterns:
+        if isinstance(each, URLResolver):
+            inner = f"{each.namespace}:" if each.namespace else ""
+            found += names(each.url_patterns, prefix + inner)
+        elif isinstance(each, URLPattern) and each.name:
+            found.append(prefix + each.name)
+    return found
+
+
+def test_every_address_of_ours_is_walked_here() -> None:
+    """A page that is added without being added to this test fails here."""
+    ours = {
+        name for name in names(get_resolver().url_patterns) if not name.startswith(("admin:", "api-1:", "django_rq"))
+    }
+    assert ours == {*VIEWERS, *PAYLOAD, "topic-act", "fleet-act", "texts", "set_language"}
+
+
+@pytest.mark.parametrize("name", [*VIEWERS, *PAYLOAD])
+def test_nobody_sees_anything_without_signing_in(queue: Queue, client: Client, db: None, name: str) -> None:
+    queue.topic()
+    answer = client.get(addresses()[name])
+    assert answer.status_code in (302, 401)
+    if answer.status_code == 302:
+        assert "/admin/login/" in answer["Location"]
+    else:
+        assert answer.json()["code"] == "signed_out"
+
+
+@pytest.mark.parametrize("name", [*VIEWERS, *PAYLOAD])
+def test_an_account_without_a_role_is_told_what_it_lacks(
+    queue: Queue, as_role: Callable[..., Client], name: str
+) -> None:
+    queue.topic()
+    answer = as_role(None).get(addresses()[name])
+    assert answer.status_code == 403
+    assert "view_live" in answer.content.decode()
+
+
+@pytest.mark.parametrize("role", ROLE_NAMES)
+def test_each_role_opens_what_it_may(queue: Queue, as_role: Callable[..., Client], role: str) -> None:
+    queue.topic()
+    urls = addresses(queue.delayed())
+    browser = as_role(role)
+    for name in VIEWERS:
+        assert browser.get(urls[name]).status_code == 200, name
+    for name in PAYLOAD:
+        answer = browser.get(urls[name])
+        if Permission.READ_PAYLOAD in ROLES[role]:
+            assert answer.status_code == 200, name
+        else:
+            assert answer.status_code == 403, name
+            assert "read_payload" in answer.json()["message"]
+
+
+@pytest.mark.parametrize("role", [None, *ROLE_NAMES])
+@pytest.mark.parametrize("action", list(Action))
+def test_each_role_does_what_it_may(
+    queue: Queue, as_role: Callable[..., Client], role: str | None, action: Action
+) -> None:
+    queue.topic()
+    ident = queue.dead() if action in (Action.REQUEUE, Action.DROP) else queue.delayed()
+    body: dict[str, Any] = {"worker": "w1", "topic": "orders", "slots": "0"}
+    if action not in FLEET_ACTIONS:
+        body = {"messages": [queue.ref(ident)], "due_ms": queue.inspector.now_ms() + 60_000}
+    body["reason"] = "a test"
+    answer = as_role(role).post(act_address(action), json.dumps(body), content_type="application/json")
+    entry = AuditEntry.objects.filter(action=action.value).first()
+    if role and NEEDED[action] in ROLES[role]:
+        assert answer.status_code == 200, answer.content
+        assert entry is not None and entry.result == "done"
+        return
+    assert answer.status_code == 403
+    expected = "view_live" if role is None else NEEDED[action].value
+    assert expected in answer.json()["message"]
+    assert queue.find(ident) is not None
+    if role:  # who may look but not act leaves a trace
+        assert entry is not None and entry.result == "refused"
+
+
+def test_an_inactive_or_anonymous_user_holds_nothing(person: Callable[..., Any]) -> None:
+    user = person("Admin")
+    user.is_active = False
+    for each in (user, AnonymousUser()):
+        assert not any(allowed(each, permission) for permission in Permission)
+        with pytest.raises(Forbidden, match="view_live"):
+            require(each, Permission.VIEW)
+
+
+def test_grants_name_what_is_missing(person: Callable[..., Any]) -> None:
+    viewer, operator = grants(person("Viewer")), grants(person("Operator"))
+    assert not viewer.payload and operator.payload
+    assert viewer.actions["cancel"] and "operate" in viewer.actions["cancel"]
+    assert operator.actions["cancel"] is None
+    assert operator.actions["drop"] and "administer" in operator.actions["drop"]
+
+
+def test_nothing_changes_by_looking(queue: Queue, as_role: Callable[..., Client]) -> None:
+    queue.topic()
+    ident = queue.delayed()
+    browser = as_role("Admin")
+    for action in Action:
+        assert browser.get(act_address(action)).status_code == 405
+    assert queue.find(ident) is not None
+    assert not AuditEntry.objects.exists()
+
+
+def test_an_action_without_the_csrf_token_is_refused(queue: Queue, person: Callable[..., Any]) -> None:
+    queue.topic()
+    ident = queue.delayed()
+    browser = Client(enforce_csrf_checks=True)
+    browser.force_login(person("Admin"))
+    body = json.dumps({"messages": [queue.ref(ident)], "reason": "x"})
+    answer = browser.post("/topics/orders/act/cancel/", body, content_type="application/json")
+    assert answer.status_code == 403
+    assert queue.find(ident) is not None

@@ -1,0 +1,44 @@
+"""Health, and documentation that needs no network."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from django.test import Client
+
+from console.live.store import LiveKeys, write_frames
+from tests.console.conftest import Queue
+
+
+def test_live_needs_nothing(client: Client, db: None) -> None:
+    assert client.get("/api/v1/health/live").json() == {"status": "ok"}
+
+
+def test_ready_names_what_is_wrong(client: Client, db: None, settings: Any) -> None:
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    answer = client.get("/api/v1/health/ready")
+    assert answer.status_code == 503
+    checks = answer.json()["checks"]
+    assert checks["database"] == "ok"
+    assert "ConnectionLost" in checks["redis"]
+    assert "127.0.0.1" not in answer.content.decode()
+
+
+def test_ready_needs_a_fresh_sample(queue: Queue, client: Client, db: None, settings: Any) -> None:
+    keys = LiveKeys(settings.RMQ_NAMESPACE)
+    assert client.get("/api/v1/health/ready").json()["checks"]["keeper"] != "ok"
+    now = queue.inspector.now_ms()
+    queue.client.run(write_frames({keys.overview: "{}"}, now - 60_000))
+    assert client.get("/api/v1/health/ready").status_code == 503
+    queue.client.run(write_frames({keys.overview: "{}"}, now))
+    assert client.get("/api/v1/health/ready").json()["status"] == "ok"
+
+
+def test_the_documentation_loads_nothing_from_elsewhere(client: Client, db: None) -> None:
+    page = client.get("/api/v1/docs").content.decode()
+    links = re.findall(r'(?:src|href)="([^"]+)"', page)
+    assert links and all(link.startswith(("/", "data:")) for link in links)
+    for link in links:
+        assert client.get(link).status_code == 200, link
+    assert client.get("/api/v1/openapi.json").json()["info"]["title"] == "RMQ Console"

@@ -1,0 +1,127 @@
+"""Settings come from the environment; everything wrong is said at once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from console.environment import BASE_DIR, Environment, read_environment
+from console.redis_urls import channel_layer_host, rq_connection
+
+KEY = "0123456789-abcdefghijklmnopqrstuvwxyz-ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def read(**values: str) -> Environment:
+    return read_environment(values)
+
+
+def test_nothing_set_is_a_safe_production_console_on_this_machine() -> None:
+    found = read()
+    assert (found.debug, found.https, found.namespace) == (False, True, "rmq")
+    assert found.allowed_hosts == ["localhost", "127.0.0.1", "[::1]"]
+    assert found.data_dir == BASE_DIR / "var"
+    assert found.database["ENGINE"] == "django.db.backends.sqlite3"
+    assert "WAL" in found.database["OPTIONS"]["init_command"]
+    assert found.database["OPTIONS"]["timeout"] >= 5
+
+
+def test_an_empty_variable_counts_as_not_set() -> None:
+    assert read(REDIS_URL="", SECRET_KEY="", DATABASE_URL="", ALLOWED_HOSTS="") == read()
+
+
+def test_https_is_on_unless_debugging_or_switched_off() -> None:
+    assert read(DEBUG="1").https is False
+    assert read(HTTPS="0").https is False
+    assert read(DEBUG="1", HTTPS="1").https is True
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("DEBUG", "perhaps"),
+        ("SECRET_KEY", "short"),
+        ("SECRET_KEY", "a" * 60),
+        ("ALLOWED_HOSTS", "https://console.example.com"),
+        ("CSRF_TRUSTED_ORIGINS", "console.example.com"),
+        ("FORCE_SCRIPT_NAME", "rmq"),
+        ("FORCE_SCRIPT_NAME", "/a b"),
+        ("HSTS_SECONDS", "-1"),
+        ("REDIS_URL", "localhost:6379"),
+        ("REDIS_URL", "http://localhost"),
+        ("CONSOLE_REDIS_URL", "cluster://a:1"),
+        ("RMQ_NAMESPACE", "9lives"),
+        ("RMQ_NAMESPACE", "a:b"),
+        ("TIME_ZONE", "Mars/Olympus"),
+        ("RMQ_LISTENERS", "module.attribute"),
+        ("SAMPLE_INTERVAL_MS", "10"),
+        ("LAG_WARNING_MS", "soon"),
+        ("LOG_LEVEL", "LOUD"),
+        ("DATABASE_URL", "nonsense"),
+    ],
+)
+def test_a_bad_value_is_refused_by_name(name: str, value: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match=name):
+        read(**{name: value})
+
+
+def test_all_mistakes_are_told_at_once() -> None:
+    with pytest.raises(ImproperlyConfigured) as caught:
+        read(DEBUG="perhaps", TIME_ZONE="Nowhere", REDIS_URL="x")
+    assert all(name in str(caught.value) for name in ("DEBUG", "TIME_ZONE", "REDIS_URL"))
+
+
+def test_a_cluster_needs_a_plain_redis_for_the_console() -> None:
+    with pytest.raises(ImproperlyConfigured, match="CONSOLE_REDIS_URL"):
+        read(REDIS_URL="cluster://a:7000,b:7000")
+    found = read(REDIS_URL="cluster://a:7000", CONSOLE_REDIS_URL="redis://c:6379/1")
+    assert found.console_redis_url == "redis://c:6379/1"
+
+
+def test_postgresql_and_a_sub_path() -> None:
+    found = read(DATABASE_URL="postgres://u:p@db:5432/rmq", FORCE_SCRIPT_NAME="/tools/rmq/")
+    assert found.database["ENGINE"] == "django.db.backends.postgresql"
+    assert found.sub_path == "/tools/rmq"
+
+
+def test_sentinel_urls_reach_channels_and_rq() -> None:
+    url = "sentinel://user:p%40ss@s1:26379,s2:26380/main/3"
+    layer = channel_layer_host(url)
+    assert layer["sentinels"] == [("s1", 26379), ("s2", 26380)]
+    assert (layer["master_name"], layer["db"], layer["password"]) == ("main", 3, "p@ss")
+    jobs = rq_connection(url)
+    assert (jobs["MASTER_NAME"], jobs["DB"], jobs["USERNAME"]) == ("main", 3, "user")
+    assert rq_connection("redis://a/0") == {"URL": "redis://a/0"}
+
+
+def manage(*arguments: str, folder: Path, **environ: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(BASE_DIR / "manage.py"), *arguments]
+    base = {"PATH": os.environ["PATH"], "DATA_DIR": str(folder)}
+    return subprocess.run(command, env=base | environ, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_the_command_line_says_what_is_wrong_without_a_stack_trace(tmp_path: Path) -> None:
+    ended = manage("check", folder=tmp_path, TIME_ZONE="Nowhere")
+    assert ended.returncode == 1
+    assert "TIME_ZONE" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_the_defaults_pass_the_deployment_check_but_for_the_key(tmp_path: Path) -> None:
+    ended = manage("check", "--deploy", "--fail-level", "WARNING", folder=tmp_path, SECRET_KEY=KEY)
+    assert ended.returncode == 0, ended.stderr
+    without = manage("check", "--deploy", folder=tmp_path)
+    assert without.returncode == 1
+    assert "console.E001" in without.stderr
+
+
+def test_a_server_without_a_key_refuses_to_start(tmp_path: Path) -> None:
+    environ = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path), "DJANGO_SETTINGS_MODULE": "console.settings"}
+    for module in ("asgi", "wsgi"):
+        command = [sys.executable, "-c", f"import console.{module}"]
+        ended = subprocess.run(command, env=environ, cwd=BASE_DIR, capture_output=True, text=True, check=False)
+        assert "SECRET_KEY is not set" in ended.stderr

@@ -1,0 +1,173 @@
+"""Pages and what they fetch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from console.live.store import LiveKeys, write_frames
+from rmq_core import PriorityMessage, TopicKind
+from tests.console.conftest import Queue
+
+
+@pytest.fixture
+def browser(as_role: Callable[..., Client]) -> Client:
+    return as_role("Operator")
+
+
+def page_data(answer: Any) -> dict[str, Any]:
+    text = answer.content.decode()
+    start = text.index(">", text.index('id="page-data"')) + 1
+    return json.loads(text[start : text.index("</script>", start)])
+
+
+def test_the_overview_opens_with_the_newest_frame(queue: Queue, browser: Client, settings: Any) -> None:
+    assert page_data(browser.get("/"))["frame"] is None
+    keys = LiveKeys(settings.RMQ_NAMESPACE)
+    queue.client.run(write_frames({keys.overview: '{"type":"overview","topics":[]}'}, 7))
+    assert page_data(browser.get("/"))["frame"] == {"type": "overview", "topics": []}
+
+
+def test_pages_say_when_redis_is_away(browser: Client, settings: Any) -> None:
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    overview = browser.get("/")
+    assert overview.status_code == 200
+    assert "did not answer" in page_data(overview)["problem"]
+    topic = browser.get("/topics/orders/")
+    assert topic.status_code == 503
+    assert "Redis does not answer" in topic.content.decode()
+    rows = browser.get("/topics/orders/data/rows/")
+    assert (rows.status_code, rows.json()["code"]) == (503, "ConnectionLost")
+
+
+def test_an_unknown_topic_or_message_is_not_found_in_words(queue: Queue, browser: Client) -> None:
+    assert browser.get("/topics/nosuch/").status_code == 404
+    assert browser.get("/topics/nosuch/data/rows/").json()["code"] == "UnknownTopic"
+    queue.topic()
+    assert browser.get("/topics/orders/message/?id=nosuch").status_code == 404
+    assert browser.get("/topics/orders/message/content/?id=nosuch").status_code == 404
+    assert browser.get("/topics/9bad/").status_code == 404
+
+
+def test_a_topic_page_carries_its_addresses_and_grants(queue: Queue, browser: Client) -> None:
+    queue.topic(description="what people <b>buy</b>")
+    answer = browser.get("/topics/orders/")
+    data = page_data(answer)
+    assert data["topic"]["name"] == "orders"
+    assert data["socket"] == "live/topics/orders/"
+    assert data["grants"]["actions"]["drop"] is not None
+    assert "<b>buy</b>" not in answer.content.decode()
+
+
+def test_rows_are_paged_by_cursor_in_both_orders(queue: Queue, browser: Client) -> None:
+    queue.topic()
+    for n in range(12):
+        queue.delayed(f"m{n:02}", in_ms=600_000 + n * 1000)
+    address = "/topics/orders/data/rows/?state=delayed&limit=5"
+    seen: list[str] = []
+    cursor = ""
+    while cursor is not None:
+        page = browser.get(address, {"state": "delayed", "limit": 5, "cursor": cursor}).json()
+        seen += [row["id"] for row in page["rows"]]
+        cursor = page["next"]
+    assert seen == [f"m{n:02}" for n in range(12)]
+    newest = browser.get(address + "&order=newest").json()
+    assert [row["id"] for row in newest["rows"]] == [f"m{n:02}" for n in range(11, 6, -1)]
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("state=gone", "state"),
+        ("limit=0", "limit"),
+        ("limit=100000", "limit"),
+        ("limit=x", "limit"),
+        ("slot=4", "slot"),
+        ("slot=-1", "slot"),
+        ("cursor=rubbish", "cursor"),
+        ("cursor=" + "x" * 5000, "cursor"),
+    ],
+)
+def test_bad_queries_are_refused_in_words(queue: Queue, browser: Client, query: str, words: str) -> None:
+    queue.topic()
+    answer = browser.get(f"/topics/orders/data/rows/?{query}")
+    assert answer.status_code == 422, answer.content
+    assert words in answer.json()["message"]
+
+
+def test_find_shows_content_headers_and_failure(queue: Queue, browser: Client) -> None:
+    queue.topic()
+    ident = queue.dead("x", content='{"big": 12345678901234567890}')
+    (found,) = browser.get("/topics/orders/data/find/", {"id": ident}).json()["messages"]
+    assert found["state"] == "dead"
+    assert found["content"]["text"] == '{"big": 12345678901234567890}'
+    assert (found["failure"]["error"], found["failure"]["failures"]) == ("KeyError", 1)
+    assert browser.get("/topics/orders/data/find/").status_code == 422
+    assert browser.get("/topics/orders/data/find/", {"id": "%zz"}).status_code == 422
+
+
+def test_search_goes_step_by_step_and_says_how_far_it_is(
+    queue: Queue, browser: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("console.pages.messages.SCAN", 10)
+    queue.topic()
+    for n in range(25):
+        queue.delayed(f"m{n:02}", content="needle" if n == 20 else "hay")
+    query: dict[str, Any] = {"state": "delayed", "text": "needle"}
+    first = browser.get("/topics/orders/data/search/", query).json()
+    assert (first["looked_at"], first["total"], first["rows"]) == (10, 25, [])
+    found: list[str] = []
+    step = first
+    while step["next"]:
+        step = browser.get("/topics/orders/data/search/", query | {"cursor": step["next"]}).json()
+        found += [row["id"] for row in step["rows"]]
+    assert found == ["m20"]
+    assert step["looked_at"] == 25
+
+
+def test_a_slot_shows_its_ledger_and_heads(queue: Queue, browser: Client) -> None:
+    queue.topic("jobs", TopicKind.PRIORITY, slots=1)
+    for n in range(3):
+        queue.client.send("jobs", PriorityMessage(f"j{n}", 20 + n))
+    (held,) = queue.client.take("jobs")
+    slot = browser.get("/topics/jobs/data/slots/0/").json()
+    assert [row["id"] for row in slot["heads"]] == ["j1", "j0"]
+    assert [row["id"] for row in slot["prepared"]] == ["j2"]
+    assert slot["ledger_gap"] == 0
+    assert slot["counters"]["sent"] == 3
+    queue.client.ack(held)
+    assert browser.get("/topics/jobs/data/slots/1/").status_code == 422
+
+
+def test_a_download_is_a_file_and_nothing_a_browser_would_run(queue: Queue, browser: Client) -> None:
+    queue.topic()
+    ident = queue.delayed('a"\r\nX: y', content="<script>alert(1)</script>")
+    answer = browser.get("/topics/orders/message/content/", {"id": ident})
+    assert answer.content == b"<script>alert(1)</script>"
+    assert answer["Content-Type"] == "application/octet-stream"
+    assert answer["Content-Disposition"].startswith("attachment; filename=")
+    assert "\n" not in answer["Content-Disposition"]
+    assert "sandbox" in answer["Content-Security-Policy"]
+
+
+def test_every_answer_forbids_inline_scripts(queue: Queue, browser: Client) -> None:
+    policy = browser.get("/")["Content-Security-Policy"]
+    assert "script-src 'self' 'unsafe-eval'" in policy
+    assert "object-src 'none'" in policy and "frame-ancestors 'none'" in policy
+
+
+def test_content_cannot_break_out_of_the_page(queue: Queue, browser: Client) -> None:
+    queue.topic()
+    ident = queue.delayed("k", content="</script><script>alert(1)</script>")
+    text = browser.get("/topics/orders/message/", {"id": ident}).content.decode()
+    assert "<script>alert(1)" not in text
+
+
+def test_the_command_palette_finds_pages_and_topics(queue: Queue, browser: Client) -> None:
+    queue.topic()
+    text = browser.get("/admin/search/", {"s": "ord", "extended": 1}).content.decode()
+    assert "/topics/orders/" in text

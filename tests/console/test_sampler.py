@@ -1,0 +1,191 @@
+"""The keeper: what it samples, what it leaves in Redis, and that only one of several works."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from console.engine import AsyncEngine, new_async_engine
+from console.live import store
+from console.live.details import Details
+from console.live.keeper import Keeper
+from console.live.sampler import Sampler
+from console.live.store import LiveKeys
+from console.live.tracker import POINT
+from rmq_core import TopicKind
+from rmq_core.embedded.redis import EmbeddedRedis
+from tests.console.conftest import Queue
+from tests.support.waiting import wait_until_async
+
+
+@pytest.fixture
+async def own(queue: Queue) -> AsyncIterator[AsyncEngine]:
+    engine = new_async_engine()
+    yield engine
+    await engine.client.close()
+
+
+@pytest.fixture
+def keys(namespace: str) -> LiveKeys:
+    return LiveKeys(namespace)
+
+
+def sampler_of(engine: AsyncEngine, keys: LiveKeys) -> Sampler:
+    return Sampler(engine, keys, interval_ms=1000, lag_warning_ms=10_000)
+
+
+def frame(queue: Queue, key: str) -> dict[str, Any]:
+    found = queue.client.run(store.read_frame(key))
+    assert found is not None
+    return json.loads(found[1])
+
+
+async def test_a_round_leaves_a_frame_of_all_topics(queue: Queue, own: AsyncEngine, keys: LiveKeys) -> None:
+    queue.topic()
+    queue.topic("jobs", TopicKind.PRIORITY)
+    queue.delayed("a")
+    queue.dead("d")
+    done = await sampler_of(own, keys).round()
+    shown = frame(queue, keys.overview)
+    assert [topic["name"] for topic in shown["topics"]] == ["jobs", "orders"]
+    orders = shown["topics"][1]
+    assert (orders["backlog"], orders["dead"], orders["workers"]) == (1, 1, 0)
+    assert len(orders["strip"]) == 4 and sum(orders["strip"]) == 1
+    assert shown["totals"]["dead"] == 1
+    assert shown["server"]["version"]
+    assert shown["at_ms"] == done.seq
+
+
+async def test_an_empty_installation_has_a_frame_too(queue: Queue, own: AsyncEngine, keys: LiveKeys) -> None:
+    await sampler_of(own, keys).round()
+    shown = frame(queue, keys.overview)
+    assert (shown["topics"], shown["problems"]) == ([], [])
+    assert shown["totals"]["backlog"] == 0
+
+
+async def test_history_grows_point_by_point_and_is_bounded(queue: Queue, own: AsyncEngine, keys: LiveKeys) -> None:
+    queue.topic()
+    sampler = sampler_of(own, keys)
+    sampler.interval_ms = store.HISTORY_S * 1000 // 5  # five points are all it may keep
+    for n in range(45):
+        queue.delayed(f"m{n}")
+        await sampler.round()
+    points = json.loads(queue.client.run(store.read_history(keys.history("orders"))))
+    assert points[-1][POINT.index("backlog")] == 45
+    assert 5 <= len(points) <= 5 + store._TRIM_EVERY
+    times = [point[0] for point in points]
+    assert times == sorted(times)
+
+
+async def test_only_watched_topics_cost_a_frame_of_their_own(queue: Queue, own: AsyncEngine, keys: LiveKeys) -> None:
+    queue.topic()
+    queue.topic("other")
+    queue.delayed("a")
+    client = own.client
+    await client.run(store.watch(client.keyspace, keys.watch, "orders"))
+    done = await sampler_of(own, keys).round()
+    assert done.watched == ("orders",)
+    shown = frame(queue, keys.topic("orders"))
+    assert sum(shown["slots"]["backlog"]) == 1
+    assert shown["now"]["backlog"] == 1
+    assert queue.client.run(store.read_frame(keys.topic("other"))) is None
+
+
+async def test_the_coarse_history_survives_a_change_of_keeper(queue: Queue, own: AsyncEngine, keys: LiveKeys) -> None:
+    queue.topic()
+    queue.delayed("a")
+    await sampler_of(own, keys).round()
+    successor = sampler_of(own, keys)
+    await successor.restore()
+    await successor.round()
+    sparks = json.loads(queue.client.run(store.read_text(keys.sparks)) or "{}")
+    assert sparks["sparks"]["orders"] == [1, 1]
+
+
+async def test_a_deleted_topic_is_forgotten(queue: Queue, own: AsyncEngine, keys: LiveKeys) -> None:
+    queue.topic()
+    sampler = sampler_of(own, keys)
+    await sampler.round()
+    queue.control.delete_topic("orders", force=True)
+    await sampler.round()
+    assert frame(queue, keys.overview)["topics"] == []
+    assert not sampler._known
+
+
+async def test_details_show_the_prepare_queue_and_the_forecast(queue: Queue, own: AsyncEngine, keys: LiveKeys) -> None:
+    queue.topic("boards", TopicKind.FIXED_TIME)
+    queue.delayed("later", topic="boards", in_ms=90_000)
+    queue.delayed("now", topic="boards", content="secret", in_ms=50)
+    (held,) = queue.client.take("boards", timeout_ms=3000)
+    details = Details(own, keys)
+    assert await details.round({"boards"}) == ["boards"]
+    assert await details.round({"boards"}) == []  # not again so soon
+    shown = frame(queue, keys.details("boards", payload=True))
+    (row,) = shown["oldest"]
+    assert (row["id"], row["preview"]) == ("now", "secret")
+    assert row["until_ms"] - row["taken_ms"] == shown["visibility_timeout_ms"]
+    assert shown["forecast"][1] == 1 and sum(shown["forecast"]) == 1
+    assert sum(count for _, count in shown["ages"]["buckets"]) == 1
+    masked = frame(queue, keys.details("boards", payload=False))
+    assert masked["oldest"][0]["preview"] is None
+    queue.client.ack(held)
+
+
+@contextlib.asynccontextmanager
+async def running(*keepers: Keeper) -> AsyncIterator[list[asyncio.Event]]:
+    stops = [asyncio.Event() for _ in keepers]
+    tasks = [asyncio.create_task(keeper.run(stop)) for keeper, stop in zip(keepers, stops, strict=True)]
+    try:
+        yield stops
+    finally:
+        for stop in stops:
+            stop.set()
+        await asyncio.gather(*tasks)
+
+
+async def test_a_standby_takes_over_when_the_active_keeper_stops(queue: Queue, settings: Any) -> None:
+    settings.SAMPLE_INTERVAL_MS = 200
+    queue.topic()
+    keepers = [Keeper(), Keeper()]
+    async with running(*keepers) as stops:
+        await wait_until_async(lambda: any(keeper.active for keeper in keepers), what="a keeper is active")
+        await asyncio.sleep(0)
+        active = next(index for index, keeper in enumerate(keepers) if keeper.active)
+        assert not keepers[1 - active].active
+        stops[active].set()
+        await wait_until_async(lambda: keepers[1 - active].active, what="the standby has taken over")
+        keys = LiveKeys(settings.RMQ_NAMESPACE)
+        before = queue.client.run(store.read_frame(keys.overview))
+
+        def sampled() -> bool:
+            return queue.client.run(store.read_frame(keys.overview)) != before
+
+        await wait_until_async(sampled, what="the standby samples")
+
+
+async def test_the_keeper_goes_on_when_redis_comes_back(settings: Any, caplog: pytest.LogCaptureFixture) -> None:
+    with EmbeddedRedis() as server:
+        settings.REDIS_URL = settings.CONSOLE_REDIS_URL = server.url
+        settings.SAMPLE_INTERVAL_MS = 200
+        layer = {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [server.url]}}
+        settings.CHANNEL_LAYERS = {"default": layer}
+        engine = new_async_engine()
+        keys = LiveKeys(settings.RMQ_NAMESPACE)
+
+        async def seq() -> int:
+            found = await engine.client.run(store.read_frame(keys.overview))
+            return found[0] if found else 0
+
+        async with running(Keeper()):
+            await wait_until_async(seq, what="a first sample")
+            server.kill()
+            await wait_until_async(lambda: "trying again" in caplog.text, what="the keeper complains")
+            server.start()
+            await wait_until_async(seq, what="a sample after the restart")
+        await engine.client.close()
+    assert caplog.text.count("trying again") <= 2  # once per loop, not once per second

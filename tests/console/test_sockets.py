@@ -1,0 +1,197 @@
+"""Live sockets: who gets in, what comes at once, what comes next, and who is put out."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from channels.layers import get_channel_layer
+from django.apps import apps
+from django.contrib.auth.models import User
+from django.test import Client
+
+from console.engine import async_engine
+from console.live import sockets, store
+from console.live.groups import OVERVIEW, topic_group
+from console.live.routing import websocket_application
+from console.live.store import LiveKeys
+from console.serving import under_sub_path
+from tests.console.conftest import Queue
+from tests.console.websocket import WebSocket
+
+pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def roles_come_back(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """Tests with real transactions leave the tables empty; the next module needs the roles a migration made."""
+    yield
+    with django_db_blocker.unblock():
+        importlib.import_module("console.migrations.0002_roles").make_roles(apps, None)
+
+
+ORIGIN = (b"origin", b"http://testserver")
+
+
+@pytest.fixture
+def signed_in(person: Callable[..., User]) -> Callable[..., Awaitable[tuple[User, bytes]]]:
+    """Makes somebody of a role; returns them and their cookie."""
+
+    async def make(role: str | None = "Operator") -> tuple[User, bytes]:
+        def work() -> tuple[User, bytes]:
+            user = person(role)
+            browser = Client()
+            browser.force_login(user)
+            return user, "; ".join(f"{name}={each.value}" for name, each in browser.cookies.items()).encode()
+
+        return await sync_to_async(work)()
+
+    return make
+
+
+@asynccontextmanager
+async def opened(path: str, cookie: bytes = b"", origin: tuple[bytes, bytes] = ORIGIN) -> AsyncIterator[Any]:
+    application = under_sub_path(websocket_application(), "")
+    socket = WebSocket(application, path, [origin, (b"cookie", cookie)])
+    socket.connected = await socket.connect()
+    yield socket
+    await socket.disconnect()
+    await get_channel_layer().flush()
+    await async_engine().client.close()
+
+
+@pytest.mark.parametrize("path", ["/live/overview/", "/live/topics/orders/"])
+async def test_nobody_gets_in_without_signing_in_or_permission(queue: Queue, signed_in: Any, path: str) -> None:
+    async with opened(path) as socket:
+        assert await socket.closed_with() == sockets.SIGNED_OUT
+    _, cookie = await signed_in(None)
+    async with opened(path, cookie) as socket:
+        assert await socket.closed_with() == sockets.FORBIDDEN
+
+
+async def test_a_page_of_another_site_cannot_connect(queue: Queue, signed_in: Any) -> None:
+    _, cookie = await signed_in("Admin")
+    async with opened("/live/overview/", cookie, (b"origin", b"https://evil.example")) as socket:
+        assert not socket.connected
+
+
+@pytest.mark.parametrize("path", ["/live/nothing/", "/live/topics/9bad/", "/live/topics/a b/"])
+async def test_an_address_that_does_not_exist_is_refused(queue: Queue, signed_in: Any, path: str) -> None:
+    _, cookie = await signed_in()
+    async with opened(path, cookie) as socket:
+        assert not socket.connected
+
+
+async def test_the_newest_frame_comes_at_once_and_every_new_one_after_it(
+    queue: Queue, signed_in: Any, settings: Any
+) -> None:
+    keys = LiveKeys(settings.RMQ_NAMESPACE)
+    _, cookie = await signed_in("Viewer")
+    queue.client.run(store.write_frames({keys.overview: '{"n":1}'}, 1))
+    async with opened("/live/overview/", cookie) as socket:
+        assert await socket.receive() == {"n": 1}
+        queue.client.run(store.write_frames({keys.overview: '{"n":2}'}, 2))
+        await get_channel_layer().group_send(OVERVIEW, {"type": "tick", "seq": 2})
+        assert await socket.receive() == {"n": 2}
+        # The same announcement again brings nothing again.
+        await get_channel_layer().group_send(OVERVIEW, {"type": "tick", "seq": 2})
+        assert await socket.receive_nothing(timeout=0.3)
+
+
+async def test_a_slow_viewer_skips_frames(queue: Queue, signed_in: Any, settings: Any) -> None:
+    keys = LiveKeys(settings.RMQ_NAMESPACE)
+    _, cookie = await signed_in()
+    queue.client.run(store.write_frames({keys.overview: '{"n":9}'}, 9))
+    async with opened("/live/overview/", cookie) as socket:
+        assert await socket.receive() == {"n": 9}
+        for seq in range(5, 10):
+            await get_channel_layer().group_send(OVERVIEW, {"type": "tick", "seq": seq})
+        assert await socket.receive_nothing(timeout=0.3)
+
+
+async def test_a_topic_brings_its_history_and_is_watched(queue: Queue, signed_in: Any, settings: Any) -> None:
+    keys = LiveKeys(settings.RMQ_NAMESPACE)
+    queue.topic()
+    queue.client.run(store.append_history({keys.history("orders"): "[1,2]"}, 10, 0))
+    _, cookie = await signed_in()
+    async with opened("/live/topics/orders/", cookie) as socket:
+        assert await socket.receive() == {"type": "history", "points": [[1, 2]]}
+        now = queue.inspector.now_ms()
+        assert queue.client.run(store.watched(keys.watch, now)) == {"orders"}
+        queue.client.run(store.write_frames({keys.topic("orders"): '{"type":"topic"}'}, 5))
+        await get_channel_layer().group_send(topic_group("orders"), {"type": "tick", "seq": 5})
+        assert await socket.receive() == {"type": "topic"}
+
+
+@pytest.mark.parametrize(("role", "seen"), [("Viewer", "masked"), ("Payload reader", "whole")])
+async def test_details_are_masked_by_role(queue: Queue, signed_in: Any, settings: Any, role: str, seen: str) -> None:
+    keys = LiveKeys(settings.RMQ_NAMESPACE)
+    frames = {keys.details("orders", payload=True): '"whole"', keys.details("orders", payload=False): '"masked"'}
+    queue.client.run(store.write_frames(frames, 1))
+    _, cookie = await signed_in(role)
+    async with opened("/live/topics/orders/", cookie) as socket:
+        await socket.receive()
+        assert await socket.receive() == seen
+
+
+@pytest.mark.parametrize("how", ["sign out", "lose the role", "be deactivated"])
+async def test_who_may_no_longer_look_is_put_out(
+    queue: Queue, signed_in: Any, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    monkeypatch.setattr(sockets, "RECHECK_S", 0.1)
+    user, cookie = await signed_in()
+
+    def change() -> None:
+        if how == "sign out":
+            from django.contrib.sessions.models import Session
+
+            Session.objects.all().delete()
+        elif how == "lose the role":
+            user.groups.clear()
+        else:
+            user.is_active = False
+            user.save()
+
+    async with opened("/live/overview/", cookie) as socket:
+        assert socket.connected
+        await sync_to_async(change)()
+        assert await socket.closed_with() == (sockets.FORBIDDEN if how == "lose the role" else sockets.SIGNED_OUT)
+
+
+async def test_a_viewer_has_nothing_to_say(queue: Queue, signed_in: Any) -> None:
+    _, cookie = await signed_in()
+    async with opened("/live/overview/", cookie) as socket:
+        await socket.say(text=json.dumps({"type": "tick", "seq": 1}))
+        await socket.say(bytes=b"\xff" * 10_000)
+        assert await socket.receive_nothing(timeout=0.2)
+
+
+async def test_when_redis_is_away_the_browser_is_asked_to_come_back(signed_in: Any, settings: Any) -> None:
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    layer = {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [settings.REDIS_URL]}}
+    settings.CHANNEL_LAYERS = {"default": layer}
+    _, cookie = await signed_in()
+    socket = WebSocket(websocket_application(), "/live/overview/", [ORIGIN, (b"cookie", cookie)])
+    assert await socket.connect()
+    assert await socket.closed_with() == sockets.TRY_LATER
+
+
+async def test_under_a_sub_path_sockets_answer_with_and_without_it(queue: Queue, signed_in: Any, settings: Any) -> None:
+    keys = LiveKeys(settings.RMQ_NAMESPACE)
+    queue.client.run(store.write_frames({keys.overview: "1"}, 1))
+    _, cookie = await signed_in()
+    application = under_sub_path(websocket_application(), "/tools/rmq")
+    for path in ("/live/overview/", "/tools/rmq/live/overview/"):
+        socket = WebSocket(application, path, [ORIGIN, (b"cookie", cookie)])
+        assert await socket.connect()
+        assert await socket.receive() == 1
+        await socket.disconnect()
+    await get_channel_layer().flush()
+    await async_engine().client.close()
+    await asyncio.sleep(0)

@@ -1,0 +1,75 @@
+"""The Chinese catalogues: complete, compiled, and keeping every placeholder."""
+
+from __future__ import annotations
+
+import gettext
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from django.test import Client
+
+from console.environment import BASE_DIR
+from tests.console.conftest import Queue
+
+FOLDER = BASE_DIR / "console" / "locale" / "zh_Hans" / "LC_MESSAGES"
+IN_SCRIPTS = re.compile(r'n?gettext\(\s*"((?:[^"\\]|\\.)*)"')
+IN_PYTHON = re.compile(r'\b(?:gettext|gettext_lazy|_)\(\s*"((?:[^"\\]|\\.)*)"\s*\)')
+IN_TEMPLATES = re.compile(r"""{% translate ["'](.*?)["'] %}""")
+SAME_IN_BOTH = {"JSON", "ZooKeeper"}
+PLACEHOLDER = re.compile(r"%\(\w+\)[sd]")
+
+
+def texts(folder: str, suffix: str, pattern: re.Pattern[str]) -> set[str]:
+    files = [path for path in (BASE_DIR / folder).rglob(f"*{suffix}") if "demo" not in path.parts]
+    assert files
+    return {found for path in files for found in pattern.findall(path.read_text())}
+
+
+def used(domain: str) -> set[str]:
+    if domain == "djangojs":
+        return texts("static/console/js", ".js", IN_SCRIPTS)
+    return texts("console", ".py", IN_PYTHON) | texts("templates", ".html", IN_TEMPLATES)
+
+
+def compiled(domain: str) -> gettext.GNUTranslations:
+    with (FOLDER / f"{domain}.mo").open("rb") as file:
+        return gettext.GNUTranslations(file)
+
+
+@pytest.mark.parametrize("domain", ["django", "djangojs"])
+def test_every_text_is_translated_and_keeps_its_placeholders(domain: str) -> None:
+    catalogue = compiled(domain)
+    for text in used(domain):
+        translated = catalogue.gettext(text)
+        if translated == text:
+            translated = catalogue.ngettext(text, text, 1)
+        hint = "run makemessages, translate, compilemessages"
+        assert translated != text or text in SAME_IN_BOTH, f"not translated ({hint}): {text!r}"
+        assert sorted(PLACEHOLDER.findall(translated)) == sorted(PLACEHOLDER.findall(text)), text
+
+
+@pytest.mark.parametrize("domain", ["django", "djangojs"])
+def test_the_compiled_catalogue_is_the_written_one(domain: str) -> None:
+    written = (FOLDER / f"{domain}.po").read_text()
+    for text in re.findall(r'^msgstr(?:\[0\])? "(.+)"$', written, re.MULTILINE):
+        if "\\" not in text:
+            assert text.encode() in (FOLDER / f"{domain}.mo").read_bytes(), text
+
+
+def test_pages_speak_the_language_of_their_reader(queue: Queue, as_role: Callable[..., Client]) -> None:
+    queue.topic()
+    browser = as_role("Viewer")
+    page = browser.get("/topics/orders/dead/", headers={"accept-language": "zh-hans"}).content.decode()
+    assert "死信" in page and 'lang="zh-hans"' in page
+    scripts = browser.get("/texts.js", headers={"accept-language": "zh-hans"}).content
+    assert "无消费者".encode("unicode_escape") in scripts
+    browser.post("/language/setlang/", {"language": "zh-hans"})
+    assert "总览" in browser.get("/").content.decode()
+
+
+def test_this_test_sees_texts() -> None:
+    assert len(used("djangojs")) > 200
+    assert len(used("django")) > 40
+    assert isinstance(FOLDER, Path)

@@ -1,0 +1,78 @@
+"""Reads every key of a namespace and says what is wrong with the books; knows the layout, trusts no script."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+ENDED = ("merged", "acked", "cancelled", "dropped")
+QUEUES = ("store", "retry", "prepare", "dead")
+POOLS = ("body", "failed", "priority")
+RETRIED_MAX = 16
+
+
+@dataclass(frozen=True)
+class SlotBooks:
+    """What one slot really holds."""
+
+    name: str
+    queues: dict[str, dict[bytes, int]]
+    pools: dict[str, dict[bytes, bytes]]
+    stats: dict[str, int]
+
+    @property
+    def held(self) -> set[bytes]:
+        """Every id in any queue."""
+        return {each for queue in self.queues.values() for each in queue}
+
+    def problems(self) -> list[str]:
+        """Broken invariants, in words; empty when all is well."""
+        found = []
+        ended = sum(self.stats.get(name, 0) for name in ENDED)
+        holding = sum(len(queue) for queue in self.queues.values())
+        if self.stats.get("sent", 0) != ended + holding:
+            found.append(f"sent {self.stats.get('sent', 0)} != {ended} ended + {holding} held ({self.stats})")
+        for pool, values in self.pools.items():
+            orphans = set(values) - self.held - {b""}
+            if orphans:
+                found.append(f"orphans in {pool}: {sorted(orphans)[:5]}")
+        if set(self.pools["priority"]) == {b""}:
+            found.append("the priority pool holds nothing but its own marker")
+        for a, b in (("store", "retry"), ("retry", "prepare")):
+            both = self.queues[a].keys() & self.queues[b].keys()
+            if both:
+                found.append(f"in {a} and in {b}: {sorted(both)[:5]}")
+        negative = [name for name, n in self.stats.items() if n < 0]
+        if negative:
+            found.append(f"counters below zero: {negative}")
+        return [f"{self.name}: {each}" for each in found]
+
+
+def slot_books(client: Any, namespace: str, topic: str, slot: int) -> SlotBooks:
+    """Reads one slot."""
+    store = f"{namespace}:{topic}_{slot}"
+    keys = {name: f"{name}{{{store}}}" for name in (*QUEUES, *POOLS, "stats")} | {"store": store}
+    pipeline = client.pipeline(transaction=False)
+    for name in QUEUES:
+        pipeline.zrange(keys[name], 0, -1, withscores=True)
+    for name in (*POOLS, "stats"):
+        pipeline.hgetall(keys[name])
+    replies = iter(pipeline.execute())
+    queues = {name: {member: int(score) for member, score in next(replies)} for name in QUEUES}
+    pools = {name: dict(next(replies)) for name in POOLS}
+    stats = {name.decode(): int(value) for name, value in next(replies).items()}
+    return SlotBooks(store, queues, pools, stats)
+
+
+def all_books(client: Any, namespace: str) -> list[SlotBooks]:
+    """Reads every slot of every topic that the namespace's registry knows."""
+    stored = client.hgetall(f"{namespace}:topics")
+    topics = sorted((name.decode(), json.loads(definition)["slots"]) for name, definition in stored.items())
+    return [slot_books(client, namespace, name, slot) for name, slots in topics for slot in range(slots)]
+
+
+def assert_books_balance(client: Any, namespace: str) -> None:
+    """Fails naming every slot whose ledger does not balance or that holds an orphan."""
+    problems = [each for books in all_books(client, namespace) for each in books.problems()]
+    assert not problems, "\n".join(problems)

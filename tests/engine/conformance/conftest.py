@@ -1,0 +1,46 @@
+"""Every scenario runs with both clients on every deployment, and leaves balanced books and no key behind."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import fakeredis
+import pytest
+
+from tests.engine.books import assert_books_balance
+from tests.engine.conformance.bench import Bench, open_bench
+from tests.support.keys import keys_of
+
+DEPLOYMENTS = ("redis", "fakeredis", "cluster", "sentinel")
+BENCHES = [
+    pytest.param((flavour, deployment), id=f"{flavour}-{deployment}", marks=_marks)
+    for deployment in DEPLOYMENTS
+    for _marks in [pytest.mark.cluster if deployment in {"cluster", "sentinel"} else ()]
+    for flavour in ("sync", "async")
+]
+
+
+@pytest.fixture(params=BENCHES)
+async def bench(request: pytest.FixtureRequest, namespace: str) -> AsyncIterator[Bench]:
+    flavour, deployment = request.param
+    make_client = None
+    if deployment == "fakeredis":
+        server = fakeredis.FakeServer()
+        raw = fakeredis.FakeRedis(server=server)
+        kind = fakeredis.FakeRedis if flavour == "sync" else fakeredis.FakeAsyncRedis
+        url, make_client = "redis://fake", lambda: kind(server=server)
+    else:
+        running = request.getfixturevalue({"redis": "redis_server"}.get(deployment, f"redis_{deployment}"))
+        url = running.url
+        raw = running.master().client() if deployment == "sentinel" else running.client()
+    async with open_bench(flavour, url, namespace, raw, make_client) as opened:
+        yield opened
+        assert_books_balance(raw, namespace)
+        for sample in await opened.inspector.sample():
+            assert [slot.ledger_gap for slot in sample.slots] == [0] * sample.topic.slots
+        for topic in await opened.inspector.topics():
+            await opened.control.delete_topic(topic.name, force=True)
+    assert keys_of(raw, namespace) == []
+    if deployment == "cluster":
+        raw.disconnect_connection_pools()  # which its close() leaves open
+    raw.close()

@@ -1,0 +1,128 @@
+"""Ids, bodies, slots and definitions survive the way there and back, whatever they hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from hashlib import blake2b
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from rmq_core import FixedTimeMessage, PriorityMessage, RangeMergeMessage, Topic, TopicKind, errors
+from rmq_core.message import HEADERS_MAX, decode_body, encode, id_from_text, id_to_text
+from rmq_core.ownership_log import from_ranges, to_ranges
+from rmq_core.slots import Keyspace, slot_for
+
+ids = st.binary(min_size=1, max_size=512) | st.text(min_size=1, max_size=80).filter(
+    lambda text: not any("\ud800" <= each <= "\udfff" for each in text)
+).map(str.encode)
+texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=100)
+
+
+@given(ids)
+def test_an_id_comes_back_from_its_text(raw: bytes) -> None:
+    text = id_to_text(raw)
+    assert id_from_text(text) == raw
+    assert text.isprintable()
+    assert text
+
+
+@given(st.lists(ids, unique=True, min_size=2))
+def test_no_two_ids_share_a_text(several: list[bytes]) -> None:
+    assert len({id_to_text(raw) for raw in several}) == len(several)
+
+
+@given(st.text(max_size=30))
+def test_a_text_is_an_id_or_is_refused(text: str) -> None:
+    try:
+        raw = id_from_text(text)
+    except errors.InvalidMessage as error:
+        assert repr(text) in str(error)
+    else:
+        assert isinstance(raw, bytes)
+
+
+headers = st.none() | st.dictionaries(texts | st.just(""), texts | st.just(""), max_size=5)
+
+
+@given(
+    content=st.binary(min_size=1, max_size=300) | texts,
+    key=st.none() | texts | st.binary(min_size=1, max_size=50),
+    headers=headers,
+    version=st.integers(0, 2**53 - 1),
+)
+def test_a_body_comes_back_and_identity_follows_the_rule(
+    content: str | bytes, key: str | bytes | None, headers: dict[str, str] | None, version: int
+) -> None:
+    assume(key is None or len(key if isinstance(key, bytes) else key.encode()) <= 512)
+    message = PriorityMessage(content, 20, key=key, headers=headers, version=version)
+    encoded = encode(message)
+    raw = content if isinstance(content, bytes) else content.encode()
+    if key is not None:
+        assert encoded.id == encoded.basis == (key if isinstance(key, bytes) else key.encode())
+    else:
+        assert encoded.id == (raw if len(raw) <= 64 else blake2b(raw, digest_size=16).digest())
+        assert encoded.basis == raw
+    if encoded.body is None:
+        assert (encoded.id, headers or {}, version) == (raw, {}, 0)
+    else:
+        assert decode_body(encoded.body) == (raw, headers or {}, version)
+
+
+@given(st.binary(min_size=1), st.integers(0, 12))
+def test_a_slot_is_the_standard_crc_of_its_basis(basis: bytes, bits: int) -> None:
+    crc = 0xFFFFFFFF
+    for byte in basis:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ 0xEDB88320 * (crc & 1)
+    assert slot_for(basis, 2**bits) == (crc ^ 0xFFFFFFFF) % 2**bits
+
+
+def test_slots_are_those_of_every_other_client() -> None:
+    assert slot_for(b"123456789", 4096) == 0xCBF43926 % 4096
+    assert [slot_for(name, 64) for name in (b"a", b"order-7", "Zürich".encode())] == [3, 26, 62]
+
+
+@given(st.integers(0, 4095))
+def test_all_keys_of_a_slot_share_one_hash_tag(slot: int) -> None:
+    keys = Keyspace("ns").slot_keys("price", slot)
+    assert keys[0] == f"ns:price_{slot}"
+    assert all(key.endswith(f"{{ns:price_{slot}}}") for key in keys[1:])
+    assert len(set(keys)) == 10
+
+
+topics = st.builds(
+    Topic,
+    name=st.from_regex(r"[A-Za-z][A-Za-z0-9_.-]{0,99}", fullmatch=True),
+    kind=st.sampled_from(TopicKind),
+    slots=st.integers(0, 12).map(lambda bits: 2**bits),
+    max_retries=st.integers(0, 16),
+    visibility_timeout_ms=st.integers(100, 86_400_000),
+    backoff_ms=st.integers(0, 1_000),
+    backoff_max_ms=st.integers(1_000, 86_400_000),
+    weight=st.integers(1, 1_000),
+    paused=st.booleans(),
+    merge=st.sampled_from(["latest", "first"]),
+    description=st.text(st.characters(exclude_categories=["Cs"]), max_size=200),
+)
+
+
+@given(topics)
+def test_a_definition_comes_back_from_the_registry(topic: Topic) -> None:
+    stored = '{"version":3,"updated_ms":7,' + topic.to_json()[1:]
+    assert Topic.from_stored(stored) == replace(topic, version=3, updated_ms=7)
+    assert Topic.from_stored(stored).same_definition(topic)
+
+
+@given(st.sets(st.integers(0, 4095)))
+def test_slot_ranges_come_back(slots: set[int]) -> None:
+    assert from_ranges(to_ranges(slots)) == tuple(sorted(slots))
+
+
+def test_headers_are_bounded_as_they_are_stored() -> None:
+    room = HEADERS_MAX - len('{"a":""}')
+    RangeMergeMessage("x", 1, headers={"a": "x" * room})
+    with pytest.raises(errors.InvalidMessage, match="headers"):
+        FixedTimeMessage("x", 10**12, headers={"a": "x" * (room + 1)})

@@ -1,0 +1,149 @@
+"""Scores mean the same in Python and in Lua, and can be read back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.resources import files
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rmq_core import scores
+from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.measures import Histogram
+from rmq_core.scripts import Nack, failure_fragment, policy, settle
+from rmq_core.slots import Keyspace
+from rmq_core.topic import Topic, TopicKind
+from tests.engine.clock import START_MS, ClockedRedis
+
+LATEST_MS = scores.SCORE_MAX // scores.SHIFT - 1
+max_retries = st.integers(0, 16)
+
+
+@given(st.integers(0, LATEST_MS), st.integers(0, 999))
+def test_a_stamp_can_be_read_back_exactly_also_as_a_double(at_ms: int, failures: int) -> None:
+    stamp = scores.stamp(at_ms, failures)
+    assert scores.read_stamp(int(float(stamp))) == (at_ms, failures)
+
+
+@given(st.integers(0, LATEST_MS), st.integers(0, LATEST_MS), st.integers(0, 999), st.integers(0, 999))
+def test_stamps_are_ordered_by_time(one_ms: int, other_ms: int, f: int, g: int) -> None:
+    if one_ms < other_ms:
+        assert scores.stamp(one_ms, f) < scores.stamp(other_ms, g)
+
+
+@pytest.mark.parametrize(("at_ms", "failures"), [(-1, 0), (LATEST_MS + 2, 0), (0, -1), (0, 1000)])
+def test_what_no_double_can_keep_is_refused(at_ms: int, failures: int) -> None:
+    with pytest.raises(ValueError, match="no score"):
+        scores.stamp(at_ms, failures)
+
+
+@given(st.data(), max_retries)
+def test_retries_left_and_failures_are_inverse(data: st.DataObject, most: int) -> None:
+    failures = data.draw(st.integers(1, 17))
+    left = scores.retries_left(failures, most)
+    if failures > most:
+        assert left is None
+    else:
+        assert 1 <= left <= 16
+        assert scores.is_retried(left)
+        assert scores.failures_of(left, most) == failures
+
+
+@given(st.integers(scores.PRIORITY_MIN, scores.SCORE_MAX), max_retries)
+def test_a_time_or_a_priority_is_never_taken_for_retries(score: int, most: int) -> None:
+    assert not scores.is_retried(score)
+    assert scores.failures_of(score, most) == 0
+
+
+@pytest.fixture(scope="module")
+def policy_script() -> str:
+    """The real fragments, with a question appended."""
+    shared = files("rmq_core") / "lua" / "shared"
+    text = "".join((shared / f"{name}.lua").read_text() for name in ("slot", "policy"))
+    return text + "\nreturn {retries_left(tonumber(ARGV[7])), failures_of(tonumber(ARGV[8]))}"
+
+
+@given(st.data())
+def test_lua_counts_retries_as_python_does(
+    redis_server: EmbeddedRedis, policy_script: str, data: st.DataObject
+) -> None:
+    most = data.draw(max_retries)
+    failures = data.draw(st.integers(1, max(most, 1)))
+    score = data.draw(st.integers(1, 20) | st.integers(1, scores.SCORE_MAX))
+    with redis_server.client() as client:
+        args = policy(Topic("t", TopicKind.PRIORITY, max_retries=most))
+        left, counted = client.eval(policy_script, 10, *"abcdefghij", *args, failures, score)
+    assert left == (scores.retries_left(failures, most) or 1)
+    assert counted == scores.failures_of(score, most)
+
+
+@pytest.fixture
+def clocked(redis_server: EmbeddedRedis, namespace: str) -> Iterator[ClockedRedis]:
+    client = ClockedRedis.open(redis_server.url, namespace)
+    yield client
+    client.forget()
+    client.close()
+
+
+@given(st.integers(1, 16), st.integers(0, 86_400_000), st.integers(0, 86_400_000))
+def test_lua_backs_off_as_python_does(
+    clocked: ClockedRedis, namespace: str, failures: int, backoff_ms: int, most_ms: int
+) -> None:
+    topic = Topic("t", TopicKind.PRIORITY, slots=1, backoff_ms=min(backoff_ms, most_ms), backoff_max_ms=most_ms)
+    keyspace = Keyspace(namespace)
+    keys = keyspace.slot("t", 0)
+    receipt = scores.stamp(START_MS - 5, failures - 1)
+    clocked.zadd(keys.prepare, {"a": receipt})
+    nack = Nack(b"a", receipt, -1, failure_fragment("E", "", ""))
+    assert clocked.execute_command(*settle("nack", keyspace, topic, 0, [nack]).by_text()) == [1]
+    waits_ms = scores.backoff(failures, topic.backoff_ms, topic.backoff_max_ms)
+    if waits_ms:
+        assert clocked.zscore(keys.retry, "a") == scores.stamp(START_MS + waits_ms, failures)
+    else:
+        assert clocked.zscore(keys.store, "a") == scores.retries_left(failures, topic.max_retries)
+    clocked.delete(*keys.all())
+
+
+LATENESSES = sorted(
+    {*range(300), *(2**k + d for k in range(1, 40) for d in (-2, -1, 0, 1))} | {round(2 ** (q / 4)) for q in range(160)}
+)
+
+
+def test_lua_and_python_count_the_same_lateness_in_the_same_bucket(clocked: ClockedRedis, namespace: str) -> None:
+    from rmq_core.scripts import cycle
+
+    topic = Topic("t", TopicKind.FIXED_TIME, slots=1)
+    keyspace = Keyspace(namespace)
+    keys = keyspace.slot("t", 0)
+    latenesses = [late for late in LATENESSES if late < START_MS - 1_000]
+    assert len(latenesses) > 400
+    clocked.zadd(keys.store, {str(late): START_MS - late for late in latenesses})
+    clocked.execute_command(*cycle(keyspace, topic, 0, 1000).by_text())
+    counted = {int(bucket): int(n) for bucket, n in clocked.hgetall(keys.lateness).items()}
+    clocked.delete(*keys.all())
+    assert counted == dict(Histogram.of(latenesses).buckets)
+
+
+@given(st.lists(st.integers(0, 10**9), min_size=1), st.integers(1, 100))
+def test_a_percentile_is_within_a_quarter_octave(values: list[int], percent: int) -> None:
+    histogram = Histogram.of(values)
+    ranked = sorted(values)
+    rank = -(-len(ranked) * percent // 100)
+    true = ranked[rank - 1]
+    shown = histogram.percentile(percent)
+    assert shown is not None
+    assert true <= shown + 1e-6
+    assert shown + 1 <= (true + 1) * 2**0.25 * (1 + 1e-9)
+
+
+@given(st.lists(st.integers(0, 10**6)), st.lists(st.integers(0, 10**6)))
+def test_histograms_add_up_and_subtract(earlier: list[int], since: list[int]) -> None:
+    before, later = Histogram.of(earlier), Histogram.of(earlier + since)
+    assert later.total == len(earlier) + len(since)
+    assert later.minus(before) == Histogram.of(since)
+    assert Histogram.sum([before, Histogram.of(since)]) == later
+    assert Histogram().percentile(50) is None
+    if since:
+        assert before.minus(later) == before  # counters that went back begin anew

@@ -1,0 +1,65 @@
+"""The shared subscription, against a server that answers when the test says so."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from rmq_core.wakeups import Wakeups
+from tests.support.waiting import wait_until_async
+
+
+class SlowPubSub:
+    """Takes note of every SUBSCRIBE at once, and answers it when ``answer`` is set."""
+
+    def __init__(self) -> None:
+        self.channels: list[str] = []
+        self.answer = asyncio.Event()
+        self.messages: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+
+    async def subscribe(self, *channels: str) -> None:
+        self.channels += channels
+        await self.answer.wait()
+
+    async def get_message(self, timeout: float) -> dict[str, Any]:
+        return await self.messages.get()
+
+    async def aclose(self) -> None: ...
+
+
+class Connection:
+    """What `Wakeups` needs of one."""
+
+    def __init__(self) -> None:
+        self.opened = SlowPubSub()
+
+    async def pubsub(self) -> SlowPubSub:
+        return self.opened
+
+
+async def test_a_channel_added_while_the_first_is_being_subscribed_is_heard_too() -> None:
+    connection = Connection()
+    pubsub = connection.opened
+    wakeups = Wakeups(connection)  # type: ignore[arg-type]
+    heard: list[bytes | None] = []
+    await wakeups.add("first", heard.append)
+    await wait_until_async(lambda: pubsub.channels, what="the subscription to begin")
+    await wakeups.add("second", heard.append)
+    pubsub.answer.set()
+    await wait_until_async(lambda: sorted(pubsub.channels) == ["first", "second"], what="both to be subscribed")
+    heard.clear()
+    pubsub.messages.put_nowait({"type": "message", "channel": b"second", "data": b"7"})
+    await wait_until_async(lambda: b"7" in heard, what="the notification")
+    await wakeups.stop()
+
+
+async def test_everybody_looks_once_after_a_subscription_came_back() -> None:
+    connection = Connection()
+    wakeups = Wakeups(connection)  # type: ignore[arg-type]
+    heard: list[bytes | None] = []
+    await wakeups.add("channel", heard.append)
+    assert heard == [None]
+    connection.opened.answer.set()
+    await wait_until_async(lambda: heard == [None, None], what="the look after subscribing")
+    wakeups.remove("channel", heard.append)
+    await wakeups.stop()

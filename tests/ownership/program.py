@@ -1,0 +1,92 @@
+"""A worker process that writes down every listener call, for the fault tests: ``python -m …program '<json>'``.
+
+Each call adds its start and its end to one list in Redis, whose order is the order in which things happened. The
+script that adds them is also a store that fences: it marks whatever comes with an older epoch than it has seen. A
+line is added once, however often a lost reply makes it be sent.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import threading
+import time
+from uuid import uuid4
+
+from redis import Redis
+from redis.backoff import ConstantBackoff
+from redis.exceptions import BusyLoadingError
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.retry import Retry
+
+from rmq_core import Delivery, Listener, Topic, Worker
+from rmq_core.ownership.config import ZooKeeperConfig
+
+TOPIC = "work"
+
+WRITE = """
+if redis.call('SADD', KEYS[3], ARGV[6]) == 0 then
+  return 0
+end
+local seen = redis.call('HGET', KEYS[2], ARGV[2]) or ''
+local stale = ARGV[3] < seen
+if not stale then
+  redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])
+end
+redis.call('RPUSH', KEYS[1], table.concat({ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], stale and '1' or '0'}, ' '))
+return stale and 0 or 1
+"""
+
+
+def topic(slots: int, visibility_timeout_ms: int) -> Topic:
+    """What all of them consume."""
+    return Topic(TOPIC, "fixed-time", slots=slots, visibility_timeout_ms=visibility_timeout_ms, backoff_ms=0)
+
+
+def main() -> None:
+    options = json.loads(sys.argv[1])
+    name, namespace = options["name"], options["namespace"]
+    logging.basicConfig(level=logging.INFO, format=f"%(asctime)s {name} %(name)s: %(message)s")
+    logging.getLogger("kazoo").setLevel(logging.ERROR)
+    # A listener that fails because Redis is away would make its messages wait, and others pass them.
+    patient = Retry(ConstantBackoff(0.05), 1_200)
+    redis = Redis.from_url(options["redis"], retry=patient, retry_on_error=[RedisConnectionError, BusyLoadingError])
+    write = redis.register_script(WRITE)
+    keys = [f"{namespace}:log", f"{namespace}:epochs", f"{namespace}:lines"]
+    work_s = options["work_ms"] / 1000
+
+    def work(delivery: Delivery) -> None:
+        call = uuid4().hex[:16]
+        write(keys, ["start", delivery.slot, delivery.epoch, delivery.id, name, f"{call}s"])
+        time.sleep(work_s)
+        write(keys, ["end", delivery.slot, delivery.epoch, delivery.id, name, f"{call}e"])
+
+    listener = Listener(TOPIC, work, topic(options["slots"], options["visibility_timeout_ms"]))
+    worker = Worker(
+        options["redis"],
+        [listener],
+        name=name,
+        namespace=namespace,
+        threads=options["threads"],
+        grace_ms=options["grace_ms"],
+        zookeeper=ZooKeeperConfig(**options["zookeeper"]) if options["zookeeper"] else None,
+        weight=options["weight"],
+    )
+    threading.Thread(target=_tell_session, args=(worker, redis, f"{namespace}:sessions", name), daemon=True).start()
+    worker.run()
+
+
+def _tell_session(worker: Worker, redis: Redis, key: str, name: str) -> None:
+    """So that a test can end the session of somebody else."""
+    while True:
+        session = getattr(worker._ownership, "_session", None)
+        client = getattr(session, "_client", None)
+        if client is not None and client.client_id:
+            number, password = client.client_id
+            redis.hset(key, name, f"{number} {password.hex()}")
+        time.sleep(0.1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""``python -m rmq_core`` for workers with ZooKeeper and for the operators' wishes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rmq_core import RMQ, Control
+from rmq_core.__main__ import main
+from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.ownership.config import ZooKeeperConfig
+from tests.support.waiting import wait_until
+
+LISTENERS = """
+from rmq_core import Topic, listener
+
+@listener(Topic("cli", "priority", slots=4))
+def work(delivery):
+    pass
+"""
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(arguments) == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.zookeeper
+def test_workers_own_slots_and_operators_move_them(
+    redis_server: EmbeddedRedis,
+    quick: ZooKeeperConfig,
+    namespace: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "shop.py").write_text(LISTENERS)
+    at = ("--url", redis_server.url, "--namespace", namespace)
+    root = str(Path(__file__).parents[2])
+    environment = os.environ | {"PYTHONPATH": root, "ZOOKEEPER_URL": f"zk://{quick.hosts}"}
+
+    def start(name: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "rmq_core", "worker", "shop", *at, "--name", name]
+        return subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL)
+
+    def counts() -> dict[str, int]:
+        lines = run(capsys, "owners", "cli", *at).splitlines()
+        return {line.split()[0]: int(line.split()[1]) for line in lines}
+
+    with RMQ(redis_server.url, namespace) as rmq:
+        workers = [start("ann"), start("bob")]
+        try:
+            wait_until(lambda: rmq.connection.client.hlen(f"{namespace}:topics"), what="the topic to be defined")
+            wait_until(lambda: counts() == {"ann": 2, "bob": 2}, timeout_s=20, what="both to own slots")
+            assert run(capsys, "drain", "ann", *at) == "drained\n"
+            assert run(capsys, "drain", "ann", *at) == "it was so already\n"
+            wait_until(lambda: counts() == {"bob": 4}, what="the drain to be followed")
+            assert run(capsys, "undrain", "ann", *at) == "undrained\n"
+            for slot in ("0", "1", "3"):
+                assert run(capsys, "pin", "cli", slot, "ann", *at) == "pinned\n"
+            wait_until(lambda: counts() == {"ann": 3, "bob": 1}, what="the pins to be followed")
+            assert json.loads(run(capsys, "unpin", "cli", "3", *at, "--json")) == {"changed": True}
+            (third,) = [each for each in json.loads(run(capsys, "owners", "cli", *at, "--json")) if each["slot"] == 2]
+            assert third["worker"] == "bob"
+        finally:
+            for worker in workers:
+                worker.terminate()
+            for worker in workers:
+                worker.wait(20)
+        assert counts() == {"(nobody)": 4}
+        Control(rmq).delete_topic("cli")
+    assert main(["pin", "nowhere", "0", "ann", *at]) == 1

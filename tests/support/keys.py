@@ -1,0 +1,27 @@
+"""The keys of one test's namespace: looking for them, removing them."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class KeySpace(Protocol):
+    """What a plain, a cluster and a fake client have in common."""
+
+    def scan_iter(self, match: str, count: int) -> object: ...
+
+    def delete(self, *names: bytes) -> object: ...
+
+
+def keys_of(client: KeySpace, namespace: str) -> list[str]:
+    """Every key that belongs to ``namespace``, sorted, in printable form."""
+    return sorted(repr(key)[2:-1] for key in _scan(client, namespace))
+
+
+def remove_keys_of(client: KeySpace, namespace: str) -> None:
+    for key in _scan(client, namespace):
+        client.delete(key)  # one by one, for on a cluster they live on several nodes
+
+
+def _scan(client: KeySpace, namespace: str) -> list[bytes]:
+    return list(client.scan_iter(match=f"*{namespace}:*", count=1_000))  # type: ignore[call-overload]

@@ -1,0 +1,19 @@
+"""How hard hypothesis tries: ``HYPOTHESIS_PROFILE=long`` for more than a run of all tests has time for."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+_COMMON = {
+    "deadline": None,  # the machine may be busy with something else
+    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+}
+
+
+def load_profile() -> None:
+    """Chooses one; conftest modules call it."""
+    settings.register_profile("quick", max_examples=50, stateful_step_count=40, **_COMMON)
+    settings.register_profile("long", max_examples=2_000, stateful_step_count=100, **_COMMON)
+    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
