@@ -20,6 +20,7 @@ class Permission(StrEnum):
     OPERATE = "operate"
     EDIT_TOPICS = "edit_topics"
     ADMINISTER = "administer"
+    AUDIT = "view_auditentry"
 
 
 LABELS = {
@@ -28,6 +29,7 @@ LABELS = {
     Permission.OPERATE: gettext_lazy("cancel, reschedule, requeue, pause, drain and pin"),
     Permission.EDIT_TOPICS: gettext_lazy("edit topic definitions"),
     Permission.ADMINISTER: gettext_lazy("drop messages, delete topics, manage users"),
+    Permission.AUDIT: gettext_lazy("read the audit"),
 }
 
 # Each role includes the one before it. Migration 0002 makes them Django groups.
@@ -41,7 +43,7 @@ ROLES: dict[str, tuple[Permission, ...]] = {
 
 
 class Action(StrEnum):
-    """Everything a person can make the queue do from the console."""
+    """Everything a person can do from the console or the API that changes something."""
 
     CANCEL = "cancel"
     RESCHEDULE = "reschedule"
@@ -54,6 +56,15 @@ class Action(StrEnum):
     UNDRAIN = "undrain"
     PIN = "pin"
     UNPIN = "unpin"
+    PURGE = "purge"
+    RESTORE = "restore"
+    SEND = "send"
+    CREATE_TOPIC = "create_topic"
+    EDIT_TOPIC = "edit_topic"
+    DELETE_TOPIC = "delete_topic"
+    FORCE_DELETE = "force_delete"
+    STOP_OPERATION = "stop_operation"
+    TOKENS = "tokens"
 
 
 NEEDED: dict[Action, Permission] = {
@@ -68,6 +79,15 @@ NEEDED: dict[Action, Permission] = {
     Action.UNDRAIN: Permission.OPERATE,
     Action.PIN: Permission.OPERATE,
     Action.UNPIN: Permission.OPERATE,
+    Action.PURGE: Permission.ADMINISTER,
+    Action.RESTORE: Permission.OPERATE,
+    Action.SEND: Permission.OPERATE,
+    Action.CREATE_TOPIC: Permission.EDIT_TOPICS,
+    Action.EDIT_TOPIC: Permission.EDIT_TOPICS,
+    Action.DELETE_TOPIC: Permission.ADMINISTER,
+    Action.FORCE_DELETE: Permission.ADMINISTER,
+    Action.STOP_OPERATION: Permission.OPERATE,
+    Action.TOKENS: Permission.ADMINISTER,
 }
 
 

@@ -11,4 +11,9 @@ class ConsolePermission(models.Model):
     class Meta:
         managed = False
         default_permissions = ()
-        permissions = [(permission.value, f"Can {permission.value.replace('_', ' ')}") for permission in Permission]
+        # The permission to read the audit is the audit model's own.
+        permissions = [
+            (permission.value, f"Can {permission.value.replace('_', ' ')}")
+            for permission in Permission
+            if permission is not Permission.AUDIT
+        ]

@@ -202,6 +202,8 @@ _RUN: dict[Action, Callable[[Order], Outcome]] = {
     Action.PIN: _pin,
     Action.UNPIN: _unpin,
 }
+PERFORMED = frozenset(_RUN)
+"""What `perform` can do; other actions have places of their own."""
 _ON_WORKERS = frozenset({Action.DRAIN, Action.UNDRAIN})
 _ON_SLOTS = frozenset({Action.PIN, Action.UNPIN})
 _ON_MESSAGES = frozenset(_RUN) - {Action.PAUSE, Action.RESUME} - _ON_WORKERS - _ON_SLOTS

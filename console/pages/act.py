@@ -9,14 +9,14 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 
 from console.access import Action
-from console.operations.actions import REASON_MAX, BadRequest, Order, Who, perform
+from console.operations.actions import PERFORMED, REASON_MAX, BadRequest, Order, Who, perform
 from console.pages.data import action_view, body_of, text, whole
 from rmq_core.message import MessageRef
 from rmq_core.topic import MAX_SLOTS
 
 DUE_MAX = 2**53 // 1000
 FLEET_ACTIONS = frozenset({Action.DRAIN, Action.UNDRAIN, Action.PIN, Action.UNPIN})
-TOPIC_ACTIONS = {action.value: action for action in Action if action not in FLEET_ACTIONS}
+TOPIC_ACTIONS = {action.value: action for action in PERFORMED - FLEET_ACTIONS}
 SLOT_RANGES = re.compile(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*")
 
 
