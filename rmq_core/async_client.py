@@ -115,7 +115,8 @@ class AsyncRMQ(ClientCore):
                     return taken.deliveries
                 wait_s = FALLBACK_S if taken.look_ms == NO_LOOK else (taken.look_ms - taken.now_ms) / 1000
                 try:
-                    await asyncio.wait_for(woken.wait(), min(wait_s, FALLBACK_S, left_s))
+                    async with asyncio.timeout(min(wait_s, FALLBACK_S, left_s)):
+                        await woken.wait()
                 except TimeoutError:
                     continue
         finally:

@@ -14,6 +14,7 @@ from redis.exceptions import AuthenticationError, ResponseError
 from rmq_core.errors import RMQError
 from rmq_core.scripts import Call, Request
 from rmq_core.target import Target, opened_with
+from rmq_core.tasks import end
 from rmq_core.wire import PASSING, RETRY_FOR_S, SCRIPTED, command, first_error, healthy, lost, mended, pauses, refused
 
 
@@ -151,7 +152,10 @@ class AsyncConnection:
         return self.client.pubsub(ignore_subscribe_messages=True)
 
     async def close(self) -> None:
-        """Closes what this object opened."""
+        """Closes what this object opened; what is still under way fails."""
+        if self._flusher is not None:  # else it would connect once more
+            await end(self._flusher)
+            self._flusher = None
         if self._client is not None and not self._given:
             for client in opened_with(self._client):
                 await client.aclose()

@@ -84,7 +84,8 @@ class AsyncProducer:
         while self._items:
             if self._flush_s and len(self._items) < self._flush_count and not self._closed:
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._full.wait(), self._flush_s)
+                    async with asyncio.timeout(self._flush_s):
+                        await self._full.wait()
             else:
                 await asyncio.sleep(0)  # everything that is ready to send in this turn of the loop goes together
             self._full.clear()

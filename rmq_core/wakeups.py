@@ -16,6 +16,7 @@ from redis.exceptions import RedisError
 
 from rmq_core.async_connection import AsyncConnection
 from rmq_core.errors import RMQError
+from rmq_core.tasks import end
 
 log = logging.getLogger(__name__)
 
@@ -54,10 +55,7 @@ class Wakeups:
     async def stop(self) -> None:
         """Ends the subscription."""
         if self._task is not None:
-            # redis-py can swallow a cancellation that meets a connection being made: asked again until it has ended.
-            while not self._task.done():
-                self._task.cancel()
-                await asyncio.wait({self._task}, timeout=0.5)
+            await end(self._task)
             self._task = None
 
     async def _listen(self) -> None:

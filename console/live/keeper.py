@@ -135,7 +135,8 @@ class Complaints:
 async def pause(stop: asyncio.Event, seconds: float) -> None:
     """Sleep, but not beyond `stop`."""
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(stop.wait(), seconds)
+        async with asyncio.timeout(seconds):
+            await stop.wait()
 
 
 async def _announce(group: str, seq: int, kind: str = "tick") -> None:

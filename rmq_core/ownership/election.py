@@ -123,7 +123,8 @@ class LeaderElection:
             self._session.changed.remove(self._stirred.set)
             # Without a connection the node goes with the session, or is found again by its mark.
             with contextlib.suppress(KazooException, TimeoutError):
-                await asyncio.wait_for(self._withdraw(), WITHDRAW_S)
+                async with asyncio.timeout(WITHDRAW_S):
+                    await self._withdraw()
 
     async def _elected(self) -> Term:
         heal_s = self._session.config.heal_ms / 1000
@@ -143,7 +144,8 @@ class LeaderElection:
                 await asyncio.sleep(RETRY_S)
                 continue
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stirred.wait(), heal_s)
+                async with asyncio.timeout(heal_s):
+                    await self._stirred.wait()
 
     async def _stand(self) -> tuple[str, str | None]:
         """Our node, made where there is none, and the one before it (None: we are first)."""
@@ -220,7 +222,8 @@ class LeaseElection:
         finally:
             self._lease.break_off()
             with contextlib.suppress(RMQError, TimeoutError):
-                await asyncio.wait_for(self._ask(0), WITHDRAW_S)
+                async with asyncio.timeout(WITHDRAW_S):
+                    await self._ask(0)
 
     async def _elected(self) -> int:
         while True:
@@ -239,7 +242,8 @@ class LeaseElection:
             await asyncio.sleep(pause_s)
             with contextlib.suppress(RMQError, TimeoutError):
                 left_s = max(0.0, self._lease.until - time.monotonic())
-                held, _ = await asyncio.wait_for(self._hold(), left_s)
+                async with asyncio.timeout(left_s):
+                    held, _ = await self._hold()
                 if held != token:
                     break
         self._lease.break_off()

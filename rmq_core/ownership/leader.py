@@ -65,7 +65,8 @@ class Leader:
                     log.warning("cannot assign slots now: %r", error)
                     wait_s = RETRY_S
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._news.wait(), wait_s)
+                    async with asyncio.timeout(wait_s):
+                        await self._news.wait()
                     await asyncio.sleep(GATHER_S)
         finally:
             self._client.wakeups.remove(channel, self._wished)

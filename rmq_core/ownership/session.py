@@ -23,6 +23,7 @@ from rmq_core.errors import ConfigurationError, ZooKeeperUnavailable
 from rmq_core.ownership.config import ZooKeeperConfig
 from rmq_core.ownership.contract import SessionState
 from rmq_core.ownership.lease import Lease
+from rmq_core.tasks import end
 
 log = logging.getLogger(__name__)
 
@@ -107,17 +108,15 @@ class Session:
                 )
             if self.state is SessionState.CONNECTED:
                 with contextlib.suppress(KazooException, TimeoutError):
-                    await asyncio.wait_for(self._prove(), max(SOON_S, deadline - time.monotonic()))
+                    async with asyncio.timeout(max(SOON_S, deadline - time.monotonic())):
+                        await self._prove()
             await asyncio.sleep(SOON_S)
 
     async def close(self) -> None:
         """Ends the session: its nodes vanish at once."""
         self._closing = True
         self.lease.break_off()
-        for task in [*self._tasks, *([self._renewing] if self._renewing else [])]:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        await end(*self._tasks, *([self._renewing] if self._renewing else []))
         if self._client is not None:
             client, self._client = self._client, None
             await asyncio.to_thread(_dispose, client)

@@ -26,6 +26,7 @@ from rmq_core.ownership.leader import Leader
 from rmq_core.ownership.members import Members
 from rmq_core.ownership.nodes import Member, Paths
 from rmq_core.ownership.session import Session
+from rmq_core.tasks import end
 
 log = logging.getLogger(__name__)
 
@@ -101,7 +102,8 @@ class ZooKeeperOwnership:
         self._leaving = True
         self._news.set()
         try:
-            await asyncio.wait_for(self._resign(), LEAVE_S)
+            async with asyncio.timeout(LEAVE_S):
+                await self._resign()
         except (KazooException, TimeoutError) as error:
             log.warning("cannot tell the fleet that this worker leaves: %r", error)
         for holdings in self._holdings:
@@ -110,7 +112,8 @@ class ZooKeeperOwnership:
 
     async def _resign(self) -> None:
         """Lets somebody else lead first: our leaving is the new leader's first business."""
-        await _end(self._leading)
+        if self._leading is not None:
+            await end(self._leading)
         await self._members.leave(self._worker)
 
     async def close(self, *, unfinished: bool) -> None:
@@ -120,8 +123,7 @@ class ZooKeeperOwnership:
             if all(holdings.empty for holdings in self._holdings):
                 break
             await asyncio.sleep(GATHER_S)
-        for task in (self._leading, self._owning):
-            await _end(task)
+        await end(*filter(None, (self._leading, self._owning)))
         if unfinished:
             log.warning("calls still run: their slots stay taken until this process ends")
             await self._session.abandon()
@@ -169,7 +171,8 @@ class ZooKeeperOwnership:
                 log.exception("ownership: this should not happen; trying again")
                 heal_at, wait_s = 0.0, RETRY_S
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), wait_s)
+                async with asyncio.timeout(wait_s):
+                    await self._news.wait()
                 await asyncio.sleep(GATHER_S)
 
     async def _look(self, heal: bool) -> None:
@@ -187,10 +190,3 @@ class ZooKeeperOwnership:
         for holdings in list(self._holdings):
             if heal or holdings.stirred:
                 await holdings.look(verify=holdings in verified)
-
-
-async def _end(task: asyncio.Task[None] | None) -> None:
-    if task is not None:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task

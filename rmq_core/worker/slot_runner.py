@@ -82,7 +82,8 @@ class SlotRunner:
         except asyncio.CancelledError:
             # The grace is over; a server that is there still hears what is settled and what was not begun.
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._settle_rest(), LAST_WORDS_S)
+                async with asyncio.timeout(LAST_WORDS_S):
+                    await self._settle_rest()
             raise
         await self._settle_rest()
 
@@ -91,7 +92,8 @@ class SlotRunner:
         while not self._stopping:
             if wait_s > 0:
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._woken.wait(), wait_s)
+                    async with asyncio.timeout(wait_s):
+                        await self._woken.wait()
             self._woken.clear()
             if self._stopping:
                 break

@@ -28,6 +28,7 @@ from rmq_core.ownership.contract import Ownership
 from rmq_core.ownership.shared import SharedOwnership
 from rmq_core.ownership_log import to_ranges
 from rmq_core.scripts import Call, one, script
+from rmq_core.tasks import end
 from rmq_core.wishes import checked_name
 from rmq_core.worker.fair_share import FairShare
 from rmq_core.worker.listeners import Listener, as_listeners
@@ -135,11 +136,7 @@ class Worker:
             await self._stop.wait()
             await self._finish()
         finally:
-            for task in tasks:
-                task.cancel()
-            for task in tasks:
-                with contextlib.suppress(asyncio.CancelledError):
-                    await task
+            await end(*tasks)
             await self._ownership.close(unfinished=self._left > 0)
             with contextlib.suppress(RMQError):
                 if self._started_ms:
@@ -242,7 +239,8 @@ class Worker:
     async def _follow_definitions(self) -> None:
         while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), REREAD_S)
+                async with asyncio.timeout(REREAD_S):
+                    await self._changed.wait()
             self._changed.clear()
             try:
                 stored = await self._client.run(registry.read_all(self._client.keyspace))

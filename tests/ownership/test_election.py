@@ -148,7 +148,8 @@ async def test_work_is_run_again_after_a_loss(redis_server: EmbeddedRedis, names
                     client.set(f"lease{{{namespace}:keeper}}", "99 somebody else", px=200)
                     await asyncio.Event().wait()
 
-            await asyncio.wait_for(run_elected(await make("ann"), work), 20)
+            async with asyncio.timeout(20):
+                await run_elected(await make("ann"), work)
     assert len(tokens) == 2
     assert tokens[0] < tokens[1]
 

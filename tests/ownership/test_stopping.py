@@ -42,7 +42,8 @@ async def test_a_turn_granted_to_who_gave_up_goes_to_the_next() -> None:
     await asyncio.sleep(0)
     gate.release()  # granted to the first, which has not run since
     first.cancel()
-    await asyncio.wait_for(second, 5)
+    async with asyncio.timeout(5):
+        await second
     assert first.cancelled() or first.done()
     assert gate.running == 2
 

@@ -15,7 +15,17 @@ from tests.console.conftest import Queue
 from tests.console.stack import Stack
 from tests.support.missing import missing
 
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+# Nothing that reaches out or needs more shared memory than a container has.
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-quic",
+    "--no-first-run",
+]
 MAKE_PEOPLE = """
 from django.contrib.auth.models import Group, User
 for role in ("Viewer", "Operator", "Admin"):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from collections.abc import Iterator
 
 import pytest
 
-from rmq_core import Delivery, FixedTimeMessage, Listener, TopicKind, errors, wakeups
+from rmq_core import Delivery, FixedTimeMessage, Listener, TopicKind, errors, fleet, wakeups
 from rmq_core.worker import slot_runner
 from tests.engine.worker.bench import WorkerBench
 from tests.support.waiting import wait_until_async
@@ -271,3 +272,29 @@ async def test_a_topic_nobody_defined_keeps_a_worker_from_starting(bench: Worker
     with pytest.raises(errors.UnknownTopic, match="'work' is not defined"):
         await bench.worker(Listener("work", print)).serve()
     assert bench.inspector.workers() == []
+
+
+async def test_a_silent_worker_is_called_lost(bench: WorkerBench) -> None:
+    bench.topic()
+    heartbeats = f"{bench.namespace}:workers"
+    async with bench.running(Listener("work", print), name="w-1"):
+        said = json.loads(bench.raw.hget(heartbeats, "w-1"))
+        assert _state(bench) == "running"
+    said["seen_ms"] -= fleet.LOST_AFTER_MS + 1  # as if it had been killed then instead
+    bench.raw.hset(heartbeats, "w-1", json.dumps(said))
+    assert _state(bench) == "lost"
+
+
+@pytest.mark.parametrize("ticks", range(6))
+async def test_a_stop_that_meets_news_of_a_definition_ends(bench: WorkerBench, ticks: int) -> None:
+    """In Python 3.11 ``asyncio.wait_for`` loses a cancellation that meets the end of what it waits for."""
+    bench.topic()
+    async with bench.running(Listener("work", print)) as worker:
+        following = asyncio.create_task(worker._follow_definitions())
+        await asyncio.sleep(0)
+        worker._changed.set()
+        for _ in range(ticks):
+            await asyncio.sleep(0)
+        following.cancel()
+        await asyncio.wait({following}, timeout=5)
+        assert following.cancelled()
