@@ -38,6 +38,7 @@ class Fleet:
         work_ms: float = 1.0,
         threads: int = 4,
         grace_ms: int = 10_000,
+        worker_url: str | None = None,
     ) -> None:
         self.namespace = namespace
         self.slots = slots
@@ -50,7 +51,7 @@ class Fleet:
         self.workers: dict[str, subprocess.Popen[bytes]] = {}
         self.sent = 0
         self._options = {
-            "redis": redis_url,
+            "redis": worker_url or redis_url,
             "namespace": namespace,
             "slots": slots,
             "visibility_timeout_ms": visibility_timeout_ms,
