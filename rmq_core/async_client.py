@@ -76,7 +76,8 @@ class AsyncRMQ(ClientCore):
 
     async def send(self, topic: str, message: Message, *, allow_past: bool = False) -> Sent:
         """Sends one message. Raises `UnknownTopic`, `WrongKind`, `ContentTooLarge`, `DueInThePast`."""
-        return await self.run(sending.send(self.keyspace, await self.topic(topic), message, allow_past=allow_past))
+        definition = self.known_topic(topic) or await self.topic(topic)
+        return await self.run(sending.send(self.keyspace, definition, message, allow_past=allow_past))
 
     async def send_many(self, topic: str, messages: Iterable[Message], *, allow_past: bool = False) -> SentMany:
         """Sends any number of messages, a bounded number in memory at a time.

@@ -84,7 +84,8 @@ class RMQ(ClientCore):
 
     def send(self, topic: str, message: Message, *, allow_past: bool = False) -> Sent:
         """Sends one message. Raises `UnknownTopic`, `WrongKind`, `ContentTooLarge`, `DueInThePast`."""
-        return self.run(sending.send(self.keyspace, self.topic(topic), message, allow_past=allow_past))
+        definition = self.known_topic(topic) or self.topic(topic)
+        return self.run(sending.send(self.keyspace, definition, message, allow_past=allow_past))
 
     def send_many(self, topic: str, messages: Iterable[Message], *, allow_past: bool = False) -> SentMany:
         """Sends any number of messages, a bounded number in memory at a time.
