@@ -5,7 +5,7 @@ from django.urls import include, path, register_converter
 from django.views.i18n import JavaScriptCatalog
 
 from console.api import api
-from console.pages import act, message, messages, overview, topic, workers
+from console.pages import act, audit, definition, message, messages, overview, send, topic, workers
 from console.pages.converters import TabName, TopicName
 
 register_converter(TopicName, "topic")
@@ -21,12 +21,27 @@ topic_urls = [
     path("data/find/", messages.find, name="topic-find"),
     path("data/search/", messages.search, name="topic-search"),
     path("data/slots/<int:number>/", messages.slot, name="topic-slot"),
+    path("data/actions/", audit.of_message, name="message-actions"),
+    path("data/definition/", definition.data, name="definition-data"),
+    path("definition/plan/", definition.plan, name="definition-plan"),
+    path("definition/save/", definition.save, name="definition-save"),
+    path("definition/rollback/", definition.rollback, name="definition-rollback"),
+    path("definition/delete/", definition.delete, name="definition-delete"),
+    path("send/", send.page, name="send"),
+    path("send/do/", send.do, name="send-do"),
     path("act/<slug:action>/", act.act, name="topic-act"),
 ]
 
 urlpatterns = [
     path("", overview.page, name="overview"),
     path("topics/<topic:topic>/", include(topic_urls)),
+    path("define/", definition.new, name="define"),
+    path("define/plan/", definition.plan, name="define-plan"),
+    path("define/save/", definition.save, name="define-save"),
+    path("audit/", audit.page, name="audit"),
+    path("audit/data/", audit.data, name="audit-data"),
+    path("audit/<int:number>/", audit.entry, name="audit-entry"),
+    path("audit/export/", audit.export, name="audit-export"),
     path("workers/", workers.page, name="workers"),
     path("workers/act/<slug:action>/", act.act_on_fleet, name="fleet-act"),
     path("admin/", admin.site.urls),

@@ -43,11 +43,11 @@ class AuditEntryAdmin(ModelAdmin):
 
     @display(description=_("query"))
     def shown_query(self, entry: AuditEntry) -> str:
-        return _pretty(entry.query)
+        return pretty(entry.query)
 
     @display(description=_("detail"))
     def shown_detail(self, entry: AuditEntry) -> str:
-        return _pretty(entry.detail)
+        return pretty(entry.detail)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -59,5 +59,6 @@ class AuditEntryAdmin(ModelAdmin):
         return False
 
 
-def _pretty(value: object) -> str:
+def pretty(value: object) -> str:
+    """JSON to look at; never markup."""
     return format_html('<pre class="rc-pre">{}</pre>', json.dumps(value, indent=1, ensure_ascii=False))

@@ -14,6 +14,7 @@ from typing import Any
 from channels.layers import get_channel_layer
 from django.conf import settings
 
+from console.definitions.watch import watch_definitions
 from console.engine import new_async_engine
 from console.live.details import Details
 from console.live.fleet import FLEET
@@ -40,17 +41,21 @@ class Keeper:
     async def run(self, stop: asyncio.Event) -> None:
         """Stand for election, sample while elected, let another one follow at the end."""
         engine, details_engine, lease_engine = new_async_engine(), new_async_engine(), new_async_engine()
+        history_engine = new_async_engine()
 
         async def lead(_: Term) -> None:
-            details = asyncio.create_task(self._details(details_engine, stop))
+            beside = [
+                asyncio.create_task(self._details(details_engine, stop)),
+                asyncio.create_task(watch_definitions(history_engine, stop)),
+            ]
             self._tell(True)
             try:
                 await self._sample(engine, stop)
             finally:
                 self._tell(False)
-                details.cancel()
-                with contextlib.suppress(asyncio.CancelledError, RMQError):
-                    await details
+                for task in beside:
+                    task.cancel()
+                await asyncio.gather(*beside, return_exceptions=True)
 
         election = LeaseElection(lease_engine.client, "keeper", f"{socket.gethostname()}/{os.getpid()}")
         leading = asyncio.create_task(run_elected(election, lead))
@@ -63,7 +68,7 @@ class Keeper:
                 task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await leading
-            for each in (engine, details_engine, lease_engine):
+            for each in (engine, details_engine, lease_engine, history_engine):
                 await each.client.close()
             await _flush_layer()
 

@@ -10,12 +10,14 @@ from typing import Any
 from django.utils.translation import gettext
 
 from console.access import Action, Forbidden, User, require
+from console.definitions import history
 from console.engine import engine
 from console.models import AuditEntry
 from rmq_core.actions import ActionResult
 from rmq_core.errors import RMQError
 from rmq_core.message import MessageRef
 from rmq_core.ownership_log import to_ranges
+from rmq_core.topic import Topic
 
 MESSAGES_MAX = 500
 REASON_MAX = 500
@@ -67,12 +69,14 @@ class Order:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of it. `statuses`: one per message asked for: done, in_flight or not_found."""
+    """What came of it. `statuses`: one per message asked for: done, in_flight or not_found. `stored`: the version of a
+    definition it has made."""
 
     asked: int
     done: int
     statuses: list[tuple[MessageRef, str]] = field(default_factory=list)
     values: dict[str, Any] = field(default_factory=dict)
+    stored: Topic | None = None
 
 
 def perform(who: Who, order: Order) -> Outcome:
@@ -104,6 +108,8 @@ def perform(who: Who, order: Order) -> Outcome:
     except RMQError as error:
         _finish(entry, AuditEntry.Result.FAILED, detail={"error": f"{type(error).__name__}: {error}"})
         raise
+    if outcome.stored is not None:
+        history.record(outcome.stored, history.Change.EDITED, who, order.reason)
     complete = outcome.done == outcome.asked
     _finish(
         entry,
@@ -164,11 +170,19 @@ def _outcome(results: Sequence[ActionResult]) -> Outcome:
 
 
 def _pause(order: Order) -> Outcome:
-    return Outcome(1, 1, values={"version": engine().control.pause(order.topic).version})
+    return _redefine(order.topic, engine().control.pause)
 
 
 def _resume(order: Order) -> Outcome:
-    return Outcome(1, 1, values={"version": engine().control.resume(order.topic).version})
+    return _redefine(order.topic, engine().control.resume)
+
+
+def _redefine(name: str, change: Callable[[str], Topic]) -> Outcome:
+    engine().client.forget(name)
+    before = engine().client.topic(name)
+    history.note(before)
+    after = change(name)
+    return Outcome(1, 1, values={"version": after.version}, stored=None if after == before else after)
 
 
 def _drain(order: Order) -> Outcome:

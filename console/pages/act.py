@@ -9,8 +9,8 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 
 from console.access import Action
-from console.operations.actions import PERFORMED, REASON_MAX, BadRequest, Order, Who, perform
-from console.pages.data import action_view, body_of, text, whole
+from console.operations.actions import PERFORMED, REASON_MAX, BadRequest, Order, perform
+from console.pages.data import action_view, body_of, text, who_of, whole
 from rmq_core.message import MessageRef
 from rmq_core.topic import MAX_SLOTS
 
@@ -35,7 +35,7 @@ def act(request: HttpRequest, topic: str, action: str) -> dict[str, Any]:
         due_ms=whole(body, "due_ms", None, 0, DUE_MAX),
         priority=whole(body, "priority", None, 0, 2**53),
     )
-    outcome = perform(Who(request.user, request.META.get("REMOTE_ADDR") or None), order)
+    outcome = perform(who_of(request), order)
     return {
         "asked": outcome.asked,
         "done": outcome.done,
@@ -57,7 +57,7 @@ def act_on_fleet(request: HttpRequest, action: str) -> dict[str, Any]:
         slots=_slots(text(body, "slots", 20_000)),
         reason=text(body, "reason", REASON_MAX),
     )
-    outcome = perform(Who(request.user, request.META.get("REMOTE_ADDR") or None), order)
+    outcome = perform(who_of(request), order)
     return {"asked": outcome.asked, "done": outcome.done, **outcome.values}
 
 

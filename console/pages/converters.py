@@ -16,4 +16,4 @@ class TopicName:
 class TabName(TopicName):
     """A tab of the topic page other than the first."""
 
-    regex = "messages|dead|slots"
+    regex = "messages|dead|slots|definition"

@@ -8,14 +8,14 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import requires_csrf_token
 from django.views.decorators.http import require_GET, require_POST
 
 from console.access import Forbidden, Permission, missing, require
-from console.operations.actions import BadRequest
+from console.operations.actions import BadRequest, Who
 from rmq_core.errors import (
     ConfigurationError,
     ConnectionLost,
@@ -55,7 +55,7 @@ def error_response(status: int, code: str, message: str) -> JsonResponse:
 
 def _guarded(view: View) -> View:
     @functools.wraps(view)
-    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if not request.user.is_authenticated:
             return error_response(401, "signed_out", gettext("You are signed out; sign in again."))
         try:
@@ -70,9 +70,14 @@ def _guarded(view: View) -> View:
             if status == 500:
                 log.exception("%s %s", request.method, request.path)
             return error_response(status, type(error).__name__, str(error))
-        return found if isinstance(found, HttpResponse) else JsonResponse(found)
+        return found if isinstance(found, HttpResponseBase) else JsonResponse(found)
 
     return wrapped
+
+
+def who_of(request: HttpRequest) -> Who:
+    """Who asks, and from where."""
+    return Who(request.user, request.META.get("REMOTE_ADDR") or None)
 
 
 def body_of(request: HttpRequest) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -12,11 +13,11 @@ from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import get_token
 from django.shortcuts import render
-from django.urls import get_script_prefix, reverse
+from django.urls import NoReverseMatch, get_script_prefix, reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from console.access import Forbidden, Permission, grants, require
+from console.access import Forbidden, Permission, allowed, grants, require
 
 View = Callable[..., HttpResponse]
 
@@ -37,6 +38,18 @@ def console_page(view: View) -> View:
     return never_cache(require_GET(wrapped))
 
 
+def _places(request: HttpRequest) -> dict[str, str]:
+    """Addresses that keys lead to, of the pages one may open."""
+    names = ["overview", "workers", "dead", "operations"]
+    if allowed(request.user, Permission.AUDIT):
+        names.append("audit")
+    places = {}
+    for name in names:
+        with contextlib.suppress(NoReverseMatch):
+            places[name] = reverse(name)
+    return places
+
+
 def render_page(
     request: HttpRequest,
     template: str,
@@ -49,7 +62,7 @@ def render_page(
     """Render a template inside Unfold's frame; `data` reaches the page's modules as JSON."""
     shared = {
         "root": get_script_prefix(),
-        "overview": reverse("overview"),
+        "places": _places(request),
         "csrf": get_token(request),
         "grants": grants(request.user).as_json(),
         "interval_ms": settings.SAMPLE_INTERVAL_MS,

@@ -1,4 +1,4 @@
-"""A topic's page: header and actions, and its tabs Live, Messages, Dead letters and Slots."""
+"""A topic's page: header and actions, and its tabs Live, Messages, Dead letters, Slots and Definition."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ from django.urls import reverse
 from django.utils.translation import gettext, gettext_lazy
 
 from console.engine import engine
+from console.pages.definition import tab_data, urls
 from console.pages.shell import console_page, render_page
 from console.shapes import topic_json
 from rmq_core.errors import RMQError, UnknownTopic
-from rmq_core.topic import TopicKind
+from rmq_core.snapshots import STATES
+from rmq_core.topic import Topic, TopicKind
 
 TABS = {
     "live": gettext_lazy("Live"),
     "messages": gettext_lazy("Messages"),
     "dead": gettext_lazy("Dead letters"),
     "slots": gettext_lazy("Slots"),
+    "definition": gettext_lazy("Definition"),
 }
 
 KINDS = {
@@ -40,12 +43,19 @@ def page(request: HttpRequest, topic: str, tab: str = "live") -> HttpResponse:
         request,
         "console/topic.html",
         gettext("Topic %(name)s") % {"name": topic},
-        data=page_data(topic) | {"topic": topic_json(definition), "tab": tab},
+        data=page_data(topic)
+        | {"topic": topic_json(definition), "tab": tab, "states": states(definition)}
+        | (tab_data(definition) if tab == "definition" else {}),
         topic=definition,
         tab=tab,
         tabs=[(name, label, tab_url(topic, name)) for name, label in TABS.items()],
         kind=KINDS[definition.kind],
     )
+
+
+def states(topic: Topic) -> list[str]:
+    """What the Messages tab can show; what is dead has a tab of its own."""
+    return [state for state in STATES if state != "dead" and (topic.timed or state != "delayed")]
 
 
 def page_data(topic: str) -> dict[str, Any]:
@@ -64,6 +74,9 @@ def page_data(topic: str) -> dict[str, Any]:
             "slot": reverse("topic-slot", args=[topic, 0]).removesuffix("0/"),
             "content": reverse("message-content", args=[topic]),
             "act": reverse("topic-act", args=[topic, "cancel"]).removesuffix("cancel/"),
+            "actions": reverse("message-actions", args=[topic]),
+            "send": reverse("send", args=[topic]),
+            **urls(topic),
         },
     }
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
@@ -70,6 +72,14 @@ def queue(settings: Any, redis_server: EmbeddedRedis, namespace: str) -> Iterato
     engine().client.close()
     with redis_server.client() as raw:
         remove_keys_of(raw, namespace)
+
+
+@pytest.fixture(scope="module")
+def roles_come_back(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """Tests with real transactions leave the tables empty; the next module needs the roles a migration made."""
+    yield
+    with django_db_blocker.unblock():
+        importlib.import_module("console.migrations.0002_roles").make_roles(apps, None)
 
 
 @pytest.fixture

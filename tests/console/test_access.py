@@ -28,8 +28,15 @@ MIGRATED = {
 OPEN = {"admin:login", "api-1:live", "api-1:ready", "texts", "set_language", "admin:jsi18n"}
 VIEWERS = [
     "overview", "workers", "topic", "topic-tab", "message", "topic-rows", "topic-find", "topic-slot", "topic-timeline",
+    "define", "definition-data", "send", "message-actions",
 ]  # fmt: skip
 PAYLOAD = ["topic-search", "message-content"]
+AUDIT = ["audit", "audit-data", "audit-entry", "audit-export"]
+# Their rules: tests/console/test_definitions.py, test_send.py.
+POSTED = [
+    "definition-plan", "definition-save", "definition-rollback", "definition-delete", "define-plan", "define-save",
+    "send-do",
+]  # fmt: skip
 
 
 def test_the_migration_makes_the_roles_the_code_means(db: None) -> None:
@@ -52,6 +59,21 @@ def addresses(ident: str = "a") -> dict[str, str]:
         "topic-slot": "/topics/orders/data/slots/0/",
         "topic-timeline": "/topics/orders/data/timeline/",
         "workers": "/workers/",
+        "define": "/define/",
+        "definition-data": "/topics/orders/data/definition/",
+        "send": "/topics/orders/send/",
+        "message-actions": f"/topics/orders/data/actions/?id={ident}",
+        "audit": "/audit/",
+        "audit-data": "/audit/data/",
+        "audit-entry": f"/audit/{AuditEntry.objects.create(username='x', action='cancel').pk}/",
+        "audit-export": "/audit/export/?format=jsonl",
+        "definition-plan": "/topics/orders/definition/plan/",
+        "definition-save": "/topics/orders/definition/save/",
+        "definition-rollback": "/topics/orders/definition/rollback/",
+        "definition-delete": "/topics/orders/definition/delete/",
+        "define-plan": "/define/plan/",
+        "define-save": "/define/save/",
+        "send-do": "/topics/orders/send/do/",
     }
 
 
@@ -76,10 +98,10 @@ def test_every_address_of_ours_is_walked_here() -> None:
     ours = {
         name for name in names(get_resolver().url_patterns) if not name.startswith(("admin:", "api-1:", "django_rq"))
     }
-    assert ours == {*VIEWERS, *PAYLOAD, "topic-act", "fleet-act", "texts", "set_language"}
+    assert ours == {*VIEWERS, *PAYLOAD, *AUDIT, *POSTED, "topic-act", "fleet-act", "texts", "set_language"}
 
 
-@pytest.mark.parametrize("name", [*VIEWERS, *PAYLOAD])
+@pytest.mark.parametrize("name", [*VIEWERS, *PAYLOAD, *AUDIT])
 def test_nobody_sees_anything_without_signing_in(queue: Queue, client: Client, db: None, name: str) -> None:
     queue.topic()
     answer = client.get(addresses()[name])
@@ -90,7 +112,7 @@ def test_nobody_sees_anything_without_signing_in(queue: Queue, client: Client, d
         assert answer.json()["code"] == "signed_out"
 
 
-@pytest.mark.parametrize("name", [*VIEWERS, *PAYLOAD])
+@pytest.mark.parametrize("name", [*VIEWERS, *PAYLOAD, *AUDIT])
 def test_an_account_without_a_role_is_told_what_it_lacks(
     queue: Queue, as_role: Callable[..., Client], name: str
 ) -> None:
@@ -114,6 +136,22 @@ def test_each_role_opens_what_it_may(queue: Queue, as_role: Callable[..., Client
         else:
             assert answer.status_code == 403, name
             assert "read_payload" in answer.json()["message"]
+    for name in AUDIT:
+        assert browser.get(urls[name]).status_code == (200 if Permission.AUDIT in ROLES[role] else 403), name
+
+
+@pytest.mark.parametrize("name", POSTED)
+@pytest.mark.parametrize("role", [None, "Viewer"])
+def test_what_is_posted_is_refused_to_strangers_and_viewers(
+    queue: Queue, as_role: Callable[..., Client], client: Client, db: None, role: str | None, name: str
+) -> None:
+    queue.topic()
+    address = addresses()[name]
+    assert client.post(address, "{}", content_type="application/json").status_code == 401
+    browser = as_role(role)
+    assert browser.get(address).status_code == 405
+    answer = browser.post(address, json.dumps({"values": {}}), content_type="application/json")
+    assert answer.status_code == 403, answer.content
 
 
 @pytest.mark.parametrize("role", [None, *ROLE_NAMES])

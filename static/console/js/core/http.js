@@ -3,10 +3,12 @@ import { page } from "./page.js";
 import { gettext } from "./text.js";
 
 export class ServerError extends Error {
-  constructor(status, code, message) {
+  /** `body`: all of the answer, where there was one. */
+  constructor(status, code, message, body = {}) {
     super(message);
     this.status = status;
     this.code = code;
+    this.body = body;
   }
 }
 
@@ -42,5 +44,5 @@ async function answer(response) {
   const found = await response.json().catch(() => null);
   if (response.ok && found) return found;
   const message = found?.message ?? `${response.status} ${response.statusText}`;
-  throw new ServerError(response.status, found?.code ?? "error", message);
+  throw new ServerError(response.status, found?.code ?? "error", message, found ?? {});
 }

@@ -53,4 +53,12 @@ function showHelp() {
 }
 
 shortcut("?", gettext("This help"), showHelp);
-shortcut("g o", gettext("Go to the overview"), () => location.assign(page.overview));
+// The pages of the console, for whoever may open them; a page may give a key a closer meaning.
+for (const [name, keys, title] of [
+  ["overview", "g o", gettext("Go to the overview")],
+  ["workers", "g w", gettext("Go to the workers")],
+  ["dead", "g d", gettext("Go to the dead letters of all topics")],
+  ["operations", "g p", gettext("Go to the operations")],
+  ["audit", "g a", gettext("Go to the audit")],
+])
+  if (page.places[name]) shortcut(keys, title, () => location.assign(page.places[name]));

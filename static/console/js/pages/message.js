@@ -3,6 +3,7 @@ import { byId, h, icon, replace } from "../core/dom.js";
 import "../core/keys.js";
 import { page } from "../core/page.js";
 import { gettext } from "../core/text.js";
+import { activity } from "../parts/activity.js";
 import { messageView } from "../parts/messageview.js";
 
 const views = page.messages.map((message) =>
@@ -22,5 +23,6 @@ replace(
         icon("search_off"),
         h("h2", {}, gettext("No message has this id")),
         h("p", {}, gettext("It may be done, cancelled or dropped by now, or the id is different.")),
+        page.ident ? activity(page.ident, null) : null,
       ),
 );

@@ -7,7 +7,7 @@ import { shortcut } from "../core/keys.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { MessageList } from "../parts/messagelist.js";
-import { openMessage } from "../parts/messagepanel.js";
+import { openFromAddress, openMessage } from "../parts/messagepanel.js";
 import { Search } from "../parts/search.js";
 
 const REFRESH_MS = 3000;
@@ -17,12 +17,14 @@ const TABS = {
   ready: [gettext("Ready"), (now) => now.ready],
   waiting: [gettext("Waiting"), (now) => now.waiting],
   in_flight: [gettext("In flight"), (now) => now.in_flight],
+  trash: [gettext("Removed"), () => null],
 };
 const EMPTY = {
   delayed: gettext("Nothing waits for its time."),
   ready: gettext("Nothing is ready: workers keep up."),
   waiting: gettext("Nothing waits for a retry."),
   in_flight: gettext("Nothing is in flight."),
+  trash: gettext("Nothing was cancelled or dropped lately."),
   dead: gettext("No dead letters. Messages come here when all their retries have failed."),
 };
 
@@ -34,6 +36,7 @@ export class MessagesTab {
     this.state = states.includes(param("state")) ? param("state") : states[0];
     this.usualOrder = states.includes("dead") ? "newest" : "oldest";
     this.order = ["newest", "oldest"].includes(param("order")) ? param("order") : this.usualOrder;
+    this.slot = /^\d{1,4}$/.test(param("slot")) ? param("slot") : "";
     this.cursor = null;
     this.more = false;
     this.list = new MessageList({
@@ -51,6 +54,7 @@ export class MessagesTab {
     this.load();
     setInterval(() => this.refresh(), REFRESH_MS);
     shortcut("/", gettext("Search"), () => this.search.input.focus());
+    openFromAddress(live.nowMs(), () => this.load());
   }
 
   build() {
@@ -75,6 +79,16 @@ export class MessagesTab {
       class: "rc-chip",
       onclick: () => this.choose({ order: this.order === "oldest" ? "newest" : "oldest" }),
     });
+    this.slotInput = h("input", {
+      class: "rc-input rc-slot",
+      type: "number",
+      min: 0,
+      max: page.topic.slots - 1,
+      value: this.slot,
+      placeholder: gettext("all slots"),
+      "aria-label": gettext("Only of slot"),
+      onchange: () => this.choose({ slot: this.slotInput.value }),
+    });
     this.note = h("span", { class: "rc-muted" });
     this.moreButton = h(
       "button",
@@ -86,7 +100,15 @@ export class MessagesTab {
       h(
         "section",
         { class: "rc-card rc-flush" },
-        h("div", { class: "rc-toolbar" }, this.segments, this.search.element, this.orderButton, this.note),
+        h(
+          "div",
+          { class: "rc-toolbar" },
+          this.segments,
+          this.search.element,
+          this.orderButton,
+          this.slotInput,
+          this.note,
+        ),
         this.search.progress,
         this.list.element,
         h("div", { class: "rc-more" }, this.moreButton),
@@ -96,7 +118,10 @@ export class MessagesTab {
 
   choose(values) {
     Object.assign(this, values);
-    setParams({ state: this.state, order: this.order }, { state: this.states[0], order: this.usualOrder });
+    setParams(
+      { state: this.state, order: this.order, slot: this.slot },
+      { state: this.states[0], order: this.usualOrder },
+    );
     this.list.clear(false);
     this.search.clear();
     this.load();
@@ -108,8 +133,10 @@ export class MessagesTab {
 
   render() {
     if (!this.now || this.states.length < 2) return;
-    for (const button of this.segments.children)
-      setText(button.lastChild, count(Math.max(0, TABS[button.dataset.name][1](this.now))));
+    for (const button of this.segments.children) {
+      const number = TABS[button.dataset.name][1](this.now);
+      setText(button.lastChild, number === null ? "" : count(Math.max(0, number)));
+    }
   }
 
   /** A refresh must not move what somebody works with. */
@@ -137,13 +164,19 @@ export class MessagesTab {
   }
 
   async fetch(cursor, join) {
-    const wanted = `${this.state} ${this.order}`;
+    const wanted = this.wanted();
     for (const button of this.segments.children)
       button.setAttribute("aria-pressed", String(button.dataset.name === this.state));
     setText(this.orderButton, this.order === "newest" ? gettext("Latest first") : gettext("Earliest first"));
     try {
-      const found = await get(page.urls.rows, { state: this.state, order: this.order, limit: PAGE, cursor });
-      if (wanted !== `${this.state} ${this.order}` || this.search.active) return;
+      const found = await get(page.urls.rows, {
+        state: this.state,
+        order: this.order,
+        slot: this.slot,
+        limit: PAGE,
+        cursor,
+      });
+      if (wanted !== this.wanted() || this.search.active) return;
       this.cursor = found.next;
       this.list.show(join(found.rows), this.state, EMPTY[this.state]);
       setText(
@@ -155,6 +188,10 @@ export class MessagesTab {
       setText(this.note, problem.message);
     }
     this.moreButton.parentElement.hidden = this.cursor === null;
+  }
+
+  wanted() {
+    return `${this.state} ${this.order} ${this.slot}`;
   }
 
   showFound({ rows, state, words }) {

@@ -47,6 +47,7 @@ const topics = h(
   filter.element,
   h("div", { class: "rc-scroll" }, table.element),
 );
+filter.element.append(newTopic());
 const nothing = h("p", { class: "rc-nothing" }, gettext("No topic matches."));
 topics.append(nothing);
 
@@ -63,8 +64,8 @@ if (frame) live.receive(frame);
 else showEmptyFrame();
 onThemeChange(render);
 addEventListener("resize", () => live.draw());
-shortcut("g w", gettext("Go to the workers"), () => location.assign(`${page.root}workers/`));
-shortcut("g d", gettext("Topics with the most dead letters first"), () => filter.change({ sort: "-dead" }));
+if (!page.places.dead)
+  shortcut("g d", gettext("Topics with the most dead letters first"), () => filter.change({ sort: "-dead" }));
 
 function take(message) {
   if (message.type === "overview") frame = message;
@@ -101,6 +102,21 @@ function sparkOf(topic) {
   return [...(sparks?.sparks?.[topic.name] ?? []), topic.backlog];
 }
 
+function newTopic() {
+  const missing = page.grants.actions.create_topic;
+  return h(
+    "a",
+    {
+      class: "rc-button rc-end",
+      href: missing ? null : `${page.root}define/`,
+      title: missing,
+      "aria-disabled": missing ? "true" : null,
+    },
+    icon("add"),
+    gettext("New topic"),
+  );
+}
+
 function showServer() {
   const info = frame.server;
   const number = frame.topics.length;
@@ -130,6 +146,7 @@ function showFirstSteps(empty) {
           { class: "rc-pre" },
           'rmq = RMQ("redis://…")\nrmq.define(Topic("orders", TopicKind.FIXED_TIME))\nrmq.send("orders", FixedTimeMessage("hello", due_ms=…))',
         ),
+        newTopic(),
         h("p", { class: "rc-muted" }, gettext("To see a live example, start the demo: make demo")),
       ),
     );

@@ -1,5 +1,5 @@
 // A topic's page: header, actions, and the tab that is shown.
-import { byId, h, replace, setText } from "../core/dom.js";
+import { byId, h, icon, replace, setText } from "../core/dom.js";
 import { count, duration, rate } from "../core/format.js";
 import { shortcut } from "../core/keys.js";
 import { Live } from "../core/live.js";
@@ -7,25 +7,14 @@ import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { actionButton } from "../parts/actions.js";
 import { showProblems } from "../parts/problems.js";
+import { DefinitionTab } from "./definition.js";
 import { LiveTab } from "./live.js";
 import { MessagesTab } from "./messages.js";
 import { SlotsTab } from "./slots.js";
 
 let frame = null;
 const live = new Live(page.socket, take, render);
-const tab =
-  page.tab === "live"
-    ? new LiveTab(live)
-    : page.tab === "slots"
-      ? new SlotsTab(live)
-      : new MessagesTab(
-          live,
-          page.tab === "dead"
-            ? ["dead"]
-            : page.topic.timed
-              ? ["delayed", "ready", "waiting", "in_flight"]
-              : ["ready", "waiting", "in_flight"],
-        );
+const tab = buildTab();
 const problems = byId("rc-problems");
 
 shortcut("g d", gettext("Go to this topic's dead letters"), () =>
@@ -36,8 +25,20 @@ shortcut("g m", gettext("Go to this topic's messages"), () =>
 );
 shortcut("g s", gettext("Go to this topic's slots"), () => location.assign(topicAddress(page.topic.name, "slots")));
 shortcut("g l", gettext("Go to this topic's live view"), () => location.assign(topicAddress(page.topic.name)));
+shortcut("g e", gettext("Go to this topic's definition"), () =>
+  location.assign(topicAddress(page.topic.name, "definition")),
+);
+shortcut("g n", gettext("Send a message to this topic"), () => location.assign(page.urls.send));
 addEventListener("resize", () => live.draw());
 showState(page.topic);
+
+function buildTab() {
+  if (page.tab === "live") return new LiveTab(live);
+  if (page.tab === "slots") return new SlotsTab(live);
+  if (page.tab === "definition") return new DefinitionTab();
+  if (page.tab === "dead") return new MessagesTab(live, ["dead"]);
+  return new MessagesTab(live, page.states);
+}
 
 function take(message) {
   if (message.type === "topic") frame = message;
@@ -82,10 +83,21 @@ function showState(topic) {
   replace(byId("rc-topic-state"), state);
   replace(
     place,
+    sendLink(),
     actionButton(
       topic.paused ? "resume" : "pause",
       () => [],
       () => showState({ ...topic, paused: !topic.paused }),
     ),
+  );
+}
+
+function sendLink() {
+  const missing = page.grants.actions.send;
+  return h(
+    "a",
+    { class: "rc-button", href: page.urls.send, title: missing, "aria-disabled": missing ? "true" : null },
+    icon("send"),
+    gettext("Send"),
   );
 }

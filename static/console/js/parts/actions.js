@@ -48,6 +48,13 @@ const ACTIONS = {
     say: gettext("Removed for good."),
     done: (n) => ngettext("%(n)s dead letter dropped.", "%(n)s dead letters dropped.", n),
   },
+  restore: {
+    label: gettext("Restore"),
+    symbol: "undo",
+    ask: (n) => ngettext("Restore %(n)s message of %(topic)s?", "Restore %(n)s messages of %(topic)s?", n),
+    say: gettext("Back to where it was; what has become due meanwhile is ready at once."),
+    done: (n) => ngettext("%(n)s message restored.", "%(n)s messages restored.", n),
+  },
   pause: {
     label: gettext("Pause topic"),
     symbol: "pause_circle",

@@ -1,4 +1,5 @@
 // One message in the panel at the right.
+import { param, setParams } from "../core/address.js";
 import { h, replace } from "../core/dom.js";
 import { get } from "../core/http.js";
 import { page } from "../core/page.js";
@@ -6,9 +7,10 @@ import { gettext } from "../core/text.js";
 import { Drawer } from "./drawer.js";
 import { messageAddress, messageView } from "./messageview.js";
 
-/** Show a message by its slot and id. `onDone()` after an action. */
+/** Show a message by its slot and id, which the address keeps. `onDone()` after an action. */
 export async function openMessage(row, nowMs, onDone) {
-  const drawer = new Drawer(row.id ?? gettext("Message"));
+  const drawer = new Drawer(row.id ?? gettext("Message"), () => setParams({ message: "" }));
+  if (row.id !== null) setParams({ message: `${row.slot}/${row.id}` });
   drawer.show(h("p", { class: "rc-muted" }, gettext("Loading…")));
   if (row.id === null) {
     drawer.show(
@@ -39,4 +41,10 @@ export async function openMessage(row, nowMs, onDone) {
   } catch (problem) {
     drawer.show(h("p", { class: "rc-error" }, problem.message));
   }
+}
+
+/** Open the message the address names, if it does. */
+export function openFromAddress(nowMs, onDone) {
+  const [, slot, id] = /^(\d{1,4})\/(.+)$/s.exec(param("message")) ?? [];
+  if (id) openMessage({ slot: Number(slot), id }, nowMs, onDone);
 }

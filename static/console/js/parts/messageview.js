@@ -4,6 +4,7 @@ import { bytes, count, dateTime, relative } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { actionButton } from "./actions.js";
+import { activity } from "./activity.js";
 import { contentView } from "./content.js";
 import { failureView, pairList } from "./failure.js";
 import { ACTIONS_OF, STATES, TIME_TITLES } from "./states.js";
@@ -35,6 +36,10 @@ export function messageView(message, nowMs, onDone) {
     headers(message),
     h("h3", {}, gettext("Failures")),
     failureView(message.failure, nowMs),
+    h("h3", {}, gettext("What happened")),
+    message.id === null
+      ? h("p", { class: "rc-masked" }, gettext("(hidden)"))
+      : activity(message.id, message.slot, message),
   );
 }
 

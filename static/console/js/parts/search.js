@@ -64,12 +64,7 @@ export class Search {
     this.stop = new AbortController();
     this.active = true;
     setParams({ q: text, by: this.by.value }, { by: "id" });
-    try {
-      if (this.by.value === "id") await this.byId(text);
-      else await this.inContent(text, this.stop.signal);
-    } catch (problem) {
-      if (problem.name !== "AbortError") this.say(problem.message);
-    }
+    await this.tell(() => (this.by.value === "id" ? this.byId(text) : this.inContent(text, this.stop.signal)));
   }
 
   async byId(text) {
@@ -85,10 +80,8 @@ export class Search {
     this.onFound({ rows: messages.filter((message) => message.state === state).map(asRow), state, words: "" });
   }
 
-  async inContent(text, signal) {
+  async inContent(text, signal, { rows = [], cursor = null } = {}) {
     const state = this.state();
-    let rows = [];
-    let cursor = null;
     this.onFound({ rows, state, words: gettext("Searching…") });
     do {
       const step = await get(page.urls.search, { text, state, cursor }, signal);
@@ -100,13 +93,28 @@ export class Search {
         all: exact(Math.max(step.total, step.looked_at)),
         found: exact(rows.length),
       });
-      this.say(looked, cursor ? [gettext("Stop"), () => this.halt(looked)] : null);
+      const soFar = { rows, cursor };
+      this.say(looked, cursor ? [gettext("Stop"), () => this.halt(text, looked, soFar)] : null);
     } while (cursor && !signal.aborted);
   }
 
-  halt(looked) {
+  halt(text, looked, soFar) {
     this.stop.abort();
-    this.say(`${looked} ${gettext("Stopped.")}`);
+    this.say(`${looked} ${gettext("Stopped.")}`, [gettext("Go on"), () => this.goOn(text, soFar)]);
+  }
+
+  /** From where it was stopped. */
+  async goOn(text, soFar) {
+    this.stop = new AbortController();
+    await this.tell(() => this.inContent(text, this.stop.signal, soFar));
+  }
+
+  async tell(search) {
+    try {
+      await search();
+    } catch (problem) {
+      if (problem.name !== "AbortError") this.say(problem.message);
+    }
   }
 
   say(words, button = null) {

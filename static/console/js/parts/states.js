@@ -7,6 +7,7 @@ export const STATES = {
   waiting: gettext("waiting for a retry"),
   in_flight: gettext("in flight"),
   dead: gettext("dead"),
+  trash: gettext("removed"),
 };
 
 export const TIME_TITLES = {
@@ -15,6 +16,7 @@ export const TIME_TITLES = {
   waiting: gettext("Next try"),
   in_flight: gettext("Taken"),
   dead: gettext("Died"),
+  trash: gettext("Removed at"),
 };
 
 export const ACTIONS_OF = {
@@ -23,4 +25,5 @@ export const ACTIONS_OF = {
   waiting: ["run_now", "reschedule", "cancel"],
   in_flight: [],
   dead: ["requeue", "drop"],
+  trash: ["restore"],
 };

@@ -1,0 +1,127 @@
+"""Topic definitions and their history in the admin.
+
+Definitions live in Redis, and there is one form for them, with its plan and its conflicts: the list here leads to it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+from unfold.admin import ModelAdmin
+from unfold.decorators import display
+
+from console.access import Action, Permission, allowed
+from console.admin.audit import pretty
+from console.definitions import history
+from console.engine import engine
+from console.models import TopicDefinition, TopicRevision
+from rmq_core.errors import RMQError
+
+
+@admin.register(TopicDefinition)
+class TopicDefinitionAdmin(ModelAdmin):
+    """A list out of Redis; adding, changing and deleting are the console's pages."""
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        if not self.has_view_permission(request):
+            return redirect("overview")
+        error = None
+        try:
+            topics = engine().inspector.topics()
+        except RMQError as problem:
+            topics, error = [], str(problem)
+        term = request.GET.get("q", "").strip().lower()
+        newest = {row.topic: row for row in history.newest_of_all()}
+        rows = [(topic, newest.get(topic.name)) for topic in topics if term in topic.name.lower()]
+        context = {
+            **self.admin_site.each_context(request),
+            "title": self.model._meta.verbose_name_plural,
+            "rows": rows,
+            "term": term,
+            "error": error,
+            "may_create": allowed(request.user, Action.CREATE_TOPIC),
+            "opts": self.model._meta,
+        }
+        return render(request, "console/admin/topics.html", context)
+
+    def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        return redirect("define")
+
+    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
+        return _to_form(object_id)
+
+    def delete_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
+        return _to_form(object_id)
+
+    def history_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
+        return _to_form(object_id)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return allowed(request.user, Permission.VIEW)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return allowed(request.user, Permission.VIEW)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return allowed(request.user, Action.CREATE_TOPIC)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return allowed(request.user, Action.EDIT_TOPIC)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return allowed(request.user, Action.DELETE_TOPIC)
+
+
+@admin.register(TopicRevision)
+class TopicRevisionAdmin(ModelAdmin):
+    """The history of every topic, to look at."""
+
+    list_display = ("topic", "version", "change", "who", "via", "reason")
+    list_filter = ("change", "via")
+    search_fields = ("topic", "username", "reason")
+    fields = ("topic", "version", "change", "who", "via", "reason", "shown_difference", "shown_definition")
+    readonly_fields = fields
+    list_per_page = 50
+    show_full_result_count = False
+
+    @display(description=_("who"))
+    def who(self, revision: TopicRevision) -> str:
+        return revision.username or "–"
+
+    @display(description=_("difference"))
+    def shown_difference(self, revision: TopicRevision) -> str:
+        return pretty(revision.difference)
+
+    @display(description=_("definition"))
+    def shown_definition(self, revision: TopicRevision) -> str:
+        return pretty(revision.definition)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return allowed(request.user, Permission.VIEW)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return allowed(request.user, Permission.VIEW)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+def _to_form(name: str) -> HttpResponse:
+    try:
+        known = {topic.name for topic in engine().inspector.topics()}
+    except RMQError:
+        known = set()  # the list says that Redis is away
+    if name not in known:
+        return redirect(reverse("admin:console_topicdefinition_changelist"))
+    return redirect("topic-tab", topic=name, tab="definition")

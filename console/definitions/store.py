@@ -1,0 +1,102 @@
+"""Saving, rolling back and deleting definitions: allowed, audited, versioned, kept in the history."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import gettext
+
+from console.access import Action, require
+from console.definitions import history
+from console.definitions.fields import definition_json, difference, wanted_topic
+from console.engine import engine
+from console.models import TopicRevision
+from console.operations.actions import REASON_MAX, BadRequest, Who
+from console.operations.audited import audited
+from rmq_core.topic import Topic
+
+
+def stored(name: str) -> Topic:
+    """The definition as it is now, not as a client remembers it. Raises `UnknownTopic`."""
+    client = engine().client
+    client.forget(name)
+    return client.topic(name)
+
+
+def save(
+    who: Who,
+    wanted: Topic,
+    expected_version: int,
+    reason: str = "",
+    *,
+    change: TopicRevision.Change | None = None,
+) -> Topic:
+    """Create a topic (version 0) or replace the version the change was made from; workers follow within a second.
+
+    Raises `Forbidden`, `BadRequest`, `VersionConflict` (somebody else was first), `TopicConflict` (another shape),
+    `UnknownTopic` (deleted meanwhile).
+    """
+    action = Action.EDIT_TOPIC if expected_version else Action.CREATE_TOPIC
+    query: dict[str, Any] = {"expected_version": expected_version}
+    if not expected_version:
+        query["definition"] = definition_json(wanted)
+    with audited(who, action, topic=wanted.name, query=query, reason=reason) as entry:
+        require(who.user, action)
+        _check_reason(reason)
+        if expected_version:
+            before = stored(wanted.name)
+            history.note(before)  # what is replaced is in the history too, whoever made it
+            entry.query["difference"] = difference(definition_json(before), definition_json(wanted))
+        saved = engine().control.put_topic(wanted, expected_version)
+        history.record(saved, change or (_EDITED if expected_version else _CREATED), who, reason)
+        entry.done = 1
+        entry.detail = {"version": saved.version}
+    return saved
+
+
+def rollback(who: Who, name: str, revision: int, expected_version: int, reason: str) -> Topic:
+    """Make an earlier version (`revision`: its id in the history) the newest one again. Raises as `save`."""
+    require(who.user, Action.EDIT_TOPIC)
+    return save(who, rollback_target(name, revision), expected_version, reason, change=_ROLLED_BACK)
+
+
+def rollback_target(name: str, revision: int) -> Topic:
+    """The definition an earlier version would bring back. Raises `BadRequest` where it has none."""
+    row = TopicRevision.objects.filter(topic=name, pk=revision).first()
+    if row is None or row.definition is None:
+        raise BadRequest(gettext("There is no such version to roll back to."))
+    now = stored(name)
+    kept = {each: value for each, value in row.definition.items() if each in definition_json(now)}
+    values = {each: value for each, value in kept.items() if each not in ("version", "updated_ms", "paused")}
+    # Whether it is paused is about today, not about the settings.
+    return wanted_topic({**values, "paused": now.paused}, now)
+
+
+def delete(who: Who, name: str, reason: str, force: bool = False) -> int:
+    """Delete a topic with every key; returns how many messages went with it.
+
+    Raises `Forbidden`, `BadRequest` (no reason), `UnknownTopic`, `TopicNotEmpty` (and not `force`).
+    """
+    action = Action.FORCE_DELETE if force else Action.DELETE_TOPIC
+    with audited(who, action, topic=name, query={"force": force}, reason=reason) as entry:
+        require(who.user, action)
+        _check_reason(reason)
+        if not reason.strip():
+            raise BadRequest(gettext("Say why: this action is recorded with its reason."))
+        topic = stored(name)
+        history.note(topic)
+        began_ms = engine().inspector.now_ms()
+        gone = engine().control.delete_topic(name, force)
+        history.record_deleted(name, topic.version, began_ms, engine().inspector.now_ms(), who, reason)
+        entry.done = 1
+        entry.detail = {"messages": gone, "definition": definition_json(topic)}
+    return gone
+
+
+def _check_reason(reason: str) -> None:
+    if len(reason) > REASON_MAX:
+        raise BadRequest(gettext("The reason may have %(most)d characters.") % {"most": REASON_MAX})
+
+
+_CREATED, _EDITED = TopicRevision.Change.CREATED, TopicRevision.Change.EDITED
+_ROLLED_BACK = TopicRevision.Change.ROLLED_BACK

@@ -1,0 +1,64 @@
+"""Writing down what somebody does: before it runs, and what became of it after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from console.access import Action, Forbidden, allowed, require
+from console.models import AuditEntry
+from console.operations.actions import REASON_MAX, BadRequest, Who
+from rmq_core.errors import RMQError
+
+
+@contextmanager
+def audited(
+    who: Who,
+    action: Action,
+    *,
+    topic: str = "",
+    query: Mapping[str, Any] | None = None,
+    reason: str = "",
+    asked: int = 1,
+) -> Iterator[AuditEntry]:
+    """An entry that stands as *started* while the block runs, and is completed when it ends.
+
+    The block checks the permission itself, sets `done` and `detail`, and may set `result`. `Forbidden` and
+    `BadRequest` (refused) and the engine's errors (failed) go on to the caller. A block cut off leaves *started*.
+    """
+    entry = AuditEntry.objects.create(
+        user=who.user if who.user.is_authenticated else None,  # type: ignore[misc]
+        username=who.user.get_username(),
+        action=action.value,
+        topic=topic[:100],
+        query=dict(query or {}),
+        reason=reason[:REASON_MAX],
+        asked=asked,
+        address=who.address,
+        via=who.via,
+    )
+    try:
+        yield entry
+    except (Forbidden, BadRequest) as error:
+        _finish(entry, AuditEntry.Result.REFUSED, str(error))
+        raise
+    except RMQError as error:
+        _finish(entry, AuditEntry.Result.FAILED, f"{type(error).__name__}: {error}")
+        raise
+    if entry.result == AuditEntry.Result.STARTED:
+        entry.result = AuditEntry.Result.DONE if entry.done >= entry.asked else AuditEntry.Result.PARTLY
+    entry.save()
+
+
+def require_audited(who: Who, action: Action, topic: str = "") -> None:
+    """Raise `Forbidden` where it is not allowed, after writing down that it was tried."""
+    if not allowed(who.user, action):
+        with audited(who, action, topic=topic):
+            require(who.user, action)
+
+
+def _finish(entry: AuditEntry, result: AuditEntry.Result, error: str) -> None:
+    entry.result = result
+    entry.detail = {**entry.detail, "error": error}
+    entry.save()

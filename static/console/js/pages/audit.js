@@ -1,0 +1,242 @@
+// The audit: who did what, to what, why, with what result. The filter lives in the address.
+import { param, setParams } from "../core/address.js";
+import { byId, h, replace, setText } from "../core/dom.js";
+import { count, dateTime } from "../core/format.js";
+import { get } from "../core/http.js";
+import { shortcut } from "../core/keys.js";
+import { page, topicAddress } from "../core/page.js";
+import { fill, gettext, ngettext } from "../core/text.js";
+import { Drawer } from "../parts/drawer.js";
+import { pairList } from "../parts/failure.js";
+
+const TYPING_MS = 300;
+const RESULT_TAGS = { done: "good", partly: "warn", refused: "dead", failed: "dead", started: "neutral" };
+const NAMES = ["who", "action", "topic", "result", "via", "text", "since", "until"];
+
+const values = Object.fromEntries(NAMES.map((name) => [name, param(name)]));
+let rows = [];
+let next = null;
+let asked = 0;
+
+const body = h("tbody");
+const total = h("span", { class: "rc-muted", role: "status" });
+const nothing = h("p", { class: "rc-nothing", hidden: true }, gettext("No entry matches."));
+const problem = h("p", { class: "rc-error", role: "alert", hidden: true });
+const more = h("button", { type: "button", class: "rc-button", onclick: () => load(next) }, gettext("Load more"));
+const foot = h("div", { class: "rc-more", hidden: true }, more);
+const exportLinks = ["csv", "jsonl"].map((form) =>
+  h("a", { class: "rc-button", download: "", dataset: { form } }, form === "csv" ? "CSV" : "JSON Lines"),
+);
+const controls = {
+  who: input("who", gettext("Who")),
+  action: select(
+    "action",
+    gettext("Action"),
+    page.actions.map((each) => [each, each]),
+  ),
+  topic: input("topic", gettext("Topic")),
+  result: select("result", gettext("Result"), page.results),
+  via: select(
+    "via",
+    gettext("Via"),
+    page.vias.map((each) => [each, each]),
+  ),
+  text: input("text", gettext("In the reason")),
+  since: moment("since", gettext("From")),
+  until: moment("until", gettext("Until")),
+};
+
+replace(
+  byId("rc-audit"),
+  h(
+    "section",
+    { class: "rc-card rc-flush", "aria-label": gettext("Audit") },
+    h(
+      "form",
+      { class: "rc-toolbar rc-filters", role: "search", onsubmit: (event) => event.preventDefault() },
+      Object.values(controls).map(({ label }) => label),
+      h("button", { type: "button", class: "rc-button", onclick: clear }, gettext("Clear")),
+    ),
+    h(
+      "div",
+      { class: "rc-toolbar rc-filters-foot" },
+      total,
+      h("span", { class: "rc-pages" }, h("span", { class: "rc-muted" }, gettext("Export")), exportLinks),
+    ),
+    problem,
+    h(
+      "div",
+      { class: "rc-scroll" },
+      h(
+        "table",
+        { class: "rc-table rc-audit" },
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            [
+              gettext("When"),
+              gettext("Who"),
+              gettext("Action"),
+              gettext("Topic"),
+              gettext("Done"),
+              gettext("Result"),
+              gettext("Reason"),
+              gettext("Via"),
+            ].map((title, place) => h("th", { scope: "col", class: place === 4 ? "rc-num" : null }, title)),
+          ),
+        ),
+        body,
+      ),
+    ),
+    nothing,
+    foot,
+  ),
+);
+shortcut("/", gettext("Search"), () => controls.who.field.focus());
+load();
+const open = Number(param("entry"));
+if (Number.isInteger(open) && open > 0) show(open);
+
+function input(name, title) {
+  const field = h("input", { type: "search", class: "rc-input", value: values[name], name, maxlength: 150 });
+  let timer = null;
+  field.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => change(name, field.value.trim()), TYPING_MS);
+  });
+  return { field, label: h("label", {}, h("span", {}, title), field) };
+}
+
+function select(name, title, options) {
+  const field = h(
+    "select",
+    { class: "rc-select", name, onchange: () => change(name, field.value) },
+    h("option", { value: "" }, gettext("any")),
+    options.map(([value, label]) => h("option", { value }, label)),
+  );
+  field.value = values[name];
+  return { field, label: h("label", {}, h("span", {}, title), field) };
+}
+
+function moment(name, title) {
+  const field = h("input", {
+    type: "datetime-local",
+    class: "rc-input",
+    value: values[name],
+    name,
+    onchange: () => change(name, field.value),
+  });
+  return { field, label: h("label", {}, h("span", {}, title), field) };
+}
+
+function change(name, value) {
+  if (values[name] === value) return;
+  values[name] = value;
+  setParams(values);
+  load();
+}
+
+function clear() {
+  for (const name of NAMES) {
+    values[name] = "";
+    controls[name].field.value = "";
+  }
+  setParams(values);
+  load();
+}
+
+/** What the server is asked: times of the page are local, those of the server are absolute. */
+function query() {
+  const { since, until, ...others } = values;
+  const ms = (text) => (text && !Number.isNaN(Date.parse(text)) ? new Date(text).getTime() : "");
+  return { ...others, since_ms: ms(since), until_ms: ms(until) };
+}
+
+async function load(cursor = null) {
+  const number = ++asked;
+  for (const link of exportLinks) {
+    const search = new URLSearchParams(
+      Object.entries({ ...query(), format: link.dataset.form }).filter(([, v]) => v !== ""),
+    );
+    link.href = `${page.urls.export}?${search}`;
+  }
+  try {
+    const found = await get(page.urls.data, { ...query(), cursor });
+    if (number !== asked) return;
+    rows = cursor ? [...rows, ...found.entries] : found.entries;
+    next = found.next;
+    problem.hidden = true;
+    const words = fill(ngettext("%(n)s entry", "%(n)s entries", found.count), { n: count(found.count) });
+    setText(total, found.exact ? words : fill(gettext("more than %(words)s"), { words }));
+  } catch (error) {
+    if (number !== asked) return;
+    replace(problem, error.message);
+    problem.hidden = false;
+    [rows, next] = [[], null];
+    setText(total, "");
+  }
+  replace(body, rows.map(line));
+  nothing.hidden = rows.length > 0 || !problem.hidden;
+  foot.hidden = next === null;
+}
+
+function line(entry) {
+  return h(
+    "tr",
+    {},
+    h(
+      "td",
+      {},
+      h(
+        "button",
+        { type: "button", class: "rc-link", dataset: { entry: entry.id }, onclick: () => show(entry.id) },
+        dateTime(entry.at_ms),
+      ),
+    ),
+    h("td", { class: "rc-strong" }, entry.who),
+    h("td", { class: "rc-mono" }, entry.action),
+    h("td", {}, entry.topic ? h("a", { class: "rc-link", href: topicAddress(entry.topic) }, entry.topic) : "–"),
+    h(
+      "td",
+      { class: "rc-num" },
+      entry.asked === 1 ? count(entry.done) : `${count(entry.done)} / ${count(entry.asked)}`,
+    ),
+    h("td", {}, tag(entry)),
+    h("td", { class: "rc-why" }, entry.reason || "–"),
+    h("td", {}, entry.via),
+  );
+}
+
+function tag(entry) {
+  return h("span", { class: `rc-tag rc-tag-${RESULT_TAGS[entry.result] ?? "neutral"}` }, entry.result_label);
+}
+
+async function show(number) {
+  const drawer = new Drawer(fill(gettext("Entry %(number)s"), { number }), () => setParams({ entry: "" }));
+  setParams({ entry: number });
+  try {
+    const entry = await get(`${page.urls.entries}${number}/`);
+    drawer.show(
+      pairList([
+        [gettext("When"), dateTime(entry.at_ms)],
+        [gettext("Who"), entry.who],
+        [gettext("From"), entry.address ?? "–"],
+        [gettext("Via"), entry.via],
+        [gettext("Action"), h("span", { class: "rc-mono" }, entry.action)],
+        [gettext("Topic"), entry.topic || "–"],
+        [gettext("Result"), tag(entry)],
+        [gettext("Done"), `${count(entry.done)} / ${count(entry.asked)}`],
+        [gettext("Reason"), entry.reason || "–"],
+      ]),
+      h("h3", {}, gettext("What was asked")),
+      h("pre", { class: "rc-pre" }, JSON.stringify(entry.query, null, 1)),
+      h("h3", {}, gettext("What came of it")),
+      h("pre", { class: "rc-pre" }, JSON.stringify(entry.detail, null, 1)),
+    );
+  } catch (error) {
+    drawer.show(h("p", { class: "rc-error" }, error.message));
+  }
+}

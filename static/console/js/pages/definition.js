@@ -1,0 +1,247 @@
+// The Definition tab: the form, the plan before saving, conflicts, the history, deleting.
+import { byId, h, icon, replace } from "../core/dom.js";
+import { post } from "../core/http.js";
+import { page } from "../core/page.js";
+import { fill, gettext, ngettext } from "../core/text.js";
+import { toast } from "../core/toast.js";
+import { conflictDialog } from "../parts/conflict.js";
+import { DefinitionForm } from "../parts/definitionform.js";
+import { planDialog } from "../parts/plandialog.js";
+import { Revisions } from "../parts/revisions.js";
+
+export class DefinitionTab {
+  constructor() {
+    const { actions } = page.grants;
+    this.missing = actions.edit_topic;
+    this.form = new DefinitionForm(page.fields, page.definition, {
+      disabled: this.missing,
+      onChange: (number) => this.changed(number),
+    });
+    this.revisions = new Revisions((row) => this.rollBack(row), this.missing);
+    this.review = h("button", { type: "submit", class: "rc-button rc-primary" }, gettext("Review the change"));
+    this.undo = h(
+      "button",
+      { type: "button", class: "rc-button", onclick: () => this.form.load(this.form.base) },
+      gettext("Undo the edits"),
+    );
+    this.words = h("span", { class: "rc-muted" });
+    this.notice = h("div", { class: "rc-banner", role: "status", hidden: true });
+    this.problem = h("p", { class: "rc-error", role: "alert", hidden: true });
+    this.element = h(
+      "form",
+      { class: "rc-card rc-definition", "aria-label": gettext("Definition"), novalidate: true },
+      this.missing ? h("p", { class: "rc-muted" }, this.missing) : null,
+      this.form.element,
+      this.problem,
+      h("div", { class: "rc-form-bar" }, this.words, this.undo, this.review),
+    );
+    this.element.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.ask();
+    });
+    replace(byId("rc-tab"), this.notice, this.element, this.revisions.element, this.danger());
+    this.changed(0);
+    this.revisions.load();
+    addEventListener("beforeunload", (event) => this.form.edited().length && !this.leaving && event.preventDefault());
+  }
+
+  take(message) {
+    if (message.type === "topic") this.version = message.topic.version;
+  }
+
+  /** Somebody else's change arrives here within a second: shown at once, unless something is being edited. */
+  render() {
+    if (!this.version || this.version <= this.form.base.version || this.version === this.told) return;
+    this.told = this.version;
+    if (this.form.edited().length) this.tell();
+    else this.reload();
+  }
+
+  async reload() {
+    const definition = await this.revisions.load();
+    if (definition) this.begin(definition);
+  }
+
+  begin(definition) {
+    this.form.load(definition);
+    this.notice.hidden = true;
+    this.say("");
+  }
+
+  tell() {
+    replace(
+      this.notice,
+      icon("edit_note"),
+      h(
+        "span",
+        {},
+        fill(gettext("This topic has version %(version)s by now; you began from version %(base)s."), {
+          version: this.version,
+          base: this.form.base.version,
+        }),
+      ),
+      h(
+        "button",
+        { type: "button", class: "rc-button rc-small", onclick: () => this.ask() },
+        gettext("Show the difference"),
+      ),
+    );
+    this.notice.hidden = false;
+  }
+
+  changed(number) {
+    if (!this.review) return;
+    this.review.disabled = this.undo.disabled = !number || Boolean(this.missing);
+    replace(
+      this.words,
+      number ? fill(ngettext("%(n)s field changed", "%(n)s fields changed", number), { n: number }) : "",
+    );
+  }
+
+  say(words) {
+    replace(this.problem, words);
+    this.problem.hidden = !words;
+  }
+
+  body(extra = {}) {
+    const { base } = this.form;
+    return { values: this.form.values(), version: base.version, base, ...extra };
+  }
+
+  /** What the change would do; then the last click. */
+  async ask() {
+    this.say("");
+    try {
+      const { plan } = await post(page.urls.definition_plan, this.body());
+      this.form.showProblems([]);
+      planDialog({
+        title: fill(gettext("Change %(topic)s?"), { topic: page.topic.name }),
+        plan,
+        label: gettext("Save"),
+        danger: plan.severity === "danger",
+        submit: ({ reason }) => this.save(page.urls.definition_save, this.body({ reason })),
+      });
+    } catch (problem) {
+      this.handle(problem);
+    }
+  }
+
+  async save(address, body) {
+    try {
+      const { definition } = await post(address, body);
+      this.begin(definition);
+      this.revisions.load();
+      toast(fill(gettext("Saved as version %(version)s."), { version: definition.version }), "success");
+    } catch (problem) {
+      if (!this.handle(problem)) throw problem;
+    }
+  }
+
+  /** Conflicts and wrong fields have places of their own; true where it was one of these. */
+  handle(problem) {
+    if (problem.code === "VersionConflict" && problem.body.definition) {
+      const { definition, revision } = problem.body;
+      conflictDialog({
+        base: this.form.base,
+        theirs: definition,
+        mine: this.form.values(),
+        revision,
+        choose: (choice) => this.settle(choice, definition),
+      });
+      return true;
+    }
+    if (problem.body?.fields) {
+      const left = this.form.showProblems(problem.body.fields);
+      this.say([problem.message, ...left.map((each) => each.problem)].join(" "));
+      return true;
+    }
+    this.say(problem.message);
+    return false;
+  }
+
+  settle(choice, theirs) {
+    const mine = this.form.values();
+    const edited = this.form.edited();
+    this.begin(theirs);
+    this.revisions.load();
+    if (choice === "mine") {
+      this.form.set({ ...theirs, ...Object.fromEntries(edited.map((name) => [name, mine[name]])) });
+      if (this.form.edited().length) this.ask();
+      else toast(gettext("Theirs is what you wanted: nothing is left to save."), "info");
+    }
+  }
+
+  async rollBack(row) {
+    if (this.missing) return toast(this.missing, "error");
+    const body = { revision: row.id, version: this.form.base.version, base: this.form.base };
+    try {
+      const { plan } = await post(page.urls.definition_plan, body);
+      if (!plan.difference.length) return toast(gettext("That version is the same as the present one."), "info");
+      planDialog({
+        title: fill(gettext("Roll %(topic)s back to version %(version)s?"), {
+          topic: page.topic.name,
+          version: row.version,
+        }),
+        plan,
+        label: gettext("Roll back"),
+        danger: plan.severity === "danger",
+        submit: ({ reason }) => this.save(page.urls.definition_rollback, { ...body, reason }),
+      });
+    } catch (problem) {
+      if (!this.handle(problem)) toast(problem.message, "error");
+    }
+  }
+
+  danger() {
+    const missing = page.grants.actions.delete_topic;
+    return h(
+      "section",
+      { class: "rc-card", "aria-label": gettext("Delete the topic") },
+      h(
+        "header",
+        {},
+        h("h2", {}, gettext("Delete the topic")),
+        h(
+          "button",
+          {
+            type: "button",
+            class: "rc-button rc-danger",
+            dataset: { action: "delete_topic" },
+            "aria-disabled": missing ? "true" : null,
+            title: missing,
+            onclick: () => (missing ? toast(missing, "error") : this.delete()),
+          },
+          icon("delete_forever"),
+          gettext("Delete…"),
+        ),
+      ),
+      h(
+        "p",
+        { class: "rc-muted" },
+        gettext("Removes the definition and every key. Refused while it holds messages, unless that is forced."),
+      ),
+    );
+  }
+
+  async delete() {
+    try {
+      const { plan, force } = await post(page.urls.definition_plan, { delete: true });
+      const held = plan.lines[0].count > 0;
+      if (held && force) return toast(`${plan.lines[0].text} ${force}`, "error");
+      planDialog({
+        title: fill(gettext("Delete %(topic)s?"), { topic: page.topic.name }),
+        plan,
+        label: held ? gettext("Delete with its messages") : gettext("Delete"),
+        danger: true,
+        confirmName: held ? page.topic.name : null,
+        submit: async ({ reason, confirm }) => {
+          const { address } = await post(page.urls.definition_delete, { reason, confirm, force: held });
+          this.leaving = true;
+          location.assign(address);
+        },
+      });
+    } catch (problem) {
+      toast(problem.message, "error");
+    }
+  }
+}

@@ -1,0 +1,282 @@
+// The send form: one message or many, checked before they go.
+import { param, setParams } from "../core/address.js";
+import { byId, h, icon, replace, setText } from "../core/dom.js";
+import { bytes, count } from "../core/format.js";
+import { post } from "../core/http.js";
+import { parse } from "../core/json.js";
+import { shortcut } from "../core/keys.js";
+import { page } from "../core/page.js";
+import { fill, gettext, ngettext } from "../core/text.js";
+import { toast } from "../core/toast.js";
+import { indented } from "../parts/jsontext.js";
+import { whenField } from "../parts/sendwhen.js";
+import { STATES } from "../parts/states.js";
+
+const MODES = {
+  one: [gettext("One message"), gettext("Content")],
+  lines: [gettext("One per line"), gettext("Contents, each in a line of its own")],
+  objects: [
+    "JSON Lines",
+    gettext(
+      "Messages, each a JSON object in a line of its own: content, key, slot_basis, headers, version and the time or priority; what it leaves out comes from the form",
+    ),
+  ],
+};
+const STATUS = { new: gettext("sent"), merged: gettext("merged"), failed: gettext("failed") };
+const missing = page.grants.actions.send;
+let mode = Object.hasOwn(MODES, param("mode")) ? param("mode") : "one";
+
+const segments = h(
+  "div",
+  { class: "rc-segments", role: "group", "aria-label": gettext("How many") },
+  Object.entries(MODES).map(([name, [label]]) =>
+    h("button", { type: "button", dataset: { name }, onclick: () => choose(name) }, label),
+  ),
+);
+const content = h("textarea", {
+  class: "rc-input rc-mono",
+  rows: 10,
+  name: "content",
+  spellcheck: "false",
+  oninput: check,
+});
+const contentTitle = h("span", {});
+const verdict = h("span", { class: "rc-muted", role: "status" });
+const format = h("button", { type: "button", class: "rc-button rc-small", onclick: tidy }, gettext("Format"));
+const encoding = h(
+  "select",
+  { class: "rc-select", name: "encoding", "aria-label": gettext("Written as"), onchange: check },
+  h("option", { value: "text" }, gettext("text")),
+  h("option", { value: "base64" }, "base64"),
+);
+const when = whenField(page.topic.kind);
+const key = h("input", { class: "rc-input", name: "key", autocomplete: "off", maxlength: 512 });
+const basis = h("input", { class: "rc-input", name: "slot_basis", autocomplete: "off", maxlength: 512 });
+const version = h("input", { class: "rc-input", name: "version", type: "number", min: 0, step: 1 });
+const reason = h("input", { class: "rc-input", name: "reason", maxlength: 500, autocomplete: "off" });
+const headers = h("div", { class: "rc-headers" });
+const problem = h("p", { class: "rc-error", role: "alert", hidden: true });
+const results = h("section", { class: "rc-card rc-flush", "aria-label": gettext("Result"), hidden: true });
+const tryButton = h(
+  "button",
+  { type: "button", class: "rc-button", onclick: () => go(true) },
+  icon("fact_check"),
+  gettext("Check only"),
+);
+const sendButton = h("button", { type: "submit", class: "rc-button rc-primary" }, icon("send"), gettext("Send"));
+const form = h(
+  "form",
+  { class: "rc-card rc-send", "aria-label": gettext("Send a message") },
+  missing ? h("p", { class: "rc-muted" }, missing) : null,
+  segments,
+  h("label", {}, contentTitle, content),
+  h("div", { class: "rc-send-field" }, encoding, verdict, format),
+  when.element,
+  h(
+    "div",
+    { class: "rc-send-pairs" },
+    h("label", {}, gettext("Key (merges equal ones; empty: the content)"), key),
+    h("label", {}, gettext("Slot basis (one at a time; empty: the key)"), basis),
+    h("label", {}, gettext("Version (older never replaces newer)"), version),
+    h("label", {}, gettext("Reason (optional)"), reason),
+  ),
+  h("h3", { class: "rc-strong" }, gettext("Headers")),
+  headers,
+  h(
+    "div",
+    {},
+    h("button", { type: "button", class: "rc-button rc-small", onclick: () => addHeader() }, gettext("Add a header")),
+  ),
+  problem,
+  h("div", { class: "rc-form-bar" }, tryButton, sendButton),
+);
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  go(false);
+});
+replace(byId("rc-send"), form, results);
+for (const button of [tryButton, sendButton]) button.disabled = Boolean(missing);
+choose(mode);
+shortcut("/", gettext("Search"), () => content.focus());
+
+function choose(name) {
+  mode = name;
+  setParams({ mode }, { mode: "one" });
+  for (const button of segments.children) button.setAttribute("aria-pressed", String(button.dataset.name === mode));
+  setText(contentTitle, MODES[mode][1]);
+  encoding.hidden = mode !== "one";
+  key.disabled = mode === "lines";
+  check();
+}
+
+/** What the content is, before anybody is asked. */
+function check() {
+  const text = content.value;
+  const size = new TextEncoder().encode(text).length;
+  format.hidden = true;
+  if (!text.trim()) return setText(verdict, gettext("Nothing written yet."));
+  if (mode !== "one") {
+    const lines = text.split(/\r\n|\r|\n/).filter((each) => each.trim());
+    const bad = mode === "objects" ? lines.findIndex((each) => !isJson(each)) : -1;
+    const words = fill(ngettext("%(n)s message", "%(n)s messages", lines.length), { n: count(lines.length) });
+    const wrong = bad >= 0 ? ` · ${fill(gettext("message %(n)s is not JSON"), { n: count(bad + 1) })}` : "";
+    return setText(verdict, words + wrong);
+  }
+  if (encoding.value === "base64") return setText(verdict, gettext("Bytes, written as base64."));
+  const json = isJson(text);
+  format.hidden = !json;
+  const looks = /^\s*[[{]/.test(text);
+  const words = json ? gettext("Valid JSON") : looks ? gettext("Not JSON, though it looks like it") : gettext("Text");
+  const most = page.topic.max_content_bytes;
+  const over =
+    size > most ? ` · ${fill(gettext("more than the %(most)s this topic takes"), { most: bytes(most) })}` : "";
+  setText(verdict, `${words} · ${bytes(size)}${over}`);
+  verdict.classList.toggle("rc-error", Boolean(over) || (looks && !json));
+}
+
+function isJson(text) {
+  try {
+    parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function tidy() {
+  try {
+    content.value = indented(content.value);
+  } catch {
+    // The button is only there for what is JSON.
+  }
+  check();
+}
+
+function addHeader() {
+  const name = h("input", { class: "rc-input", "aria-label": gettext("Header"), placeholder: gettext("name") });
+  const value = h("input", { class: "rc-input", "aria-label": gettext("Value"), placeholder: gettext("value") });
+  const row = h("div", { class: "rc-header-row" }, name, value);
+  row.append(
+    h(
+      "button",
+      { type: "button", class: "rc-icon-button", "aria-label": gettext("Remove"), onclick: () => row.remove() },
+      icon("close"),
+    ),
+  );
+  headers.append(row);
+  name.focus();
+}
+
+function read() {
+  const pairs = [...headers.children].map((row) => [row.children[0].value, row.children[1].value]);
+  return {
+    content: content.value,
+    ...(mode === "one" ? { encoding: encoding.value } : {}),
+    ...when.read(),
+    ...(mode === "lines" ? {} : { key: key.value }),
+    slot_basis: basis.value,
+    version: version.value,
+    headers: Object.fromEntries(pairs.filter(([name]) => name)),
+  };
+}
+
+async function go(dry) {
+  problem.hidden = true;
+  tryButton.disabled = sendButton.disabled = true;
+  try {
+    const answer = await post(page.urls.do, { mode, values: read(), dry_run: dry, reason: reason.value });
+    show(answer);
+  } catch (error) {
+    replace(problem, error.message);
+    problem.hidden = false;
+  } finally {
+    tryButton.disabled = sendButton.disabled = Boolean(missing);
+  }
+}
+
+function show(answer) {
+  const words = answer.dry_run
+    ? fill(
+        ngettext(
+          "%(n)s message would be sent. Nothing was sent yet.",
+          "%(n)s messages would be sent. Nothing was sent yet.",
+          answer.count,
+        ),
+        { n: count(answer.count) },
+      )
+    : fill(gettext("%(new)s sent, %(merged)s merged, %(failed)s failed."), {
+        new: count(answer.new),
+        merged: count(answer.merged),
+        failed: count(answer.failed),
+      });
+  replace(
+    results,
+    h("h2", { class: "rc-card-title rc-strong" }, words),
+    h(
+      "div",
+      { class: "rc-scroll" },
+      h(
+        "table",
+        { class: "rc-table" },
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            h("th", { scope: "col" }, gettext("Id")),
+            h("th", { scope: "col", class: "rc-num" }, gettext("Slot")),
+            h("th", { scope: "col", class: "rc-num" }, gettext("Size")),
+            h("th", { scope: "col" }, gettext("Result")),
+          ),
+        ),
+        h(
+          "tbody",
+          {},
+          answer.messages.map((each) => line(each, answer.dry_run)),
+        ),
+      ),
+    ),
+    answer.count > answer.messages.length
+      ? h(
+          "p",
+          { class: "rc-bars-note rc-muted" },
+          fill(gettext("The first %(n)s are shown."), { n: count(answer.messages.length) }),
+        )
+      : null,
+  );
+  results.hidden = false;
+  if (!answer.dry_run) toast(words, answer.failed ? "error" : "success");
+  results.scrollIntoView({ block: "nearest" });
+}
+
+function line(each, dry) {
+  const address = `${page.urls.message}?${new URLSearchParams({ id: each.id, slot: each.slot })}`;
+  return h(
+    "tr",
+    {},
+    h(
+      "td",
+      { class: "rc-id" },
+      dry ? h("span", { class: "rc-mono" }, each.id) : h("a", { class: "rc-link rc-mono", href: address }, each.id),
+    ),
+    h("td", { class: "rc-num" }, count(each.slot)),
+    h("td", { class: "rc-num" }, bytes(each.size)),
+    h(
+      "td",
+      {},
+      dry
+        ? prospect(each)
+        : h("span", { class: `rc-tag rc-tag-${each.status === "failed" ? "dead" : "good"}` }, STATUS[each.status]),
+      each.problem ? h("p", { class: "rc-error" }, each.problem) : null,
+    ),
+  );
+}
+
+function prospect(each) {
+  if (each.problem) return null;
+  if (each.found === null) return gettext("not looked up");
+  if (!each.found.length) return h("span", { class: "rc-tag rc-tag-good" }, gettext("new"));
+  const states = each.found.map((state) => STATES[state] ?? state).join(", ");
+  return h("span", { class: "rc-tag" }, fill(gettext("this id is there already: %(states)s"), { states }));
+}

@@ -1,0 +1,79 @@
+// What happened to one message, as far as it is known: its failures, and what people did to it.
+import { h, replace } from "../core/dom.js";
+import { dateTime } from "../core/format.js";
+import { get } from "../core/http.js";
+import { page } from "../core/page.js";
+import { fill, gettext } from "../core/text.js";
+import { TIME_TITLES } from "./states.js";
+
+const WORDS = {
+  cancel: gettext("cancelled it"),
+  run_now: gettext("made it ready"),
+  reschedule: gettext("rescheduled it"),
+  requeue: gettext("requeued it"),
+  drop: gettext("dropped it"),
+  restore: gettext("restored it"),
+  send: gettext("sent it by hand"),
+};
+const STATUS = {
+  in_flight: gettext("it was in flight"),
+  not_found: gettext("it was no longer there"),
+  failed: gettext("failed"),
+  refused: gettext("refused"),
+  started: gettext("never finished"),
+};
+
+/** `message` may be null, where it is gone. */
+export function activity(ident, slot, message = null) {
+  const list = h("ol", { class: "rc-timeline" }, h("li", { class: "rc-muted" }, gettext("Loading…")));
+  load(list, ident, slot, message);
+  return list;
+}
+
+async function load(list, ident, slot, message) {
+  const known = facts(message);
+  try {
+    const { actions, complete } = await get(page.urls.actions, { id: ident, slot });
+    const events = [...known, ...actions.map(personal)].sort((one, other) => other[0] - one[0]);
+    replace(
+      list,
+      events.length ? events.map(line) : h("li", { class: "rc-muted" }, gettext("Nobody has acted on it.")),
+      complete
+        ? null
+        : h("li", { class: "rc-muted" }, gettext("Only the newest of this topic's actions were looked through.")),
+    );
+  } catch (problem) {
+    replace(list, h("li", { class: "rc-error" }, problem.message));
+  }
+}
+
+function facts(message) {
+  if (!message) return [];
+  const found = [];
+  if (message.score_ms !== null) found.push([message.score_ms, h("span", {}, TIME_TITLES[message.state])]);
+  const failure = message.failure;
+  if (failure) {
+    found.push([failure.last_ms, h("span", {}, fill(gettext("failed: %(error)s"), { error: failure.error }))]);
+    if (failure.failures > 1) found.push([failure.first_ms, h("span", {}, gettext("failed for the first time"))]);
+  }
+  return found;
+}
+
+function personal(action) {
+  const status = STATUS[action.status];
+  return [
+    action.at_ms,
+    h(
+      "span",
+      {},
+      h("strong", {}, action.who),
+      ` ${WORDS[action.action] ?? action.action}`,
+      status ? h("span", { class: "rc-bad" }, ` (${status})`) : null,
+      action.reason ? h("span", { class: "rc-muted" }, ` · ${action.reason}`) : null,
+    ),
+  ];
+}
+
+function line([ms, words]) {
+  return h("li", { class: "rc-wide-time" }, h("time", {}, dateTime(ms)), words);
+}

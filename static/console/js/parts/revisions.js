@@ -1,0 +1,131 @@
+// The history of a definition: who, when, why, what; and the way back.
+import { h, replace } from "../core/dom.js";
+import { count, dateTime } from "../core/format.js";
+import { get } from "../core/http.js";
+import { page } from "../core/page.js";
+import { fill, gettext } from "../core/text.js";
+import { shown } from "./definitionform.js";
+import { fieldOf } from "./plandialog.js";
+
+export class Revisions {
+  /** `onRollback(revision)`; `missing`: why that is not allowed, or null. */
+  constructor(onRollback, missing) {
+    this.onRollback = onRollback;
+    this.missing = missing;
+    this.rows = [];
+    this.body = h("tbody");
+    this.more = h(
+      "button",
+      { type: "button", class: "rc-button", onclick: () => this.load(this.next) },
+      gettext("Load more"),
+    );
+    this.note = h("p", { class: "rc-error", role: "alert", hidden: true });
+    this.foot = h("div", { class: "rc-more", hidden: true }, this.more);
+    this.element = h(
+      "section",
+      { class: "rc-card rc-flush", "aria-label": gettext("History") },
+      h("h2", { class: "rc-card-title rc-strong" }, gettext("History")),
+      h(
+        "div",
+        { class: "rc-scroll" },
+        h(
+          "table",
+          { class: "rc-table rc-history" },
+          h(
+            "thead",
+            {},
+            h(
+              "tr",
+              {},
+              [
+                [gettext("Version"), "rc-num"],
+                [gettext("When")],
+                [gettext("Who")],
+                [gettext("What")],
+                [gettext("Why")],
+                [h("span", { class: "rc-sr" }, gettext("Roll back"))],
+              ].map(([title, extra]) => h("th", { scope: "col", class: extra }, title)),
+            ),
+          ),
+          this.body,
+        ),
+      ),
+      this.note,
+      this.foot,
+    );
+  }
+
+  /** Newest first, or what follows `before`. Returns what is stored now. */
+  async load(before = null) {
+    try {
+      const found = await get(page.urls.definition_data, { before });
+      this.rows = before ? [...this.rows, ...found.history] : found.history;
+      this.next = found.next;
+      this.foot.hidden = found.next === null;
+      this.note.hidden = true;
+      replace(
+        this.body,
+        this.rows.map((row, position) => this.line(row, position === 0)),
+      );
+      return found.definition;
+    } catch (problem) {
+      replace(this.note, problem.message);
+      this.note.hidden = false;
+      return null;
+    }
+  }
+
+  line(row, isNow) {
+    return h(
+      "tr",
+      {},
+      h("td", { class: "rc-num" }, count(row.version)),
+      h("td", {}, h("time", {}, dateTime(row.at_ms))),
+      h("td", { class: row.by_code ? "rc-muted" : "rc-strong" }, row.who),
+      h("td", {}, what(row)),
+      h("td", { class: "rc-why" }, row.reason || h("span", { class: "rc-muted" }, "–")),
+      h(
+        "td",
+        { class: "rc-num" },
+        isNow || !row.definition
+          ? isNow
+            ? h("span", { class: "rc-tag rc-tag-good" }, gettext("now"))
+            : null
+          : this.button(row),
+      ),
+    );
+  }
+
+  button(row) {
+    return h(
+      "button",
+      {
+        type: "button",
+        class: "rc-button rc-small",
+        "aria-disabled": this.missing ? "true" : null,
+        title: this.missing,
+        "aria-label": fill(gettext("Roll back to version %(version)s"), { version: row.version }),
+        onclick: () => this.onRollback(row),
+      },
+      gettext("Roll back"),
+    );
+  }
+}
+
+function what(row) {
+  const changes = row.difference.map(({ field, before, after }) => {
+    const known = fieldOf(field);
+    return h(
+      "li",
+      {},
+      `${known?.label ?? field}: `,
+      h("del", {}, shown(known, before)),
+      " → ",
+      h("ins", {}, shown(known, after)),
+    );
+  });
+  return [
+    h("span", { class: "rc-muted" }, row.change_label),
+    changes.length ? h("ul", { class: "rc-changes" }, changes) : null,
+  ];
+}
