@@ -204,9 +204,8 @@ async def test_extending_keeps_the_count_of_failures(bench: Bench) -> None:
 async def test_never_early(bench: Bench) -> None:
     await bench.topic(TopicKind.FIXED_TIME, name="fixed", slots=4)
     await bench.topic(TopicKind.RANGE_MERGE, name="range", slots=4)
-    now = await bench.now_ms()
     for i in range(50):
-        await bench.q.send("fixed", FixedTimeMessage(str(i), now + 150 + i * 3))
+        await bench.q.send("fixed", FixedTimeMessage(str(i), await bench.now_ms() + 150 + i * 3))
         await bench.q.send("range", RangeMergeMessage(str(i), 50 + i * 3))
     for name in ("fixed", "range"):
         taken = []
