@@ -6,6 +6,7 @@ from rmq_core.async_client import AsyncRMQ
 from rmq_core.async_producer import AsyncProducer
 from rmq_core.client import RMQ
 from rmq_core.control import AsyncControl, Control
+from rmq_core.filters import MessageFilter
 from rmq_core.inspector import AsyncInspector, Inspector
 from rmq_core.message import (
     Delivery,
@@ -36,6 +37,7 @@ __all__ = [
     "Inspector",
     "Listener",
     "Merge",
+    "MessageFilter",
     "MessageRef",
     "PriorityMessage",
     "Producer",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import os
 import sys
@@ -12,16 +11,16 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from rmq_core import RMQ, Control, FixedTimeMessage, Inspector, PriorityMessage, RangeMergeMessage, Topic, TopicKind
+from rmq_core import Control, FixedTimeMessage, Inspector, PriorityMessage, RangeMergeMessage, Topic, TopicKind
+from rmq_core.commands import act, add_action, client, clusters, show
 from rmq_core.errors import RMQError
-from rmq_core.message import Message, MessageRef
+from rmq_core.message import Message
 from rmq_core.ownership.config import ZooKeeperConfig
 from rmq_core.ownership_log import to_ranges
 from rmq_core.snapshots import STATES, MessageRow
 from rmq_core.worker import Worker, find_listeners
 
 DEFAULT_URL = "redis://localhost:6379/0"
-REQUEUE_PAGE = 500
 
 
 def parser() -> argparse.ArgumentParser:
@@ -63,10 +62,14 @@ def parser() -> argparse.ArgumentParser:
     sub = command("dead", _dead, "list dead letters")
     sub.add_argument("topic")
     sub.add_argument("--limit", type=int, default=20)
-    sub = command("requeue", _requeue, "bring dead letters back")
-    sub.add_argument("topic")
-    sub.add_argument("ids", nargs="*")
-    sub.add_argument("--all", action="store_true", help="every dead letter of the topic")
+    command("clusters", clusters, "what dead letters died of").add_argument("topic")
+    for name, about in (
+        ("requeue", "bring dead letters back"),
+        ("drop", "remove dead letters"),
+        ("cancel", "take waiting messages out of the queue"),
+        ("restore", "bring back what was cancelled or dropped"),
+    ):
+        add_action(command(name, act, about), name)
     sub = command("worker", _worker, "consume with the listeners of module[:attribute] until SIGTERM")
     sub.add_argument("listeners", metavar="module[:attribute]")
     sub.add_argument("--name", help="unique in the fleet, best stable over restarts")
@@ -99,16 +102,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _client(arguments: argparse.Namespace) -> RMQ:
-    return RMQ(arguments.url, arguments.namespace)
-
-
-def _print(arguments: argparse.Namespace, value: Any, lines: Sequence[str]) -> None:
-    print(json.dumps(value, indent=2) if arguments.json else "\n".join(lines))
-
-
 def _topics(arguments: argparse.Namespace) -> int:
-    with _client(arguments) as rmq:
+    with client(arguments) as rmq:
         if arguments.define:
             if not arguments.kind:
                 print("rmq_core: topics NAME needs --kind", file=sys.stderr)
@@ -121,7 +116,7 @@ def _topics(arguments: argparse.Namespace) -> int:
             + ("  paused" if topic.paused else "")
             for topic in topics
         ]
-        _print(arguments, [asdict(topic) for topic in topics], lines or ["no topics"])
+        show(arguments, [asdict(topic) for topic in topics], lines or ["no topics"])
     return 0
 
 
@@ -142,10 +137,10 @@ def _message(arguments: argparse.Namespace, topic: Topic, now_ms: int) -> Messag
 
 
 def _send(arguments: argparse.Namespace) -> int:
-    with _client(arguments) as rmq:
+    with client(arguments) as rmq:
         topic = rmq.topic(arguments.topic)
         sent = rmq.send(topic.name, _message(arguments, topic, Inspector(rmq).now_ms()))
-        _print(arguments, sent._asdict(), [f"{sent.id}  slot {sent.slot}  {'merged' if sent.merged else 'new'}"])
+        show(arguments, sent._asdict(), [f"{sent.id}  slot {sent.slot}  {'merged' if sent.merged else 'new'}"])
     return 0
 
 
@@ -164,11 +159,11 @@ def _line(row: MessageRow) -> str:
 
 
 def _list(arguments: argparse.Namespace, state: Any) -> int:
-    with _client(arguments) as rmq:
+    with client(arguments) as rmq:
         page = Inspector(rmq).messages(arguments.topic, state, limit=arguments.limit)
         more = ["… there are more; raise --limit"] if page.next_cursor else []
         lines = [_line(row) for row in page.rows] or [f"nothing is {state.replace('_', ' ')}"]
-        _print(arguments, [_row(row) for row in page.rows], lines + more)
+        show(arguments, [_row(row) for row in page.rows], lines + more)
     return 0
 
 
@@ -181,7 +176,7 @@ def _dead(arguments: argparse.Namespace) -> int:
 
 
 def _stats(arguments: argparse.Namespace) -> int:
-    with _client(arguments) as rmq:
+    with client(arguments) as rmq:
         if arguments.topic:
             rmq.topic(arguments.topic)
         samples = Inspector(rmq).sample([arguments.topic] if arguments.topic else None)
@@ -204,33 +199,8 @@ def _stats(arguments: argparse.Namespace) -> int:
     lines += [
         "".join(f"{row[head]:>12}" if i else f"{row[head]:<40}" for i, head in enumerate(heads)) for row in values
     ]
-    _print(arguments, values, lines)
+    show(arguments, values, lines)
     return 0
-
-
-def _requeue(arguments: argparse.Namespace) -> int:
-    if bool(arguments.ids) == arguments.all:
-        print("rmq_core: requeue needs ids, or --all", file=sys.stderr)
-        return 2
-    done = missing = 0
-    with _client(arguments) as rmq:
-        control, inspector = Control(rmq), Inspector(rmq)
-        targets: Sequence[MessageRef | str] = arguments.ids
-        # Only letters that are dead now: one that dies again meanwhile must not keep this going for ever.
-        until_ms = inspector.now_ms()
-        while True:
-            if arguments.all:
-                page = inspector.messages(arguments.topic, "dead", limit=REQUEUE_PAGE)
-                targets = [row.ref for row in page.rows if row.score_ms is not None and row.score_ms <= until_ms]
-            if not targets:
-                break
-            results = control.requeue(arguments.topic, targets)
-            done += sum(result.status == "done" for result in results)
-            missing += sum(result.status != "done" for result in results)
-            if not arguments.all:
-                break
-    _print(arguments, {"requeued": done, "not_found": missing}, [f"requeued {done}, not found {missing}"])
-    return 1 if missing and not arguments.all else 0
 
 
 def _worker(arguments: argparse.Namespace) -> int:
@@ -250,32 +220,32 @@ def _worker(arguments: argparse.Namespace) -> int:
 
 
 def _owners(arguments: argparse.Namespace) -> int:
-    with _client(arguments) as rmq:
+    with client(arguments) as rmq:
         owners = Inspector(rmq).assignment(arguments.topic)
     slots: dict[str | None, list[int]] = {}
     for owner in owners:
         slots.setdefault(owner.worker, []).append(owner.slot)
     ranked = sorted(slots.items(), key=lambda item: (item[0] is not None, item[0] or ""))
     lines = [f"{worker or '(nobody)':<40} {len(held):>5} slots  {to_ranges(held)}" for worker, held in ranked]
-    _print(arguments, [asdict(owner) for owner in owners], lines)
+    show(arguments, [asdict(owner) for owner in owners], lines)
     return 0
 
 
 def _drain(arguments: argparse.Namespace) -> int:
-    with _client(arguments) as rmq:
+    with client(arguments) as rmq:
         drains = arguments.command == "drain"
         control = Control(rmq)
         changed = control.drain(arguments.worker) if drains else control.undrain(arguments.worker)
-    _print(arguments, {"changed": changed}, [f"{arguments.command}ed" if changed else "it was so already"])
+    show(arguments, {"changed": changed}, [f"{arguments.command}ed" if changed else "it was so already"])
     return 0
 
 
 def _pin(arguments: argparse.Namespace) -> int:
-    with _client(arguments) as rmq:
+    with client(arguments) as rmq:
         control, topic, slot = Control(rmq), arguments.topic, arguments.slot
         pins = arguments.command == "pin"
         changed = control.pin(topic, slot, arguments.worker) if pins else control.unpin(topic, slot)
-    _print(arguments, {"changed": changed}, [f"{arguments.command}ned" if changed else "it was so already"])
+    show(arguments, {"changed": changed}, [f"{arguments.command}ned" if changed else "it was so already"])
     return 0
 
 

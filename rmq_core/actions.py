@@ -29,11 +29,11 @@ class ActionResult(NamedTuple):
 def act(
     keyspace: Keyspace, topic: Topic, name: str, targets: Iterable[Target], *values: Any
 ) -> Operation[list[ActionResult]]:
-    """Runs ``cancel``, ``run_now``, ``reschedule``, ``requeue`` or ``drop`` on messages, results in the order given.
+    """Runs ``cancel``, ``run_now``, ``reschedule``, ``requeue``, ``drop`` or ``restore``, results in the order given.
 
     A target without its slot is looked for: in the slot its id names, then in all.
     """
-    refs = yield from _located(keyspace, topic, list(targets))
+    refs = yield from _located(keyspace, topic, list(targets), in_trash=name == "restore")
     by_slot: dict[int, list[int]] = {}
     for position, ref in enumerate(refs):
         by_slot.setdefault(ref.slot, []).append(position)
@@ -49,7 +49,7 @@ def act(
     return results
 
 
-def _located(keyspace: Keyspace, topic: Topic, targets: list[Target]) -> Operation[list[MessageRef]]:
+def _located(keyspace: Keyspace, topic: Topic, targets: list[Target], in_trash: bool) -> Operation[list[MessageRef]]:
     refs: list[MessageRef] = []
     for target in targets:
         if isinstance(target, MessageRef):
@@ -59,14 +59,23 @@ def _located(keyspace: Keyspace, topic: Topic, targets: list[Target]) -> Operati
             continue
         if not isinstance(target, (str, bytes)):
             raise InvalidMessage(f"a message is named by a MessageRef or its id, not {type(target).__name__}")
-        found = yield from inspection.find(keyspace, topic, target)
         raw = raw_id(target)
-        refs += [view.row.ref for view in found] or [MessageRef(slot_for(raw, topic.slots), _text(target))]
+        if in_trash:
+            slots = yield from _trash_slots(keyspace, topic, raw)
+        else:
+            slots = [view.row.slot for view in (yield from inspection.find(keyspace, topic, target))]
+        refs += [MessageRef(slot, id_to_text(raw)) for slot in slots or [slot_for(raw, topic.slots)]]
     return refs
 
 
-def _text(target: str | bytes) -> str:
-    return target if isinstance(target, str) else id_to_text(target)
+def _trash_slots(keyspace: Keyspace, topic: Topic, raw: bytes) -> Operation[list[int]]:
+    likely = slot_for(raw, topic.slots)
+    for some in ([likely], [slot for slot in range(topic.slots) if slot != likely]):
+        scores = yield [("ZSCORE", keyspace.slot(topic.name, slot).trash, raw) for slot in some]
+        found = [slot for slot, score in zip(some, scores, strict=True) if score is not None]
+        if found:
+            return found
+    return []
 
 
 def reschedule(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rmq_core.async_client import AsyncRMQ
 from rmq_core.errors import ProducerClosed
 from rmq_core.message import Message
-from rmq_core.producer import Item, by_topic, check, each, report
+from rmq_core.producer import Item, by_topic, check, each, report, settle
 from rmq_core.sending import Sent
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class AsyncProducer:
         else:
             for item, result in zip(awaited, results, strict=True):
                 if not item.future.done():
-                    item.future.set_result(result)
+                    settle(item.future, result)
 
     async def _alone(self, item: Item) -> None:
         try:

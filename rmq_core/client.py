@@ -83,16 +83,23 @@ class RMQ(ClientCore):
     # -- sending
 
     def send(self, topic: str, message: Message, *, allow_past: bool = False) -> Sent:
-        """Sends one message. Raises `UnknownTopic`, `WrongKind`, `ContentTooLarge`, `DueInThePast`."""
+        """Sends one message. Raises `UnknownTopic`, `WrongKind`, `ContentTooLarge`, `DueInThePast`,
+        `BacklogFull`.
+        """
         definition = self.known_topic(topic) or self.topic(topic)
         return self.run(sending.send(self.keyspace, definition, message, allow_past=allow_past))
 
     def send_many(self, topic: str, messages: Iterable[Message], *, allow_past: bool = False) -> SentMany:
         """Sends any number of messages, a bounded number in memory at a time.
 
-        An error leaves earlier ones sent; repeating the whole is harmless, for equal ids merge.
+        An error leaves earlier ones sent; repeating the whole is harmless, for equal ids merge. `BacklogFull` tells
+        how many were sent, and which of those it was given were not.
         """
-        groups = sending.groups(self.keyspace, self.topic(topic), messages, allow_past=allow_past)
+        definition = self.topic(topic)
+        if definition.max_backlog:
+            limited = sending.send_many_limited(self.keyspace, definition, messages, allow_past=allow_past)
+            return self.run(limited)
+        groups = sending.groups(self.keyspace, definition, messages, allow_past=allow_past)
         new = merged = 0
         for replies in self.connection.stream(groups):
             new += sum(reply[0] for reply in replies)

@@ -7,7 +7,8 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from rmq_core.errors import InvalidMessage, RMQError
+from rmq_core import limits
+from rmq_core.errors import Fenced, InvalidMessage, RMQError
 from rmq_core.message import Delivery, SettleStatus
 from rmq_core.outcomes import check_delay
 from rmq_core.scripts import (
@@ -64,9 +65,9 @@ class Consumer:
             raise InvalidMessage(f"max={most!r} must be a whole number from 1 to {TAKE_MAX}")
         topic = self.topic
         if time.monotonic() < self._known_until:
-            deliveries = yield from self._from_known(topic, most)
-            if deliveries:
-                return Taken(deliveries, 0, 0)
+            deliveries, wait_ms = yield from self._from_known(topic, most)
+            if deliveries or wait_ms:
+                return Taken(deliveries, 0, wait_ms)
         began = time.monotonic()
         looks = yield [on_slot("look", self.keyspace, topic, slot) for slot in range(topic.slots)]
         ended = time.monotonic()
@@ -74,12 +75,16 @@ class Consumer:
         now_ms = max(now for now, _ in looks)
         due = sorted(((look, slot) for slot, (_, look) in enumerate(looks) if NO_LOOK != look <= now_ms), reverse=True)
         self._ready = deque(slot for _, slot in due)
-        deliveries = [] if topic.paused else (yield from self._from_known(topic, most))
+        deliveries, wait_ms = ([], 0) if topic.paused else (yield from self._from_known(topic, most))
         later = [look for _, look in looks if look > now_ms]
+        if wait_ms:
+            later.append(now_ms + wait_ms)
         return Taken(deliveries, now_ms, min(later, default=NO_LOOK))
 
-    def _from_known(self, topic: Topic, most: int) -> Operation[list[Delivery]]:
+    def _from_known(self, topic: Topic, most: int) -> Operation[tuple[list[Delivery], int]]:
+        """Deliveries, and in how many ms the topic's rate allows more if it allows none now."""
         deliveries: list[Delivery] = []
+        wait_ms = 0
         ready = self._ready
         while len(deliveries) < most:
             try:
@@ -87,9 +92,18 @@ class Consumer:
             except IndexError:
                 break
             wanted = most - len(deliveries)
+            if topic.rate_limit:
+                grant = yield from limits.ask(self.keyspace, topic, wanted)
+                if not grant.messages:
+                    ready.append(slot)
+                    wait_ms = 0 if deliveries else -(-grant.wait_us // 1000)
+                    break
+                wanted = grant.messages
             try:
                 (reply,) = yield [cycle(self.keyspace, topic, slot, wanted)]
-            except RMQError:
+            except RMQError as error:
+                if topic.rate_limit and isinstance(error, Fenced):
+                    yield from limits.give_back(self.keyspace, topic, wanted)
                 if deliveries:
                     break  # they are in flight already, and the trouble will not have gone away by the next call
                 raise
@@ -97,7 +111,9 @@ class Consumer:
             deliveries += taken
             if len(taken) == wanted:
                 ready.appendleft(slot)
-        return deliveries
+            elif topic.rate_limit:
+                yield from limits.give_back(self.keyspace, topic, wanted - len(taken))
+        return deliveries, wait_ms
 
 
 def _by_slot(topic: Topic, deliveries: Sequence[Delivery]) -> dict[int, list[int]]:

@@ -18,7 +18,7 @@ class Control:
         self.client = client
 
     def cancel(self, topic: str, refs: Iterable[Target]) -> list[ActionResult]:
-        """Takes waiting messages out of the queue for good."""
+        """Takes waiting messages out of the queue; for the topic's ``undo_ms`` they can be restored."""
         return self._act(topic, "cancel", refs)
 
     def run_now(self, topic: str, refs: Iterable[Target]) -> list[ActionResult]:
@@ -39,8 +39,12 @@ class Control:
         return self._act(topic, "requeue", refs)
 
     def drop(self, topic: str, refs: Iterable[Target]) -> list[ActionResult]:
-        """Removes dead letters for good."""
+        """Removes dead letters; for the topic's ``undo_ms`` they can be restored."""
         return self._act(topic, "drop", refs)
+
+    def restore(self, topic: str, refs: Iterable[Target]) -> list[ActionResult]:
+        """Brings cancelled and dropped messages back to where they were."""
+        return self._act(topic, "restore", refs)
 
     def _act(self, topic: str, name: str, refs: Iterable[Target]) -> list[ActionResult]:
         return self.client.run(actions.act(self.client.keyspace, self.client.topic(topic), name, refs))
@@ -91,7 +95,7 @@ class AsyncControl:
         self.client = client
 
     async def cancel(self, topic: str, refs: Iterable[Target]) -> list[ActionResult]:
-        """Takes waiting messages out of the queue for good."""
+        """Takes waiting messages out of the queue; for the topic's ``undo_ms`` they can be restored."""
         return await self._act(topic, "cancel", refs)
 
     async def run_now(self, topic: str, refs: Iterable[Target]) -> list[ActionResult]:
@@ -112,8 +116,12 @@ class AsyncControl:
         return await self._act(topic, "requeue", refs)
 
     async def drop(self, topic: str, refs: Iterable[Target]) -> list[ActionResult]:
-        """Removes dead letters for good."""
+        """Removes dead letters; for the topic's ``undo_ms`` they can be restored."""
         return await self._act(topic, "drop", refs)
+
+    async def restore(self, topic: str, refs: Iterable[Target]) -> list[ActionResult]:
+        """Brings cancelled and dropped messages back to where they were."""
+        return await self._act(topic, "restore", refs)
 
     async def _act(self, topic: str, name: str, refs: Iterable[Target]) -> list[ActionResult]:
         definition = await self.client.topic(topic)

@@ -17,6 +17,8 @@
     │   ├── ContentTooLarge     above the topic's max_content_bytes
     │   ├── DueInThePast        a fixed time that has already gone by
     │   └── WrongKind           a message of one kind sent to a topic of another
+    ├── InvalidFilter           a filter of messages with a field that is none or has a wrong value
+    ├── BacklogFull             the topic holds as many waiting messages as it may; send again later
     ├── OwnershipError
     │   ├── Fenced              the slot belongs to another owner epoch
     │   ├── EpochTooLow         a claim with an epoch below the one already seen
@@ -31,6 +33,8 @@
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 
 class RMQError(Exception):
@@ -91,6 +95,31 @@ class DueInThePast(MessageError):
 
 class WrongKind(MessageError):
     """The message's kind is not the topic's."""
+
+
+class InvalidFilter(RMQError):
+    """A filter of messages has a field that is none, or one with a wrong value; ``field`` names it."""
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"{field}: {problem}")
+        self.field = field
+        self.problem = problem
+
+
+class BacklogFull(RMQError):
+    """The topic's ``max_backlog`` is reached; duplicates of waiting messages still merge.
+
+    ``retry_after_ms``: when it is worth another try. ``sent``: (new, merged) of the batch that came so far;
+    ``unsent``: the messages of it that were refused (those the caller's iterable has not yielded yet are not in it).
+    """
+
+    def __init__(
+        self, text: str, retry_after_ms: int, sent: tuple[int, int] = (0, 0), unsent: tuple[Any, ...] = ()
+    ) -> None:
+        super().__init__(text)
+        self.retry_after_ms = retry_after_ms
+        self.sent = sent
+        self.unsent = unsent
 
 
 class OwnershipError(RMQError):

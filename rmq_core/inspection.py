@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from rmq_core import paging
 from rmq_core.errors import InvalidMessage
+from rmq_core.fingerprints import UNKNOWN
 from rmq_core.measures import Histogram
 from rmq_core.message import Body, as_bytes, decode_body, raw_id
 from rmq_core.paging import Entry
@@ -25,6 +27,7 @@ from rmq_core.snapshots import (
     State,
 )
 from rmq_core.topic import Topic
+from rmq_core.trash import Trashed
 
 SLOTS_AT_ONCE = 128
 AGES_MOST = 2_000
@@ -82,7 +85,9 @@ def messages(
 
 
 def rows(keyspace: Keyspace, topic: Topic, state: State, found: list[Entry]) -> Operation[tuple[MessageRow, ...]]:
-    """Entries of one state, filled in."""
+    """Entries of one state, filled in; of the trash, only those that are still there."""
+    if state == "trash":
+        return (yield from _trash_rows(keyspace, topic, found))
     by_slot: dict[int, list[Entry]] = {}
     for entry in found:
         by_slot.setdefault(entry.slot, []).append(entry)
@@ -97,8 +102,33 @@ def rows(keyspace: Keyspace, topic: Topic, state: State, found: list[Entry]) -> 
     return tuple(_row(topic, state, entry, known[entry.slot, entry.id]) for entry in found)
 
 
+def _trash_rows(keyspace: Keyspace, topic: Topic, found: list[Entry]) -> Operation[tuple[MessageRow, ...]]:
+    now = yield from now_ms(keyspace)
+    replies = yield [("HGET", keyspace.slot(topic.name, entry.slot).trashed, entry.id) for entry in found]
+    return tuple(
+        _trash_row(topic, entry, Trashed.read(packed), now)
+        for entry, packed in zip(found, replies, strict=True)
+        if packed
+    )
+
+
+def _trash_row(topic: Topic, entry: Entry, trashed: Trashed, now: int) -> MessageRow:
+    was = trashed.was(topic, now)
+    origin = Entry(trashed.score, entry.slot, entry.id)
+    priority = b"" if trashed.priority is None else b"%d" % trashed.priority
+    row = _row(topic, was, origin, [b"", b"", b"", b"", trashed.body or b"", trashed.failed or b"", priority, b""])
+    failure = FailureRecord.read(trashed.failed) if trashed.failed else None
+    return replace(
+        row,
+        state="trash",
+        was=was,
+        score_ms=entry.score,
+        fingerprint=trashed.fingerprint(failure),
+    )
+
+
 def _row(topic: Topic, state: State, entry: Entry, view: list[bytes]) -> MessageRow:
-    body, failed, stored_priority = view[4:]
+    body, failed, stored_priority, cause = view[4:]
     failure = FailureRecord.read(failed) if failed else None
     content = decode_body(body).content if body else entry.id
     retries = topic.max_retries
@@ -127,6 +157,7 @@ def _row(topic: Topic, state: State, entry: Entry, view: list[bytes]) -> Message
         receipt=entry.score if state == "in_flight" else None,
         size=len(content),
         preview=content[:PREVIEW_BYTES],
+        fingerprint=(cause.decode() or UNKNOWN) if state == "dead" else failure.fingerprint if failure else None,
     )
 
 
@@ -197,7 +228,7 @@ def _views(keyspace: Keyspace, topic: Topic, raw: bytes, slots: Sequence[int]) -
 
 
 def _view(topic: Topic, number: int, raw: bytes, reply: list[bytes], now: int) -> MessageView | None:
-    store, retry, prepare, dead, body, failed, _ = reply
+    store, retry, prepare, dead, body, failed, _, _ = reply
     held: list[tuple[State, bytes]] = [("in_flight", prepare), ("waiting", retry), ("dead", dead)]
     if store:
         delayed = topic.timed and float(store) > now

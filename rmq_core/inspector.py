@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rmq_core import fleet, inspection, ownership_log, registry, sampling, searching, wishes
+from rmq_core import clusters, fleet, inspection, ownership_log, registry, sampling, searching, selecting, wishes
 from rmq_core.async_client import AsyncRMQ
 from rmq_core.client import RMQ
+from rmq_core.filters import MessageFilter
 from rmq_core.ownership_log import OwnershipEvent, SlotOwner
 from rmq_core.sampling import SampleCache
 from rmq_core.snapshots import (
     Ages,
+    DeadCluster,
     MessageView,
     Page,
+    Preview,
+    RefSelection,
     SearchPage,
+    Selection,
     ServerInfo,
     SlotDetail,
     State,
@@ -93,6 +98,43 @@ class Inspector:
         return self.client.run(
             searching.search(self.client.keyspace, definition, text, state=state, limit=limit, scan=scan, cursor=cursor)
         )
+
+    def select(
+        self,
+        topic: str,
+        wanted: MessageFilter,
+        cursor: str | None = None,
+        scan: int = 5_000,
+        limit: int | None = None,
+    ) -> Selection:
+        """The messages a filter selects, out of the next ``scan``. Raises `InvalidFilter`."""
+        definition = self.client.topic(topic)
+        return self.client.run(
+            selecting.select(self.client.keyspace, definition, wanted, cursor=cursor, scan=scan, limit=limit)
+        )
+
+    def select_refs(
+        self,
+        topic: str,
+        wanted: MessageFilter,
+        cursor: str | None = None,
+        scan: int = 5_000,
+        limit: int | None = None,
+    ) -> RefSelection:
+        """Their addresses alone: what acting on many needs."""
+        definition = self.client.topic(topic)
+        return self.client.run(
+            selecting.select_refs(self.client.keyspace, definition, wanted, cursor=cursor, scan=scan, limit=limit)
+        )
+
+    def preview(self, topic: str, wanted: MessageFilter, scan: int = 20_000) -> Preview:
+        """How many messages a filter selects, exactly or as an estimate, and some of them. Raises `InvalidFilter`."""
+        definition = self.client.topic(topic)
+        return self.client.run(selecting.preview(self.client.keyspace, definition, wanted, scan=scan))
+
+    def dead_clusters(self, topic: str) -> tuple[DeadCluster, ...]:
+        """Dead letters by what they died of, the largest cluster first."""
+        return self.client.run(clusters.dead_clusters(self.client.keyspace, self.client.topic(topic)))
 
     def assignment(self, topic: str) -> tuple[SlotOwner, ...]:
         """Who owns each slot, under which epoch, since when."""
@@ -188,6 +230,44 @@ class AsyncInspector:
         return await self.client.run(
             searching.search(self.client.keyspace, definition, text, state=state, limit=limit, scan=scan, cursor=cursor)
         )
+
+    async def select(
+        self,
+        topic: str,
+        wanted: MessageFilter,
+        cursor: str | None = None,
+        scan: int = 5_000,
+        limit: int | None = None,
+    ) -> Selection:
+        """The messages a filter selects, out of the next ``scan``. Raises `InvalidFilter`."""
+        definition = await self.client.topic(topic)
+        return await self.client.run(
+            selecting.select(self.client.keyspace, definition, wanted, cursor=cursor, scan=scan, limit=limit)
+        )
+
+    async def select_refs(
+        self,
+        topic: str,
+        wanted: MessageFilter,
+        cursor: str | None = None,
+        scan: int = 5_000,
+        limit: int | None = None,
+    ) -> RefSelection:
+        """Their addresses alone: what acting on many needs."""
+        definition = await self.client.topic(topic)
+        return await self.client.run(
+            selecting.select_refs(self.client.keyspace, definition, wanted, cursor=cursor, scan=scan, limit=limit)
+        )
+
+    async def preview(self, topic: str, wanted: MessageFilter, scan: int = 20_000) -> Preview:
+        """How many messages a filter selects, exactly or as an estimate, and some of them. Raises `InvalidFilter`."""
+        definition = await self.client.topic(topic)
+        return await self.client.run(selecting.preview(self.client.keyspace, definition, wanted, scan=scan))
+
+    async def dead_clusters(self, topic: str) -> tuple[DeadCluster, ...]:
+        """Dead letters by what they died of, the largest cluster first."""
+        definition = await self.client.topic(topic)
+        return await self.client.run(clusters.dead_clusters(self.client.keyspace, definition))
 
     async def assignment(self, topic: str) -> tuple[SlotOwner, ...]:
         """Who owns each slot, under which epoch, since when."""

@@ -27,6 +27,8 @@ class Counters:
     dropped: int = 0
     released: int = 0
     extended: int = 0
+    restored: int = 0
+    erased: int = 0
 
     @classmethod
     def read(cls, stats: Mapping[bytes, bytes]) -> Counters:

@@ -9,13 +9,15 @@ import json
 from typing import NamedTuple
 
 from rmq_core.errors import InvalidMessage
+from rmq_core.message import MessageRef, id_to_text
 from rmq_core.scores import RETRIED_MAX, SHIFT
 from rmq_core.scripts import Call, Operation, script
-from rmq_core.slots import Keyspace
+from rmq_core.slots import QUEUE_KEYS, Keyspace
 from rmq_core.snapshots import STATES, State
 from rmq_core.topic import Topic
 
 PAGE_MAX = 500
+TRASH = QUEUE_KEYS.index("trash")
 
 
 class Entry(NamedTuple):
@@ -24,6 +26,11 @@ class Entry(NamedTuple):
     score: int
     slot: int
     id: bytes
+
+    @property
+    def ref(self) -> MessageRef:
+        """The message's full address."""
+        return MessageRef(self.slot, id_to_text(self.id))
 
 
 class Cursor(NamedTuple):
@@ -66,6 +73,8 @@ def window(topic: Topic, state: State, now_ms: int) -> Window | None:
         return Window(0, "-inf", str(now_ms) if topic.timed else "+inf")
     if state == "delayed":
         return Window(0, f"({now_ms}", "+inf") if topic.timed else None
+    if state == "trash":
+        return Window(TRASH, f"({now_ms - topic.undo_ms}", "+inf")
     return Window({"waiting": 1, "in_flight": 2, "dead": 3}[state], "-inf", "+inf")
 
 
@@ -79,16 +88,19 @@ def entries(
     descending: bool = False,
     limit: int = 50,
     cursor: str | None = None,
+    span: Window | None = None,
 ) -> Operation[tuple[list[Entry], str | None]]:
-    """One page of the merged list and the cursor of the next one.
+    """One page of the merged list and the cursor of the next one; ``span``: of the state, only these scores.
 
     Each slot is first asked for its fair share and a little more; only those that were used up are asked again.
     """
     if type(limit) is not int or not 1 <= limit <= PAGE_MAX:
         raise InvalidMessage(f"limit={limit!r} must be a whole number from 1 to {PAGE_MAX}")
     found = window(topic, state, now_ms)
+    if found is not None and span is not None:
+        found = span
     slots = range(topic.slots) if slots is None else slots
-    name = f"{topic.name}/{state}/{'down' if descending else 'up'}/{slots.start}-{slots.stop}"
+    name = _list_name(topic, state, slots, descending, span)
     start = Cursor.decode(cursor, name).entry if cursor else None
     if found is None:
         return [], None
@@ -114,6 +126,16 @@ def entries(
     page = merged[:limit]
     more = len(merged) > limit
     return page, Cursor(name, page[-1]).encode() if more else None
+
+
+def _list_name(topic: Topic, state: State, slots: range, descending: bool, span: Window | None) -> str:
+    name = f"{topic.name}/{state}/{'down' if descending else 'up'}/{slots.start}-{slots.stop}"
+    return name if span is None else f"{name}/{span.low}..{span.high}"
+
+
+def cursor_at(topic: Topic, state: State, slots: range, descending: bool, span: Window | None, entry: Entry) -> str:
+    """The cursor of a page that ends with that entry."""
+    return Cursor(_list_name(topic, state, slots, descending, span), entry).encode()
 
 
 def _order(entry: Entry, sign: int) -> tuple[int, int, tuple[int, ...]]:
@@ -153,6 +175,6 @@ def entry_ms(topic: Topic, state: State, entry: Entry) -> int | None:
     """The time an entry's score tells, if it tells one."""
     if state in {"waiting", "in_flight"}:
         return entry.score // SHIFT
-    if state == "dead":
+    if state in {"dead", "trash"}:
         return entry.score
     return entry.score if topic.timed and entry.score > RETRIED_MAX else None

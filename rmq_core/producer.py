@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rmq_core import sending
 from rmq_core.async_client import AsyncRMQ
 from rmq_core.client import RMQ
-from rmq_core.errors import ConfigurationError, ProducerClosed
+from rmq_core.errors import BacklogFull, ConfigurationError, ProducerClosed
 from rmq_core.message import Message
 from rmq_core.scripts import Operation
 from rmq_core.sending import Sent
@@ -47,17 +47,29 @@ def check(flush_count: int, flush_ms: int, max_buffered: int) -> None:
             raise ConfigurationError(f"{name}={value!r} must be a whole number from {low} to {high}")
 
 
-def each(client: RMQ | AsyncRMQ, topic: Topic, messages: Sequence[Message]) -> Operation[list[Sent]]:
-    """Sends messages of one topic in one round trip, with a result for each."""
+def each(client: RMQ | AsyncRMQ, topic: Topic, messages: Sequence[Message]) -> Operation[list[Sent | BacklogFull]]:
+    """Sends messages of one topic in one round trip, with a result for each; what meets a full backlog takes more."""
     steps = [sending.send(client.keyspace, topic, message) for message in messages]
     replies = yield [next(step)[0] for step in steps]
-    results: list[Sent] = []
+    results: list[Sent | BacklogFull] = []
     for step, reply in zip(steps, replies, strict=True):
+        answer = [reply]
         try:
-            step.send([reply])
+            while True:
+                answer = yield step.send(answer)
         except StopIteration as done:
             results.append(done.value)
+        except BacklogFull as full:
+            results.append(full)
     return results
+
+
+def settle(future: Any, result: Sent | BacklogFull) -> None:
+    """Tells whoever waits for a message what became of it."""
+    if isinstance(result, BacklogFull):
+        future.set_exception(result)
+    else:
+        future.set_result(result)
 
 
 def by_topic(items: Sequence[Item]) -> list[tuple[str, list[Item], list[Item]]]:
@@ -194,7 +206,7 @@ class Producer:
                     item.future.set_exception(own)
         else:
             for item, result in zip(items, results, strict=True):
-                item.future.set_result(result)
+                settle(item.future, result)
 
 
 def report(
@@ -203,7 +215,9 @@ def report(
     topic: str,
     messages: Sequence[Message],
 ) -> None:
-    """Tells the log and the application that one-way messages were not sent."""
+    """Tells the log and the application that one-way messages were not sent; of a full backlog, which."""
+    if isinstance(error, BacklogFull):
+        messages = error.unsent
     log.error("%d message(s) to topic %r were not sent: %s", len(messages), topic, error)
     if on_error is not None:
         try:

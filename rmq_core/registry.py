@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rmq_core import ownership_log, wishes
+from rmq_core import limits, ownership_log, wishes
 from rmq_core.errors import TopicConflict, TopicNotEmpty, UnknownTopic, VersionConflict
 from rmq_core.scripts import Call, Operation, batches, script
 from rmq_core.slots import QUEUES, Keyspace
@@ -93,6 +93,7 @@ def delete(keyspace: Keyspace, name: str, force: bool = False) -> Operation[int]
         gone += sum((yield [Call(script("purge"), keyspace.slot_keys(name, slot), []) for slot in slots]))
     yield from ownership_log.forget(keyspace, name)
     yield from wishes.forget(keyspace, name)
+    yield from limits.forget(keyspace, name)
     return gone
 
 

@@ -70,7 +70,7 @@ def _merge(topic: Topic, known: TopicSample | None, fresh: dict[int, SlotSample]
     if known is not None and not fresh and known.topic == topic:
         renewed = TopicSample(topic, at_ms, known.slots)
         # Nothing happened: the sums that do not depend on the clock are carried over.
-        for name in ("backlog", "ready", "waiting", "prepare", "dead", "counters", "lateness", "ledger_gap"):
+        for name in ("backlog", "ready", "waiting", "prepare", "dead", "trash", "counters", "lateness", "ledger_gap"):
             if name in known.__dict__:
                 renewed.__dict__[name] = known.__dict__[name]
         return renewed
@@ -87,7 +87,7 @@ def pairs(flat: list[bytes]) -> dict[bytes, bytes]:
 def slot_sample(slot: int, row: list[Any]) -> SlotSample:
     """What ``snapshot.lua`` replied."""
     at_ms, store, ready, retry, prepare, dead, bodies, failures, *heads = row
-    oldest_due, next_due, next_retry, oldest_taken, fence, stats, lateness = heads
+    oldest_due, next_due, next_retry, oldest_taken, fence, stats, lateness, trash, oldest_trash = heads
     counters = pairs(stats)
 
     def moment(value: int) -> int | None:
@@ -111,4 +111,6 @@ def slot_sample(slot: int, row: list[Any]) -> SlotSample:
         signature=b" ".join(stats[1::2]),
         counters=Counters.read(counters),
         lateness=Histogram({int(bucket): int(n) for bucket, n in pairs(lateness).items()}),
+        trash=trash,
+        oldest_trash_ms=moment(oldest_trash),
     )

@@ -11,6 +11,7 @@ from importlib.resources import files
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
+from rmq_core.fingerprints import fingerprint
 from rmq_core.message import Delivery
 from rmq_core.scores import SHIFT, failures_of
 from rmq_core.slots import Keyspace
@@ -83,7 +84,7 @@ def send(
     """Inline messages of one slot; ``inline`` is value, id, value, id, …; ``least`` the smallest value."""
     return Call(
         script("send"),
-        keyspace.slot_keys(topic.name, slot),
+        keyspace.sending_keys(topic.name, slot),
         _sending(keyspace, topic, slot, inline, least, allow_past),
     )
 
@@ -93,7 +94,15 @@ def send_pooled(
 ) -> Call:
     """Messages with a body; ``pooled`` is value, id, body, …"""
     args = _sending(keyspace, topic, slot, pooled, least, allow_past)
-    return Call(script("send_pooled"), keyspace.slot_keys(topic.name, slot), args)
+    return Call(script("send_pooled"), keyspace.sending_keys(topic.name, slot), args)
+
+
+def send_limited(
+    keyspace: Keyspace, topic: Topic, slot: int, mixed: list[Any], least: int, *, allow_past: bool = False
+) -> Call:
+    """Messages of a topic with a ``max_backlog``; ``mixed`` is value, id, body (b"" for an inline one), …"""
+    args = _sending(keyspace, topic, slot, [topic.version, *mixed], least, allow_past)
+    return Call(script("send_limited"), keyspace.slot_keys(topic.name, slot), args)
 
 
 def _sending(keyspace: Keyspace, topic: Topic, slot: int, groups: list[Any], least: int, allow_past: bool) -> list[Any]:
@@ -143,7 +152,8 @@ class Release(NamedTuple):
 
 def failure_fragment(error: str, message: str, worker: str, traceback: str = "") -> str:
     """What `shared/failing.lua` completes to a failure record; hostile text comes out as valid UTF-8 JSON."""
-    record = {"error": error[:200], "message": message[:ERROR_TEXT_MAX], "worker": worker}
+    record = {"fingerprint": fingerprint(error[:200], message)}
+    record |= {"error": error[:200], "message": message[:ERROR_TEXT_MAX], "worker": worker}
     if traceback:
         record["traceback"] = traceback[-TRACEBACK_MAX:]
     # A lone surrogate would pass through JSON and fail whoever shows it.
@@ -241,9 +251,14 @@ def _policy_at(keyspace: Keyspace, topic: Topic, slot: int, epoch: str = SHARED_
 
 
 def on_ids(name: str, keyspace: Keyspace, topic: Topic, slot: int, ids: Sequence[bytes], *values: Any) -> Call:
-    """``cancel``, ``drop``, ``view`` (bare ids); ``run_now``, ``requeue``, ``reschedule`` (policy, value, ids)."""
-    bare = name in {"cancel", "drop", "view"}
-    args = [*ids] if bare else [*_policy_at(keyspace, topic, slot), *values, *ids]
+    """``view`` (bare ids); ``cancel``, ``drop`` (undo_ms, ids); the others (policy, value, ids)."""
+    args: list[Any] = []
+    if name not in {"view", "cancel", "drop"}:
+        args += _policy_at(keyspace, topic, slot)
+    if name in {"cancel", "drop", "restore"}:
+        args.append(topic.undo_ms)
+    args += values
+    args += ids
     return Call(script(name), keyspace.slot_keys(topic.name, slot), args)
 
 
@@ -253,8 +268,9 @@ def on_slot(name: str, keyspace: Keyspace, topic: Topic, slot: int) -> Call:
 
 
 def upkeep(keyspace: Keyspace, topic: Topic, slot: int, most: int = 100) -> Call:
-    """Timeouts and due retries of a slot nobody takes from."""
-    return Call(script("upkeep"), keyspace.slot_keys(topic.name, slot), [*_policy_at(keyspace, topic, slot), most])
+    """Timeouts, due retries and old trash of a slot nobody takes from."""
+    args = [*_policy_at(keyspace, topic, slot), most, topic.undo_ms]
+    return Call(script("upkeep"), keyspace.slot_keys(topic.name, slot), args)
 
 
 def snapshot(keyspace: Keyspace, topic: Topic, slot: int) -> Call:

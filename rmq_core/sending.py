@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from rmq_core.errors import ContentTooLarge, InvalidMessage, WrongKind
+from rmq_core import limits
+from rmq_core.errors import BacklogFull, ContentTooLarge, InvalidMessage, WrongKind
 from rmq_core.message import INLINE_MAX, Encoded, Message, encode, id_to_text
 from rmq_core.scripts import BATCH_MAX, Call, Operation, batches
 from rmq_core.scripts import send as send_call
+from rmq_core.scripts import send_limited as send_limited_call
 from rmq_core.scripts import send_pooled as send_pooled_call
 from rmq_core.slots import Keyspace, crc32, slot_for
 from rmq_core.topic import Topic
@@ -54,6 +56,8 @@ def send(keyspace: Keyspace, topic: Topic, message: Message, *, allow_past: bool
     if getattr(message, "kind", None) is not topic.kind:
         raise _refuse(topic, message)
     encoded = encode(message)
+    if topic.max_backlog:
+        return (yield from _send_limited(keyspace, topic, message, encoded, allow_past))
     slot = slot_for(encoded.basis, topic.slots)
     value = message.value
     if encoded.body is None:
@@ -64,6 +68,109 @@ def send(keyspace: Keyspace, topic: Topic, message: Message, *, allow_past: bool
         call = send_pooled_call(keyspace, topic, slot, groups, value, allow_past=allow_past)
     (reply,) = yield [call]
     return Sent(id_to_text(encoded.id), slot, reply[1] == 1)
+
+
+# -- topics with a max_backlog ---------------------------------------------------------------------------------------
+
+
+class _Item(NamedTuple):
+    """A message on its way, as `scripts.send_limited` wants it."""
+
+    message: Message
+    slot: int
+    group: tuple[int, bytes, bytes]
+
+
+def _item(topic: Topic, message: Message) -> _Item:
+    if getattr(message, "kind", None) is not topic.kind:
+        raise _refuse(topic, message)
+    encoded = encode(message)
+    if encoded.body is not None:
+        _check_size(topic, message, encoded)
+    group = (message.value, encoded.id, encoded.body or b"")
+    return _Item(message, slot_for(encoded.basis, topic.slots), group)
+
+
+def _full(topic: Topic, wait_ms: int, sent: SentMany, unsent: Sequence[_Item]) -> BacklogFull:
+    counts = f"; of these, {sum(sent)} were sent and {len(unsent)} were not" if sum(sent) + len(unsent) > 1 else ""
+    return BacklogFull(
+        f"topic {topic.name!r} holds as many waiting messages as its max_backlog={topic.max_backlog} lets it{counts}:"
+        f" try again in {wait_ms} ms, when consumers have taken some",
+        wait_ms,
+        sent,
+        tuple(item.message for item in unsent),
+    )
+
+
+def _send_limited(
+    keyspace: Keyspace, topic: Topic, message: Message, encoded: Encoded, allow_past: bool
+) -> Operation[Sent]:
+    item = _item(topic, message)
+    sent, unsent, wait_ms = yield from _push(keyspace, topic, [item], allow_past)
+    if unsent:
+        raise _full(topic, wait_ms, SentMany(0, 0), unsent)
+    return Sent(id_to_text(encoded.id), item.slot, sent.merged == 1)
+
+
+def send_many_limited(
+    keyspace: Keyspace, topic: Topic, messages: Iterable[Message], *, allow_past: bool = False
+) -> Operation[SentMany]:
+    """Sends a stream of messages to a topic with a ``max_backlog``, some thousand at a time.
+
+    Raises `BacklogFull` after the first of these of which something could not be sent; it tells what.
+    """
+    new = merged = 0
+    for some in batches(messages, MESSAGES_AT_ONCE):
+        sent, unsent, wait_ms = yield from _push(keyspace, topic, [_item(topic, each) for each in some], allow_past)
+        new, merged = new + sent.new, merged + sent.merged
+        if unsent:
+            raise _full(topic, wait_ms, SentMany(new, merged), unsent)
+    return SentMany(new, merged)
+
+
+def _push(
+    keyspace: Keyspace, topic: Topic, items: list[_Item], allow_past: bool
+) -> Operation[tuple[SentMany, list[_Item], int]]:
+    """(what was sent, what there was no room for, ms until it is worth another try)."""
+    new = merged = wait_ms = 0
+    unsent: list[_Item] = []
+    for _ in range(limits.ROUNDS):
+        by_slot: dict[int, list[_Item]] = {}
+        for item in items:
+            by_slot.setdefault(item.slot, []).append(item)
+        parts = [(slot, part) for slot, several in by_slot.items() for part in batches(several, BATCH_MAX)]
+        replies = yield [
+            send_limited_call(
+                keyspace,
+                topic,
+                slot,
+                [value for item in part for value in item.group],
+                min(item.group[0] for item in part),
+                allow_past=allow_past,
+            )
+            for slot, part in parts
+        ]
+        refused: dict[int, list[_Item]] = {}
+        for (slot, part), reply in zip(parts, replies, strict=True):
+            new, merged = new + reply[0], merged + reply[1]
+            if len(reply) > 2:
+                refused.setdefault(slot, []).extend(part[position - 1] for position in reply[2:])
+        if not refused:
+            return SentMany(new, merged), unsent, wait_ms
+        full = yield from limits.widen(keyspace, topic, {slot: len(several) for slot, several in refused.items()})
+        items = []
+        for slot, several in refused.items():
+            if slot in full:
+                unsent += several
+                wait_ms = max(wait_ms, full[slot])
+            else:
+                items += several
+        if not items:
+            break
+    return SentMany(new, merged), unsent + items, wait_ms or limits.AGAIN_MS
+
+
+# -- streams ---------------------------------------------------------------------------------------------------------
 
 
 def groups(

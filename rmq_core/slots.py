@@ -30,6 +30,11 @@ class SlotKeys:
     stats: str = field(init=False)
     lateness: str = field(init=False)
     fence: str = field(init=False)
+    cause: str = field(init=False)
+    clusters: str = field(init=False)
+    trash: str = field(init=False)
+    trashed: str = field(init=False)
+    allowance: str = field(init=False)
 
     def __post_init__(self) -> None:
         for name in QUEUE_KEYS[1:]:
@@ -44,7 +49,13 @@ QUEUES = 4
 """The first so many keys are the queues that hold messages: store, retry, prepare, dead."""
 
 # The order is the scripts' contract: KEYS[1] is the store, KEYS[2] the retry queue, and so on.
-QUEUE_KEYS = ("store", "retry", "prepare", "dead", "body", "failed", "priority", "stats", "lateness", "fence")
+QUEUE_KEYS = (
+    *("store", "retry", "prepare", "dead", "body", "failed", "priority", "stats", "lateness", "fence"),
+    *("cause", "clusters", "trash", "trashed", "allowance"),
+)
+
+SENDING = 10
+"""Sending needs the first so many keys; it happens one by one, so every key counts."""
 
 
 class Keyspace:
@@ -62,6 +73,7 @@ class Keyspace:
         self.changes = f"{namespace}:changes"
         self.wishes = f"{namespace}:wishes"
         self._slots: dict[str, list[tuple[str, ...]]] = {}
+        self._sending: dict[str, list[tuple[str, ...]]] = {}
 
     def slot(self, topic: str, slot: int) -> SlotKeys:
         """The named keys of one slot."""
@@ -73,6 +85,17 @@ class Keyspace:
         while len(known) <= slot:
             known.append(self.slot(topic, len(known)).all())
         return known[slot]
+
+    def sending_keys(self, topic: str, slot: int) -> tuple[str, ...]:
+        """Those of a slot's keys that the scripts for sending declare."""
+        known = self._sending.setdefault(topic, [])
+        while len(known) <= slot:
+            known.append(self.slot_keys(topic, len(known))[:SENDING])
+        return known[slot]
+
+    def limits(self, topic: str) -> tuple[str, str]:
+        """How much of its ``max_backlog`` each slot was given (a hash), and its rate (a string)."""
+        return f"allowances{{{self.namespace}:{topic}}}", f"rate{{{self.namespace}:{topic}}}"
 
     def owners(self, topic: str) -> tuple[str, str]:
         """Who owns which slot (a hash), and who did when (a stream)."""

@@ -12,8 +12,8 @@ from rmq_core.measures import Counters, Histogram
 from rmq_core.message import MessageRef, id_to_text
 from rmq_core.topic import Topic
 
-State: TypeAlias = Literal["delayed", "ready", "waiting", "in_flight", "dead"]
-STATES: tuple[State, ...] = ("delayed", "ready", "waiting", "in_flight", "dead")
+State: TypeAlias = Literal["delayed", "ready", "waiting", "in_flight", "dead", "trash"]
+STATES: tuple[State, ...] = ("delayed", "ready", "waiting", "in_flight", "dead", "trash")
 PREVIEW_BYTES = 256
 
 
@@ -38,6 +38,8 @@ class SlotSample:
     signature: bytes
     counters: Counters
     lateness: Histogram
+    trash: int = 0
+    oldest_trash_ms: int | None = None
 
     @property
     def backlog(self) -> int:
@@ -60,10 +62,10 @@ class SlotSample:
 
     @property
     def ledger_gap(self) -> int:
-        """sent − (merged + acked + cancelled + dropped + everything held): 0 when nothing was lost or doubled."""
+        """sent + restored − (merged + acked + cancelled + dropped + all held): 0 when nothing was lost or doubled."""
         counters = self.counters
         ended = counters.merged + counters.acked + counters.cancelled + counters.dropped
-        return counters.sent - ended - self.store - self.retry - self.prepare - self.dead
+        return counters.sent + counters.restored - ended - self.store - self.retry - self.prepare - self.dead
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,11 @@ class TopicSample:
         return sum(slot.dead for slot in self.slots)
 
     @cached_property
+    def trash(self) -> int:
+        """Cancelled and dropped messages that can be restored."""
+        return sum(slot.trash for slot in self.slots)
+
+    @cached_property
     def lag_ms(self) -> int:
         """How long the oldest due message has been waiting."""
         return max((slot.lag_ms(self.at_ms) for slot in self.slots), default=0)
@@ -128,7 +135,7 @@ class TopicSample:
 
 @dataclass(frozen=True, slots=True)
 class FailureRecord:
-    """Why a message failed last, and how often since it was first sent."""
+    """Why a message failed last, and how often since it was first sent. ``fingerprint``: '' before there were any."""
 
     error: str
     message: str
@@ -137,6 +144,7 @@ class FailureRecord:
     first_ms: int
     last_ms: int
     traceback: str | None = None
+    fingerprint: str = ""
 
     @classmethod
     def read(cls, stored: bytes) -> FailureRecord | None:
@@ -144,7 +152,7 @@ class FailureRecord:
         try:
             values: dict[str, Any] = json.loads(stored)
             return cls(
-                **{name: values.get(name, "") for name in FAILURE_FIELDS[:-1]},
+                **{name: values.get(name, "") for name in FAILURE_FIELDS if name != "traceback"},
                 traceback=values.get("traceback"),
             )
         except (ValueError, TypeError):
@@ -156,7 +164,11 @@ FAILURE_FIELDS = tuple(each.name for each in fields(FailureRecord))
 
 @dataclass(frozen=True, slots=True)
 class MessageRow:
-    """A line of a list. ``score_ms``: due (delayed, ready, waiting), taken (in flight) or died (dead) time."""
+    """A line of a list. ``score_ms``: due (delayed, ready, waiting), taken (in flight), died (dead) or removed time.
+
+    ``fingerprint``: of a dead letter its cluster, else of the last failure, '' where it told none; None: never failed.
+    ``was``: of a message in the trash, where it is restored to.
+    """
 
     slot: int
     raw_id: bytes
@@ -169,6 +181,8 @@ class MessageRow:
     receipt: int | None
     size: int
     preview: bytes
+    fingerprint: str | None = None
+    was: State | None = None
 
     @property
     def id(self) -> str:
@@ -210,6 +224,53 @@ class SearchPage:
     looked_at: int
     total: int
     next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a bounded look found. ``looked_at``: since the first page; ``total``: how many there were to look at then.
+
+    ``next_cursor`` None: all were looked at.
+    """
+
+    rows: tuple[MessageRow, ...]
+    looked_at: int
+    total: int
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RefSelection:
+    """The same with nothing but the addresses: for those who act on many."""
+
+    refs: tuple[MessageRef, ...]
+    looked_at: int
+    total: int
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """How many messages a filter selects; not ``exact``: an estimate from ``looked_at`` of ``total``."""
+
+    count: int
+    exact: bool
+    looked_at: int
+    total: int
+    examples: tuple[MessageRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeadCluster:
+    """Dead letters of one topic that died of the same. ``error`` is a class, ``example`` the words of one of them."""
+
+    topic: str
+    fingerprint: str
+    error: str
+    example: str
+    count: int
+    first_ms: int | None
+    last_ms: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,10 @@ from rmq_core.errors import InvalidTopic
 
 MAX_SLOTS = 4096
 MAX_RETRIES = 16
+MAX_BACKLOG = 10**12
+MAX_RATE = 1_000_000
+UNDO_MS = 86_400_000
+MAX_UNDO_MS = 30 * UNDO_MS
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,99}")
 
 
@@ -38,7 +42,10 @@ class Topic:
     ``max_retries`` counts attempts after the first one (0…16). ``visibility_timeout_ms`` is how long a
     delivery may stay unsettled before it is handed out again. After failure ``f`` a message waits
     ``min(backoff_ms * 2**(f-1), backoff_max_ms)``; 0 retries at once. ``weight`` is the topic's share of a
-    worker's threads. ``version`` is 0 until the definition is stored. Raises `InvalidTopic`.
+    worker's threads. ``max_backlog``: so many messages may wait (store and retry, all slots), then sends of new ones
+    raise `BacklogFull`; 0: any number. ``rate_limit``: messages taken per second by the whole fleet; 0: as many as can
+    be. ``undo_ms``: how long cancelled and dropped messages can be restored; 0: not at all. ``version`` is 0 until
+    the definition is stored. Raises `InvalidTopic`.
     """
 
     name: str
@@ -52,6 +59,9 @@ class Topic:
     max_content_bytes: int = 1_048_576
     weight: int = 1
     paused: bool = False
+    max_backlog: int = 0
+    rate_limit: int = 0
+    undo_ms: int = UNDO_MS
     description: str = ""
     version: int = 0
     updated_ms: int = 0
@@ -73,6 +83,9 @@ class Topic:
         self._whole("backoff_max_ms", 0, 86_400_000)
         self._whole("max_content_bytes", 64, 64 * 1_048_576)
         self._whole("weight", 1, 1_000)
+        self._whole("max_backlog", 0, MAX_BACKLOG)
+        self._whole("rate_limit", 0, MAX_RATE)
+        self._whole("undo_ms", 0, MAX_UNDO_MS)
         self._whole("version", 0, 2**53)
         self._whole("updated_ms", 0, 2**53)
         if self.backoff_max_ms < self.backoff_ms:

@@ -1,4 +1,4 @@
-"""Timeouts and due retries of slots that nobody looks after: their owner is gone, or they never had one.
+"""Timeouts and due retries of slots that nobody looks after: their owner is gone, or they never had one; old trash.
 
 Whoever takes from a slot does this on the way, at the latest a second after it is due. So what has been overdue for
 longer shows by itself that nobody does, whatever heartbeats and owner nodes say. It needs no epoch and is safe to do
@@ -38,10 +38,16 @@ def overdue_ms(topic: Topic, slot: SlotSample, now_ms: int) -> int:
     return max(0, now_ms - min(due)) if due else 0
 
 
+def trash_overdue_ms(topic: Topic, slot: SlotSample, now_ms: int) -> int:
+    """For how long the oldest of a slot's trash has been past restoring; 0 when none is."""
+    oldest = slot.oldest_trash_ms
+    return 0 if oldest is None else max(0, now_ms - oldest - topic.undo_ms)
+
+
 def tend(
     keyspace: Keyspace, samples: Iterable[TopicSample], neglected_ms: int = NEGLECTED_MS
 ) -> Operation[dict[str, int]]:
-    """Moves what is overdue by more than ``neglected_ms``; how many messages, by topic.
+    """Moves what is overdue by more than ``neglected_ms``; how many messages, by topic. Empties old trash, untold.
 
     For whoever samples anyway; `Upkeep` does it alone.
     """
@@ -50,11 +56,12 @@ def tend(
         for sample in samples
         for slot in sample.slots
         if overdue_ms(sample.topic, slot, sample.at_ms) > neglected_ms
+        or trash_overdue_ms(sample.topic, slot, sample.at_ms) > neglected_ms
     ]
     moved: dict[str, int] = {}
     for some in batches(neglected, SLOTS_AT_ONCE):
         replies = yield [upkeep(keyspace, topic, slot, MOVED_AT_ONCE) for topic, slot in some]
-        for (topic, _), (_, _, expired, promoted) in zip(some, replies, strict=True):
+        for (topic, _), (_, _, expired, promoted, _) in zip(some, replies, strict=True):
             moved[topic.name] = moved.get(topic.name, 0) + expired + promoted
     return {name: count for name, count in moved.items() if count}
 

@@ -1,10 +1,11 @@
 -- Settles deliveries that succeeded.
--- KEYS   the slot's ten keys
+-- KEYS   the slot's keys
 -- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch ('' in shared mode)
 --        wake channel, slot, then groups: id, receipt
 -- reply  a status per group: 1 done, 0 stale; error RMQFENCED <epoch>: nothing was done
 -- include shared/slot.lua
 -- include shared/policy.lua
+-- include shared/clusters.lua
 -- include shared/failing.lua
 -- include shared/settle.lua
 

@@ -1,17 +1,26 @@
--- Takes messages that wait (in store or retry) out of the queue for good.
--- KEYS   the slot's ten keys
--- ARGV   ids
+-- Takes messages that wait (in store or retry) out of the queue; for a while they can be restored.
+-- KEYS   the slot's keys
+-- ARGV   undo_ms (0: gone for good), then ids
 -- reply  per id: 1 done, 2 in flight, 0 not found
 -- include shared/slot.lua
+-- include shared/trash.lua
 
+local undo_ms, FIRST = tonumber(ARGV[1]), 2
+trim_trash(undo_ms, TRIMMED_MOST)
 local statuses, gone = {}, {}
-for i, id in ipairs(ARGV) do
-  if redis.call('ZREM', STORE, id) + redis.call('ZREM', RETRY, id) > 0 then
-    statuses[i] = 1
+for i = FIRST, #ARGV do
+  local id, status = ARGV[i], 1
+  local store, retry = redis.call('ZSCORE', STORE, id), redis.call('ZSCORE', RETRY, id)
+  if store or retry then
+    redis.call('ZREM', store and STORE or RETRY, id)
     gone[#gone + 1] = id
+    if undo_ms > 0 then
+      discard(id, store and 's' or 'r', store or retry)
+    end
   else
-    statuses[i] = redis.call('ZSCORE', PREPARE, id) and 2 or 0
+    status = redis.call('ZSCORE', PREPARE, id) and 2 or 0
   end
+  statuses[#statuses + 1] = status
 end
 count('cancelled', #gone)
 forget(gone, {PREPARE, DEAD})

@@ -1,5 +1,5 @@
 -- One turn of a consumer: settle what is finished, put back what timed out, take what is ready.
--- KEYS   the slot's ten keys
+-- KEYS   the slot's keys
 -- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch ('' in shared mode)
 --        limit (0 takes nothing), n acks, n nacks, n releases, then the groups of shared/settle.lua
 -- reply  {now, next look (-1: none), statuses of the settled (1 done, 0 stale), {id, store score, …}, bodies or {},
@@ -7,6 +7,7 @@
 --        error RMQFENCED <epoch>: nothing was done
 -- include shared/slot.lua
 -- include shared/policy.lua
+-- include shared/clusters.lua
 -- include shared/failing.lua
 -- include shared/settle.lua
 -- include shared/upkeep.lua

@@ -1,10 +1,11 @@
 -- Gives deliveries more time: their visibility timeout starts anew, or ends for_ms from now. Receipts change.
--- KEYS   the slot's ten keys
+-- KEYS   the slot's keys
 -- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch ('' in shared mode)
 --        for_ms (-1: one visibility timeout), then groups: id, receipt
 -- reply  the new receipt per group, 0 when stale; error RMQFENCED <epoch>: nothing was done
 -- include shared/slot.lua
 -- include shared/policy.lua
+-- include shared/clusters.lua
 -- include shared/failing.lua
 -- include shared/settle.lua
 

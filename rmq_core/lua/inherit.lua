@@ -1,11 +1,12 @@
 -- Hands a slot's new owner what the one before it left in flight, in the order it was taken. Each counts as failed.
--- KEYS   the slot's ten keys
+-- KEYS   the slot's keys
 -- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch
 --        most
 -- reply  like cycle.lua's: {now, next look (-1: none), {}, {id, store score, …}, bodies or {}}
 --        error RMQFENCED <epoch>: nothing was done
 -- include shared/slot.lua
 -- include shared/policy.lua
+-- include shared/clusters.lua
 -- include shared/failing.lua
 -- include shared/upkeep.lua
 
@@ -13,7 +14,9 @@ local refused = fenced()
 if refused then
   return refused
 end
-local FRAGMENT = '"error":"OwnerLost","message":"its worker lost the slot before settling it","worker":""}'
+-- The fingerprint is what fingerprints.fingerprint makes of the rest.
+local FRAGMENT = '"fingerprint":"6a306cb3c8560a5c",'
+  .. '"error":"OwnerLost","message":"its worker lost the slot before settling it","worker":""}'
 local left = redis.call('ZRANGE', PREPARE, 0, tonumber(ARGV[POLICY + 1]) - 1, 'WITHSCORES')
 local taken, ids = {}, {}
 for i = 1, #left, 2 do

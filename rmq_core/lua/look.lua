@@ -1,9 +1,10 @@
 -- When a slot next needs a consumer; reads only.
--- KEYS   the slot's ten keys
+-- KEYS   the slot's keys
 -- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch (not looked at)
 -- reply  {now, look}   look: the due time of the oldest ready message or of the next event; -1: none
 -- include shared/slot.lua
 -- include shared/policy.lua
+-- include shared/clusters.lua
 -- include shared/failing.lua
 -- include shared/upkeep.lua
 

@@ -1,10 +1,11 @@
 -- Settles deliveries that failed: back with one retry less, or dead.
--- KEYS   the slot's ten keys
+-- KEYS   the slot's keys
 -- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch ('' in shared mode)
 --        wake channel, slot, then groups: id, receipt, delay_ms (-1 the topic's back-off, -2 dead at once), failure fragment
 -- reply  a status per group: 1 done, 0 stale; error RMQFENCED <epoch>: nothing was done
 -- include shared/slot.lua
 -- include shared/policy.lua
+-- include shared/clusters.lua
 -- include shared/failing.lua
 -- include shared/settle.lua
 

@@ -1,5 +1,5 @@
 -- Deletes every key of a slot, whatever it holds.
--- KEYS   the slot's ten keys
+-- KEYS   the slot's keys
 -- reply  the number of messages that went with it
 -- include shared/slot.lua
 

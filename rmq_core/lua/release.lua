@@ -1,10 +1,11 @@
 -- Gives deliveries back without counting an attempt.
--- KEYS   the slot's ten keys
+-- KEYS   the slot's keys
 -- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch ('' in shared mode)
 --        wake channel, slot, then groups: id, receipt, delay_ms, original store score ('' when unknown)
 -- reply  a status per group: 1 done, 0 stale; error RMQFENCED <epoch>: nothing was done
 -- include shared/slot.lua
 -- include shared/policy.lua
+-- include shared/clusters.lua
 -- include shared/failing.lua
 -- include shared/settle.lua
 

@@ -1,5 +1,5 @@
 -- Gives waiting messages another due time (timed topics) or another priority.
--- KEYS   the slot's ten keys
+-- KEYS   the slot's keys
 -- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch (not looked at)
 --        wake channel, slot, value (due_ms or priority), then ids
 -- reply  per id: 1 done, 2 in flight, 0 not found; error RMQPAST <ms>: nothing was done

@@ -1,5 +1,5 @@
 -- Makes waiting messages ready at once: delayed ones due now, retries promoted now.
--- KEYS   the slot's ten keys
+-- KEYS   the slot's keys
 -- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch (not looked at)
 --        wake channel, slot, then ids
 -- reply  per id: 1 done, 2 in flight, 0 not found

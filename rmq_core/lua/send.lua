@@ -1,5 +1,5 @@
 -- Sends inline messages (the id is the whole content) to one slot.
--- KEYS   the slot's ten keys
+-- KEYS   the slot's first ten keys
 -- ARGV   kind, wake channel, slot, merge (latest|first), least value of the batch, allow_past (1|0),
 --        then value, id, value, id, …   value: range_ms, priority or due_ms by kind
 -- reply  {new, merged}; error RMQPAST <ms> when a fixed time has gone by: nothing was sent

@@ -1,5 +1,5 @@
 -- Sends messages that are more than their id (key, headers, version or a large content) to one slot.
--- KEYS   the slot's ten keys
+-- KEYS   the slot's first ten keys
 -- ARGV   kind, wake channel, slot, merge (latest|first), least value of the batch, allow_past (1|0),
 --        then value, id, body, …   body: "<version> <headers length> <headers><content>"
 -- reply  {new, merged}; error RMQPAST <ms> when a fixed time has gone by: nothing was sent

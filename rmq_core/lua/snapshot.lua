@@ -1,12 +1,18 @@
 -- Counts, heads and counters of one slot at one instant; reads only.
--- KEYS   the slot's ten keys
+-- KEYS   the slot's keys
 -- ARGV   kind
 -- reply  {now, store, ready, retry, prepare, dead, bodies, failure records, oldest due, next due, next retry,
---        oldest taken, (all ms; -1: none), fence ('' for none), {counter, n, …}, {lateness bucket, n, …}}
+--        oldest taken, (all ms; -1: none), fence ('' for none), {counter, n, …}, {lateness bucket, n, …},
+--        trash, when the oldest of it was removed (ms; -1: none)}
 -- include shared/slot.lua
 
 local function head(command, ...)
   local found = redis.call(command, STORE, ...)
+  return found[2] and tonumber(found[2]) or -1
+end
+
+local function removed_ms()
+  local found = redis.call('ZRANGE', TRASH, 0, 0, 'WITHSCORES')
   return found[2] and tonumber(found[2]) or -1
 end
 
@@ -28,4 +34,5 @@ return {
   redis.call('HLEN', BODY), redis.call('HLEN', FAILED),
   oldest_due, next_due, stamp_ms(RETRY), stamp_ms(PREPARE),
   redis.call('GET', FENCE) or '', redis.call('HGETALL', STATS), redis.call('HGETALL', LATENESS),
+  redis.call('ZCARD', TRASH), removed_ms(),
 }

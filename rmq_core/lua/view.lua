@@ -1,7 +1,7 @@
 -- Everything a slot knows of some ids, at one instant; reads only.
--- KEYS   the slot's ten keys
+-- KEYS   the slot's keys
 -- ARGV   ids
--- reply  per id {store, retry, prepare, dead score, body, failure record, priority}, each '' when absent
+-- reply  per id {store, retry, prepare, dead score, body, failure record, priority, cluster}, each '' when absent
 -- include shared/slot.lua
 
 local rows = {}
@@ -10,7 +10,7 @@ for i, id in ipairs(ARGV) do
   for j, queue in ipairs({STORE, RETRY, PREPARE, DEAD}) do
     row[j] = redis.call('ZSCORE', queue, id) or ''
   end
-  for j, pool in ipairs({BODY, FAILED, PRIORITY}) do
+  for j, pool in ipairs({BODY, FAILED, PRIORITY, CAUSE}) do
     row[j + 4] = redis.call('HGET', pool, id) or ''
   end
   rows[i] = row

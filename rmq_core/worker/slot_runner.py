@@ -8,10 +8,12 @@ import logging
 import traceback
 from typing import TYPE_CHECKING
 
+from rmq_core import limits
 from rmq_core.errors import Fenced, RMQError
 from rmq_core.outcomes import Reject, Release, Retry, words_of
 from rmq_core.scripts import (
     BATCH_MAX,
+    NO_LOOK,
     REJECTED,
     TOPIC_BACKOFF,
     Ack,
@@ -21,6 +23,8 @@ from rmq_core.scripts import (
     extend,
     failure_fragment,
     inherit,
+    on_slot,
+    one,
     read_cycle,
 )
 from rmq_core.scripts import Release as ReleaseGroup
@@ -151,12 +155,35 @@ class SlotRunner:
             await self._inherit()
         while True:
             over = self._stopping or (loop.time() > until and self._topic.gate.contended)
-            cycled = await self._cycle(0 if over else self._topic.batch_size())
+            limit = 0 if over else self._topic.batch_size()
+            if limit and self._topic.definition.rate_limit:
+                cycled, wait_s = await self._limited_cycle(limit)
+                if wait_s is not None:
+                    return wait_s
+            else:
+                cycled = await self._cycle(limit)
             if over:
                 return 0.0
             if not cycled.deliveries:
                 return FALLBACK_S if cycled.wait_us is None else min(FALLBACK_S, cycled.wait_us / 1_000_000)
             await self._run(cycled.deliveries)
+
+    async def _limited_cycle(self, limit: int) -> tuple[Cycled, float | None]:
+        """Takes what the topic's rate allows; the second: how long to sleep where it allows nothing now.
+
+        A slot with nothing to take asks for nothing: what it was granted would be missing elsewhere.
+        """
+        run, keyspace, topic = self._topic.client.run, self._topic.keyspace, self._topic.definition
+        (now_ms, look_ms) = await run(one(on_slot("look", keyspace, topic, self.slot), tuple))
+        if topic.paused or look_ms == NO_LOOK or look_ms > now_ms:
+            return await self._cycle(0), None
+        grant = await run(limits.ask(keyspace, topic, limit))
+        if not grant.messages:
+            wait_s = self._topic.next_grant_s(grant.wait_us)
+            return await self._cycle(0), wait_s
+        cycled = await self._cycle(grant.messages)
+        await run(limits.give_back(keyspace, topic, grant.messages - len(cycled.deliveries)))
+        return cycled, None
 
     async def _inherit(self) -> None:
         """Begins with what the slot's former owner left in flight."""

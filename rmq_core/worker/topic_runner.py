@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from functools import partial
 from typing import TYPE_CHECKING
 
+from rmq_core.wakeups import FALLBACK_S
 from rmq_core.worker.slot_runner import SlotRunner
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 BATCH_BUDGET_S = 0.25
+GRANTS_APART_S = 0.005
+"""Asking for takes more often would bring them one by one; asking this late loses none."""
 
 
 class TopicRunner:
@@ -53,6 +57,7 @@ class TopicRunner:
         self._threads = threads
         self._batch_max = batch_max
         self._size = 1
+        self._next_grant_at = 0.0
         self._runners: dict[int, tuple[SlotRunner, asyncio.Task[None]]] = {}
 
     @property
@@ -125,6 +130,7 @@ class TopicRunner:
     def redefine(self, definition: Topic) -> None:
         """Follows an operator's edit; the shape never changes."""
         self.definition = definition
+        self._next_grant_at = 0.0
         self.gate.weight = definition.weight
         self.wake()
 
@@ -144,6 +150,14 @@ class TopicRunner:
             budget_ms = min(self.definition.visibility_timeout_ms / 4, BATCH_BUDGET_S * 1000)
             wanted = min(wanted, max(self.listener.batch, int(budget_ms / per_message)))
         return min(wanted, self._batch_max)
+
+    def next_grant_s(self, wait_us: int) -> float:
+        """When a slot that the topic's rate refused asks again: one after another, not all at the same moment."""
+        now = time.monotonic()
+        apart_s = max(1 / max(1, self.definition.rate_limit), GRANTS_APART_S)
+        wait_s = max(wait_us / 1_000_000, GRANTS_APART_S)
+        self._next_grant_at = min(max(now + wait_s, self._next_grant_at + apart_s), now + FALLBACK_S)
+        return self._next_grant_at - now
 
     def ran(self, batch: Batch) -> None:
         """Learns from a finished batch."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,12 @@ class SlotBooks:
     queues: dict[str, dict[bytes, int]]
     pools: dict[str, dict[bytes, bytes]]
     stats: dict[str, int]
+    trash: dict[bytes, int]
+
+    @property
+    def clusters(self) -> dict[bytes, int]:
+        """How many dead letters each cluster counts."""
+        return {name: int(value.split(b" ")[0]) for name, value in self.pools["clusters"].items()}
 
     @property
     def held(self) -> set[bytes]:
@@ -31,10 +38,11 @@ class SlotBooks:
         found = []
         ended = sum(self.stats.get(name, 0) for name in ENDED)
         holding = sum(len(queue) for queue in self.queues.values())
-        if self.stats.get("sent", 0) != ended + holding:
-            found.append(f"sent {self.stats.get('sent', 0)} != {ended} ended + {holding} held ({self.stats})")
-        for pool, values in self.pools.items():
-            orphans = set(values) - self.held - {b""}
+        came = self.stats.get("sent", 0) + self.stats.get("restored", 0)
+        if came != ended + holding:
+            found.append(f"sent or restored {came} != {ended} ended + {holding} held ({self.stats})")
+        for pool in POOLS:
+            orphans = set(self.pools[pool]) - self.held - {b""}
             if orphans:
                 found.append(f"orphans in {pool}: {sorted(orphans)[:5]}")
         if set(self.pools["priority"]) == {b""}:
@@ -43,6 +51,12 @@ class SlotBooks:
             both = self.queues[a].keys() & self.queues[b].keys()
             if both:
                 found.append(f"in {a} and in {b}: {sorted(both)[:5]}")
+        if self.pools["cause"].keys() != self.queues["dead"].keys():
+            found.append(f"dead are {sorted(self.queues['dead'])[:5]}, in clusters {sorted(self.pools['cause'])[:5]}")
+        if self.clusters != Counter(self.pools["cause"].values()):
+            found.append(f"clusters count {self.clusters}, but hold {Counter(self.pools['cause'].values())}")
+        if self.trash.keys() != self.pools["trashed"].keys():
+            found.append(f"the trash lists {sorted(self.trash)[:5]}, and holds {sorted(self.pools['trashed'])[:5]}")
         negative = [name for name, n in self.stats.items() if n < 0]
         if negative:
             found.append(f"counters below zero: {negative}")
@@ -52,17 +66,19 @@ class SlotBooks:
 def slot_books(client: Any, namespace: str, topic: str, slot: int) -> SlotBooks:
     """Reads one slot."""
     store = f"{namespace}:{topic}_{slot}"
-    keys = {name: f"{name}{{{store}}}" for name in (*QUEUES, *POOLS, "stats")} | {"store": store}
+    hashes = (*POOLS, "cause", "clusters", "trashed")
+    keys = {name: f"{name}{{{store}}}" for name in (*QUEUES, "trash", *hashes, "stats")} | {"store": store}
     pipeline = client.pipeline(transaction=False)
-    for name in QUEUES:
+    for name in (*QUEUES, "trash"):
         pipeline.zrange(keys[name], 0, -1, withscores=True)
-    for name in (*POOLS, "stats"):
+    for name in (*hashes, "stats"):
         pipeline.hgetall(keys[name])
     replies = iter(pipeline.execute())
-    queues = {name: {member: int(score) for member, score in next(replies)} for name in QUEUES}
-    pools = {name: dict(next(replies)) for name in POOLS}
+    queues = {name: {member: int(score) for member, score in next(replies)} for name in (*QUEUES, "trash")}
+    trash = queues.pop("trash")
+    pools = {name: dict(next(replies)) for name in hashes}
     stats = {name.decode(): int(value) for name, value in next(replies).items()}
-    return SlotBooks(store, queues, pools, stats)
+    return SlotBooks(store, queues, pools, stats, trash)
 
 
 def all_books(client: Any, namespace: str) -> list[SlotBooks]:

@@ -1,4 +1,5 @@
 -- What failure number `failures` does to a message just removed from prepare.
+-- Needs shared/clusters.lua.
 local REJECTED, TOPIC_BACKOFF = -2, -1
 
 -- Keeps the first time and adds to the total; `fragment` is the rest of a JSON object ('"error":…}').
@@ -23,7 +24,9 @@ local function fail(id, failures, delay_ms, fragment)
     count('died', 1)
     if redis.call('ZADD', DEAD, now, id) == 0 then
       count('merged', 1)
+      leave_clusters({id})
     end
+    enter_cluster(id, string.match(fragment, '^"fingerprint":"(%x+)"') or UNKNOWN, now, fragment)
     return
   end
   if delay_ms == TOPIC_BACKOFF then

@@ -1,3 +1,6 @@
+-- What fingerprints.fingerprint makes of the text below, with any number in it.
+local TIMEOUT_FINGERPRINT = '384c5f74564d0e47'
+
 -- Timeouts and retries that are due, at most `most` of each; what a slot needs even when nobody takes from it.
 local function roll_back(most)
   local expired = redis.call(
@@ -8,7 +11,8 @@ local function roll_back(most)
     redis.call('ZREM', PREPARE, id)
     count('expired', 1)
     fail(id, failures, 0, string.format(
-      '"error":"Timeout","message":"not settled within %.0f ms","worker":""}', TIMEOUT_MS
+      '"fingerprint":"%s","error":"Timeout","message":"not settled within %.0f ms","worker":""}',
+      TIMEOUT_FINGERPRINT, TIMEOUT_MS
     ))
   end
   return #expired / 2

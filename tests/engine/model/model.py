@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from rmq_core.fingerprints import fingerprint
 from rmq_core.topic import Topic, TopicKind
 
 RETRIED_MAX = 16
@@ -17,6 +18,22 @@ class Body:
 
     content: bytes
     version: int
+
+
+TIMEOUT = fingerprint("Timeout", "not settled within 1 ms")
+
+
+@dataclass
+class Trashed:
+    """A cancelled or dropped message."""
+
+    removed_ms: int
+    queue: str
+    score: int
+    cause: str | None
+    priority: int | None
+    failures: int
+    body: Body | None
 
 
 @dataclass
@@ -33,6 +50,8 @@ class Model:
     priorities: dict[bytes, int] = field(default_factory=dict)
     failures: Counter[bytes] = field(default_factory=Counter)
     counts: Counter[str] = field(default_factory=Counter)
+    causes: dict[bytes, str] = field(default_factory=dict)
+    trash: dict[bytes, Trashed] = field(default_factory=dict)
 
     # -- what the contract calls things
 
@@ -93,10 +112,10 @@ class Model:
         for raw in expired:
             failures = self.prepare.pop(raw) % SHIFT + 1
             self.counts["expired"] += 1
-            self.fail(raw, failures, 0)
+            self.fail(raw, failures, 0, TIMEOUT)
         for raw in [raw for raw, stamp in self.retry.items() if stamp // SHIFT <= self.now_ms]:
             failures = self.retry.pop(raw) % SHIFT
-            self.restore(raw, self.left(failures) if failures else self.fresh(raw))
+            self.put_back(raw, self.left(failures) if failures else self.fresh(raw))
 
     def ready(self) -> dict[bytes, int]:
         """What may be handed out now."""
@@ -125,16 +144,18 @@ class Model:
         self.tidy(raw)
         return "done"
 
-    def nack(self, raw: bytes, receipt: int, delay_ms: int | None, *, reject: bool = False) -> str:
+    def nack(
+        self, raw: bytes, receipt: int, delay_ms: int | None, error: str, message: str, *, reject: bool = False
+    ) -> str:
         if not self.valid(raw, receipt):
             return "stale"
         failures = self.prepare.pop(raw) % SHIFT + 1
         if delay_ms is None:
             delay_ms = min(self.topic.backoff_max_ms, self.topic.backoff_ms * 2 ** (failures - 1))
-        self.fail(raw, failures, delay_ms, reject=reject)
+        self.fail(raw, failures, delay_ms, fingerprint(error, message), reject=reject)
         return "done"
 
-    def fail(self, raw: bytes, failures: int, delay_ms: int, *, reject: bool = False) -> None:
+    def fail(self, raw: bytes, failures: int, delay_ms: int, cause: str, *, reject: bool = False) -> None:
         if raw in self.store:
             self.counts["merged"] += 1
             return
@@ -143,6 +164,7 @@ class Model:
             self.counts["died"] += 1
             self.counts["merged"] += raw in self.dead
             self.dead[raw] = self.now_ms
+            self.causes[raw] = cause
         else:
             self.counts["retried"] += 1
             if delay_ms:
@@ -158,7 +180,7 @@ class Model:
         if delay_ms and raw not in self.store:
             self.retry[raw] = (self.now_ms + delay_ms) * SHIFT + failures
         else:
-            self.restore(raw, self.left(failures) if failures else score)
+            self.put_back(raw, self.left(failures) if failures else score)
         return "done"
 
     def extend(self, raw: bytes, receipt: int, for_ms: int | None) -> int:
@@ -170,7 +192,7 @@ class Model:
         self.counts["extended"] += 1
         return self.prepare[raw]
 
-    def restore(self, raw: bytes, score: int) -> None:
+    def put_back(self, raw: bytes, score: int) -> None:
         if self.waits(raw):
             self.counts["merged"] += 1
         else:
@@ -182,10 +204,10 @@ class Model:
         return "in_flight" if raw in self.prepare else "not_found"
 
     def cancel(self, raw: bytes) -> str:
+        self.trim()
         if not self.waits(raw):
             return self.status(raw)
-        self.store.pop(raw, None)
-        self.retry.pop(raw, None)
+        self.discard(raw, "store" if raw in self.store else "retry")
         self.counts["cancelled"] += 1
         self.tidy(raw)
         return "done"
@@ -217,15 +239,59 @@ class Model:
     def requeue(self, raw: bytes) -> str:
         if raw not in self.dead:
             return "not_found"
-        del self.dead[raw]
+        del self.dead[raw], self.causes[raw]
         self.counts["requeued"] += 1
-        self.restore(raw, self.fresh(raw))
+        self.put_back(raw, self.fresh(raw))
         return "done"
 
     def drop(self, raw: bytes) -> str:
+        self.trim()
         if raw not in self.dead:
             return "not_found"
-        del self.dead[raw]
+        self.discard(raw, "dead")
         self.counts["dropped"] += 1
         self.tidy(raw)
+        return "done"
+
+    def trim(self) -> None:
+        """What cannot be restored any more is gone."""
+        old = [raw for raw, each in self.trash.items() if each.removed_ms <= self.now_ms - self.topic.undo_ms]
+        for raw in old:
+            del self.trash[raw]
+        self.counts["erased"] += len(old)
+
+    def discard(self, raw: bytes, queue: str) -> None:
+        score = getattr(self, queue).pop(raw)
+        cause = self.causes.pop(raw) if queue == "dead" else None
+        if self.topic.undo_ms:
+            priority = self.priorities.get(raw)
+            self.trash[raw] = Trashed(
+                self.now_ms, queue, score, cause, priority, self.failures[raw], self.bodies.get(raw)
+            )
+
+    def restore(self, raw: bytes) -> str:
+        self.trim()
+        if raw not in self.trash:
+            return "not_found"
+        old = self.trash.pop(raw)
+        self.counts["restored"] += 1
+        held = self.holds(raw)
+        retried = raw in self.store and self.store[raw] <= RETRIED_MAX
+        taken_before = retried or raw in self.retry or raw in self.prepare or raw in self.dead
+        if raw in self.dead if old.queue == "dead" else self.waits(raw):
+            self.counts["merged"] += 1
+            return "done"
+        getattr(self, old.queue)[raw] = old.score
+        if old.queue == "dead":
+            assert old.cause is not None
+            self.causes[raw] = old.cause
+        elif old.queue == "store" and self.topic.timed and old.score > RETRIED_MAX:
+            self.store[raw] = max(old.score, self.now_ms)
+        if not held and old.body:
+            self.bodies[raw] = old.body
+        if not self.failures[raw]:
+            self.failures[raw] = old.failures
+        was_taken = old.queue != "store" or old.score <= RETRIED_MAX
+        if was_taken and not taken_before and old.priority is not None:
+            self.priorities[raw] = old.priority
         return "done"

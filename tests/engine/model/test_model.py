@@ -29,7 +29,7 @@ from tests.support.keys import remove_keys_of
 
 TIMEOUT_MS = 1_000
 SETTLING = ["ack", "nack", "nack", "reject", "release", "extend"]
-ACTIONS = ["cancel", "run_now", "reschedule", "requeue", "requeue", "drop"]
+ACTIONS = ["cancel", "run_now", "reschedule", "requeue", "requeue", "drop", "restore", "restore"]
 names = st.sampled_from(["a", "b", "c"])
 delays = st.sampled_from([None, 0, 1, 30, 2_000])
 spans = st.sampled_from([1, 20, 60, 900, 1_500])
@@ -59,8 +59,9 @@ class Machine(RuleBasedStateMachine):
         retries=st.integers(0, 3),
         backoff_ms=st.sampled_from([0, 40]),
         merge=st.sampled_from(["latest", "first"]),
+        undo_ms=st.sampled_from([0, 150, 86_400_000, 86_400_000]),
     )
-    def define(self, retries: int, backoff_ms: int, merge: str) -> None:
+    def define(self, retries: int, backoff_ms: int, merge: str, undo_ms: int) -> None:
         topic = Topic(
             "t",
             self.kind,
@@ -69,6 +70,7 @@ class Machine(RuleBasedStateMachine):
             visibility_timeout_ms=TIMEOUT_MS,
             backoff_ms=backoff_ms,
             backoff_max_ms=backoff_ms * 3,
+            undo_ms=undo_ms,
             merge=merge,  # type: ignore[arg-type]
         )
         self.topic = self.rmq.define(topic)
@@ -153,9 +155,11 @@ class Machine(RuleBasedStateMachine):
         elif how == "ack":
             assert self.rmq.ack(delivery) == [self.model.ack(raw, receipt)]
         elif how == "nack":
-            assert self.rmq.nack(delivery, delay_ms=delay_ms) == [self.model.nack(raw, receipt, delay_ms)]
+            error, message = ("IOError", f"no answer to {receipt}") if self.model.now_ms % 2 else ("Nack", "")
+            expected = self.model.nack(raw, receipt, delay_ms, error, message)
+            assert self.rmq.nack(delivery, error=error, message=message, delay_ms=delay_ms) == [expected]
         elif how == "reject":
-            assert self.rmq.reject(delivery) == [self.model.nack(raw, receipt, 0, reject=True)]
+            assert self.rmq.reject(delivery) == [self.model.nack(raw, receipt, 0, "Reject", "", reject=True)]
         else:
             expected = self.model.release(raw, receipt, delay_ms or 0, delivery.score)
             assert self.rmq.release(delivery, delay_ms=delay_ms or 0) == [expected]
@@ -178,6 +182,7 @@ class Machine(RuleBasedStateMachine):
     def keep(self) -> None:
         self.rmq.run(one(upkeep(self.rmq.keyspace, self.topic, 0), lambda reply: reply))
         self.model.upkeep()
+        self.model.trim()
 
     # -- what operators do
 
@@ -212,6 +217,8 @@ class Machine(RuleBasedStateMachine):
             "dead": model.dead,
         }
         assert books.pools["body"].keys() == model.bodies.keys()
+        assert {raw: cause.decode() for raw, cause in books.pools["cause"].items()} == model.causes
+        assert books.trash == {raw: each.removed_ms for raw, each in model.trash.items()}
         assert {raw: int(record.split(b":")[1].split(b",")[0]) for raw, record in books.pools["failed"].items()} == {
             raw: n for raw, n in model.failures.items() if n
         }

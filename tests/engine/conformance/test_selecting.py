@@ -1,0 +1,99 @@
+"""Selecting by filter, on every client and deployment."""
+
+from __future__ import annotations
+
+import pytest
+
+from rmq_core import FixedTimeMessage, MessageFilter, PriorityMessage, TopicKind, errors
+from rmq_core.fingerprints import fingerprint
+from tests.engine.conformance.bench import FAR_MS, Bench
+from tests.engine.conformance.test_controlling import KINDS, Scene
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_each_state_selects_its_messages(bench: Bench, kind: TopicKind) -> None:
+    await bench.topic(kind)
+    scene = Scene(bench, kind)
+    await scene.build()
+    for state in ("delayed", "ready", "waiting", "dead"):
+        expected = [] if state == "delayed" and kind is TopicKind.PRIORITY else [state]
+        wanted = MessageFilter(state)
+        found = await bench.inspector.select("work", wanted)
+        assert [row.id for row in found.rows] == expected
+        assert (found.looked_at, found.total, found.next_cursor) == (len(expected), len(expected), None)
+        assert [ref.id for ref in (await bench.inspector.select_refs("work", wanted)).refs] == expected
+        seen = await bench.inspector.preview("work", MessageFilter(state, text=state[:3]))
+        assert (seen.count, seen.exact, [row.id for row in seen.examples]) == (len(expected), True, expected)
+
+
+async def test_a_cluster_is_requeued_in_batches_while_letters_die_again(bench: Bench) -> None:
+    await bench.topic(slots=4, max_retries=0)
+    await bench.q.send_many("work", [PriorityMessage(f"m{i}", 20) for i in range(60)])
+    deliveries = await bench.q.take("work", 100)
+    await bench.q.nack(deliveries[:40], error="IOError", message="no answer after 7 s")
+    await bench.q.nack(deliveries[40:], error="Other", message="7")
+    wanted = MessageFilter("dead", fingerprint=fingerprint("IOError", "no answer after 0 s"))
+    seen = await bench.inspector.preview("work", wanted)
+    assert (seen.count, seen.exact, seen.total, len(seen.examples)) == (40, True, 60, 5)
+    last_ms = max(row.score_ms for row in (await bench.inspector.messages("work", "dead", limit=100)).rows)
+
+    async def later() -> bool:
+        return await bench.now_ms() > last_ms
+
+    await bench.until(later, "a millisecond to go by")
+    done, cursor = 0, None
+    while True:
+        found = await bench.inspector.select_refs("work", wanted, cursor, scan=7)
+        results = await bench.control.requeue("work", found.refs)
+        done += sum(result.status == "done" for result in results)
+        again = await bench.q.take("work", 100)
+        await bench.q.nack(again, error="IOError", message="no answer after 8 s")
+        cursor = found.next_cursor
+        if cursor is None:
+            break
+    assert done == 40
+    assert (await bench.inspector.preview("work", wanted)).count == 40
+
+
+async def test_a_failure_is_found_by_its_words(bench: Bench) -> None:
+    await bench.topic()
+    for ident, error, text in (("a", "IOError", "disk full"), ("b", "TypeError", "disk IOError"), ("c", "X", "else")):
+        await bench.q.send("work", PriorityMessage(ident, 20))
+        await bench.q.nack(await bench.take_one(), error=error, message=text, delay_ms=FAR_MS)
+    for words, expected in (("IOError", {"a", "b"}), ("disk f", {"a"}), ("else", {"c"}), ("ioerror", set())):
+        found = await bench.inspector.select("work", MessageFilter("waiting", error=words))
+        assert {row.id for row in found.rows} == expected
+    found = await bench.inspector.select("work", MessageFilter("waiting", fingerprint=fingerprint("X", "else")))
+    assert [row.id for row in found.rows] == ["c"]
+
+
+async def test_times_bound_what_is_due(bench: Bench) -> None:
+    await bench.topic(TopicKind.FIXED_TIME, slots=4)
+    base = await bench.now_ms() + FAR_MS
+    await bench.q.send_many("work", [FixedTimeMessage(str(i), base + i) for i in range(10)])
+    wanted = MessageFilter("delayed", since_ms=base + 3, until_ms=base + 5)
+    found = await bench.inspector.select("work", wanted)
+    assert ([row.id for row in found.rows], found.total) == (["3", "4", "5"], 3)
+    assert (await bench.inspector.preview("work", wanted)).count == 3
+
+
+async def test_what_cannot_be_is_refused(bench: Bench) -> None:
+    topic = await bench.topic(slots=2)
+    with pytest.raises(errors.InvalidFilter, match="slot"):
+        await bench.inspector.select("work", MessageFilter("dead", slot=2))
+    with pytest.raises(errors.InvalidFilter, match="until_ms"):
+        await bench.inspector.preview("work", MessageFilter("ready", until_ms=5))
+    with pytest.raises(errors.InvalidMessage, match="scan"):
+        await bench.inspector.select("work", MessageFilter("dead"), scan=0)
+    with pytest.raises(errors.InvalidMessage, match="limit"):
+        await bench.inspector.select("work", MessageFilter("dead"), limit=0)
+    await bench.q.send_many(topic.name, [PriorityMessage(f"m{i}", 20) for i in range(9)])
+    cursor = (await bench.inspector.select("work", MessageFilter("ready"), scan=2)).next_cursor
+    for wanted, wrong, words in (
+        (MessageFilter("ready", text="m"), cursor, "another filter"),
+        (MessageFilter("ready"), "nonsense", "not one of ours"),
+        (MessageFilter("ready"), "bnVsbA", "not one of ours"),
+        (MessageFilter("ready"), (await bench.inspector.messages("work", "ready", limit=2)).next_cursor, "not one of"),
+    ):
+        with pytest.raises(errors.InvalidMessage, match=words):
+            await bench.inspector.select("work", wanted, wrong)
