@@ -10,11 +10,10 @@ from typing import Any, Literal
 from django.utils.translation import gettext, gettext_lazy
 
 from rmq_core.errors import InvalidTopic
-from rmq_core.topic import MAX_RETRIES, MAX_SLOTS, NAME, Merge, Topic, TopicKind
+from rmq_core.topic import MAX_BACKLOG, MAX_RATE, MAX_RETRIES, MAX_SLOTS, NAME, Merge, Topic, TopicKind
 
 DAY_MS = 86_400_000
 DESCRIPTION_MAX = 2_000
-COUNT_MAX = 2**53
 NAME_MAX = 100
 
 Input = Literal["name", "choice", "count", "duration", "bytes", "flag", "text"]
@@ -162,7 +161,7 @@ _ALL = (
         gettext_lazy("Messages waiting, over all slots, above which sends are refused."),
         "count",
         0,
-        COUNT_MAX,
+        MAX_BACKLOG,
         zero=gettext_lazy("no limit"),
     ),
     Field(
@@ -171,7 +170,7 @@ _ALL = (
         gettext_lazy("Messages taken per second, by all workers together."),
         "count",
         0,
-        COUNT_MAX,
+        MAX_RATE,
         zero=gettext_lazy("no limit"),
     ),
     Field(
