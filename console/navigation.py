@@ -39,6 +39,20 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
                     "active": request.path == reverse("workers"),
                     "permission": may_view,
                 },
+                {
+                    "title": gettext("Dead letters"),
+                    "icon": "skull",
+                    "link": reverse("dead"),
+                    "active": request.path == reverse("dead"),
+                    "permission": may_view,
+                },
+                {
+                    "title": gettext("Operations"),
+                    "icon": "playlist_play",
+                    "link": reverse("operations"),
+                    "active": request.path.startswith(reverse("operations")),
+                    "permission": may_view,
+                },
             ],
         },
         {
@@ -122,6 +136,8 @@ def _pages() -> list[tuple[str, str, str, str, Callable[[HttpRequest], bool]]]:
         (gettext("New topic"), gettext("Define a topic"), "define", "add_circle", _may(Action.CREATE_TOPIC)),
         (gettext("Topic definitions"), gettext("All topics, and who changed them last"),
          "admin:console_topicdefinition_changelist", "tune", may_view),
+        (gettext("Dead letters"), gettext("What failed for good, in all topics"), "dead", "skull", may_view),
+        (gettext("Operations"), gettext("Bulk actions and how far they are"), "operations", "playlist_play", may_view),
         (gettext("Audit"), gettext("Who did what, and why"), "audit", "history", may_audit),
     ]  # fmt: skip
 

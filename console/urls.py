@@ -5,7 +5,20 @@ from django.urls import include, path, register_converter
 from django.views.i18n import JavaScriptCatalog
 
 from console.api import api
-from console.pages import act, audit, definition, message, messages, overview, send, topic, workers
+from console.pages import (
+    act,
+    audit,
+    bulk,
+    dead,
+    definition,
+    message,
+    messages,
+    operations,
+    overview,
+    send,
+    topic,
+    workers,
+)
 from console.pages.converters import TabName, TopicName
 
 register_converter(TopicName, "topic")
@@ -29,7 +42,12 @@ topic_urls = [
     path("definition/delete/", definition.delete, name="definition-delete"),
     path("send/", send.page, name="send"),
     path("send/do/", send.do, name="send-do"),
+    path("data/clusters/", dead.of_topic, name="topic-clusters"),
     path("act/<slug:action>/", act.act, name="topic-act"),
+    path("bulk/preview/", bulk.preview, name="topic-bulk-preview"),
+    path("bulk/start/", bulk.start, name="topic-bulk-start"),
+    path("dead/resend/", bulk.resend, name="topic-resend"),
+    path("dead/export/", bulk.export_dead, name="topic-export"),
 ]
 
 urlpatterns = [
@@ -44,6 +62,14 @@ urlpatterns = [
     path("audit/export/", audit.export, name="audit-export"),
     path("workers/", workers.page, name="workers"),
     path("workers/act/<slug:action>/", act.act_on_fleet, name="fleet-act"),
+    path("dead/", dead.page, name="dead"),
+    path("dead/data/", dead.everywhere, name="dead-data"),
+    path("operations/", operations.page, name="operations"),
+    path("operations/data/", operations.listed, name="operations-data"),
+    path("operations/<uuid:ident>/", operations.one, name="operation"),
+    path("operations/<uuid:ident>/data/", operations.data, name="operation-data"),
+    path("operations/<uuid:ident>/report/", operations.report_file, name="operation-report"),
+    path("operations/<uuid:ident>/act/<slug:action>/", operations.act, name="operation-act"),
     path("admin/", admin.site.urls),
     path("api/v1/", api.urls),
     path("language/", include("django.conf.urls.i18n")),

@@ -10,6 +10,7 @@ every kind of Redis the queue works on. All keys expire by themselves.
 | `sparks` | a few minutes' backlog of every topic, coarse: JSON |
 | `history:<topic>` | list of points, one a sample: JSON arrays |
 | `topic:<topic>`, `details:<topic>`, `masked:<topic>` | newest frames of a watched topic |
+| `clusters:<topic>` | how many dead letters each cluster had in the last hour |
 | `watch` | which topics somebody looks at: name → until when (ms) |
 """
 
@@ -37,6 +38,9 @@ class LiveKeys:
         self.fleet = prefix + "fleet"
         self.watch = prefix + "watch"
         self._prefix = prefix
+
+    def clusters(self, topic: str) -> str:
+        return f"{self._prefix}clusters:{topic}"
 
     def history(self, topic: str) -> str:
         return f"{self._prefix}history:{topic}"

@@ -1,8 +1,9 @@
 """The console's own tables."""
 
 from console.models.audit import AuditEntry
+from console.models.operation import Operation, OperationPart
 from console.models.permissions import ConsolePermission
 from console.models.revision import TopicRevision
 from console.models.topic import TopicDefinition
 
-__all__ = ["AuditEntry", "ConsolePermission", "TopicDefinition", "TopicRevision"]
+__all__ = ["AuditEntry", "ConsolePermission", "Operation", "OperationPart", "TopicDefinition", "TopicRevision"]

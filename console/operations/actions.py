@@ -208,6 +208,7 @@ _RUN: dict[Action, Callable[[Order], Outcome]] = {
     Action.RUN_NOW: _on_messages("run_now"),
     Action.REQUEUE: _on_messages("requeue"),
     Action.DROP: _on_messages("drop"),
+    Action.RESTORE: _on_messages("restore"),
     Action.RESCHEDULE: _reschedule,
     Action.PAUSE: _pause,
     Action.RESUME: _resume,

@@ -30,7 +30,7 @@ def act(request: HttpRequest, topic: str, action: str) -> dict[str, Any]:
     order = Order(
         action=wanted,
         topic=topic,
-        refs=_refs(body.get("messages", [])),
+        refs=refs_of(body.get("messages", [])),
         reason=text(body, "reason", REASON_MAX),
         due_ms=whole(body, "due_ms", None, 0, DUE_MAX),
         priority=whole(body, "priority", None, 0, 2**53),
@@ -77,7 +77,8 @@ def _slots(ranges: str) -> tuple[int, ...]:
     return tuple(sorted(slots))
 
 
-def _refs(values: Any) -> list[MessageRef]:
+def refs_of(values: Any) -> list[MessageRef]:
+    """`[[slot, id], …]` as the engine takes them. Raises `BadRequest`."""
     if not isinstance(values, list):
         raise BadRequest(gettext("messages must be a list of [slot, id] pairs."))
     refs = []

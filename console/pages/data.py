@@ -17,8 +17,10 @@ from django.views.decorators.http import require_GET, require_POST
 from console.access import Forbidden, Permission, missing, require
 from console.operations.actions import BadRequest, Who
 from rmq_core.errors import (
+    BacklogFull,
     ConfigurationError,
     ConnectionLost,
+    InvalidFilter,
     MessageError,
     RMQError,
     TopicError,
@@ -30,6 +32,8 @@ log = logging.getLogger("console.pages")
 View = Callable[..., Any]
 
 STATUS: dict[type[RMQError], int] = {
+    BacklogFull: 429,
+    InvalidFilter: 422,
     UnknownTopic: 404,
     VersionConflict: 409,
     TopicError: 422,

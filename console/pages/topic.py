@@ -77,6 +77,12 @@ def page_data(topic: str) -> dict[str, Any]:
             "actions": reverse("message-actions", args=[topic]),
             "send": reverse("send", args=[topic]),
             **urls(topic),
+            "clusters": reverse("topic-clusters", args=[topic]),
+            "preview": reverse("topic-bulk-preview", args=[topic]),
+            "start": reverse("topic-bulk-start", args=[topic]),
+            "resend": reverse("topic-resend", args=[topic]),
+            "export": reverse("topic-export", args=[topic]),
+            "operations": reverse("operations"),
         },
     }
 

@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from console.access import NEEDED, ROLES, Action, Forbidden, Permission, allowed, grants, require
-from console.models import AuditEntry
+from console.models import AuditEntry, Operation
 from console.operations.actions import PERFORMED
 from console.pages.act import FLEET_ACTIONS
 from tests.console.conftest import ROLES as ROLE_NAMES
@@ -29,14 +29,21 @@ OPEN = {"admin:login", "api-1:live", "api-1:ready", "texts", "set_language", "ad
 VIEWERS = [
     "overview", "workers", "topic", "topic-tab", "message", "topic-rows", "topic-find", "topic-slot", "topic-timeline",
     "define", "definition-data", "send", "message-actions",
+    "topic-clusters", "dead", "dead-data", "operations", "operations-data", "operation", "operation-data",
 ]  # fmt: skip
-PAYLOAD = ["topic-search", "message-content"]
+PAYLOAD = ["topic-search", "message-content", "topic-export", "operation-report"]
 AUDIT = ["audit", "audit-data", "audit-entry", "audit-export"]
-# Their rules: tests/console/test_definitions.py, test_send.py.
+# Their rules: tests/console/test_definitions.py, test_send.py, test_operations.py.
 POSTED = [
     "definition-plan", "definition-save", "definition-rollback", "definition-delete", "define-plan", "define-save",
-    "send-do",
+    "send-do", "topic-bulk-preview", "topic-bulk-start", "topic-resend", "operation-act",
 ]  # fmt: skip
+OPERATION = "6f1d7d3e-0000-4000-8000-000000000001"
+
+
+@pytest.fixture(autouse=True)
+def an_operation(db: None) -> None:
+    Operation.objects.create(pk=OPERATION, action="cancel", topic="orders", state="done")
 
 
 def test_the_migration_makes_the_roles_the_code_means(db: None) -> None:
@@ -74,6 +81,19 @@ def addresses(ident: str = "a") -> dict[str, str]:
         "define-plan": "/define/plan/",
         "define-save": "/define/save/",
         "send-do": "/topics/orders/send/do/",
+        "topic-clusters": "/topics/orders/data/clusters/",
+        "topic-export": "/topics/orders/dead/export/",
+        "dead": "/dead/",
+        "dead-data": "/dead/data/",
+        "operations": "/operations/",
+        "operations-data": "/operations/data/",
+        "operation": f"/operations/{OPERATION}/",
+        "operation-data": f"/operations/{OPERATION}/data/",
+        "operation-report": f"/operations/{OPERATION}/report/",
+        "operation-act": f"/operations/{OPERATION}/act/stop/",
+        "topic-bulk-preview": "/topics/orders/bulk/preview/",
+        "topic-bulk-start": "/topics/orders/bulk/start/",
+        "topic-resend": "/topics/orders/dead/resend/",
     }
 
 
@@ -150,7 +170,8 @@ def test_what_is_posted_is_refused_to_strangers_and_viewers(
     assert client.post(address, "{}", content_type="application/json").status_code == 401
     browser = as_role(role)
     assert browser.get(address).status_code == 405
-    answer = browser.post(address, json.dumps({"values": {}}), content_type="application/json")
+    body = {"values": {}, "action": "requeue", "filter": {"state": "dead"}, "message": [0, "a"], "content": "x"}
+    answer = browser.post(address, json.dumps(body), content_type="application/json")
     assert answer.status_code == 403, answer.content
 
 
@@ -161,9 +182,12 @@ def test_each_role_does_what_it_may(
 ) -> None:
     queue.topic()
     ident = queue.dead() if action in (Action.REQUEUE, Action.DROP) else queue.delayed()
+    ref = queue.ref(ident)
+    if action is Action.RESTORE:
+        queue.control.cancel("orders", [ident])
     body: dict[str, Any] = {"worker": "w1", "topic": "orders", "slots": "0"}
     if action not in FLEET_ACTIONS:
-        body = {"messages": [queue.ref(ident)], "due_ms": queue.inspector.now_ms() + 60_000}
+        body = {"messages": [ref], "due_ms": queue.inspector.now_ms() + 60_000}
     body["reason"] = "a test"
     answer = as_role(role).post(act_address(action), json.dumps(body), content_type="application/json")
     entry = AuditEntry.objects.filter(action=action.value).first()
@@ -174,7 +198,7 @@ def test_each_role_does_what_it_may(
     assert answer.status_code == 403
     expected = "view_live" if role is None else NEEDED[action].value
     assert expected in answer.json()["message"]
-    assert queue.find(ident) is not None
+    assert (queue.find(ident) is None) == (action is Action.RESTORE)
     if role:  # who may look but not act leaves a trace
         assert entry is not None and entry.result == "refused"
 

@@ -6,6 +6,9 @@ import { get } from "../core/http.js";
 import { shortcut } from "../core/keys.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
+import { bulkButton } from "../parts/bulk.js";
+import { exportMenu } from "../parts/bulkexport.js";
+import { Clusters } from "../parts/clusters.js";
 import { MessageList } from "../parts/messagelist.js";
 import { openFromAddress, openMessage } from "../parts/messagepanel.js";
 import { Search } from "../parts/search.js";
@@ -95,8 +98,10 @@ export class MessagesTab {
       { type: "button", class: "rc-button", onclick: () => this.loadMore() },
       gettext("Load more"),
     );
+    const dead = this.states.includes("dead");
     replace(
       byId("rc-tab"),
+      dead ? new Clusters(page.urls.clusters, { topic: page.topic }).element : null,
       h(
         "section",
         { class: "rc-card rc-flush" },
@@ -108,12 +113,28 @@ export class MessagesTab {
           this.orderButton,
           this.slotInput,
           this.note,
+          h(
+            "span",
+            { class: "rc-actions rc-end" },
+            dead ? exportMenu() : null,
+            bulkButton(
+              page.topic,
+              this.states.filter((name) => name !== "in_flight"),
+              () => ({ filter: this.bulkFilter() }),
+            ),
+          ),
         ),
         this.search.progress,
         this.list.element,
         h("div", { class: "rc-more" }, this.moreButton),
       ),
     );
+  }
+
+  /** A bulk action begins with what is shown. */
+  bulkFilter() {
+    const text = this.search.active && this.search.by.value === "content" ? this.search.input.value.trim() : "";
+    return { state: this.state, text, slot: this.slot === "" ? null : Number(this.slot) };
   }
 
   choose(values) {

@@ -1,10 +1,10 @@
 // What can be done to messages and topics: the buttons, the confirmation, the request, the result.
 import { h, icon, replace } from "../core/dom.js";
-import { dateTime } from "../core/format.js";
 import { post } from "../core/http.js";
 import { page } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
+import { newValue } from "./newvalue.js";
 
 // [button, symbol, question, reason needed, dangerous, done]
 const ACTIONS = {
@@ -14,7 +14,7 @@ const ACTIONS = {
     reason: true,
     danger: true,
     ask: (n) => ngettext("Cancel %(n)s message of %(topic)s?", "Cancel %(n)s messages of %(topic)s?", n),
-    say: gettext("Taken out of the queue for good, never delivered."),
+    say: gettext("Taken out of the queue, never delivered. It can be restored for a while."),
     done: (n) => ngettext("%(n)s message cancelled.", "%(n)s messages cancelled.", n),
   },
   run_now: {
@@ -45,7 +45,7 @@ const ACTIONS = {
     reason: true,
     danger: true,
     ask: (n) => ngettext("Drop %(n)s dead letter of %(topic)s?", "Drop %(n)s dead letters of %(topic)s?", n),
-    say: gettext("Removed for good."),
+    say: gettext("Removed. It can be restored for a while."),
     done: (n) => ngettext("%(n)s dead letter dropped.", "%(n)s dead letters dropped.", n),
   },
   restore: {
@@ -153,40 +153,6 @@ function confirm(name, refs, onDone) {
   document.body.append(dialog);
   dialog.showModal();
   (value?.input ?? reason).focus();
-}
-
-/** The field for the new due time, or the new priority. */
-function newValue(topic) {
-  if (!topic.timed) {
-    const input = h("input", { class: "rc-input", type: "number", min: 17, step: 1, required: true, name: "priority" });
-    return {
-      input,
-      element: h("label", {}, gettext("New priority (17 or more, higher is sooner)"), input),
-      read: () => ({ priority: input.value }),
-    };
-  }
-  const input = h("input", {
-    class: "rc-input",
-    type: "datetime-local",
-    step: 1,
-    required: true,
-    name: "due",
-    value: localText(Date.now() + 600_000),
-  });
-  const shown = h("span", { class: "rc-muted" });
-  const show = () => replace(shown, dateTime(new Date(input.value).getTime()));
-  input.addEventListener("input", show);
-  show();
-  return {
-    input,
-    element: h("label", {}, gettext("New due time"), input, shown),
-    read: () => ({ due_ms: new Date(input.value).getTime() }),
-  };
-}
-
-function localText(ms) {
-  const local = new Date(ms - new Date(ms).getTimezoneOffset() * 60_000);
-  return local.toISOString().slice(0, 19);
 }
 
 function report(name, result) {

@@ -5,6 +5,7 @@ import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { actionButton } from "./actions.js";
 import { activity } from "./activity.js";
+import { correctButton } from "./bulkedit.js";
 import { contentView } from "./content.js";
 import { failureView, pairList } from "./failure.js";
 import { ACTIONS_OF, STATES, TIME_TITLES } from "./states.js";
@@ -21,7 +22,12 @@ export function messageView(message, nowMs, onDone) {
   return h(
     "div",
     { class: "rc-message" },
-    h("div", { class: "rc-actions" }, actions),
+    h(
+      "div",
+      { class: "rc-actions" },
+      actions,
+      message.state === "dead" && message.id !== null ? correctButton(message, onDone) : null,
+    ),
     message.state === "in_flight"
       ? h(
           "p",

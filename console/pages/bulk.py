@@ -1,0 +1,125 @@
+"""What the bulk dialogs of a topic send: a look first, then the start; a corrected dead letter; an export."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, StreamingHttpResponse
+from django.utils.translation import gettext
+
+from console.access import Action, Permission, allowed, require
+from console.engine import engine
+from console.models import AuditEntry
+from console.operations import bulk, export, letters, orders
+from console.operations.actions import REASON_MAX, BadRequest, Who
+from console.operations.orders import BulkOrder
+from console.operations.report import FORMATS, operation_json
+from console.pages.act import DUE_MAX, refs_of
+from console.pages.data import action_view, body_of, choice, data_view, text, whole
+from console.pages.streams import download
+from console.shapes import row_json
+from rmq_core.filters import MessageFilter
+from rmq_core.topic import MAX_SLOTS
+
+CONTENT_MAX = 2_000_000
+FILTER_TEXTS = ("text", "error", "fingerprint")
+
+
+@action_view
+def preview(request: HttpRequest, topic: str) -> dict[str, Any]:
+    """The order without its reason → how many match, exactly or about, with examples. Changes nothing."""
+    order = _order(topic, body_of(request))
+    found = bulk.preview(who(request), order)
+    payload = allowed(request.user, Permission.READ_PAYLOAD)
+    return {
+        "count": found.count,
+        "exact": found.exact,
+        "looked_at": found.looked_at,
+        "total": found.total,
+        "examples": [row_json(row, payload) for row in found.examples],
+        "confirm": found.count > orders.CONFIRM_ABOVE,
+        "purges": order.purges,
+        "as_of_ms": engine().inspector.now_ms(),
+    }
+
+
+@action_view
+def start(request: HttpRequest, topic: str) -> dict[str, Any]:
+    """`{action, filter | messages, reason, confirm, rate_per_s, canary, spread_s, due_ms, priority}` → operation."""
+    operation = bulk.start(who(request), _order(topic, body_of(request)))
+    return operation_json(operation, allowed(request.user, Permission.READ_PAYLOAD))
+
+
+@action_view
+def resend(request: HttpRequest, topic: str) -> dict[str, Any]:
+    """`{message: [slot, id], content, drop, reason}` → the new message; see `letters.resend`."""
+    body = body_of(request)
+    (ref,) = refs_of([body.get("message")])
+    content = text(body, "content", CONTENT_MAX)
+    if not content:
+        raise BadRequest(gettext("The content must not be empty."))
+    wanted = letters.Correction(topic, ref, content, bool(body.get("drop")), text(body, "reason", REASON_MAX))
+    sent = letters.resend(who(request), wanted)
+    return {"id": sent.id, "slot": sent.slot, "merged": sent.merged}
+
+
+@data_view
+def export_dead(request: HttpRequest, topic: str) -> StreamingHttpResponse:
+    """Dead letters that match, as a file; written down in the audit, for content leaves the house."""
+    require(request.user, Permission.READ_PAYLOAD)
+    form = choice(request.GET, "format", tuple(FORMATS))
+    wanted = filter_from_query(request, "dead")
+    engine().client.topic(topic)
+    by = who(request)
+    AuditEntry.objects.create(
+        user=by.user,
+        username=by.user.get_username(),
+        action="export",
+        topic=topic,
+        query={"filter": wanted.to_mapping(), "format": form},
+        asked=1,
+        done=1,
+        result=AuditEntry.Result.DONE,
+        address=by.address,
+        via=by.via,
+    )
+    return download(request, export.export(topic, wanted, form), f"{topic}-dead.{form}", FORMATS[form])
+
+
+def who(request: HttpRequest) -> Who:
+    """Who asks, from where."""
+    return Who(request.user, request.META.get("REMOTE_ADDR") or None)
+
+
+def filter_from_query(request: HttpRequest, state: str) -> MessageFilter:
+    """A filter out of an address. Raises `InvalidFilter`, `BadRequest`."""
+    query = request.GET
+    values: dict[str, Any] = {"state": state}
+    values |= {name: text(query, name, 500) for name in FILTER_TEXTS if query.get(name)}
+    for name, most in (("slot", MAX_SLOTS - 1), ("since_ms", DUE_MAX), ("until_ms", DUE_MAX)):
+        number = whole(query, name, None, 0, most)
+        if number is not None:
+            values[name] = number
+    return MessageFilter.from_mapping(values)
+
+
+def _order(topic: str, body: dict[str, Any]) -> BulkOrder:
+    action = text(body, "action", 40)
+    if action not in orders.STATES_OF:
+        raise BadRequest(gettext("There is no bulk action of that name."))
+    found = body.get("filter")
+    if found is not None and not isinstance(found, dict):
+        raise BadRequest(gettext("filter must be an object."))
+    return BulkOrder(
+        action=Action(action),
+        topic=topic,
+        filter=None if found is None else MessageFilter.from_mapping(found),
+        refs=refs_of(body.get("messages", [])),
+        reason=text(body, "reason", REASON_MAX),
+        confirm=text(body, "confirm", 100),
+        rate_per_s=whole(body, "rate_per_s", 0, 0, orders.RATE_MAX) or 0,
+        canary=whole(body, "canary", 0, 0, orders.CANARY_MAX) or 0,
+        spread_s=whole(body, "spread_s", 0, 0, orders.SPREAD_MAX_S) or 0,
+        due_ms=whole(body, "due_ms", None, 0, DUE_MAX),
+        priority=whole(body, "priority", None, 0, 2**53),
+    )

@@ -1,0 +1,258 @@
+// One bulk action: what was asked for, how far it is, what was not done and why.
+import { byId, h, icon, replace, setText } from "../core/dom.js";
+import { dateTime, duration, exact, rate, time } from "../core/format.js";
+import { get, post } from "../core/http.js";
+import "../core/keys.js";
+import { page, topicAddress } from "../core/page.js";
+import { fill, gettext, ngettext } from "../core/text.js";
+import { toast } from "../core/toast.js";
+import { pairList } from "../parts/failure.js";
+import { isLive, manner, NOT_DONE, OPERATION_ACTIONS, OPERATION_STATES, phase, subject } from "../parts/operationwords.js";
+import { Progress } from "../parts/progress.js";
+import { Tile, tileRow } from "../parts/tiles.js";
+
+const REFRESH_MS = 500;
+const FORMATS = [
+  ["jsonl", "JSON Lines"],
+  ["csv", "CSV"],
+];
+let operation = page.operation;
+let timer = 0;
+
+const tag = h("span");
+const asOf = h("span", { class: "rc-as-of" });
+const words = h("p", { class: "rc-phase", role: "status", "aria-live": "polite" });
+const progress = new Progress(gettext("Progress"));
+const tiles = [
+  new Tile(gettext("Done"), (now) => [exact(now.done)]),
+  new Tile(gettext("Skipped"), (now) => [exact(now.skipped), now.skipped ? gettext("see below") : ""]),
+  new Tile(gettext("Failed"), (now) => [exact(now.failed), now.failed ? gettext("see below") : "", now.failed > 0]),
+  new Tile(gettext("Per second"), (now) => [rate(perSecond(now)), fill(gettext("in %(time)s"), { time: duration(took(now)) })]),
+];
+const row = tileRow(tiles);
+row.classList.add("rc-few");
+const buttons = h("span", { class: "rc-actions" });
+const facts = h("section", { class: "rc-card", "aria-label": gettext("What was asked for") });
+const listed = h("section", { class: "rc-card rc-flush", "aria-label": gettext("Not done") });
+const title = OPERATION_ACTIONS[operation.action] ?? operation.action;
+
+replace(
+  byId("rc-page"),
+  h(
+    "div",
+    { class: "rc-head" },
+    h("a", { href: page.urls.operations }, gettext("All operations")),
+    h("div", { class: "rc-status" }, asOf),
+  ),
+  h(
+    "section",
+    { class: "rc-card", "aria-label": gettext("Progress") },
+    h("header", {}, h("h2", {}, `${title} · ${operation.topic} `, tag), buttons),
+    progress.element,
+    words,
+  ),
+  row,
+  facts,
+  listed,
+);
+show();
+
+function took(now) {
+  return now.started_ms ? Math.max(0, (now.finished_ms ?? now.as_of_ms) - now.started_ms) : 0;
+}
+
+function perSecond(now) {
+  const handled = now.done + now.skipped + now.failed;
+  return took(now) > 0 ? (1000 * handled) / Math.max(took(now), 1) : 0;
+}
+
+async function load() {
+  clearTimeout(timer);
+  try {
+    operation = await get(page.urls.data);
+    byId("rc-page").classList.remove("rc-stale");
+    show();
+  } catch (problem) {
+    byId("rc-page").classList.add("rc-stale");
+    setText(asOf, `${problem.message} ${fill(gettext("as of %(time)s"), { time: time(operation.as_of_ms) })}`);
+    again();
+  }
+}
+
+function again() {
+  clearTimeout(timer);
+  timer = setTimeout(() => (document.hidden ? again() : load()), REFRESH_MS);
+}
+
+function show() {
+  tag.className = `rc-tag rc-tag-${operation.state}`;
+  setText(tag, OPERATION_STATES[operation.state]);
+  setText(asOf, fill(gettext("as of %(time)s"), { time: time(operation.as_of_ms) }));
+  progress.update(operation);
+  const said = operation.error || phase(operation);
+  setText(words, said);
+  words.hidden = !said;
+  words.classList.toggle("rc-error", Boolean(operation.error));
+  tiles.forEach((tile) => tile.update(operation));
+  showButtons();
+  showFacts();
+  showNotDone();
+  if (isLive(operation)) again();
+}
+
+function showButtons() {
+  const key = `${operation.state} ${operation.undoable} ${operation.undone_by.length}`;
+  if (buttons.dataset.key === key) return;
+  buttons.dataset.key = key;
+  const own = operation.user_id === page.user_id ? null : page.grants.actions.drop;
+  const stop = page.grants.actions.stop_operation ?? own;
+  replace(
+    buttons,
+    isLive(operation) && operation.state !== "stopping"
+      ? button("stop", "stop_circle", gettext("Stop"), stop, () => act("stop"))
+      : null,
+    ["stopped", "failed"].includes(operation.state)
+      ? button("resume", "resume", gettext("Resume"), page.grants.actions[operation.action] ?? stop, () => act("resume"))
+      : null,
+    operation.undoable
+      ? button("undo", "undo", gettext("Undo"), page.grants.actions.restore, askUndo)
+      : null,
+  );
+}
+
+function button(name, symbol, label, missing, action) {
+  return h(
+    "button",
+    {
+      type: "button",
+      class: "rc-button",
+      dataset: { action: name },
+      "aria-disabled": missing ? "true" : null,
+      title: missing,
+      onclick: () => (missing ? toast(missing, "error") : action()),
+    },
+    icon(symbol),
+    label,
+  );
+}
+
+async function act(name, body = {}) {
+  try {
+    const found = await post(`${page.urls.act}${name}/`, body);
+    if (found.id !== operation.id) location.assign(`${page.urls.operations}${found.id}/`);
+    else await load();
+  } catch (problem) {
+    toast(problem.message, "error");
+  }
+}
+
+function askUndo() {
+  const reason = h("input", { class: "rc-input", name: "reason", maxlength: 500, required: true, autocomplete: "off" });
+  const dialog = h("dialog", { class: "rc-dialog", "aria-labelledby": "rc-undo-title" });
+  const n = exact(operation.done);
+  const form = h(
+    "form",
+    { method: "dialog" },
+    h(
+      "h2",
+      { id: "rc-undo-title" },
+      fill(ngettext("Bring %(n)s message back?", "Bring %(n)s messages back?", operation.done), { n }),
+    ),
+    h("p", {}, gettext("They return to where they were; what is due by now is delivered at once.")),
+    h("label", {}, gettext("Reason"), reason),
+    h(
+      "div",
+      { class: "rc-dialog-buttons" },
+      h("button", { type: "button", class: "rc-button", onclick: () => dialog.close() }, gettext("Do nothing")),
+      h("button", { type: "submit", class: "rc-button rc-primary" }, gettext("Restore")),
+    ),
+  );
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    dialog.close();
+    act("undo", { reason: reason.value });
+  });
+  dialog.addEventListener("close", () => dialog.remove());
+  dialog.append(form);
+  document.body.append(dialog);
+  dialog.showModal();
+  reason.focus();
+}
+
+function showFacts() {
+  const other = (id) => h("a", { href: `${page.urls.operations}${id}/` }, gettext("this operation"));
+  const pairs = [
+    [gettext("Topic"), h("a", { href: topicAddress(operation.topic) }, operation.topic)],
+    [gettext("Messages"), operation.undoes ? [subject(operation), " (", other(operation.undoes), ")"] : subject(operation)],
+    [gettext("How"), manner(operation)],
+    [gettext("Reason"), operation.reason],
+    [gettext("Who"), `${operation.user} (${operation.via})`],
+    [gettext("Created"), dateTime(operation.created_ms)],
+    [gettext("Started"), operation.started_ms ? dateTime(operation.started_ms) : ""],
+    [gettext("Finished"), operation.finished_ms ? dateTime(operation.finished_ms) : ""],
+    [gettext("Looked at"), operation.looked_at ? exact(operation.looked_at) : ""],
+    [
+      gettext("Interruptions"),
+      operation.interruptions
+        ? fill(ngettext("%(n)s time a worker ended in the middle", "%(n)s times a worker ended in the middle", operation.interruptions), { n: exact(operation.interruptions) })
+        : "",
+    ],
+    [gettext("Undone by"), operation.undone_by.length ? operation.undone_by.flatMap((id) => [other(id), " "]) : ""],
+  ].filter(([, value]) => value);
+  replace(facts, pairList(pairs));
+}
+
+function showNotDone() {
+  const number = operation.skipped + operation.failed;
+  listed.hidden = number === 0;
+  if (!number || listed.dataset.number === String(number)) return;
+  listed.dataset.number = String(number);
+  const missing = page.grants.payload ? null : gettext("The report names ids: it needs the permission “read_payload”.");
+  replace(
+    listed,
+    h(
+      "header",
+      { class: "rc-toolbar" },
+      h("h2", { class: "rc-strong" }, gettext("Not done")),
+      h("span", { class: "rc-muted" }, shownWords(number)),
+      h(
+        "span",
+        { class: "rc-actions rc-end" },
+        FORMATS.map(([name, label]) =>
+          missing
+            ? h("span", { class: "rc-button", "aria-disabled": "true", title: missing }, icon("download"), label)
+            : h("a", { class: "rc-button", href: `${page.urls.report}?format=${name}`, download: "" }, icon("download"), label),
+        ),
+      ),
+    ),
+    h(
+      "div",
+      { class: "rc-scroll rc-tall" },
+      h(
+        "table",
+        { class: "rc-table" },
+        h("thead", {}, h("tr", {}, [gettext("Id"), gettext("Slot"), gettext("Why")].map((each) => h("th", { scope: "col" }, each)))),
+        h(
+          "tbody",
+          {},
+          operation.not_done.map((each) =>
+            h(
+              "tr",
+              {},
+              h("td", { class: "rc-mono rc-id" }, each.id ?? gettext("(hidden)")),
+              h("td", {}, exact(each.slot)),
+              h("td", {}, NOT_DONE[each.status] ?? each.status),
+            ),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+function shownWords(number) {
+  const shown = operation.not_done.length;
+  return shown < number
+    ? fill(gettext("the first %(n)s of %(all)s; the report has them all"), { n: exact(shown), all: exact(number) })
+    : "";
+}

@@ -1,0 +1,252 @@
+// Acting on all messages that match: which, how many of them, what to do and how carefully; the server does the rest.
+import { h, icon, replace, setText } from "../core/dom.js";
+import { bytes, exact, time } from "../core/format.js";
+import { post } from "../core/http.js";
+import { page, topicAddress } from "../core/page.js";
+import { fill, gettext, ngettext } from "../core/text.js";
+import { FilterFields } from "./bulkfilter.js";
+import { newValue } from "./newvalue.js";
+import { OPERATION_ACTIONS, querySentence } from "./operationwords.js";
+import { ACTIONS_OF } from "./states.js";
+
+const PAUSE_MS = 350;
+const DANGEROUS = new Set(["cancel", "drop"]);
+const SAY = {
+  cancel: gettext("Taken out of the queue, never delivered. It can be undone for a while."),
+  run_now: gettext("Ready at once, whatever the due time was."),
+  reschedule: gettext("All of them get the same new time or priority."),
+  requeue: gettext("Delivered again, with all retries."),
+  drop: gettext("Removed. It can be undone for a while."),
+  restore: gettext("Back to where they were before they were removed."),
+};
+
+/** A button that opens the dialog. `given()`: {filter, action} to begin with. */
+export function bulkButton(topic, states, given, label = gettext("All matching…")) {
+  return h(
+    "button",
+    { type: "button", class: "rc-button", dataset: { bulk: "" }, onclick: () => openBulk(topic, states, given()) },
+    icon("checklist"),
+    label,
+  );
+}
+
+/** `topic`: {name, timed?, slots?}; `states`: those to choose from; `given`: {filter, action} to begin with. */
+export function openBulk(topic, states, given) {
+  new BulkDialog(topic, states, given).open();
+}
+
+class BulkDialog {
+  constructor(topic, states, { filter = {}, action = null }) {
+    this.topic = topic;
+    this.asked = 0;
+    this.timer = 0;
+    this.found = null;
+    this.fields = new FilterFields(states, filter, topic.slots, page.grants.payload, () => this.changed());
+    this.actions = h("div", { class: "rc-segments", role: "group", "aria-label": gettext("Action") });
+    this.wantedAction = action;
+    this.say = h("p", { class: "rc-muted" });
+    this.value = h("div", { hidden: true });
+    this.seen = h("div", { class: "rc-preview", role: "status", "aria-live": "polite" });
+    const number = (name, max, placeholder) =>
+      h("input", { class: "rc-input", type: "number", min: 0, max, step: 1, name, placeholder });
+    this.rate = number("rate_per_s", 1_000_000, gettext("as fast as it goes"));
+    this.spread = number("spread", 10_080, gettext("at once"));
+    this.canary = number("canary", 1000, gettext("none"));
+    this.canaryLabel = h("label", {}, gettext("Canary: so many first, the rest if they succeed"), this.canary);
+    this.reason = h("input", { class: "rc-input", name: "reason", maxlength: 500, required: true, autocomplete: "off" });
+    this.confirm = h("input", { class: "rc-input", name: "confirm", maxlength: 100, autocomplete: "off" });
+    this.confirmLabel = h(
+      "label",
+      { hidden: true },
+      fill(gettext("Many at once: type the topic's name, %(topic)s"), { topic: topic.name }),
+      this.confirm,
+    );
+    this.error = h("p", { class: "rc-error", role: "alert", hidden: true });
+    this.submit = h("button", { type: "submit", class: "rc-button rc-primary" }, gettext("Start"));
+    this.confirm.addEventListener("input", () => this.allow());
+    this.build();
+  }
+
+  build() {
+    this.dialog = h("dialog", { class: "rc-dialog rc-wide", "aria-labelledby": "rc-bulk-title" });
+    const form = h(
+      "form",
+      { method: "dialog" },
+      h("h2", { id: "rc-bulk-title" }, fill(gettext("All matching messages of %(topic)s"), { topic: this.topic.name })),
+      this.actions,
+      this.say,
+      this.value,
+      h("h3", {}, gettext("Which messages")),
+      this.fields.element,
+      this.seen,
+      h("h3", {}, gettext("How")),
+      h(
+        "div",
+        { class: "rc-fields" },
+        this.canaryLabel,
+        h("label", {}, gettext("Spread over minutes"), this.spread),
+        h("label", {}, gettext("At most so many a second"), this.rate),
+      ),
+      h("label", {}, gettext("Reason"), this.reason),
+      this.confirmLabel,
+      this.error,
+      h(
+        "div",
+        { class: "rc-dialog-buttons" },
+        h("button", { type: "button", class: "rc-button", onclick: () => this.dialog.close() }, gettext("Do nothing")),
+        this.submit,
+      ),
+    );
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.start();
+    });
+    this.dialog.addEventListener("close", () => {
+      clearTimeout(this.timer);
+      this.asked += 1;
+      this.dialog.remove();
+    });
+    this.dialog.append(form);
+  }
+
+  open() {
+    document.body.append(this.dialog);
+    this.changed(0);
+    this.dialog.showModal();
+    this.fields.text.focus();
+  }
+
+  /** The actions for the state that is chosen; one may not do them all. */
+  showActions() {
+    const state = this.fields.state.value;
+    if (state === this.shownFor) return;
+    this.shownFor = state;
+    const names = ACTIONS_OF[state];
+    const may = names.filter((name) => !page.grants.actions[name]);
+    const wanted = [this.action, this.wantedAction].find((name) => names.includes(name)) ?? may[0] ?? names[0];
+    replace(
+      this.actions,
+      names.map((name) =>
+        h(
+          "button",
+          {
+            type: "button",
+            dataset: { name },
+            "aria-disabled": page.grants.actions[name] ? "true" : null,
+            title: page.grants.actions[name],
+            onclick: () => this.choose(name),
+          },
+          OPERATION_ACTIONS[name],
+        ),
+      ),
+    );
+    this.choose(wanted, false);
+  }
+
+  choose(name, look = true) {
+    this.action = name;
+    for (const button of this.actions.children)
+      button.setAttribute("aria-pressed", String(button.dataset.name === name));
+    setText(this.say, SAY[name]);
+    this.canaryLabel.hidden = name !== "requeue";
+    if (name !== "requeue") this.canary.value = "";
+    this.newValue = name === "reschedule" ? newValue(this.topic) : null;
+    this.value.hidden = !this.newValue;
+    replace(this.value, this.newValue?.element);
+    this.submit.classList.toggle("rc-danger", DANGEROUS.has(name));
+    if (look) this.changed(0);
+  }
+
+  changed(pause = PAUSE_MS) {
+    this.showActions();
+    this.found = null;
+    this.asked += 1;
+    this.allow();
+    replace(this.seen, h("p", { class: "rc-muted" }, gettext("Counting…")));
+    clearTimeout(this.timer);
+    const asked = this.asked;
+    this.timer = setTimeout(() => this.look(asked), pause);
+  }
+
+  async look(asked) {
+    const missing = page.grants.actions[this.action];
+    if (missing) {
+      replace(this.seen, h("p", { class: "rc-error" }, missing));
+      return;
+    }
+    const filter = this.fields.read();
+    try {
+      const found = await post(topicAddress(this.topic.name, "bulk/preview"), { action: this.action, filter });
+      if (asked !== this.asked) return;
+      this.found = found;
+      this.showFound(found, filter);
+    } catch (problem) {
+      if (asked !== this.asked) return;
+      replace(this.seen, h("p", { class: "rc-error" }, problem.message));
+    }
+    this.allow();
+  }
+
+  showFound(found, filter) {
+    const n = exact(found.count);
+    const words = found.exact
+      ? fill(ngettext("%(n)s message matches.", "%(n)s messages match.", found.count), { n })
+      : fill(gettext("About %(n)s messages match: estimated from %(looked)s of %(all)s."), {
+          n,
+          looked: exact(found.looked_at),
+          all: exact(found.total),
+        });
+    replace(
+      this.seen,
+      h("p", {}, h("strong", {}, words), h("span", { class: "rc-muted" }, ` ${asOf(found.as_of_ms)}`)),
+      h("p", { class: "rc-muted" }, querySentence(filter)),
+      found.purges ? h("p", { class: "rc-warning" }, gettext("This is a purge: nothing narrows it down.")) : null,
+      found.examples.length
+        ? h(
+            "ul",
+            { class: "rc-examples" },
+            found.examples.slice(0, 5).map((row) =>
+              h(
+                "li",
+                {},
+                h("span", { class: "rc-mono" }, row.id ?? gettext("(hidden)")),
+                h("span", { class: "rc-muted" }, ` ${row.error ?? bytes(row.size)}`),
+              ),
+            ),
+          )
+        : null,
+    );
+  }
+
+  allow() {
+    const missing = page.grants.actions[this.action] ?? (this.found?.purges ? page.grants.actions.purge : null);
+    this.confirmLabel.hidden = !this.found?.confirm;
+    const confirmed = !this.found?.confirm || this.confirm.value === this.topic.name;
+    this.submit.disabled = Boolean(missing) || !this.found || !this.found.count || !confirmed;
+    this.submit.title = missing ?? "";
+  }
+
+  async start() {
+    this.submit.disabled = true;
+    this.error.hidden = true;
+    try {
+      const operation = await post(topicAddress(this.topic.name, "bulk/start"), {
+        action: this.action,
+        filter: this.fields.read(),
+        reason: this.reason.value,
+        confirm: this.confirm.value,
+        rate_per_s: Number(this.rate.value),
+        spread_s: Math.round(60 * Number(this.spread.value)),
+        canary: Number(this.canary.value),
+        ...this.newValue?.read(),
+      });
+      location.assign(`${page.root}operations/${operation.id}/`);
+    } catch (problem) {
+      replace(this.error, problem.message);
+      this.error.hidden = false;
+      this.allow();
+    }
+  }
+}
+
+const asOf = (ms) => fill(gettext("as of %(time)s"), { time: time(ms) });

@@ -1,0 +1,82 @@
+// The fields of a bulk dialog that say which messages are meant.
+import { h } from "../core/dom.js";
+import { fill, gettext } from "../core/text.js";
+import { STATES, TIME_TITLES } from "./states.js";
+
+const TEXT_MAX = 500;
+
+export class FilterFields {
+  /** `states`: those to choose from; `given`: a filter to begin with; `slots`: how many there are, if known. */
+  constructor(states, given, slots, payload, onChange) {
+    this.fingerprint = given.fingerprint ?? "";
+    this.state = h(
+      "select",
+      { class: "rc-select", name: "state", onchange: onChange },
+      states.map((name) => h("option", { value: name }, STATES[name] ?? name)),
+    );
+    this.state.value = states.includes(given.state) ? given.state : states[0];
+    const text = (name, value, placeholder) =>
+      h("input", {
+        class: "rc-input",
+        name,
+        value: value ?? "",
+        maxlength: TEXT_MAX,
+        autocomplete: "off",
+        placeholder,
+        disabled: !payload,
+        title: payload ? null : gettext("Searching in content needs the permission “read_payload”."),
+        oninput: onChange,
+      });
+    const when = (name) => h("input", { class: "rc-input", type: "datetime-local", step: 1, name, onchange: onChange });
+    this.text = text("text", given.text, gettext("any"));
+    this.error = text("error", given.error, gettext("any"));
+    this.slot = h("input", {
+      class: "rc-input",
+      type: "number",
+      min: 0,
+      max: slots ? slots - 1 : 4095,
+      step: 1,
+      name: "slot",
+      value: given.slot ?? "",
+      placeholder: gettext("all"),
+      oninput: onChange,
+    });
+    this.since = when("since");
+    this.until = when("until");
+    const failed = states.some((name) => ["dead", "waiting", "trash"].includes(name));
+    const about = TIME_TITLES[states[0]];
+    this.element = h(
+      "div",
+      { class: "rc-fields" },
+      states.length > 1 ? h("label", {}, gettext("State"), this.state) : null,
+      this.fingerprint
+        ? h(
+            "p",
+            { class: "rc-field-wide" },
+            h("span", { class: "rc-muted" }, `${gettext("Cluster")}: `),
+            h("span", { class: "rc-mono" }, given.words ?? this.fingerprint),
+          )
+        : null,
+      h("label", {}, gettext("Text in id or content"), this.text),
+      failed && !this.fingerprint ? h("label", {}, gettext("Text in the error"), this.error) : null,
+      h("label", {}, fill(gettext("%(time)s from"), { time: about }), this.since),
+      h("label", {}, fill(gettext("%(time)s until"), { time: about }), this.until),
+      h("label", {}, gettext("Slot"), this.slot),
+    );
+  }
+
+  /** The filter as the server takes it. */
+  read() {
+    const filter = { state: this.state.value };
+    if (this.text.value) filter.text = this.text.value;
+    if (this.error.value) filter.error = this.error.value;
+    if (this.fingerprint) filter.fingerprint = this.fingerprint;
+    if (this.slot.value !== "") filter.slot = Number(this.slot.value);
+    for (const [name, input] of [
+      ["since_ms", this.since],
+      ["until_ms", this.until],
+    ])
+      if (input.value) filter[name] = new Date(input.value).getTime();
+    return filter;
+  }
+}

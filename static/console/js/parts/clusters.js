@@ -1,0 +1,178 @@
+// Dead letters by what failed: how many, since when, whether they grow, and what to do about a whole cluster.
+import { h, icon, replace, setText } from "../core/dom.js";
+import { count, dateTime, exact, relative, time } from "../core/format.js";
+import { get } from "../core/http.js";
+import { page, topicAddress } from "../core/page.js";
+import { fill, gettext, ngettext } from "../core/text.js";
+import { toast } from "../core/toast.js";
+import { openBulk } from "./bulk.js";
+import { OPERATION_ACTIONS } from "./operationwords.js";
+import { drawSpark } from "./spark.js";
+
+const REFRESH_MS = 5000;
+const ACTIONS = ["requeue", "drop"];
+
+export class Clusters {
+  /** `address`: where the numbers are; `everywhere`: of all topics; `topic`: {name, …} otherwise. */
+  constructor(address, { everywhere = false, topic = null, onLoaded = () => {} } = {}) {
+    Object.assign(this, { address, everywhere, topic, onLoaded });
+    this.rows = new Map();
+    this.body = h("tbody");
+    this.note = h("span", { class: "rc-muted" });
+    const titles = [
+      everywhere ? [gettext("Topic")] : null,
+      [gettext("Error")],
+      [gettext("Dead"), "rc-num"],
+      [gettext("Last hour")],
+      [gettext("First seen"), "rc-less"],
+      [gettext("Last seen")],
+      [""],
+    ].filter(Boolean);
+    this.scroll = h(
+      "div",
+      { class: "rc-scroll" },
+      h(
+        "table",
+        { class: "rc-table rc-clusters" },
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            titles.map(([title, extra]) => h("th", { scope: "col", class: extra }, title)),
+          ),
+        ),
+        this.body,
+      ),
+    );
+    this.nothing = h("p", { class: "rc-nothing", hidden: true }, gettext("No dead letters."));
+    this.element = h(
+      "section",
+      { class: "rc-card rc-flush", "aria-label": gettext("Clusters by error") },
+      h("header", { class: "rc-toolbar" }, h("h2", { class: "rc-strong" }, gettext("Clusters by error")), this.note),
+      this.scroll,
+      this.nothing,
+    );
+    this.load();
+    setInterval(() => document.hidden || document.querySelector("dialog[open]") || this.load(), REFRESH_MS);
+  }
+
+  async load() {
+    try {
+      const found = await get(this.address);
+      this.show(found);
+      this.onLoaded(found);
+    } catch (problem) {
+      setText(this.note, problem.message);
+    }
+  }
+
+  show({ clusters, left_out, as_of_ms }) {
+    const words = [fill(gettext("as of %(time)s"), { time: time(as_of_ms) })];
+    if (left_out)
+      words.push(fill(ngettext("%(n)s smaller one is not shown", "%(n)s smaller ones are not shown", left_out), { n: exact(left_out) }));
+    setText(this.note, words.join(" · "));
+    this.scroll.hidden = !clusters.length;
+    this.nothing.hidden = clusters.length > 0;
+    const keys = new Set(clusters.map(keyOf));
+    for (const [key, row] of this.rows)
+      if (!keys.has(key)) {
+        row.element.remove();
+        this.rows.delete(key);
+      }
+    clusters.forEach((cluster, at) => {
+      const key = keyOf(cluster);
+      let row = this.rows.get(key);
+      if (!row) {
+        row = new Row(cluster, this.everywhere, this.topic);
+        this.rows.set(key, row);
+      }
+      if (this.body.children[at] !== row.element) this.body.insertBefore(row.element, this.body.children[at] ?? null);
+      row.update(cluster, as_of_ms);
+    });
+  }
+}
+
+const keyOf = (cluster) => `${cluster.topic}\n${cluster.fingerprint}`;
+
+class Row {
+  constructor(cluster, everywhere, topic) {
+    this.cluster = cluster;
+    this.count = h("td", { class: "rc-num" });
+    this.canvas = h("canvas", { class: "rc-spark", role: "img" });
+    this.first = h("time");
+    this.last = h("time");
+    const target = topic ?? { name: cluster.topic };
+    this.element = h(
+      "tr",
+      {},
+      everywhere
+        ? h("th", { scope: "row" }, h("a", { href: topicAddress(cluster.topic, "dead") }, cluster.topic))
+        : null,
+      h(
+        "td",
+        { class: "rc-cluster-error" },
+        h("strong", {}, cluster.error || gettext("unknown error")),
+        h("div", { class: "rc-muted rc-cluster-example", title: cluster.example }, this.words(cluster)),
+      ),
+      this.count,
+      h("td", {}, this.canvas),
+      h("td", { class: "rc-less" }, this.first),
+      h("td", {}, this.last),
+      h("td", {}, h("div", { class: "rc-row-actions" }, ACTIONS.map((name) => this.button(name, target)))),
+    );
+  }
+
+  words(cluster) {
+    return cluster.example ?? gettext("The words of an error need the permission “read_payload”.");
+  }
+
+  button(name, topic) {
+    const missing = page.grants.actions[name];
+    const given = () => ({
+      action: name,
+      filter: {
+        state: "dead",
+        fingerprint: this.cluster.fingerprint,
+        words: [this.cluster.error, this.cluster.example].filter(Boolean).join(": ").slice(0, 300),
+      },
+    });
+    return h(
+      "button",
+      {
+        type: "button",
+        class: `rc-button rc-small${name === "drop" ? " rc-danger" : ""}`,
+        "aria-disabled": missing ? "true" : null,
+        title: missing,
+        onclick: () => (missing ? toast(missing, "error") : openBulk(topic, ["dead"], given())),
+      },
+      icon(name === "drop" ? "delete" : "replay"),
+      OPERATION_ACTIONS[name],
+    );
+  }
+
+  update(cluster, nowMs) {
+    this.cluster = cluster;
+    setText(this.count, count(cluster.count));
+    const points = cluster.trend.length ? [...cluster.trend, cluster.count] : [cluster.count, cluster.count];
+    const grown = cluster.count - points[0];
+    this.canvas.setAttribute(
+      "aria-label",
+      grown > 0
+        ? fill(gettext("%(n)s more than an hour ago"), { n: exact(grown) })
+        : grown < 0
+          ? fill(gettext("%(n)s fewer than an hour ago"), { n: exact(-grown) })
+          : gettext("as many as an hour ago"),
+    );
+    this.canvas.title = this.canvas.getAttribute("aria-label");
+    drawSpark(this.canvas, points);
+    for (const [element, ms] of [
+      [this.first, cluster.first_ms],
+      [this.last, cluster.last_ms],
+    ]) {
+      setText(element, ms ? relative(ms, nowMs) : "–");
+      element.title = dateTime(ms);
+    }
+  }
+}

@@ -1,0 +1,307 @@
+"""What the bulk dialogs, the operations pages and the dead letters pages send and get."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from console.access import Action
+from console.live import clusters
+from console.live.store import LiveKeys
+from console.models import AuditEntry, Operation
+from console.operations import letters
+from console.operations.export import by_size
+from console.operations.report import csv_lines
+from rmq_core import FixedTimeMessage, PriorityMessage, RangeMergeMessage, TopicKind
+from rmq_core.slots import slot_for
+from rmq_core.snapshots import MessageRow
+from tests.console.operations import Desk, desk
+from tests.console.test_pages import page_data
+
+__all__ = ["desk"]
+
+
+@pytest.fixture
+def send(as_role: Callable[..., Client]) -> Callable[..., Any]:
+    browser = as_role("Admin")
+
+    def post(path: str, **body: Any) -> Any:
+        return browser.post(path, json.dumps(body), content_type="application/json")
+
+    return post
+
+
+def text_of(answer: Any) -> str:
+    return b"".join(answer.streaming_content).decode()
+
+
+def test_a_look_first_then_the_start_then_the_page(
+    desk: Desk, send: Callable[..., Any], as_role: Callable[..., Client]
+) -> None:
+    desk.delayed(30)
+    wanted = {"action": "cancel", "filter": {"state": "delayed", "text": "m1"}}
+    seen = send("/topics/orders/bulk/preview/", **wanted).json()
+    assert (seen["count"], seen["exact"], seen["confirm"], seen["purges"]) == (11, True, False, False)
+    assert [row["id"] for row in seen["examples"]] == ["m1", "m10", "m11", "m12", "m13"]
+    assert desk.count("delayed") == 30, "a look changes nothing"
+    started = send("/topics/orders/bulk/start/", **wanted, reason="sent twice").json()
+    assert (started["state"], started["total"], started["action"]) == ("queued", 11, "cancel")
+    desk.work()
+    viewer = as_role("Viewer")
+    page = page_data(viewer.get(f"/operations/{started['id']}/"))["operation"]
+    assert (page["state"], page["done"], page["reason"]) == ("done", 11, "sent twice")
+    assert page["filter"] == {"state": "delayed", "text": "…"}, "words of a message are for payload readers"
+    listed = viewer.get("/operations/data/").json()
+    assert [each["id"] for each in listed["operations"]] == [started["id"]]
+    assert viewer.get("/operations/data/?state=live").json()["operations"] == []
+    assert viewer.get("/operations/data/?topic=other").json()["operations"] == []
+
+
+def test_stop_resume_and_undo_by_address(desk: Desk, send: Callable[..., Any]) -> None:
+    desk.delayed(5)
+    operation = desk.start(Action.CANCEL, "delayed", text="m")
+    act = f"/operations/{operation.pk}/act/"
+    assert send(act + "stop/").json()["state"] == "stopped"
+    assert send(act + "stop/").status_code == 422
+    assert send(act + "resume/").json()["state"] == "queued"
+    desk.work()
+    assert send(act + "undo/").status_code == 422, "it needs a reason"
+    undo = send(act + "undo/", reason="a mistake").json()
+    assert (undo["action"], undo["undoes"]) == ("restore", str(operation.pk))
+    desk.work()
+    assert desk.count("delayed") == 5
+    assert Operation.objects.get(pk=undo["id"]).state == "done"
+    assert send(act + "explode/").status_code == 422
+
+
+@pytest.mark.parametrize("path", ["data/", "report/", "act/stop/"])
+def test_an_unknown_operation_is_not_found(
+    desk: Desk, send: Callable[..., Any], as_role: Callable[..., Client], path: str
+) -> None:
+    address = f"/operations/{uuid.uuid4()}/"
+    answer = send(address + path) if "act" in path else as_role("Operator").get(address + path)
+    assert (answer.status_code, answer.json()["code"]) == (404, "UnknownOperation")
+
+
+def test_an_unknown_operation_has_a_page_that_says_so(as_role: Callable[..., Client], queue: Any) -> None:
+    browser = as_role("Viewer")
+    assert browser.get(f"/operations/{uuid.uuid4()}/").status_code == 404
+    assert browser.get("/operations/7/").status_code == 404
+    assert browser.get("/operations/data/?before=x").status_code == 422
+    assert browser.get("/operations/data/?state=odd").status_code == 422
+
+
+def test_operations_are_listed_a_page_at_a_time(desk: Desk, as_role: Callable[..., Client]) -> None:
+    for number in range(60):
+        Operation.objects.create(action="cancel", topic="orders", username=str(number), state="done")
+    browser = as_role("Viewer")
+    first = browser.get("/operations/data/").json()
+    assert first["more"] and len(first["operations"]) == 50
+    second = browser.get("/operations/data/", {"before": first["operations"][-1]["id"]}).json()
+    assert not second["more"]
+    seen = [each["user"] for each in first["operations"] + second["operations"]]
+    assert seen == [str(number) for number in reversed(range(60))]
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({}, "no bulk action"),
+        ({"action": "pause"}, "no bulk action"),
+        ({"action": ["cancel"]}, "text"),
+        ({"action": "cancel", "filter": "delayed"}, "object"),
+        ({"action": "cancel", "filter": {}}, "state"),
+        ({"action": "cancel", "filter": {"state": "delayed", "colour": "red"}}, "colour"),
+        ({"action": "cancel", "filter": {"state": "delayed", "since_ms": -1}}, "since_ms"),
+        ({"action": "cancel", "filter": {"state": "delayed", "text": "\ud800"}}, "surrogate"),
+        ({"action": "cancel", "filter": {"state": "delayed", "text": "x" * 5000}}, "text"),
+        ({"action": "cancel", "messages": [["0", "a"]]}, "pairs"),
+        ({"action": "cancel", "filter": {"state": "delayed"}, "rate_per_s": "fast"}, "rate_per_s"),
+        ({"action": "requeue", "filter": {"state": "dead"}, "canary": 10**9}, "canary"),
+    ],
+)
+@pytest.mark.parametrize("door", ["preview", "start"])
+def test_bad_bodies_are_refused_in_words(
+    desk: Desk, send: Callable[..., Any], door: str, body: dict[str, Any], words: str
+) -> None:
+    answer = send(f"/topics/orders/bulk/{door}/", **body, reason="x")
+    assert answer.status_code == 422, answer.content
+    assert words in answer.json()["message"]
+    assert not Operation.objects.exists()
+
+
+def test_the_report_is_a_file(desk: Desk, as_role: Callable[..., Client]) -> None:
+    desk.queue.delayed("=1+1")
+    operation = desk.start(Action.CANCEL, "delayed", text="=1")
+    assert operation.total == 1
+    named = desk.start(Action.CANCEL, refs=[desk.queue.find("=1+1").row.ref])
+    desk.work()
+    browser = as_role("Operator")
+    answer = browser.get(f"/operations/{named.pk}/report/?format=csv")
+    assert 'attachment; filename="operation-' in answer["Content-Disposition"]
+    rows = list(csv.reader(io.StringIO(text_of(answer))))
+    assert rows == [["id", "slot", "status"], ["'=1+1", rows[1][1], "not_found"]], "no spreadsheet runs it"
+    lines = text_of(browser.get(f"/operations/{named.pk}/report/")).splitlines()
+    assert [json.loads(line)["id"] for line in lines] == ["=1+1"]
+    assert as_role("Viewer").get(f"/operations/{named.pk}/report/").status_code == 403
+
+
+# -- export ----------------------------------------------------------------------------------------------------------
+
+
+def test_dead_letters_are_exported_with_content(desk: Desk, as_role: Callable[..., Client]) -> None:
+    desk.dead(700, "d")
+    raw = desk.queue.client
+    raw.send("orders", FixedTimeMessage(b"\xff\x00", desk.queue.inspector.now_ms(), key="bin"), allow_past=True)
+    (delivery,) = raw.take("orders", timeout_ms=2000)
+    raw.nack(delivery, error="ValueError", message="=cmd()")
+    browser = as_role("Operator")
+    lines = [json.loads(line) for line in text_of(browser.get("/topics/orders/dead/export/")).splitlines()]
+    assert len(lines) == 701
+    by_id = {line["id"]: line for line in lines}
+    assert (by_id["d7"]["content"], by_id["d7"]["encoding"], by_id["d7"]["state"]) == ("d 7", "utf-8", "dead")
+    assert (by_id["bin"]["content"], by_id["bin"]["encoding"]) == ("/wA=", "base64")
+    answer = browser.get("/topics/orders/dead/export/?format=csv&error=ValueError")
+    rows = list(csv.DictReader(io.StringIO(text_of(answer))))
+    assert [row["id"] for row in rows] == ["bin"]
+    entry = AuditEntry.objects.filter(action="export").first()
+    assert entry is not None and entry.query["filter"] == {"state": "dead", "error": "ValueError"}
+
+
+def test_an_export_is_for_payload_readers_and_refuses_nonsense(desk: Desk, as_role: Callable[..., Client]) -> None:
+    assert as_role("Viewer").get("/topics/orders/dead/export/").status_code == 403
+    browser = as_role("Operator")
+    assert browser.get("/topics/orders/dead/export/?format=xls").status_code == 422
+    assert browser.get("/topics/orders/dead/export/?fingerprint=zz").status_code == 422
+    assert browser.get("/topics/nosuch/dead/export/").status_code == 404
+    assert text_of(browser.get("/topics/orders/dead/export/")) == ""
+
+
+def test_contents_are_read_a_bounded_number_of_bytes_at_a_time() -> None:
+    def row(size: int) -> MessageRow:
+        return MessageRow(0, b"a", "dead", 1, None, 1, None, None, None, size, b"")
+
+    groups = [[each.size for each in group] for group in by_size([row(n) for n in (4, 4, 9, 1, 1, 20)], 10)]
+    assert groups == [[4, 4], [9, 1], [1], [20]]
+
+
+def test_cells_are_no_formulas() -> None:
+    assert csv_lines([["=1", "+1", "-1", "@x", "\tx", "x=1", -1]]) == "'=1,'+1,'-1,'@x,'\tx,x=1,-1\r\n"
+
+
+# -- a corrected dead letter -----------------------------------------------------------------------------------------
+
+
+def test_a_dead_letter_is_put_right_and_sent_anew(desk: Desk, send: Callable[..., Any]) -> None:
+    ident = desk.queue.dead("bill", '{"sum": "1O"}')
+    slot = desk.queue.find(ident).row.slot
+    body = {"message": [slot, ident], "content": '{"sum": 10}', "drop": True, "reason": "a typo"}
+    sent = send("/topics/orders/dead/resend/", **body).json()
+    assert (sent["id"], sent["slot"]) == ("bill", slot)
+    view = desk.queue.find("bill")
+    assert (view.states, view.content) == (("ready",), b'{"sum": 10}')
+    entry = AuditEntry.objects.get(action="send")
+    assert entry.query == {"corrects": [slot, "bill"], "drop": True}
+    assert (entry.result, entry.reason) == ("done", "a typo")
+
+
+@pytest.mark.parametrize("kind", list(TopicKind))
+@pytest.mark.parametrize("slots", [1, 4, 64])
+def test_a_corrected_message_stays_in_its_slot(
+    desk: Desk, send: Callable[..., Any], kind: TopicKind, slots: int
+) -> None:
+    """Also where its id is its content, and so another one now, or where a slot basis had led to the slot."""
+    desk.queue.topic("bills", kind, slots=slots)
+    make: dict[TopicKind, Callable[[str], Any]] = {
+        TopicKind.RANGE_MERGE: lambda basis: RangeMergeMessage("old", 1, slot_basis=basis, headers={"a": "b"}),
+        TopicKind.PRIORITY: lambda basis: PriorityMessage("old", 77, slot_basis=basis, headers={"a": "b"}),
+        TopicKind.FIXED_TIME: lambda basis: FixedTimeMessage("old", 1000, slot_basis=basis, headers={"a": "b"}),
+    }
+    ref = desk.queue.client.send("bills", make[kind]("customer 7"), allow_past=True)
+    (delivery,) = desk.queue.client.take("bills", timeout_ms=2000)
+    desk.queue.client.nack(delivery, error="KeyError", message="x")
+    body = {"message": [ref.slot, ref.id], "content": "new", "drop": False, "reason": "x"}
+    sent = send("/topics/bills/dead/resend/", **body).json()
+    assert (sent["id"], sent["slot"]) == ("new", ref.slot)
+    view = desk.queue.find("new", "bills")
+    assert dict(view.headers) == {"a": "b"}
+    assert view.row.priority == (77 if kind is TopicKind.PRIORITY else None)
+    assert desk.queue.find("old", "bills").states == ("dead",), "it was not to be dropped"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"content": '{"n": 1}'}, "requeue"),
+        ({"content": ""}, "empty"),
+        ({"reason": " "}, "why"),
+        ({"message": [0, "gone"]}, "no longer there"),
+        ({"message": "d"}, "pairs"),
+        ({"content": "x" * 2_000_001}, "2000000"),
+    ],
+)
+def test_a_correction_that_makes_no_sense_is_refused(
+    desk: Desk, send: Callable[..., Any], change: dict[str, Any], words: str
+) -> None:
+    ident = desk.queue.dead("d")
+    good = {"message": desk.queue.ref(ident), "content": "better", "drop": True, "reason": "x"}
+    answer = send("/topics/orders/dead/resend/", **{**good, **change})
+    assert answer.status_code == 422, answer.content
+    assert words in answer.json()["message"]
+    assert desk.queue.find(ident).states == ("dead",)
+
+
+def test_every_slot_has_a_basis_that_leads_to_it() -> None:
+    for slots in (1, 2, 64, 4096):
+        for slot in {0, slots // 2, slots - 1}:
+            assert slot_for(letters.basis_for(slot, slots).encode(), slots) == slot
+
+
+# -- clusters --------------------------------------------------------------------------------------------------------
+
+
+def test_clusters_of_a_topic_and_of_all(desk: Desk, as_role: Callable[..., Client]) -> None:
+    desk.dead(3, "a", error="KeyError")
+    desk.queue.topic("bills")
+    desk.dead(5, "b", topic="bills", error="ValueError")
+    reader, viewer = as_role("Operator"), as_role("Viewer")
+    everywhere = reader.get("/dead/data/").json()
+    assert [(each["topic"], each["error"], each["count"]) for each in everywhere["clusters"]] == [
+        ("bills", "ValueError", 5),
+        ("orders", "KeyError", 3),
+    ]
+    assert (everywhere["dead"], everywhere["topics"]) == (8, 2)
+    assert "no tail number" in everywhere["clusters"][0]["example"]
+    own = viewer.get("/topics/orders/data/clusters/").json()
+    assert [each["count"] for each in own["clusters"]] == [3]
+    assert own["clusters"][0]["example"] is None
+    assert viewer.get("/topics/nosuch/data/clusters/").status_code == 404
+    assert viewer.get("/dead/").status_code == 200
+
+
+def test_the_trend_has_a_point_each_minute(desk: Desk, as_role: Callable[..., Client], settings: Any) -> None:
+    desk.dead(3)
+    (cluster,) = desk.queue.inspector.dead_clusters("orders")
+    keys = LiveKeys(settings.RMQ_NAMESPACE)
+    for minute, count in ((0, 7), (0.5, 9), (1, 5), (2, 3)):
+        noted = clusters.note(keys, {"orders": {cluster.fingerprint: count}}, round(1_000_000 + 60_000 * minute))
+        desk.queue.client.run(noted)
+    (shown,) = as_role("Viewer").get("/dead/data/").json()["clusters"]
+    assert shown["trend"] == [7, 5, 3]
+
+
+def test_trends_are_bounded_and_forget_what_is_gone() -> None:
+    points: dict[str, list[int]] = {}
+    for minute in range(100):
+        points = clusters.trend(points, {"a": minute, **({"b": 5} if minute < 10 else {})})
+    assert points == {"a": list(range(40, 100))}
+    assert clusters.trend({"a": [1, 2]}, {"new": 4}) == {"a": [1, 2, 0], "new": [0, 0, 4]}
+    many = clusters.trend({}, {str(n): n for n in range(1000)})
+    assert len(many) == clusters.CLUSTERS_MOST and "999" in many
