@@ -42,7 +42,7 @@ async def keep(engine: AsyncEngine, keys: LiveKeys, stop: asyncio.Event) -> None
                 log.warning("operations are not looked after: %s", error)
             away = True
         except Exception:
-            log.exception("looking after operations failed; trying again")
+            log.exception("looking after operations failed")
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(EVERY_S):
                 await stop.wait()

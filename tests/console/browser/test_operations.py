@@ -196,7 +196,7 @@ def test_a_viewer_is_refused(open_page: Open, queue: Queue, topic: str, stack: A
     button = cluster.get_by_role("button", name="Requeue")
     expect(button).to_have_attribute("aria-disabled", "true")
     expect(button).to_have_attribute("title", re.compile("operate"))
-    button.click()
+    button.click(force=True)
     expect(page.locator(".rc-toast")).to_contain_text("operate")
     page.get_by_role("button", name="All matching…").click()
     dialog = page.get_by_role("dialog")

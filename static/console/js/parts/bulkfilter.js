@@ -1,5 +1,5 @@
 // The fields of a bulk dialog that say which messages are meant.
-import { h } from "../core/dom.js";
+import { h, setText } from "../core/dom.js";
 import { fill, gettext } from "../core/text.js";
 import { STATES, TIME_TITLES } from "./states.js";
 
@@ -44,7 +44,10 @@ export class FilterFields {
     this.since = when("since");
     this.until = when("until");
     const failed = states.some((name) => ["dead", "waiting", "trash"].includes(name));
-    const about = TIME_TITLES[states[0]];
+    this.sinceTitle = h("span", {});
+    this.untilTitle = h("span", {});
+    this.state.addEventListener("change", () => this.showTitles());
+    this.showTitles();
     this.element = h(
       "div",
       { class: "rc-fields" },
@@ -59,10 +62,17 @@ export class FilterFields {
         : null,
       h("label", {}, gettext("Text in id or content"), this.text),
       failed && !this.fingerprint ? h("label", {}, gettext("Text in the error"), this.error) : null,
-      h("label", {}, fill(gettext("%(time)s from"), { time: about }), this.since),
-      h("label", {}, fill(gettext("%(time)s until"), { time: about }), this.until),
+      h("label", {}, this.sinceTitle, this.since),
+      h("label", {}, this.untilTitle, this.until),
       h("label", {}, gettext("Slot"), this.slot),
     );
+  }
+
+  /** What the time of a message is depends on its state. */
+  showTitles() {
+    const time = TIME_TITLES[this.state.value];
+    setText(this.sinceTitle, fill(gettext("%(time)s from"), { time }));
+    setText(this.untilTitle, fill(gettext("%(time)s until"), { time }));
   }
 
   /** The filter as the server takes it. */
