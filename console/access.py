@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from fnmatch import fnmatchcase
+from typing import Any, ClassVar
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.utils.translation import gettext, gettext_lazy
 
-User = AbstractBaseUser | AnonymousUser
+EVERY_TOPIC = "*"
 
 
 class Permission(StrEnum):
@@ -91,24 +92,68 @@ NEEDED: dict[Action, Permission] = {
 }
 
 
+@dataclass(frozen=True)
+class TokenUser:
+    """Who acts through an API token: nobody's account, a role of its own, some topics (patterns with * and ?)."""
+
+    name: str
+    prefix: str
+    role: str
+    topics: tuple[str, ...] = (EVERY_TOPIC,)
+
+    is_active: ClassVar[bool] = True
+    is_authenticated: ClassVar[bool] = True
+
+    def has_perm(self, name: str) -> bool:
+        app, _, code = name.partition(".")
+        return app == "console" and code in ROLES.get(self.role, ())
+
+    def get_username(self) -> str:
+        return f"token {self.name} ({self.prefix})"
+
+
+User = AbstractBaseUser | AnonymousUser | TokenUser
+
+
 class Forbidden(Exception):
     """The user lacks a permission; the text says which one and what it is for."""
 
-    def __init__(self, permission: Permission) -> None:
+    def __init__(self, permission: Permission, text: str = "") -> None:
         self.permission = permission
-        super().__init__(missing(permission))
+        super().__init__(text or missing(permission))
 
 
-def allowed(user: User, what: Permission | Action) -> bool:
-    """Whether an active, signed-in user holds a permission, or the one an action needs."""
+class OutOfScope(Forbidden):
+    """The token is not for that topic, or not for what concerns all topics."""
+
+
+def allowed(user: User, what: Permission | Action, topic: str | None = None) -> bool:
+    """Whether an active, signed-in user holds a permission, or the one an action needs, for a topic ("": for all)."""
     permission = NEEDED[what] if isinstance(what, Action) else what
-    return bool(user.is_active and user.is_authenticated and user.has_perm(f"console.{permission}"))  # type: ignore[union-attr]
+    held = bool(user.is_active and user.is_authenticated and user.has_perm(f"console.{permission}"))  # type: ignore[union-attr]
+    return held and (topic is None or in_scope(user, topic))
 
 
-def require(user: User, what: Permission | Action) -> None:
-    """Raise `Forbidden` unless `allowed`."""
-    if not allowed(user, what):
-        raise Forbidden(NEEDED[what] if isinstance(what, Action) else what)
+def require(user: User, what: Permission | Action, topic: str | None = None) -> None:
+    """Raise `Forbidden` unless `allowed`; `OutOfScope` where it is the topic that a token is not for."""
+    permission = NEEDED[what] if isinstance(what, Action) else what
+    if not allowed(user, permission):
+        raise Forbidden(permission)
+    if topic is not None and not in_scope(user, topic):
+        about = gettext("This token is not for the topic “%(topic)s”.") % {"topic": topic}
+        raise OutOfScope(permission, about if topic else gettext("This token is for some topics only."))
+
+
+def in_scope(user: User, topic: str) -> bool:
+    """Whether somebody may deal with a topic at all; "" stands for what concerns all of them."""
+    if not isinstance(user, TokenUser) or EVERY_TOPIC in user.topics:
+        return True
+    return bool(topic) and any(fnmatchcase(topic, pattern) for pattern in user.topics)
+
+
+def account_of(user: User) -> AbstractBaseUser | None:
+    """For foreign keys: the account, None for tokens and strangers. `get_username()` names all of them."""
+    return user if isinstance(user, AbstractBaseUser) else None
 
 
 def missing(permission: Permission) -> str:

@@ -72,6 +72,18 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
                     "link": reverse("admin:console_topicdefinition_changelist"),
                     "permission": may_view,
                 },
+                {
+                    "title": gettext("API tokens"),
+                    "icon": "key",
+                    "link": reverse("admin:console_apitoken_changelist"),
+                    "permission": may_manage_tokens,
+                },
+                {
+                    "title": gettext("API documentation"),
+                    "icon": "api",
+                    "link": reverse("api-1:openapi-view"),
+                    "permission": may_view,
+                },
                 _admin_item(gettext("Users"), "person", "auth.view_user", "auth_user"),
                 _admin_item(gettext("Roles"), "group", "auth.view_group", "auth_group"),
             ],
@@ -85,6 +97,10 @@ def may_view(request: HttpRequest) -> bool:
 
 def may_audit(request: HttpRequest) -> bool:
     return allowed(request.user, Permission.AUDIT)
+
+
+def may_manage_tokens(request: HttpRequest) -> bool:
+    return allowed(request.user, Action.TOKENS)
 
 
 def _admin_item(title: str, icon: str, permission: str, model: str) -> dict[str, Any]:

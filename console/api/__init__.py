@@ -1,14 +1,35 @@
-"""REST under `/api/v1`, one module per resource."""
+"""REST under `/api/v1`, one module per resource. `gate` stands before all of them."""
 
-from ninja import NinjaAPI, Swagger
+from ninja import Swagger
 
-from console.api.health import router as health
+from console.api import (  # noqa: F401  (they add to `routers.topics`)
+    audit,
+    consuming,
+    definitions,
+    errors,
+    fleet,
+    health,
+    me,
+    messages,
+    metrics,
+    routers,
+    sending,
+    topics,
+)
+from console.api.description import ABOUT, ConsoleAPI
 
-api = NinjaAPI(
+api = ConsoleAPI(
     title="RMQ Console",
     version="1",
-    description="What an operator can do, for automation.",
-    docs=Swagger(),
+    description=ABOUT,
+    # Without validatorUrl the page would show a badge from a server in the internet.
+    docs=Swagger(settings={"validatorUrl": None, "docExpansion": "none"}),
     urls_namespace="api-1",
 )
-api.add_router("/health", health, tags=["health"])
+errors.install(api)
+api.add_router("/me", me.router)
+api.add_router("/topics", routers.topics)
+api.add_router("/workers", fleet.router)
+api.add_router("/audit", audit.router)
+api.add_router("/metrics", metrics.router)
+api.add_router("/health", health.router, tags=["health"])

@@ -9,6 +9,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import OuterRef, Subquery
 from django.utils.translation import gettext
 
+from console.access import account_of
 from console.definitions.fields import definition_json, difference
 from console.models import TopicRevision
 from rmq_core.topic import Topic
@@ -25,7 +26,7 @@ def record(topic: Topic, change: TopicRevision.Change, who: Who, reason: str = "
     """Write down a version somebody has just stored, also where the keeper has seen it before us."""
     person = {
         "change": change,
-        "user": who.user if who.user.is_authenticated else None,
+        "user": account_of(who.user),
         "username": who.user.get_username(),
         "via": who.via,
         "reason": reason,
@@ -54,7 +55,7 @@ def record_deleted(name: str, version: int, since_ms: int, now_ms: int, who: Who
     newest = newest_of(name)
     if newest is None or newest.definition is not None or newest.stored_ms < since_ms:
         newest = TopicRevision(topic=name, version=version, stored_ms=now_ms, change=Change.DELETED)
-    newest.user = who.user if who.user.is_authenticated else None  # type: ignore[assignment]
+    newest.user = account_of(who.user)  # type: ignore[assignment]
     newest.username, newest.via, newest.reason = who.user.get_username(), who.via, reason
     newest.save()
     return newest

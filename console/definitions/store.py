@@ -41,7 +41,7 @@ def save(
     if not expected_version:
         query["definition"] = definition_json(wanted)
     with audited(who, action, topic=wanted.name, query=query, reason=reason) as entry:
-        require(who.user, action)
+        require(who.user, action, wanted.name)
         _check_reason(reason)
         if expected_version:
             before = stored(wanted.name)
@@ -56,7 +56,7 @@ def save(
 
 def rollback(who: Who, name: str, revision: int, expected_version: int, reason: str) -> Topic:
     """Make an earlier version (`revision`: its id in the history) the newest one again. Raises as `save`."""
-    require(who.user, Action.EDIT_TOPIC)
+    require(who.user, Action.EDIT_TOPIC, name)
     return save(who, rollback_target(name, revision), expected_version, reason, change=_ROLLED_BACK)
 
 
@@ -79,7 +79,7 @@ def delete(who: Who, name: str, reason: str, force: bool = False) -> int:
     """
     action = Action.FORCE_DELETE if force else Action.DELETE_TOPIC
     with audited(who, action, topic=name, query={"force": force}, reason=reason) as entry:
-        require(who.user, action)
+        require(who.user, action, name)
         _check_reason(reason)
         if not reason.strip():
             raise BadRequest(gettext("Say why: this action is recorded with its reason."))

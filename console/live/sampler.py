@@ -11,6 +11,7 @@ from typing import Any
 from console.engine import AsyncEngine
 from console.live import store
 from console.live.fleet import FLEET, fleet_frame, unowned
+from console.live.metrics import METRICS_MS, metrics_frame
 from console.live.problems import Problem, TopicState, find_problems
 from console.live.store import LiveKeys
 from console.live.tracker import Numbers, TopicTracker
@@ -65,6 +66,7 @@ class Sampler:
         self._rounds = 0
         self._heard = False
         self._sparks_at = -1
+        self._metrics_at = 0
 
     async def restore(self) -> None:
         """Go on with the coarse history another keeper has left."""
@@ -90,6 +92,10 @@ class Sampler:
         shown = [state for state in states if state.topic.name in watched]
         for state in shown:
             frames[self.keys.topic(state.topic.name)] = self._topic(at_ms, state, problems)
+        if at_ms - self._metrics_at >= METRICS_MS:
+            self._metrics_at = at_ms
+            frame = metrics_frame(states, samples, self._workers, self._server)
+            frames[self.keys.metrics] = dumps(frame)
         await run(store.write_frames(frames, at_ms))
         points = {self.keys.history(state.topic.name): dumps(state.numbers.point()) for state in states}
         await run(store.append_history(points, store.HISTORY_S * 1000 // self.interval_ms, self._rounds))

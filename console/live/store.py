@@ -7,6 +7,7 @@ every kind of Redis the queue works on. All keys expire by themselves.
 |---|---|
 | `overview` | the newest frame of all topics: sequence number, newline, JSON |
 | `fleet` | the newest frame of the workers, while somebody looks |
+| `metrics` | counters, gauges and lateness of every topic, for Prometheus: time, newline, JSON |
 | `sparks` | a few minutes' backlog of every topic, coarse: JSON |
 | `history:<topic>` | list of points, one a sample: JSON arrays |
 | `topic:<topic>`, `details:<topic>`, `masked:<topic>` | newest frames of a watched topic |
@@ -36,6 +37,7 @@ class LiveKeys:
         self.overview = prefix + "overview"
         self.sparks = prefix + "sparks"
         self.fleet = prefix + "fleet"
+        self.metrics = prefix + "metrics"
         self.watch = prefix + "watch"
         self._prefix = prefix
 

@@ -4,6 +4,16 @@ from console.models.audit import AuditEntry
 from console.models.operation import Operation, OperationPart
 from console.models.permissions import ConsolePermission
 from console.models.revision import TopicRevision
+from console.models.tokens import ApiToken, KeptAnswer
 from console.models.topic import TopicDefinition
 
-__all__ = ["AuditEntry", "ConsolePermission", "Operation", "OperationPart", "TopicDefinition", "TopicRevision"]
+__all__ = [
+    "ApiToken",
+    "AuditEntry",
+    "ConsolePermission",
+    "KeptAnswer",
+    "Operation",
+    "OperationPart",
+    "TopicDefinition",
+    "TopicRevision",
+]

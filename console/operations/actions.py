@@ -9,7 +9,7 @@ from typing import Any
 
 from django.utils.translation import gettext
 
-from console.access import Action, Forbidden, User, require
+from console.access import Action, Forbidden, User, account_of, require
 from console.definitions import history
 from console.engine import engine
 from console.models import AuditEntry
@@ -86,7 +86,7 @@ def perform(who: Who, order: Order) -> Outcome:
     that was cut off in the middle is seen as started and never finished.
     """
     entry = AuditEntry(
-        user=who.user if who.user.is_authenticated else None,
+        user=account_of(who.user),
         username=who.user.get_username(),
         action=order.action.value,
         topic=order.topic,
@@ -97,7 +97,7 @@ def perform(who: Who, order: Order) -> Outcome:
         via=who.via,
     )
     try:
-        require(who.user, order.action)
+        require(who.user, order.action, order.topic)
         _check(order)
     except (Forbidden, BadRequest) as error:
         _finish(entry, AuditEntry.Result.REFUSED, detail={"error": str(error)})

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from console.access import Action, Forbidden, allowed, require
+from console.access import Action, Forbidden, account_of, allowed, require
 from console.models import AuditEntry
 from console.operations.actions import REASON_MAX, BadRequest, Who
 from rmq_core.errors import RMQError
@@ -28,7 +28,7 @@ def audited(
     `BadRequest` (refused) and the engine's errors (failed) go on to the caller. A block cut off leaves *started*.
     """
     entry = AuditEntry.objects.create(
-        user=who.user if who.user.is_authenticated else None,  # type: ignore[misc]
+        user=account_of(who.user),  # type: ignore[misc]
         username=who.user.get_username(),
         action=action.value,
         topic=topic[:100],
@@ -53,9 +53,9 @@ def audited(
 
 def require_audited(who: Who, action: Action, topic: str = "") -> None:
     """Raise `Forbidden` where it is not allowed, after writing down that it was tried."""
-    if not allowed(who.user, action):
+    if not allowed(who.user, action, topic):
         with audited(who, action, topic=topic):
-            require(who.user, action)
+            require(who.user, action, topic)
 
 
 def _finish(entry: AuditEntry, result: AuditEntry.Result, error: str) -> None:

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from console.access import Action, Forbidden, Permission, allowed, require
+from console.access import Action, Forbidden, Permission, account_of, allowed, require
 from console.engine import engine
 from console.models import AuditEntry, Operation
 from console.operations import jobs, orders
@@ -103,7 +103,7 @@ def stop(who: Who, operation: Operation) -> Operation:
 def resume(who: Who, operation: Operation) -> Operation:
     """Go on with one that was stopped or has failed, from where it was, without its canary. Raises `BadRequest`."""
     with _audited(who, "resume_operation", operation):
-        require(who.user, Action(operation.action))
+        require(who.user, Action(operation.action), operation.topic)
         _require_own(who, operation)
         canary = operation.place.get("canary", {})
         if canary.get("refs"):
@@ -147,7 +147,7 @@ def _count(order: BulkOrder) -> Preview:
 
 def _require_own(who: Who, operation: Operation) -> None:
     """One's own operations, or anybody's for an administrator."""
-    require(who.user, Action.STOP_OPERATION)
+    require(who.user, Action.STOP_OPERATION, operation.topic)
     # A token has no account; its name tells whose it is.
     mine = (operation.user_id, operation.username) == (getattr(who.user, "pk", None), who.user.get_username())
     if not mine and not allowed(who.user, Permission.ADMINISTER):
@@ -156,7 +156,7 @@ def _require_own(who: Who, operation: Operation) -> None:
 
 def _entry(who: Who, action: str, topic: str, query: dict[str, Any], reason: str) -> AuditEntry:
     return AuditEntry(
-        user=who.user if who.user.is_authenticated else None,
+        user=account_of(who.user),
         username=who.user.get_username(),
         action=action,
         topic=topic,

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext
 
-from console.access import Action, Permission, require
+from console.access import Action, Permission, account_of, require
 from console.engine import engine
 from console.models import AuditEntry
 from console.operations.actions import REASON_MAX, BadRequest, Who
@@ -39,7 +39,7 @@ def resend(who: Who, wanted: Correction) -> Sent:
     In this order nothing is lost in between. Raises `Forbidden`, `BadRequest` and the engine's errors.
     """
     entry = AuditEntry(
-        user=who.user if who.user.is_authenticated else None,
+        user=account_of(who.user),
         username=who.user.get_username(),
         action=Action.SEND.value,
         topic=wanted.topic,
@@ -50,10 +50,10 @@ def resend(who: Who, wanted: Correction) -> Sent:
         via=who.via,
     )
     with refusals(entry):
-        require(who.user, Action.SEND)
+        require(who.user, Action.SEND, wanted.topic)
         require(who.user, Permission.READ_PAYLOAD)
         if wanted.drop:
-            require(who.user, Action.DROP)
+            require(who.user, Action.DROP, wanted.topic)
         if not wanted.reason.strip():
             raise BadRequest(gettext("Say why: this action is recorded with its reason."))
         topic = engine().client.topic(wanted.topic)

@@ -91,7 +91,7 @@ class BulkOrder:
 
 def permit(who: Who, order: BulkOrder) -> None:
     """Raise `Forbidden` unless this person may do that."""
-    require(who.user, order.action)
+    require(who.user, order.action, order.topic)
     if order.purges:
         require(who.user, Action.PURGE)
     if order.filter is not None and order.filter.needs_content:

@@ -120,7 +120,7 @@ def send(who: Who, topic: Topic, found: list[Draft], reason: str = "") -> list[S
     one could not be sent."""
     query = {"count": len(found), "messages": [[draft.slot, draft.id] for draft in found[:AUDITED]]}
     with audited(who, Action.SEND, topic=topic.name, query=query, reason=reason, asked=len(found)) as entry:
-        require(who.user, Action.SEND)
+        require(who.user, Action.SEND, topic.name)
         results: list[Sending] = []
         for draft in found:
             try:

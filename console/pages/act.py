@@ -54,14 +54,14 @@ def act_on_fleet(request: HttpRequest, action: str) -> dict[str, Any]:
         action=Action(action),
         topic=text(body, "topic", 100),
         worker=text(body, "worker", 200),
-        slots=_slots(text(body, "slots", 20_000)),
+        slots=read_slots(text(body, "slots", 20_000)),
         reason=text(body, "reason", REASON_MAX),
     )
     outcome = perform(who_of(request), order)
     return {"asked": outcome.asked, "done": outcome.done, **outcome.values}
 
 
-def _slots(ranges: str) -> tuple[int, ...]:
+def read_slots(ranges: str) -> tuple[int, ...]:
     ranges = ranges.replace(" ", "")
     if ranges and not SLOT_RANGES.fullmatch(ranges):
         raise BadRequest(gettext("Slots are written as numbers and ranges, such as 0-7,12."))

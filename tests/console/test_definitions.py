@@ -174,7 +174,9 @@ def test_a_plan_says_when_it_has_not_looked_at_all(queue: Queue, monkeypatch: py
     monkeypatch.setattr("console.definitions.plan.LOOKED_AT", 2)
     monkeypatch.setattr("console.definitions.plan.AT_ONCE", 2)
     queue.topic(max_retries=5, backoff_ms=60_000)
-    queue.client.send_many("orders", [FixedTimeMessage(f"m{n}", queue.inspector.now_ms() + 1) for n in range(5)])
+    queue.client.send_many(
+        "orders", [FixedTimeMessage(f"m{n}", queue.inspector.now_ms() + 1) for n in range(5)], allow_past=True
+    )
     taken = 0
     while taken < 5:
         deliveries = queue.client.take("orders", 5, timeout_ms=2_000)

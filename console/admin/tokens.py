@@ -1,0 +1,136 @@
+"""API tokens: made here, shown once, revoked here."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.cache import never_cache
+from unfold.admin import ModelAdmin
+from unfold.contrib.filters.admin import ChoicesDropdownFilter
+from unfold.decorators import action, display
+
+from console import tokens
+from console.access import Action, account_of, allowed
+from console.models import ApiToken, AuditEntry
+from console.models.tokens import split_patterns
+
+DAYS_DEFAULT = 90
+DAYS_MAX = 732
+
+
+class TokenForm(forms.ModelForm):
+    """Checks what a field alone cannot."""
+
+    class Meta:
+        model = ApiToken
+        fields = ("name", "role", "topics", "rate_per_minute", "expires_at")
+
+    def clean_topics(self) -> str:
+        return ", ".join(split_patterns(self.cleaned_data["topics"]))
+
+    def clean_expires_at(self) -> Any:
+        until = self.cleaned_data["expires_at"]
+        now = timezone.now()
+        if not now < until <= now + timedelta(days=DAYS_MAX):
+            raise ValidationError(gettext("Choose a moment in the next two years."))
+        return until
+
+
+@admin.register(ApiToken)
+class ApiTokenAdmin(ModelAdmin):
+    """Nothing of a token can be changed later: what it may do is what its maker saw when giving it away."""
+
+    form = TokenForm
+    list_display = ("name", "prefix", "role", "topics", "shown_state", "expires_at", "last_used_at", "created_by")
+    list_filter = (("role", ChoicesDropdownFilter),)
+    search_fields = ("name", "prefix")
+    actions = ("revoke",)
+    list_per_page = 50
+
+    def get_fields(self, request: HttpRequest, obj: ApiToken | None = None) -> Any:
+        made = ("prefix", "shown_state", "created_at", "created_by", "revoked_at", "last_used_at", "last_used_from")
+        return (*TokenForm.Meta.fields, *(made if obj else ()))
+
+    def get_readonly_fields(self, request: HttpRequest, obj: ApiToken | None = None) -> Any:
+        return self.get_fields(request, obj) if obj else ()
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        return {
+            "expires_at": timezone.now() + timedelta(days=DAYS_DEFAULT),
+            **super().get_changeform_initial_data(request),
+        }
+
+    @display(description=_("state"), label={"active": "success", "expired": "warning", "revoked": "danger"})
+    def shown_state(self, token: ApiToken) -> tuple[str, str]:
+        return token.state.value, str(token.state.label)
+
+    @action(description=_("Revoke the selected tokens"), permissions=["revoke"])
+    def revoke(self, request: HttpRequest, queryset: QuerySet[ApiToken]) -> None:
+        ended = [token for token in queryset if tokens.revoke(token)]
+        for token in ended:
+            _write_down(request, "revoke_token", token)
+        text = ngettext("%(count)d token was revoked.", "%(count)d tokens were revoked.", len(ended))
+        self.message_user(request, text % {"count": len(ended)}, messages.SUCCESS)
+
+    def save_model(self, request: HttpRequest, obj: ApiToken, form: Any, change: bool) -> None:
+        obj.created_by = account_of(request.user)
+        request.api_secret = tokens.give_secret(obj)  # type: ignore[attr-defined]
+        super().save_model(request, obj, form, change)
+        _write_down(request, "create_token", obj)
+
+    def response_add(self, request: HttpRequest, obj: ApiToken, post_url_continue: str | None = None) -> HttpResponse:
+        """The one answer that holds the secret: neither stored, nor kept by the browser, nor shown again."""
+        context = {
+            **self.admin_site.each_context(request),
+            "title": gettext("API token"),
+            "opts": self.model._meta,
+            "token": obj,
+            "secret": request.api_secret,  # type: ignore[attr-defined]
+        }
+        return _uncached(request, TemplateResponse(request, "admin/console/apitoken/secret.html", context))
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return allowed(request.user, Action.TOKENS)
+
+    def has_view_permission(self, request: HttpRequest, obj: ApiToken | None = None) -> bool:
+        return allowed(request.user, Action.TOKENS)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return allowed(request.user, Action.TOKENS)
+
+    def has_change_permission(self, request: HttpRequest, obj: ApiToken | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: ApiToken | None = None) -> bool:
+        return False
+
+    def has_revoke_permission(self, request: HttpRequest) -> bool:
+        return allowed(request.user, Action.TOKENS)
+
+
+def _uncached(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    answer: HttpResponse = never_cache(lambda _request: response)(request)
+    return answer
+
+
+def _write_down(request: HttpRequest, name: str, token: ApiToken) -> None:
+    AuditEntry.objects.create(
+        user=account_of(request.user),
+        username=request.user.get_username(),
+        action=name,
+        query={"token": str(token), "role": token.role, "topics": token.topics},
+        asked=1,
+        done=1,
+        result=AuditEntry.Result.DONE,
+        address=request.META.get("REMOTE_ADDR") or None,
+    )

@@ -1,0 +1,222 @@
+"""Taking and settling over HTTP, for consumers in other languages."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Literal
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.core.handlers.asgi import ASGIRequest
+from django.http import HttpRequest
+from ninja import Body, Schema
+from pydantic import ConfigDict, Field, model_validator
+
+from console.access import Permission
+from console.api.callers import caller_of
+from console.api.errors import invalid
+from console.api.polls import Desk, desk
+from console.api.receipts import NotAReceipt, delivery_of, receipt_of
+from console.api.routers import topics as router
+from console.api.rows import content_fields
+from console.api.schemas import BigOut, Strict, Text, TopicName, lossless
+from console.api.sending import engine_for
+from console.engine import AsyncEngine
+from rmq_core.message import Delivery, SettleStatus
+from rmq_core.topic import Topic
+
+TAKE_MOST = 256
+WAIT_MOST_MS = 30_000
+SETTLE_MOST = 1_000
+DELAY_MOST_MS = 10 * 366 * 86_400_000
+RECEIPT_MAX = 2_000
+
+
+class TakeBody(Strict):
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"max": 10, "wait_ms": 20_000}]})
+    max: int = Field(1, ge=1, le=TAKE_MOST, description="At most so many messages.")
+    wait_ms: int = Field(0, ge=0, le=WAIT_MOST_MS, description="Wait so long for the first one.")
+
+
+class Taken(Schema):
+    """A message that is now in flight. Settle it before `deadline_ms`, or it is delivered again."""
+
+    id: str
+    slot: int
+    receipt: str
+    attempt: int
+    taken_ms: int
+    deadline_ms: int
+    due_ms: int | None
+    priority: BigOut | None
+    version: BigOut
+    headers: dict[str, str]
+    content: str | None
+    content_base64: str | None
+
+
+class Deliveries(Schema):
+    deliveries: list[Taken]
+
+
+class Settling(Strict):
+    """`nack` counts a failure and comes back by the topic's back-off or after `delay_ms`; `reject` makes it a dead
+    letter at once; `release` gives it back without counting; `extend` asks for another visibility timeout, or `for_ms`.
+    """
+
+    receipt: str = Field(min_length=1, max_length=RECEIPT_MAX)
+    outcome: Literal["ack", "nack", "reject", "release", "extend"] = "ack"
+    error: Text = Field("Nack", max_length=200, description="Of a nack: the kind of failure.")
+    message: Text = Field("", max_length=2_000, description="Of a nack or reject: what happened.")
+    delay_ms: int | None = Field(None, ge=0, le=DELAY_MOST_MS, description="Of a nack or release.")
+    for_ms: int | None = Field(None, ge=0, le=DELAY_MOST_MS, description="Of an extend.")
+
+    @model_validator(mode="after")
+    def _fitting(self) -> Settling:
+        for name in ("error", "message", "delay_ms", "for_ms"):
+            if name in self.model_fields_set and self.outcome not in _FITS[name]:
+                raise ValueError(f"{name} does not go with {self.outcome}, only with {' and '.join(_FITS[name])}")
+        return self
+
+
+_FITS = {"error": ("nack",), "message": ("nack", "reject"), "delay_ms": ("nack", "release"), "for_ms": ("extend",)}
+
+
+class SettleBody(Strict):
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {"settle": [{"receipt": "q1…", "outcome": "ack"}]},
+                {"settle": [{"receipt": "q1…", "outcome": "nack", "error": "Timeout", "delay_ms": 5000}]},
+            ]
+        },
+    )
+    settle: list[Settling] = Field(min_length=1, max_length=SETTLE_MOST)
+
+
+class Settled(Schema):
+    """`stale`: it timed out meanwhile and is somebody else's. `receipt`: of an extend, the new one."""
+
+    id: str
+    slot: int
+    status: Literal["done", "stale"]
+    receipt: str | None = None
+
+
+class SettleAnswer(Schema):
+    done: int
+    stale: int
+    results: list[Settled]
+
+
+@router.post(
+    "/{topic:topic}:take",
+    response=Deliveries,
+    tags=["consuming"],
+    url_name="take",
+    summary="Take messages, waiting for the first",
+)
+async def take(request: HttpRequest, topic: TopicName, body: TakeBody = Body(TakeBody())) -> Any:  # noqa: B008
+    """A caller that goes away while it is answered loses nothing: what was taken for it comes back by its timeout."""
+    await sync_to_async(_may_consume)(request, topic)
+    if isinstance(request, ASGIRequest):
+        found = desk(topic)
+        definition = await found.client.topic(topic)
+        deliveries = await found.take(body.max, body.wait_ms)
+    else:
+        async with engine_for(request) as engine:
+            definition = await engine.client.topic(topic)
+            deliveries = await Desk(engine, topic).take(body.max, body.wait_ms)
+    return {"deliveries": [_taken(definition, delivery) for delivery in deliveries]}
+
+
+@router.post(
+    "/{topic:topic}:settle",
+    response=SettleAnswer,
+    tags=["consuming"],
+    url_name="settle",
+    summary="Say what became of them",
+)
+async def settle(request: HttpRequest, topic: TopicName, body: SettleBody) -> Any:
+    await sync_to_async(_may_consume)(request, topic)
+    async with engine_for(request) as engine:
+        definition = await engine.client.topic(topic)
+        deliveries = [_delivery(definition, each.receipt, n) for n, each in enumerate(body.settle)]
+        statuses = await _settle(engine, deliveries, body.settle)
+    results = [
+        {
+            "id": delivery.id,
+            "slot": delivery.slot,
+            "status": status,
+            "receipt": _receipt(delivery) if asked.outcome == "extend" and status == "done" else None,
+        }
+        for delivery, asked, status in zip(deliveries, body.settle, statuses, strict=True)
+    ]
+    done = sum(status == "done" for status in statuses)
+    return {"done": done, "stale": len(statuses) - done, "results": results}
+
+
+def _may_consume(request: HttpRequest, topic: str) -> None:
+    caller = caller_of(request)
+    caller.require(Permission.OPERATE, topic)
+    caller.require(Permission.READ_PAYLOAD)
+
+
+def _taken(topic: Topic, delivery: Delivery) -> dict[str, Any]:
+    return {
+        "id": delivery.id,
+        "slot": delivery.slot,
+        "receipt": _receipt(delivery),
+        "attempt": delivery.attempt,
+        "taken_ms": delivery.taken_ms,
+        "deadline_ms": delivery.taken_ms + topic.visibility_timeout_ms,
+        "due_ms": delivery.due_ms,
+        "priority": lossless(delivery.priority),
+        "version": lossless(delivery.version),
+        "headers": delivery.headers,
+        **content_fields(delivery.content),
+    }
+
+
+def _receipt(delivery: Delivery) -> str:
+    return receipt_of(settings.RMQ_NAMESPACE, delivery)
+
+
+def _delivery(topic: Topic, receipt: str, number: int) -> Delivery:
+    try:
+        return delivery_of(settings.RMQ_NAMESPACE, topic, receipt)
+    except NotAReceipt as error:
+        raise invalid(f"settle.{number}.receipt", str(error)) from None
+
+
+async def _settle(engine: AsyncEngine, deliveries: Sequence[Delivery], asked: Sequence[Settling]) -> list[SettleStatus]:
+    """Those with the same outcome and options go together, in one round trip."""
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for position, each in enumerate(asked):
+        options = (each.outcome, each.error, each.message, each.delay_ms, each.for_ms)
+        groups.setdefault(options, []).append(position)
+    replies = await asyncio.gather(
+        *(
+            _HOW[options[0]](engine.client, [deliveries[position] for position in positions], *options[1:])
+            for options, positions in groups.items()
+        )
+    )
+    statuses: list[SettleStatus] = ["stale"] * len(asked)
+    for positions, reply in zip(groups.values(), replies, strict=True):
+        for position, status in zip(positions, reply, strict=True):
+            statuses[position] = status
+    return statuses
+
+
+Settle = Callable[..., Coroutine[Any, Any, list[SettleStatus]]]
+_HOW: dict[str, Settle] = {
+    "ack": lambda client, some, *_: client.ack(some),
+    "nack": lambda client, some, error, message, delay_ms, _: client.nack(
+        some, error=error, message=message, delay_ms=delay_ms
+    ),
+    "reject": lambda client, some, _, message, *__: client.reject(some, message=message),
+    "release": lambda client, some, _, __, delay_ms, ___: client.release(some, delay_ms=delay_ms or 0),
+    "extend": lambda client, some, _, __, ___, for_ms: client.extend(some, for_ms=for_ms),
+}

@@ -1,0 +1,225 @@
+"""Topic definitions: create or replace with a version, say what a change would do, delete, history, roll back."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, fields
+from typing import Annotated, Any, get_type_hints
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Header, Schema, Status
+from pydantic import Field, create_model
+
+from console.access import Action, Permission
+from console.api.callers import caller_of
+from console.api.errors import ApiError, invalid
+from console.api.routers import topics as router
+from console.api.schemas import WHY, Cursor, Limit, Reason, Strict, TopicName
+from console.api.topics import Definition, etag
+from console.definitions import history, plan, store
+from console.definitions.fields import STORED, wanted_topic
+from console.engine import engine
+from console.models import TopicRevision
+from rmq_core.errors import UnknownTopic, VersionConflict
+from rmq_core.topic import Topic
+
+_HINTS = get_type_hints(Topic)
+_TAG = re.compile(r'(?:W/)?"([0-9]{1,16})"')
+
+DefinitionBody = create_model(
+    "DefinitionBody",
+    __base__=Strict,
+    __doc__="Fields that are left out stay as they are, or take their default in a new topic. `kind` and `slots` are"
+    " chosen once.",
+    **{each.name: (_HINTS[each.name], Field(None)) for each in fields(Topic) if each.name not in STORED},
+)
+
+IfMatch = Annotated[str, Header(alias="If-Match", max_length=100, description='The version to replace, such as "3".')]
+IfNoneMatch = Annotated[str, Header(alias="If-None-Match", max_length=100, description="`*`: only create.")]
+
+
+class PlanLine(Schema):
+    """One consequence. `count`: the messages it reaches; not `exact`: at least so many."""
+
+    field: str
+    severity: str
+    text: str
+    count: int | None
+    exact: bool
+
+
+class Difference(Schema):
+    field: str
+    before: Any
+    after: Any
+
+
+class Plan(Schema):
+    """What saving would change and do, by a sample of `at_ms`."""
+
+    lines: list[PlanLine]
+    difference: list[Difference]
+    severity: str
+    at_ms: int | None
+
+
+class Deleted(Schema):
+    """How many messages went with it."""
+
+    messages: int
+
+
+class Revision(Schema):
+    """One version. `definition` is null where the topic was deleted; `by_code`: by an application or command line."""
+
+    id: int
+    version: int
+    at_ms: int
+    change: str
+    who: str
+    by_code: bool
+    via: str
+    reason: str
+    definition: dict[str, Any] | None
+    difference: list[Difference]
+
+
+class Revisions(Schema):
+    revisions: list[Revision]
+    next: str | None
+
+
+class RollbackBody(Strict):
+    revision: int = Field(ge=1, le=2**63 - 1, description="The `id` of the revision to bring back.")
+    reason: Reason
+
+
+@router.put(
+    "/{topic:topic}",
+    response={200: Definition | Plan, 201: Definition},
+    url_name="put-topic",
+    tags=["definitions"],
+    summary="Create a topic, or change its definition",
+)
+def put_topic(
+    request: HttpRequest,
+    response: HttpResponse,
+    topic: TopicName,
+    body: DefinitionBody,  # type: ignore[valid-type]
+    validate_only: bool = False,
+    reason: str = WHY,
+    if_match: IfMatch = "",
+    if_none_match: IfNoneMatch = "",
+) -> Any:
+    """Changing asks for `If-Match` with the version (the ETag of GET), so that nobody's edit is overwritten unseen.
+
+    With `validate_only` nothing is changed, and the answer is the plan: which messages are affected, and how.
+    """
+    caller = caller_of(request)
+    now = _stored(topic)
+    caller.require(Action.EDIT_TOPIC if now else Action.CREATE_TOPIC, topic)
+    values = body.model_dump(exclude_unset=True, mode="json")  # type: ignore[attr-defined]
+    if values.setdefault("name", topic) != topic:
+        raise invalid("name", "must be the name in the address")
+    wanted = wanted_topic(values, now)
+    if validate_only:
+        return Status(200, plan.change_plan(now, wanted).as_json())
+    expected = _expected(now, if_match, if_none_match)
+    try:
+        saved = store.save(caller.who, wanted, expected, reason)
+    except VersionConflict as error:
+        raise _stale(str(error)) from None
+    response["ETag"] = etag(saved)
+    return Status(200 if expected else 201, asdict(saved))
+
+
+@router.delete(
+    "/{topic:topic}", response=Deleted, url_name="delete-topic", tags=["definitions"], summary="Delete a topic"
+)
+def delete_topic(request: HttpRequest, topic: TopicName, reason: str = WHY, force: bool = False) -> dict[str, Any]:
+    """Refused (409) while it holds messages, unless an administrator forces it: then they are gone."""
+    caller = caller_of(request)
+    caller.require(Action.FORCE_DELETE if force else Action.DELETE_TOPIC, topic)
+    return {"messages": store.delete(caller.who, topic, reason, force)}
+
+
+@router.get(
+    "/{topic:topic}/revisions", response=Revisions, url_name="revisions", tags=["definitions"], summary="Its history"
+)
+def revisions(request: HttpRequest, topic: TopicName, limit: Limit = 50, cursor: Cursor = None) -> dict[str, Any]:
+    caller_of(request).require(Permission.VIEW, topic)
+    before = None
+    if cursor:
+        name, _, number = cursor.rpartition("/")
+        if name != topic or not number.isdecimal() or len(number) > 18:
+            raise invalid("cursor", "this cursor belongs to another query; begin again without it")
+        before = TopicRevision.objects.filter(topic=topic, pk=int(number)).first()
+        if before is None:
+            raise invalid("cursor", "this cursor leads nowhere; begin again without it")
+    found = history.page(topic, before, limit + 1)
+    following = f"{topic}/{found[limit - 1].pk}" if len(found) > limit else None
+    return {"revisions": [history.revision_json(each) for each in found[:limit]], "next": following}
+
+
+@router.post(
+    "/{topic:topic}:rollback",
+    response=Definition,
+    url_name="rollback",
+    tags=["definitions"],
+    summary="Make an earlier version the newest again",
+)
+def rollback(
+    request: HttpRequest, response: HttpResponse, topic: TopicName, body: RollbackBody, if_match: IfMatch = ""
+) -> Any:
+    caller = caller_of(request)
+    caller.require(Action.EDIT_TOPIC, topic)
+    expected = _expected(store.stored(topic), if_match, "")
+    try:
+        saved = store.rollback(caller.who, topic, body.revision, expected, body.reason)
+    except VersionConflict as error:
+        raise _stale(str(error)) from None
+    response["ETag"] = etag(saved)
+    return asdict(saved)
+
+
+def _stored(name: str) -> Topic | None:
+    engine().client.forget(name)
+    try:
+        return engine().client.topic(name)
+    except UnknownTopic:
+        return None
+
+
+def _expected(now: Topic | None, if_match: str, if_none_match: str) -> int:
+    """The version to replace; 0: to be created. Raises 412, 428."""
+    if if_none_match:
+        if if_none_match.strip() != "*":
+            raise invalid("If-None-Match", "may only be *")
+        if now is not None:
+            raise ApiError(412, "topic_exists", f"The topic exists already, with version {now.version}.")
+        return 0
+    if not if_match:
+        if now is None:
+            return 0
+        raise ApiError(
+            428,
+            "version_required",
+            f'The topic exists. Send the version you have seen, such as If-Match: "{now.version}".',
+            [("If-Match", "is missing")],
+        )
+    if now is None:
+        raise ApiError(412, "no_such_version", "The topic does not exist; leave If-Match out to create it.")
+    if if_match.strip() == "*":
+        return now.version
+    found = _TAG.fullmatch(if_match.strip())
+    if found is None:
+        raise invalid("If-Match", 'must be a version in quotes, such as "3", or *')
+    if int(found[1]) != now.version:
+        raise _stale(f"The stored version is {now.version}.")
+    return now.version
+
+
+def _stale(detail: str) -> ApiError:
+    return ApiError(
+        412, "version_conflict", f"Somebody else has changed the topic meanwhile: read it again. {detail}".strip()
+    )

@@ -1,0 +1,112 @@
+"""The OpenAPI description: what ninja knows from the code, and what holds for every route alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from ninja import NinjaAPI
+from ninja.openapi.schema import REF_TEMPLATE
+
+from console.api.gate import OPEN
+from console.api.idempotency import HEADER
+from console.api.schemas import Error
+
+ABOUT = """
+Everything an operator can do, for automation; and sending, taking and settling for other languages.
+
+**Access.** `Authorization: Bearer <token>`; an administrator makes tokens under *API tokens*. Or, in a browser, the
+session together with its CSRF token in `X-CSRFToken`. A token has a role, topics, an end, and a rate.
+
+**Errors** all look the same: `{code, message, request_id, fields: [{field, problem}]}`. Quote `request_id` (also the
+header `X-Request-Id`, which you may set) when you ask about one.
+
+**Repeating.** Any POST may carry an `Idempotency-Key`: the same key and body get the same answer for 24 hours.
+
+**Lists** have cursors (`next`), not page numbers; a cursor belongs to its query. Numbers beyond 2^53 - 1 are text.
+"""
+
+_TEXTS = {
+    401: "No credentials, or bad ones",
+    403: "The role, or the token's topics, do not allow it",
+    404: "No such topic, message or address",
+    409: "It conflicts with something; the message says what to do",
+    412: "If-Match is not the stored version",
+    413: "The body, or a content, is too large",
+    422: "Something in the request is wrong; `fields` says what",
+    428: "Send If-Match",
+    429: "Too many requests, or the topic's backlog is full; wait for Retry-After",
+    503: "Redis, or what else is needed, does not answer just now",
+}
+_ALWAYS = (401, 403, 422, 429, 503)
+_KEY_PARAMETER = {
+    "in": "header",
+    "name": HEADER,
+    "required": False,
+    "description": "Repeating the request with the same key and body gives the same answer, for 24 hours.",
+    "schema": {"type": "string", "pattern": "^[!-~]{1,200}$"},
+}
+
+
+class ConsoleAPI(NinjaAPI):
+    """Ninja's, with short operation ids and the description completed."""
+
+    def get_openapi_operation_id(self, operation: Any) -> str:
+        return str(operation.view_func.__name__)
+
+    def get_openapi_schema(self, **options: Any) -> Any:
+        found = super().get_openapi_schema(**options)
+        complete(found)
+        return found
+
+
+def complete(description: dict[str, Any]) -> None:
+    """Adds access, refusals and the idempotency header to every operation."""
+    components = description["components"]
+    components["schemas"].update(_error_schemas())
+    components["securitySchemes"] = {
+        "token": {"type": "http", "scheme": "bearer"},
+        "session": {"type": "apiKey", "in": "cookie", "name": settings.SESSION_COOKIE_NAME},
+    }
+    description["security"] = [{"token": []}, {"session": []}]
+    for path, operations in description["paths"].items():
+        for method, operation in operations.items():
+            _complete_one(path, method, operation)
+
+
+def _complete_one(path: str, method: str, operation: dict[str, Any]) -> None:
+    if OPEN in path:
+        operation["security"] = []
+        return
+    refusals = set(_ALWAYS)
+    if "{" in path:
+        refusals.add(404)
+    if method != "get":
+        refusals.add(409)
+    if "requestBody" in operation:
+        refusals.add(413)
+    for status in sorted(refusals):
+        operation["responses"].setdefault(status, refusal(status))
+    if method == "post":
+        operation["parameters"] = [*operation.get("parameters", []), _KEY_PARAMETER]
+
+
+def refusal(status: int) -> dict[str, Any]:
+    """The description of one kind of refusal."""
+    schema = {"$ref": REF_TEMPLATE.format(model="Error")}
+    found: dict[str, Any] = {"description": _TEXTS[status], "content": {"application/json": {"schema": schema}}}
+    if status in (429, 503):
+        found["headers"] = {"Retry-After": {"description": "Seconds", "schema": {"type": "integer"}}}
+    return found
+
+
+def _error_schemas() -> dict[str, Any]:
+    schema = Error.model_json_schema(ref_template=REF_TEMPLATE)
+    inner = schema.pop("$defs", {})
+    return {"Error": schema, **inner}
+
+
+def plain(status: int, kind: str, description: str) -> dict[str, Any]:
+    """`openapi_extra` of a route whose answer is not JSON."""
+    content = {kind: {"schema": {"type": "string"}}}
+    return {"responses": {status: {"description": description, "content": content}}}

@@ -1,0 +1,201 @@
+"""Every refusal of the API in one form: `{code, message, request_id, fields: [{field, problem}]}`."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Iterable, Mapping
+from http import HTTPStatus
+from typing import Any
+
+from django.core.exceptions import RequestDataTooBig
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from ninja import NinjaAPI
+from ninja.errors import HttpError, ValidationError
+
+from console.access import Forbidden, OutOfScope
+from console.operations.actions import BadRequest
+from rmq_core import errors
+from rmq_core.errors import RMQError
+
+log = logging.getLogger("console.api")
+
+Fields = Iterable[tuple[str, str]]
+RETRY_SOON_S = 1
+
+_ENGINE: dict[type[RMQError], int] = {
+    errors.UnknownTopic: 404,
+    errors.ContentTooLarge: 413,
+    errors.TopicConflict: 409,
+    errors.VersionConflict: 409,
+    errors.TopicNotEmpty: 409,
+    errors.OwnershipError: 409,
+    errors.TopicError: 422,
+    errors.MessageError: 422,
+    errors.ConnectionLost: 503,
+    errors.ServerFull: 503,
+    errors.ConfigurationError: 503,
+}
+
+
+class ApiError(Exception):
+    """A refusal with its status, a word for programs and a sentence for people."""
+
+    def __init__(
+        self, status: int, code: str, message: str, fields: Fields = (), headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.message = message
+        self.fields = tuple(fields)
+        self.headers = dict(headers or {})
+
+
+def invalid(field: str, problem: str) -> ApiError:
+    """One field of the request is wrong."""
+    return ApiError(422, "invalid", f"{field}: {problem}" if field else problem, [(field, problem)])
+
+
+def unauthorized(code: str, message: str) -> ApiError:
+    return ApiError(401, code, message, headers={"WWW-Authenticate": 'Bearer realm="RMQ Console"'})
+
+
+def from_engine(error: RMQError) -> ApiError:
+    """What an error of the engine is for a caller."""
+    status = next((_ENGINE[kind] for kind in type(error).__mro__ if kind in _ENGINE), 500)
+    headers = {}
+    wait_ms = getattr(error, "retry_after_ms", None)
+    if wait_ms is not None:  # the producer is asked to wait: BacklogFull
+        status = 429
+        headers["Retry-After"] = str(max(1, -(-wait_ms // 1000)))
+    elif status == 503:
+        headers["Retry-After"] = str(RETRY_SOON_S)
+    fields = _fields_of(error)
+    if fields:
+        return ApiError(422, "invalid", str(error), fields)
+    return ApiError(status, word_for(type(error)), str(error), (), headers)
+
+
+def _fields_of(error: RMQError) -> list[tuple[str, str]]:
+    """Some errors say which fields they are about, one or several."""
+    problems = getattr(error, "problems", None)
+    if isinstance(problems, Mapping):
+        return [(str(field), str(problem)) for field, problem in problems.items()]
+    field = getattr(error, "field", None)
+    return [(field, str(getattr(error, "problem", error)))] if isinstance(field, str) else []
+
+
+def word_for(kind: type[Exception]) -> str:
+    """`UnknownTopic` → `unknown_topic`."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower()
+
+
+def respond(request: HttpRequest, error: ApiError) -> HttpResponse:
+    """The answer that says it."""
+    response = JsonResponse(body_of(request, error), status=error.status)
+    for name, value in error.headers.items():
+        response[name] = value
+    return response
+
+
+def body_of(request: HttpRequest, error: ApiError) -> dict[str, Any]:
+    return {
+        "code": error.code,
+        "message": error.message,
+        "request_id": getattr(request, "request_id", ""),
+        "fields": [{"field": field, "problem": problem} for field, problem in error.fields],
+    }
+
+
+def in_our_form(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    """Refusals that Django or a library wrote (404 of unknown addresses, 405, …) say the same as ours."""
+    if response.status_code < 400 or response.get("Content-Type", "").startswith("application/json"):
+        return response
+    status = response.status_code
+    word, message = _PLAIN.get(status, (None, None))
+    if word is None or message is None:
+        phrase = HTTPStatus(status).phrase if status in list(HTTPStatus) else "Refused"
+        word, message = phrase.lower().replace(" ", "_"), f"{phrase}."
+    if status == 405:
+        message = f"{request.method} is not possible here; allowed: {response.get('Allow', '')}."
+    ours = respond(request, ApiError(status, word, message))
+    for name in ("Allow", "Retry-After", "WWW-Authenticate"):
+        if name in response:
+            ours[name] = response[name]
+    return ours
+
+
+_PLAIN = {
+    400: ("bad_request", "The request is malformed."),
+    403: ("forbidden", "This is refused."),
+    404: ("not_found", "There is nothing at this address; see /api/v1/docs for what there is."),
+    405: ("method_not_allowed", ""),
+    500: ("internal", "Something failed here; the server's log has the details under this request_id."),
+}
+
+
+def translate(error: Exception) -> ApiError:
+    """Any exception of a view as a refusal; what nobody expected is an `internal` error."""
+    match error:
+        case ApiError():
+            return error
+        case OutOfScope():
+            return ApiError(403, "out_of_scope", str(error))
+        case Forbidden():
+            return ApiError(403, "forbidden", str(error))
+        case BadRequest():
+            return ApiError(422, "bad_request", str(error))
+        case RMQError():
+            return from_engine(error)
+        case ValidationError():
+            return _validation(error)
+        case RequestDataTooBig():
+            return too_large()
+        case Http404():
+            return ApiError(404, *_PLAIN[404])
+        case HttpError(status_code=400):
+            return ApiError(422, "invalid", "The body is not JSON.", [("body", "not JSON")])
+        case HttpError():
+            return ApiError(error.status_code, "refused", str(error))
+    return ApiError(500, *_PLAIN[500])
+
+
+def too_large() -> ApiError:
+    return ApiError(413, "body_too_large", "The request is too large; send fewer messages at once.")
+
+
+def _validation(error: ValidationError) -> ApiError:
+    fields = []
+    for each in error.errors:
+        source, *path = each["loc"]
+        if source == "body" and path[:1] == ["body"]:
+            path = path[1:]
+        name = ".".join(str(part) for part in path) or str(source)
+        fields.append((name, str(each["msg"])))
+    words = "; ".join(f"{field}: {problem}" for field, problem in fields[:3])
+    more = len(fields) - 3
+    return ApiError(422, "invalid", words + (f"; and {more} more" if more > 0 else ""), fields[:50])
+
+
+def install(api: NinjaAPI) -> None:
+    """Every exception of every view goes through `translate`."""
+
+    def handle(request: HttpRequest, error: Exception) -> HttpResponse:
+        found = translate(error)
+        if found.status == 500:
+            log.error("%s %s: request %s", request.method, request.path, _id(request), exc_info=error)
+        return respond(request, found)
+
+    for kind in (Exception, Http404, HttpError, ValidationError):
+        api.add_exception_handler(kind, handle)
+
+
+def _id(request: HttpRequest) -> str:
+    return getattr(request, "request_id", "?")
+
+
+def as_bytes(error: ApiError, request_id: str) -> bytes:
+    """The body of a refusal before there is a request object."""
+    return json.dumps({"code": error.code, "message": error.message, "request_id": request_id, "fields": []}).encode()

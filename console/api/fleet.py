@@ -1,0 +1,128 @@
+"""Workers: who works, drain and undrain, pin slots."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from django.http import HttpRequest
+from ninja import Body, Router, Schema
+from pydantic import Field
+
+from console.access import Action, Permission
+from console.api.callers import caller_of
+from console.api.routers import topics
+from console.api.schemas import Reason, Strict, Text, TopicName
+from console.engine import engine
+from console.operations.actions import Order, perform
+from console.pages.act import read_slots
+from rmq_core.snapshots import WorkerInfo
+
+router = Router(tags=["workers"])
+
+
+class Worker(Schema):
+    """A worker as it last reported itself; `lost`: silent for longer than it promised."""
+
+    name: str
+    host: str
+    pid: int
+    state: Literal["running", "stopping", "lost"]
+    drained: bool
+    session: str
+    started_ms: int
+    seen_ms: int
+    topics: dict[str, int]
+    threads: int
+    weight: int
+    in_flight: int
+    done: int
+    failed: int
+    done_per_s: float
+    stuck: int
+    stale: int
+    version: str
+
+
+class Workers(Schema):
+    workers: list[Worker]
+    drained_away: list[str]
+
+
+class DrainBody(Strict):
+    reason: Reason
+
+
+class UndrainBody(Strict):
+    reason: Reason = ""
+
+
+class PinBody(Strict):
+    worker: Text = Field(min_length=1, max_length=200)
+    slots: Text = Field(min_length=1, max_length=20_000, description="Numbers and ranges.", examples=["0-7,12"])
+    reason: Reason = ""
+
+
+class UnpinBody(Strict):
+    slots: Text = Field(min_length=1, max_length=20_000, description="Numbers and ranges.", examples=["0-7,12"])
+    reason: Reason = ""
+
+
+class Changed(Schema):
+    changed: int
+
+
+@router.get("", response=Workers, url_name="workers", summary="Workers heard of lately")
+def workers(request: HttpRequest) -> dict[str, Any]:
+    caller = caller_of(request)
+    caller.require(Permission.VIEW)
+    inspector = engine().inspector
+    drained = inspector.wishes().drained
+    found = [worker for worker in inspector.workers() if any(caller.sees(topic) for topic in worker.topics or [""])]
+    names = {worker.name for worker in found}
+    away = sorted(drained - names) if caller.sees("") else []
+    return {
+        "workers": [_worker(worker, worker.name in drained, caller.sees) for worker in found],
+        "drained_away": away,
+    }
+
+
+@router.post("/{path:worker}:drain", response=Changed, url_name="drain", summary="Take every slot from a worker")
+def drain(request: HttpRequest, worker: str, body: DrainBody) -> dict[str, Any]:
+    return _act(request, Order(Action.DRAIN, "", worker=worker, reason=body.reason))
+
+
+@router.post("/{path:worker}:undrain", response=Changed, url_name="undrain", summary="Let it have slots again")
+def undrain(request: HttpRequest, worker: str, body: UndrainBody = Body(UndrainBody())) -> dict[str, Any]:  # noqa: B008
+    return _act(request, Order(Action.UNDRAIN, "", worker=worker, reason=body.reason))
+
+
+@topics.post(
+    "/{topic:topic}/slots:pin", response=Changed, tags=["workers"], url_name="pin", summary="Give slots to one worker"
+)
+def pin(request: HttpRequest, topic: TopicName, body: PinBody) -> dict[str, Any]:
+    slots = read_slots(body.slots)
+    return _act(request, Order(Action.PIN, topic, worker=body.worker, slots=slots, reason=body.reason))
+
+
+@topics.post(
+    "/{topic:topic}/slots:unpin",
+    response=Changed,
+    tags=["workers"],
+    url_name="unpin",
+    summary="Let slots go to whoever",
+)
+def unpin(request: HttpRequest, topic: TopicName, body: UnpinBody) -> dict[str, Any]:
+    return _act(request, Order(Action.UNPIN, topic, slots=read_slots(body.slots), reason=body.reason))
+
+
+def _act(request: HttpRequest, order: Order) -> dict[str, Any]:
+    return {"changed": int(perform(caller_of(request).who, order).values["changed"])}
+
+
+def _worker(worker: WorkerInfo, drained: bool, sees: Any) -> dict[str, Any]:
+    topics = {name: len(worker.slots.get(name, ())) for name in worker.topics if sees(name)}
+    plain = (
+        "name", "host", "pid", "state", "session", "started_ms", "seen_ms", "threads", "weight", "in_flight", "done",
+        "failed", "done_per_s", "stuck", "stale", "version",
+    )  # fmt: skip
+    return {name: getattr(worker, name) for name in plain} | {"topics": topics, "drained": drained}

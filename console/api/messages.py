@@ -1,0 +1,264 @@
+"""Messages of a topic: lists, a bounded search, one by its id, and what can be done to that one."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Query, Schema
+from pydantic import Field
+
+from console.access import Action, Permission
+from console.api.callers import Caller, caller_of
+from console.api.description import plain
+from console.api.errors import ApiError, invalid
+from console.api.routers import topics as router
+from console.api.rows import Messages, Row, Rows, message_of, row_of
+from console.api.schemas import (
+    ID_MAX,
+    WHY,
+    ActionOutcome,
+    BigIn,
+    Cursor,
+    Limit,
+    MessageId,
+    Reason,
+    State,
+    Strict,
+    TopicName,
+)
+from console.engine import engine
+from console.operations.actions import Order, Outcome, perform
+from rmq_core.message import MessageRef, id_from_text, id_to_text
+from rmq_core.slots import slot_for
+from rmq_core.topic import MAX_SLOTS
+
+SCAN = 2_000
+Slot = Annotated[int | None, Query(ge=0, lt=MAX_SLOTS, description="Only this slot.")]
+Basis = Annotated[
+    str | None, Query(max_length=ID_MAX, description="The slot basis the message was sent with, if it had one.")
+]
+
+
+class Found(Schema):
+    """A step of a search; go on with `next` until it is null. It has looked at `looked_at` of `total`."""
+
+    rows: list[Row]
+    looked_at: int
+    total: int
+    next: str | None
+
+
+class RunIt(Strict):
+    reason: Reason = ""
+    slot: int | None = Field(None, ge=0, lt=MAX_SLOTS)
+
+
+class RescheduleIt(RunIt):
+    """For timed topics one of `due_ms` and `delay_ms`, for priority topics `priority`."""
+
+    due_ms: BigIn | None = Field(None, description="When it is to be delivered, ms since the epoch.")
+    delay_ms: int | None = Field(None, ge=0, le=10 * 366 * 86_400_000, description="The same, counted from now.")
+    priority: BigIn | None = Field(None, description="Above 16; the highest first.")
+
+
+@router.get(
+    "/{topic:topic}/messages",
+    response=Rows,
+    tags=["messages"],
+    url_name="messages",
+    summary="A page of messages of one state",
+)
+def messages(
+    request: HttpRequest,
+    topic: TopicName,
+    state: State = "ready",
+    slot: Slot = None,
+    order: Literal["oldest", "newest"] = "oldest",
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> dict[str, Any]:
+    """Cursors keep their place while messages come and go: nothing that stays is skipped or shown twice."""
+    caller = caller_of(request)
+    caller.require(Permission.VIEW, topic)
+    return page_of(caller, topic, state, slot, order == "newest", limit, cursor)
+
+
+@router.get("/{topic:topic}/dead", response=Rows, url_name="dead", tags=["dead letters"], summary="Dead letters")
+def dead(
+    request: HttpRequest,
+    topic: TopicName,
+    slot: Slot = None,
+    order: Literal["oldest", "newest"] = "newest",
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> dict[str, Any]:
+    caller = caller_of(request)
+    caller.require(Permission.VIEW, topic)
+    return page_of(caller, topic, "dead", slot, order == "newest", limit, cursor)
+
+
+@router.get(
+    "/{topic:topic}/messages:search",
+    response=Found,
+    tags=["messages"],
+    url_name="search",
+    summary="Look for a text in contents",
+)
+def search(
+    request: HttpRequest,
+    topic: TopicName,
+    text: Annotated[str, Query(min_length=1, max_length=500)],
+    state: State = "ready",
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> dict[str, Any]:
+    """One bounded step: looks at some thousand messages and says how many there are."""
+    caller = caller_of(request)
+    caller.require(Permission.VIEW, topic)
+    caller.require(Permission.READ_PAYLOAD)
+    found = engine().inspector.search(topic, text, state=state, limit=limit, scan=SCAN, cursor=cursor or None)
+    return {
+        "rows": [row_of(row, caller.payload) for row in found.rows],
+        "looked_at": found.looked_at,
+        "total": found.total,
+        "next": found.next_cursor,
+    }
+
+
+# Before the plain address, which would take the word after the colon for a part of the id.
+@router.post(
+    "/{topic:topic}/messages/{path:id}:run",
+    response=ActionOutcome,
+    tags=["messages"],
+    url_name="run",
+    summary="Deliver it now",
+)
+def run(request: HttpRequest, topic: TopicName, id: MessageId, body: RunIt = RunIt()) -> Any:  # noqa: B008
+    order = Order(Action.RUN_NOW, topic, refs_of(caller_of(request), topic, [id], body.slot), body.reason)
+    return _one(request, id, order)
+
+
+@router.post(
+    "/{topic:topic}/messages/{path:id}:reschedule",
+    response=ActionOutcome,
+    tags=["messages"],
+    url_name="reschedule",
+    summary="Deliver it at another time, or with another priority",
+)
+def reschedule(request: HttpRequest, topic: TopicName, id: MessageId, body: RescheduleIt) -> Any:
+    if body.due_ms is not None and body.delay_ms is not None:
+        raise invalid("delay_ms", "give due_ms or delay_ms, not both")
+    due_ms = body.due_ms
+    caller = caller_of(request)
+    refs = refs_of(caller, topic, [id], body.slot)
+    if body.delay_ms is not None:
+        due_ms = engine().inspector.now_ms() + body.delay_ms
+    order = Order(Action.RESCHEDULE, topic, refs, body.reason, due_ms=due_ms, priority=body.priority)
+    return _one(request, id, order)
+
+
+@router.get(
+    "/{topic:topic}/messages/{path:id}",
+    response=Messages,
+    tags=["messages"],
+    url_name="message",
+    summary="A message by its id",
+)
+def message(request: HttpRequest, topic: TopicName, id: MessageId, slot_basis: Basis = None) -> dict[str, Any]:
+    """In the slot its id or `slot_basis` leads to; if it is not there, in whichever slots hold it."""
+    caller = caller_of(request)
+    caller.require(Permission.VIEW, topic)
+    views = engine().inspector.find(topic, id, slot_basis or None)
+    if not views:
+        raise unknown_message(id)
+    return {"messages": [message_of(view, caller.payload) for view in views]}
+
+
+@router.get(
+    "/{topic:topic}/content/{path:id}",
+    tags=["messages"],
+    url_name="content",
+    summary="A message's content, byte for byte",
+    openapi_extra=plain(200, "application/octet-stream", "The content"),
+)
+def content(
+    request: HttpRequest, topic: TopicName, id: MessageId, slot: Slot = None, slot_basis: Basis = None
+) -> HttpResponse:
+    caller = caller_of(request)
+    caller.require(Permission.VIEW, topic)
+    caller.require(Permission.READ_PAYLOAD)
+    views = engine().inspector.find(topic, id, slot_basis or None)
+    view = next((view for view in views if slot is None or view.row.slot == slot), None)
+    if view is None:
+        raise unknown_message(id)
+    return HttpResponse(
+        view.content,
+        content_type="application/octet-stream",
+        headers={"Content-Disposition": "attachment; filename=content.bin"},
+    )
+
+
+@router.delete(
+    "/{topic:topic}/messages/{path:id}",
+    response=ActionOutcome,
+    tags=["messages"],
+    url_name="cancel",
+    summary="Cancel it",
+)
+def cancel(request: HttpRequest, topic: TopicName, id: MessageId, slot: Slot = None, reason: str = WHY) -> Any:
+    """Until it is taken. Cancelled messages can be restored for a while (the topic's `undo_ms`)."""
+    order = Order(Action.CANCEL, topic, refs_of(caller_of(request), topic, [id], slot), reason or "DELETE by the API")
+    return _one(request, id, order)
+
+
+def page_of(
+    caller: Caller, topic: str, state: Any, slot: int | None, newest: bool, limit: int, cursor: str | None
+) -> dict[str, Any]:
+    if slot is not None and slot >= engine().client.topic(topic).slots:
+        raise invalid("slot", "the topic has no slot of that number")
+    page = engine().inspector.messages(topic, state, slot=slot, newest=newest, limit=limit, cursor=cursor or None)
+    return {
+        "rows": [row_of(row, caller.payload) for row in page.rows],
+        "next": page.next_cursor,
+        "as_of_ms": page.as_of_ms,
+    }
+
+
+def refs_of(caller: Caller, topic: str, ids: list[str], slot: int | None = None) -> list[MessageRef]:
+    """Where messages are; those that are nowhere keep the slot their id leads to, and are answered as not found."""
+    caller.require(Permission.VIEW, topic)
+    slots = engine().client.topic(topic).slots
+    if slot is not None and slot >= slots:
+        raise invalid("slot", "the topic has no slot of that number")
+    refs = []
+    for ident in ids:
+        if slot is not None:
+            found = [MessageRef(slot, ident)]
+        else:
+            found = [view.row.ref for view in engine().inspector.find(topic, ident)]
+        raw = id_from_text(ident)
+        refs += found or [MessageRef(slot_for(raw, slots), id_to_text(raw))]
+    return refs
+
+
+def outcome_of(outcome: Outcome) -> dict[str, Any]:
+    results = [{"slot": ref.slot, "id": ref.id, "status": status} for ref, status in outcome.statuses]
+    return {"asked": outcome.asked, "done": outcome.done, "results": results}
+
+
+def unknown_message(ident: str) -> ApiError:
+    return ApiError(404, "unknown_message", f"No message of this topic has the id {ident!r:.100}.")
+
+
+def _one(request: HttpRequest, ident: str, order: Order) -> dict[str, Any]:
+    outcome = perform(caller_of(request).who, order)
+    if not outcome.done:
+        if any(status == "in_flight" for _, status in outcome.statuses):
+            raise ApiError(
+                409,
+                "in_flight",
+                "The message is being worked on just now; it ends, or comes back by its visibility timeout: try then.",
+            )
+        raise unknown_message(ident)
+    return outcome_of(outcome)

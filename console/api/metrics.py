@@ -1,0 +1,172 @@
+"""Prometheus metrics out of the keeper's newest sample: a scrape costs one read, however large the queue is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from ninja import Router
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+
+from console.access import Permission
+from console.api.callers import caller_of
+from console.api.description import plain
+from console.api.errors import ApiError
+from console.engine import engine
+from console.live.store import LiveKeys, read_frame
+from rmq_core.measures import BUCKETS_PER_OCTAVE, COUNTERS, Histogram
+
+router = Router(tags=["monitoring"])
+
+COUNTER_HELP = {
+    "sent": "Messages sent, merged ones included",
+    "merged": "Messages that became one with a message that was waiting",
+    "taken": "Deliveries handed out",
+    "acked": "Messages that succeeded",
+    "retried": "Failures that wait for their next try",
+    "expired": "Deliveries that timed out",
+    "died": "Messages that became dead letters",
+    "cancelled": "Messages cancelled",
+    "rescheduled": "Messages given another time or priority",
+    "requeued": "Dead letters brought back",
+    "dropped": "Dead letters dropped",
+    "restored": "Cancelled and dropped messages brought back",
+    "erased": "Cancelled and dropped messages that can no longer be restored",
+    "released": "Deliveries given back without counting an attempt",
+    "extended": "Deliveries given more time",
+}
+OCTAVES = range(1, 25)
+"""Bounds of 2^k - 1 ms, from 1 ms to 4.6 hours, where buckets of ours begin: what lasted exactly that long is in the
+next one, everything else is counted exactly."""
+
+
+@dataclass(frozen=True)
+class Gauge:
+    """A number of a topic as it is now."""
+
+    name: str
+    help: str
+    value: Callable[[dict[str, Any]], float]
+
+
+GAUGES = (
+    Gauge("rmq_backlog", "Messages waiting in any way", lambda topic: topic["backlog"]),
+    Gauge("rmq_ready", "Messages that could be taken now", lambda topic: topic["ready"]),
+    Gauge("rmq_waiting", "Messages waiting for their next try", lambda topic: topic["waiting"]),
+    Gauge("rmq_in_flight", "Deliveries not settled yet", lambda topic: topic["in_flight"]),
+    Gauge("rmq_dead", "Dead letters", lambda topic: topic["dead"]),
+    Gauge("rmq_lag_seconds", "How long the oldest due message has been waiting", lambda topic: topic["lag_ms"] / 1000),
+    Gauge(
+        "rmq_oldest_prepare_age_seconds",
+        "How long the oldest delivery has been in flight",
+        lambda topic: (topic["oldest_ms"] or 0) / 1000,
+    ),
+    Gauge("rmq_ledger_gap", "Messages the ledger cannot account for; 0 is right", lambda topic: topic["ledger_gap"]),
+    Gauge("rmq_unowned_slots", "Slots that no worker takes from", lambda topic: topic["unowned"]),
+    Gauge("rmq_paused", "1 while the taking is stopped", lambda topic: int(topic["paused"])),
+)
+
+
+@router.get(
+    "",
+    url_name="metrics",
+    summary="Prometheus metrics",
+    openapi_extra=plain(200, "text/plain", "Prometheus' text format, version 0.0.4"),
+)
+def metrics(request: HttpRequest) -> HttpResponse:
+    """As the keeper saw them at `rmq_sample_timestamp_seconds`; a scoped token sees its topics."""
+    caller = caller_of(request)
+    caller.require(Permission.VIEW)
+    frame = engine().client.run(read_frame(LiveKeys(settings.RMQ_NAMESPACE).metrics))
+    if frame is None:
+        raise ApiError(
+            503, "not_sampled", "The keeper has not sampled lately; is it running?", headers={"Retry-After": "5"}
+        )
+    at_ms, text = frame
+    sample = json.loads(text)
+    sample["topics"] = [topic for topic in sample["topics"] if caller.sees(topic["topic"])]
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Sample(at_ms, sample, everything=caller.sees("")))
+    return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_PLAIN_0_0_4)
+
+
+class _Sample:
+    """A collector over one frame."""
+
+    def __init__(self, at_ms: int, sample: dict[str, Any], everything: bool) -> None:
+        self._at_ms = at_ms
+        self._sample = sample
+        self._everything = everything
+
+    def collect(self) -> Iterator[Metric]:
+        topics = self._sample["topics"]
+        yield _gauge(
+            "rmq_sample_timestamp_seconds", "When the keeper looked, by the clock of Redis", self._at_ms / 1000
+        )
+        for name in COUNTERS:
+            family = CounterMetricFamily(f"rmq_messages_{name}", COUNTER_HELP.get(name, name), labels=["topic"])
+            for topic in topics:
+                family.add_metric([topic["topic"]], topic["counters"].get(name, 0))
+            yield family
+        for each in GAUGES:
+            family = GaugeMetricFamily(each.name, each.help, labels=["topic"])
+            for topic in topics:
+                family.add_metric([topic["topic"]], each.value(topic))
+            yield family
+        yield lateness(topics)
+        if self._everything:
+            yield from self._about_all()
+
+    def _about_all(self) -> Iterator[Metric]:
+        workers = GaugeMetricFamily("rmq_workers", "Workers by state", labels=["state"])
+        for state in ("running", "stopping", "lost"):
+            workers.add_metric([state], self._sample["workers"].get(state, 0))
+        yield workers
+        server = self._sample["server"]
+        if server is not None:
+            yield _gauge("rmq_redis_used_memory_bytes", "Memory Redis uses", server["used_memory"])
+            yield _gauge("rmq_redis_max_memory_bytes", "Redis' maxmemory; 0: no limit", server["maxmemory"])
+
+
+def lateness(topics: Iterable[dict[str, Any]]) -> HistogramMetricFamily:
+    """Delivered − due, of timed topics. Counts are exact; the sum is an estimate within a tenth."""
+    family = HistogramMetricFamily(
+        "rmq_lateness_seconds", "Delivered minus due, of timed topics; the sum is estimated", labels=["topic"]
+    )
+    for topic in topics:
+        if topic["lateness"] is None:
+            continue
+        counts = {int(bucket): n for bucket, n in topic["lateness"].items()}
+        buckets = [
+            (
+                str((2**octave - 1) / 1000),
+                sum(n for bucket, n in counts.items() if bucket < octave * BUCKETS_PER_OCTAVE),
+            )
+            for octave in OCTAVES
+        ]
+        buckets.append(("+Inf", sum(counts.values())))
+        total_ms = sum(
+            n * (Histogram.upper_ms(bucket - 1) + Histogram.upper_ms(bucket)) / 2 for bucket, n in counts.items()
+        )
+        family.add_metric([topic["topic"]], buckets, total_ms / 1000)
+    return family
+
+
+def _below(counts: dict[int, int], octave: int) -> int:
+    return sum(n for bucket, n in counts.items() if bucket < octave * BUCKETS_PER_OCTAVE)
+
+
+def _middle_ms(bucket: int) -> float:
+    return (Histogram.upper_ms(bucket - 1) + Histogram.upper_ms(bucket)) / 2
+
+
+def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, text)
+    family.add_metric([], value)
+    return family

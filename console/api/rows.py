@@ -1,0 +1,97 @@
+"""Messages as the API shows them; content is masked for callers who may not read it."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from ninja import Schema
+
+from console import shapes
+from console.api.schemas import BigOut, State, lossless
+from rmq_core.snapshots import MessageRow, MessageView
+
+
+class Row(Schema):
+    """A line of a list. `id`, `preview` and the words of `error` are null or cut where the caller may not read content.
+
+    `at_ms`: when it is due (delayed, ready, waiting), was taken (in flight) or died (dead).
+    """
+
+    id: str | None
+    slot: int
+    state: str
+    at_ms: int | None
+    priority: BigOut | None
+    failures: int
+    retries_left: int | None
+    error: str | None
+    size: int
+    preview: str | None
+
+
+class Rows(Schema):
+    """A page; `next` is the cursor of the next one, null at the end. `as_of_ms`: the clock of Redis."""
+
+    rows: list[Row]
+    next: str | None
+    as_of_ms: int
+
+
+class Failure(Schema):
+    """Why it failed last, and how often since it was first sent."""
+
+    error: str
+    message: str | None
+    worker: str
+    failures: int
+    first_ms: int
+    last_ms: int
+    traceback: str | None
+
+
+class Message(Row):
+    """Everything about one message. `content` is text; where it is no UTF-8, null, and `content_base64` has it."""
+
+    states: list[State]
+    version: BigOut
+    headers: dict[str, str] | None
+    content: str | None
+    content_base64: str | None
+    truncated: bool
+    failure: Failure | None
+
+
+class Messages(Schema):
+    """Every message with an id: ids are unique per slot."""
+
+    messages: list[Message]
+
+
+def row_of(row: MessageRow, payload: bool) -> dict[str, Any]:
+    found = shapes.row_json(row, payload)
+    found["at_ms"] = found.pop("score_ms")
+    found["priority"] = lossless(row.priority)
+    return found
+
+
+def message_of(view: MessageView, payload: bool) -> dict[str, Any]:
+    found = row_of(view.row, payload)
+    shown = shapes.content_json(view.content) if payload else {"text": None, "base64": None, "truncated": False}
+    return found | {
+        "states": list(view.states),
+        "version": lossless(view.version),
+        "headers": dict(view.headers) if payload else None,
+        "content": shown["text"],
+        "content_base64": shown["base64"] if shown["text"] is None else None,
+        "truncated": shown["truncated"],
+        "failure": shapes.failure_json(view.failure, payload),
+    }
+
+
+def content_fields(content: bytes) -> dict[str, str | None]:
+    """A content in full, as text where that is possible."""
+    try:
+        return {"content": content.decode(), "content_base64": None}
+    except UnicodeDecodeError:
+        return {"content": None, "content_base64": base64.b64encode(content).decode()}

@@ -1,0 +1,283 @@
+"""Topics: what is defined, how it stands, slot by slot; pause and resume."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, fields
+from typing import Annotated, Any, get_type_hints
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from ninja import Body, Query, Schema
+from pydantic import create_model
+
+from console.access import Action, Permission
+from console.api.callers import caller_of
+from console.api.errors import invalid
+from console.api.routers import topics as router
+from console.api.schemas import BigOut, Reason, Strict, TopicName, lossless
+from console.engine import engine
+from console.live.store import LiveKeys, read_frame
+from console.operations.actions import Order, perform
+from console.shapes import row_json
+from rmq_core.measures import COUNTERS
+from rmq_core.snapshots import SlotSample, TopicSample
+from rmq_core.topic import Topic
+
+_HINTS = get_type_hints(Topic)
+# The stored definition, whatever fields this release of the engine has.
+Definition = create_model(
+    "Definition",
+    __base__=Schema,
+    __doc__="A stored definition. `version` grows with every change; send it back as If-Match.",
+    **{field.name: (_HINTS[field.name], ...) for field in fields(Topic)},
+)
+CounterValues = create_model(
+    "Counters",
+    __base__=Schema,
+    __doc__="Counted since the topic exists; only ever growing.",
+    **dict.fromkeys(COUNTERS, (BigOut, ...)),
+)
+
+
+class Numbers(Schema):
+    """How a topic stands, as the keeper saw it at `at_ms`. `*_s` is per second; null: not known yet."""
+
+    at_ms: int
+    in_s: float | None
+    out_s: float | None
+    failed_s: float | None
+    backlog: int
+    ready: int
+    waiting: int
+    in_flight: int
+    dead: int
+    lag_ms: int
+    oldest_ms: int | None
+    p50: int | None
+    p95: int | None
+    p99: int | None
+    workers: int
+    problems: list[str]
+
+
+class Counts(Schema):
+    """What a topic holds at `at_ms`, counted now."""
+
+    at_ms: int
+    backlog: int
+    ready: int
+    delayed: int
+    waiting: int
+    in_flight: int
+    dead: int
+    lag_ms: int
+    oldest_prepare_ms: int | None
+    ledger_gap: int
+    counters: CounterValues  # type: ignore[valid-type]
+
+
+class TopicLine(Definition):  # type: ignore[misc,valid-type]
+    numbers: Numbers | None
+
+
+class Topics(Schema):
+    topics: list[TopicLine]
+
+
+class TopicView(Definition):  # type: ignore[misc,valid-type]
+    counts: Counts
+
+
+class SlotLine(Schema):
+    """One slot. `owner` and `epoch` are null in shared mode."""
+
+    slot: int
+    backlog: int
+    ready: int
+    delayed: int
+    waiting: int
+    in_flight: int
+    dead: int
+    lag_ms: int
+    oldest_taken_ms: int | None
+    next_due_ms: int | None
+    ledger_gap: int
+    owner: str | None
+    epoch: str | None
+    owned_since_ms: int | None
+
+
+class Slots(Schema):
+    at_ms: int
+    slots: list[SlotLine]
+
+
+class Held(Schema):
+    """A message a slot will hand out next, or has handed out; `id` is null where content is masked."""
+
+    id: str | None
+    at_ms: int | None
+    failures: int
+
+
+class SlotView(SlotLine):
+    counters: CounterValues  # type: ignore[valid-type]
+    next: list[Held]
+    prepared: list[Held]
+
+
+class Because(Strict):
+    reason: Reason = ""
+
+
+class Paused(Schema):
+    paused: bool
+    version: int
+
+
+@router.get(
+    "", response=Topics, tags=["topics"], url_name="topics", summary="All topics with the keeper's newest numbers"
+)
+def topics(request: HttpRequest) -> dict[str, Any]:
+    caller = caller_of(request)
+    caller.require(Permission.VIEW)
+    numbers = _numbers()
+    found = [topic for topic in engine().inspector.topics() if caller.sees(topic.name)]
+    return {"topics": [asdict(topic) | {"numbers": numbers.get(topic.name)} for topic in found]}
+
+
+@router.get("/{topic:topic}", response=TopicView, tags=["topics"], url_name="topic", summary="One topic, counted now")
+def topic(request: HttpRequest, response: HttpResponse, topic: TopicName) -> dict[str, Any]:
+    caller_of(request).require(Permission.VIEW, topic)
+    sample = _sample(topic)
+    response["ETag"] = etag(sample.topic)
+    return asdict(sample.topic) | {"counts": _counts(sample)}
+
+
+@router.get(
+    "/{topic:topic}/slots", response=Slots, tags=["topics"], url_name="slots", summary="Every slot with its owner"
+)
+def slots(request: HttpRequest, topic: TopicName) -> dict[str, Any]:
+    caller_of(request).require(Permission.VIEW, topic)
+    sample = _sample(topic)
+    owners = engine().inspector.assignment(topic)
+    return {
+        "at_ms": sample.at_ms,
+        "slots": [_slot(slot, sample.at_ms) | _owner(owners[slot.slot]) for slot in sample.slots],
+    }
+
+
+@router.get("/{topic:topic}/slots/{int:slot}", response=SlotView, tags=["topics"], url_name="slot", summary="One slot")
+def slot(
+    request: HttpRequest, topic: TopicName, slot: int, heads: Annotated[int, Query(ge=1, le=100)] = 10
+) -> dict[str, Any]:
+    caller = caller_of(request)
+    caller.require(Permission.VIEW, topic)
+    inspector = engine().inspector
+    if slot >= engine().client.topic(topic).slots:
+        raise invalid("slot", "the topic has no slot of that number")
+    detail = inspector.slot(topic, slot, heads)
+    owner = inspector.assignment(topic)[slot]
+    return (
+        _slot(detail.sample, inspector.now_ms())
+        | _owner(owner)
+        | {
+            "counters": _counters(detail.sample.counters),
+            "next": [_held(row, caller.payload) for row in detail.heads],
+            "prepared": [_held(row, caller.payload) for row in detail.prepared],
+        }
+    )
+
+
+@router.post(
+    "/{topic:topic}:pause",
+    response=Paused,
+    tags=["topics"],
+    url_name="pause",
+    summary="Stop the taking; sending goes on",
+)
+def pause(request: HttpRequest, topic: TopicName, body: Because = Body(Because())) -> dict[str, Any]:  # noqa: B008
+    return _switch(request, topic, Action.PAUSE, body.reason)
+
+
+@router.post(
+    "/{topic:topic}:resume", response=Paused, tags=["topics"], url_name="resume", summary="Start the taking again"
+)
+def resume(request: HttpRequest, topic: TopicName, body: Because = Body(Because())) -> dict[str, Any]:  # noqa: B008
+    return _switch(request, topic, Action.RESUME, body.reason)
+
+
+def _switch(request: HttpRequest, topic: str, action: Action, reason: str) -> dict[str, Any]:
+    outcome = perform(caller_of(request).who, Order(action, topic, reason=reason))
+    return {"paused": action is Action.PAUSE, "version": outcome.values["version"]}
+
+
+def etag(topic: Topic) -> str:
+    """The version of a definition as an entity tag."""
+    return f'"{topic.version}"'
+
+
+def _sample(topic: str) -> TopicSample:
+    engine().client.topic(topic)  # says it when there is none
+    found = engine().inspector.sample([topic])
+    if not found:  # deleted this moment: the definition is read again, and is missed
+        engine().client.forget(topic)
+        engine().client.topic(topic)
+    return found[0]
+
+
+def _numbers() -> dict[str, dict[str, Any]]:
+    """Of every topic, out of the keeper's newest frame; nothing where it has not sampled lately."""
+    frame = engine().client.run(read_frame(LiveKeys(settings.RMQ_NAMESPACE).overview))
+    listed = json.loads(frame[1]).get("topics", []) if frame else []
+    return {each["name"]: each for each in listed}
+
+
+def _counts(sample: TopicSample) -> dict[str, Any]:
+    return {
+        "at_ms": sample.at_ms,
+        "backlog": sample.backlog,
+        "ready": sample.ready,
+        "delayed": sum(slot.delayed for slot in sample.slots),
+        "waiting": sample.waiting,
+        "in_flight": sample.prepare,
+        "dead": sample.dead,
+        "lag_ms": sample.lag_ms,
+        "oldest_prepare_ms": sample.oldest_prepare_ms,
+        "ledger_gap": sample.ledger_gap,
+        "counters": _counters(sample.counters),
+    }
+
+
+def _counters(counters: Any) -> dict[str, Any]:
+    return {name: lossless(getattr(counters, name)) for name in COUNTERS}
+
+
+def _slot(slot: SlotSample, now_ms: int) -> dict[str, Any]:
+    return {
+        "slot": slot.slot,
+        "backlog": slot.backlog,
+        "ready": slot.ready,
+        "delayed": slot.delayed,
+        "waiting": slot.retry,
+        "in_flight": slot.prepare,
+        "dead": slot.dead,
+        "lag_ms": slot.lag_ms(now_ms),
+        "oldest_taken_ms": slot.oldest_taken_ms,
+        "next_due_ms": slot.next_due_ms,
+        "ledger_gap": slot.ledger_gap,
+    }
+
+
+def _owner(owner: Any) -> dict[str, Any]:
+    return {
+        "owner": owner.worker,
+        "epoch": owner.epoch.lstrip("0") if owner.epoch else None,
+        "owned_since_ms": owner.since_ms,
+    }
+
+
+def _held(row: Any, payload: bool) -> dict[str, Any]:
+    shown = row_json(row, payload)
+    return {"id": shown["id"], "at_ms": shown["score_ms"], "failures": shown["failures"]}

@@ -1,0 +1,127 @@
+"""Sending over REST: one, many, refused, checked only."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from rmq_core import TopicKind
+from tests.console.api.conftest import Caller, problem
+from tests.console.conftest import Queue
+
+SEND = "/topics/orders/messages"
+
+
+def test_one_message(queue: Queue, operator: Caller) -> None:
+    queue.topic()
+    due = queue.inspector.now_ms() + 60_000
+    body = {"content": "hello", "key": "k", "due_ms": due, "headers": {"a": "b"}, "version": 3}
+    found = operator.ok("POST", SEND, body)
+    assert (found["sent"], found["merged"], found["refused"]) == (1, 0, 0)
+    view = queue.find("k")
+    assert found["results"] == [{"id": "k", "slot": view.row.slot, "merged": False, "error": None, "message": None}]
+    assert (view.content, view.headers, view.version, view.row.score_ms) == (b"hello", {"a": "b"}, 3, due)
+    assert operator.ok("POST", SEND, body)["merged"] == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (TopicKind.RANGE_MERGE, {"range_ms": 60_000}),
+        (TopicKind.PRIORITY, {"priority": 17}),
+        (TopicKind.PRIORITY, {"priority": "9007199254740992"}),
+        (TopicKind.FIXED_TIME, {"delay_ms": 0}),
+        (TopicKind.FIXED_TIME, {"due_ms": "4102444800000"}),
+    ],
+)
+def test_every_kind(queue: Queue, operator: Caller, kind: TopicKind, value: dict[str, Any]) -> None:
+    queue.topic(kind=kind)
+    raw = bytes(range(256))
+    body = {"content_base64": base64.b64encode(raw).decode(), "key": "k", **value}
+    assert operator.ok("POST", SEND, body)["sent"] == 1
+    assert queue.find("k").content == raw
+
+
+def test_a_batch_tells_of_each(queue: Queue, operator: Caller) -> None:
+    queue.topic()
+    messages = [{"content": f"m{n % 4}", "delay_ms": 60_000} for n in range(6)]
+    found = operator.ok("POST", SEND, {"messages": messages})
+    assert [each["merged"] for each in found["results"]] == [False] * 4 + [True] * 2
+    assert (found["sent"], found["merged"]) == (6, 2)
+    assert queue.inspector.sample(["orders"])[0].backlog == 4
+
+
+def test_some_are_refused_on_arrival(queue: Queue, operator: Caller) -> None:
+    queue.topic()
+    late = {"content": "late", "due_ms": 1_000_000}
+    good = {"content": "good", "delay_ms": 60_000}
+    found = operator.ok("POST", SEND, {"messages": [late, good]}, status=207)
+    assert (found["sent"], found["refused"]) == (1, 1)
+    assert [each["error"] for each in found["results"]] == ["due_in_the_past", None]
+    problem(operator.post(SEND, late), 422, "due_in_the_past")
+    assert operator.ok("POST", SEND, {**late, "allow_past": True})["sent"] == 1
+
+
+def test_checking_sends_nothing(queue: Queue, operator: Caller) -> None:
+    queue.topic()
+    body = {"messages": [{"content": "x" * 100, "delay_ms": 1}], "validate_only": True}
+    (checked,) = operator.ok("POST", SEND, body)["results"]
+    assert queue.inspector.sample(["orders"])[0].counters.sent == 0
+    (sent,) = operator.ok("POST", SEND, {**body, "validate_only": False})["results"]
+    assert (sent["id"], sent["slot"]) == (checked["id"], checked["slot"])
+
+
+@pytest.mark.parametrize(
+    ("message", "field"),
+    [
+        ({}, "content"),
+        ({"content": "a"}, "due_ms"),
+        ({"content": "a", "due_ms": 10**13, "delay_ms": 1}, "due_ms"),
+        ({"content": "a", "priority": 20}, "priority"),
+        ({"content": "a", "range_ms": 20, "delay_ms": 1}, "range_ms"),
+        ({"content": "", "delay_ms": 1}, "content"),
+        ({"content": "a", "content_base64": "YQ==", "delay_ms": 1}, "content"),
+        ({"content_base64": "!", "delay_ms": 1}, "content_base64"),
+        ({"content": "\ud800", "delay_ms": 1}, "content"),
+        ({"content": "a", "key": "", "delay_ms": 1}, "key"),
+        ({"content": "a", "key": "k" * 513, "delay_ms": 1}, "key"),
+        ({"content": "a", "headers": {"a": 1}, "delay_ms": 1}, "headers.a"),
+        ({"content": "a", "headers": {"a": "x" * 20_000}, "delay_ms": 1}, "headers"),
+        ({"content": "a", "version": -1, "delay_ms": 1}, "version"),
+        ({"content": "a", "version": True, "delay_ms": 1}, "version"),
+        ({"content": "a", "version": "1e3", "delay_ms": 1}, "version"),
+        ({"content": "a", "due_ms": 10**30}, "due_ms"),
+        ({"content": "a", "delay_ms": -1}, "delay_ms"),
+        ({"content": "a", "dleay_ms": 1}, "dleay_ms"),
+    ],
+)
+def test_a_wrong_message_is_named_and_nothing_is_sent(
+    queue: Queue, operator: Caller, message: dict[str, Any], field: str
+) -> None:
+    queue.topic()
+    fields = {each["field"] for each in problem(operator.post(SEND, message), 422, "invalid")["fields"]}
+    assert field in fields, fields
+    good = {"content": "good", "delay_ms": 1}
+    found = problem(operator.post(SEND, {"messages": [good, message]}), 422, "invalid")
+    assert all(each["field"].startswith("messages.1") for each in found["fields"]), found
+    assert queue.inspector.sample(["orders"])[0].counters.sent == 0
+
+
+def test_sizes(queue: Queue, operator: Caller) -> None:
+    queue.topic(max_content_bytes=100)
+    problem(operator.post(SEND, {"content": "é" * 51, "delay_ms": 1}), 413, "content_too_large")
+    assert operator.post(SEND, {"content": "é" * 50, "delay_ms": 1}).status_code == 200
+    many = [{"content": str(n), "delay_ms": 1} for n in range(1_001)]
+    problem(operator.post(SEND, {"messages": many}), 422, "invalid")
+    problem(operator.post(SEND, {"messages": []}), 422, "invalid")
+    problem(operator.post(SEND, {"messages": many[:1], "content": "a"}), 422, "invalid")
+    assert operator.ok("POST", SEND, {"messages": many[:1000]})["sent"] == 1_000
+
+
+def test_viewers_do_not_send(queue: Queue, caller: Callable[..., Caller]) -> None:
+    queue.topic()
+    problem(caller("Payload reader").post(SEND, {"content": "a", "delay_ms": 1}), 403, "forbidden")
+    assert queue.inspector.sample(["orders"])[0].counters.sent == 0

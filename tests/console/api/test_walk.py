@@ -1,0 +1,130 @@
+"""Every REST route with every role, and with none. One that is added has to be added here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from console.access import NEEDED, ROLES, Action, Permission
+from console.api import api
+from tests.console.api.conftest import Caller, make_token, problem
+from tests.console.conftest import Queue
+
+REASON = {"reason": "a test"}
+
+
+@dataclass(frozen=True)
+class Route:
+    """What a route needs, and a request that a caller who has it is not refused for its form."""
+
+    needs: Permission | Action | None
+    path: str
+    body: Any = None
+    also: Permission | None = None
+
+    @property
+    def permissions(self) -> set[Permission]:
+        found = {NEEDED[self.needs] if isinstance(self.needs, Action) else self.needs, self.also}
+        return {each for each in found if each is not None}
+
+
+VIEW, READ, OPERATE = Permission.VIEW, Permission.READ_PAYLOAD, Permission.OPERATE
+ROUTES: dict[tuple[str, str], Route] = {
+    ("GET", "/me"): Route(None, "/me"),
+    ("GET", "/topics"): Route(VIEW, "/topics"),
+    ("GET", "/topics/{topic}"): Route(VIEW, "/topics/orders"),
+    ("PUT", "/topics/{topic}"): Route(Action.EDIT_TOPIC, "/topics/orders", {"weight": 2}),
+    ("DELETE", "/topics/{topic}"): Route(Action.DELETE_TOPIC, "/topics/orders?reason=x"),
+    ("GET", "/topics/{topic}/revisions"): Route(VIEW, "/topics/orders/revisions"),
+    ("POST", "/topics/{topic}:rollback"): Route(
+        Action.EDIT_TOPIC, "/topics/orders:rollback", {"revision": 1, **REASON}
+    ),
+    ("GET", "/topics/{topic}/slots"): Route(VIEW, "/topics/orders/slots"),
+    ("GET", "/topics/{topic}/slots/{slot}"): Route(VIEW, "/topics/orders/slots/0"),
+    ("POST", "/topics/{topic}/slots:pin"): Route(
+        Action.PIN, "/topics/orders/slots:pin", {"worker": "w", "slots": "0", **REASON}
+    ),
+    ("POST", "/topics/{topic}/slots:unpin"): Route(Action.UNPIN, "/topics/orders/slots:unpin", {"slots": "0"}),
+    ("POST", "/topics/{topic}:pause"): Route(Action.PAUSE, "/topics/orders:pause", {}),
+    ("POST", "/topics/{topic}:resume"): Route(Action.RESUME, "/topics/orders:resume", {}),
+    ("POST", "/topics/{topic}/messages"): Route(
+        Action.SEND, "/topics/orders/messages", {"content": "a", "delay_ms": 60_000}
+    ),
+    ("POST", "/topics/{topic}:take"): Route(OPERATE, "/topics/orders:take", {}, also=READ),
+    ("POST", "/topics/{topic}:settle"): Route(
+        OPERATE, "/topics/orders:settle", {"settle": [{"receipt": "x"}]}, also=READ
+    ),
+    ("GET", "/topics/{topic}/messages"): Route(VIEW, "/topics/orders/messages?state=delayed"),
+    ("GET", "/topics/{topic}/messages:search"): Route(READ, "/topics/orders/messages:search?text=x"),
+    ("GET", "/topics/{topic}/messages/{id}"): Route(VIEW, "/topics/orders/messages/a"),
+    ("DELETE", "/topics/{topic}/messages/{id}"): Route(Action.CANCEL, "/topics/orders/messages/a"),
+    ("POST", "/topics/{topic}/messages/{id}:run"): Route(Action.RUN_NOW, "/topics/orders/messages/a:run", {}),
+    ("POST", "/topics/{topic}/messages/{id}:reschedule"): Route(
+        Action.RESCHEDULE, "/topics/orders/messages/a:reschedule", {"delay_ms": 60_000}
+    ),
+    ("GET", "/topics/{topic}/content/{id}"): Route(READ, "/topics/orders/content/a"),
+    ("GET", "/topics/{topic}/dead"): Route(VIEW, "/topics/orders/dead"),
+    ("GET", "/workers"): Route(VIEW, "/workers"),
+    ("POST", "/workers/{worker}:drain"): Route(Action.DRAIN, "/workers/w:drain", REASON),
+    ("POST", "/workers/{worker}:undrain"): Route(Action.UNDRAIN, "/workers/w:undrain", {}),
+    ("GET", "/audit"): Route(Permission.AUDIT, "/audit"),
+    ("GET", "/metrics"): Route(VIEW, "/metrics"),
+}
+OPEN = {("GET", "/health/live"), ("GET", "/health/ready")}
+
+
+def described() -> set[tuple[str, str]]:
+    paths = api.get_openapi_schema()["paths"]
+    return {(method.upper(), path.removeprefix("/api/v1")) for path, ways in paths.items() for method in ways}
+
+
+def test_every_route_is_walked_here() -> None:
+    assert described() == set(ROUTES) | OPEN
+
+
+@pytest.fixture
+def stage(queue: Queue) -> Queue:
+    queue.topic()
+    queue.delayed("a")
+    return queue
+
+
+@pytest.mark.parametrize("key", sorted(ROUTES))
+def test_each_role_may_what_it_may(stage: Queue, db: None, key: tuple[str, str]) -> None:
+    route = ROUTES[key]
+    for role, held in ROLES.items():
+        answer = Caller(*make_token(role))(key[0], route.path, route.body)
+        missing = route.permissions - set(held)
+        if not missing:
+            assert answer.status_code not in (401, 403, 405, 500), (role, answer.content)
+            continue
+        found = problem(answer, 403, "forbidden")
+        assert any(each.value in found["message"] for each in missing), (role, found)
+
+
+@pytest.mark.parametrize("key", sorted(ROUTES))
+def test_nobody_else_gets_in(stage: Queue, db: None, key: tuple[str, str], as_role: Callable[..., Client]) -> None:
+    route = ROUTES[key]
+    problem(Caller()(key[0], route.path, route.body), 401, "unauthorized")
+    roleless = as_role(None)
+    answer = roleless.generic(key[0], f"/api/v1{route.path}", b"{}", content_type="application/json")
+    if route.permissions:  # a wrong body may be noticed first
+        assert answer.status_code == 403 or (answer.status_code == 422 and route.body), answer.content
+    scoped = Caller(*make_token("Admin", "other.*"))(key[0], route.path, route.body)
+    if "{topic}" in key[1]:
+        problem(scoped, 403, "out_of_scope")
+
+
+def test_what_is_open_is_only_health(queue: Queue, db: None) -> None:
+    for _, path in sorted(OPEN):
+        assert Caller().get(path).status_code in (200, 503)
+
+
+def test_descriptions_need_somebody_known(queue: Queue, db: None, as_role: Callable[..., Client]) -> None:
+    assert Caller().get("/openapi.json").status_code == 401
+    assert Caller(*make_token("Viewer")).get("/openapi.json").status_code == 200
+    assert as_role("Viewer").get("/api/v1/docs").status_code == 200
