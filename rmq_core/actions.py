@@ -33,7 +33,7 @@ def act(
 
     A target without its slot is looked for: in the slot its id names, then in all.
     """
-    refs = yield from _located(keyspace, topic, list(targets), in_trash=name == "restore")
+    refs = yield from located(keyspace, topic, list(targets), in_trash=name == "restore")
     by_slot: dict[int, list[int]] = {}
     for position, ref in enumerate(refs):
         by_slot.setdefault(ref.slot, []).append(position)
@@ -49,7 +49,8 @@ def act(
     return results
 
 
-def _located(keyspace: Keyspace, topic: Topic, targets: list[Target], in_trash: bool) -> Operation[list[MessageRef]]:
+def located(keyspace: Keyspace, topic: Topic, targets: list[Target], in_trash: bool) -> Operation[list[MessageRef]]:
+    """Full addresses; an id that is nowhere keeps the slot it leads to, and may be several where it is in several."""
     refs: list[MessageRef] = []
     for target in targets:
         if isinstance(target, MessageRef):

@@ -2,8 +2,9 @@
 
 from ninja import Swagger
 
-from console.api import (  # noqa: F401  (they add to `routers.topics`)
+from console.api import (  # noqa: F401  (of `routers.topics`)
     audit,
+    bulk,
     consuming,
     definitions,
     errors,
@@ -12,6 +13,7 @@ from console.api import (  # noqa: F401  (they add to `routers.topics`)
     me,
     messages,
     metrics,
+    operations,
     routers,
     sending,
     topics,
@@ -29,6 +31,7 @@ api = ConsoleAPI(
 errors.install(api)
 api.add_router("/me", me.router)
 api.add_router("/topics", routers.topics)
+api.add_router("/operations", operations.router)
 api.add_router("/workers", fleet.router)
 api.add_router("/audit", audit.router)
 api.add_router("/metrics", metrics.router)

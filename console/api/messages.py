@@ -29,8 +29,8 @@ from console.api.schemas import (
 )
 from console.engine import engine
 from console.operations.actions import Order, Outcome, perform
-from rmq_core.message import MessageRef, id_from_text, id_to_text
-from rmq_core.slots import slot_for
+from rmq_core.actions import located
+from rmq_core.message import MessageRef
 from rmq_core.topic import MAX_SLOTS
 
 SCAN = 2_000
@@ -158,6 +158,19 @@ def reschedule(request: HttpRequest, topic: TopicName, id: MessageId, body: Resc
     return _one(request, id, order)
 
 
+@router.post(
+    "/{topic:topic}/messages/{path:id}:restore",
+    response=ActionOutcome,
+    tags=["messages"],
+    url_name="restore",
+    summary="Bring it back after it was cancelled or dropped",
+)
+def restore(request: HttpRequest, topic: TopicName, id: MessageId, body: RunIt = RunIt()) -> Any:  # noqa: B008
+    """To where it was, as long as it is kept (the topic's `undo_ms`)."""
+    refs = refs_of(caller_of(request), topic, [id], body.slot, in_trash=True)
+    return _one(request, id, Order(Action.RESTORE, topic, refs, body.reason))
+
+
 @router.get(
     "/{topic:topic}/messages/{path:id}",
     response=Messages,
@@ -225,21 +238,18 @@ def page_of(
     }
 
 
-def refs_of(caller: Caller, topic: str, ids: list[str], slot: int | None = None) -> list[MessageRef]:
+def refs_of(
+    caller: Caller, topic: str, ids: list[str], slot: int | None = None, in_trash: bool = False
+) -> list[MessageRef]:
     """Where messages are; those that are nowhere keep the slot their id leads to, and are answered as not found."""
     caller.require(Permission.VIEW, topic)
-    slots = engine().client.topic(topic).slots
-    if slot is not None and slot >= slots:
+    client = engine().client
+    definition = client.topic(topic)
+    if slot is None:
+        return client.run(located(client.keyspace, definition, list(ids), in_trash))
+    if slot >= definition.slots:
         raise invalid("slot", "the topic has no slot of that number")
-    refs = []
-    for ident in ids:
-        if slot is not None:
-            found = [MessageRef(slot, ident)]
-        else:
-            found = [view.row.ref for view in engine().inspector.find(topic, ident)]
-        raw = id_from_text(ident)
-        refs += found or [MessageRef(slot_for(raw, slots), id_to_text(raw))]
-    return refs
+    return [MessageRef(slot, ident) for ident in ids]
 
 
 def outcome_of(outcome: Outcome) -> dict[str, Any]:

@@ -110,6 +110,22 @@ def test_cancel(queue: Queue, operator: Caller) -> None:
     problem(operator("DELETE", "/topics/orders/messages/%25zz"), 422, "invalid_message")
 
 
+def test_a_cancelled_message_can_be_restored(queue: Queue, operator: Caller) -> None:
+    queue.topic()
+    due = queue.inspector.now_ms() + 60_000
+    for n in range(3):
+        queue.client.send("orders", FixedTimeMessage("x", due, key="k", slot_basis=f"b{n}"))
+        queue.delayed(f"m{n}")
+    operator.ok("DELETE", "/topics/orders/messages/m1")
+    (row,) = operator.ok("GET", "/topics/orders/messages?state=trash")["rows"]
+    assert row["id"] == "m1"
+    assert operator.ok("POST", "/topics/orders/messages/m1:restore", {"reason": "not twice"})["done"] == 1
+    assert queue.find("m1").row.state == "delayed"
+    problem(operator.post("/topics/orders/messages/m1:restore"), 404, "unknown_message")
+    operator.ok("DELETE", "/topics/orders/messages/k")
+    assert operator.ok("POST", "/topics/orders/messages:restore", {"ids": ["k"], "reason": "x"})["done"] >= 1
+
+
 def test_what_is_in_flight_cannot_be_cancelled(queue: Queue, operator: Caller) -> None:
     queue.topic()
     queue.client.send("orders", FixedTimeMessage("x", queue.inspector.now_ms(), key="a"), allow_past=True)

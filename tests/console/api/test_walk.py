@@ -15,6 +15,7 @@ from tests.console.api.conftest import Caller, make_token, problem
 from tests.console.conftest import Queue
 
 REASON = {"reason": "a test"}
+NONE = "00000000-0000-4000-8000-000000000000"
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,32 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("POST", "/topics/{topic}/messages/{id}:reschedule"): Route(
         Action.RESCHEDULE, "/topics/orders/messages/a:reschedule", {"delay_ms": 60_000}
     ),
+    ("POST", "/topics/{topic}/messages/{id}:restore"): Route(Action.RESTORE, "/topics/orders/messages/a:restore", {}),
     ("GET", "/topics/{topic}/content/{id}"): Route(READ, "/topics/orders/content/a"),
     ("GET", "/topics/{topic}/dead"): Route(VIEW, "/topics/orders/dead"),
+    ("GET", "/topics/{topic}/clusters"): Route(VIEW, "/topics/orders/clusters"),
+    ("POST", "/topics/{topic}/dead:requeue"): Route(
+        Action.REQUEUE, "/topics/orders/dead:requeue", {"ids": ["a"], **REASON}
+    ),
+    ("POST", "/topics/{topic}/dead:drop"): Route(Action.DROP, "/topics/orders/dead:drop", {"ids": ["a"], **REASON}),
+    ("POST", "/topics/{topic}/messages:cancel"): Route(
+        Action.CANCEL, "/topics/orders/messages:cancel", {"ids": ["a"], **REASON}
+    ),
+    ("POST", "/topics/{topic}/messages:run"): Route(
+        Action.RUN_NOW, "/topics/orders/messages:run", {"ids": ["a"], **REASON}
+    ),
+    ("POST", "/topics/{topic}/messages:reschedule"): Route(
+        Action.RESCHEDULE, "/topics/orders/messages:reschedule", {"ids": ["a"], "delay_ms": 60_000, **REASON}
+    ),
+    ("POST", "/topics/{topic}/messages:restore"): Route(
+        Action.RESTORE, "/topics/orders/messages:restore", {"ids": ["a"], **REASON}
+    ),
+    ("GET", "/operations"): Route(VIEW, "/operations"),
+    ("GET", "/operations/{operation}"): Route(VIEW, f"/operations/{NONE}"),
+    ("GET", "/operations/{operation}/report"): Route(VIEW, f"/operations/{NONE}/report"),
+    ("POST", "/operations/{operation}:stop"): Route(VIEW, f"/operations/{NONE}:stop"),
+    ("POST", "/operations/{operation}:resume"): Route(VIEW, f"/operations/{NONE}:resume"),
+    ("POST", "/operations/{operation}:undo"): Route(VIEW, f"/operations/{NONE}:undo", REASON),
     ("GET", "/workers"): Route(VIEW, "/workers"),
     ("POST", "/workers/{worker}:drain"): Route(Action.DRAIN, "/workers/w:drain", REASON),
     ("POST", "/workers/{worker}:undrain"): Route(Action.UNDRAIN, "/workers/w:undrain", {}),

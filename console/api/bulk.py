@@ -1,0 +1,246 @@
+"""Actions on many messages: by their ids at once, by a filter as an operation that goes on by itself."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any, Literal
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from ninja import Schema, Status
+from pydantic import Field, model_validator
+
+from console.access import Action, Permission
+from console.api.callers import Caller, caller_of
+from console.api.errors import invalid
+from console.api.messages import outcome_of, refs_of
+from console.api.operations import OperationView, operation_of
+from console.api.routers import topics as router
+from console.api.rows import Row, row_of
+from console.api.schemas import ID_MAX, ActionOutcome, BigIn, Reason, Strict, TopicName
+from console.engine import engine
+from console.operations import bulk
+from console.operations.actions import MESSAGES_MAX, PERFORMED, Order, perform
+from console.operations.orders import CANARY_MAX, RATE_MAX, REFS_MAX, SPREAD_MAX_S, BulkOrder
+from rmq_core.filters import MessageFilter
+from rmq_core.message import MessageRef
+from rmq_core.topic import MAX_SLOTS
+
+DELAY_MOST_MS = 10 * 366 * 86_400_000
+
+
+class Named(Strict):
+    """A message with its slot, which saves looking for it."""
+
+    slot: int = Field(ge=0, lt=MAX_SLOTS)
+    id: str = Field(min_length=1, max_length=ID_MAX)
+
+
+class DeadFilter(Strict):
+    """Everything that is given must hold. `text`: in id or content; `error`: in the failure's class or message."""
+
+    text: str = Field("", max_length=1_000)
+    error: str = Field("", max_length=1_000)
+    fingerprint: str = Field("", max_length=64, description="A cluster of dead letters.")
+    slot: int | None = Field(None, ge=0, lt=MAX_SLOTS)
+    since_ms: BigIn | None = Field(None, description="Of the message's time: due, died or removed.")
+    until_ms: BigIn | None = None
+
+
+class WaitingFilter(DeadFilter):
+    state: Literal["delayed", "ready", "waiting"]
+
+
+class BulkBody(Strict):
+    """`ids` or `filter`. With `validate_only` nothing happens, and the answer is how many messages it would meet."""
+
+    ids: list[str | Named] | None = Field(None, min_length=1, max_length=REFS_MAX)
+    filter: DeadFilter | None = None
+    reason: Reason = ""
+    validate_only: bool = False
+    confirm: str = Field("", max_length=100, description="The topic's name, where more than 1,000 messages match.")
+    rate_per_s: float = Field(0, ge=0, le=RATE_MAX, description="At most so many messages a second.")
+    spread_s: int = Field(0, ge=0, le=SPREAD_MAX_S, description="Evenly over so many seconds.")
+
+    @model_validator(mode="after")
+    def _one_of(self) -> BulkBody:
+        if (self.ids is None) == (self.filter is None):
+            raise ValueError("give ids or filter, one of them")
+        return self
+
+
+class RequeueBody(BulkBody):
+    canary: int = Field(0, ge=0, le=CANARY_MAX, description="So many first; the rest only if those end well.")
+
+
+class WaitingBody(BulkBody):
+    filter: WaitingFilter | None = None
+
+
+class RescheduleBody(WaitingBody):
+    due_ms: BigIn | None = Field(None, description="When they are to be delivered, ms since the epoch.")
+    delay_ms: int | None = Field(None, ge=0, le=DELAY_MOST_MS, description="The same, counted from now.")
+    priority: BigIn | None = Field(None, description="Of priority topics: above 16, the highest first.")
+
+
+class Preview(Schema):
+    """How many messages it would meet; not `exact`: an estimate from `looked_at` of `total`."""
+
+    count: int
+    exact: bool
+    looked_at: int
+    total: int
+    examples: list[Row]
+
+
+class Cluster(Schema):
+    """Dead letters that died of the same. `example`: the words of one of them, null where content is masked."""
+
+    fingerprint: str
+    error: str
+    example: str | None
+    count: int
+    first_ms: int | None
+    last_ms: int | None
+
+
+class Clusters(Schema):
+    clusters: list[Cluster]
+
+
+_ANSWERS: Any = {200: ActionOutcome | Preview, 202: OperationView}
+
+
+@router.get(
+    "/{topic:topic}/clusters",
+    response=Clusters,
+    url_name="clusters",
+    tags=["dead letters"],
+    summary="Dead letters by what they died of",
+)
+def clusters(request: HttpRequest, topic: TopicName) -> dict[str, Any]:
+    caller = caller_of(request)
+    caller.require(Permission.VIEW, topic)
+    found = []
+    for each in engine().inspector.dead_clusters(topic):
+        values = asdict(each)
+        found.append(values | {"example": each.example if caller.payload else None})
+    return {"clusters": found}
+
+
+@router.post(
+    "/{topic:topic}/dead:requeue",
+    response=_ANSWERS,
+    url_name="requeue",
+    tags=["dead letters"],
+    summary="Bring dead letters back",
+)
+def requeue(request: HttpRequest, response: HttpResponse, topic: TopicName, body: RequeueBody) -> Any:
+    """Up to 500 `ids` without a pace: done when answered (200). Else an operation (202): follow its address."""
+    return _act(request, response, topic, Action.REQUEUE, body, "dead", canary=body.canary)
+
+
+@router.post(
+    "/{topic:topic}/dead:drop", response=_ANSWERS, url_name="drop", tags=["dead letters"], summary="Drop dead letters"
+)
+def drop(request: HttpRequest, response: HttpResponse, topic: TopicName, body: BulkBody) -> Any:
+    """They can be restored for a while (the topic's `undo_ms`)."""
+    return _act(request, response, topic, Action.DROP, body, "dead")
+
+
+@router.post(
+    "/{topic:topic}/messages:cancel", response=_ANSWERS, url_name="cancel-many", tags=["bulk"], summary="Cancel many"
+)
+def cancel_many(request: HttpRequest, response: HttpResponse, topic: TopicName, body: WaitingBody) -> Any:
+    return _act(request, response, topic, Action.CANCEL, body)
+
+
+@router.post(
+    "/{topic:topic}/messages:run", response=_ANSWERS, url_name="run-many", tags=["bulk"], summary="Deliver many now"
+)
+def run_many(request: HttpRequest, response: HttpResponse, topic: TopicName, body: WaitingBody) -> Any:
+    return _act(request, response, topic, Action.RUN_NOW, body)
+
+
+@router.post(
+    "/{topic:topic}/messages:reschedule",
+    response=_ANSWERS,
+    url_name="reschedule-many",
+    tags=["bulk"],
+    summary="Another time or priority for many",
+)
+def reschedule_many(request: HttpRequest, response: HttpResponse, topic: TopicName, body: RescheduleBody) -> Any:
+    due_ms = body.due_ms
+    if body.delay_ms is not None:
+        if due_ms is not None:
+            raise invalid("delay_ms", "give due_ms or delay_ms, not both")
+        due_ms = engine().inspector.now_ms() + body.delay_ms
+    return _act(request, response, topic, Action.RESCHEDULE, body, due_ms=due_ms, priority=body.priority)
+
+
+@router.post(
+    "/{topic:topic}/messages:restore",
+    response=_ANSWERS,
+    url_name="restore-many",
+    tags=["bulk"],
+    summary="Restore cancelled and dropped messages",
+)
+def restore_many(request: HttpRequest, response: HttpResponse, topic: TopicName, body: BulkBody) -> Any:
+    """All of them with an empty filter: `{"filter": {}}`."""
+    return _act(request, response, topic, Action.RESTORE, body, "trash")
+
+
+def _act(
+    request: HttpRequest,
+    response: HttpResponse,
+    topic: str,
+    action: Action,
+    body: BulkBody,
+    state: str | None = None,
+    canary: int = 0,
+    due_ms: int | None = None,
+    priority: int | None = None,
+) -> Any:
+    caller = caller_of(request)
+    caller.require(action, topic)
+    refs = _refs(caller, topic, body, state) if body.ids is not None else []
+    paced = body.rate_per_s or body.spread_s or canary
+    if refs and not paced and not body.validate_only and len(refs) <= MESSAGES_MAX and action in PERFORMED:
+        order = Order(action, topic, refs, body.reason, due_ms=due_ms, priority=priority)
+        return Status(200, outcome_of(perform(caller.who, order)))
+    order = BulkOrder(
+        action,
+        topic,
+        filter=_filter(body, state),
+        refs=refs,
+        reason=body.reason,
+        confirm=body.confirm,
+        rate_per_s=body.rate_per_s,
+        canary=canary,
+        spread_s=body.spread_s,
+        due_ms=due_ms,
+        priority=priority,
+    )
+    if body.validate_only:
+        found = bulk.preview(caller.who, order)
+        return Status(200, asdict(found) | {"examples": [row_of(row, caller.payload) for row in found.examples]})
+    operation = bulk.start(caller.who, order)
+    response["Location"] = reverse("api-1:operation", kwargs={"operation": operation.pk})
+    return Status(202, operation_of(operation, caller))
+
+
+def _refs(caller: Caller, topic: str, body: BulkBody, state: str | None) -> list[MessageRef]:
+    named = [MessageRef(each.slot, each.id) for each in body.ids or [] if isinstance(each, Named)]
+    looked_for = [each for each in body.ids or [] if isinstance(each, str)]
+    if len(looked_for) > MESSAGES_MAX:
+        raise invalid("ids", f"at most {MESSAGES_MAX} ids without their slots; give {{slot, id}}, or a filter")
+    if any(not 0 < len(each) <= ID_MAX for each in looked_for):
+        raise invalid("ids", f"an id has 1 to {ID_MAX} characters")
+    return named + refs_of(caller, topic, looked_for, in_trash=state == "trash")
+
+
+def _filter(body: BulkBody, state: str | None) -> MessageFilter | None:
+    if body.filter is None:
+        return None
+    given = body.filter.model_dump(exclude_unset=True, exclude_none=True)
+    return MessageFilter.from_mapping(given if state is None else {**given, "state": state})

@@ -1,0 +1,181 @@
+"""Operations: how far bulk actions are; stop, resume, undo; the report."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Annotated, Any, Literal
+
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.urls import reverse
+from ninja import Query, Router, Schema, Status
+
+from console.access import Permission
+from console.api.callers import Caller, caller_of
+from console.api.description import plain
+from console.api.errors import ApiError, invalid
+from console.api.schemas import Cursor, Limit, Reason, Strict
+from console.models import Operation
+from console.operations import bulk
+from console.operations.report import FORMATS, not_done, operation_json, report
+from console.pages.streams import download
+
+router = Router(tags=["operations"])
+
+
+class CanaryView(Schema):
+    size: int
+    phase: str
+    sent: int
+    well: int
+    died: int
+    under_way: int
+
+
+class OperationView(Schema):
+    """A bulk action. `done`, `skipped` and `failed` count messages; not `total_exact`: `total` is an estimate."""
+
+    id: uuid.UUID
+    action: str
+    topic: str
+    filter: dict[str, Any] | None
+    named: int
+    values: dict[str, int]
+    undoes: uuid.UUID | None
+    reason: str
+    who: str
+    via: str
+    state: Literal["queued", "running", "stopping", "stopped", "done", "failed"]
+    total: int
+    total_exact: bool
+    looked_at: int
+    done: int
+    skipped: int
+    failed: int
+    error: str
+    rate_per_s: float
+    spread_s: int
+    canary: CanaryView | None
+    interruptions: int
+    created_ms: int
+    started_ms: int | None
+    finished_ms: int | None
+    undoable: bool
+
+
+class NotDone(Schema):
+    """A message that was not acted on, and why; `id` is null where content is masked."""
+
+    id: str | None
+    slot: int
+    status: str
+
+
+class OperationDetail(OperationView):
+    """`not_done`: the first of them; the report has all."""
+
+    not_done: list[NotDone]
+
+
+class Operations(Schema):
+    operations: list[OperationView]
+    next: str | None
+
+
+class UndoBody(Strict):
+    reason: Reason
+
+
+@router.get("", response=Operations, url_name="operations", summary="Bulk actions, newest first")
+def operations(
+    request: HttpRequest,
+    topic: Annotated[str, Query(max_length=100, pattern=r"^[A-Za-z0-9_.-]*$")] = "",
+    state: Literal["", "queued", "running", "stopping", "stopped", "done", "failed"] = "",
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> dict[str, Any]:
+    caller = caller_of(request)
+    caller.require(Permission.VIEW, topic or "")
+    wanted = {name: value for name, value in (("topic", topic), ("state", state)) if value}
+    found = Operation.objects.filter(**wanted).order_by("-created", "-id")
+    mark = f"{topic}.{state}"
+    if cursor:
+        last = _position(cursor, mark)
+        found = found.filter(created__lte=last.created).exclude(created=last.created, id__gte=last.pk)
+    page = list(found[: limit + 1])
+    following = f"{page[limit - 1].pk}/{mark}" if len(page) > limit else None
+    return {"operations": [operation_of(each, caller) for each in page[:limit]], "next": following}
+
+
+@router.get("/{uuid:operation}", response=OperationDetail, url_name="operation", summary="How far one is")
+def operation(request: HttpRequest, operation: uuid.UUID) -> dict[str, Any]:
+    caller = caller_of(request)
+    found = _find(caller, operation)
+    return operation_of(found, caller) | {"not_done": not_done(found, caller.payload)}
+
+
+@router.get(
+    "/{uuid:operation}/report",
+    url_name="operation-report",
+    summary="Every message that was not done, and why",
+    openapi_extra=plain(200, "application/x-ndjson", "A line per message: id, slot, status"),
+)
+def operation_report(
+    request: HttpRequest, operation: uuid.UUID, form: Literal["jsonl", "csv"] = "jsonl"
+) -> StreamingHttpResponse:
+    caller = caller_of(request)
+    found = _find(caller, operation)
+    caller.require(Permission.READ_PAYLOAD)
+    return download(request, report(found, form), f"operation-{found.pk}.{form}", FORMATS[form])
+
+
+@router.post("/{uuid:operation}:stop", response=OperationView, url_name="operation-stop", summary="Stop it")
+def operation_stop(request: HttpRequest, operation: uuid.UUID) -> dict[str, Any]:
+    """After what is being done right now. It can be resumed."""
+    caller = caller_of(request)
+    return operation_of(bulk.stop(caller.who, _find(caller, operation)), caller)
+
+
+@router.post("/{uuid:operation}:resume", response=OperationView, url_name="operation-resume", summary="Go on with it")
+def operation_resume(request: HttpRequest, operation: uuid.UUID) -> dict[str, Any]:
+    """With one that was stopped or has failed, from where it was."""
+    caller = caller_of(request)
+    return operation_of(bulk.resume(caller.who, _find(caller, operation)), caller)
+
+
+@router.post(
+    "/{uuid:operation}:undo",
+    response={202: OperationView},
+    url_name="operation-undo",
+    summary="Restore what it took out",
+)
+def operation_undo(request: HttpRequest, response: HttpResponse, operation: uuid.UUID, body: UndoBody) -> Any:
+    """As an operation of its own, while the messages are kept (the topic's `undo_ms`)."""
+    caller = caller_of(request)
+    started = bulk.undo(caller.who, _find(caller, operation), body.reason)
+    response["Location"] = reverse("api-1:operation", kwargs={"operation": started.pk})
+    return Status(202, operation_of(started, caller))
+
+
+def operation_of(operation: Operation, caller: Caller) -> dict[str, Any]:
+    found = operation_json(operation, caller.payload)
+    found["who"] = found.pop("user")
+    return found
+
+
+def _find(caller: Caller, ident: uuid.UUID) -> Operation:
+    caller.require(Permission.VIEW)
+    found = Operation.objects.filter(pk=ident).first()
+    if found is None or not caller.sees(found.topic):
+        raise ApiError(404, "unknown_operation", "There is no operation of that id.")
+    return found
+
+
+def _position(cursor: str, mark: str) -> Operation:
+    ident, _, belongs = cursor.partition("/")
+    try:
+        found = Operation.objects.filter(pk=uuid.UUID(ident)).first() if belongs == mark else None
+    except ValueError:
+        found = None
+    if found is None:
+        raise invalid("cursor", "this cursor belongs to another query; begin again without it")
+    return found

@@ -1,0 +1,73 @@
+"""The examples of docs/rest.md, run as they stand there against a whole installation."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from console.environment import BASE_DIR
+from tests.console.conftest import Queue
+from tests.console.stack import Stack
+
+DOCUMENT = BASE_DIR / "docs" / "rest.md"
+BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+MAKE_TOKEN = """
+from datetime import timedelta
+from django.utils import timezone
+from console import tokens
+from console.models import ApiToken
+token = ApiToken(name="docs", role="Admin", expires_at=timezone.now() + timedelta(hours=1))
+secret = tokens.give_secret(token)
+token.save()
+open({path!r}, "w").write(secret)
+"""
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    with Stack(tmp_path_factory.mktemp("docs") / "data", "--shared") as stack:
+        yield stack
+
+
+def test_every_example_works(stack: Stack, tmp_path: Path) -> None:
+    secret_file = tmp_path / "secret"
+    stack.manage(MAKE_TOKEN.format(path=str(secret_file)))
+    blocks = BLOCK.findall(DOCUMENT.read_text())
+    assert len(blocks) >= 5
+    # A line that says which example an answer belongs to, after every block.
+    script = "set -euo pipefail\n" + "\n".join(f"{block}\necho; echo '### {n}'" for n, block in enumerate(blocks))
+    environ = {
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "RMQ": f"{stack.address}/api/v1",
+        "TOKEN": secret_file.read_text(),
+    }
+    ran = subprocess.run(["bash", "-c", script], env=environ, capture_output=True, text=True, timeout=120, check=False)
+    assert ran.returncode == 0, f"{ran.stdout}\n{ran.stderr}"
+    with stack.client() as client:
+        queue = Queue(client)
+        (sample,) = queue.inspector.sample(["rest-orders"])
+        counters = sample.counters
+        # What the text says has happened.
+        assert counters.acked == 1 and counters.extended == 1
+        assert counters.cancelled == 1 and counters.rescheduled == 1
+        assert counters.died == 1 and counters.requeued == 1
+        assert queue.find("reminder-4711", "rest-orders") is None
+        assert queue.find("bad-1", "rest-orders").row.state == "in_flight"  # taken once, by two equal requests
+        assert sample.ledger_gap == 0
+        queue.control.delete_topic("rest-orders", force=True)
+
+
+def test_the_document_names_only_what_there_is() -> None:
+    """Every route the examples call is described."""
+    from console.api import api
+
+    described = {path.removeprefix("/api/v1") for path in api.get_openapi_schema()["paths"]}
+    patterns = [re.compile(re.sub(r"\{[^}]+\}", "[^/:]+", path) + "$") for path in described]
+    called = re.findall(r"rmq [A-Z]+ '?(/[^\s'?]+)", DOCUMENT.read_text())
+    assert called
+    for path in called:
+        assert any(pattern.match(path) for pattern in patterns), path
