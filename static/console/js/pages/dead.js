@@ -17,7 +17,7 @@ const clusters = new Clusters(page.urls.data, {
   onLoaded: (found) => tiles.forEach((tile) => tile.update(found)),
 });
 const row = tileRow(tiles);
-row.classList.add("rc-few");
+row.classList.add("rc-spread");
 
 replace(
   byId("rc-page"),

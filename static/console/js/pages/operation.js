@@ -30,7 +30,7 @@ const tiles = [
   new Tile(gettext("Per second"), (now) => [rate(perSecond(now)), fill(gettext("in %(time)s"), { time: duration(took(now)) })]),
 ];
 const row = tileRow(tiles);
-row.classList.add("rc-few");
+row.classList.add("rc-spread");
 const buttons = h("span", { class: "rc-actions" });
 const facts = h("section", { class: "rc-card", "aria-label": gettext("What was asked for") });
 const listed = h("section", { class: "rc-card rc-flush", "aria-label": gettext("Not done") });

@@ -75,6 +75,8 @@ export class Clusters {
     setText(this.note, words.join(" · "));
     this.scroll.hidden = !clusters.length;
     this.nothing.hidden = clusters.length > 0;
+    // Below it the topic's list says so already.
+    this.element.hidden = !this.everywhere && !clusters.length;
     const keys = new Set(clusters.map(keyOf));
     for (const [key, row] of this.rows)
       if (!keys.has(key)) {
