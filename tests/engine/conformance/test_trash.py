@@ -46,6 +46,8 @@ async def test_everything_comes_back_to_where_it_was(scene: Scene) -> None:  # n
     assert {(d.text, d.content, d.attempt) for d in taken} == {
         (name, name.encode(), 2 if name == "waiting" else 1) for name in ids
     }
+    expected = {60} if scene.kind is TopicKind.PRIORITY else {None}
+    assert {d.priority for d in taken if d.attempt == 1} == expected
 
 
 async def test_a_timed_message_keeps_its_due_time(bench: Bench) -> None:
