@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rmq_core import PriorityMessage, TopicKind
+from rmq_core import MessageFilter, PriorityMessage, TopicKind
 from rmq_core.fingerprints import OTHER, UNKNOWN, fingerprint
 from tests.engine.conformance.bench import FAR_MS, Bench, message
 from tests.engine.conformance.test_controlling import KINDS, Scene
@@ -110,6 +110,10 @@ async def test_letters_from_before_there_were_fingerprints(bench: Bench) -> None
     await bench.control.requeue("work", ["old"])
     await bench.control.drop("work", ["older"])
     assert await counts(bench) == {UNKNOWN: 1, fingerprint("E", "m"): 1}
+    (row,) = (await bench.inspector.select("work", MessageFilter("trash", fingerprint=UNKNOWN))).rows
+    assert (row.id, row.fingerprint) == ("older", UNKNOWN)
+    found = await bench.inspector.preview("work", MessageFilter("dead", fingerprint=UNKNOWN))
+    assert (found.count, found.exact, [row.id for row in found.examples]) == (1, True, ["oldest"])
     await bench.control.requeue("work", ["oldest", "new"])
     assert await counts(bench) == {}
 

@@ -109,6 +109,27 @@ async def test_a_dead_letter_that_died_again_meanwhile_stays(bench: Bench) -> No
     assert (cluster.count, cluster.example) == (1, "new")
 
 
+@pytest.mark.parametrize("newer", ["waiting", "in flight"])
+async def test_one_content_for_an_id_that_is_dead_again_and_alive(bench: Bench, newer: str) -> None:
+    """A dead letter comes back while a newer message of its id is about: both now have the newer content."""
+    await bench.topic()
+    await bench.q.send("work", PriorityMessage("old", 20, key="k"))
+    await bench.q.reject(await bench.take_one())
+    await bench.control.drop("work", ["k"])
+    await bench.q.send("work", PriorityMessage("new", 30, key="k"))
+    held = await bench.take_one() if newer == "in flight" else None
+    await bench.control.restore("work", ["k"])
+    (view,) = await bench.inspector.find("work", "k")
+    assert set(view.states) == {"dead", "in_flight" if held else "ready"}
+    assert view.content == b"new"
+    if held:
+        await bench.q.ack(held)
+    else:
+        assert [(d.content, d.priority) for d in await bench.drain()] == [(b"new", 30)]
+    await bench.control.requeue("work", ["k"])
+    assert [d.content for d in await bench.drain()] == [b"new"]
+
+
 async def test_the_one_removed_last_is_in_the_trash(bench: Bench) -> None:
     await bench.topic()
     for text, priority in (("old", 20), ("new", 30)):
