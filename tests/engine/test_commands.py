@@ -1,0 +1,93 @@
+"""The command line's way of acting on many messages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from rmq_core import RMQ, Control, Inspector, PriorityMessage, Topic, TopicKind
+from rmq_core.__main__ import main
+from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.fingerprints import fingerprint
+from tests.engine.books import assert_books_balance
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def rmq(redis_server: EmbeddedRedis, namespace: str) -> Iterator[RMQ]:
+    """Five letters dead of a lost connection, one dead of something else, two that wait."""
+    with RMQ(redis_server.url, namespace) as client:
+        client.define(Topic("t", TopicKind.PRIORITY, slots=4, max_retries=0))
+        for number in range(6):
+            client.send("t", PriorityMessage(f"m{number}", 20))
+            (delivery,) = client.take("t")
+            client.nack(delivery, error="IOError" if number else "Other", message=f"no answer after {number} s")
+        client.send_many("t", [PriorityMessage("waits", 20), PriorityMessage("waits too", 20)])
+        yield client
+        with redis_server.client() as raw:
+            assert_books_balance(raw, namespace)
+        Control(client).delete_topic("t", force=True)
+
+
+@pytest.fixture
+def run(rmq: RMQ, redis_server: EmbeddedRedis, namespace: str, capsys: pytest.CaptureFixture[str]) -> Run:
+    def command(name: str, *arguments: str, code: int = 0) -> Any:
+        at = ["--url", redis_server.url, "--namespace", namespace, "--json"]
+        assert main([name, "t", *arguments, *at]) == code
+        told = capsys.readouterr()
+        return told.err if code else json.loads(told.out)
+
+    return command
+
+
+def dead(rmq: RMQ) -> set[str]:
+    return {row.id for row in Inspector(rmq).messages("t", "dead").rows}
+
+
+def test_clusters_and_what_can_be_done_to_one(rmq: RMQ, run: Run) -> None:
+    first, second = run("clusters")
+    assert (first["count"], first["error"], second["error"]) == (5, "IOError", "Other")
+    assert first["fingerprint"] == fingerprint("IOError", "no answer after 99 s")
+    chosen = ("--fingerprint", first["fingerprint"])
+    assert run("drop", *chosen, "--dry-run") == {"count": 5, "exact": True}
+    assert len(dead(rmq)) == 6
+    assert run("drop", *chosen) == {"dropped": 5, "not_found": 0}
+    assert dead(rmq) == {"m0"}
+    assert run("restore", "--error", "after 3") == {"restored": 1, "not_found": 0}
+    assert dead(rmq) == {"m0", "m3"}
+    assert run("restore", "m4", "--slot", "0", code=2).startswith("rmq_core: restore needs ids, or --all, or a filter")
+    assert run("restore", "m4") == {"restored": 1, "not_found": 0}
+    assert run("requeue", "--all") == {"requeued": 3, "not_found": 0}
+    assert dead(rmq) == set()
+
+
+def test_waiting_messages_are_cancelled_by_text(rmq: RMQ, run: Run) -> None:
+    assert run("cancel", "--state", "ready", "--text", "too") == {"cancelled": 1, "not_found": 0}
+    assert run("cancel", "waits") == {"cancelled": 1, "not_found": 0}
+    assert {row.id for row in Inspector(rmq).messages("t", "trash").rows} == {"waits", "waits too"}
+    assert run("peek", "--state", "trash")[0]["was"] == "ready"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("requeue",), 2, "needs ids, or --all, or a filter"),
+        (("requeue", "m0", "--all"), 2, "needs ids, or --all, or a filter"),
+        (("requeue", "--fingerprint", "xyz"), 1, "fingerprint: 'xyz' must be 16"),
+        (("drop", "--slot", "4"), 1, "slot: 4 must be a whole number from 0 to 3"),
+        (("cancel", "--since-ms", "5", "--until-ms", "4"), 1, "until_ms"),
+    ],
+)
+def test_wrong_usage_is_said_and_changes_nothing(
+    rmq: RMQ, run: Run, arguments: tuple[str, ...], code: int, words: str
+) -> None:
+    assert words in run(*arguments, code=code)
+    assert len(dead(rmq)) == 6
+
+
+def test_what_is_not_there_is_said(run: Run) -> None:
+    assert run("requeue", "m0", "nowhere", code=1) == ""
