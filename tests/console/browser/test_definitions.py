@@ -133,7 +133,7 @@ def test_the_second_editor_sees_the_conflict_and_chooses(open_page: Open, queue:
     expect(second.locator(".rc-banner", has_text="version 2 by now")).to_be_visible()
     second.get_by_role("button", name="Review the change").click()
     conflict = second.locator("dialog[open]")
-    expect(conflict).to_contain_text("editor changed this topic to version 2")
+    expect(conflict).to_contain_text("Version 2 was stored by editor")
     expect(conflict).to_contain_text("more share")
     expect(conflict.locator("tr", has_text="Weight")).to_contain_text("both changed it")
     assert stored(queue, topic).weight == 5

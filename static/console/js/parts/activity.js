@@ -50,7 +50,8 @@ async function load(list, ident, slot, message) {
 function facts(message) {
   if (!message) return [];
   const found = [];
-  if (message.score_ms !== null) found.push([message.score_ms, h("span", {}, TIME_TITLES[message.state])]);
+  if (message.score_ms !== null && message.score_ms <= Date.now())
+    found.push([message.score_ms, h("span", {}, TIME_TITLES[message.state])]);
   const failure = message.failure;
   if (failure) {
     found.push([failure.last_ms, h("span", {}, fill(gettext("failed: %(error)s"), { error: failure.error }))]);

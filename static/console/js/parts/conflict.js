@@ -20,7 +20,7 @@ export function conflictDialog({ base, theirs, mine, revision, choose }) {
     h(
       "p",
       {},
-      fill(gettext("%(who)s changed this topic to version %(version)s at %(time)s."), {
+      fill(gettext("Version %(version)s was stored by %(who)s at %(time)s."), {
         who: revision.who,
         version: revision.version,
         time: dateTime(revision.at_ms),
