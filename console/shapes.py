@@ -49,6 +49,7 @@ def row_json(row: MessageRow, payload: bool) -> dict[str, Any]:
         "receipt": row.receipt,
         "size": row.size,
         "preview": None if masked else _preview(row.preview),
+        "was": row.was,
     }
 
 

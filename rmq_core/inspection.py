@@ -227,6 +227,46 @@ def _views(keyspace: Keyspace, topic: Topic, raw: bytes, slots: Sequence[int]) -
     return [view for view in found if view is not None]
 
 
+def removed(
+    keyspace: Keyspace, topic: Topic, ident: str | bytes, slot_basis: str | bytes | None = None
+) -> Operation[list[MessageView]]:
+    """What was cancelled or dropped under that id and can still be restored; looked for as by `find`."""
+    raw = raw_id(ident)
+    basis = raw if slot_basis is None else as_bytes(slot_basis, "slot_basis")
+    likely = slot_for(basis, topic.slots)
+    views = yield from _removed(keyspace, topic, raw, [likely])
+    if not views and slot_basis is None:
+        for some in batches(number for number in range(topic.slots) if number != likely):
+            views += yield from _removed(keyspace, topic, raw, some)
+    return views
+
+
+def _removed(keyspace: Keyspace, topic: Topic, raw: bytes, slots: Sequence[int]) -> Operation[list[MessageView]]:
+    now = yield from now_ms(keyspace)
+    requests: list[tuple[Any, ...]] = []
+    for number in slots:
+        keys = keyspace.slot(topic.name, number)
+        requests += [("ZSCORE", keys.trash, raw), ("HGET", keys.trashed, raw)]
+    replies = yield requests
+    views = []
+    for number, score, packed in zip(slots, replies[::2], replies[1::2], strict=True):
+        if score is None or packed is None or float(score) <= now - topic.undo_ms:
+            continue
+        trashed = Trashed.read(packed)
+        body = trashed.decoded(raw)
+        views.append(
+            MessageView(
+                row=_trash_row(topic, Entry(int(float(score)), number, raw), trashed, now),
+                states=("trash",),
+                content=body.content,
+                headers=body.headers,
+                version=body.version,
+                failure=FailureRecord.read(trashed.failed) if trashed.failed else None,
+            )
+        )
+    return views
+
+
 def _view(topic: Topic, number: int, raw: bytes, reply: list[bytes], now: int) -> MessageView | None:
     store, retry, prepare, dead, body, failed, _, _ = reply
     held: list[tuple[State, bytes]] = [("in_flight", prepare), ("waiting", retry), ("dead", dead)]

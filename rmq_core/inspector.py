@@ -83,6 +83,10 @@ class Inspector:
         """Every message with that id."""
         return self.client.run(inspection.find(self.client.keyspace, self.client.topic(topic), ident, slot_basis))
 
+    def removed(self, topic: str, ident: str | bytes, slot_basis: str | bytes | None = None) -> list[MessageView]:
+        """What was cancelled or dropped under that id and can still be restored."""
+        return self.client.run(inspection.removed(self.client.keyspace, self.client.topic(topic), ident, slot_basis))
+
     def search(
         self,
         topic: str,
@@ -214,6 +218,11 @@ class AsyncInspector:
         """Every message with that id."""
         definition = await self.client.topic(topic)
         return await self.client.run(inspection.find(self.client.keyspace, definition, ident, slot_basis))
+
+    async def removed(self, topic: str, ident: str | bytes, slot_basis: str | bytes | None = None) -> list[MessageView]:
+        """What was cancelled or dropped under that id and can still be restored."""
+        definition = await self.client.topic(topic)
+        return await self.client.run(inspection.removed(self.client.keyspace, definition, ident, slot_basis))
 
     async def search(
         self,

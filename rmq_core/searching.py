@@ -13,6 +13,7 @@ from rmq_core.scripts import Operation
 from rmq_core.slots import Keyspace
 from rmq_core.snapshots import MessageRow, SearchPage, State
 from rmq_core.topic import Topic
+from rmq_core.trash import Trashed
 
 
 def search(
@@ -40,7 +41,7 @@ def search(
         size = min(paging.PAGE_MAX, scan - looked)
         found, position = yield from paging.entries(keyspace, topic, state, now, limit=size, cursor=position)
         looked += len(found)
-        matches = yield from _matching(keyspace, topic, found, needle)
+        matches = yield from _matching(keyspace, topic, found, needle, state)
         found_rows += yield from rows(keyspace, topic, state, matches)
         if position is None:
             break
@@ -61,17 +62,21 @@ def _read_search_cursor(cursor: str | None) -> tuple[int, int, str | None]:
         raise InvalidMessage("this cursor is not one of ours; begin again without it") from None
 
 
-def _matching(keyspace: Keyspace, topic: Topic, found: list[Entry], needle: bytes) -> Operation[list[Entry]]:
+def _matching(
+    keyspace: Keyspace, topic: Topic, found: list[Entry], needle: bytes, state: State
+) -> Operation[list[Entry]]:
     by_slot: dict[int, list[Entry]] = {}
     for entry in found:
         by_slot.setdefault(entry.slot, []).append(entry)
+    slots = {number: keyspace.slot(topic.name, number) for number in by_slot}
     replies = yield [
-        ("HMGET", keyspace.slot(topic.name, number).body, *(entry.id for entry in some))
+        ("HMGET", slots[number].trashed if state == "trash" else slots[number].body, *(entry.id for entry in some))
         for number, some in by_slot.items()
     ]
     matching = set()
     for some, bodies in zip(by_slot.values(), replies, strict=True):
-        for entry, body in zip(some, bodies, strict=True):
+        for entry, stored in zip(some, bodies, strict=True):
+            body = Trashed.read(stored).body if stored and state == "trash" else stored
             if needle in entry.id or (body and needle in body):
                 matching.add(entry)
     return [entry for entry in found if entry in matching]

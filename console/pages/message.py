@@ -10,6 +10,7 @@ from console.access import Permission, allowed, require
 from console.engine import engine
 from console.operations.actions import BadRequest
 from console.pages.data import data_view, error_response, text, whole
+from console.pages.messages import found_anywhere
 from console.pages.shell import console_page, render_page
 from console.pages.topic import page_data
 from console.shapes import topic_json, view_json
@@ -24,7 +25,7 @@ def page(request: HttpRequest, topic: str) -> HttpResponse:
     payload = allowed(request.user, Permission.READ_PAYLOAD)
     try:
         definition = engine().client.topic(topic)
-        found = engine().inspector.find(topic, ident) if ident else []
+        found = found_anywhere(topic, ident) if ident else []
     except ConnectionLost as error:
         return render_page(request, "console/away.html", topic, error=str(error), status=503)
     except RMQError as error:
@@ -54,7 +55,7 @@ def content(request: HttpRequest, topic: str) -> HttpResponse:
     if not ident:
         raise BadRequest(gettext("Give the id of the message."))
     slot = whole(request.GET, "slot", None, 0, 4095)
-    views = [view for view in engine().inspector.find(topic, ident) if slot in (None, view.row.slot)]
+    views = [view for view in found_anywhere(topic, ident) if slot in (None, view.row.slot)]
     if not views:
         return error_response(404, "not_found", gettext("No message has this id; it may be done by now."))
     response = HttpResponse(views[0].content, content_type="application/octet-stream")

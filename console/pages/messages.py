@@ -12,7 +12,7 @@ from console.engine import engine
 from console.operations.actions import BadRequest
 from console.pages.data import choice, data_view, text, whole
 from console.shapes import row_json, slot_json, view_json
-from rmq_core.snapshots import STATES, MessageRow
+from rmq_core.snapshots import STATES, MessageRow, MessageView
 
 LIMIT_MAX = 200
 SCAN = 2_000
@@ -43,8 +43,14 @@ def find(request: HttpRequest, topic: str) -> dict[str, Any]:
         raise BadRequest(gettext("Give the id to look for."))
     basis = text(request.GET, "basis", 4000) or None
     payload = allowed(request.user, Permission.READ_PAYLOAD)
-    found = engine().inspector.find(topic, ident, basis)
+    found = found_anywhere(topic, ident, basis)
     return {"messages": [view_json(view, payload) for view in found]}
+
+
+def found_anywhere(topic: str, ident: str, basis: str | None = None) -> list[MessageView]:
+    """Every message with an id; and, where none is there, what was removed under it and can be restored."""
+    inspector = engine().inspector
+    return inspector.find(topic, ident, basis) or inspector.removed(topic, ident, basis)
 
 
 @data_view

@@ -39,6 +39,12 @@ def post(as_role: Callable[..., Client]) -> Post:
     return send
 
 
+def ready(queue: Queue, *keys: str) -> None:
+    """Messages that are due at once."""
+    for key in keys:
+        queue.client.send("orders", FixedTimeMessage("x", queue.inspector.now_ms(), key=key), allow_past=True)
+
+
 def version_of(queue: Queue, name: str = "orders") -> int:
     return next(topic.version for topic in queue.inspector.topics() if topic.name == name)
 
@@ -128,8 +134,7 @@ def planned(queue: Queue, **changes: Any) -> dict[str, Any]:
 
 def test_pausing_counts_what_is_ready_and_in_flight(queue: Queue) -> None:
     queue.topic()
-    for key in "abc":
-        queue.delayed(key, in_ms=1)
+    ready(queue, *"abc")
     queue.delayed("later")
     held = queue.client.take("orders", timeout_ms=2_000)
     line = planned(queue, paused=True)["paused"]
@@ -140,8 +145,7 @@ def test_pausing_counts_what_is_ready_and_in_flight(queue: Queue) -> None:
 
 def test_a_shorter_visibility_timeout_counts_the_deliveries_that_are_over_it(queue: Queue) -> None:
     queue.topic(visibility_timeout_ms=60_000)
-    for key in "ab":
-        queue.delayed(key, in_ms=1)
+    ready(queue, *"ab")
     held = queue.client.take("orders", 2, timeout_ms=2_000)
     held += queue.client.take("orders", 2, timeout_ms=2_000) if len(held) < 2 else []
     age_ms = queue.inspector.now_ms() - min(each.taken_ms for each in held)
@@ -157,7 +161,7 @@ def test_a_shorter_visibility_timeout_counts_the_deliveries_that_are_over_it(que
 def test_fewer_retries_count_the_messages_on_their_last_try(queue: Queue) -> None:
     queue.topic(max_retries=5, backoff_ms=60_000)
     for key, failures in (("once", 1), ("thrice", 3)):
-        queue.delayed(key, in_ms=1)
+        ready(queue, key)
         for _ in range(failures):
             (delivery,) = queue.client.take("orders", timeout_ms=2_000)
             queue.client.nack(delivery, delay_ms=0 if failures > 1 else 60_000)
@@ -174,9 +178,7 @@ def test_a_plan_says_when_it_has_not_looked_at_all(queue: Queue, monkeypatch: py
     monkeypatch.setattr("console.definitions.plan.LOOKED_AT", 2)
     monkeypatch.setattr("console.definitions.plan.AT_ONCE", 2)
     queue.topic(max_retries=5, backoff_ms=60_000)
-    queue.client.send_many(
-        "orders", [FixedTimeMessage(f"m{n}", queue.inspector.now_ms() + 1) for n in range(5)], allow_past=True
-    )
+    ready(queue, *"abcde")
     taken = 0
     while taken < 5:
         deliveries = queue.client.take("orders", 5, timeout_ms=2_000)
@@ -201,12 +203,27 @@ def test_a_plan_says_when_it_has_not_looked_at_all(queue: Queue, monkeypatch: py
 )
 def test_each_change_is_explained(queue: Queue, changes: dict[str, Any], words: str) -> None:
     queue.topic(max_retries=3)
-    queue.delayed("a", in_ms=1)
+    ready(queue, "a")
     (delivery,) = queue.client.take("orders", timeout_ms=2_000)
     queue.client.nack(delivery, delay_ms=60_000)
     plan = planned(queue, **changes)[""]
     assert [each["field"] for each in plan.difference] == list(changes)
     assert len(plan.lines) == 1 and words in plan.lines[0].text
+
+
+def test_limits_are_planned_against_what_waits(queue: Queue) -> None:
+    queue.topic()
+    ready(queue, *"abc")
+    over = planned(queue, max_backlog=2)["max_backlog"]
+    assert (over.severity, over.count.number) == ("danger", 3)
+    assert planned(queue, max_backlog=10)["max_backlog"].severity == "info"
+    slow = planned(queue, rate_limit=1)["rate_limit"]
+    assert slow.severity == "caution" and "3 s" in slow.text
+    assert planned(queue, undo_ms=0)["undo_ms"].severity == "caution"
+    assert "1 h" in planned(queue, undo_ms=3_600_000)["undo_ms"].text
+    now = dataclasses.replace(stored(queue), max_backlog=5, rate_limit=5, undo_ms=1_000)
+    lifted = change_plan(now, dataclasses.replace(now, max_backlog=0, rate_limit=0, undo_ms=2_000))
+    assert [line.severity for line in lifted.lines] == ["info"] * 3
 
 
 def test_kind_and_slots_cannot_be_planned_away(queue: Queue) -> None:

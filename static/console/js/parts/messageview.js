@@ -65,6 +65,7 @@ function facts(message, nowMs) {
   ];
   if (message.score_ms !== null)
     pairs.push([TIME_TITLES[message.state], `${dateTime(message.score_ms)} (${relative(message.score_ms, nowMs)})`]);
+  if (message.was) pairs.push([gettext("Restored to"), STATES[message.was]]);
   if (message.priority !== null) pairs.push([gettext("Priority"), count(message.priority)]);
   if (message.retries_left !== null) pairs.push([gettext("Retries left"), count(message.retries_left)]);
   if (message.version) pairs.push([gettext("Version"), String(message.version)]);
