@@ -36,7 +36,6 @@ STATUS: dict[type[RMQError], int] = {
     InvalidFilter: 422,
     UnknownTopic: 404,
     VersionConflict: 409,
-    BacklogFull: 429,
     TopicError: 422,
     MessageError: 422,
     ConnectionLost: 503,

@@ -6,6 +6,8 @@ import { fill, gettext, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { newValue } from "./newvalue.js";
 
+const ranked = page.topic?.timed === false;
+
 // [button, symbol, question, reason needed, dangerous, done]
 const ACTIONS = {
   cancel: {
@@ -24,13 +26,26 @@ const ACTIONS = {
     say: gettext("Ready at once, whatever the due time was."),
     done: (n) => ngettext("%(n)s message is ready.", "%(n)s messages are ready.", n),
   },
-  reschedule: {
-    label: gettext("Reschedule"),
-    symbol: "schedule",
-    value: true,
-    ask: (n) => ngettext("Reschedule %(n)s message of %(topic)s?", "Reschedule %(n)s messages of %(topic)s?", n),
-    done: (n) => ngettext("%(n)s message rescheduled.", "%(n)s messages rescheduled.", n),
-  },
+  reschedule: ranked
+    ? {
+        label: gettext("Change priority"),
+        symbol: "swap_vert",
+        value: true,
+        ask: (n) =>
+          ngettext(
+            "Change the priority of %(n)s message of %(topic)s?",
+            "Change the priority of %(n)s messages of %(topic)s?",
+            n,
+          ),
+        done: (n) => ngettext("The priority of %(n)s message changed.", "The priority of %(n)s messages changed.", n),
+      }
+    : {
+        label: gettext("Reschedule"),
+        symbol: "schedule",
+        value: true,
+        ask: (n) => ngettext("Reschedule %(n)s message of %(topic)s?", "Reschedule %(n)s messages of %(topic)s?", n),
+        done: (n) => ngettext("%(n)s message rescheduled.", "%(n)s messages rescheduled.", n),
+      },
   requeue: {
     label: gettext("Requeue"),
     symbol: "replay",

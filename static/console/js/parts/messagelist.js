@@ -4,7 +4,7 @@ import { bytes, count, dateTime, relative, time } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { actionButton } from "./actions.js";
-import { ACTIONS_OF, TIME_TITLES } from "./states.js";
+import { ACTIONS_OF, STATES, TIME_TITLES } from "./states.js";
 
 export class MessageList {
   /** `onOpen(row)`; `onChanged()` after an action; `onSelection(number)` when boxes are ticked. */
@@ -58,6 +58,7 @@ export class MessageList {
       timed
         ? [TIME_TITLES[this.state], (row) => h("time", { title: dateTime(row.score_ms) }, this.when(row.score_ms))]
         : null,
+      this.state === "trash" ? [gettext("Restored to"), (row) => STATES[row.was] ?? "–"] : null,
       page.topic.timed ? null : [gettext("Priority"), (row) => count(row.priority), "rc-num"],
       [gettext("Slot"), (row) => count(row.slot), "rc-num"],
       this.state === "delayed" ? null : [gettext("Failures"), (row) => failures(row), "rc-num"],
