@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.contrib.auth.models import Group, User
+from django.db import connection
 from django.test import Client
 
 from console.redis_urls import channel_layer_host
@@ -76,10 +75,13 @@ def queue(settings: Any, redis_server: EmbeddedRedis, namespace: str) -> Iterato
 
 @pytest.fixture(scope="module")
 def roles_come_back(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
-    """Tests with real transactions leave the tables empty; the next module needs the roles a migration made."""
+    """Tests with real transactions leave the tables empty; the next module needs the roles a migration made.
+
+    They come back with the keys they had, or the next test that begins with the rows of the start would meet others.
+    """
     yield
     with django_db_blocker.unblock():
-        importlib.import_module("console.migrations.0002_roles").make_roles(apps, None)
+        connection.creation.deserialize_db_from_string(connection._test_serialized_contents)
 
 
 @pytest.fixture

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
 from channels.layers import get_channel_layer
-from django.apps import apps
 from django.contrib.auth.models import User
 from django.test import Client
 
@@ -25,15 +23,10 @@ from console.serving import under_sub_path
 from tests.console.conftest import Queue
 from tests.console.websocket import WebSocket
 
-pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def roles_come_back(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
-    """Tests with real transactions leave the tables empty; the next module needs the roles a migration made."""
-    yield
-    with django_db_blocker.unblock():
-        importlib.import_module("console.migrations.0002_roles").make_roles(apps, None)
+pytestmark = [
+    pytest.mark.django_db(transaction=True, serialized_rollback=True),
+    pytest.mark.usefixtures("roles_come_back"),
+]
 
 
 ORIGIN = (b"origin", b"http://testserver")

@@ -11,11 +11,14 @@ from console.access import ROLES
 from console.live import sockets
 from console.live.routing import websocket_application
 from tests.console.conftest import Queue
-from tests.console.test_sockets import opened, roles_come_back, signed_in
+from tests.console.test_sockets import opened, signed_in
 
-__all__ = ["roles_come_back", "signed_in"]  # fixtures
+__all__ = ["signed_in"]  # a fixture
 
-pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True, serialized_rollback=True),
+    pytest.mark.usefixtures("roles_come_back"),
+]
 
 SOCKETS = {
     "live/overview/": "/live/overview/",
