@@ -11,16 +11,18 @@ local function head(command, ...)
   return found[2] and tonumber(found[2]) or -1
 end
 
-local function removed_ms()
-  local found = redis.call('ZRANGE', TRASH, 0, 0, 'WITHSCORES')
-  return found[2] and tonumber(found[2]) or -1
+-- How many a queue holds, and its least score in units of `unit`. Most queues are empty, and every command counts here.
+local function least(queue, unit)
+  local held = redis.call('ZCARD', queue)
+  if held == 0 then
+    return 0, -1
+  end
+  return held, math.floor(tonumber(redis.call('ZRANGE', queue, 0, 0, 'WITHSCORES')[2]) / unit)
 end
 
-local function stamp_ms(queue)
-  local found = redis.call('ZRANGE', queue, 0, 0, 'WITHSCORES')
-  return found[2] and math.floor(tonumber(found[2]) / SHIFT) or -1
-end
-
+local retrying, next_retry = least(RETRY, SHIFT)
+local prepared, oldest_taken = least(PREPARE, SHIFT)
+local removed, oldest_removed = least(TRASH, 1)
 local stored = redis.call('ZCARD', STORE)
 local ready, oldest_due, next_due = stored, -1, -1
 if ARGV[1] ~= 'priority' and stored > 0 then
@@ -30,9 +32,9 @@ if ARGV[1] ~= 'priority' and stored > 0 then
 end
 return {
   now, stored, ready,
-  redis.call('ZCARD', RETRY), redis.call('ZCARD', PREPARE), redis.call('ZCARD', DEAD),
+  retrying, prepared, redis.call('ZCARD', DEAD),
   redis.call('HLEN', BODY), redis.call('HLEN', FAILED),
-  oldest_due, next_due, stamp_ms(RETRY), stamp_ms(PREPARE),
+  oldest_due, next_due, next_retry, oldest_taken,
   redis.call('GET', FENCE) or '', redis.call('HGETALL', STATS), redis.call('HGETALL', LATENESS),
-  redis.call('ZCARD', TRASH), removed_ms(),
+  removed, oldest_removed,
 }
