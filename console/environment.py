@@ -49,6 +49,8 @@ class Environment:
     sample_interval_ms: int
     lag_warning_ms: int
     demo_rate: int
+    record_days: int
+    record_topics: list[str]
     log_level: str
 
 
@@ -75,6 +77,8 @@ def read_environment(environ: Mapping[str, str] | None = None) -> Environment:
         "sample_interval_ms": env.int("SAMPLE_INTERVAL_MS", 1000, validate=_check(_at_least(200))),
         "lag_warning_ms": env.int("LAG_WARNING_MS", 10_000, validate=_check(_at_least(1))),
         "demo_rate": env.int("DEMO_RATE", 300, validate=_check(_between(0, 20_000))),
+        "record_days": env.int("RECORD_DAYS", 30, validate=_check(_between(1, 3_650))),
+        "record_topics": env.list("RECORD_TOPICS", ["*"]),
         "log_level": env.str("LOG_LEVEL", "INFO", validate=_check(_log_level)),
     }
     database = env.dj_db_url("DATABASE_URL") if environ.get("DATABASE_URL") else {}

@@ -97,6 +97,9 @@ RMQ_LISTENERS = ENVIRONMENT.listeners
 SAMPLE_INTERVAL_MS = ENVIRONMENT.sample_interval_ms
 LAG_WARNING_MS = ENVIRONMENT.lag_warning_ms
 DEMO_RATE = ENVIRONMENT.demo_rate
+# Which topics with a journal are recorded (patterns), and for how long.
+RECORD_TOPICS = ENVIRONMENT.record_topics
+RECORD_DAYS = ENVIRONMENT.record_days
 
 CHANNEL_LAYERS = {
     "default": {

@@ -14,6 +14,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     messages,
     metrics,
     operations,
+    record,
     routers,
     sending,
     topics,

@@ -3,6 +3,7 @@
 from console.models.audit import AuditEntry
 from console.models.operation import Operation, OperationPart
 from console.models.permissions import ConsolePermission
+from console.models.record import MessageRecord, MessageTransition, RecordPosition
 from console.models.revision import TopicRevision
 from console.models.tokens import ApiToken, KeptAnswer
 from console.models.topic import TopicDefinition
@@ -12,8 +13,11 @@ __all__ = [
     "AuditEntry",
     "ConsolePermission",
     "KeptAnswer",
+    "MessageRecord",
+    "MessageTransition",
     "Operation",
     "OperationPart",
+    "RecordPosition",
     "TopicDefinition",
     "TopicRevision",
 ]

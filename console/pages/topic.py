@@ -75,6 +75,7 @@ def page_data(topic: str) -> dict[str, Any]:
             "content": reverse("message-content", args=[topic]),
             "act": reverse("topic-act", args=[topic, "cancel"]).removesuffix("cancel/"),
             "actions": reverse("message-actions", args=[topic]),
+            "record": reverse("message-record", args=[topic]),
             "send": reverse("send", args=[topic]),
             **urls(topic),
             "clusters": reverse("topic-clusters", args=[topic]),

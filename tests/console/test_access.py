@@ -28,7 +28,7 @@ MIGRATED = {
 OPEN = {"admin:login", "api-1:live", "api-1:ready", "texts", "set_language", "admin:jsi18n"}
 VIEWERS = [
     "overview", "workers", "topic", "topic-tab", "message", "topic-rows", "topic-find", "topic-slot", "topic-timeline",
-    "define", "definition-data", "send", "message-actions",
+    "define", "definition-data", "send", "message-actions", "message-record",
     "topic-clusters", "dead", "dead-data", "operations", "operations-data", "operation", "operation-data",
 ]  # fmt: skip
 PAYLOAD = ["topic-search", "message-content", "topic-export", "operation-report"]
@@ -70,6 +70,7 @@ def addresses(ident: str = "a") -> dict[str, str]:
         "definition-data": "/topics/orders/data/definition/",
         "send": "/topics/orders/send/",
         "message-actions": f"/topics/orders/data/actions/?id={ident}",
+        "message-record": f"/topics/orders/data/record/?id={ident}",
         "audit": "/audit/",
         "audit-data": "/audit/data/",
         "audit-entry": f"/audit/{AuditEntry.objects.create(username='x', action='cancel').pk}/",

@@ -1,9 +1,10 @@
-// What happened to one message, as far as it is known: its failures, and what people did to it.
+// What happened to one message: every step the record has of it, and what people did to it.
 import { h, replace } from "../core/dom.js";
 import { dateTime } from "../core/format.js";
 import { get } from "../core/http.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
+import { stepWords } from "./steps.js";
 import { TIME_TITLES } from "./states.js";
 
 const WORDS = {
@@ -31,13 +32,22 @@ export function activity(ident, slot, message = null) {
 }
 
 async function load(list, ident, slot, message) {
-  const known = facts(message);
   try {
-    const { actions, complete } = await get(page.urls.actions, { id: ident, slot });
-    const events = [...known, ...actions.map(personal)].sort((one, other) => other[0] - one[0]);
+    const query = { id: ident, slot };
+    const [{ actions, complete }, { lives }] = await Promise.all([
+      get(page.urls.actions, query),
+      get(page.urls.record, query),
+    ]);
+    const steps = lives.flatMap((life) => life.steps.map((step) => [step.at_ms, stepWords(step)]));
+    // The record tells more than the message itself; where there is none, that is all there is.
+    const known = steps.length ? [] : facts(message);
+    // Newest first; steps of the same millisecond stay in the order they happened.
+    const events = [...known, ...steps, ...actions.map(personal)].reverse().sort((one, other) => other[0] - one[0]);
     replace(
       list,
       events.length ? events.map(line) : h("li", { class: "rc-muted" }, gettext("Nobody has acted on it.")),
+      lives.flatMap(notes),
+      steps.length || !message ? null : h("li", { class: "rc-muted" }, gettext("Its steps are recorded where the topic's journal is on.")),
       complete
         ? null
         : h("li", { class: "rc-muted" }, gettext("Only the newest of this topic's actions were looked through.")),
@@ -45,6 +55,22 @@ async function load(list, ident, slot, message) {
   } catch (problem) {
     replace(list, h("li", { class: "rc-error" }, problem.message));
   }
+}
+
+function notes(life) {
+  const found = [];
+  if (life.more) found.push(h("li", { class: "rc-muted" }, gettext("Earlier steps are not shown.")));
+  if (life.gap_ms)
+    found.push(
+      h(
+        "li",
+        { class: "rc-bad" },
+        fill(gettext("The journal had a gap about %(time)s; steps of before may be missing."), {
+          time: dateTime(life.gap_ms),
+        }),
+      ),
+    );
+  return found;
 }
 
 function facts(message) {

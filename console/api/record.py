@@ -1,0 +1,138 @@
+"""What became of messages: the durable record, for topics whose journal is on."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from django.http import HttpRequest
+from ninja import Query, Schema
+from pydantic import Field
+
+from console.access import Permission
+from console.api.callers import caller_of
+from console.api.errors import ApiError, invalid
+from console.api.routers import topics as router
+from console.api.schemas import BigOut, Cursor, Limit, MessageId, TopicName, lossless
+from console.engine import engine
+from console.models import MessageRecord
+from console.record import timeline
+from rmq_core.topic import MAX_SLOTS
+
+RecordState = Literal["delayed", "ready", "waiting", "in_flight", "dead", "done", "cancelled", "dropped", "unknown"]
+assert set(RecordState.__args__) == set(MessageRecord.State.values)  # type: ignore[attr-defined]
+
+
+class Recorded(Schema):
+    """A message as far as the journal told of it. `id` is null and `error` cut for callers who may not read content."""
+
+    id: str | None
+    slot: int
+    state: RecordState
+    first_ms: int
+    updated_ms: int
+    ended_ms: int | None
+    due_ms: int | None
+    priority: BigOut | None
+    sends: int
+    deliveries: int
+    failures: int
+    error: str | None
+
+
+class Step(Schema):
+    """One transition. `from` and `to` are null where the message was, or is, nowhere."""
+
+    at_ms: int
+    event: str
+    from_: str | None = Field(None, alias="from")
+    to: str | None
+    slot: int
+    worker: str | None
+    host: str | None
+    due_ms: int | None
+    priority: BigOut | None
+    failures: int | None
+    error: str | None
+
+
+class Life(Schema):
+    """`more`: there were earlier steps than those shown. `gap_ms`: about then the slot's journal had a gap; steps of
+    before may be missing."""
+
+    record: Recorded
+    steps: list[Step]
+    more: bool
+    gap_ms: int | None
+
+
+class Lives(Schema):
+    lives: list[Life]
+
+
+class Records(Schema):
+    records: list[Recorded]
+    next: str | None
+
+
+@router.get(
+    "/{topic:topic}/timeline/{path:id}",
+    response=Lives,
+    by_alias=True,
+    tags=["record"],
+    url_name="message-timeline",
+    summary="Every step of a message, from send to end",
+)
+def of_message(
+    request: HttpRequest,
+    topic: TopicName,
+    id: MessageId,
+    slot: Annotated[int | None, Query(ge=0, lt=MAX_SLOTS, description="Only this slot.")] = None,
+    limit: Annotated[int, Query(ge=1, le=timeline.STEPS_MOST, description="So many steps, the newest.")] = 200,
+) -> dict[str, Any]:
+    """Where the topic's journal is on; also of messages that are done. One entry per slot that has known the id."""
+    caller = caller_of(request)
+    caller.require(Permission.VIEW, topic)
+    found = timeline.of_message(engine().client.topic(topic), id, slot, limit)
+    if not found:
+        raise ApiError(404, "unknown_message", f"The record knows nothing of the id {id!r:.100} in this topic.")
+    return {
+        "lives": [
+            {
+                "record": _lossless(timeline.record_json(each.record, caller.payload)),
+                "steps": [_lossless(step) for step in timeline.steps_json(each, caller.payload)],
+                "more": each.more,
+                "gap_ms": each.since_ms,
+            }
+            for each in found
+        ]
+    }
+
+
+@router.get(
+    "/{topic:topic}/records",
+    response=Records,
+    tags=["record"],
+    url_name="records",
+    summary="Recorded messages, those that changed last first",
+)
+def records(
+    request: HttpRequest,
+    topic: TopicName,
+    state: RecordState | None = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> dict[str, Any]:
+    caller = caller_of(request)
+    caller.require(Permission.VIEW, topic)
+    engine().client.topic(topic)
+    if cursor is not None and "\x00" in cursor:
+        raise invalid("cursor", "must not hold the NUL character")
+    rows, following = timeline.page(topic, state or "", cursor or "", limit)
+    return {
+        "records": [_lossless(timeline.record_json(each, caller.payload)) for each in rows],
+        "next": following,
+    }
+
+
+def _lossless(values: dict[str, Any]) -> dict[str, Any]:
+    return {**values, "priority": lossless(values["priority"])}

@@ -1,0 +1,33 @@
+"""The timeline of a message, out of the record."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+
+from console.access import Permission, allowed
+from console.engine import engine
+from console.pages.data import data_view, text, whole
+from console.record import timeline
+
+
+@data_view
+def of_message(request: HttpRequest, topic: str) -> dict[str, Any]:
+    """`id` and, where it is known, `slot` → every step of it that was recorded, oldest first."""
+    ident = text(request.GET, "id", 4000)
+    slot = whole(request.GET, "slot", None, 0, 4095)
+    definition = engine().client.topic(topic)
+    payload = allowed(request.user, Permission.READ_PAYLOAD)
+    found = timeline.of_message(definition, ident, slot) if ident else []
+    return {
+        "lives": [
+            {
+                "record": timeline.record_json(each.record, payload),
+                "steps": timeline.steps_json(each, payload),
+                "more": each.more,
+                "gap_ms": each.since_ms,
+            }
+            for each in found
+        ],
+    }

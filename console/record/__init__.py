@@ -1,0 +1,1 @@
+"""The durable record of messages and their transitions, filled out of the journal."""

@@ -1,0 +1,118 @@
+"""The record as it is read: the steps of one message, and lists of messages by what became of them."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q
+from django.utils.translation import gettext
+
+from console.models import MessageRecord, MessageTransition, RecordPosition
+from console.operations.actions import BadRequest
+from console.record.life import key_of
+from rmq_core.message import id_from_text, id_to_text
+from rmq_core.slots import slot_for
+from rmq_core.topic import Topic
+
+STEPS_MOST = 500
+LOOKED_UP = 500
+_CURSOR = re.compile(r"([a-z_]+|-)\.([0-9]{1,18})\.([0-9a-f]{32})")
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """What is known of an id: a record and its newest steps, oldest first. `more`: there were earlier ones.
+
+    `since_ms`: something of this slot's journal was missing at that time, so earlier steps may be missing too.
+    """
+
+    record: MessageRecord
+    steps: tuple[MessageTransition, ...]
+    more: bool
+    since_ms: int | None
+
+
+def of_message(topic: Topic, ident: str, slot: int | None = None, most: int = STEPS_MOST) -> list[Timeline]:
+    """The timelines of an id, one per slot that has known it. Raises `InvalidMessage` for what can be no id."""
+    raw = id_from_text(ident)
+    return [_timeline(record, most) for record in _records(topic, raw, slot)]
+
+
+def steps_json(timeline: Timeline, payload: bool) -> list[dict[str, Any]]:
+    """Steps as pages and the API show them; of errors only the class to those who may not read content."""
+    return [
+        {
+            "at_ms": step.at_ms,
+            "event": step.event,
+            "from": step.from_state or None,
+            "to": step.to_state or None,
+            "slot": timeline.record.slot,
+            "worker": step.worker or None,
+            "host": step.host or None,
+            "due_ms": step.due_ms,
+            "priority": step.priority,
+            "failures": step.failures,
+            "error": (step.error if payload else step.error.partition(":")[0]) or None,
+        }
+        for step in timeline.steps
+    ]
+
+
+def record_json(record: MessageRecord, payload: bool) -> dict[str, Any]:
+    """A record as pages and the API show it. An id that may be the content is hidden like content."""
+    return {
+        "id": id_to_text(bytes(record.ident)) if payload else None,
+        "slot": record.slot,
+        "state": record.state,
+        "first_ms": record.first_ms,
+        "updated_ms": record.updated_ms,
+        "ended_ms": record.ended_ms,
+        "due_ms": record.due_ms,
+        "priority": record.priority,
+        "sends": record.sends,
+        "deliveries": record.deliveries,
+        "failures": record.failures,
+        "error": (record.error if payload else record.error.partition(":")[0]) or None,
+    }
+
+
+def page(topic: str, state: str, cursor: str, limit: int) -> tuple[list[MessageRecord], str | None]:
+    """Records of a topic, those that changed last first; `state` "" for all. Raises `BadRequest`."""
+    rows = MessageRecord.objects.filter(topic=topic).order_by("-updated_ms", "-key").defer("body")
+    if state:
+        rows = rows.filter(state=state)
+    if cursor:
+        at_ms, key = _position(state, cursor)
+        rows = rows.filter(Q(updated_ms__lt=at_ms) | Q(updated_ms=at_ms, key__lt=key))
+    found = list(rows[: limit + 1])
+    last = found[limit - 1] if len(found) > limit else None
+    return found[:limit], f"{state or '-'}.{last.updated_ms}.{last.key.hex}" if last else None
+
+
+def _records(topic: Topic, raw: bytes, slot: int | None) -> list[MessageRecord]:
+    # The slot its id leads to first; a slot basis may have put it elsewhere.
+    likely = slot_for(raw, topic.slots) if slot is None else slot
+    found = list(MessageRecord.objects.filter(pk=key_of(topic.name, likely, raw)).defer("body"))
+    if found or slot is not None:
+        return found
+    keys = [key_of(topic.name, number, raw) for number in range(topic.slots)]
+    for at in range(0, len(keys), LOOKED_UP):
+        found += MessageRecord.objects.filter(pk__in=keys[at : at + LOOKED_UP]).defer("body")
+    return sorted(found, key=lambda record: record.slot)
+
+
+def _timeline(record: MessageRecord, most: int) -> Timeline:
+    newest = MessageTransition.objects.filter(message=record.key).order_by("-at_ms", "-entry", "-seq")
+    steps = list(newest[: most + 1])
+    place = RecordPosition.objects.filter(topic=record.topic, slot=record.slot).first()
+    return Timeline(record, tuple(reversed(steps[:most])), len(steps) > most, place.gap_ms if place else None)
+
+
+def _position(state: str, cursor: str) -> tuple[int, uuid.UUID]:
+    found = _CURSOR.fullmatch(cursor)
+    if found is None or found[1] != (state or "-"):
+        raise BadRequest(gettext("This cursor belongs to another query; begin again without it."))
+    return int(found[2]), uuid.UUID(found[3])
