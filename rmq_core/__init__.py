@@ -21,7 +21,7 @@ from rmq_core.outcomes import Reject, Release, Retry
 from rmq_core.producer import Producer
 from rmq_core.sending import Sent, SentMany
 from rmq_core.state_machine import StateMachine, Step
-from rmq_core.topic import Merge, Topic, TopicKind
+from rmq_core.topic import Journal, Merge, Topic, TopicKind
 from rmq_core.worker import Listener, Worker, listener
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "Delivery",
     "FixedTimeMessage",
     "Inspector",
+    "Journal",
     "Listener",
     "Merge",
     "MessageFilter",

@@ -19,6 +19,7 @@
     │   └── WrongKind           a message of one kind sent to a topic of another
     ├── InvalidFilter           a filter of messages with a field that is none or has a wrong value
     ├── BacklogFull             the topic holds as many waiting messages as it may; send again later
+    │   └── JournalFull         the readers of its journal are too far behind; send again later
     ├── OwnershipError
     │   ├── Fenced              the slot belongs to another owner epoch
     │   ├── EpochTooLow         a claim with an epoch below the one already seen
@@ -122,6 +123,13 @@ class BacklogFull(RMQError):
         self.unsent = unsent
 
 
+class JournalFull(BacklogFull):
+    """The journal of a slot holds as many entries as it may: its readers must catch up before more is sent.
+
+    ``unsent`` is empty: which messages of a batch came through is not known. Send all of them again; equal ids merge.
+    """
+
+
 class OwnershipError(RMQError):
     """Something about who may consume a slot."""
 
@@ -166,6 +174,9 @@ class EmbeddedServerError(RMQError):
     """A server started for development or tests did not come up."""
 
 
+JOURNAL_AGAIN_MS = 1_000
+"""When a send that met a full journal is worth another try."""
+
 # Scripts answer an error as a Redis error reply "RMQ<CODE> detail", so nothing is half done.
 _SCRIPT_ERRORS: dict[str, tuple[type[RMQError], str]] = {
     "RMQFENCED": (
@@ -194,6 +205,12 @@ def from_reply(text: str) -> RMQError:
     # Redis appends where the script failed ("script: <sha>, on @user_script:12."): not for people.
     code, _, detail = text.split(" script: ", 1)[0].partition(" ")
     known = _SCRIPT_ERRORS.get(code)
+    if code == "RMQJOURNAL":
+        return JournalFull(
+            f"the journal holds {detail.strip()} entries of a slot that its readers have not read, as many as the"
+            " topic's journal_max lets it: see that the keeper and the archive run, then send again",
+            JOURNAL_AGAIN_MS,
+        )
     if code == "OOM" or "OOM command not allowed" in text:
         return ServerFull(
             "the Redis server is at its maxmemory: nothing was stored; raise maxmemory or let consumers drain"

@@ -216,7 +216,7 @@ def report(
     messages: Sequence[Message],
 ) -> None:
     """Tells the log and the application that one-way messages were not sent; of a full backlog, which."""
-    if isinstance(error, BacklogFull):
+    if isinstance(error, BacklogFull) and error.unsent:
         messages = error.unsent
     log.error("%d message(s) to topic %r were not sent: %s", len(messages), topic, error)
     if on_error is not None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rmq_core import limits, ownership_log, wishes
+from rmq_core import journaling, limits, ownership_log, wishes
 from rmq_core.errors import TopicConflict, TopicNotEmpty, UnknownTopic, VersionConflict
 from rmq_core.scripts import Call, Operation, batches, script
 from rmq_core.slots import QUEUES, Keyspace
-from rmq_core.topic import Topic
+from rmq_core.topic import Journal, Topic
 
 SLOTS_AT_ONCE = 64
 
@@ -29,12 +29,18 @@ def read_all(keyspace: Keyspace) -> Operation[list[Topic]]:
 
 def put(keyspace: Keyspace, topic: Topic, expected_version: int) -> Operation[Topic]:
     """Creates (0) or replaces (its version) a definition. Raises `VersionConflict`, `TopicConflict`."""
+    before = None
     if expected_version:
-        stored = yield from read(keyspace, topic.name)
-        _same_shape(topic, stored)
+        before = yield from read(keyspace, topic.name)
+        _same_shape(topic, before)
     args = [topic.name, expected_version, topic.to_json(), keyspace.changes]
     (reply,) = yield [Call(script("topic_put"), [keyspace.topics], args)]
-    return Topic.from_stored(reply)
+    stored = Topic.from_stored(reply)
+    known = (Journal.OFF, stored.journal_max) if before is None else (before.journal, before.journal_max)
+    if known != (stored.journal, stored.journal_max):
+        # Should this process die in between, whoever keeps the slots does it: see `rmq_core.upkeep`.
+        yield from journaling.set_marks(keyspace, stored)
+    return stored
 
 
 def define(keyspace: Keyspace, topic: Topic) -> Operation[Topic]:
@@ -94,6 +100,7 @@ def delete(keyspace: Keyspace, name: str, force: bool = False) -> Operation[int]
     yield from ownership_log.forget(keyspace, name)
     yield from wishes.forget(keyspace, name)
     yield from limits.forget(keyspace, name)
+    yield from journaling.forget(keyspace, name)
     return gone
 
 

@@ -113,4 +113,6 @@ def slot_sample(slot: int, row: list[Any]) -> SlotSample:
         lateness=Histogram({int(bucket): int(n) for bucket, n in pairs(lateness).items()}),
         trash=trash,
         oldest_trash_ms=moment(oldest_trash),
+        journaled=int(counters.get(b"journaled", 0)),
+        journal_mark=counters.get(b"journal"),
     )

@@ -28,6 +28,7 @@ class SlotKeys:
     failed: str = field(init=False)
     priority: str = field(init=False)
     stats: str = field(init=False)
+    journal: str = field(init=False)
     lateness: str = field(init=False)
     fence: str = field(init=False)
     cause: str = field(init=False)
@@ -50,11 +51,11 @@ QUEUES = 4
 
 # The order is the scripts' contract: KEYS[1] is the store, KEYS[2] the retry queue, and so on.
 QUEUE_KEYS = (
-    *("store", "retry", "prepare", "dead", "body", "failed", "priority", "stats", "lateness", "fence"),
+    *("store", "retry", "prepare", "dead", "body", "failed", "priority", "stats", "journal", "lateness", "fence"),
     *("cause", "clusters", "trash", "trashed", "allowance"),
 )
 
-SENDING = 10
+SENDING = 9
 """Sending needs the first so many keys; it happens one by one, so every key counts."""
 
 
@@ -100,6 +101,10 @@ class Keyspace:
     def owners(self, topic: str) -> tuple[str, str]:
         """Who owns which slot (a hash), and who did when (a stream)."""
         return f"owners{{{self.namespace}:{topic}}}", f"ownership{{{self.namespace}:{topic}}}"
+
+    def journal_readers(self, topic: str) -> str:
+        """How far each durable reader of a topic's journal has come, by slot (a hash)."""
+        return f"journal-readers{{{self.namespace}:{topic}}}"
 
     def election(self, role: str) -> tuple[str, str]:
         """The lease of a role and the counter of its terms."""

@@ -19,7 +19,10 @@ PREVIEW_BYTES = 256
 
 @dataclass(frozen=True)
 class SlotSample:
-    """One slot at one instant. ``*_ms`` are epoch milliseconds; ``None``: nothing there."""
+    """One slot at one instant. ``*_ms`` are epoch milliseconds; ``None``: nothing there.
+
+    ``journaled``: entries ever written to its journal; ``journal_mark``: how it journals (`rmq_core.journaling`).
+    """
 
     slot: int
     at_ms: int
@@ -40,6 +43,8 @@ class SlotSample:
     lateness: Histogram
     trash: int = 0
     oldest_trash_ms: int | None = None
+    journaled: int = 0
+    journal_mark: bytes | None = None
 
     @property
     def backlog(self) -> int:

@@ -16,6 +16,7 @@ MAX_RETRIES = 16
 MAX_BACKLOG = 10**12
 MAX_RATE = 1_000_000
 UNDO_MS = 86_400_000
+MAX_JOURNAL = 10**9
 MAX_UNDO_MS = 30 * UNDO_MS
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,99}")
 
@@ -35,6 +36,14 @@ class Merge(StrEnum):
     FIRST = "first"
 
 
+class Journal(StrEnum):
+    """What is written down of each change: nothing, the change, or also the contents that were sent."""
+
+    OFF = "off"
+    EVENTS = "events"
+    FULL = "full"
+
+
 @dataclass(frozen=True, slots=True)
 class Topic:
     """A topic definition. ``kind`` and ``slots`` never change; every other field may, at run time.
@@ -44,8 +53,10 @@ class Topic:
     ``min(backoff_ms * 2**(f-1), backoff_max_ms)``; 0 retries at once. ``weight`` is the topic's share of a
     worker's threads. ``max_backlog``: so many messages may wait (store and retry, all slots), then sends of new ones
     raise `BacklogFull`; 0: any number. ``rate_limit``: messages taken per second by the whole fleet; 0: as many as can
-    be. ``undo_ms``: how long cancelled and dropped messages can be restored; 0: not at all. ``version`` is 0 until
-    the definition is stored. Raises `InvalidTopic`.
+    be. ``undo_ms``: how long cancelled and dropped messages can be restored; 0: not at all. ``journal``:
+    whether every change of a message is written to the slots' journals. ``journal_max``: so many entries (all slots)
+    may wait for the journal's readers, then sends raise `JournalFull`; 0: any number. ``version`` is 0 until the
+    definition is stored. Raises `InvalidTopic`.
     """
 
     name: str
@@ -62,6 +73,8 @@ class Topic:
     max_backlog: int = 0
     rate_limit: int = 0
     undo_ms: int = UNDO_MS
+    journal: Journal = Journal.OFF
+    journal_max: int = 1_000_000
     description: str = ""
     version: int = 0
     updated_ms: int = 0
@@ -74,6 +87,7 @@ class Topic:
             )
         object.__setattr__(self, "kind", self._choice("kind", TopicKind))
         object.__setattr__(self, "merge", self._choice("merge", Merge))
+        object.__setattr__(self, "journal", self._choice("journal", Journal))
         self._whole("slots", 1, MAX_SLOTS)
         if self.slots & (self.slots - 1):
             raise InvalidTopic(f"slots={self.slots} must be a power of two from 1 to {MAX_SLOTS}")
@@ -86,6 +100,7 @@ class Topic:
         self._whole("max_backlog", 0, MAX_BACKLOG)
         self._whole("rate_limit", 0, MAX_RATE)
         self._whole("undo_ms", 0, MAX_UNDO_MS)
+        self._whole("journal_max", 0, MAX_JOURNAL)
         self._whole("version", 0, 2**53)
         self._whole("updated_ms", 0, 2**53)
         if self.backoff_max_ms < self.backoff_ms:

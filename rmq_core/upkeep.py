@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Iterable
 
-from rmq_core import sampling
+from rmq_core import journaling, sampling
 from rmq_core.async_client import AsyncRMQ
 from rmq_core.errors import RMQError
 from rmq_core.sampling import SampleCache
@@ -47,10 +47,12 @@ def trash_overdue_ms(topic: Topic, slot: SlotSample, now_ms: int) -> int:
 def tend(
     keyspace: Keyspace, samples: Iterable[TopicSample], neglected_ms: int = NEGLECTED_MS
 ) -> Operation[dict[str, int]]:
-    """Moves what is overdue by more than ``neglected_ms``; how many messages, by topic. Empties old trash, untold.
+    """Moves what is overdue by more than ``neglected_ms``; how many messages, by topic. Empties old trash, untold;
+    switches journals where that was left half done.
 
     For whoever samples anyway; `Upkeep` does it alone.
     """
+    samples = list(samples)
     neglected = [
         (sample.topic, slot.slot)
         for sample in samples
@@ -58,6 +60,10 @@ def tend(
         if overdue_ms(sample.topic, slot, sample.at_ms) > neglected_ms
         or trash_overdue_ms(sample.topic, slot, sample.at_ms) > neglected_ms
     ]
+    for sample in samples:
+        unmarked = [slot.slot for slot in sample.slots if journaling.outdated(sample.topic, slot.journal_mark)]
+        if unmarked:
+            yield from journaling.set_marks(keyspace, sample.topic, unmarked)
     moved: dict[str, int] = {}
     for some in batches(neglected, SLOTS_AT_ONCE):
         replies = yield [upkeep(keyspace, topic, slot, MOVED_AT_ONCE) for topic, slot in some]

@@ -10,7 +10,18 @@ from typing import Any, Literal
 from django.utils.translation import gettext, gettext_lazy
 
 from rmq_core.errors import InvalidTopic
-from rmq_core.topic import MAX_BACKLOG, MAX_RATE, MAX_RETRIES, MAX_SLOTS, NAME, Merge, Topic, TopicKind
+from rmq_core.topic import (
+    MAX_BACKLOG,
+    MAX_JOURNAL,
+    MAX_RATE,
+    MAX_RETRIES,
+    MAX_SLOTS,
+    NAME,
+    Journal,
+    Merge,
+    Topic,
+    TopicKind,
+)
 
 DAY_MS = 86_400_000
 DESCRIPTION_MAX = 2_000
@@ -181,6 +192,26 @@ _ALL = (
         0,
         30 * DAY_MS,
         zero=gettext_lazy("not at all"),
+    ),
+    Field(
+        "journal",
+        gettext_lazy("Journal"),
+        gettext_lazy("Whether every change is written down: for timelines, the archive and reconciliation."),
+        "choice",
+        options=(
+            (Journal.OFF.value, gettext_lazy("off")),
+            (Journal.EVENTS.value, gettext_lazy("events: what happened to which message")),
+            (Journal.FULL.value, gettext_lazy("full: the contents too, so that messages can be restored")),
+        ),
+    ),
+    Field(
+        "journal_max",
+        gettext_lazy("Journal limit"),
+        gettext_lazy("Entries waiting for the journal's readers, over all slots, above which sends are refused."),
+        "count",
+        0,
+        MAX_JOURNAL,
+        zero=gettext_lazy("no limit"),
     ),
 )
 

@@ -11,8 +11,9 @@ from django.utils.translation import gettext
 from console.definitions.fields import definition_json, difference
 from console.engine import engine
 from rmq_core.errors import TopicConflict
+from rmq_core.journaling import slot_limit
 from rmq_core.snapshots import MessageRow, State, TopicSample
-from rmq_core.topic import Topic
+from rmq_core.topic import Journal, Topic
 
 Severity = Literal["info", "caution", "danger"]
 LOOKED_AT = 2_000
@@ -252,6 +253,29 @@ def _undo(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     ]
 
 
+def _journal(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    if wanted.journal is Journal.OFF:
+        text = gettext("What happens from now on is written down nowhere. What was written stays for its readers.")
+        return [Line("journal", "caution", text)]
+    if now.journal is Journal.OFF:
+        held = Count(sample.backlog + sample.prepare + sample.dead)
+        text = gettext(
+            "Every change is written down from now on. The past of what is here (%(count)s) is not known to it."
+        )
+        return [Line("journal", "info", text % {"count": held}, held)]
+    if wanted.journal is Journal.FULL:
+        return [Line("journal", "info", gettext("Contents are written down too, of what is sent from now on."))]
+    return [Line("journal", "caution", gettext("Contents are written down no more. Such messages cannot be restored."))]
+
+
+def _journal_max(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    if not wanted.journal_max:
+        text = gettext("The journal grows as long as Redis has memory, should its readers stall.")
+        return [Line("journal_max", "caution", text)]
+    text = gettext("A slot with more than %(most)s entries that were not read refuses what is sent to it.")
+    return [Line("journal_max", "info", text % {"most": f"{slot_limit(wanted):,}"})]
+
+
 _LINES: dict[str, Callable[[Topic, Topic, TopicSample], list[Line]]] = {
     "description": _description,
     "paused": _paused,
@@ -265,6 +289,8 @@ _LINES: dict[str, Callable[[Topic, Topic, TopicSample], list[Line]]] = {
     "max_backlog": _max_backlog,
     "rate_limit": _rate_limit,
     "undo_ms": _undo,
+    "journal": _journal,
+    "journal_max": _journal_max,
 }
 
 

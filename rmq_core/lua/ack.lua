@@ -4,6 +4,7 @@
 --        wake channel, slot, then groups: id, receipt
 -- reply  a status per group: 1 done, 0 stale; error RMQFENCED <epoch>: nothing was done
 -- include shared/slot.lua
+-- include shared/journal.lua
 -- include shared/policy.lua
 -- include shared/clusters.lua
 -- include shared/failing.lua

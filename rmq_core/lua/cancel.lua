@@ -3,6 +3,7 @@
 -- ARGV   undo_ms (0: gone for good), then ids
 -- reply  per id: 1 done, 2 in flight, 0 not found
 -- include shared/slot.lua
+-- include shared/journal.lua
 -- include shared/trash.lua
 
 local undo_ms, FIRST = tonumber(ARGV[1]), 2
@@ -14,6 +15,7 @@ for i = FIRST, #ARGV do
   if store or retry then
     redis.call('ZREM', store and STORE or RETRY, id)
     gone[#gone + 1] = id
+    note('cancelled', (store and 's' or 'r') .. (undo_ms > 0 and 't' or '-'), id, undo_ms > 0 and now or 0)
     if undo_ms > 0 then
       discard(id, store and 's' or 'r', store or retry)
     end

@@ -6,10 +6,12 @@
 --        microseconds of `now` beyond the millisecond}
 --        error RMQFENCED <epoch>: nothing was done
 -- include shared/slot.lua
+-- include shared/journal.lua
 -- include shared/policy.lua
 -- include shared/clusters.lua
 -- include shared/failing.lua
 -- include shared/settle.lua
+-- include shared/looking.lua
 -- include shared/upkeep.lua
 -- include shared/take.lua
 

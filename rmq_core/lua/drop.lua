@@ -3,6 +3,7 @@
 -- ARGV   undo_ms (0: gone for good), then ids
 -- reply  per id: 1 done, 0 not found
 -- include shared/slot.lua
+-- include shared/journal.lua
 -- include shared/clusters.lua
 -- include shared/trash.lua
 
@@ -15,6 +16,7 @@ for i = FIRST, #ARGV do
     redis.call('ZREM', DEAD, ARGV[i])
     gone[#gone + 1] = ARGV[i]
     died[#gone] = died_ms
+    note('dropped', undo_ms > 0 and 'dt' or 'd-', ARGV[i], undo_ms > 0 and now or 0)
   end
   statuses[#statuses + 1] = died_ms and 1 or 0
 end

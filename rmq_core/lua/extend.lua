@@ -4,6 +4,7 @@
 --        for_ms (-1: one visibility timeout), then groups: id, receipt
 -- reply  the new receipt per group, 0 when stale; error RMQFENCED <epoch>: nothing was done
 -- include shared/slot.lua
+-- include shared/journal.lua
 -- include shared/policy.lua
 -- include shared/clusters.lua
 -- include shared/failing.lua
@@ -30,6 +31,7 @@ for place, i in ipairs(valid) do
   redis.call('ZREM', PREPARE, ids[i])
   redis.call('ZADD', PREPARE, receipt, ids[i])
   replies[i] = receipt
+  note('extended', 'pp', ids[i], receipt)
 end
 count('extended', #valid)
 write_counts()

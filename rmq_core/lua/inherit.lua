@@ -5,9 +5,11 @@
 -- reply  like cycle.lua's: {now, next look (-1: none), {}, {id, store score, …}, bodies or {}}
 --        error RMQFENCED <epoch>: nothing was done
 -- include shared/slot.lua
+-- include shared/journal.lua
 -- include shared/policy.lua
 -- include shared/clusters.lua
 -- include shared/failing.lua
+-- include shared/looking.lua
 -- include shared/upkeep.lua
 
 local refused = fenced()
@@ -22,12 +24,16 @@ local taken, ids = {}, {}
 for i = 1, #left, 2 do
   local id, failures = left[i], tonumber(left[i + 1]) % SHIFT + 1
   count('expired', 1)
+  note('expired', 'pp', id, left[i + 1])
   redis.call('ZREM', PREPARE, id)
   if failures > MAX_RETRIES or redis.call('ZSCORE', STORE, id) then
     fail(id, failures, 0, FRAGMENT)
   else
     record_failure(id, FRAGMENT)
-    redis.call('ZADD', PREPARE, (now + #ids) * SHIFT + failures, id)
+    local receipt = (now + #ids) * SHIFT + failures
+    redis.call('ZADD', PREPARE, receipt, id)
+    note('retried', 'ps', id, told(retries_left(failures), failures, FRAGMENT))
+    note('taken', 'sp', id, receipt)
     ids[#ids + 1] = id
     taken[#taken + 1] = id
     taken[#taken + 1] = retries_left(failures)

@@ -4,9 +4,7 @@
 -- reply  {now, look}   look: the due time of the oldest ready message or of the next event; -1: none
 -- include shared/slot.lua
 -- include shared/policy.lua
--- include shared/clusters.lua
--- include shared/failing.lua
--- include shared/upkeep.lua
+-- include shared/looking.lua
 
 local ready
 if TIMED then

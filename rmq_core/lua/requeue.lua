@@ -4,6 +4,7 @@
 --        wake channel, slot, then ids
 -- reply  per id: 1 done, 0 not found
 -- include shared/slot.lua
+-- include shared/journal.lua
 -- include shared/policy.lua
 -- include shared/clusters.lua
 
@@ -11,7 +12,7 @@ local statuses, gone, FIRST = {}, {}, POLICY + 3
 for i = FIRST, #ARGV do
   local found = redis.call('ZREM', DEAD, ARGV[i])
   if found == 1 then
-    restore(ARGV[i], fresh_score(ARGV[i]))
+    restore(ARGV[i], fresh_score(ARGV[i]), 'requeued', 'd')
     gone[#gone + 1] = ARGV[i]
   end
   statuses[#statuses + 1] = found

@@ -4,6 +4,7 @@
 --        wake channel, slot, value (due_ms or priority), then ids
 -- reply  per id: 1 done, 2 in flight, 0 not found; error RMQPAST <ms>: nothing was done
 -- include shared/slot.lua
+-- include shared/journal.lua
 -- include shared/policy.lua
 
 local value, FIRST = tonumber(ARGV[POLICY + 3]), POLICY + 4
@@ -21,9 +22,11 @@ for i = FIRST, #ARGV do
       -- Its failures still count, and the store has no room for both: it waits in retry until then.
       redis.call('ZREM', STORE, id)
       redis.call('ZADD', RETRY, value * SHIFT + failures, id)
+      note('rescheduled', retry and 'rr' or 'sr', id, value * SHIFT + failures)
     else
       redis.call('ZREM', RETRY, id)
       redis.call('ZADD', STORE, value, id)
+      note('rescheduled', retry and 'rs' or 'ss', id, value)
     end
     count('rescheduled', 1)
     status = 1

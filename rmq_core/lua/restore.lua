@@ -5,6 +5,7 @@
 --        wake channel, slot, undo_ms, then ids
 -- reply  per id: 1 done (where the id waits again, or is dead again: merged into that), 0 not found
 -- include shared/slot.lua
+-- include shared/journal.lua
 -- include shared/policy.lua
 -- include shared/clusters.lua
 -- include shared/take.lua
@@ -23,25 +24,25 @@ local function known(id)
   return store ~= nil, store ~= nil and store <= RETRIED_MAX
 end
 
--- Whether it is back; false: an equal id is there.
+-- Whether it is back, in which queue, with which score; false: an equal id is there.
 local function put_back(id, message)
   if message.queue == 'd' then
     if redis.call('ZADD', DEAD, 'NX', message.score, id) == 0 then
       return false
     end
     enter_cluster(id, message.cause or UNKNOWN, message.score, message.failed or '')
-    return true
+    return true, 'd', message.score
   end
   if redis.call('ZSCORE', STORE, id) or redis.call('ZSCORE', RETRY, id) then
     return false
   end
   if message.queue == 'r' then
     redis.call('ZADD', RETRY, message.score, id)
-  else
-    local overdue = TIMED and message.score > RETRIED_MAX and message.score < now
-    redis.call('ZADD', STORE, overdue and now or message.score, id)
+    return true, 'r', message.score
   end
-  return true
+  local overdue = TIMED and message.score > RETRIED_MAX and message.score < now
+  redis.call('ZADD', STORE, overdue and now or message.score, id)
+  return true, 's', overdue and now or message.score
 end
 
 local statuses = {}
@@ -52,9 +53,12 @@ for i = FIRST, #ARGV do
     count('restored', 1)
     local held, taken_before = known(id)
     local was_taken = message.queue ~= 's' or message.score <= RETRIED_MAX
-    if not put_back(id, message) then
+    local back, queue, score = put_back(id, message)
+    if not back then
       count('merged', 1)
+      note('merged', 't-', id, 0)
     else
+      note('restored', 't' .. queue, id, score, not held and (message.body or ''))
       if message.body and not held then
         redis.call('HSET', BODY, id, message.body)
       end

@@ -4,6 +4,7 @@
 --        wake channel, slot, then ids
 -- reply  per id: 1 done, 2 in flight, 0 not found
 -- include shared/slot.lua
+-- include shared/journal.lua
 -- include shared/policy.lua
 
 local statuses, FIRST = {}, POLICY + 3
@@ -15,12 +16,16 @@ for i = FIRST, #ARGV do
   if retry then
     local failures = tonumber(retry) % SHIFT
     redis.call('ZREM', RETRY, id)
-    redis.call('ZADD', STORE, failures > 0 and retries_left(failures) or fresh_score(id), id)
+    local score = failures > 0 and retries_left(failures) or fresh_score(id)
+    redis.call('ZADD', STORE, score, id)
+    note('rescheduled', 'rs', id, score)
     status = 1
   elseif store then
     if TIMED and tonumber(store) > now then
       redis.call('ZADD', STORE, now, id)
+      store = now
     end
+    note('rescheduled', 'ss', id, store)
     status = 1
   elseif redis.call('ZSCORE', PREPARE, id) then
     status = 2

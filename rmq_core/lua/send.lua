@@ -1,9 +1,11 @@
 -- Sends inline messages (the id is the whole content) to one slot.
--- KEYS   the slot's first ten keys
+-- KEYS   the slot's first nine keys
 -- ARGV   kind, wake channel, slot, merge (latest|first), least value of the batch, allow_past (1|0),
 --        then value, id, value, id, …   value: range_ms, priority or due_ms by kind
 -- reply  {new, merged}; error RMQPAST <ms> when a fixed time has gone by: nothing was sent
+--        error RMQJOURNAL <entries> when readers of the journal are too far behind: nothing was sent
 -- include shared/slot.lua
+-- include shared/journal.lua
 -- include shared/sending.lua
 
 local FIRST = 7
@@ -17,9 +19,9 @@ local function ids()
   return all
 end
 
-local past = refuse_past()
-if past then
-  return past
+local refusal = refused()
+if refusal then
+  return refusal
 end
 local wake = head_moves(LEAST)
 
@@ -39,10 +41,43 @@ local function bodies_in_the_way(all)
 end
 
 local unusual = redis.call('EXISTS', RETRY, BODY) > 0
-local all, newer, replaced = {}, {}, {}
-if unusual then
+local all, newer, replaced, waited = {}, {}, {}, nil
+if unusual or JOURNALING then
   all = ids()
+end
+if unusual then
   newer, replaced = bodies_in_the_way(all)
+end
+if JOURNALING and redis.call('EXISTS', STORE, RETRY) > 0 then
+  waited = {redis.call('ZMSCORE', STORE, unpack(all)), redis.call('ZMSCORE', RETRY, unpack(all))}
+end
+
+-- `new`: how many of them did not merge. In full, '' says that the content is the id.
+local function note_all(new)
+  local inline, due, items, sent = {}, {}, nil, nil
+  if new == n then
+    items, sent = items_of('sent', 'ns')
+  end
+  for i, id in ipairs(all) do
+    local score = ARGV[FIRST + i * 2 - 2]
+    if KIND == 'range-merge' then
+      due[score] = due[score] or string.format('%.0f', now + tonumber(score))
+      score = due[score]
+    end
+    if items then
+      items[i * 2 - 1], items[i * 2], inline[i] = id, score, ''
+    elseif newer[id] then
+      note('merged', 'n-', id, 0, false)
+    elseif inline[id] or waited and (waited[1][i] or waited[2][i]) then
+      note_sent(id, KIND ~= 'range-merge' and score or nil, true, MERGE ~= 'first' and '')
+    else
+      inline[id] = true
+      note_sent(id, score, false, '')
+    end
+  end
+  if JOURNAL_FULL and sent then
+    sent[4] = inline
+  end
 end
 
 -- Adds before it removes anything: a full server refuses a script only at a first write that adds.
@@ -77,6 +112,9 @@ end
 
 count('sent', n)
 count('merged', n - new)
+if JOURNALING then
+  note_all(new)
+end
 write_counts()
 if wake then
   redis.call('PUBLISH', CHANNEL, SLOT)

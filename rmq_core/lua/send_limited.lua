@@ -4,15 +4,17 @@
 --        version of the definition, then value, id, body, …   body as for send_pooled.lua, '' for an inline message
 -- reply  {new, merged, positions (1-based) of those there was no room for, …}
 --        error RMQPAST <ms> when a fixed time has gone by: nothing was sent
+--        error RMQJOURNAL <entries> when readers of the journal are too far behind: nothing was sent
 -- include shared/slot.lua
+-- include shared/journal.lua
 -- include shared/sending.lua
 
 local FIRST = 8
 local n = (#ARGV - FIRST + 1) / 3
 
-local past = refuse_past()
-if past then
-  return past
+local refusal = refused()
+if refusal then
+  return refusal
 end
 local wake = head_moves(LEAST)
 
@@ -21,15 +23,6 @@ local room = 0
 local version, _, limit = string.match(redis.call('GET', ALLOWANCE) or '', '^(%d+) (%d+) (%d+)$')
 if version and tonumber(version) >= tonumber(ARGV[7]) then
   room = tonumber(limit) - redis.call('ZCARD', STORE) - redis.call('ZCARD', RETRY)
-end
-
-local function enqueue(id, value, waits)
-  if KIND ~= 'range-merge' then
-    redis.call('ZADD', STORE, value, id)
-    redis.call('ZREM', RETRY, id)
-  elseif not waits then
-    redis.call('ZADD', STORE, now + tonumber(value), id)
-  end
 end
 
 local new, reply = 0, {0, 0}
@@ -47,7 +40,7 @@ for i = 1, n do
     if body ~= '' and not keeps then
       redis.call('HSET', BODY, id, body)
     end
-    enqueue(id, value, waits)
+    note_sent(id, enqueue(id, value, waits), waits, not keeps and body)
     if body == '' and old and not keeps then
       redis.call('HDEL', BODY, id)
     end
@@ -55,6 +48,8 @@ for i = 1, n do
       new = new + 1
       room = room - 1
     end
+  else
+    note('merged', 'n-', id, 0, false)
   end
 end
 

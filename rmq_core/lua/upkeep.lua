@@ -4,9 +4,11 @@
 --        wake channel, slot, most of each to move, undo_ms
 -- reply  {now, next look (-1: none), timed out, promoted, erased}
 -- include shared/slot.lua
+-- include shared/journal.lua
 -- include shared/policy.lua
 -- include shared/clusters.lua
 -- include shared/failing.lua
+-- include shared/looking.lua
 -- include shared/upkeep.lua
 -- include shared/trash.lua
 

@@ -77,7 +77,8 @@ def slot_books(client: Any, namespace: str, topic: str, slot: int) -> SlotBooks:
     queues = {name: {member: int(score) for member, score in next(replies)} for name in (*QUEUES, "trash")}
     trash = queues.pop("trash")
     pools = {name: dict(next(replies)) for name in hashes}
-    stats = {name.decode(): int(value) for name, value in next(replies).items()}
+    # `journal` is no counter but the journal's mark.
+    stats = {name.decode(): int(value) for name, value in next(replies).items() if name != b"journal"}
     return SlotBooks(store, queues, pools, stats, trash)
 
 

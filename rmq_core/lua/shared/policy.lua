@@ -29,12 +29,14 @@ local function failures_of(score)
 end
 
 -- Back into the store; an equal id that waits there or in retry is a newer send, and this one merges into it.
-local function restore(id, score)
+-- `event`, `from`: what the journal calls that.
+local function restore(id, score, event, from)
   if redis.call('ZSCORE', RETRY, id) or redis.call('ZADD', STORE, 'NX', score, id) == 0 then
     count('merged', 1)
-    return false
+    note('merged', from .. '-', id, 0)
+  else
+    note(event, from .. 's', id, score)
   end
-  return true
 end
 
 -- Where a message goes that is to be delivered again as if it had not failed.

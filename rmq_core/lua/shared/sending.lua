@@ -2,7 +2,13 @@
 local KIND, CHANNEL, SLOT, MERGE = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local LEAST, ALLOW_PAST = tonumber(ARGV[5]), ARGV[6] == '1'
 
-local function refuse_past()
+local function refused()
+  if JOURNALING then
+    local limit, held = tonumber(string.match(MARK, '(%d+)$')), redis.call('XLEN', JOURNAL)
+    if limit > 0 and held >= limit then
+      return redis.error_reply(string.format('RMQJOURNAL %d', held))
+    end
+  end
   if KIND == 'fixed-time' and not ALLOW_PAST and LEAST <= now then
     return redis.error_reply(string.format('RMQPAST %.0f', now - LEAST))
   end
@@ -27,4 +33,20 @@ end
 
 local function waiting(id)
   return redis.call('ZSCORE', RETRY, id) or redis.call('ZSCORE', STORE, id)
+end
+
+-- Puts one message into the store, or moves the one that waits; returns its score, nil where nothing moves.
+local function enqueue(id, value, waits)
+  if KIND ~= 'range-merge' then
+    redis.call('ZADD', STORE, value, id)
+    redis.call('ZREM', RETRY, id)
+    return value
+  elseif not waits then
+    redis.call('ZADD', STORE, now + tonumber(value), id)
+    return now + tonumber(value)
+  end
+end
+
+local function note_sent(id, score, waits, body)
+  note(waits and 'merged' or 'sent', score and 'ns' or 'n-', id, score or 0, body)
 end

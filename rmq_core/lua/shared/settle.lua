@@ -21,6 +21,21 @@ local function receipts(at, n, width, statuses)
   return ids, valid
 end
 
+-- An id that was given twice has left once.
+local function note_acked(at, valid, gone)
+  local items, seen = items_of('acked', 'p-'), #valid > gone and {}
+  for _, position in ipairs(valid) do
+    local id = ARGV[at + (position - 1) * 2]
+    if not seen or not seen[id] then
+      items[#items + 1] = id
+      items[#items + 1] = ARGV[at + position * 2 - 1]
+      if seen then
+        seen[id] = true
+      end
+    end
+  end
+end
+
 -- groups: id, receipt
 local function ack(at, n, statuses)
   if n == 0 then
@@ -35,7 +50,11 @@ local function ack(at, n, statuses)
         done[i] = ids[position]
       end
     end
-    count('acked', redis.call('ZREM', PREPARE, unpack(done)))
+    local gone = redis.call('ZREM', PREPARE, unpack(done))
+    count('acked', gone)
+    if JOURNALING then
+      note_acked(at, valid, gone)
+    end
     forget(done, {STORE, RETRY, DEAD}, true)
   end
   return at + n * 2
@@ -46,6 +65,7 @@ local function nack(at, n, statuses)
   if n == 0 then
     return at
   end
+  next_phase()
   local ids, valid = receipts(at, n, 4, statuses)
   for _, i in ipairs(valid) do
     local group = at + (i - 1) * 4
@@ -62,6 +82,7 @@ local function release(at, n, statuses)
   if n == 0 then
     return at
   end
+  next_phase()
   local ids, valid = receipts(at, n, 4, statuses)
   for _, i in ipairs(valid) do
     local group = at + (i - 1) * 4
@@ -72,13 +93,15 @@ local function release(at, n, statuses)
       if delay_ms > 0 then
         if redis.call('ZSCORE', STORE, id) then
           count('merged', 1)
+          note('merged', 'p-', id, 0)
         else
-          redis.call('ZADD', RETRY, (now + delay_ms) * SHIFT + failures, id)
+          local due = (now + delay_ms) * SHIFT + failures
+          redis.call('ZADD', RETRY, due, id)
+          note('released', 'pr', id, due)
         end
-      elseif failures > 0 then
-        restore(id, retries_left(failures))
       else
-        restore(id, score ~= '' and score or fresh_score(id))
+        score = failures > 0 and retries_left(failures) or score ~= '' and score or fresh_score(id)
+        restore(id, score, 'released', 'p')
       end
     end
   end

@@ -1,8 +1,8 @@
--- The keys of one slot, in the order slots.QUEUE_KEYS declares them, and the clock. Sending is given the first ten.
+-- The keys of one slot, in the order slots.QUEUE_KEYS declares them, and the clock. Sending is given the first nine.
 local STORE, RETRY, PREPARE, DEAD = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local BODY, FAILED, PRIORITY = KEYS[5], KEYS[6], KEYS[7]
-local STATS, LATENESS, FENCE = KEYS[8], KEYS[9], KEYS[10]
-local CAUSE, CLUSTERS, TRASH, TRASHED, ALLOWANCE = KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15]
+local STATS, JOURNAL, LATENESS, FENCE = KEYS[8], KEYS[9], KEYS[10], KEYS[11]
+local CAUSE, CLUSTERS, TRASH, TRASHED, ALLOWANCE = KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local RETRIED_MAX, SHIFT = 16, 1000
 
 local time = redis.call('TIME')

@@ -126,6 +126,13 @@ local function take(limit)
   end
   note_lateness(late)
   count('taken', n)
+  if JOURNALING then
+    next_phase()
+    local items = items_of('taken', 'sp')
+    for i = 1, #taken, 2 do
+      items[i], items[i + 1] = prepared[i + 1], prepared[i]
+    end
+  end
   local bodies = {}
   if redis.call('EXISTS', BODY) == 1 then
     bodies = redis.call('HMGET', BODY, unpack(ids))

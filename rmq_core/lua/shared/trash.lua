@@ -11,6 +11,9 @@ local function trim_trash(undo_ms, most)
     redis.call('ZREM', TRASH, unpack(old))
     redis.call('HDEL', TRASHED, unpack(old))
     count('erased', #old)
+    for _, id in ipairs(old) do
+      note('erased', 't-', id, 0)
+    end
   end
   return #old
 end

@@ -1,0 +1,153 @@
+"""What an entry of a slot's journal says: the codec.
+
+An entry is what one script call changed. Its stream fields are ``n``, the slot's running number (1, 2, 3, …, never
+reused), and ``v``, msgpack of ``[now_ms, group, group, …]``. A group is ``[event, route, [id, detail, id, detail …]]``,
+and in mode ``full``, for events that say what the content is, a fourth element: ``[body, …]``, one per id.
+
+``route`` is two letters, from and to: ``n`` a send, ``s`` store, ``r`` retry, ``p`` prepare, ``d`` dead, ``t`` trash,
+``-`` nowhere. ``detail`` is the score in the queue it came to (for ``acked`` the receipt, 0 where there is none); for
+``retried`` and ``died`` a list: score, failures, fingerprint, error, message (its first 200 bytes), worker, the texts
+as JSON escapes them. ``body`` is what the body pool holds from then on, ``""`` for none (the content is the id),
+``false`` where it stays as it was.
+
+Groups are in the order in which things happened to an id; ids of one group are independent of each other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import msgpack
+
+from rmq_core.scores import RETRIED_MAX, SHIFT
+from rmq_core.topic import Topic
+
+PLACES = {
+    "n": "new",
+    "s": "store",
+    "r": "retry",
+    "p": "prepare",
+    "d": "dead",
+    "t": "trash",
+    "-": "gone",
+}
+"""What the letters of a route stand for; the queues by the names of their keys."""
+
+EVENTS = (
+    *("sent", "merged", "taken", "acked", "retried", "expired", "died", "cancelled", "rescheduled", "requeued"),
+    *("dropped", "released", "restored", "promoted", "extended", "erased", "began", "ended"),
+)
+"""``expired`` is followed by what became of the message. ``merged``: into an equal id that waits (or is dead).
+``promoted``: its back-off is over. ``erased``: cannot be restored any more. ``began``, ``ended``: of the journal."""
+
+MARKS = frozenset({"began", "ended"})
+"""Events that concern no message."""
+
+
+class Transition(NamedTuple):
+    """One change of one message. ``None``: there is none, or it is not known.
+
+    ``n``, ``seq``: the entry's running number in its slot, and the place in the entry; together they are the slot's
+    order. ``at_ms``: the server's clock. ``origin``, ``target``: where it came from and went (`PLACES`). ``score``: in
+    the target queue, for ``began`` the messages that the slot held. ``due_ms``, ``priority``: where it waits now.
+    ``failures``: of a message that failed and waits or died. ``body``: as in the body pool (`message.decode_body`);
+    ``b""``: none, the content is the id; ``None``: unchanged, or not journaled.
+    """
+
+    topic: str
+    slot: int
+    entry_id: str
+    n: int
+    seq: int
+    at_ms: int
+    event: str
+    id: bytes
+    origin: str
+    target: str
+    score: int | None
+    receipt: int | None
+    due_ms: int | None
+    priority: int | None
+    failures: int | None
+    error: str | None
+    message: str | None
+    fingerprint: str | None
+    worker: str | None
+    body: bytes | None
+
+
+def decode(topic: Topic, slot: int, entry_id: bytes | str, fields: Any) -> list[Transition]:
+    """The transitions of one entry. ``fields``: as the server replies them (a flat list) or a mapping."""
+    return list(_transitions(topic, slot, _text(entry_id), _pairs(fields)))
+
+
+def number_of(fields: Any) -> int:
+    """The running number of an entry."""
+    return int(_pairs(fields)[b"n"])
+
+
+def _transitions(topic: Topic, slot: int, entry_id: str, fields: dict[bytes, bytes]) -> Iterator[Transition]:
+    n, name, timed = int(fields[b"n"]), topic.name, topic.timed
+    at_ms, *groups = msgpack.unpackb(fields[b"v"], raw=True, strict_map_key=False)
+    seq = 0
+    for event_raw, route, items, *more in groups:
+        event, origin, target = event_raw.decode(), PLACES[chr(route[0])], PLACES[chr(route[1])]
+        bodies = more[0] if more else None
+        for i in range(0, len(items), 2):
+            detail = items[i + 1]
+            failures: int | None = None
+            error = message = fingerprint = worker = None
+            if type(detail) is list:
+                detail, failures, *texts = detail
+                fingerprint, error, message, worker = map(_unescaped, texts)
+            value = detail if type(detail) is int else int(float(detail))
+            score = receipt = due_ms = priority = None
+            if target == "store":
+                if value or event != "merged":
+                    score = value
+                    if value <= RETRIED_MAX:
+                        failures = max(1, topic.max_retries - value + 1) if failures is None else failures
+                    elif timed:
+                        due_ms = value
+                    else:
+                        priority = value
+            elif target == "prepare":
+                score = receipt = value
+                failures = value % SHIFT
+            elif target == "retry":
+                score = value
+                due_ms, failures = divmod(value, SHIFT)
+            elif target != "gone":
+                score = value
+            elif event == "acked":
+                receipt = value
+            elif event == "began":
+                score = value
+            body = bodies[i >> 1] if bodies else None
+            yield Transition(
+                name, slot, entry_id, n, seq, at_ms, event, items[i], origin, target, score, receipt, due_ms, priority,
+                failures, error, message, fingerprint, worker, None if body is False else body,
+            )  # fmt: skip
+            seq += 1
+
+
+def _text(value: bytes | str) -> str:
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _pairs(fields: Any) -> dict[bytes, bytes]:
+    return fields if isinstance(fields, dict) else dict(zip(fields[::2], fields[1::2], strict=True))
+
+
+def _unescaped(raw: bytes) -> str:
+    """A piece of a JSON string; what was cut off in the middle of an escape loses that."""
+    text = raw.decode(errors="replace")
+    for cut in range(12):  # a pair of surrogates is the longest
+        try:
+            value: str = json.loads(f'"{text[: len(text) - cut]}"')
+        except ValueError:
+            continue
+        return value.encode(errors="replace").decode()
+    return text

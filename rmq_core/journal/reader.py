@@ -1,0 +1,155 @@
+"""Reading journals from where one was, noticing what is missing, and remembering positions durably. Sans-IO.
+
+A position is the last entry that was read: its stream id and its running number. Ids say where to go on, numbers say
+whether anything is missing in between. A durable reader's positions live in Redis, where the trimmer finds them; it
+is a durable reader from its first `register` or `commit` on, and holds back the trimming of every slot until `forget`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from rmq_core.errors import ConfigurationError
+from rmq_core.journal.entries import Transition, decode, number_of
+from rmq_core.scripts import Call, Operation, batches, script
+from rmq_core.slots import Keyspace
+from rmq_core.topic import Topic
+
+SLOTS_AT_ONCE = 64
+ENTRIES_AT_ONCE = 1_000
+READER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}")
+
+GapReason: TypeAlias = Literal["missing", "restarted", "off"]
+
+
+class Position(NamedTuple):
+    """The last entry read: its stream id ('0': none yet) and running number."""
+
+    id: str = "0"
+    n: int = 0
+
+
+START = Position()
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Entries that should be between ``after_n`` and ``before_n`` of a slot, and are not.
+
+    ``missing``: trimmed by hand, or lost with a server. ``restarted``: the numbers began anew, as after a flush.
+    ``off``: the journal was switched on at ``before_n``, and the slot has a past that nobody wrote down. ``at_ms``:
+    when what follows was written; None: nothing follows yet.
+    """
+
+    topic: str
+    slot: int
+    after_n: int
+    before_n: int
+    at_ms: int | None
+    reason: GapReason
+
+
+@dataclass(slots=True)
+class Read:
+    """What a read found. ``positions``: from where to go on. ``entries``: how many were read, ``behind``: were not."""
+
+    transitions: list[Transition] = field(default_factory=list)
+    gaps: list[Gap] = field(default_factory=list)
+    positions: dict[int, Position] = field(default_factory=dict)
+    behind: int = 0
+    entries: int = 0
+
+
+def read(
+    keyspace: Keyspace,
+    topic: Topic,
+    slots: Iterable[int] | None = None,
+    after: Mapping[int, Position] | None = None,
+    count: int = ENTRIES_AT_ONCE,
+) -> Operation[Read]:
+    """Up to ``count`` entries of each slot (None: all) behind its position (none: from the beginning).
+
+    Transitions come slot by slot, in each slot in order.
+    """
+    found = Read()
+    for some in batches(range(topic.slots) if slots is None else slots, SLOTS_AT_ONCE):
+        starts = [(after or {}).get(slot, START) for slot in some]
+        replies = yield [
+            Call(script("journal_read"), keyspace.slot_keys(topic.name, slot), [start.id, count])
+            for slot, start in zip(some, starts, strict=True)
+        ]
+        for slot, start, reply in zip(some, starts, replies, strict=True):
+            _add(found, topic, slot, start, reply, count)
+    return found
+
+
+def _add(found: Read, topic: Topic, slot: int, start: Position, reply: list[Any], count: int) -> None:
+    written, _, _, entries = reply
+    last_id, last_n = start
+    for entry_id, fields in entries:
+        n = number_of(fields)
+        transitions = decode(topic, slot, entry_id, fields)
+        at_ms = transitions[0].at_ms
+        if n != last_n + 1:
+            reason: GapReason = "missing" if n > last_n else "restarted"
+            found.gaps.append(Gap(topic.name, slot, last_n, n, at_ms, reason))
+        for each in transitions:
+            if each.event == "began" and (n > 1 or each.score):
+                found.gaps.append(Gap(topic.name, slot, n - 1, n, at_ms, "off"))
+        found.transitions += transitions
+        last_id, last_n = transitions[0].entry_id, n
+    if len(entries) < count and written != last_n:
+        reason = "missing" if written > last_n else "restarted"
+        found.gaps.append(Gap(topic.name, slot, last_n, written + 1, None, reason))
+        last_n = written
+    found.entries += len(entries)
+    found.behind += max(0, written - last_n)
+    found.positions[slot] = Position(last_id, last_n)
+
+
+# -- durable readers ---------------------------------------------------------------------------------------------
+
+
+def _checked(reader: str) -> str:
+    if not isinstance(reader, str) or READER.fullmatch(reader) is None:
+        raise ConfigurationError(
+            f"reader {reader!r} must be 1 to 100 letters, digits, '_', '.', ':' or '-', a letter or digit first"
+        )
+    return reader
+
+
+def register(keyspace: Keyspace, topic: Topic, reader: str) -> Operation[None]:
+    """From now on nothing is trimmed that this reader has not committed."""
+    yield from commit(keyspace, topic, reader, {})
+
+
+def commit(keyspace: Keyspace, topic: Topic, reader: str, positions: Mapping[int, Position]) -> Operation[None]:
+    """Notes what a reader has made durable; a position never goes back."""
+    args: list[Any] = [_checked(reader)]
+    for slot, position in positions.items():
+        args += (slot, position.id, position.n)
+    yield [Call(script("journal_commit"), [keyspace.journal_readers(topic.name)], args)]
+
+
+def positions(keyspace: Keyspace, topic: Topic) -> Operation[dict[str, dict[int, Position]]]:
+    """What each durable reader has committed, by slot."""
+    (stored,) = yield [("HGETALL", keyspace.journal_readers(topic.name))]
+    pairs = stored.items() if isinstance(stored, dict) else zip(stored[::2], stored[1::2], strict=True)
+    found: dict[str, dict[int, Position]] = {}
+    for name, value in pairs:
+        reader, _, slot = name.decode().partition(" ")
+        known = found.setdefault(reader, {})
+        if slot:
+            entry_id, n = value.decode().split(" ")
+            known[int(slot)] = Position(entry_id, int(n))
+    return dict(sorted(found.items()))
+
+
+def forget(keyspace: Keyspace, topic: Topic, reader: str) -> Operation[bool]:
+    """Ends a durable reader: it holds nothing back any more. Whether there was one."""
+    slots = [f"{_checked(reader)} {slot}" for slot in range(topic.slots)]
+    (gone,) = yield [("HDEL", keyspace.journal_readers(topic.name), reader, *slots)]
+    return bool(gone)

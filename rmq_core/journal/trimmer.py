@@ -1,0 +1,115 @@
+"""How large journals are, who holds them back, and trimming them behind every durable reader. Sans-IO."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rmq_core.journal import reader
+from rmq_core.journal.reader import START, Position
+from rmq_core.journaling import slot_limit
+from rmq_core.scripts import Call, Operation, batches, script
+from rmq_core.slots import Keyspace
+from rmq_core.topic import Topic
+
+SLOTS_AT_ONCE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderLag:
+    """A durable reader: entries it has not committed, and for how long the oldest of them has been waiting."""
+
+    name: str
+    behind: int
+    behind_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class JournalState:
+    """A topic's journal over all its slots. ``size``: bytes of Redis, about; None: the server does not tell.
+
+    ``written``: entries ever written. ``oldest_ms``: when the oldest kept entry was written; None: none is kept.
+    ``fullest``: entries of the slot that has most, of the ``slot_limit`` (0: none) at which sends to it are refused.
+    """
+
+    topic: str
+    mode: str
+    entries: int
+    size: int | None
+    written: int
+    oldest_ms: int | None
+    fullest: int
+    slot_limit: int
+    readers: tuple[ReaderLag, ...]
+
+
+def trim(keyspace: Keyspace, topic: Topic) -> Operation[int]:
+    """Removes what every durable reader has committed; returns how many entries. Without readers, nothing."""
+    known = yield from reader.positions(keyspace, topic)
+    ends = {slot: _behind_all(known, slot) for slot in range(topic.slots)} if known else {}
+    gone = 0
+    for some in batches((slot for slot, end in ends.items() if end is not None), SLOTS_AT_ONCE):
+        gone += sum(
+            (
+                yield [
+                    ("XTRIM", keyspace.slot(topic.name, slot).journal, "MINID", "=", _next_id(ends[slot]))
+                    for slot in some
+                ]
+            )
+        )
+    return gone
+
+
+def _behind_all(known: dict[str, dict[int, Position]], slot: int) -> str | None:
+    """The last entry that every reader has committed; None: there is none."""
+    ids = [slots.get(slot, START).id for slots in known.values()]
+    last = min(ids, key=_parts)
+    return None if last == START.id else last
+
+
+def _parts(entry_id: str) -> tuple[int, int]:
+    ms, _, sequence = entry_id.partition("-")
+    return int(ms), int(sequence or 0)
+
+
+def _next_id(entry_id: str | None) -> str:
+    ms, sequence = _parts(entry_id or START.id)
+    return f"{ms}-{sequence + 1}"
+
+
+def state(keyspace: Keyspace, topic: Topic) -> Operation[JournalState]:
+    """How large a topic's journal is, and how far behind its readers are."""
+    known = yield from reader.positions(keyspace, topic)
+    entries = size = written = fullest = 0
+    sized = True
+    oldest: list[int] = []
+    behind = dict.fromkeys(known, 0)
+    waiting = dict.fromkeys(known, 0)
+    for some in batches(range(topic.slots), SLOTS_AT_ONCE):
+        replies = yield [
+            Call(
+                script("journal_size"),
+                keyspace.slot_keys(topic.name, slot),
+                [slots.get(slot, START).id for slots in known.values()],
+            )
+            for slot in some
+        ]
+        for slot, (now_ms, held, used, last_n, first_id, unread) in zip(some, replies, strict=True):
+            entries, written, fullest = entries + held, written + last_n, max(fullest, held)
+            sized, size = sized and used >= 0, size + max(0, used)
+            if first_id:
+                oldest.append(_parts(first_id.decode())[0])
+            for name, first_unread in zip(known, unread, strict=True):
+                if first_unread:
+                    behind[name] += last_n - known[name].get(slot, START).n
+                    waiting[name] = max(waiting[name], now_ms - _parts(first_unread.decode())[0])
+    return JournalState(
+        topic=topic.name,
+        mode=topic.journal.value,
+        entries=entries,
+        size=size if sized else None,
+        written=written,
+        oldest_ms=min(oldest, default=None),
+        fullest=fullest,
+        slot_limit=slot_limit(topic),
+        readers=tuple(ReaderLag(name, behind[name], waiting[name]) for name in known),
+    )

@@ -1,0 +1,29 @@
+-- Switches a slot's journal on or off, or gives it another limit, unless a later definition has done so already.
+-- KEYS   the slot's keys
+-- ARGV   o(ff), e(vents) or f(ull); version of the definition; entries after which sends are refused (0: never)
+-- reply  1 done, 0 it is so already, or a later definition says otherwise
+-- include shared/slot.lua
+-- include shared/journal.lua
+
+local mode, version = ARGV[1], tonumber(ARGV[2])
+local wanted = table.concat(ARGV, ' ')
+local known = tonumber(string.match(MARK or '', '^%a (%d+)') or nil)
+if known and known > version or MARK == wanted or not known and mode == 'o' then
+  return 0
+end
+local on = mode ~= 'o'
+if on and not JOURNALING then
+  -- What the slot holds already came to it untold.
+  local held = 0
+  for _, queue in ipairs({STORE, RETRY, PREPARE, DEAD}) do
+    held = held + redis.call('ZCARD', queue)
+  end
+  JOURNALING = true
+  note('began', '--', '', held)
+  write_journal()
+elseif JOURNALING and not on then
+  note('ended', '--', '', 0)
+  write_counts()
+end
+redis.call('HSET', STATS, 'journal', wanted)
+return 1
