@@ -22,6 +22,7 @@ from console.live.groups import FLEET_GROUP, OVERVIEW, topic_group
 from console.live.sampler import Sampler
 from console.live.store import LiveKeys
 from console.operations.keeping import keep
+from console.record.keeping import keep as keep_record
 from rmq_core.errors import RMQError
 from rmq_core.ownership.election import LeaseElection, Term, run_elected
 
@@ -43,13 +44,14 @@ class Keeper:
         """Stand for election, sample while elected, let another one follow at the end."""
         engine, details_engine, lease_engine = new_async_engine(), new_async_engine(), new_async_engine()
         history_engine = new_async_engine()
-        jobs_engine = new_async_engine()
+        jobs_engine, record_engine = new_async_engine(), new_async_engine()
 
         async def lead(_: Term) -> None:
             beside = [
                 asyncio.create_task(self._details(details_engine, stop)),
                 asyncio.create_task(watch_definitions(history_engine, stop)),
                 asyncio.create_task(keep(jobs_engine, self.keys, stop)),
+                asyncio.create_task(keep_record(record_engine, stop)),
             ]
             self._tell(True)
             try:
@@ -71,7 +73,7 @@ class Keeper:
                 task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await leading
-            for each in (engine, details_engine, lease_engine, history_engine, jobs_engine):
+            for each in (engine, details_engine, lease_engine, history_engine, jobs_engine, record_engine):
                 await each.client.close()
             await _flush_layer()
 

@@ -1,0 +1,130 @@
+"""Reads journals behind the last position written down, and tells Redis what is durable, so that it can be trimmed."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.db import connections
+
+from console.engine import AsyncEngine
+from console.record import intake
+from console.record.intake import Batch, Overtaken, Place
+from rmq_core.journal import reader, trimmer
+from rmq_core.journal.reader import Position, Read
+from rmq_core.topic import Topic
+
+log = logging.getLogger("console.record")
+
+READER = "record"
+SLOTS_AT_ONCE = 16
+STEPS_AT_ONCE = 10_000
+"""About so many transitions are wanted in a batch; an entry holds from one to some thousand of them."""
+TRIM_EVERY_S = 2.0
+TURN_S = 2.0
+"""A topic that has more to tell than fits into this lets the others have their turn."""
+
+
+class Follower:
+    """Follows the journals of all topics that are to be recorded."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+        self._places: dict[str, dict[int, Place]] = {}
+        self._steps_per_entry: dict[str, float] = {}
+        self._trimmed = float("-inf")
+
+    async def round(self) -> Counter[str]:
+        """Bring what the journals hold into the database; returns how many transitions, by topic."""
+        topics = await self._engine.inspector.topics()
+        written: Counter[str] = Counter()
+        for topic in topics:
+            if is_recorded(topic):
+                written[topic.name] = await self._follow(topic)
+            elif topic.name in self._places:
+                await self._leave(topic)
+        if time.monotonic() - self._trimmed >= TRIM_EVERY_S:
+            self._trimmed = time.monotonic()
+            for topic in topics:
+                await self._engine.client.run(trimmer.trim(self._engine.client.keyspace, topic))
+        return written
+
+    async def _follow(self, topic: Topic) -> int:
+        client, total = self._engine.client, 0
+        if topic.name not in self._places:
+            self._places[topic.name] = await _in_thread(intake.positions, topic.name)
+            await client.run(reader.register(client.keyspace, topic, READER))
+        until, behind = time.monotonic() + TURN_S, True
+        while behind and time.monotonic() < until:
+            behind = False
+            for low in range(0, topic.slots, SLOTS_AT_ONCE):
+                slots = range(low, min(low + SLOTS_AT_ONCE, topic.slots))
+                found = await self._read(topic, slots)
+                behind = behind or found.behind > 0
+                total += await self._keep(topic, found)
+        return total
+
+    async def _read(self, topic: Topic, slots: Iterable[int]) -> Read:
+        client, places = self._engine.client, self._places[topic.name]
+        after = {slot: Position(places[slot].entry_id, places[slot].n) for slot in slots if slot in places}
+        each = self._steps_per_entry.get(topic.name, 10.0)
+        count = max(1, min(reader.ENTRIES_AT_ONCE, round(STEPS_AT_ONCE / each / SLOTS_AT_ONCE)))
+        found = await client.run(reader.read(client.keyspace, topic, slots, after, count))
+        if found.entries:
+            self._steps_per_entry[topic.name] = max(1.0, len(found.transitions) / found.entries)
+        return found
+
+    async def _keep(self, topic: Topic, found: Read) -> int:
+        """Write down what was read, then say so to Redis: whatever happens in between is read again, and refused."""
+        known = self._places[topic.name]
+        until = {slot: Place(place.id, place.n) for slot, place in found.positions.items()}
+        moved = {slot: place for slot, place in until.items() if place != known.get(slot, Place("0"))}
+        if not moved:
+            return 0
+        since = {slot: known[slot] for slot in moved if slot in known}
+        gaps = {gap.slot: gap.at_ms or await self._engine.inspector.now_ms() for gap in found.gaps}
+        steps = found.transitions
+        batch = Batch(topic.name, since, moved, steps, {slot: ms for slot, ms in gaps.items() if slot in moved})
+        try:
+            written = await _in_thread(intake.write, batch)
+        except Overtaken:
+            log.info("%s: another keeper was faster; reading on from its position", topic.name)
+            self._places[topic.name] = await _in_thread(intake.positions, topic.name)
+            return 0
+        for gap in found.gaps:
+            log.warning(
+                "%s, slot %d: the journal has nothing between %d and %d (%s); the record is incomplete there",
+                gap.topic, gap.slot, gap.after_n, gap.before_n, gap.reason,
+            )  # fmt: skip
+        known.update(moved)
+        client = self._engine.client
+        ends = {slot: Position(place.entry_id, place.n) for slot, place in moved.items()}
+        await client.run(reader.commit(client.keyspace, topic, READER, ends))
+        return written
+
+    async def _leave(self, topic: Topic) -> None:
+        """The journal was switched off: take in what is left, then hold nothing back any more."""
+        client = self._engine.client
+        await self._follow(topic)
+        await client.run(reader.forget(client.keyspace, topic, READER))
+        del self._places[topic.name]
+
+
+def is_recorded(topic: Topic) -> bool:
+    """Whether a topic's messages are recorded: its journal is on, and the settings ask for it."""
+    return topic.journal != "off" and any(fnmatchcase(topic.name, pattern) for pattern in settings.RECORD_TOPICS)
+
+
+@sync_to_async(thread_sensitive=False)
+def _in_thread(act, *args):  # type: ignore[no-untyped-def]
+    try:
+        return act(*args)
+    finally:
+        with contextlib.suppress(Exception):
+            connections.close_all()
