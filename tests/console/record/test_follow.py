@@ -23,9 +23,6 @@ pytestmark = [
     pytest.mark.django_db(transaction=True, serialized_rollback=True),
     pytest.mark.usefixtures("roles_come_back"),
 ]
-    pytest.mark.django_db(transaction=True, serialized_rollback=True),
-    pytest.mark.usefixtures("roles_come_back"),
-]
 
 
 @pytest.fixture
