@@ -39,7 +39,8 @@ EVENTS = (
     *("sent", "merged", "taken", "acked", "retried", "expired", "died", "cancelled", "rescheduled", "requeued"),
     *("dropped", "released", "restored", "promoted", "extended", "erased", "began", "ended"),
 )
-"""``expired`` is followed by what became of the message. ``merged``: into an equal id that waits (or is dead).
+"""``expired``, and ``released`` where it merges, is followed by what became of the message; until then it is in flight.
+``merged``: into an equal id that waits (or is dead).
 ``promoted``: its back-off is over. ``erased``: cannot be restored any more. ``began``, ``ended``: of the journal."""
 
 MARKS = frozenset({"began", "ended"})

@@ -29,10 +29,13 @@ local function failures_of(score)
 end
 
 -- Back into the store; an equal id that waits there or in retry is a newer send, and this one merges into it.
--- `event`, `from`: what the journal calls that.
-local function restore(id, score, event, from)
+-- `event`, `from`: what the journal calls that. `receipt`: of a delivery, whose release it tells even where it merges.
+local function restore(id, score, event, from, receipt)
   if redis.call('ZSCORE', RETRY, id) or redis.call('ZADD', STORE, 'NX', score, id) == 0 then
     count('merged', 1)
+    if receipt then
+      note(event, 'pp', id, receipt)
+    end
     note('merged', from .. '-', id, 0)
   else
     note(event, from .. 's', id, score)

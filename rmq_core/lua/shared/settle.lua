@@ -93,6 +93,7 @@ local function release(at, n, statuses)
       if delay_ms > 0 then
         if redis.call('ZSCORE', STORE, id) then
           count('merged', 1)
+          note('released', 'pp', id, ARGV[group + 1])
           note('merged', 'p-', id, 0)
         else
           local due = (now + delay_ms) * SHIFT + failures
@@ -101,7 +102,7 @@ local function release(at, n, statuses)
         end
       else
         score = failures > 0 and retries_left(failures) or score ~= '' and score or fresh_score(id)
-        restore(id, score, 'released', 'p')
+        restore(id, score, 'released', 'p', ARGV[group + 1])
       end
     end
   end

@@ -26,8 +26,10 @@ from rmq_core import (
     Topic,
     TopicKind,
 )
+from rmq_core.journal import Read, reader
 from rmq_core.scripts import one
 from tests.engine.books import SlotBooks, slot_books
+from tests.engine.journals import assert_replay_is_the_truth
 from tests.support.waiting import wait_until_async
 
 SOON_MS = 40
@@ -64,10 +66,11 @@ class Bench:
     control: Any
     raw: Any
     namespace: str
+    journal: str = "off"
 
     async def topic(self, kind: TopicKind = TopicKind.PRIORITY, name: str = "work", **options: Any) -> Topic:
         """A fresh topic; one slot unless told otherwise, retrying at once."""
-        settings = {"slots": 1, "backoff_ms": 0, "backoff_max_ms": 0} | options
+        settings = {"slots": 1, "backoff_ms": 0, "backoff_max_ms": 0, "journal": self.journal} | options
         return await self.q.define(Topic(name, kind, **settings))
 
     async def now_ms(self) -> int:
@@ -102,6 +105,21 @@ class Bench:
     def books(self, topic: str = "work", slot: int = 0) -> SlotBooks:
         """What a slot really holds."""
         return slot_books(self.raw, self.namespace, topic, slot)
+
+    async def journaled(self, topic: Topic) -> Read:
+        """Its journal, from the beginning."""
+        return await self.q.run(reader.read(self.q.keyspace, topic, count=100_000))
+
+    async def check_journals(self) -> None:
+        """Replaying the journal of every topic that was journaled from its beginning gives what Redis holds."""
+        for topic in await self.inspector.topics():
+            found = await self.journaled(topic)
+            began = [each for each in found.transitions if each.event == "began"]
+            if [(each.n, each.score) for each in began] != [(1, 0)] * topic.slots or found.gaps:
+                continue
+            for slot in range(topic.slots):
+                told = [each for each in found.transitions if each.slot == slot]
+                assert_replay_is_the_truth(told, self.books(topic.name, slot), topic.journal == "full")
 
     def subscribed(self, topic: str = "work") -> bool:
         """Whether somebody listens for wake-ups of the topic (on any node)."""

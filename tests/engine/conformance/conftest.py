@@ -19,10 +19,15 @@ BENCHES = [
     for flavour in ("sync", "async")
 ]
 
+JOURNALS = ("full", "off", "events")
+"""Every scenario is also one of the journal: each mode meets every deployment or every client."""
+BENCHES_AT = {each.values[0]: position for position, each in enumerate(BENCHES)}
+
 
 @pytest.fixture(params=BENCHES)
 async def bench(request: pytest.FixtureRequest, namespace: str) -> AsyncIterator[Bench]:
     flavour, deployment = request.param
+    journal = JOURNALS[BENCHES_AT[flavour, deployment] % len(JOURNALS)]
     make_client = None
     if deployment == "fakeredis":
         server = fakeredis.FakeServer()
@@ -34,7 +39,9 @@ async def bench(request: pytest.FixtureRequest, namespace: str) -> AsyncIterator
         url = running.url
         raw = running.master().client() if deployment == "sentinel" else running.client()
     async with open_bench(flavour, url, namespace, raw, make_client) as opened:
+        opened.journal = journal
         yield opened
+        await opened.check_journals()
         assert_books_balance(raw, namespace)
         for sample in await opened.inspector.sample():
             assert [slot.ledger_gap for slot in sample.slots] == [0] * sample.topic.slots

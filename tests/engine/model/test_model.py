@@ -20,10 +20,14 @@ from redis import Redis
 
 from rmq_core import RMQ, Control, Delivery, FixedTimeMessage, MessageRef, PriorityMessage, RangeMergeMessage, errors
 from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.journal import reader
+from rmq_core.journal.reader import START
+from rmq_core.journal.replay import Replayed
 from rmq_core.scripts import one, upkeep
 from rmq_core.topic import Topic, TopicKind
 from tests.engine.books import slot_books
 from tests.engine.clock import START_MS, ClockedRedis
+from tests.engine.journals import assert_replay_is_the_truth
 from tests.engine.model.model import RETRIED_MAX, Body, Model
 from tests.support.keys import remove_keys_of
 
@@ -49,6 +53,7 @@ class Machine(RuleBasedStateMachine):
         self.rmq = RMQ("redis://clocked", self.namespace, client=self.redis)
         self.control = Control(self.rmq)
         self.deliveries: list[Delivery] = []
+        self.read_until, self.told = START, Replayed()
 
     def teardown(self) -> None:
         remove_keys_of(self.plain, self.namespace)
@@ -60,8 +65,9 @@ class Machine(RuleBasedStateMachine):
         backoff_ms=st.sampled_from([0, 40]),
         merge=st.sampled_from(["latest", "first"]),
         undo_ms=st.sampled_from([0, 150, 86_400_000, 86_400_000]),
+        journal=st.sampled_from(["off", "events", "full", "full"]),
     )
-    def define(self, retries: int, backoff_ms: int, merge: str, undo_ms: int) -> None:
+    def define(self, retries: int, backoff_ms: int, merge: str, undo_ms: int, journal: str) -> None:
         topic = Topic(
             "t",
             self.kind,
@@ -72,6 +78,7 @@ class Machine(RuleBasedStateMachine):
             backoff_max_ms=backoff_ms * 3,
             undo_ms=undo_ms,
             merge=merge,  # type: ignore[arg-type]
+            journal=journal,  # type: ignore[arg-type]
         )
         self.topic = self.rmq.define(topic)
         self.model = Model(topic, START_MS)
@@ -222,11 +229,21 @@ class Machine(RuleBasedStateMachine):
         assert {raw: int(record.split(b":")[1].split(b",")[0]) for raw, record in books.pools["failed"].items()} == {
             raw: n for raw, n in model.failures.items() if n
         }
+        written = books.stats.pop("journaled", 0)
         assert {name: n for name, n in books.stats.items() if name in model.counts or n} == {
             name: n for name, n in model.counts.items() if n
         }
+        if self.topic.journal == "off":
+            assert written == 0
+        else:
+            new = self.rmq.run(reader.read(self.rmq.keyspace, self.topic, after={0: self.read_until}))
+            assert (new.gaps, new.behind) == ([], 0)
+            assert new.positions[0].n == self.read_until.n + new.entries == written
+            self.read_until = new.positions[0]
+            assert_replay_is_the_truth(new.transitions, books, self.topic.journal == "full", self.told)
 
 
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize("kind", list(TopicKind))
 def test_the_scripts_do_what_the_model_does(redis_server: EmbeddedRedis, kind: TopicKind) -> None:
     machine = type("Machine", (Machine,), {"url": redis_server.url, "kind": kind})

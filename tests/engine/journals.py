@@ -1,0 +1,29 @@
+"""What a journal tells, against what Redis really holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rmq_core.journal import Transition
+from rmq_core.journal.replay import Replayed, replay
+from rmq_core.measures import COUNTERS
+from tests.engine.books import SlotBooks
+
+
+def assert_replay_is_the_truth(
+    transitions: Iterable[Transition], books: SlotBooks, full: bool, start: Replayed | None = None
+) -> Replayed:
+    """Replaying a slot's journal from its beginning gives its queues, its counters and (``full``) its contents.
+
+    ``start``: what replaying the earlier part of it gave.
+    """
+    told = replay(transitions, start)
+    assert {name: getattr(told, name) for name in books.queues} == books.queues
+    assert told.trash == books.trash
+    counted = {name: n for name, n in books.stats.items() if name in COUNTERS and n}
+    assert {name: n for name, n in told.counts.items() if n} == counted
+    if full:
+        bodies = {raw: body for raw, body in told.bodies.items() if body}
+        assert bodies == books.pools["body"]
+        assert told.bodies.keys() == books.held
+    return told
