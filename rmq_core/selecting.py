@@ -166,7 +166,7 @@ def _look(
     matched: list[Entry] = []
     looked = 0
     slots = wanted.slots(topic)
-    at_once = CONTENTS_AT_ONCE if wanted.text else paging.PAGE_MAX
+    at_once = CONTENTS_AT_ONCE if wanted.text else paging.PAGE_MAX if wanted.needs_look else paging.BULK_MAX
     while looked < scan:
         size = min(at_once, scan - looked)
         page, position = yield from paging.entries(
@@ -177,6 +177,7 @@ def _look(
             slots=slots,
             descending=descending,
             limit=size,
+            most=at_once,
             cursor=position,
             span=span,
         )
