@@ -225,6 +225,23 @@ def cancel(request: HttpRequest, topic: TopicName, id: MessageId, slot: Slot = N
     return _one(request, id, order)
 
 
+def _also_after(verb: str) -> None:
+    """An id may end like an action: GET and DELETE of `…/x:run` mean the message `x:run`."""
+    address = f"/{{topic:topic}}/messages/{{path:id}}:{verb}"
+
+    @router.get(address, response=Messages, include_in_schema=False, url_name=f"message-{verb}")
+    def found(request: HttpRequest, topic: TopicName, id: MessageId, slot_basis: Basis = None) -> dict[str, Any]:
+        return message(request, topic, f"{id}:{verb}", slot_basis)
+
+    @router.delete(address, response=ActionOutcome, include_in_schema=False, url_name=f"cancel-{verb}")
+    def cancelled(request: HttpRequest, topic: TopicName, id: MessageId, slot: Slot = None, reason: str = WHY) -> Any:
+        return cancel(request, topic, f"{id}:{verb}", slot, reason)
+
+
+for _verb in ("run", "reschedule", "restore"):
+    _also_after(_verb)
+
+
 def page_of(
     caller: Caller, topic: str, state: Any, slot: int | None, newest: bool, limit: int, cursor: str | None
 ) -> dict[str, Any]:

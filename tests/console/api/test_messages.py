@@ -14,7 +14,18 @@ from rmq_core.message import id_from_text
 from tests.console.api.conftest import Caller, problem
 from tests.console.conftest import Queue
 
-HOSTILE = ["<script>alert(1)</script>", "a'b\"c;DROP", "日本/../..", "%41", "a b?c#d", "x" * 500, "run", "a\u202eb"]
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "a'b\"c;DROP",
+    "日本/../..",
+    "%41",
+    "a b?c#d",
+    "x" * 500,
+    "run",
+    "a:run",
+    "b:restore:reschedule",
+    "a\u202eb",
+]
 
 
 def test_pages_join_without_a_gap(queue: Queue, operator: Caller) -> None:
