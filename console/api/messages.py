@@ -31,6 +31,7 @@ from console.engine import engine
 from console.operations.actions import Order, Outcome, perform
 from rmq_core.actions import located
 from rmq_core.message import MessageRef
+from rmq_core.snapshots import MessageView
 from rmq_core.topic import MAX_SLOTS
 
 SCAN = 2_000
@@ -179,10 +180,13 @@ def restore(request: HttpRequest, topic: TopicName, id: MessageId, body: RunIt =
     summary="A message by its id",
 )
 def message(request: HttpRequest, topic: TopicName, id: MessageId, slot_basis: Basis = None) -> dict[str, Any]:
-    """In the slot its id or `slot_basis` leads to; if it is not there, in whichever slots hold it."""
+    """In the slot its id or `slot_basis` leads to; if it is not there, in whichever slots hold it.
+
+    When it is nowhere any more: what can be restored of it (state `trash`).
+    """
     caller = caller_of(request)
     caller.require(Permission.VIEW, topic)
-    views = engine().inspector.find(topic, id, slot_basis or None)
+    views = views_of(topic, id, slot_basis)
     if not views:
         raise unknown_message(id)
     return {"messages": [message_of(view, caller.payload) for view in views]}
@@ -201,7 +205,7 @@ def content(
     caller = caller_of(request)
     caller.require(Permission.VIEW, topic)
     caller.require(Permission.READ_PAYLOAD)
-    views = engine().inspector.find(topic, id, slot_basis or None)
+    views = views_of(topic, id, slot_basis)
     view = next((view for view in views if slot is None or view.row.slot == slot), None)
     if view is None:
         raise unknown_message(id)
@@ -267,6 +271,12 @@ def refs_of(
     if slot >= definition.slots:
         raise invalid("slot", "the topic has no slot of that number")
     return [MessageRef(slot, ident) for ident in ids]
+
+
+def views_of(topic: str, ident: str, slot_basis: str | None) -> list[MessageView]:
+    """The messages with an id; else those that were removed and can be restored."""
+    inspector = engine().inspector
+    return inspector.find(topic, ident, slot_basis or None) or inspector.removed(topic, ident, slot_basis or None)
 
 
 def outcome_of(outcome: Outcome) -> dict[str, Any]:
