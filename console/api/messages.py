@@ -30,7 +30,7 @@ from console.api.schemas import (
 from console.engine import engine
 from console.operations.actions import Order, Outcome, perform
 from rmq_core.actions import located
-from rmq_core.message import MessageRef
+from rmq_core.message import MessageRef, id_from_text, id_to_text
 from rmq_core.snapshots import MessageView
 from rmq_core.topic import MAX_SLOTS
 
@@ -270,7 +270,12 @@ def refs_of(
         return client.run(located(client.keyspace, definition, list(ids), in_trash))
     if slot >= definition.slots:
         raise invalid("slot", "the topic has no slot of that number")
-    return [MessageRef(slot, ident) for ident in ids]
+    return [MessageRef(slot, canonical(ident)) for ident in ids]
+
+
+def canonical(ident: str) -> str:
+    """An id as the queue writes it: printable, so that the audit can keep it. Raises `InvalidMessage`."""
+    return id_to_text(id_from_text(ident))
 
 
 def views_of(topic: str, ident: str, slot_basis: str | None) -> list[MessageView]:
