@@ -13,9 +13,10 @@ from django.conf import settings  # noqa: E402
 
 from console.api.handler import Handler  # noqa: E402
 from console.live.routing import websocket_application  # noqa: E402
-from console.serving import refuse_unsafe_settings, under_sub_path  # noqa: E402
+from console.serving import allow_many_connections, refuse_unsafe_settings, under_sub_path  # noqa: E402
 
 refuse_unsafe_settings()
+allow_many_connections()
 
 application = under_sub_path(
     ProtocolTypeRouter({"http": Handler(), "websocket": websocket_application()}),

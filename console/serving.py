@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -19,6 +20,14 @@ def refuse_unsafe_settings() -> None:
             "SECRET_KEY is not set. Set it to 50 or more random characters (the same for every process), "
             "or start with `manage.py up`, which keeps one in the data folder."
         )
+
+
+def allow_many_connections(most: int = 65_536) -> None:
+    """Each waiting poll and each live page is an open file; the usual limit of 1,024 is for programs with few."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def under_sub_path(application: Application, sub_path: str) -> Application:

@@ -37,6 +37,8 @@ _EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")
 _QUERY = re.compile(r"(\w://[^\s?]+)\?\S*")
 _IPV6 = re.compile(r"(?<![\w:])(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?:%\w+)?(?![\w:])")
 _PERSONAL = re.compile(r"((?:/home|/Users|/tmp|/var/tmp|\\Users)[/\\])[^/\\\s:,;)\]}]+")
+_JOINED = re.compile(r"""[^\s,;='"`()\[\]{}<>|]+""")
+_JOINT = re.compile(r"[/_.:-]+")
 _WORD = re.compile(r"[\w-]+")
 _DIGIT = re.compile(r"\d")
 _HEX = re.compile(r"[0-9A-Fa-f]+")
@@ -62,6 +64,7 @@ def normalised(text: str) -> str:
     text = _QUERY.sub(r"\1?#", text)
     text = _IPV6.sub("#", text)
     text = _PERSONAL.sub(r"\1#", text)
+    text = _JOINED.sub(_joined, text)
     text = _WORD.sub(_word, text)
     text = _SPACE.sub(" ", _RUN.sub("#", text)).strip()
     # Cut only now: before, the length of an id would decide where.
@@ -73,6 +76,20 @@ def _quoted(match: re.Match[str]) -> str:
     before = match.string[: match.start()].rstrip()[-1:]
     after = match.string[match.end() : match.end() + 2].lstrip()[:1]
     return match.group() if after == ":" and before in {"{", ","} else "#"
+
+
+def _joined(match: re.Match[str]) -> str:
+    """What is put together mostly of numbers (``2013-02-08/UA/369/EWR``) is one id, its letters included.
+
+    A path from the root, or with a scheme, is none: its words say what it is about.
+    """
+    joined = match.group()
+    if joined[0] in "/~\\" or "://" in joined or "\\" in joined:
+        return joined
+    core = joined.rstrip(".:!?/")
+    parts = [part for part in _JOINT.split(core) if part]
+    numbers = sum(part.isdecimal() for part in parts)
+    return "#" + joined[len(core) :] if len(parts) > 2 and numbers * 2 > len(parts) else joined
 
 
 def _word(match: re.Match[str]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import heapq
 import json
 from typing import NamedTuple
 
@@ -17,6 +16,8 @@ from rmq_core.snapshots import STATES, State
 from rmq_core.topic import Topic
 
 PAGE_MAX = 500
+BULK_MAX = 5_000
+"""For those who ask for nothing but addresses."""
 TRASH = QUEUE_KEYS.index("trash")
 
 
@@ -87,6 +88,7 @@ def entries(
     slots: range | None = None,
     descending: bool = False,
     limit: int = 50,
+    most: int = PAGE_MAX,
     cursor: str | None = None,
     span: Window | None = None,
 ) -> Operation[tuple[list[Entry], str | None]]:
@@ -94,8 +96,8 @@ def entries(
 
     Each slot is first asked for its fair share and a little more; only those that were used up are asked again.
     """
-    if type(limit) is not int or not 1 <= limit <= PAGE_MAX:
-        raise InvalidMessage(f"limit={limit!r} must be a whole number from 1 to {PAGE_MAX}")
+    if type(limit) is not int or not 1 <= limit <= most:
+        raise InvalidMessage(f"limit={limit!r} must be a whole number from 1 to {most}")
     found = window(topic, state, now_ms)
     if found is not None and span is not None:
         found = span
@@ -104,7 +106,6 @@ def entries(
     start = Cursor.decode(cursor, name).entry if cursor else None
     if found is None:
         return [], None
-    sign = -1 if descending else 1
     share = min(limit + 1, 2 * limit // len(slots) + 2)
     pending: dict[int, Entry | None] = dict.fromkeys(slots, start)
     merged: list[Entry] = []
@@ -118,10 +119,11 @@ def entries(
             fetched += page
             if len(page) == share:
                 pending[slot] = page[-1]
-        merged = heapq.nsmallest(limit + 1, merged + fetched, key=lambda entry: _order(entry, sign))
+        # Entries sort by themselves (bytes as Redis compares them): much of the speed of bulk work is here.
+        merged = sorted(merged + fetched, reverse=descending)[: limit + 1]
         if len(merged) > limit:
-            edge = _order(merged[-1], sign)
-            pending = {slot: last for slot, last in pending.items() if last and _order(last, sign) < edge}
+            edge = merged[-1]
+            pending = {slot: last for slot, last in pending.items() if last and _before(last, edge, descending)}
         share = min(share * 4, limit + 1)
     page = merged[:limit]
     more = len(merged) > limit
@@ -138,10 +140,8 @@ def cursor_at(topic: Topic, state: State, slots: range, descending: bool, span: 
     return Cursor(_list_name(topic, state, slots, descending, span), entry).encode()
 
 
-def _order(entry: Entry, sign: int) -> tuple[int, int, tuple[int, ...]]:
-    # Descending lists turn all three around, as Redis does with equal scores of one slot.
-    raw = entry.id if sign > 0 else bytes(255 - byte for byte in entry.id)
-    return sign * entry.score, sign * entry.slot, tuple(raw) + ((256,) if sign < 0 else ())
+def _before(entry: Entry, other: Entry, descending: bool) -> bool:
+    return entry > other if descending else entry < other
 
 
 def _page(

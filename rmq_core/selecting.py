@@ -166,7 +166,7 @@ def _look(
     matched: list[Entry] = []
     looked = 0
     slots = wanted.slots(topic)
-    at_once = CONTENTS_AT_ONCE if wanted.text else paging.PAGE_MAX
+    at_once = _at_once(wanted)
     while looked < scan:
         size = min(at_once, scan - looked)
         page, position = yield from paging.entries(
@@ -177,6 +177,7 @@ def _look(
             slots=slots,
             descending=descending,
             limit=size,
+            most=at_once,
             cursor=position,
             span=span,
         )
@@ -192,6 +193,15 @@ def _look(
         if position is None:
             break
     return matched, looked, position
+
+
+def _at_once(wanted: MessageFilter) -> int:
+    """How many to look at in one step, by what has to be read of each: all, its failure record, or next to nothing."""
+    if wanted.text or (wanted.state == "trash" and wanted.needs_look):
+        return CONTENTS_AT_ONCE
+    if wanted.error or (wanted.state != "dead" and wanted.needs_look):
+        return paging.PAGE_MAX
+    return paging.BULK_MAX
 
 
 def _matching(keyspace: Keyspace, topic: Topic, wanted: MessageFilter, page: list[Entry]) -> Operation[list[Entry]]:

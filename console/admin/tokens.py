@@ -18,6 +18,7 @@ from django.views.decorators.cache import never_cache
 from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import action, display
+from unfold.widgets import UnfoldAdminTextInputWidget
 
 from console import tokens
 from console.access import Action, account_of, allowed
@@ -34,6 +35,7 @@ class TokenForm(forms.ModelForm):
     class Meta:
         model = ApiToken
         fields = ("name", "role", "topics", "rate_per_minute", "expires_at")
+        widgets = {"topics": UnfoldAdminTextInputWidget}
 
     def clean_topics(self) -> str:
         return ", ".join(split_patterns(self.cleaned_data["topics"]))
@@ -63,6 +65,11 @@ class ApiTokenAdmin(ModelAdmin):
 
     def get_readonly_fields(self, request: HttpRequest, obj: ApiToken | None = None) -> Any:
         return self.get_fields(request, obj) if obj else ()
+
+    def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        # The page after saving is the one that shows the secret, whatever else there could be to do.
+        context |= {"show_save_and_add_another": False, "show_save_and_continue": False}
+        return super().render_change_form(request, context, *args, **kwargs)
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         return {

@@ -1,7 +1,5 @@
 """REST under `/api/v1`, one module per resource. `gate` stands before all of them."""
 
-from ninja import Swagger
-
 from console.api import (  # noqa: F401  (of `routers.topics`)
     audit,
     bulk,
@@ -20,13 +18,13 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     topics,
 )
 from console.api.description import ABOUT, ConsoleAPI
+from console.api.pages import Docs
 
 api = ConsoleAPI(
     title="RMQ Console",
     version="1",
     description=ABOUT,
-    # Without validatorUrl the page would show a badge from a server in the internet.
-    docs=Swagger(settings={"validatorUrl": None, "docExpansion": "none"}),
+    docs=Docs(),
     urls_namespace="api-1",
 )
 errors.install(api)

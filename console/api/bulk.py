@@ -13,11 +13,11 @@ from pydantic import Field, model_validator
 from console.access import Action, Permission
 from console.api.callers import Caller, caller_of
 from console.api.errors import invalid
-from console.api.messages import outcome_of, refs_of
+from console.api.messages import canonical, outcome_of, refs_of
 from console.api.operations import OperationView, operation_of
 from console.api.routers import topics as router
 from console.api.rows import Row, row_of
-from console.api.schemas import ID_MAX, ActionOutcome, BigIn, Reason, Strict, TopicName
+from console.api.schemas import ID_MAX, ActionOutcome, BigIn, Reason, Strict, Text, TopicName
 from console.engine import engine
 from console.operations import bulk
 from console.operations.actions import MESSAGES_MAX, PERFORMED, Order, perform
@@ -39,9 +39,9 @@ class Named(Strict):
 class DeadFilter(Strict):
     """Everything that is given must hold. `text`: in id or content; `error`: in the failure's class or message."""
 
-    text: str = Field("", max_length=1_000)
-    error: str = Field("", max_length=1_000)
-    fingerprint: str = Field("", max_length=64, description="A cluster of dead letters.")
+    text: Text = Field("", max_length=1_000)
+    error: Text = Field("", max_length=1_000)
+    fingerprint: Text = Field("", max_length=64, description="A cluster of dead letters.")
     slot: int | None = Field(None, ge=0, lt=MAX_SLOTS)
     since_ms: BigIn | None = Field(None, description="Of the message's time: due, died or removed.")
     until_ms: BigIn | None = None
@@ -230,7 +230,7 @@ def _act(
 
 
 def _refs(caller: Caller, topic: str, body: BulkBody, state: str | None) -> list[MessageRef]:
-    named = [MessageRef(each.slot, each.id) for each in body.ids or [] if isinstance(each, Named)]
+    named = [MessageRef(each.slot, canonical(each.id)) for each in body.ids or [] if isinstance(each, Named)]
     looked_for = [each for each in body.ids or [] if isinstance(each, str)]
     if len(looked_for) > MESSAGES_MAX:
         raise invalid("ids", f"at most {MESSAGES_MAX} ids without their slots; give {{slot, id}}, or a filter")

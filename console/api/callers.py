@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from dataclasses import dataclass
 
+from django.contrib.auth import get_user_model
 from django.http import HttpRequest
 from ninja.utils import check_csrf
 
@@ -68,6 +69,20 @@ def identify(request: HttpRequest) -> Caller | None:
     if request.method not in SAFE and check_csrf(request):
         raise ApiError(403, "csrf", "With a session, send the CSRF token as X-CSRFToken; or use a bearer token.")
     return Caller(request.user, f"user:{request.user.pk}", address)
+
+
+def still_there(request: HttpRequest) -> Caller:
+    """The caller again, as things are now: for what was asked for some time ago. Raises `ApiError`."""
+    if request.headers.get("Authorization") is None:
+        session = request.session
+        user = get_user_model().objects.filter(pk=request.user.pk).first()
+        if user is None or not user.is_active or not session.exists(session.session_key):
+            raise unauthorized("unauthorized", "You are signed out; sign in again.")
+        request.user = user
+    found = identify(request)
+    if found is None:
+        raise unauthorized("unauthorized", "You are signed out; sign in again.")
+    return found
 
 
 def _address(request: HttpRequest) -> str | None:

@@ -85,6 +85,8 @@ def _complete_one(path: str, method: str, operation: dict[str, Any]) -> None:
         refusals.add(409)
     if "requestBody" in operation:
         refusals.add(413)
+    if any(parameter["name"] == "If-Match" for parameter in operation.get("parameters", [])):
+        refusals |= {412, 428}
     for status in sorted(refusals):
         operation["responses"].setdefault(status, refusal(status))
     if method == "post":

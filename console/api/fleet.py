@@ -10,6 +10,7 @@ from pydantic import Field
 
 from console.access import Action, Permission
 from console.api.callers import caller_of
+from console.api.errors import invalid
 from console.api.routers import topics
 from console.api.schemas import Reason, Strict, Text, TopicName
 from console.engine import engine
@@ -18,6 +19,8 @@ from console.pages.act import read_slots
 from rmq_core.snapshots import WorkerInfo
 
 router = Router(tags=["workers"])
+
+NAME_MAX = 200
 
 
 class Worker(Schema):
@@ -57,7 +60,7 @@ class UndrainBody(Strict):
 
 
 class PinBody(Strict):
-    worker: Text = Field(min_length=1, max_length=200)
+    worker: Text = Field(min_length=1, max_length=NAME_MAX)
     slots: Text = Field(min_length=1, max_length=20_000, description="Numbers and ranges.", examples=["0-7,12"])
     reason: Reason = ""
 
@@ -116,6 +119,8 @@ def unpin(request: HttpRequest, topic: TopicName, body: UnpinBody) -> dict[str, 
 
 
 def _act(request: HttpRequest, order: Order) -> dict[str, Any]:
+    if order.worker and not (order.worker.isprintable() and len(order.worker) <= NAME_MAX):
+        raise invalid("worker", f"must be 1 to {NAME_MAX} printable characters")
     return {"changed": int(perform(caller_of(request).who, order).values["changed"])}
 
 

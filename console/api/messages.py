@@ -30,7 +30,8 @@ from console.api.schemas import (
 from console.engine import engine
 from console.operations.actions import Order, Outcome, perform
 from rmq_core.actions import located
-from rmq_core.message import MessageRef
+from rmq_core.message import MessageRef, id_from_text, id_to_text
+from rmq_core.snapshots import MessageView
 from rmq_core.topic import MAX_SLOTS
 
 SCAN = 2_000
@@ -179,10 +180,13 @@ def restore(request: HttpRequest, topic: TopicName, id: MessageId, body: RunIt =
     summary="A message by its id",
 )
 def message(request: HttpRequest, topic: TopicName, id: MessageId, slot_basis: Basis = None) -> dict[str, Any]:
-    """In the slot its id or `slot_basis` leads to; if it is not there, in whichever slots hold it."""
+    """In the slot its id or `slot_basis` leads to; if it is not there, in whichever slots hold it.
+
+    When it is nowhere any more: what can be restored of it (state `trash`).
+    """
     caller = caller_of(request)
     caller.require(Permission.VIEW, topic)
-    views = engine().inspector.find(topic, id, slot_basis or None)
+    views = views_of(topic, id, slot_basis)
     if not views:
         raise unknown_message(id)
     return {"messages": [message_of(view, caller.payload) for view in views]}
@@ -201,7 +205,7 @@ def content(
     caller = caller_of(request)
     caller.require(Permission.VIEW, topic)
     caller.require(Permission.READ_PAYLOAD)
-    views = engine().inspector.find(topic, id, slot_basis or None)
+    views = views_of(topic, id, slot_basis)
     view = next((view for view in views if slot is None or view.row.slot == slot), None)
     if view is None:
         raise unknown_message(id)
@@ -223,6 +227,23 @@ def cancel(request: HttpRequest, topic: TopicName, id: MessageId, slot: Slot = N
     """Until it is taken. Cancelled messages can be restored for a while (the topic's `undo_ms`)."""
     order = Order(Action.CANCEL, topic, refs_of(caller_of(request), topic, [id], slot), reason or "DELETE by the API")
     return _one(request, id, order)
+
+
+def _also_after(verb: str) -> None:
+    """An id may end like an action: GET and DELETE of `…/x:run` mean the message `x:run`."""
+    address = f"/{{topic:topic}}/messages/{{path:id}}:{verb}"
+
+    @router.get(address, response=Messages, include_in_schema=False, url_name=f"message-{verb}")
+    def found(request: HttpRequest, topic: TopicName, id: MessageId, slot_basis: Basis = None) -> dict[str, Any]:
+        return message(request, topic, f"{id}:{verb}", slot_basis)
+
+    @router.delete(address, response=ActionOutcome, include_in_schema=False, url_name=f"cancel-{verb}")
+    def cancelled(request: HttpRequest, topic: TopicName, id: MessageId, slot: Slot = None, reason: str = WHY) -> Any:
+        return cancel(request, topic, f"{id}:{verb}", slot, reason)
+
+
+for _verb in ("run", "reschedule", "restore"):
+    _also_after(_verb)
 
 
 def page_of(
@@ -249,7 +270,18 @@ def refs_of(
         return client.run(located(client.keyspace, definition, list(ids), in_trash))
     if slot >= definition.slots:
         raise invalid("slot", "the topic has no slot of that number")
-    return [MessageRef(slot, ident) for ident in ids]
+    return [MessageRef(slot, canonical(ident)) for ident in ids]
+
+
+def canonical(ident: str) -> str:
+    """An id as the queue writes it: printable, so that the audit can keep it. Raises `InvalidMessage`."""
+    return id_to_text(id_from_text(ident))
+
+
+def views_of(topic: str, ident: str, slot_basis: str | None) -> list[MessageView]:
+    """The messages with an id; else those that were removed and can be restored."""
+    inspector = engine().inspector
+    return inspector.find(topic, ident, slot_basis or None) or inspector.removed(topic, ident, slot_basis or None)
 
 
 def outcome_of(outcome: Outcome) -> dict[str, Any]:

@@ -60,7 +60,7 @@ class Desk:
             await asyncio.wait({waiter.answer}, timeout=wait_ms / 1000)
         except asyncio.CancelledError:
             if self._left(waiter):
-                await self._put_back(waiter.answer.result())
+                await self.put_back(waiter.answer.result())
             raise
         return waiter.answer.result() if self._left(waiter) else []
 
@@ -117,9 +117,10 @@ class Desk:
                 waiter.answer.set_result(deliveries[at : at + waiter.most])
                 at += waiter.most
         if deliveries[at:]:
-            await self._put_back(deliveries[at:])
+            await self.put_back(deliveries[at:])
 
-    async def _put_back(self, deliveries: list[Delivery]) -> None:
+    async def put_back(self, deliveries: list[Delivery]) -> None:
+        """Give deliveries back that nobody got, without counting an attempt."""
         try:
             await self.client.release(deliveries)
         except RMQError as error:

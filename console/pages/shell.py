@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +12,7 @@ from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import get_token
 from django.shortcuts import render
-from django.urls import NoReverseMatch, get_script_prefix, reverse
+from django.urls import get_script_prefix, reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
@@ -43,11 +42,7 @@ def _places(request: HttpRequest) -> dict[str, str]:
     names = ["overview", "workers", "dead", "operations"]
     if allowed(request.user, Permission.AUDIT):
         names.append("audit")
-    places = {}
-    for name in names:
-        with contextlib.suppress(NoReverseMatch):
-            places[name] = reverse(name)
-    return places
+    return {name: reverse(name) for name in names}
 
 
 def render_page(

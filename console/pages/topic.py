@@ -79,11 +79,7 @@ def page_data(topic: str) -> dict[str, Any]:
             "send": reverse("send", args=[topic]),
             **urls(topic),
             "clusters": reverse("topic-clusters", args=[topic]),
-            "preview": reverse("topic-bulk-preview", args=[topic]),
-            "start": reverse("topic-bulk-start", args=[topic]),
             "resend": reverse("topic-resend", args=[topic]),
-            "export": reverse("topic-export", args=[topic]),
-            "operations": reverse("operations"),
         },
     }
 

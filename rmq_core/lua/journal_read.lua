@@ -4,6 +4,8 @@
 -- reply  {running number of the last entry ever written, entries, mark ('' for none), {id, {field, value, …}, …}}
 -- include shared/slot.lua
 
+local JOURNAL = KEYS[9]
+
 return {
   tonumber(redis.call('HGET', STATS, 'journaled') or 0), redis.call('XLEN', JOURNAL),
   redis.call('HGET', STATS, 'journal') or '',

@@ -19,6 +19,7 @@ if on and not JOURNALING then
     held = held + redis.call('ZCARD', queue)
   end
   JOURNALING = true
+  begin_entry()
   note('began', '--', '', held)
   write_journal()
 elseif JOURNALING and not on then

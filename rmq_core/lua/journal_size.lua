@@ -5,6 +5,8 @@
 --        {id of the first entry a reader has not committed ('': none), …}}
 -- include shared/slot.lua
 
+local JOURNAL = KEYS[9]
+
 local function first_after(position)
   local found = redis.call('XRANGE', JOURNAL, position, '+', 'COUNT', 1)
   return found[1] and found[1][1] or ''

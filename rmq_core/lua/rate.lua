@@ -15,5 +15,7 @@ granted_to = math.max(granted_to, now - most * each)
 -- What is whole but for the rounding of a double is whole.
 local granted = math.max(0, math.min(wanted, math.floor((now - granted_to) / each + 0.001)))
 granted_to = granted_to + granted * each
+-- Removed first: a full server refuses a script whose first write adds, and consumers are who drains it.
+redis.call('DEL', KEYS[1])
 redis.call('SET', KEYS[1], string.format('%.3f', granted_to), 'PX', FORGOTTEN_MS)
 return {granted, granted > 0 and 0 or math.max(1, math.ceil(granted_to + each - now))}

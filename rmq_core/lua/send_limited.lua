@@ -20,7 +20,7 @@ local wake = head_moves(LEAST)
 
 -- An allowance given under an older definition counts for nothing: its limit may have been another.
 local room = 0
-local version, _, limit = string.match(redis.call('GET', ALLOWANCE) or '', '^(%d+) (%d+) (%d+)$')
+local version, _, limit = string.match(redis.call('GET', KEYS[16]) or '', '^(%d+) (%d+) (%d+)$')
 if version and tonumber(version) >= tonumber(ARGV[7]) then
   room = tonumber(limit) - redis.call('ZCARD', STORE) - redis.call('ZCARD', RETRY)
 end

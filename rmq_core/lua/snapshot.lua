@@ -6,6 +6,8 @@
 --        trash, when the oldest of it was removed (ms; -1: none)}
 -- include shared/slot.lua
 
+local TRASH = KEYS[14]
+
 local function head(command, ...)
   local found = redis.call(command, STORE, ...)
   return found[2] and tonumber(found[2]) or -1

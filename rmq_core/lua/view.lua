@@ -4,6 +4,7 @@
 -- reply  per id {store, retry, prepare, dead score, body, failure record, priority, cluster}, each '' when absent
 -- include shared/slot.lua
 
+local CAUSE = KEYS[12]
 local rows = {}
 for i, id in ipairs(ARGV) do
   local row = {}

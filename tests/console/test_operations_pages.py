@@ -13,15 +13,18 @@ import pytest
 from django.test import Client
 
 from console.access import Action
+from console.engine import new_async_engine
 from console.live import clusters
 from console.live.store import LiveKeys
 from console.models import AuditEntry, Operation
 from console.operations import letters
 from console.operations.export import by_size
+from console.operations.keeping import note_clusters
 from console.operations.report import csv_lines
 from rmq_core import FixedTimeMessage, PriorityMessage, RangeMergeMessage, TopicKind
 from rmq_core.slots import slot_for
 from rmq_core.snapshots import MessageRow
+from tests.console.conftest import Queue
 from tests.console.operations import Desk, desk
 from tests.console.test_pages import page_data
 
@@ -295,6 +298,21 @@ def test_the_trend_has_a_point_each_minute(desk: Desk, as_role: Callable[..., Cl
         desk.queue.client.run(noted)
     (shown,) = as_role("Viewer").get("/dead/data/").json()["clusters"]
     assert shown["trend"] == [7, 5, 3]
+
+
+async def test_the_keeper_notes_the_trend(queue: Queue, settings: Any) -> None:
+    queue.topic()
+    queue.dead("a")
+    keys = LiveKeys(settings.RMQ_NAMESPACE)
+    own = new_async_engine()
+    await note_clusters(own, keys)
+    await note_clusters(own, keys)  # within the same minute: no second point
+    await own.client.close()
+    (cluster,) = queue.inspector.dead_clusters("orders")
+    assert queue.client.run(clusters.read(keys, ["orders", "none"])) == {
+        "orders": {cluster.fingerprint: [1]},
+        "none": {},
+    }
 
 
 def test_trends_are_bounded_and_forget_what_is_gone() -> None:

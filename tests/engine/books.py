@@ -22,6 +22,7 @@ class SlotBooks:
     pools: dict[str, dict[bytes, bytes]]
     stats: dict[str, int]
     trash: dict[bytes, int]
+    journaled: int
 
     @property
     def clusters(self) -> dict[bytes, int]:
@@ -77,9 +78,10 @@ def slot_books(client: Any, namespace: str, topic: str, slot: int) -> SlotBooks:
     queues = {name: {member: int(score) for member, score in next(replies)} for name in (*QUEUES, "trash")}
     trash = queues.pop("trash")
     pools = {name: dict(next(replies)) for name in hashes}
-    # `journal` is no counter but the journal's mark.
-    stats = {name.decode(): int(value) for name, value in next(replies).items() if name != b"journal"}
-    return SlotBooks(store, queues, pools, stats, trash)
+    stats = dict(next(replies))
+    stats.pop(b"journal", None)  # no counter, but the journal's mark
+    journaled = int(stats.pop(b"journaled", 0))
+    return SlotBooks(store, queues, pools, {name.decode(): int(n) for name, n in stats.items()}, trash, journaled)
 
 
 def all_books(client: Any, namespace: str) -> list[SlotBooks]:

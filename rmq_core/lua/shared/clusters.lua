@@ -1,7 +1,8 @@
 -- Dead letters by what they died of: how many, since when, until when, and what the first of them said.
 -- `cause` holds the cluster each dead letter is counted in. It leaves with the letter, whatever becomes of the failure
 -- record meanwhile: a later message of the same id may fail of something else.
-local UNKNOWN, OTHER = string.rep('0', 16), string.rep('f', 16)
+local CAUSE, CLUSTERS = KEYS[12], KEYS[13]
+local UNKNOWN, OTHER = '0000000000000000', 'ffffffffffffffff'
 local CLUSTERS_MOST = 256
 local tallies, founded = {}, 0
 
@@ -53,7 +54,7 @@ local function leave_clusters(ids)
   return causes
 end
 
-local function write_clusters()
+at_the_end = function()
   for cluster, entry in pairs(tallies) do
     local stored = redis.call('HGET', CLUSTERS, cluster)
     local n, first, last, told = string.match(stored or '', '^(%d+) (%d+) (%d+) (.*)$')
@@ -72,5 +73,3 @@ local function write_clusters()
     redis.call('DEL', CAUSE, CLUSTERS)
   end
 end
-
-at_the_end[#at_the_end + 1] = write_clusters

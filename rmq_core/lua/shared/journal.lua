@@ -1,23 +1,37 @@
 -- What this call changes, for the slot's journal: one entry per call, written together with the change.
 -- `rmq_core/journal/entries.py` tells the layout. Where the journal is off, this costs the look at the mark.
 -- The mark says it for everybody, whatever definition a client still knows: '<o(ff) e(vents) f(ull)> <version> <limit>'.
+local JOURNAL = KEYS[9]
 local MARK = redis.call('HGET', STATS, 'journal')
-local MARK_OFF, MARK_FULL = 111, 102
-local JOURNALING = MARK and string.byte(MARK) ~= MARK_OFF
-local JOURNAL_FULL = JOURNALING and string.byte(MARK) == MARK_FULL
-local entry, entered = {now}, {}
+local JOURNALING = MARK and string.byte(MARK) ~= 111 -- o
+local JOURNAL_FULL = JOURNALING and string.byte(MARK) == 102 -- f
+local items_of, entered
 
--- Redis has cmsgpack in C; other servers that run our scripts (fakeredis) may not.
-local function packer()
-  local function number(tag, value, bytes)
-    local digits = {}
-    for i = bytes, 1, -1 do
-      digits[i] = string.char(value % 256)
-      value = math.floor(value / 256)
+local function begin_entry()
+  local entry = {now}
+  entered = {}
+
+  -- The ids and details of one event on one way ('sp': from store to prepare), in the order of what happens to an id.
+  function items_of(event, route)
+    local known = entered[event .. route]
+    if not known then
+      known = {event, route, {}}
+      entered[event .. route] = known
+      entry[#entry + 1] = known
     end
-    return string.char(tag) .. table.concat(digits)
+    return known[3], known
   end
-  local function write(value)
+
+  -- Redis has cmsgpack, in C; other servers that run our scripts (fakeredis) may not.
+  local function pack(value)
+    local function number(tag, left, bytes)
+      local digits = {}
+      for i = bytes, 1, -1 do
+        digits[i] = string.char(left % 256)
+        left = math.floor(left / 256)
+      end
+      return string.char(tag) .. table.concat(digits)
+    end
     if type(value) == 'number' then
       return number(0xcf, value, 8)
     elseif type(value) == 'string' then
@@ -27,22 +41,21 @@ local function packer()
     end
     local parts = {number(0xdd, #value, 4)}
     for i = 1, #value do
-      parts[i + 1] = write(value[i])
+      parts[i + 1] = pack(value[i])
     end
     return table.concat(parts)
   end
-  return write
+
+  function write_journal()
+    if #entry > 1 then
+      local n = redis.call('HINCRBY', STATS, 'journaled', 1)
+      redis.call('XADD', JOURNAL, '*', 'n', n, 'v', (cmsgpack and cmsgpack.pack or pack)(entry))
+    end
+  end
 end
 
--- The ids and details of one event on one way ('sp': from store to prepare), in the order of what happens to an id.
-local function items_of(event, route)
-  local known = entered[event .. route]
-  if not known then
-    known = {event, route, {}}
-    entered[event .. route] = known
-    entry[#entry + 1] = known
-  end
-  return known[3], known
+if JOURNALING then
+  begin_entry()
 end
 
 -- What follows may concern the same ids again: it is listed behind all that came before.
@@ -62,15 +75,4 @@ local function note(event, route, id, detail, body)
     known[4] = known[4] or {}
     known[4][#items / 2] = body
   end
-end
-
-local function write_journal()
-  if #entry > 1 then
-    local n = redis.call('HINCRBY', STATS, 'journaled', 1)
-    redis.call('XADD', JOURNAL, '*', 'n', n, 'v', (cmsgpack and cmsgpack.pack or packer())(entry))
-  end
-end
-
-if JOURNALING then
-  at_the_end[#at_the_end + 1] = write_journal
 end

@@ -1,15 +1,16 @@
 -- The keys of one slot, in the order slots.QUEUE_KEYS declares them, and the clock. Sending is given the first nine.
 local STORE, RETRY, PREPARE, DEAD = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local BODY, FAILED, PRIORITY = KEYS[5], KEYS[6], KEYS[7]
-local STATS, JOURNAL, LATENESS, FENCE = KEYS[8], KEYS[9], KEYS[10], KEYS[11]
-local CAUSE, CLUSTERS, TRASH, TRASHED, ALLOWANCE = KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local STATS, LATENESS, FENCE = KEYS[8], KEYS[10], KEYS[11]
 local RETRIED_MAX, SHIFT = 16, 1000
 
 local time = redis.call('TIME')
 local micros = tonumber(time[2])
 local now = tonumber(time[1]) * 1000 + math.floor(micros / 1000)
 
-local counted, at_the_end = {}, {}
+local counted = {}
+-- What fragments have to write when all is done.
+local at_the_end, write_journal
 
 local function count(event, n)
   counted[event] = (counted[event] or 0) + n
@@ -17,8 +18,11 @@ end
 
 -- Call once, after the last change. Whatever changes a slot counts something: the sampler relies on it.
 local function write_counts()
-  for _, act in ipairs(at_the_end) do
-    act()
+  if at_the_end then
+    at_the_end()
+  end
+  if write_journal then
+    write_journal()
   end
   for event, n in pairs(counted) do
     if n ~= 0 then

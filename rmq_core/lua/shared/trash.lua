@@ -2,6 +2,7 @@
 -- `trash` holds id → when it was removed; `trashed` the rest:
 -- '<queue: s(tore) r(etry) d(ead)> <score> <priority> <cluster> <length of the failure record> <length of the body> '
 -- and those two; '-' for what there is none of. The trash too holds one message per id: the one removed last.
+local TRASH, TRASHED = KEYS[14], KEYS[15]
 local TRIMMED_MOST = 100
 
 -- What cannot be restored any more goes for good; at most `most`.

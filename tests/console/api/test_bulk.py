@@ -81,6 +81,15 @@ def test_what_is_outside_a_tokens_topics_is_not_there(queue: Queue, caller: Call
     problem(scoped.get(f"/operations/{uuid.uuid4()}"), 404, "unknown_operation")
 
 
+def test_ids_reach_the_audit_in_a_form_that_any_database_keeps(queue: Queue, operator: Caller) -> None:
+    queue.topic()
+    body = {"ids": ["a\x00b", {"slot": 0, "id": "c\x00d"}], "reason": "x"}
+    operator.ok("POST", CANCEL, body)
+    operator("DELETE", "/topics/orders/messages/a%00b?slot=0")
+    for entry in AuditEntry.objects.all():
+        assert entry.query["messages"] and all(ident.isprintable() for _, ident in entry.query["messages"])
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -93,6 +102,7 @@ def test_what_is_outside_a_tokens_topics_is_not_there(queue: Queue, caller: Call
         {"filter": {"state": "dead"}},
         {"filter": {"fingerprint": "zz"}},
         {"filter": {"slot": 99}},
+        {"filter": {"text": "a\x00b"}},
         {"filter": {"since_ms": 2, "until_ms": 1}},
         {"filter": {}, "canary": 1_001},
         {"filter": {}, "spread_s": -1},

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 from console.environment import BASE_DIR
 from tests.console.conftest import Queue
 from tests.console.stack import Stack
+from tests.support.missing import missing
 
 DOCUMENT = BASE_DIR / "docs" / "rest.md"
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -34,6 +37,8 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 
 
 def test_every_example_works(stack: Stack, tmp_path: Path) -> None:
+    if shutil.which("curl") is None:
+        missing("curl")
     secret_file = tmp_path / "secret"
     stack.manage(MAKE_TOKEN.format(path=str(secret_file)))
     blocks = BLOCK.findall(DOCUMENT.read_text())
@@ -41,7 +46,7 @@ def test_every_example_works(stack: Stack, tmp_path: Path) -> None:
     # A line that says which example an answer belongs to, after every block.
     script = "set -euo pipefail\n" + "\n".join(f"{block}\necho; echo '### {n}'" for n, block in enumerate(blocks))
     environ = {
-        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "PATH": os.environ["PATH"],
         "RMQ": f"{stack.address}/api/v1",
         "TOKEN": secret_file.read_text(),
     }

@@ -10,10 +10,14 @@ from typing import Any
 import pytest
 from asgiref.testing import ApplicationCommunicator
 from django.contrib.auth.models import User
-from django.test import Client
+from django.test import Client, RequestFactory
 from django.utils import timezone
+from django.utils.functional import SimpleLazyObject
 
 from console import tokens
+from console.access import Permission, allowed
+from console.api.callers import still_there
+from console.api.errors import ApiError
 from console.api.handler import Handler
 from console.models import ApiToken
 from tests.console.api.conftest import BASE, Caller, problem
@@ -196,3 +200,28 @@ async def test_a_body_of_unknown_length_is_read_to_the_limit_only(settings: Any)
     settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000
     status, found = await _send([], [b"x" * 600, b"x" * 600, b"never read"])
     assert (status, found["code"]) == (413, "body_too_large")
+
+
+def test_a_session_that_has_ended_meanwhile_is_noticed(
+    queue: Queue, person: Callable[..., User], rf: RequestFactory
+) -> None:
+    def request_of(browser: Client, user: User) -> Any:
+        request = rf.get(f"{BASE}/me")
+        request.session = browser.session
+        request.user = SimpleLazyObject(lambda: user)
+        return request
+
+    user = person("Operator")
+    browser = Client()
+    browser.force_login(user)
+    request = request_of(browser, user)
+    assert still_there(request).user == user
+    user.groups.clear()
+    assert not allowed(still_there(request).user, Permission.VIEW)
+    User.objects.update(is_active=False)
+    with pytest.raises(ApiError, match="signed out"):
+        still_there(request)
+    User.objects.update(is_active=True)
+    browser.logout()
+    with pytest.raises(ApiError, match="signed out"):
+        still_there(request)

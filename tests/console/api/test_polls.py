@@ -14,6 +14,7 @@ import pytest
 from console.api import polls
 from console.api.polls import Desk
 from console.engine import AsyncEngine, new_async_engine
+from console.serving import allow_many_connections
 from rmq_core import FixedTimeMessage
 from rmq_core.errors import UnknownTopic
 from tests.console.conftest import Queue
@@ -130,6 +131,7 @@ async def test_desks_are_kept_by_loop_and_topic(queue: Queue, monkeypatch: pytes
 # -- a thousand at once, over HTTP, against a server of its own ---------------------------------------------------
 
 CALLERS = 1_000
+allow_many_connections()  # of this process, which opens as many
 
 
 @pytest.fixture(scope="module")
@@ -147,6 +149,13 @@ token = ApiToken(name="poll", role="Operator", rate_per_minute=100000, expires_a
 secret = tokens.give_secret(token)
 token.save()
 open({path!r}, "w").write(secret)
+"""
+
+
+REVOKE = """
+from console import tokens
+from console.models import ApiToken
+assert tokens.revoke(ApiToken.objects.first())
 """
 
 
@@ -234,6 +243,18 @@ async def test_a_thousand_wait_without_a_thread_each(stack: Stack, secret: str, 
     assert most <= before + 4, f"{most} threads for {CALLERS} callers, {before} for one"
     for each in (warm, *callers):
         await each.close()
+
+
+async def test_a_token_revoked_meanwhile_gets_nothing(stack: Stack, there: Queue, tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    stack.manage(MAKE_TOKEN.format(path=str(file)))
+    poll = await Poll.open(stack.port, file.read_text(), {"max": 1, "wait_ms": 30_000})
+    await asyncio.to_thread(stack.manage, REVOKE)
+    send(there, "a")
+    status, found = await asyncio.wait_for(poll.answer, 25)
+    assert (status, found["code"]) == (401, "token_revoked")
+    assert there.find("a").row.state == "ready" and there.find("a").row.failures == 0
+    await poll.close()
 
 
 async def test_those_who_hang_up_take_nothing_with_them(stack: Stack, secret: str, there: Queue) -> None:

@@ -125,3 +125,20 @@ def test_viewers_do_not_send(queue: Queue, caller: Callable[..., Caller]) -> Non
     queue.topic()
     problem(caller("Payload reader").post(SEND, {"content": "a", "delay_ms": 1}), 403, "forbidden")
     assert queue.inspector.sample(["orders"])[0].counters.sent == 0
+
+
+def test_a_full_backlog_says_when_to_come_back(queue: Queue, operator: Caller) -> None:
+    queue.topic(max_backlog=4, slots=1)
+    for n in range(4):
+        operator.ok("POST", SEND, {"content": f"m{n}", "delay_ms": 60_000})
+    answer = operator.post(SEND, {"content": "one more", "delay_ms": 60_000})
+    problem(answer, 429, "backlog_full")
+    assert int(answer["Retry-After"]) >= 1
+    assert operator.ok("POST", SEND, {"content": "m0", "delay_ms": 60_000})["merged"] == 1
+    body = {"messages": [{"content": "m1", "delay_ms": 60_000}, {"content": "new", "delay_ms": 60_000}]}
+    found = operator.ok("POST", SEND, body, status=207)
+    assert [each["error"] for each in found["results"]] == [None, "backlog_full"]
+    # The key may be used again: the queue may have room by then.
+    assert operator.post(SEND, {"content": "x", "delay_ms": 1}, Idempotency_Key="k").status_code == 429
+    queue.control.cancel("orders", ["m0"])
+    assert operator.post(SEND, {"content": "x", "delay_ms": 1}, Idempotency_Key="k").status_code == 200

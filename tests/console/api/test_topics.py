@@ -109,6 +109,8 @@ def test_workers_and_pins(queue: Queue, operator: Caller, caller: Callable[..., 
     problem(operator.post("/topics/orders/slots:pin", {"worker": "w1", "slots": "3-1"}), 422, "bad_request")
     problem(operator.post("/topics/orders/slots:pin", {"slots": "1"}), 422, "invalid")
     problem(operator.post("/workers/w1:drain", {}), 422, "invalid")
+    for hostile in ("a%00b", "a%07b", "x" * 201):
+        problem(operator.post(f"/workers/{hostile}:drain", {"reason": "x"}), 422, "invalid")
 
 
 def test_whoever_deletes_a_topic_meanwhile_is_answered_in_order(queue: Queue, operator: Caller) -> None:

@@ -169,7 +169,9 @@ def test_wrong_values_are_told_at_their_fields(open_page: Open, queue: Queue, to
     expect(page.get_by_label("Retries")).to_be_focused()
     expect(page.locator("dialog[open]")).to_have_count(0)
     page.get_by_label("Retries").fill("")
-    page.get_by_role("button", name="Review the change").click()
+    with page.expect_response("**/definition/plan/") as answer:
+        page.get_by_role("button", name="Review the change").click()
+    assert answer.value.status == 422
     expect(page.locator("#rc-field-max_retries-problem")).to_be_visible()
     assert stored(queue, topic).version == 1
     forgive(page, 422)

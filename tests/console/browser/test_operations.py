@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Page, expect
@@ -151,6 +152,13 @@ def test_a_drop_is_undone(open_page: Open, queue: Queue, topic: str) -> None:
     cluster = page.get_by_role("region", name="Clusters by error").locator("tbody tr")
     cluster.get_by_role("button", name="Drop").click()
     dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Text in id or content").fill("KeyError-1")
+    expect(dialog).to_contain_text("11 messages match.")
+    with page.expect_download() as file:
+        dialog.get_by_role("link", name="JSON Lines").click()
+    exported = [json.loads(line) for line in Path(file.value.path()).read_text().splitlines()]
+    assert len(exported) == 11 and all("KeyError 1" in line["content"] for line in exported)
+    dialog.get_by_label("Text in id or content").fill("")
     expect(dialog).to_contain_text("30 messages match.")
     dialog.get_by_label("Reason").fill("of no use")
     dialog.get_by_role("button", name="Start").click()

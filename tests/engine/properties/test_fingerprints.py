@@ -39,6 +39,10 @@ SAME = [
     ("cannot open /tmp/tmpab3x_9/x", "cannot open /tmp/qwerty/x"),
     ('{"code": "x1", "ids": [1, 2]}', '{"code": "other", "ids": [3]}'),
     ("two\n   lines 1", "two lines 2"),
+    ("no tail number: 2013-02-08/UA/369/EWR", "no tail number: 2013-12-31/9E/3393/JFK"),
+    ("2013-02-08/B6/1/LGA: no arrival time.", "2013-07-04/AA/1831/EWR: no arrival time."),
+    ("flight=2013-02-08/US/17/LGA;", "flight=2013-01-01/DL/4/JFK;"),
+    ("at step 3.14.15/a", "at step 9.8.7/b"),
 ]
 DIFFERENT = [
     ("no such user", "no such order"),
@@ -47,6 +51,13 @@ DIFFERENT = [
     ("std::bad_alloc", "std::bad_cast"),
     ("can't connect", "can't disconnect"),
     ("/var/data/a.csv", "/var/log/a.csv"),
+    ("in /app/v2/worker.py", "in /app/v2/runner.py"),
+    ("in app/v2/worker.py", "in app/v2/runner.py"),
+    ("in /data/2026/11/21/in.csv", "in /data/2026/11/21/out.csv"),
+    ("in data/2026/11/21/in.csv", "in data/2026/11/21/out.csv"),
+    ("https://a.example/2026/11/21/4/orders", "https://a.example/2026/11/21/4/users"),
+    ("C:\\data\\2026\\in.csv", "C:\\data\\2026\\out.csv"),
+    ("step 1-a of import", "step 1-a of export"),
 ]
 
 words = st.text(st.characters(codec="utf-8"), max_size=200)

@@ -116,7 +116,7 @@ export class MessagesTab {
           h(
             "span",
             { class: "rc-actions rc-end" },
-            dead ? exportMenu() : null,
+            dead ? exportMenu(page.topic.name) : null,
             bulkButton(
               page.topic,
               this.states.filter((name) => name !== "in_flight"),

@@ -89,7 +89,7 @@ function show() {
   setText(tag, OPERATION_STATES[operation.state]);
   setText(asOf, fill(gettext("as of %(time)s"), { time: time(operation.as_of_ms) }));
   progress.update(operation);
-  const said = operation.error || phase(operation);
+  const said = operation.error || phase(operation, operation.as_of_ms);
   setText(words, said);
   words.hidden = !said;
   words.classList.toggle("rc-error", Boolean(operation.error));

@@ -161,7 +161,7 @@ class Row {
   update(now) {
     this.tag.className = `rc-tag rc-tag-${now.state}`;
     setText(this.tag, OPERATION_STATES[now.state]);
-    setText(this.phase, now.error || phase(now));
+    setText(this.phase, now.error || phase(now, list.as_of_ms));
     this.progress.update(now);
     const left = [
       now.skipped ? fill(gettext("%(n)s skipped"), { n: exact(now.skipped) }) : null,

@@ -1,7 +1,6 @@
 // The overview: problems first, then numbers, then every topic.
 import { byId, h, icon, replace } from "../core/dom.js";
 import { bytes, count, duration, rate } from "../core/format.js";
-import { shortcut } from "../core/keys.js";
 import { Live } from "../core/live.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
@@ -64,8 +63,6 @@ if (frame) live.receive(frame);
 else showEmptyFrame();
 onThemeChange(render);
 addEventListener("resize", () => live.draw());
-if (!page.places.dead)
-  shortcut("g d", gettext("Topics with the most dead letters first"), () => filter.change({ sort: "-dead" }));
 
 function take(message) {
   if (message.type === "overview") frame = message;

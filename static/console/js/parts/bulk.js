@@ -4,6 +4,7 @@ import { bytes, exact, time } from "../core/format.js";
 import { post } from "../core/http.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
+import { exportMenu } from "./bulkexport.js";
 import { FilterFields } from "./bulkfilter.js";
 import { newValue } from "./newvalue.js";
 import { OPERATION_ACTIONS, querySentence } from "./operationwords.js";
@@ -214,6 +215,9 @@ class BulkDialog {
               ),
             ),
           )
+        : null,
+      filter.state === "dead" && found.count
+        ? h("div", { class: "rc-actions" }, exportMenu(this.topic.name, filter))
         : null,
     );
   }

@@ -1,6 +1,6 @@
 // Dead letters as a file.
 import { h, icon } from "../core/dom.js";
-import { page } from "../core/page.js";
+import { page, topicAddress } from "../core/page.js";
 import { gettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 
@@ -9,8 +9,9 @@ const FORMATS = [
   ["csv", "CSV"],
 ];
 
-/** Two links; forbidden ones are shown and say why. */
-export function exportMenu() {
+/** Links to a topic's dead letters that a filter matches, or to all; forbidden ones are shown and say why. */
+export function exportMenu(topic, filter = {}) {
+  const query = new URLSearchParams(Object.entries(filter).filter(([name]) => name !== "state"));
   const missing = page.grants.payload ? null : gettext("Reading content needs the permission “read_payload”.");
   return FORMATS.map(([name, label]) =>
     missing
@@ -26,6 +27,15 @@ export function exportMenu() {
           icon("download"),
           label,
         )
-      : h("a", { class: "rc-button", href: `${page.urls.export}?format=${name}`, download: "" }, icon("download"), label),
+      : h(
+          "a",
+          {
+            class: "rc-button",
+            href: `${topicAddress(topic, "dead/export")}?${new URLSearchParams([["format", name], ...query])}`,
+            download: "",
+          },
+          icon("download"),
+          label,
+        ),
   );
 }

@@ -116,7 +116,7 @@ class Row {
         "td",
         { class: "rc-cluster-error" },
         h("strong", {}, cluster.error || gettext("unknown error")),
-        h("div", { class: "rc-muted rc-cluster-example", title: cluster.example }, this.words(cluster)),
+        h("div", { class: "rc-muted rc-cluster-example", title: this.words(cluster) }, this.words(cluster)),
       ),
       this.count,
       h("td", {}, this.canvas),

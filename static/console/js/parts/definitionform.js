@@ -39,7 +39,7 @@ export class DefinitionForm {
     this.rows = fields.map((field) => new Row(field, isNew, disabled, () => this.changed()));
     this.element = h(
       "div",
-      { class: "rc-fields" },
+      { class: "rc-definition-fields" },
       this.rows.map((row) => row.element),
     );
     this.set(values);

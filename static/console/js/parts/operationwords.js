@@ -27,6 +27,8 @@ export const NOT_DONE = {
   interrupted: gettext("done just before a worker ended, or gone"),
 };
 
+const PATIENCE_MS = 15_000;
+
 export const isLive = (operation) => ["queued", "running", "stopping"].includes(operation.state);
 
 /** What a filter matches, in words, exactly. */
@@ -69,8 +71,10 @@ export function manner(operation) {
 }
 
 /** What it is doing right now, where that is not simply working. */
-export function phase(operation) {
+export function phase(operation, nowMs) {
   const canary = operation.canary;
+  if (operation.state === "queued" && nowMs - operation.created_ms > PATIENCE_MS && !operation.started_ms)
+    return gettext("No job worker has taken it yet: is “manage.py rqworker default” running?");
   if (!isLive(operation) || !canary || canary.phase === "passed" || operation.state === "queued") return "";
   if (canary.phase === "sending") return gettext("Sending the canary.");
   return fill(gettext("Waiting for the canary: %(well)s of %(sent)s ended well, %(way)s under way."), {

@@ -1,0 +1,89 @@
+"""The OpenAPI description against what the API does: no 5xx, no answer that is not described."""
+
+from __future__ import annotations
+
+import functools
+import json
+from typing import Any
+
+import pytest
+import schemathesis
+from django.core.wsgi import get_wsgi_application
+from hypothesis import HealthCheck, Phase, given
+from hypothesis import settings as effort
+from hypothesis import strategies as st
+from schemathesis.checks import not_a_server_error
+from schemathesis.generation import GenerationMode
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from console.api import api
+from rmq_core import PriorityMessage, TopicKind
+from tests.console.api.conftest import make_token
+from tests.console.api.test_metrics import sample
+from tests.console.conftest import Queue
+
+CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+EXAMPLES = 8
+TOPICS = st.sampled_from(["orders", "orders", "orders", "ranked", "nosuch"])
+IDS = st.sampled_from(["a", "d", "a%2Fb", "%25ff", "nosuch", "%25zz", "a:run"])
+OPERATIONS = sorted(
+    (method.upper(), path)
+    for path, ways in api.get_openapi_schema()["paths"].items()
+    for method in ways
+    if not path.startswith("/api/v1/health")
+)
+
+
+@functools.cache
+def description() -> Any:
+    raw = json.loads(json.dumps(api.get_openapi_schema()))
+    schema = schemathesis.openapi.from_dict(raw)
+    schema.app = get_wsgi_application()
+    return schema
+
+
+@pytest.fixture
+def stage(queue: Queue, settings: Any) -> Queue:
+    queue.topic()
+    queue.topic("ranked", TopicKind.PRIORITY)
+    queue.client.send("ranked", PriorityMessage("x", 2**53, key="a"))
+    queue.delayed("a")
+    queue.delayed("a/b")
+    queue.dead("d")
+    sample(settings)
+    return queue
+
+
+@pytest.mark.parametrize("method, path", OPERATIONS, ids=[f"{method} {path}" for method, path in OPERATIONS])
+def test_whatever_comes_is_answered_as_described(stage: Queue, db: None, method: str, path: str) -> None:
+    secret, _ = make_token("Admin", rate_per_minute=1_000_000)
+    operation = description()[path][method]
+    answered = set()
+
+    for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
+
+        @effort(
+            max_examples=EXAMPLES,
+            deadline=None,
+            database=None,
+            phases=[Phase.explicit, Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(case=operation.as_strategy(generation_mode=mode), topic=TOPICS, ident=IDS)
+        def probe(case: Any, topic: str, ident: str) -> None:
+            if "topic" in case.path_parameters:
+                case.path_parameters["topic"] = topic
+            if "id" in case.path_parameters:
+                case.path_parameters["id"] = ident
+            if isinstance(case.body, dict) and isinstance(case.body.get("wait_ms"), int):
+                case.body["wait_ms"] = min(case.body["wait_ms"], 5)
+            answer = case.call(headers={"Authorization": f"Bearer {secret}"})
+            answered.add(answer.status_code)
+            case.validate_response(answer, checks=CHECKS)
+
+        probe()
+    assert answered

@@ -1,0 +1,110 @@
+"""The Messages tab: what was removed, one slot, the opened message in the address, a search that is stopped."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from rmq_core import FixedTimeMessage, PriorityMessage, Topic, TopicKind
+from tests.console.browser.test_topic import confirm, tick
+from tests.console.conftest import Queue
+from tests.support.waiting import wait_until
+
+Open = Callable[..., Page]
+
+
+@pytest.fixture
+def ranked(queue: Queue, topic: str) -> Iterator[str]:
+    """A priority topic."""
+    name = f"{topic}.ranked"
+    queue.client.define(Topic(name, TopicKind.PRIORITY, slots=2))
+    yield name
+    queue.control.delete_topic(name, force=True)
+
+
+def test_what_was_cancelled_is_listed_and_restored(open_page: Open, queue: Queue, topic: str) -> None:
+    for key in ("a", "b"):
+        queue.delayed(key, content=f"content of {key}", topic=topic)
+    queue.control.cancel(topic, ["a", "b"])
+    page = open_page(f"/topics/{topic}/messages/")
+    page.get_by_role("button", name="Removed").click()
+    expect(page.locator(".rc-messages tbody tr")).to_have_count(2)
+    expect(page.locator(".rc-messages tbody tr").first).to_contain_text("delayed")
+    page.get_by_role("button", name="a", exact=True).click()
+    panel = page.get_by_role("dialog", name="a", exact=True)
+    expect(panel).to_contain_text("content of a")
+    panel.get_by_role("button", name="Restore").click()
+    confirm(page, "Restore", "cancelled by mistake")
+    wait_until(lambda: queue.find("a", topic), what="a is back")
+    assert queue.find("a", topic).row.state == "delayed"
+    tick(page, "b")
+    page.locator(".rc-selection").get_by_role("button", name="Restore").click()
+    confirm(page, "Restore", "this one too")
+    expect(page.get_by_text("Nothing was cancelled or dropped lately.")).to_be_visible()
+    assert queue.find("b", topic).content == b"content of b"
+    page.get_by_role("button", name=re.compile("^Delayed")).click()
+    page.get_by_role("button", name="a", exact=True).click()
+    expect(page.get_by_role("dialog", name="a", exact=True)).to_contain_text("operator restored it")
+
+
+def test_a_message_and_a_slot_are_kept_in_the_address(open_page: Open, queue: Queue, topic: str) -> None:
+    for n in range(20):
+        queue.delayed(f"m{n}", topic=topic)
+    slot = queue.ref("m3", topic)[0]
+    here = sum(queue.ref(f"m{n}", topic)[0] == slot for n in range(20))
+    page = open_page(f"/topics/{topic}/messages/")
+    expect(page.locator(".rc-messages tbody tr")).to_have_count(20)
+    page.get_by_label("Only of slot").fill(str(slot))
+    page.keyboard.press("Tab")
+    expect(page.locator(".rc-messages tbody tr")).to_have_count(here)
+    page.get_by_role("button", name="m3", exact=True).click()
+    expect(page.get_by_role("dialog", name="m3", exact=True)).to_contain_text("delayed")
+    page.wait_for_url(re.compile(rf"slot={slot}.*message="))
+    page.reload()
+    expect(page.get_by_role("dialog", name="m3", exact=True)).to_contain_text("delayed")
+    expect(page.locator(".rc-messages tbody tr")).to_have_count(here)
+    page.keyboard.press("Escape")
+    assert "message=" not in page.url
+
+
+def test_a_search_is_stopped_and_goes_on(open_page: Open, queue: Queue, topic: str) -> None:
+    due = queue.inspector.now_ms() + 3_600_000
+    queue.client.send_many(topic, [FixedTimeMessage(f"m{n}", due + n) for n in range(4_500)])
+    queue.delayed("last", content="the needle", topic=topic, in_ms=7_200_000)
+    page = open_page(f"/topics/{topic}/messages/?by=content")
+    held: list[Route] = []
+    asked: list[str] = []
+
+    def hold_the_second(route: Route) -> None:
+        asked.append(route.request.url)
+        if len(asked) == 2:
+            held.append(route)  # the server is never asked: the page goes on waiting until it is stopped
+        else:
+            route.continue_()
+
+    page.route("**/data/search/**", hold_the_second)
+    progress = page.locator(".rc-search-progress")
+    page.get_by_role("searchbox", name="Find a message").fill("needle")
+    page.get_by_role("button", name="Find").click()
+    expect(progress).to_contain_text("Looked at 2,000 of 4,501; 0 found.")
+    progress.get_by_role("button", name="Stop").click()
+    expect(progress).to_contain_text("Stopped.")
+    progress.get_by_role("button", name="Go on").click()
+    expect(progress).to_contain_text("Looked at 4,501 of 4,501; 1 found.")
+    expect(page.locator(".rc-messages tbody tr")).to_have_count(1)
+    assert len(asked) == 4  # it went on where it was, and did not begin again
+
+
+def test_a_priority_is_changed_by_its_name(open_page: Open, queue: Queue, ranked: str) -> None:
+    for n in range(3):
+        queue.client.send(ranked, PriorityMessage(f"m{n}", 20 + n))
+    page = open_page(f"/topics/{ranked}/messages/")
+    tick(page, "m0", "m1")
+    page.locator(".rc-selection").get_by_role("button", name="Change priority").click()
+    page.get_by_label(re.compile("^New priority")).fill("90")
+    confirm(page, "Change priority", "urgent")
+    wait_until(lambda: queue.find("m0", ranked).row.priority == 90, what="m0 has the new priority")
+    assert [queue.find(f"m{n}", ranked).row.priority for n in range(3)] == [90, 90, 22]

@@ -1,0 +1,89 @@
+"""Every address of the Django admin with every role, and with none. One that is added has to be added here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.test import Client
+from django.urls import get_resolver, reverse
+
+from console.access import ROLES
+from console.definitions import history
+from console.models import AuditEntry, TopicRevision
+from tests.console.api.conftest import make_token
+from tests.console.conftest import Queue
+from tests.console.test_access import names
+
+NOBODY: frozenset[str] = frozenset()
+ADMIN = frozenset({"Admin"})
+EVERYBODY = frozenset(ROLES)
+FORMS = ("changelist", "add", "change", "delete", "history")
+# Who gets a page: list, add, change (or only look), delete, history.
+MODELS: dict[str, tuple[frozenset[str], ...]] = {
+    "auth_user": (ADMIN, ADMIN, ADMIN, ADMIN, ADMIN),
+    "auth_group": (ADMIN, ADMIN, ADMIN, ADMIN, ADMIN),
+    "console_auditentry": (ADMIN, NOBODY, ADMIN, NOBODY, ADMIN),
+    "console_apitoken": (ADMIN, ADMIN, ADMIN, NOBODY, ADMIN),
+    "console_topicrevision": (EVERYBODY, NOBODY, EVERYBODY, NOBODY, EVERYBODY),
+    # These lead to the console's own pages, which decide by themselves.
+    "console_topicdefinition": (EVERYBODY, NOBODY, NOBODY, NOBODY, NOBODY),
+}
+OWN = {"auth_user_password_change": ADMIN}
+# Django's and Unfold's own: they ask for a signed-in member of staff, and show what that one may see.
+FRAME = {
+    "index", "login", "logout", "password_change", "password_change_done", "autocomplete", "jsi18n", "view_on_site",
+    "app_list", "search",
+}  # fmt: skip
+
+
+def test_every_address_is_walked_here() -> None:
+    found = {name.removeprefix("admin:") for name in names(get_resolver().url_patterns) if name.startswith("admin:")}
+    assert found == FRAME | set(OWN) | {f"{model}_{form}" for model in MODELS for form in FORMS}
+
+
+@pytest.fixture
+def rows(queue: Queue, person: Callable[..., User]) -> dict[str, int | str]:
+    """A row of every table, and its key."""
+    queue.topic()
+    history.look(queue.inspector.topics(), queue.inspector.now_ms())
+    return {
+        "auth_user": person("Viewer", "somebody").pk,
+        "auth_group": Group.objects.get(name="Viewer").pk,
+        "console_auditentry": AuditEntry.objects.create(username="somebody", action="pause").pk,
+        "console_apitoken": make_token()[1].pk,
+        "console_topicrevision": TopicRevision.objects.get().pk,
+        "console_topicdefinition": "orders",
+    }
+
+
+def address(name: str, key: int | str) -> str:
+    needs_key = name.endswith(("_change", "_delete", "_history"))
+    return reverse(f"admin:{name}", args=[key] if needs_key else [])
+
+
+@pytest.mark.parametrize("role", [None, *ROLES])
+def test_each_role_opens_what_it_may(rows: dict[str, int | str], as_role: Callable[..., Client], role: str) -> None:
+    browser = as_role(role)
+    wrong = []
+    for model, allowed in MODELS.items():
+        for form, roles in zip(FORMS, allowed, strict=True):
+            answer = browser.get(address(f"{model}_{form}", rows[model]))
+            if (answer.status_code == 200) != (role in roles):
+                wrong.append((model, form, answer.status_code))
+            assert answer.status_code in (200, 302, 403), (model, form)
+    assert not wrong
+    answer = browser.get(address("auth_user_password_change", rows["auth_user"]))
+    assert answer.status_code == (200 if role in OWN["auth_user_password_change"] else 403)
+
+
+def test_strangers_are_asked_to_sign_in(rows: dict[str, int | str], client: Client) -> None:
+    walked = [f"{model}_{form}" for model in MODELS for form in FORMS]
+    for name in [*walked, *OWN]:
+        model = next(model for model in MODELS if name.startswith(model))
+        answer = client.get(address(name, rows[model]))
+        assert answer.status_code == 302 and "/admin/login/" in answer["Location"], name
+    for name in FRAME - {"login", "jsi18n", "app_list", "view_on_site"}:
+        answer = client.get(reverse(f"admin:{name}"))
+        assert answer.status_code == 302, name

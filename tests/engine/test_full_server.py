@@ -1,0 +1,47 @@
+"""A server at its maxmemory: sending is refused, and everything that leads out of it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from rmq_core import RMQ, Control, Inspector, PriorityMessage, Topic, TopicKind, errors
+from rmq_core.embedded.redis import EmbeddedRedis
+from tests.engine.books import assert_books_balance
+
+
+@pytest.fixture
+def full(request: pytest.FixtureRequest) -> Iterator[RMQ]:
+    """A queue of its own server; call ``config_set('maxmemory', 1)`` when it holds what the test needs."""
+    with EmbeddedRedis() as server, RMQ(server.url, "full") as rmq, server.client() as raw:
+        yield rmq
+        raw.config_set("maxmemory", 0)
+        assert_books_balance(raw, "full")
+
+
+def fill_up(rmq: RMQ) -> None:
+    rmq.connection.client.config_set("maxmemory", 1)
+    with pytest.raises(errors.ServerFull):
+        rmq.send("work", PriorityMessage("one too many", 20))
+
+
+@pytest.mark.parametrize("limits", [{}, {"rate_limit": 1_000_000}, {"max_backlog": 100}])
+def test_consumers_and_operators_go_on(full: RMQ, limits: dict[str, int]) -> None:
+    full.define(Topic("work", TopicKind.PRIORITY, slots=1, max_retries=0, backoff_ms=0, **limits))
+    control, inspector = Control(full), Inspector(full)
+    full.send_many("work", [PriorityMessage(f"m{i}", 20, key=f"m{i}") for i in range(8)])
+    dead = full.take("work", 2)
+    full.reject(dead)
+    fill_up(full)
+    taken = full.take("work", 2)
+    assert full.ack(taken[0]) == ["done"]
+    assert full.nack(taken[1]) == ["done"]
+    (waiting, *_) = inspector.messages("work", "ready").rows
+    assert [r.status for r in control.cancel("work", [waiting.ref])] == ["done"]
+    assert [r.status for r in control.drop("work", [dead[0].ref])] == ["done"]
+    assert [r.status for r in control.requeue("work", [dead[1].ref])] == ["done"]
+    assert [r.status for r in control.restore("work", [waiting.ref, dead[0].ref])] == ["done", "done"]
+    assert sum(each.count for each in inspector.dead_clusters("work")) == 2
+    with pytest.raises(errors.ServerFull):
+        full.send("work", PriorityMessage("m9", 20))
