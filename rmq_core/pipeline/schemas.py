@@ -15,22 +15,28 @@ EVENTS: _Columns = (
     ("date", "string", "string"),
     ("slot", "int", "int32"),
     ("entry", "string", "string"),
+    ("position", "long", "int64"),
     ("n", "long", "int64"),
     ("seq", "int", "int32"),
     ("at", "timestamp", "timestamp"),
     ("event", "string", "string"),
-    ("source", "string", "string"),
+    ("origin", "string", "string"),
+    ("target", "string", "string"),
     ("id", "binary", "binary"),
+    ("score", "long", "int64"),
     ("receipt", "long", "int64"),
     ("due_ms", "long", "int64"),
     ("priority", "long", "int64"),
     ("failures", "int", "int32"),
     ("error", "string", "string"),
+    ("message", "string", "string"),
     ("fingerprint", "string", "string"),
+    ("worker", "string", "string"),
     ("body", "binary", "binary"),
 )
-"""One transition of one message. ``entry`` is the journal's stream id, ``n`` the slot's running number of that entry,
-``seq`` the place inside it; ``source`` is the queue the message left, where the event alone does not say it.
+"""One transition of one message, from ``origin`` to ``target`` (s store, r retry, p prepare, d dead, t trash, n a send,
+- nowhere), where its score is ``score``. ``entry`` is the journal's stream id, ``position`` the same as a number that
+sorts, ``n`` the slot's running number of that entry, ``seq`` the place inside it.
 """
 
 QUEUES: _Columns = (

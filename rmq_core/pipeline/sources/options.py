@@ -47,6 +47,10 @@ class SourceOptions:
         """The keys of the namespace."""
         return Keyspace(self.namespace)
 
+    def open_target(self) -> Target:
+        """The server, parsed."""
+        return Target(self.url)
+
     def definitions(self) -> list[Topic]:
         """The topics asked for. Raises `UnknownTopic` for one that is not defined."""
         with RMQ(self.url, self.namespace, allow_eviction=True, retry_for_s=self.retry_for_s) as client:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from rmq_core.connection import Connection
+from rmq_core.measures import Counters
 from rmq_core.pipeline.schemas import PARTS, QUEUES, SCORED, arrow, ddl
 from rmq_core.pipeline.sources.options import SourceOptions, slot_groups
 from rmq_core.scripts import Call, script
@@ -84,7 +86,8 @@ def books(keyspace: Keyspace, topic: str, slot: int) -> Call:
 def read_books(reply: list[Any]) -> dict[str, Any]:
     """Inverse of what ``books.lua`` returns; plain values, fit for JSON."""
     now, store, retry, prepare, dead, bodies, failed, stats, entries, oldest, newest = reply
-    counters = {stats[i].decode(): int(stats[i + 1]) for i in range(0, len(stats), 2)}
+    said = {stats[i]: stats[i + 1] for i in range(0, len(stats), 2)}
+    counters = asdict(Counters.read(said))
     return {
         "now_ms": now,
         "store": store,
@@ -94,6 +97,7 @@ def read_books(reply: list[Any]) -> dict[str, Any]:
         "bodies": bodies,
         "failed": failed,
         "counters": counters,
+        "journaled": int(said.get(b"journaled", 0)),
         "entries": entries,
         "oldest": oldest.decode(),
         "newest": newest.decode(),
