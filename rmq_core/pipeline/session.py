@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import sys
@@ -73,6 +74,7 @@ def open_session(
     except Exception as error:
         target = remote or master
         raise PipelineError(f"no Spark session at {target}: {sentence(error)} (its log: {where})") from error
+    logging.getLogger("py4j").setLevel(logging.WARNING)
     if remote is None:
         session.sparkContext.setLogLevel("ERROR")
     return session

@@ -300,6 +300,9 @@ def _across_slots(judged: DataFrame) -> DataFrame:
         last_event=F.col("event"),
         last_entry=entry_of(F.col("position")),
         last_ms=ms_of(F.col("position")),
+        due_ms=F.when(F.col("queue") == "r", F.floor(F.col("score") / SHIFT)).otherwise(
+            F.when((F.col("score") > RETRIED_MAX) & F.col("ranked").isNull(), F.col("score"))
+        ),
     )
     repair = F.when(F.col("kind") == "lost", "send_again").otherwise("none")
     wrong = found(strays, "wrong_slot", "none", evidence(home=F.col("home"), found=F.col("found")))
