@@ -30,6 +30,7 @@
     ├── ServerFull              the server is at its maxmemory; nothing was stored
     ├── ScriptFailed            the server refused a command for a reason this library does not expect
     ├── ProducerClosed          sending through a producer that was closed
+    ├── PipelineError           an archive, reconciliation or restore that cannot go on
     └── EmbeddedServerError     a server started for development or tests did not come up
 """
 
@@ -168,6 +169,10 @@ class ScriptFailed(RMQError):
 
 class ProducerClosed(RMQError):
     """The producer was closed before this message could be accepted."""
+
+
+class PipelineError(RMQError):
+    """An archive, reconciliation or restore that cannot go on."""
 
 
 class EmbeddedServerError(RMQError):

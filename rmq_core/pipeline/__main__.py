@@ -1,0 +1,112 @@
+"""``python -m rmq_core.pipeline archive|reconcile|restore``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rmq_core.errors import PipelineError, RMQError
+from rmq_core.pipeline import archive, reconcile, restore, verdicts
+from rmq_core.pipeline.progress import Progress
+from rmq_core.pipeline.session import open_session, sentence
+from rmq_core.pipeline.sources.options import SourceOptions
+
+DEFAULT_URL = "redis://localhost:6379/0"
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    common = argparse.ArgumentParser(add_help=False)
+    url = os.environ.get("RMQ_URL") or os.environ.get("REDIS_URL") or DEFAULT_URL
+    common.add_argument(
+        "--url", default=url, help="Redis URL (RMQ_URL, REDIS_URL: not seen by others as arguments are)"
+    )
+    common.add_argument("--namespace", default=os.environ.get("RMQ_NAMESPACE", "rmq"), help="(RMQ_NAMESPACE)")
+    common.add_argument("--topic", action="append", default=[], metavar="NAME", help="only this one; repeatable")
+    common.add_argument("--archive", metavar="PATH", help="folder of the archive: any path Spark can use")
+    common.add_argument("--reports", metavar="PATH", help="folder of the reports")
+    common.add_argument("--run", default="", metavar="ID", help="name of the run")
+    common.add_argument("--progress", choices=("text", "json"), default="text", help="json: lines on standard output")
+    common.add_argument("--log", metavar="FILE", help="where Spark's own output goes")
+    common.add_argument("--slots-per-partition", type=int, default=8, metavar="N")
+    root = argparse.ArgumentParser(prog="python -m rmq_core.pipeline", description=__doc__)
+    commands = root.add_subparsers(dest="command", required=True, metavar="command")
+    sub = commands.add_parser("archive", parents=[common], help="bring what the journals hold into the archive")
+    sub.add_argument("--every", type=float, metavar="SECONDS", help="go on until interrupted")
+    sub.add_argument("--no-compact", action="store_true", help="leave small files as they are")
+    sub = commands.add_parser("reconcile", parents=[common], help="compare journals, queues and business; report")
+    sub.add_argument("--ledger", metavar="PATH", help="CSV, Parquet or jdbc:…#table: topic, id[, expected]")
+    sub.add_argument("--stuck-ms", type=int, default=verdicts.STUCK_MS, help="beyond the visibility timeout")
+    sub.add_argument("--overdue-ms", type=int, default=verdicts.OVERDUE_MS)
+    sub = commands.add_parser("restore", parents=[common], help="put back what a lost server held")
+    sub.add_argument("--dry-run", action="store_true", help="only count")
+    sub.add_argument("--inline", action="store_true", help="content that was not journaled is taken to be the id")
+    return root
+
+
+_STAGES = {"archive": archive.STAGES, "reconcile": reconcile.STAGES, "restore": restore.STAGES}
+
+
+def run(given: argparse.Namespace) -> dict[str, Any]:
+    """Does what was asked for; returns what is to be printed."""
+    if given.command != "reconcile" and not given.archive:
+        raise PipelineError("--archive is missing: the folder of the archive")
+    if given.command == "reconcile" and not given.reports:
+        raise PipelineError("--reports is missing: the folder of the reports")
+    said = {"url": given.url, "namespace": given.namespace, "topics": ",".join(given.topic)}
+    options = SourceOptions.read(said | {"slots_per_partition": str(given.slots_per_partition)})
+    progress = Progress(_STAGES[given.command], json_lines=given.progress == "json")
+    session = open_session(f"rmq {given.command} {given.namespace}", log=given.log)
+    try:
+        if given.command == "archive":
+            did = archive.archive(
+                session,
+                options,
+                given.archive,
+                every_s=given.every,
+                compacting=not given.no_compact,
+                progress=progress,
+            )
+            return asdict(did)
+        if given.command == "restore":
+            put = restore.restore(
+                session, options, given.archive, progress=progress, dry_run=given.dry_run, inline=given.inline
+            )
+            return asdict(put)
+        inputs = reconcile.Inputs(
+            options, given.archive, given.reports, given.ledger, given.run, given.stuck_ms, given.overdue_ms
+        )
+        return reconcile.reconcile(session, inputs, progress)
+    finally:
+        session.stop()
+
+
+def _interrupted(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """0: done; 1: not, and the last line on standard error says why; 130: interrupted."""
+    given = parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, _interrupted)
+    try:
+        did = run(given)
+    except KeyboardInterrupt:
+        print("interrupted: nothing half done counts", file=sys.stderr)
+        return 130
+    except RMQError as error:
+        print(sentence(error), file=sys.stderr)
+        return 1
+    if given.progress == "text" or given.command != "reconcile":
+        print(json.dumps(did), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,71 @@
+"""A second look at what a snapshot made suspicious: it reads a slot bit by bit, and messages move meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rmq_core.pipeline.schemas import FINDINGS
+from rmq_core.pipeline.sources.options import SourceOptions
+from rmq_core.scripts import Call, script
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyspark.sql import DataFrame
+
+AT_ONCE = 500
+CONFIRMED = ("orphan_body", "orphan_failure", "stuck_in_prepare", "overdue", "lost")
+_QUEUES = ("store", "retry", "prepare", "dead")
+
+
+def confirmed(suspects: DataFrame, options: SourceOptions) -> DataFrame:
+    """Those findings that still hold, asked of the server some hundred at a time; the others pass."""
+    from pyspark.sql import functions as F
+
+    ask = F.col("kind").isin(*CONFIRMED)
+
+    def look(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        import pyarrow as pa
+
+        with options.connection() as connection:
+            for batch in batches:
+                rows = batch.to_pylist()
+                kept: list[bool] = []
+                for at in range(0, len(rows), AT_ONCE):
+                    some = rows[at : at + AT_ONCE]
+                    calls = []
+                    for row in some:
+                        keys = options.keyspace.slot(row["topic"], row["slot"])
+                        names = [*(getattr(keys, queue) for queue in _QUEUES), keys.body, keys.failed]
+                        calls.append(Call(script("presence"), names, [row["id"]]))
+                    kept += [
+                        holds(row["kind"], row["evidence"], reply[0])
+                        for row, reply in zip(some, connection.run(calls), strict=True)
+                    ]
+                yield batch.filter(pa.array(kept, pa.bool_()))
+
+    return suspects.where(ask).mapInArrow(look, FINDINGS).union(suspects.where(~ask))
+
+
+def holds(kind: str, proof: str, now: list[bytes | None]) -> bool:
+    """Whether a finding is still true; ``now``: store, retry, prepare, dead (scores), body, failed (1 or 0)."""
+    import json
+
+    scores, (body, failed) = now[:4], now[4:]
+    somewhere = any(score is not None for score in scores)
+    if kind == "orphan_body":
+        return not somewhere and bool(body)
+    if kind == "orphan_failure":
+        return not somewhere and bool(failed)
+    told = json.loads(proof)
+    if kind == "lost":
+        return _is_missing(told["expected"], scores)
+    if kind == "stuck_in_prepare":
+        return scores[2] is not None and int(float(scores[2])) == told["prepare"]
+    return scores[0] is not None or scores[1] is not None
+
+
+def _is_missing(expected: list[str], scores: list[bytes | None]) -> bool:
+    store, retry, prepare, dead = (score is not None for score in scores)
+    there = {"waiting": store or retry, "flying": prepare, "dead": dead}
+    return any(not there[copy] for copy in expected)

@@ -1,0 +1,78 @@
+"""Small files and folders on whatever file system a path names, as Spark's driver sees it.
+
+Over Spark Connect there is no Hadoop on this side: paths are then taken as folders both sides see.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def java_path(session: SparkSession, path: str) -> Any:
+    """Hadoop's object for a path."""
+    jvm: Any = session._jvm
+    return jvm.org.apache.hadoop.fs.Path(path)
+
+
+def _hadoop(session: SparkSession, path: str) -> tuple[Any, Any] | None:
+    if not hasattr(session, "_jsparkSession"):
+        return None
+    found = java_path(session, path)
+    return found.getFileSystem(session._jsparkSession.sessionState().newHadoopConf()), found
+
+
+def _local(path: str) -> Path:
+    return Path(path.removeprefix("file://"))
+
+
+def write_text(session: SparkSession, path: str, text: str) -> None:
+    """A small file, whole or not at all."""
+    hadoop = _hadoop(session, path)
+    if hadoop is None:
+        part = _local(path + ".part")
+        part.write_text(text)
+        part.rename(_local(path))
+        return
+    fs, _ = hadoop
+    part = java_path(session, path + ".part")
+    stream = fs.create(part, True)
+    stream.write(bytearray(text.encode()))
+    stream.close()
+    fs.delete(hadoop[1], False)
+    fs.rename(part, hadoop[1])
+
+
+def read_text(session: SparkSession, path: str) -> str | None:
+    """A small file; None where there is none."""
+    hadoop = _hadoop(session, path)
+    if hadoop is None:
+        return _local(path).read_text() if _local(path).exists() else None
+    fs, where = hadoop
+    if not fs.exists(where):
+        return None
+    return "\n".join(row.value for row in session.read.text(path).collect())
+
+
+def folders(session: SparkSession, path: str) -> list[str]:
+    """The names of the folders in a folder."""
+    hadoop = _hadoop(session, path)
+    if hadoop is None:
+        return [each.name for each in _local(path).iterdir() if each.is_dir()] if _local(path).exists() else []
+    fs, where = hadoop
+    if not fs.exists(where):
+        return []
+    return [status.getPath().getName() for status in fs.listStatus(where) if status.isDirectory()]
+
+
+def remove(session: SparkSession, path: str) -> None:
+    """A folder and all in it."""
+    hadoop = _hadoop(session, path)
+    if hadoop is None:
+        shutil.rmtree(_local(path), ignore_errors=True)
+    else:
+        hadoop[0].delete(hadoop[1], True)

@@ -1,0 +1,72 @@
+"""One archive job at a time: a lease in Redis, renewed while the job runs."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import uuid
+from types import TracebackType
+
+from rmq_core.connection import Connection
+from rmq_core.errors import PipelineError, RMQError
+from rmq_core.pipeline.sources.options import SourceOptions
+from rmq_core.scripts import Call, script
+
+TTL_MS = 30_000
+RENEW_S = 5.0
+ROLE = "archive"
+
+
+class ArchiveLock:
+    """``with ArchiveLock(options): …`` raises `PipelineError` while somebody else archives the namespace."""
+
+    def __init__(self, options: SourceOptions, ttl_ms: int = TTL_MS) -> None:
+        self._connection = Connection(options.open_target(), retry_for_s=options.retry_for_s)
+        self._keys = options.keyspace.election(ROLE)
+        self._ttl_ms = ttl_ms
+        self._holder = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
+        self._done = threading.Event()
+        self._renewing = threading.Thread(target=self._renew, name="archive-lock", daemon=True)
+        self.lost = threading.Event()
+        """Set when the lease went to somebody else: stop writing."""
+
+    def _lead(self, ttl_ms: int) -> tuple[int, int]:
+        (reply,) = self._connection.run([Call(script("lead"), list(self._keys), [self._holder, ttl_ms])])
+        return reply[0], reply[1]
+
+    def _renew(self) -> None:
+        while not self._done.wait(min(RENEW_S, self._ttl_ms / 3000)):
+            try:
+                term, _ = self._lead(self._ttl_ms)
+            except RMQError:
+                continue  # the lease outlives a short absence of the server
+            if term == 0:
+                self.lost.set()
+                return
+
+    def __enter__(self) -> ArchiveLock:
+        term, left_ms = self._lead(self._ttl_ms)
+        if term == 0:
+            self._connection.close()
+            raise PipelineError(
+                "another archive job is running for this namespace; wait until it has finished (if it was killed:"
+                f" {left_ms / 1000:.0f} seconds)"
+            )
+        self._renewing.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._done.set()
+        self._renewing.join()
+        try:
+            term, _ = self._lead(self._ttl_ms)
+            if term:
+                self._lead(0)
+                self._connection.run([("DEL", self._keys[1])])  # terms fence nothing here
+        except RMQError:
+            pass  # it ends by itself
+        finally:
+            self._connection.close()

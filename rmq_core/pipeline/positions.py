@@ -1,0 +1,33 @@
+"""How far the archive is durable, told to Redis: behind that (and behind every other reader) journals are trimmed."""
+
+from __future__ import annotations
+
+from rmq_core.client import RMQ
+from rmq_core.journal import reader, trimmer
+from rmq_core.journal.reader import Position
+from rmq_core.pipeline.sources.options import SourceOptions
+
+READER = "archive"
+
+
+def register(options: SourceOptions) -> None:
+    """From now on nothing is trimmed that the archive does not hold."""
+    with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_s=options.retry_for_s) as client:
+        for topic in options.definitions():
+            client.run(reader.register(client.keyspace, topic, READER))
+
+
+def move(options: SourceOptions, offsets: dict[str, dict[str, str]]) -> int:
+    """Commits and trims; returns how many entries the journals lost."""
+    gone = 0
+    with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_s=options.retry_for_s) as client:
+        for topic in options.definitions():
+            ends = {int(slot): _position(end) for slot, end in offsets.get(topic.name, {}).items()}
+            client.run(reader.commit(client.keyspace, topic, READER, ends))
+            gone += client.run(trimmer.trim(client.keyspace, topic))
+    return gone
+
+
+def _position(offset: str) -> Position:
+    entry_id, _, n = offset.partition(":")
+    return Position(entry_id, int(n))

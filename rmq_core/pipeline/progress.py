@@ -1,0 +1,70 @@
+"""What the person who waits is told: stages, and how far they are."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOOK_S = 0.5
+
+
+class Progress:
+    """Prints stages of a job. ``json_lines``: one object a line, for programs; else for people, on stderr."""
+
+    def __init__(self, stages: tuple[str, ...], *, json_lines: bool = False, out: TextIO | None = None) -> None:
+        self.stages = stages
+        self.json_lines = json_lines
+        self.out = out or (sys.stdout if json_lines else sys.stderr)
+        self._last: tuple[str, int] | None = None
+
+    def tell(self, stage: str, done: int, total: int) -> None:
+        """``done`` of ``total`` steps of a stage; a repetition is not printed."""
+        share = min(1.0, done / total) if total else 1.0
+        percent = int(100 * (self.stages.index(stage) + share) / len(self.stages))
+        if self._last == (stage, percent) and done < total:
+            return
+        self._last = stage, percent
+        if self.json_lines:
+            line = json.dumps({"stage": stage, "done": done, "total": total, "percent": percent})
+        else:
+            line = f"{percent:3d} %  {stage}" + (f"  {done}/{total}" if total > 1 else "")
+        print(line, file=self.out, flush=True)
+
+    @contextmanager
+    def stage(self, name: str, session: SparkSession | None = None) -> Iterator[None]:
+        """Everything inside is this stage; Spark's tasks are its steps, where Spark tells."""
+        self.tell(name, 0, 1)
+        done = threading.Event()
+        looking = threading.Thread(target=self._look, args=(name, session, done), name="progress", daemon=True)
+        if session is not None and hasattr(session, "_jsparkSession"):
+            looking.start()
+        try:
+            yield
+        finally:
+            done.set()
+            if looking.is_alive():
+                looking.join()
+        self.tell(name, 1, 1)
+
+    def _look(self, name: str, session: SparkSession, done: threading.Event) -> None:
+        tracker = session.sparkContext.statusTracker()
+        while not done.wait(LOOK_S):
+            try:
+                stages = [tracker.getStageInfo(each) for each in tracker.getActiveStageIds()]
+                total = sum(each.numTasks for each in stages if each)
+                finished = sum(each.numCompletedTasks for each in stages if each)
+            except Exception:  # the session is being closed
+                return
+            if total > 1:
+                self.tell(name, finished, total)
+
+
+QUIET = Progress(("archive", "snapshot", "journals", "replay", "findings", "report", "restore", "compact"))
+QUIET.tell = lambda stage, done, total: None  # type: ignore[method-assign]

@@ -1,0 +1,104 @@
+"""Writing what a reconciliation found, and what changed since the one before.
+
+::
+
+    <reports>/<run>/findings/*.parquet      see `schemas.FINDINGS`
+    <reports>/<run>/topics/*.parquet        see `figures.topics`
+    <reports>/<run>/summary.json            written last: a run without one is not finished
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+from rmq_core.errors import PipelineError
+from rmq_core.pipeline.files import folders as folders_of
+from rmq_core.pipeline.files import read_text, remove, write_text
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+GAPS_MOST = 100
+
+
+def write_findings(findings: DataFrame, folder: str) -> DataFrame:
+    """Stores them sorted, and gives them back as stored."""
+    ordered = findings.repartition(1).sortWithinPartitions("kind", "topic", "slot", "id")
+    ordered.write.mode("overwrite").option("maxRecordsPerFile", 1_000_000).parquet(f"{folder}/findings")
+    return findings.sparkSession.read.schema(findings.schema).parquet(f"{folder}/findings")
+
+
+def write_topics(topics: DataFrame, folder: str) -> None:
+    """Stores the figures, a row per topic."""
+    topics.coalesce(1).write.mode("overwrite").parquet(f"{folder}/topics")
+
+
+def summarize(
+    session: SparkSession,
+    reports: str,
+    run: str,
+    started_ms: int,
+    findings: DataFrame,
+    inputs: dict[str, Any],
+    work: str,
+) -> dict[str, Any]:
+    """Compares with the previous run, writes ``summary.json`` and returns it; removes ``work``."""
+    counts = {row.kind: row["count"] for row in findings.groupBy("kind").count().collect()}
+    holes = findings.where("kind = 'journal_gap'").limit(GAPS_MOST).collect()
+    previous = previous_run(session, reports, run, started_ms, inputs["namespace"])
+    summary = {
+        "run": run,
+        "started_ms": started_ms,
+        "finished_ms": int(time.time() * 1000),
+        "inputs": inputs,
+        "counts": dict(sorted(counts.items())),
+        "findings": sum(counts.values()),
+        "complete": "journal_gap" not in counts,
+        "gaps": [{"topic": row.topic, "slot": row.slot, **json.loads(row.evidence)} for row in holes],
+        "compared_with": previous and previous["run"],
+        "changes": None,
+    }
+    if previous:
+        summary["changes"] = changes(
+            session.read.schema(findings.schema).parquet(f"{reports}/{previous['run']}/findings"), findings
+        )
+    write_text(session, f"{reports}/{run}/summary.json", json.dumps(summary, indent=1))
+    remove(session, work)
+    return summary
+
+
+def changes(before: DataFrame, now: DataFrame) -> dict[str, dict[str, int]]:
+    """Per kind: findings that are new, that are still there, and that are gone."""
+    from pyspark.sql import functions as F
+
+    keys = ["kind", "topic", "slot", "id"]
+    old = before.select(*keys, F.lit(True).alias("old")).distinct()
+    new = now.select(*keys, F.lit(True).alias("new")).distinct()
+    same = [old[key].eqNullSafe(new[key]) for key in keys]
+    joined = old.join(new, same, "full").select(F.coalesce(old.kind, new.kind).alias("kind"), "old", "new")
+    rows = joined.groupBy("kind").agg(
+        F.count(F.when(F.col("old").isNull(), 1)).alias("appeared"),
+        F.count(F.when(F.col("old") & F.col("new"), 1)).alias("stayed"),
+        F.count(F.when(F.col("new").isNull(), 1)).alias("gone"),
+    )
+    return {row.kind: {"appeared": row.appeared, "stayed": row.stayed, "gone": row.gone} for row in rows.collect()}
+
+
+def previous_run(
+    session: SparkSession, reports: str, run: str, started_ms: int, namespace: str
+) -> dict[str, Any] | None:
+    """The summary of the newest finished run of the namespace before this one."""
+    summaries = []
+    for name in folders_of(session, reports):
+        if name == run:
+            continue
+        try:
+            text = read_text(session, f"{reports}/{name}/summary.json")
+            summary = json.loads(text) if text else None
+        except (ValueError, PipelineError):
+            continue  # a damaged report of the past does not stop this one
+        if summary and summary["inputs"]["namespace"] == namespace and summary["started_ms"] < started_ms:
+            summaries.append(summary)
+    return max(summaries, key=lambda each: int(each["started_ms"]), default=None)

@@ -1,0 +1,130 @@
+"""A Spark session that starts anywhere and keeps its noise to itself.
+
+``SPARK_REMOTE`` (``sc://…``) means Spark Connect, ``SPARK_MASTER`` a cluster; without them Spark runs in this process.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rmq_core.embedded.java import find_java
+from rmq_core.errors import EmbeddedServerError, PipelineError, RMQError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOCAL = "local[*]"
+_SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.sources.partitionOverwriteMode": "dynamic",
+    # A topic whose name is digits and dots stays text when it becomes a folder's name.
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.streaming.metricsEnabled": "false",
+    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
+}
+_LOCAL_SETTINGS = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "2g",
+    "spark.sql.shuffle.partitions": "8",
+    "spark.hadoop.fs.file.impl.disable.cache": "false",
+}
+
+
+def open_session(
+    name: str = "rmq", *, settings: Mapping[str, str] | None = None, log: Path | str | None = None
+) -> SparkSession:
+    """Starts or joins a session. ``log``: where Spark's own output goes; None for a temporary file.
+
+    Raises `PipelineError` where Spark or Java is missing or the cluster cannot be reached.
+    """
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise PipelineError(f"Spark is not installed ({error}): pip install 'rmq-console[pipeline]'") from error
+    remote, master = os.environ.get("SPARK_REMOTE"), os.environ.get("SPARK_MASTER") or LOCAL
+    wanted = dict(_SETTINGS)
+    if remote is None:
+        wanted |= {"spark.master": master} | (_LOCAL_SETTINGS if master.startswith("local") else {})
+        try:
+            os.environ.update(find_java().environment)
+        except EmbeddedServerError as error:
+            raise PipelineError(f"Spark needs Java: {error}") from error
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(name)
+    for key, value in (wanted | dict(settings or {})).items():
+        builder = builder.config(key, value)
+    where = Path(log) if log else Path(tempfile.gettempdir()) / f"rmq-spark-{os.getpid()}.log"
+    try:
+        with _output_to(where):
+            session = builder.getOrCreate()
+    except Exception as error:
+        target = remote or master
+        raise PipelineError(f"no Spark session at {target}: {sentence(error)} (its log: {where})") from error
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    if remote is None:
+        session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+@contextmanager
+def _output_to(where: Path) -> Iterator[None]:
+    """What is started inside writes into a file, and goes on doing so: the Java virtual machine and its workers."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    where.parent.mkdir(parents=True, exist_ok=True)
+    kept = [os.dup(1), os.dup(2)]
+    file = os.open(where, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+    try:
+        os.dup2(file, 1)
+        os.dup2(file, 2)
+        yield
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for number, original in enumerate(kept, start=1):
+            os.dup2(original, number)
+            os.close(original)
+        os.close(file)
+
+
+_OURS = re.compile(r"rmq_core\.errors\.(\w+): (.+)")
+_JAVA = re.compile(r"(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error): (.+)")
+_CLASSED = re.compile(r"^\[[A-Z_.]+\]\s*")
+
+
+def sentence(error: BaseException) -> str:
+    """What a person needs of an error that came out of Spark: one sentence, no stack of Java."""
+    if isinstance(error, RMQError):
+        return str(error)
+    text = str(error)
+    ours = _OURS.findall(text)
+    if ours:
+        return str(ours[-1][1]).strip()
+    causes = _JAVA.findall(text)
+    first = causes[-1] if causes and "Py4J" in type(error).__name__ else text.strip().split("\n", 1)[0]
+    return _CLASSED.sub("", first.strip()) or type(error).__name__
+
+
+@contextmanager
+def plain_errors(doing: str) -> Iterator[None]:
+    """Turns whatever Spark raises inside into a `PipelineError` that says what was being done."""
+    try:
+        yield
+    except RMQError:
+        raise
+    except Exception as error:
+        raise PipelineError(f"{doing}: {sentence(error)}") from error

@@ -1,0 +1,1 @@
+"""Spark data sources over the queues and their journals."""

@@ -1,0 +1,172 @@
+"""Journal entries as columns: the layout of `rmq_core.journal.entries`, without an object per transition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rmq_core.journal.entries import _unescaped as unescaped
+from rmq_core.pipeline.schemas import EVENTS, arrow
+from rmq_core.scores import RETRIED_MAX, SHIFT
+from rmq_core.topic import TopicKind
+
+if TYPE_CHECKING:
+    import pyarrow
+
+DAY_MS = 86_400_000
+SEQUENCE_BITS = 20
+"""So many entries a slot can write in one millisecond before positions would collide."""
+
+_TIMED_RECEIPTS = frozenset({"taken", "acked", "expired", "extended"})
+
+
+def position_of(entry: str) -> int:
+    """A stream id (or an offset that begins with one) as a number that sorts in the same way; "" is -1."""
+    if not entry:
+        return -1
+    ms, _, sequence = entry.partition(":")[0].partition("-")
+    return (int(ms) << SEQUENCE_BITS) + int(sequence or 0)
+
+
+def number(value: Any) -> int:
+    """A score, however Lua and msgpack wrote it."""
+    if type(value) is int:
+        return value
+    return int(float(value)) if value else 0
+
+
+@dataclass
+class Columns:
+    """Transitions of one slot, gathered until there are enough for a batch."""
+
+    topic: str
+    kind: str
+    slot: int
+    ids: list[bytes] = field(default_factory=list)
+    scores: list[int] = field(default_factory=list)
+    failures: dict[int, list[Any]] = field(default_factory=dict)
+    bodies: dict[int, bytes] = field(default_factory=dict)
+    # per entry: stream id, position, running number, time; per group: its entry, event, route, how many
+    entries: list[tuple[str, int, int, int]] = field(default_factory=list)
+    groups: list[tuple[int, str, str, int]] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def add(self, entry: bytes, fields: dict[bytes, bytes]) -> None:
+        """One entry of the stream."""
+        import msgpack
+
+        text = entry.decode()
+        values = msgpack.unpackb(fields[b"v"], raw=True, strict_map_key=False)
+        index = len(self.entries)
+        self.entries.append((text, position_of(text), int(fields[b"n"]), number(values[0])))
+        for group in values[1:]:
+            event, route, items = group[0].decode(), group[1].decode(), group[2]
+            first = len(self.ids)
+            self.ids += items[::2]
+            details = items[1::2]
+            for i, detail in enumerate(details):
+                if type(detail) is not int:
+                    if type(detail) is list:
+                        self.failures[first + i] = detail
+                        details[i] = number(detail[0])
+                    else:
+                        details[i] = number(detail)
+            self.scores += details
+            self.groups.append((index, event, route, len(details)))
+            if len(group) > 3:
+                bodies = group[3]
+                # Lua's arrays with holes come as maps that count from 1.
+                numbered = bodies.items() if isinstance(bodies, dict) else enumerate(bodies, start=1)
+                for i, body in numbered:
+                    if isinstance(body, bytes):
+                        self.bodies[first + i - 1] = body
+
+    def batch(self) -> pyarrow.RecordBatch:
+        """What was gathered; begins anew."""
+        import numpy as np
+        import pyarrow as pa
+
+        total = len(self.ids)
+        counts = np.array([group[3] for group in self.groups], dtype=np.int64)
+        entry_of = np.repeat(np.array([group[0] for group in self.groups], dtype=np.int64), counts)
+        group_of = np.repeat(np.arange(len(self.groups)), counts)
+        starts = np.searchsorted(entry_of, np.arange(len(self.entries)))
+        seq = np.arange(total) - starts[entry_of]
+
+        def per_entry(values: list[Any], kind: Any) -> Any:
+            return pa.array(values, kind).take(pa.array(entry_of))
+
+        def per_group(values: list[str]) -> Any:
+            return pa.array(values, pa.string()).take(pa.array(group_of))
+
+        days: dict[int, str] = {}
+        for _, _, _, at_ms in self.entries:
+            day = at_ms // DAY_MS
+            if day not in days:
+                days[day] = str(np.datetime64(day, "D"))
+        score = np.array(self.scores, dtype=np.int64)
+        events = np.array([group[1] for group in self.groups])[group_of]
+        targets = np.array([group[2][1] for group in self.groups])[group_of]
+        is_receipt = np.isin(events, list(_TIMED_RECEIPTS))
+        scored = np.isin(targets, ["s", "r", "p", "d"])
+        in_store = (targets == "s") & (score > RETRIED_MAX)
+        in_retry = targets == "r"
+        timed = self.kind != TopicKind.PRIORITY.value
+        due = np.where(in_retry, score // SHIFT, score)
+        failed = np.where(is_receipt | in_retry, score % SHIFT, 0)
+        has_failures = is_receipt | in_retry
+        for at, detail in self.failures.items():
+            failed[at], has_failures[at] = number(detail[1]), True
+        texts: dict[str, list[str | None]] = {}
+        for name, place in (("fingerprint", 2), ("error", 3), ("message", 4), ("worker", 5)):
+            column: list[str | None] = [None] * total
+            for at, detail in self.failures.items():
+                column[at] = unescaped(detail[place])
+            texts[name] = column
+        bodies: list[bytes | None] = [None] * total
+        for at, body in self.bodies.items():
+            bodies[at] = body
+
+        def masked(values: Any, valid: Any, kind: Any) -> Any:
+            return pa.array(values, kind, mask=~valid)
+
+        columns = {
+            "topic": pa.repeat(pa.scalar(self.topic), total),
+            "date": per_entry([days[each[3] // DAY_MS] for each in self.entries], pa.string()),
+            "slot": pa.repeat(pa.scalar(self.slot, pa.int32()), total),
+            "entry": per_entry([each[0] for each in self.entries], pa.string()),
+            "position": per_entry([each[1] for each in self.entries], pa.int64()),
+            "n": per_entry([each[2] for each in self.entries], pa.int64()),
+            "seq": pa.array(seq, pa.int32()),
+            "at": per_entry([each[3] * 1000 for each in self.entries], pa.int64()).cast(pa.timestamp("us", tz="UTC")),
+            "event": per_group([group[1] for group in self.groups]),
+            "origin": per_group([group[2][0] for group in self.groups]),
+            "target": per_group([group[2][1] for group in self.groups]),
+            "id": pa.array(self.ids, pa.binary()),
+            "score": masked(score, scored | (events == "began"), pa.int64()),
+            "receipt": masked(score, is_receipt, pa.int64()),
+            "due_ms": masked(due, in_retry | (in_store if timed else np.zeros(total, dtype=bool)), pa.int64()),
+            "priority": masked(score, np.zeros(total, dtype=bool) if timed else in_store, pa.int64()),
+            "failures": masked(failed.astype(np.int32), has_failures, pa.int32()),
+            **{name: pa.array(column, pa.string()) for name, column in texts.items()},
+            "body": pa.array(bodies, pa.binary()),
+        }
+        schema = arrow(EVENTS)
+        self.__init__(self.topic, self.kind, self.slot)  # type: ignore[misc]
+        return pa.record_batch([columns[name] for name in schema.names], schema=schema)
+
+
+def batches(
+    topic: str, kind: str, slot: int, entries: Iterable[tuple[bytes, dict[bytes, bytes]]], size: int
+) -> Iterable[pyarrow.RecordBatch]:
+    """Entries of one slot, as batches of about ``size`` transitions."""
+    columns = Columns(topic, kind, slot)
+    for entry, fields in entries:
+        columns.add(entry, fields)
+        if len(columns) >= size:
+            yield columns.batch()
+    if len(columns):
+        yield columns.batch()

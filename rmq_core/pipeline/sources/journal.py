@@ -1,0 +1,172 @@
+"""``rmq_journal``: the transitions that the slots' journals hold, as a table or as a stream.
+
+An offset is, per topic and slot, the last entry that was read ("<id>:<running number>"); a batch is what lies between
+two of them, so reading it again gives the same. The stream's ``commit`` moves the durable position of its reader in
+Redis: behind that the journals may be trimmed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+
+from rmq_core.connection import Connection
+from rmq_core.pipeline.schemas import EVENTS, ddl
+from rmq_core.pipeline.sources.decoding import batches, position_of
+from rmq_core.pipeline.sources.options import SourceOptions, slot_groups
+from rmq_core.topic import Topic
+
+if TYPE_CHECKING:
+    import pyarrow
+
+NAME = "rmq_journal"
+START = "0-0:0"
+ENTRIES_AT_ONCE = 500
+TRANSITIONS_PER_BATCH = 20_000
+
+Offsets: TypeAlias = dict[str, dict[str, str]]
+"""topic → slot → "<id>:<running number>" of the last entry read."""
+
+
+class JournalSource(DataSource):
+    """Options: those of `SourceOptions`."""
+
+    @classmethod
+    def name(cls) -> str:
+        """What ``format()`` takes."""
+        return NAME
+
+    def schema(self) -> str:
+        """See `schemas.EVENTS`."""
+        return ddl(EVENTS)
+
+    def reader(self, schema: Any) -> DataSourceReader:
+        """What the journals hold now."""
+        return JournalReader(SourceOptions.read(self.options))
+
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:
+        """What comes."""
+        return JournalStream(SourceOptions.read(self.options))
+
+
+class Ranges(InputPartition):
+    """Stretches of some slots' journals: slot, after, up to."""
+
+    def __init__(self, topic: str, kind: str, ranges: list[tuple[int, str, str]]) -> None:
+        super().__init__(None)
+        self.topic = topic
+        self.kind = kind
+        self.ranges = ranges
+
+
+def journal_key(options: SourceOptions, topic: str, slot: int) -> str:
+    """Where a slot's journal is."""
+    return f"journal{{{options.keyspace.slot(topic, slot).store}}}"
+
+
+def newest(connection: Connection, options: SourceOptions, topics: list[Topic]) -> Offsets:
+    """The last entry of every slot that has one."""
+    found: Offsets = {}
+    for topic in topics:
+        asked = [
+            ("XREVRANGE", journal_key(options, topic.name, slot), "+", "-", "COUNT", 1) for slot in range(topic.slots)
+        ]
+        replies = connection.run(asked)
+        found[topic.name] = {
+            str(slot): f"{reply[0][0].decode()}:{reply[0][1][b'n'].decode()}"
+            for slot, reply in enumerate(replies)
+            if reply
+        }
+    return found
+
+
+def _id(offset: str) -> str:
+    return offset.partition(":")[0]
+
+
+def plan(options: SourceOptions, topics: list[Topic], start: Offsets, end: Offsets) -> list[InputPartition]:
+    """One partition per group of slots that have something between the two offsets."""
+    planned: list[InputPartition] = []
+    for topic in topics:
+        ends, starts = end.get(topic.name, {}), start.get(topic.name, {})
+        for slots in slot_groups(topic, options.slots_per_partition):
+            ranges = [
+                (slot, _id(starts.get(str(slot), START)), _id(ends[str(slot)]))
+                for slot in slots
+                if str(slot) in ends and position_of(ends[str(slot)]) > position_of(starts.get(str(slot), START))
+            ]
+            if ranges:
+                planned.append(Ranges(topic.name, topic.kind.value, ranges))
+    return planned
+
+
+def read_ranges(options: SourceOptions, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
+    """On an executor."""
+    assert isinstance(partition, Ranges)
+    with options.connection() as connection:
+        for slot, after, to in partition.ranges:
+            key = journal_key(options, partition.topic, slot)
+            entries = _entries(connection, key, after, to)
+            yield from batches(partition.topic, partition.kind, slot, entries, TRANSITIONS_PER_BATCH)
+
+
+def _entries(connection: Connection, key: str, after: str, to: str) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
+    while True:
+        (found,) = connection.run([("XRANGE", key, f"({after}", to, "COUNT", ENTRIES_AT_ONCE)])
+        yield from found
+        if len(found) < ENTRIES_AT_ONCE:
+            return
+        after = found[-1][0].decode()
+
+
+class JournalReader(DataSourceReader):
+    """A batch."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self.options = options
+
+    def partitions(self) -> list[InputPartition]:
+        """From the oldest entry to the newest there is at this moment."""
+        topics = self.options.definitions()
+        with self.options.connection() as connection:
+            return plan(self.options, topics, {}, newest(connection, self.options, topics))
+
+    def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
+        """See `read_ranges`."""
+        return read_ranges(self.options, partition)
+
+
+class JournalStream(DataSourceStreamReader):
+    """A stream."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self.options = options
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Before everything."""
+        return {}
+
+    def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:
+        """Where every journal ends now; an emptied or deleted one stays where it was."""
+        topics = self.options.definitions()
+        with self.options.connection() as connection:
+            found = newest(connection, self.options, topics)
+        return {
+            topic: {**start.get(topic, {}), **found.get(topic, {})} for topic in sorted(start.keys() | found.keys())
+        }
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        """See `plan`."""
+        return plan(self.options, self.options.definitions(), start, end)
+
+    def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
+        """See `read_ranges`."""
+        return read_ranges(self.options, partition)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """What Spark has durably written needs no journal any more."""
+        from rmq_core.pipeline.positions import move
+
+        move(self.options, end)

@@ -1,0 +1,80 @@
+"""What both data sources are told, checked once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from rmq_core import registry
+from rmq_core.client import RMQ
+from rmq_core.connection import Connection
+from rmq_core.errors import ConfigurationError
+from rmq_core.slots import Keyspace
+from rmq_core.target import Target
+from rmq_core.topic import Topic
+
+SLOTS_PER_PARTITION = 8
+RETRY_FOR_S = 15.0
+
+
+@dataclass(frozen=True)
+class SourceOptions:
+    """``url``, ``namespace``; ``topics`` (comma-separated names; all without it); ``slots_per_partition``."""
+
+    url: str
+    namespace: str
+    topics: tuple[str, ...]
+    slots_per_partition: int = SLOTS_PER_PARTITION
+    retry_for_s: float = RETRY_FOR_S
+
+    @classmethod
+    def read(cls, options: Mapping[str, str]) -> SourceOptions:
+        """From the options of ``spark.read.format(…).option(…)``. Raises `ConfigurationError`."""
+        if not options.get("url"):
+            raise ConfigurationError("the option 'url' is missing: which Redis to read")
+        Target(options["url"])
+        Keyspace(options.get("namespace", "rmq"))
+        names = tuple(name.strip() for name in options.get("topics", "").split(",") if name.strip())
+        most = _number(options, "slots_per_partition", SLOTS_PER_PARTITION)
+        retry = _number(options, "retry_for_s", RETRY_FOR_S)
+        if not 1 <= most <= 4096:
+            raise ConfigurationError(f"slots_per_partition must be from 1 to 4096, not {most}")
+        return cls(options["url"], options.get("namespace", "rmq"), names, int(most), retry)
+
+    @property
+    def keyspace(self) -> Keyspace:
+        """The keys of the namespace."""
+        return Keyspace(self.namespace)
+
+    def open_target(self) -> Target:
+        """The server, parsed."""
+        return Target(self.url)
+
+    def definitions(self) -> list[Topic]:
+        """The topics asked for. Raises `UnknownTopic` for one that is not defined."""
+        with RMQ(self.url, self.namespace, allow_eviction=True, retry_for_s=self.retry_for_s) as client:
+            if not self.topics:
+                return client.run(registry.read_all(client.keyspace))
+            return [client.run(registry.read(client.keyspace, name)) for name in self.topics]
+
+    @contextmanager
+    def connection(self) -> Iterator[Connection]:
+        """A connection of the executor's own."""
+        connection = Connection(Target(self.url), retry_for_s=self.retry_for_s)
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+
+def _number(options: Mapping[str, str], name: str, default: float) -> float:
+    try:
+        return float(options.get(name, default))
+    except ValueError:
+        raise ConfigurationError(f"{name}={options[name]!r} must be a number") from None
+
+
+def slot_groups(topic: Topic, most: int) -> list[tuple[int, ...]]:
+    """The topic's slots, so many at a time."""
+    return [tuple(range(first, min(first + most, topic.slots))) for first in range(0, topic.slots, most)]

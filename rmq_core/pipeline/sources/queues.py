@@ -1,0 +1,158 @@
+"""``rmq_queues``: what is in the live queues, as a table.
+
+Reads with cursors, so a slot changes while it is read. Its books before and after (rows ``begin`` and ``end``) carry
+the journal's position: a message that no journal entry in between names was read exactly as it was. What is there
+from begin to end is read at least once; a row may come twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+from rmq_core.connection import Connection
+from rmq_core.measures import Counters
+from rmq_core.pipeline.schemas import PARTS, QUEUES, SCORED, arrow, ddl
+from rmq_core.pipeline.sources.options import SourceOptions, slot_groups
+from rmq_core.scripts import Call, script
+from rmq_core.slots import Keyspace
+
+if TYPE_CHECKING:
+    import pyarrow
+
+NAME = "rmq_queues"
+COUNT = 5_000
+
+
+class QueuesSource(DataSource):
+    """Options: those of `SourceOptions`."""
+
+    @classmethod
+    def name(cls) -> str:
+        """What ``format()`` takes."""
+        return NAME
+
+    def schema(self) -> str:
+        """See `schemas.QUEUES`."""
+        return ddl(QUEUES)
+
+    def reader(self, schema: Any) -> DataSourceReader:
+        """A snapshot."""
+        return QueuesReader(SourceOptions.read(self.options))
+
+
+class Slots(InputPartition):
+    """Some slots of one topic."""
+
+    def __init__(self, topic: str, slots: tuple[int, ...]) -> None:
+        super().__init__(None)
+        self.topic = topic
+        self.slots = slots
+
+
+class QueuesReader(DataSourceReader):
+    """One partition per group of slots."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self.options = options
+
+    def partitions(self) -> list[InputPartition]:
+        """Of every topic asked for."""
+        return [
+            Slots(topic.name, slots)
+            for topic in self.options.definitions()
+            for slots in slot_groups(topic, self.options.slots_per_partition)
+        ]
+
+    def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
+        """On an executor."""
+        assert isinstance(partition, Slots)
+        with self.options.connection() as connection:
+            for slot in partition.slots:
+                yield from read_slot(connection, self.options.keyspace, partition.topic, slot)
+
+
+def books(keyspace: Keyspace, topic: str, slot: int) -> Call:
+    """The call that reads a slot's books."""
+    keys = keyspace.slot(topic, slot)
+    names = [keys.store, keys.retry, keys.prepare, keys.dead, keys.body, keys.failed, keys.stats]
+    return Call(script("books"), [*names, f"journal{{{keys.store}}}"], [])
+
+
+def read_books(reply: list[Any]) -> dict[str, Any]:
+    """Inverse of what ``books.lua`` returns; plain values, fit for JSON."""
+    now, store, retry, prepare, dead, bodies, failed, stats, entries, oldest, newest = reply
+    said = {stats[i]: stats[i + 1] for i in range(0, len(stats), 2)}
+    counters = asdict(Counters.read(said))
+    return {
+        "now_ms": now,
+        "store": store,
+        "retry": retry,
+        "prepare": prepare,
+        "dead": dead,
+        "bodies": bodies,
+        "failed": failed,
+        "counters": counters,
+        "journaled": int(said.get(b"journaled", 0)),
+        "entries": entries,
+        "oldest": oldest.decode(),
+        "newest": newest.decode(),
+    }
+
+
+def read_slot(connection: Connection, keyspace: Keyspace, topic: str, slot: int) -> Iterator[pyarrow.RecordBatch]:
+    """Everything one slot holds, a bounded part at a time."""
+    (reply,) = connection.run([books(keyspace, topic, slot)])
+    begin = read_books(reply)
+    at_ms = begin["now_ms"]
+    yield _batch(topic, slot, "begin", [b""], None, [json.dumps(begin).encode()], at_ms)
+    keys = keyspace.slot(topic, slot)
+    for part in PARTS:
+        command = "ZSCAN" if part in SCORED else "HSCAN"
+        cursor: Any = 0
+        while True:
+            (reply,) = connection.run([(command, getattr(keys, part), cursor, "COUNT", COUNT)])
+            cursor, found = reply
+            if found:
+                pairs = list(found.items()) if isinstance(found, dict) else found
+                ids = [pair[0] for pair in pairs]
+                values = [pair[1] for pair in pairs]
+                if part in SCORED:
+                    yield _batch(topic, slot, part, ids, [int(value) for value in values], None, at_ms)
+                else:
+                    yield _batch(topic, slot, part, ids, None, values, at_ms)
+            if not int(cursor):
+                break
+    (reply,) = connection.run([books(keyspace, topic, slot)])
+    yield _batch(topic, slot, "end", [b""], None, [json.dumps(read_books(reply)).encode()], at_ms)
+
+
+def _batch(
+    topic: str,
+    slot: int,
+    part: str,
+    ids: list[bytes],
+    scores: list[int] | None,
+    values: list[bytes] | None,
+    at_ms: int,
+) -> pyarrow.RecordBatch:
+    import pyarrow as pa
+
+    n = len(ids)
+    schema = arrow(QUEUES)
+    return pa.record_batch(
+        [
+            pa.repeat(pa.scalar(topic), n),
+            pa.repeat(pa.scalar(slot, pa.int32()), n),
+            pa.repeat(pa.scalar(part), n),
+            pa.array(ids, pa.binary()),
+            pa.nulls(n, pa.int64()) if scores is None else pa.array(scores, pa.int64()),
+            pa.nulls(n, pa.binary()) if values is None else pa.array(values, pa.binary()),
+            pa.repeat(pa.scalar(at_ms, pa.int64()), n),
+        ],
+        schema=schema,
+    )

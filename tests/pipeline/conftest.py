@@ -1,0 +1,67 @@
+"""One small Spark session for all tests of a process, and a Redis of its own."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rmq_core import RMQ
+from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.errors import PipelineError
+from tests.support.missing import missing
+from tests.support.profiles import load_profile
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+load_profile()
+
+PATIENCE_S = 900  # Spark starts slowly on a busy machine
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.timeout(PATIENCE_S))
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """Two cores, small shuffles."""
+    from rmq_core.pipeline.session import open_session
+
+    folder = tmp_path_factory.mktemp("spark")
+    os.environ["SPARK_MASTER"] = "local[2]"
+    settings = {
+        "spark.sql.shuffle.partitions": "2",
+        "spark.default.parallelism": "2",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.driver.memory": "1g",
+        # Small frames: compiling costs more than it brings.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.sql.codegen.wholeStage": "false",
+    }
+    try:
+        session = open_session("tests", settings=settings, log=folder / "spark.log")
+    except PipelineError as error:
+        missing(f"Spark ({error})")
+    yield session
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        session.stop()
+
+
+@pytest.fixture
+def client(redis_server: EmbeddedRedis, namespace: str) -> Iterator[RMQ]:
+    """A client whose topics are deleted afterwards."""
+    from rmq_core import Control, Inspector
+
+    with RMQ(redis_server.url, namespace) as rmq:
+        yield rmq
+        for topic in Inspector(rmq).topics():
+            Control(rmq).delete_topic(topic.name, force=True)

@@ -1,0 +1,100 @@
+"""Small journals and snapshots, written by hand or by a model of the engine, as the transforms want them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from rmq_core.pipeline.schemas import EVENTS, FINDINGS, QUEUES, ddl
+from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
+
+T0 = 1_800_000_000_000
+DUE = T0 + 3_600_000
+COLUMNS = ("store", "retry", "prepare", "dead")
+_LETTERS = {"s": "store", "r": "retry", "p": "prepare", "d": "dead"}
+
+
+@dataclass
+class Slot:
+    """A slot's journal and queues. `say` writes an entry and does what it says to the queues; `quietly` does not."""
+
+    topic: str = "work"
+    number: int = 0
+    entries: list[dict[str, Any]] = field(default_factory=list)
+    queues: dict[str, dict[bytes, int]] = field(default_factory=lambda: {name: {} for name in COLUMNS})
+    body: set[bytes] = field(default_factory=set)
+    failed: set[bytes] = field(default_factory=set)
+    n: int = 0
+    gap: int = 0
+    clock: int = T0
+    read_after: int = 0  # entries written while and after the snapshot was read
+
+    def say(self, *changes: tuple[Any, ...], quietly: bool = False) -> None:
+        """Each change: event, route, id, score."""
+        self.n += 1
+        self.clock += 10
+        position = self.clock << SEQUENCE_BITS
+        for seq, (event, route, id, *rest) in enumerate(changes):
+            score = rest[0] if rest else None
+            row = {name: None for name, _, _ in EVENTS} | {
+                **{"topic": self.topic, "slot": self.number, "entry": f"{self.clock}-0", "position": position},
+                **{"n": self.n, "seq": seq, "event": event, "origin": route[0], "target": route[1], "id": id},
+                **{"score": score, "date": "2027-01-15"},
+            }
+            if route[1] == "s" and score and score > 16:
+                row["due_ms"] = score
+            if rest[1:]:
+                row |= rest[1]
+            self.entries.append(row)
+            if quietly:
+                continue
+            origin, target = _LETTERS.get(route[0]), _LETTERS.get(route[1])
+            if origin and origin != target:
+                self.queues[origin].pop(id, None)
+            if target and not (event == "merged" and route[0] != "n"):
+                if target == "store":
+                    self.queues["retry"].pop(id, None)
+                self.queues[target][id] = score or 1
+
+    def rows(self) -> Iterable[tuple[Any, ...]]:
+        """Of the snapshot."""
+        at_ms = self.clock + 1_000
+
+        def books(newest: str) -> bytes:
+            held = {name: len(ids) for name, ids in self.queues.items()}
+            counters = {"sent": sum(held.values()) + self.gap}
+            return json.dumps({**held, "counters": counters, "newest": newest, "journaled": self.n}).encode()
+
+        written = sorted({row["position"] for row in self.entries})
+        before = written[: len(written) - self.read_after]
+        begin = f"{before[-1] >> SEQUENCE_BITS}-0" if before else ""
+        end = f"{written[-1] >> SEQUENCE_BITS}-0" if written else ""
+        yield (self.topic, self.number, "begin", b"", None, books(begin), at_ms)
+        for name, ids in self.queues.items():
+            for id, score in ids.items():
+                yield (self.topic, self.number, name, id, score, None, at_ms)
+        for part, known in (("body", self.body), ("failed", self.failed)):
+            for id in known:
+                yield (self.topic, self.number, part, id, None, b"x", at_ms)
+        yield (self.topic, self.number, "end", b"", None, books(end), at_ms)
+
+
+def events(spark: Any, slots: Iterable[Slot]) -> Any:
+    """Their journals as one frame."""
+    names = [name for name, _, _ in EVENTS]
+    return spark.createDataFrame(
+        [tuple(row[name] for name in names) for slot in slots for row in slot.entries], ddl(EVENTS)
+    )
+
+
+def snapshot(spark: Any, slots: Iterable[Slot]) -> Any:
+    """Their queues as one frame."""
+    return spark.createDataFrame([row for slot in slots for row in slot.rows()], ddl(QUEUES))
+
+
+def listed(frame: Any) -> set[tuple[str, int | None, bytes | None]]:
+    """Findings without their evidence."""
+    assert frame.schema.simpleString() == f"struct<{FINDINGS.replace(' ', ':').replace(',:', ',')}>"
+    return {(row.kind, row.slot, row.id and bytes(row.id)) for row in frame.collect()}

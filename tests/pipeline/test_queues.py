@@ -1,0 +1,97 @@
+"""The snapshot of the live queues: every part of every slot, on one server and on a Cluster."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from rmq_core import RMQ, Control, FixedTimeMessage, Inspector, PriorityMessage, Topic, TopicKind
+from rmq_core.pipeline.session import sentence
+from rmq_core.pipeline.sources.queues import QueuesSource
+from rmq_core.slots import slot_for
+
+FAR_MS = 3_600_000
+
+
+def rows(spark: Any, client: RMQ, **options: Any) -> list[Any]:
+    spark.dataSource.register(QueuesSource)
+    reader = spark.read.format("rmq_queues").option("url", client.target.url)
+    reader = reader.option("namespace", client.keyspace.namespace)
+    for name, value in options.items():
+        reader = reader.option(name, value)
+    return list(reader.load().collect())
+
+
+def fill(client: RMQ) -> int:
+    client.define(Topic("work", TopicKind.PRIORITY, slots=4, max_retries=1, backoff_ms=FAR_MS, backoff_max_ms=FAR_MS))
+    client.define(Topic("later", TopicKind.FIXED_TIME, slots=2))
+    client.send_many("work", [PriorityMessage("die", priority=90), PriorityMessage("wait", priority=80)])
+    dying, waiting = client.take("work", 2)
+    for delivery in (dying, waiting):
+        if delivery.text == "die":
+            client.reject(delivery, message="no")
+        else:
+            client.nack(delivery, error="Broken")
+    client.send("work", PriorityMessage("run", priority=70, key="flying"))
+    assert [delivery.id for delivery in client.take("work", 1)] == ["flying"]
+    client.send_many("work", (PriorityMessage(f"m{i}", priority=100 + i) for i in range(50)))
+    due = int(time.time() * 1000) + FAR_MS
+    client.send("later", FixedTimeMessage(b"\x00\xff", due_ms=due))
+    return due
+
+
+def check(found: list[Any], due: int) -> None:
+    def of(topic: str, part: str) -> dict[bytes, Any]:
+        return {bytes(row.id): row for row in found if (row.topic, row.part) == (topic, part)}
+
+    store = of("work", "store")
+    assert {id: row.score for id, row in store.items()} == {b"m%d" % i: 100 + i for i in range(50)}
+    assert all(row.slot == slot_for(id, 4) for id, row in store.items())
+    assert set(of("work", "dead")) == {b"die"}
+    assert set(of("work", "failed")) == {b"die", b"wait"}
+    assert set(of("work", "retry")) == {b"wait"} and of("work", "retry")[b"wait"].score % 1000 == 1
+    assert set(of("work", "prepare")) == {b"flying"}
+    assert bytes(of("work", "body")[b"flying"].value).endswith(b"run")
+    assert of("later", "store")[b"\x00\xff"].score == due
+    for part in ("begin", "end"):
+        books = [json.loads(row.value) for row in found if (row.topic, row.part) == ("work", part)]
+        assert len(books) == 4
+        assert sum(each["store"] for each in books) == 50
+        assert sum(each["counters"].get("sent", 0) for each in books) == 53
+
+
+def test_a_snapshot_holds_every_part_of_every_slot(spark: Any, client: RMQ) -> None:
+    due = fill(client)
+    check(rows(spark, client, slots_per_partition=3), due)
+    assert {row.topic for row in rows(spark, client, topics="later")} == {"later"}
+
+
+@pytest.mark.cluster
+def test_a_snapshot_of_a_cluster(spark: Any, redis_cluster: Any, namespace: str) -> None:
+    with RMQ(redis_cluster.url, namespace) as client:
+        due = fill(client)
+        check(rows(spark, client), due)
+        for topic in Inspector(client).topics():
+            Control(client).delete_topic(topic.name, force=True)
+
+
+def test_a_server_that_is_away_is_said_in_a_sentence(spark: Any, client: RMQ) -> None:
+    spark.dataSource.register(QueuesSource)
+    reader = spark.read.format("rmq_queues").option("url", "redis://127.0.0.1:1/0").option("retry_for_s", "0.1")
+    with pytest.raises(Exception, match="ConnectionLost") as caught:
+        reader.load().collect()
+    assert sentence(caught.value).startswith("the Redis server did not answer")
+
+
+def test_bad_options_and_unknown_topics_are_refused(spark: Any, client: RMQ) -> None:
+    for options, said in (
+        ({"topics": "nobody"}, "topic 'nobody' is not defined"),
+        ({"slots_per_partition": "many"}, "slots_per_partition='many' must be a number"),
+        ({"slots_per_partition": "0"}, "slots_per_partition must be from 1 to 4096"),
+    ):
+        with pytest.raises(Exception, match="rmq_core") as caught:
+            rows(spark, client, **options)
+        assert sentence(caught.value).startswith(said)
