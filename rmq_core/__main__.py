@@ -14,6 +14,7 @@ from typing import Any
 from rmq_core import Control, FixedTimeMessage, Inspector, PriorityMessage, RangeMergeMessage, Topic, TopicKind
 from rmq_core.commands import act, add_action, client, clusters, show
 from rmq_core.errors import RMQError
+from rmq_core.journal_command import print_journal
 from rmq_core.message import Message
 from rmq_core.ownership.config import ZooKeeperConfig
 from rmq_core.ownership_log import to_ranges
@@ -70,6 +71,12 @@ def parser() -> argparse.ArgumentParser:
         ("restore", "bring back what was cancelled or dropped"),
     ):
         add_action(command(name, act, about), name)
+    sub = command("journal", print_journal, "what happened to messages, as the topic's journal tells it")
+    sub.add_argument("topic")
+    sub.add_argument("--id", help="of one message only")
+    sub.add_argument("--slot", type=int)
+    sub.add_argument("--follow", action="store_true", help="go on as it happens, until interrupted")
+    sub.add_argument("--state", action="store_true", help="how large it is, and how far its readers are")
     sub = command("worker", _worker, "consume with the listeners of module[:attribute] until SIGTERM")
     sub.add_argument("listeners", metavar="module[:attribute]")
     sub.add_argument("--name", help="unique in the fleet, best stable over restarts")

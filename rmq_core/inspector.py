@@ -8,6 +8,8 @@ from rmq_core import clusters, fleet, inspection, ownership_log, registry, sampl
 from rmq_core.async_client import AsyncRMQ
 from rmq_core.client import RMQ
 from rmq_core.filters import MessageFilter
+from rmq_core.journal import trimmer
+from rmq_core.journal.trimmer import JournalState
 from rmq_core.ownership_log import OwnershipEvent, SlotOwner
 from rmq_core.sampling import SampleCache
 from rmq_core.snapshots import (
@@ -149,6 +151,10 @@ class Inspector:
         definition = self.client.topic(topic)
         return self.client.run(ownership_log.timeline(self.client.keyspace, definition, slot, limit))
 
+    def journal(self, topic: str) -> JournalState:
+        """How large a topic's journal is, and how far behind its readers are."""
+        return self.client.run(trimmer.state(self.client.keyspace, self.client.topic(topic)))
+
     def wishes(self) -> Wishes:
         """Drained workers and pinned slots."""
         return self.client.run(wishes.read(self.client.keyspace))
@@ -288,6 +294,10 @@ class AsyncInspector:
         """Who claimed and released which slots when, newest first; bounded."""
         definition = await self.client.topic(topic)
         return await self.client.run(ownership_log.timeline(self.client.keyspace, definition, slot, limit))
+
+    async def journal(self, topic: str) -> JournalState:
+        """How large a topic's journal is, and how far behind its readers are."""
+        return await self.client.run(trimmer.state(self.client.keyspace, await self.client.topic(topic)))
 
     async def wishes(self) -> Wishes:
         """Drained workers and pinned slots."""
