@@ -66,6 +66,11 @@ class Action(StrEnum):
     FORCE_DELETE = "force_delete"
     STOP_OPERATION = "stop_operation"
     TOKENS = "tokens"
+    RECONCILE = "reconcile"
+    ARCHIVE = "archive"
+    RESTORE_ALL = "restore_all"
+    SCHEDULE = "schedule"
+    REPAIR = "repair"
 
 
 NEEDED: dict[Action, Permission] = {
@@ -89,6 +94,11 @@ NEEDED: dict[Action, Permission] = {
     Action.FORCE_DELETE: Permission.ADMINISTER,
     Action.STOP_OPERATION: Permission.OPERATE,
     Action.TOKENS: Permission.ADMINISTER,
+    Action.RECONCILE: Permission.OPERATE,
+    Action.ARCHIVE: Permission.OPERATE,
+    Action.RESTORE_ALL: Permission.ADMINISTER,
+    Action.SCHEDULE: Permission.EDIT_TOPICS,
+    Action.REPAIR: Permission.OPERATE,
 }
 
 

@@ -50,6 +50,9 @@ class Environment:
     lag_warning_ms: int
     demo_rate: int
     record_days: int
+    pipeline_archive: str
+    pipeline_reports: Path
+    pipeline_ledgers: Path
     record_topics: list[str]
     log_level: str
 
@@ -77,6 +80,9 @@ def read_environment(environ: Mapping[str, str] | None = None) -> Environment:
         "sample_interval_ms": env.int("SAMPLE_INTERVAL_MS", 1000, validate=_check(_at_least(200))),
         "lag_warning_ms": env.int("LAG_WARNING_MS", 10_000, validate=_check(_at_least(1))),
         "demo_rate": env.int("DEMO_RATE", 300, validate=_check(_between(0, 20_000))),
+        "pipeline_archive": env.str("PIPELINE_ARCHIVE", str(data_dir.resolve() / "archive")),
+        "pipeline_reports": env.path("PIPELINE_REPORTS", data_dir.resolve() / "reports"),
+        "pipeline_ledgers": env.path("PIPELINE_LEDGERS", data_dir.resolve() / "ledgers"),
         "record_days": env.int("RECORD_DAYS", 30, validate=_check(_between(1, 3_650))),
         "record_topics": env.list("RECORD_TOPICS", ["*"]),
         "log_level": env.str("LOG_LEVEL", "INFO", validate=_check(_log_level)),

@@ -53,6 +53,13 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
                     "active": request.path.startswith(reverse("operations")),
                     "permission": may_view,
                 },
+                {
+                    "title": gettext("Reconciliation"),
+                    "icon": "fact_check",
+                    "link": reverse("reconciliation"),
+                    "active": request.path.startswith(reverse("reconciliation")),
+                    "permission": may_view,
+                },
             ],
         },
         {
@@ -154,6 +161,8 @@ def _pages() -> list[tuple[str, str, str, str, Callable[[HttpRequest], bool]]]:
          "admin:console_topicdefinition_changelist", "tune", may_view),
         (gettext("Dead letters"), gettext("What failed for good, in all topics"), "dead", "skull", may_view),
         (gettext("Operations"), gettext("Bulk actions and how far they are"), "operations", "playlist_play", may_view),
+        (gettext("Reconciliation"), gettext("Did every message do what it should?"), "reconciliation", "fact_check",
+         may_view),
         (gettext("Audit"), gettext("Who did what, and why"), "audit", "history", may_audit),
     ]  # fmt: skip
 

@@ -100,6 +100,11 @@ DEMO_RATE = ENVIRONMENT.demo_rate
 # Which topics with a journal are recorded (patterns), and for how long.
 RECORD_TOPICS = ENVIRONMENT.record_topics
 RECORD_DAYS = ENVIRONMENT.record_days
+# Where the pipeline keeps events, where it reports, and where business ledgers are put for it.
+PIPELINE_ARCHIVE = ENVIRONMENT.pipeline_archive
+PIPELINE_REPORTS = ENVIRONMENT.pipeline_reports
+PIPELINE_LEDGERS = ENVIRONMENT.pipeline_ledgers
+PIPELINE_COMMAND: list[str] = []
 
 CHANNEL_LAYERS = {
     "default": {
@@ -110,7 +115,7 @@ CHANNEL_LAYERS = {
         },
     },
 }
-RQ_QUEUES = {"default": rq_connection(CONSOLE_REDIS_URL)}
+RQ_QUEUES = {name: rq_connection(CONSOLE_REDIS_URL) for name in ("default", "pipeline")}
 RQ_SHOW_ADMIN_LINK = False
 
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.dummy.DummyCache"}}

@@ -12,6 +12,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     messages,
     metrics,
     operations,
+    reconciliations,
     record,
     routers,
     sending,
@@ -32,6 +33,7 @@ api.add_router("/me", me.router)
 api.add_router("/topics", routers.topics)
 api.add_router("/operations", operations.router)
 api.add_router("/workers", fleet.router)
+api.add_router("/reconciliations", reconciliations.router)
 api.add_router("/audit", audit.router)
 api.add_router("/metrics", metrics.router)
 api.add_router("/health", health.router, tags=["health"])

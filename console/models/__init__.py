@@ -3,6 +3,7 @@
 from console.models.audit import AuditEntry
 from console.models.operation import Operation, OperationPart
 from console.models.permissions import ConsolePermission
+from console.models.pipeline import Finding, PipelineSchedule, Reconciliation
 from console.models.record import MessageRecord, MessageTransition, RecordPosition
 from console.models.revision import TopicRevision
 from console.models.tokens import ApiToken, KeptAnswer
@@ -12,11 +13,14 @@ __all__ = [
     "ApiToken",
     "AuditEntry",
     "ConsolePermission",
+    "Finding",
     "KeptAnswer",
     "MessageRecord",
     "MessageTransition",
     "Operation",
     "OperationPart",
+    "PipelineSchedule",
+    "Reconciliation",
     "RecordPosition",
     "TopicDefinition",
     "TopicRevision",

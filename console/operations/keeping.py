@@ -14,6 +14,7 @@ from console.engine import AsyncEngine
 from console.live import clusters
 from console.live.store import LiveKeys
 from console.operations import jobs
+from console.reconciliation import jobs as runs
 from rmq_core.errors import RMQError
 
 log = logging.getLogger("console.operations")
@@ -62,6 +63,7 @@ async def note_clusters(engine: AsyncEngine, keys: LiveKeys) -> None:
 def _pick_up() -> None:
     try:
         jobs.pick_up()
+        runs.look()
     finally:
         connections.close_all()
 
@@ -69,5 +71,6 @@ def _pick_up() -> None:
 def _prune() -> None:
     try:
         jobs.prune()
+        runs.prune()
     finally:
         connections.close_all()

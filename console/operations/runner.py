@@ -19,6 +19,7 @@ from console.models import Operation
 from console.operations.canary import Canary
 from console.operations.holding import Held, Lost
 from console.operations.sources import source_of
+from console.reconciliation.mending import mend
 from rmq_core.actions import ActionResult
 from rmq_core.errors import ConnectionLost, RMQError
 from rmq_core.message import MessageRef
@@ -185,6 +186,8 @@ class Slice:
         control, operation = engine().control, self.operation
         if operation.action == Action.RESCHEDULE:
             return control.reschedule(operation.topic, refs, **operation.values)
+        if operation.action == Action.REPAIR:
+            return mend(operation.topic, str(operation.values.get("repair")), refs)
         found: list[ActionResult] = getattr(control, Action(operation.action).value)(operation.topic, refs)
         return found
 

@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from console.access import NEEDED, ROLES, Action, Forbidden, Permission, allowed, grants, require
-from console.models import AuditEntry, Operation
+from console.models import AuditEntry, Operation, Reconciliation
 from console.operations.actions import PERFORMED
 from console.pages.act import FLEET_ACTIONS
 from tests.console.conftest import ROLES as ROLE_NAMES
@@ -29,20 +29,23 @@ OPEN = {"admin:login", "api-1:live", "api-1:ready", "texts", "set_language", "ad
 VIEWERS = [
     "overview", "workers", "topic", "topic-tab", "message", "topic-rows", "topic-find", "topic-slot", "topic-timeline",
     "define", "definition-data", "send", "message-actions", "message-record",
+    "reconciliation", "reconciliation-data", "run", "run-data", "run-findings",
     "topic-clusters", "dead", "dead-data", "operations", "operations-data", "operation", "operation-data",
 ]  # fmt: skip
-PAYLOAD = ["topic-search", "message-content", "topic-export", "operation-report"]
+PAYLOAD = ["run-log", "run-download", "topic-search", "message-content", "topic-export", "operation-report"]
 AUDIT = ["audit", "audit-data", "audit-entry", "audit-export"]
 # Their rules: tests/console/test_definitions.py, test_send.py, test_operations.py.
 POSTED = [
     "definition-plan", "definition-save", "definition-rollback", "definition-delete", "define-plan", "define-save",
     "send-do", "topic-bulk-preview", "topic-bulk-start", "topic-resend", "operation-act",
+    "reconciliation-start", "reconciliation-schedule", "run-stop", "run-preview", "run-repair",
 ]  # fmt: skip
 OPERATION = "6f1d7d3e-0000-4000-8000-000000000001"
 
 
 @pytest.fixture(autouse=True)
 def an_operation(db: None) -> None:
+    Reconciliation.objects.create(pk=OPERATION, state="done")
     Operation.objects.create(pk=OPERATION, action="cancel", topic="orders", state="done")
 
 
@@ -92,6 +95,18 @@ def addresses(ident: str = "a") -> dict[str, str]:
         "operation-data": f"/operations/{OPERATION}/data/",
         "operation-report": f"/operations/{OPERATION}/report/",
         "operation-act": f"/operations/{OPERATION}/act/stop/",
+        "reconciliation": "/reconciliation/",
+        "reconciliation-data": "/reconciliation/data/",
+        "reconciliation-start": "/reconciliation/start/",
+        "reconciliation-schedule": "/reconciliation/schedule/",
+        "run": f"/reconciliation/{OPERATION}/",
+        "run-data": f"/reconciliation/{OPERATION}/data/",
+        "run-findings": f"/reconciliation/{OPERATION}/findings/",
+        "run-log": f"/reconciliation/{OPERATION}/log/",
+        "run-download": f"/reconciliation/{OPERATION}/report/",
+        "run-stop": f"/reconciliation/{OPERATION}/stop/",
+        "run-preview": f"/reconciliation/{OPERATION}/repair/preview/",
+        "run-repair": f"/reconciliation/{OPERATION}/repair/start/",
         "topic-bulk-preview": "/topics/orders/bulk/preview/",
         "topic-bulk-start": "/topics/orders/bulk/start/",
         "topic-resend": "/topics/orders/dead/resend/",

@@ -92,6 +92,7 @@ class Command(BaseCommand):
         supervisor.add("web", _web(host, port), environ)
         supervisor.add("keeper", [*MANAGE, "keeper"], environ)
         supervisor.add("jobs", [*MANAGE, "rqworker", "default", "--verbosity", "0"], environ)
+        supervisor.add("pipeline", [*MANAGE, "rqworker", "pipeline", "--verbosity", "0"], environ)
         if environ.get("RMQ_LISTENERS"):
             for number in range(1, workers + 1):
                 name = f"worker-{number}"

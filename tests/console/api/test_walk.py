@@ -34,6 +34,7 @@ class Route:
 
 
 VIEW, READ, OPERATE = Permission.VIEW, Permission.READ_PAYLOAD, Permission.OPERATE
+NO_RUN = "6f1d7d3e-0000-4000-8000-000000000001"
 ROUTES: dict[tuple[str, str], Route] = {
     ("GET", "/me"): Route(None, "/me"),
     ("GET", "/topics"): Route(VIEW, "/topics"),
@@ -98,6 +99,11 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("GET", "/workers"): Route(VIEW, "/workers"),
     ("POST", "/workers/{worker}:drain"): Route(Action.DRAIN, "/workers/w:drain", REASON),
     ("POST", "/workers/{worker}:undrain"): Route(Action.UNDRAIN, "/workers/w:undrain", {}),
+    ("GET", "/reconciliations"): Route(VIEW, "/reconciliations"),
+    ("POST", "/reconciliations"): Route(Action.RECONCILE, "/reconciliations", {}),
+    ("GET", "/reconciliations/{ident}"): Route(VIEW, f"/reconciliations/{NO_RUN}"),
+    ("POST", "/reconciliations/{ident}:stop"): Route(OPERATE, f"/reconciliations/{NO_RUN}:stop"),
+    ("GET", "/reconciliations/{ident}/findings"): Route(VIEW, f"/reconciliations/{NO_RUN}/findings"),
     ("GET", "/audit"): Route(Permission.AUDIT, "/audit"),
     ("GET", "/metrics"): Route(VIEW, "/metrics"),
 }

@@ -10,6 +10,7 @@ export const OPERATION_ACTIONS = {
   requeue: gettext("Requeue"),
   drop: gettext("Drop"),
   restore: gettext("Restore"),
+  repair: gettext("Repair"),
 };
 
 export const OPERATION_STATES = {

@@ -1,0 +1,121 @@
+"""Runs of the data pipeline, what they found, and when they run by themselves."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from console.models.audit import AuditEntry
+
+
+class Kind(models.TextChoices):
+    """The pipeline's jobs."""
+
+    RECONCILE = "reconcile", _("reconciliation")
+    ARCHIVE = "archive", _("archive")
+    RESTORE = "restore", _("restore")
+
+
+class PipelineSchedule(models.Model):
+    """Runs a job again and again. `next_ms`: epoch milliseconds of the Redis clock."""
+
+    kind = models.CharField(max_length=10, choices=Kind.choices)
+    topics = models.JSONField(default=list)
+    ledger = models.CharField(max_length=200, blank=True, default="")
+    every_s = models.PositiveIntegerField()
+    enabled = models.BooleanField(default=True)
+    next_ms = models.BigIntegerField(default=0, db_index=True)
+    username = models.CharField(max_length=150)
+    changed = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["pk"]
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{self.kind} every {self.every_s} s"
+
+
+class Reconciliation(models.Model):
+    """One run of a job: a reconciliation, or an archive or restore.
+
+    `topics` empty: all. Whoever runs it writes `runner` and `due_ms` (epoch ms); from `due_ms` on it is taken for
+    dead. `stages`: [[name, started_ms, done, total], …] as far as it has come. `complete` false: something was missing
+    in the journals, so nothing is said about that part.
+    """
+
+    class State(models.TextChoices):
+        QUEUED = "queued", _("queued")
+        RUNNING = "running", _("running")
+        STOPPING = "stopping", _("stopping")
+        STOPPED = "stopped", _("stopped")
+        DONE = "done", _("done")
+        FAILED = "failed", _("failed")
+
+    LIVE = (State.QUEUED, State.RUNNING, State.STOPPING)
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.RECONCILE)
+    topics = models.JSONField(default=list)
+    ledger = models.CharField(max_length=200, blank=True, default="")
+    schedule = models.ForeignKey(PipelineSchedule, null=True, on_delete=models.SET_NULL, related_name="runs")
+    reason = models.CharField(max_length=500, blank=True)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    username = models.CharField(max_length=150)
+    via = models.CharField(max_length=20, default="page")
+    address = models.GenericIPAddressField(null=True)
+    audit = models.ForeignKey(AuditEntry, null=True, on_delete=models.SET_NULL, related_name="+")
+
+    state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
+    percent = models.PositiveSmallIntegerField(default=0)
+    stages = models.JSONField(default=list)
+    error = models.TextField(blank=True)
+    summary = models.JSONField(default=dict)
+    tables = models.JSONField(default=list, help_text="The report's table of topics.")
+    complete = models.BooleanField(null=True)
+    findings = models.PositiveIntegerField(default=0)
+    listed = models.PositiveIntegerField(default=0)
+
+    created = models.DateTimeField(default=timezone.now, db_index=True)
+    started = models.DateTimeField(null=True)
+    finished = models.DateTimeField(null=True)
+    runner = models.CharField(max_length=64, blank=True, default="")
+    due_ms = models.BigIntegerField(default=0)
+
+    class Meta:
+        ordering = ["-created", "-id"]
+        default_permissions = ()
+        indexes = [models.Index(fields=["state", "due_ms"], name="run_by_state")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.id}"
+
+    @property
+    def live(self) -> bool:
+        """Whether it is under way, or waits for its turn."""
+        return self.state in self.LIVE
+
+
+class Finding(models.Model):
+    """Something a reconciliation found, with what shows it and what would repair it ("none": a person must look)."""
+
+    run = models.ForeignKey(Reconciliation, on_delete=models.CASCADE, related_name="found")
+    kind = models.CharField(max_length=60)
+    topic = models.CharField(max_length=100)
+    slot = models.IntegerField(null=True)
+    ident = models.TextField(blank=True, help_text="In its printable form.")
+    evidence = models.JSONField(default=dict)
+    repair = models.CharField(max_length=20, default="none")
+    operation = models.UUIDField(null=True, help_text="What was started to repair it.")
+
+    class Meta:
+        ordering = ["pk"]
+        default_permissions = ()
+        indexes = [models.Index(fields=["run", "kind", "topic"], name="finding_by_kind")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.topic}/{self.slot}"

@@ -1,0 +1,58 @@
+"""Where the pipeline's data lies, and how a run of it is started."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from django.conf import settings
+from django.utils.translation import gettext
+
+from console.models import Reconciliation
+from console.operations.actions import BadRequest
+
+LEDGER_SUFFIXES = (".csv", ".parquet")
+
+
+def log_of(run: Reconciliation) -> Path:
+    """What the run printed."""
+    return Path(settings.PIPELINE_REPORTS) / str(run.pk) / "log.txt"
+
+
+def report_of(run: Reconciliation) -> Path:
+    """The folder of the run's report."""
+    return Path(settings.PIPELINE_REPORTS) / str(run.pk)
+
+
+def ledgers() -> list[str]:
+    """The business ledgers that can be chosen, by name: files (or Parquet folders) an administrator has put there."""
+    folder = Path(settings.PIPELINE_LEDGERS)
+    if not folder.is_dir():
+        return []
+    return sorted(each.name for each in folder.iterdir() if each.suffix in LEDGER_SUFFIXES and each.name[0] != ".")
+
+
+def ledger_path(name: str) -> Path:
+    """Raises `BadRequest` for what is not one of `ledgers`."""
+    if name not in ledgers():
+        raise BadRequest(gettext("There is no ledger of the name “%(name)s”.") % {"name": name})
+    return Path(settings.PIPELINE_LEDGERS) / name
+
+
+def command(run: Reconciliation) -> list[str]:
+    """The program of a run. The address of Redis goes by the environment, for it may hold a password."""
+    program = [*settings.PIPELINE_COMMAND] or [sys.executable, "-u", "-m", "rmq_core.pipeline"]
+    found = [*program, run.kind, "--namespace", settings.RMQ_NAMESPACE, "--archive", settings.PIPELINE_ARCHIVE]
+    for topic in run.topics:
+        found += ["--topic", topic]
+    if run.kind == "reconcile":
+        found += ["--reports", str(settings.PIPELINE_REPORTS), "--run", str(run.pk)]
+        if run.ledger:
+            found += ["--ledger", str(ledger_path(run.ledger))]
+    return [*found, "--progress", "json"]
+
+
+def environment() -> dict[str, str]:
+    """What the program gets to know."""
+    return {**os.environ, "REDIS_URL": settings.REDIS_URL, "PYTHONUNBUFFERED": "1"}

@@ -1,0 +1,168 @@
+"""Runs of the pipeline: started, stopped, scheduled. Pages and the API both come here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext
+
+from console.access import Action, account_of, require
+from console.engine import engine
+from console.models import AuditEntry, PipelineSchedule, Reconciliation
+from console.operations.actions import REASON_MAX, BadRequest, Who
+from console.operations.audited import audited
+from console.operations.bulk import refusals
+from console.reconciliation import places
+from console.reconciliation.running import complete_audit
+
+State = Reconciliation.State
+ACTIONS = {"reconcile": Action.RECONCILE, "archive": Action.ARCHIVE, "restore": Action.RESTORE_ALL}
+TOPICS_MOST = 500
+EVERY_LEAST_S, EVERY_MOST_S = 60, 366 * 86_400
+RESTORE_WORD = "restore"
+
+
+@dataclass(frozen=True)
+class RunOrder:
+    """A run as asked for. `topics` empty: all. `confirm`: the word to type where a run puts messages back."""
+
+    kind: str = "reconcile"
+    topics: Sequence[str] = ()
+    ledger: str = ""
+    reason: str = ""
+    confirm: str = ""
+
+    def query(self) -> dict[str, Any]:
+        """For the audit: what was asked for."""
+        return {"kind": self.kind, "topics": list(self.topics), **({"ledger": self.ledger} if self.ledger else {})}
+
+
+def start(who: Who, order: RunOrder) -> Reconciliation:
+    """Put a run in line; written down in the audit, also when it is refused.
+
+    Raises `Forbidden`, `BadRequest` and the engine's errors. The caller hands it to `jobs.enqueue`.
+    """
+    action = ACTIONS.get(order.kind, Action.RECONCILE)
+    entry = AuditEntry(
+        user=account_of(who.user),  # type: ignore[misc]
+        username=who.user.get_username(),
+        action=action.value,
+        topic=order.topics[0][:100] if len(order.topics) == 1 else "",
+        query=order.query(),
+        reason=order.reason[:REASON_MAX],
+        asked=1,
+        address=who.address,
+        via=who.via,
+    )
+    with refusals(entry):
+        for topic in order.topics or ("",):
+            require(who.user, action, topic)
+        _check(order)
+        if order.kind == "restore" and order.confirm != RESTORE_WORD:
+            raise BadRequest(gettext("Type “%(word)s” to confirm.") % {"word": RESTORE_WORD})
+        run = Reconciliation(
+            kind=order.kind,
+            topics=list(order.topics),
+            ledger=order.ledger,
+            reason=order.reason,
+            user=entry.user,
+            username=entry.username,
+            via=who.via,
+            address=who.address,
+        )
+    entry.detail = {"run": str(run.pk)}
+    with transaction.atomic():
+        entry.save()
+        run.audit = entry
+        run.save()
+    return run
+
+
+def scheduled(schedule: PipelineSchedule) -> Reconciliation:
+    """The run that a schedule asks for now. Raises `BadRequest` while the one before is still under way."""
+    if schedule.runs.filter(state__in=Reconciliation.LIVE).exists():
+        raise BadRequest(gettext("The run before is still under way."))
+    if schedule.ledger:
+        places.ledger_path(schedule.ledger)
+    return Reconciliation.objects.create(
+        kind=schedule.kind,
+        topics=schedule.topics,
+        ledger=schedule.ledger,
+        schedule=schedule,
+        username=schedule.username,
+        via="schedule",
+    )
+
+
+def stop(who: Who, run: Reconciliation) -> Reconciliation:
+    """End a run; what it has done so far stays. Raises `BadRequest` where it has ended already."""
+    action = ACTIONS[run.kind]
+    with audited(who, action, query={"stop": str(run.pk)}) as entry:
+        for topic in run.topics or ("",):
+            require(who.user, action, topic)
+        mine = Reconciliation.objects.filter(pk=run.pk)
+        now = timezone.now()
+        if mine.filter(state=State.QUEUED).update(state=State.STOPPED, finished=now):
+            run.refresh_from_db()
+            complete_audit(run)
+        elif not mine.filter(state__in=(State.RUNNING, State.STOPPING)).update(state=State.STOPPING):
+            raise BadRequest(gettext("This run has ended already."))
+        run.refresh_from_db()
+        entry.done = 1
+    return run
+
+
+def schedule(who: Who, order: RunOrder, every_s: int, known: PipelineSchedule | None = None) -> PipelineSchedule:
+    """Make a schedule, or change one; its first run comes soon. Raises `Forbidden`, `BadRequest`."""
+    query = {**order.query(), "every_s": every_s, **({"schedule": known.pk} if known else {})}
+    with audited(who, Action.SCHEDULE, query=query, reason=order.reason) as entry:
+        require(who.user, Action.SCHEDULE, "")
+        if order.kind == "restore":
+            raise BadRequest(gettext("A restore is not for a schedule: somebody has to want it."))
+        _check(order)
+        if not EVERY_LEAST_S <= every_s <= EVERY_MOST_S:
+            raise BadRequest(gettext("It must be at least a minute, and at most a year."))
+        found = known or PipelineSchedule(next_ms=engine().inspector.now_ms())
+        found.kind, found.topics, found.ledger = order.kind, list(order.topics), order.ledger
+        found.every_s, found.username, found.enabled = every_s, who.user.get_username()[:150], True
+        found.save()
+        entry.done = 1
+    return found
+
+
+def switch(who: Who, found: PipelineSchedule, enabled: bool) -> PipelineSchedule:
+    """Let a schedule rest, or go on."""
+    with audited(who, Action.SCHEDULE, query={"schedule": found.pk, "enabled": enabled}) as entry:
+        require(who.user, Action.SCHEDULE, "")
+        found.enabled = enabled
+        found.next_ms = max(found.next_ms, engine().inspector.now_ms())
+        found.save()
+        entry.done = 1
+    return found
+
+
+def remove(who: Who, found: PipelineSchedule) -> None:
+    """Delete a schedule; its runs stay."""
+    with audited(who, Action.SCHEDULE, query={"schedule": found.pk, "delete": True}) as entry:
+        require(who.user, Action.SCHEDULE, "")
+        found.delete()
+        entry.done = 1
+
+
+def _check(order: RunOrder) -> None:
+    if order.kind not in ACTIONS:
+        raise BadRequest(gettext("There is no job of that name."))
+    if len(order.topics) > TOPICS_MOST:
+        raise BadRequest(gettext("At most %(most)d topics can be named.") % {"most": TOPICS_MOST})
+    for topic in order.topics:
+        engine().client.topic(topic)
+    if order.ledger:
+        if order.kind != "reconcile":
+            raise BadRequest(gettext("A ledger is for reconciliations only."))
+        places.ledger_path(order.ledger)
+    if len(order.reason) > REASON_MAX:
+        raise BadRequest(gettext("The reason may have %(most)d characters.") % {"most": REASON_MAX})

@@ -1,0 +1,224 @@
+// One run of the pipeline: how far it is, what it found, and the repair of that.
+import { param, setParams } from "../core/address.js";
+import { byId, h, icon, replace, setText } from "../core/dom.js";
+import { dateTime, duration, exact, NONE, time } from "../core/format.js";
+import { get, post } from "../core/http.js";
+import "../core/keys.js";
+import { page, topicAddress } from "../core/page.js";
+import { fill, gettext } from "../core/text.js";
+import { toast } from "../core/toast.js";
+import { pairList } from "../parts/failure.js";
+import { FindingList } from "../parts/findinglist.js";
+import { RunBar } from "../parts/runbar.js";
+import { FINDINGS, isLive, JOBS, outcome, RUN_STATES, scope, STAGES } from "../parts/runwords.js";
+
+const REFRESH_MS = 500;
+let run = page.run;
+let timer = 0;
+
+const tag = h("span");
+const asOf = h("span", { class: "rc-as-of" });
+const words = h("p", { class: "rc-phase", role: "status", "aria-live": "polite" });
+const bar = new RunBar(gettext("Progress"));
+const stages = h("ol", { class: "rc-stages" });
+const buttons = h("span", { class: "rc-actions" });
+const facts = h("section", { class: "rc-card", "aria-label": gettext("What was asked for") });
+const figures = h("section", { class: "rc-card rc-flush", "aria-label": gettext("Topics") });
+const found = new FindingList(() => load());
+const logText = h("pre", { class: "rc-log", tabindex: "0" });
+const logBox = h("details", { class: "rc-card", ontoggle: () => loadLog() }, h("summary", {}, gettext("Log")), logText);
+
+replace(
+  byId("rc-page"),
+  h("div", { class: "rc-head" }, h("a", { href: page.urls.runs }, gettext("All runs")), h("div", { class: "rc-status" }, asOf)),
+  h(
+    "section",
+    { class: "rc-card", "aria-label": gettext("Progress") },
+    h("header", {}, h("h2", {}, `${JOBS[run.kind]} · ${scope(run)} `, tag), buttons),
+    bar.element,
+    stages,
+    words,
+  ),
+  found.element,
+  figures,
+  facts,
+  logBox,
+);
+show();
+
+async function load() {
+  clearTimeout(timer);
+  try {
+    run = await get(page.urls.data);
+    byId("rc-page").classList.remove("rc-stale");
+    show();
+  } catch (problem) {
+    byId("rc-page").classList.add("rc-stale");
+    setText(asOf, `${problem.message} ${fill(gettext("as of %(time)s"), { time: time(run.as_of_ms) })}`);
+    again();
+  }
+}
+
+function again() {
+  clearTimeout(timer);
+  timer = setTimeout(() => (document.hidden ? again() : load()), REFRESH_MS);
+}
+
+async function loadLog() {
+  if (!logBox.open) return;
+  try {
+    setText(logText, (await get(page.urls.log)).log || gettext("Nothing was printed."));
+    logText.scrollTop = logText.scrollHeight;
+  } catch (problem) {
+    setText(logText, problem.message);
+  }
+}
+
+function show() {
+  tag.className = `rc-tag rc-tag-${run.state}`;
+  setText(tag, RUN_STATES[run.state]);
+  setText(asOf, fill(gettext("as of %(time)s"), { time: time(run.as_of_ms) }));
+  bar.update(run);
+  const said = outcome(run);
+  setText(words, said);
+  words.hidden = !said;
+  words.classList.toggle("rc-error", Boolean(run.error));
+  showStages();
+  showButtons();
+  showFacts();
+  showFigures();
+  found.update(run);
+  if (isLive(run)) again();
+  if (isLive(run)) loadLog();
+}
+
+function showStages() {
+  replace(
+    stages,
+    run.stages.map((stage, at) => {
+      const until = run.stages[at + 1]?.since_ms ?? run.finished_ms ?? run.as_of_ms;
+      return h(
+        "li",
+        {},
+        STAGES[stage.name] ?? stage.name,
+        h("span", { class: "rc-muted" }, ` ${duration(Math.max(0, until - stage.since_ms))}`),
+      );
+    }),
+  );
+}
+
+function showButtons() {
+  if (buttons.dataset.key === run.state) return;
+  buttons.dataset.key = run.state;
+  const missing = page.grants.actions[run.kind === "restore" ? "restore_all" : run.kind];
+  const stop = async () => {
+    try {
+      await post(page.urls.stop, {});
+      await load();
+    } catch (problem) {
+      toast(problem.message, "error");
+    }
+  };
+  replace(
+    buttons,
+    ["queued", "running"].includes(run.state)
+      ? h(
+          "button",
+          {
+            type: "button",
+            class: "rc-button",
+            dataset: { action: "stop" },
+            "aria-disabled": missing ? "true" : null,
+            title: missing,
+            onclick: () => (missing ? toast(missing, "error") : stop()),
+          },
+          icon("stop_circle"),
+          gettext("Stop"),
+        )
+      : null,
+  );
+}
+
+function showFacts() {
+  const other = (id) => h("a", { href: `${page.urls.runs}${id}/` }, gettext("this run"));
+  const changes = Object.entries(run.changes ?? {}).map(([kind, each]) =>
+    h(
+      "div",
+      {},
+      `${FINDINGS[kind] ?? kind}: `,
+      fill(gettext("%(appeared)s new, %(stayed)s still there, %(gone)s gone"), {
+        appeared: exact(each.appeared),
+        stayed: exact(each.stayed),
+        gone: exact(each.gone),
+      }),
+    ),
+  );
+  const gaps = run.gaps.slice(0, 10).map((gap) => h("div", {}, `${gap.topic} ${gap.slot}: ${gap.reason ?? ""}`));
+  const pairs = [
+    [gettext("Topics"), scope(run)],
+    [gettext("Reason"), run.reason],
+    [gettext("Who"), run.scheduled ? fill(gettext("the schedule of %(who)s"), { who: run.user }) : `${run.user} (${run.via})`],
+    [gettext("Created"), dateTime(run.created_ms)],
+    [gettext("Started"), run.started_ms ? dateTime(run.started_ms) : ""],
+    [gettext("Finished"), run.finished_ms ? dateTime(run.finished_ms) : ""],
+    [gettext("Compared with"), run.compared_with ? other(run.compared_with) : ""],
+    [gettext("Changes"), changes.length ? changes : ""],
+    [gettext("Gaps in journals"), gaps.length ? gaps : ""],
+  ].filter(([, value]) => value);
+  replace(facts, pairList(pairs));
+}
+
+function showFigures() {
+  figures.hidden = run.tables.length === 0;
+  if (figures.dataset.number === String(run.tables.length)) return;
+  figures.dataset.number = String(run.tables.length);
+  const ms = (value) => (value === null || value === undefined ? NONE : duration(value));
+  const columns = [
+    [gettext("Sent"), (row) => exact(row.sent)],
+    [gettext("Done"), (row) => exact(row.acked)],
+    [gettext("Merged"), (row) => exact(row.merged)],
+    [gettext("Retries"), (row) => exact(row.retried)],
+    [gettext("Died"), (row) => exact(row.died)],
+    [gettext("Lateness p99"), (row) => ms(row.lateness_p99_ms)],
+    [gettext("End to end p99"), (row) => ms(row.end_to_end_p99_ms)],
+    [gettext("Slot skew"), (row) => (row.slot_skew ? `× ${Math.round(row.slot_skew * 100) / 100}` : NONE)],
+    [gettext("Causes of death"), causes],
+  ];
+  replace(
+    figures,
+    h(
+      "div",
+      { class: "rc-scroll" },
+      h(
+        "table",
+        { class: "rc-table" },
+        h("thead", {}, h("tr", {}, [gettext("Topic"), ...columns.map(([title]) => title)].map((title) => h("th", { scope: "col" }, title)))),
+        h(
+          "tbody",
+          {},
+          run.tables.map((row) =>
+            h(
+              "tr",
+              {},
+              h("th", { scope: "row" }, h("a", { href: topicAddress(row.topic) }, row.topic)),
+              columns.map(([, value]) => h("td", {}, value(row))),
+            ),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+function causes(row) {
+  let list = [];
+  try {
+    list = JSON.parse(row.causes ?? "[]") ?? [];
+  } catch {
+    return NONE;
+  }
+  return list.length ? list.slice(0, 3).map((each) => h("div", {}, `${exact(each.n)} × ${each.error ?? each.fingerprint}`)) : NONE;
+}
+
+// The address keeps the filter, so a link shows the same findings.
+found.filter({ kind: param("kind"), topic: param("topic") }, (values) => setParams(values));

@@ -1,0 +1,190 @@
+// What a reconciliation found: groups that can be repaired, and the findings with what shows each.
+import { h, icon, replace, setText } from "../core/dom.js";
+import { dateTime, exact } from "../core/format.js";
+import { get } from "../core/http.js";
+import { page, topicAddress } from "../core/page.js";
+import { fill, gettext } from "../core/text.js";
+import { toast } from "../core/toast.js";
+import { askRepair } from "./repair.js";
+import { FINDINGS, REPAIRS } from "./runwords.js";
+
+const FORMATS = [
+  ["jsonl", "JSON Lines"],
+  ["csv", "CSV"],
+];
+
+export class FindingList {
+  constructor(changed) {
+    this.changed = changed;
+    this.values = { kind: "", topic: "" };
+    this.remember = () => {};
+    this.rows = [];
+    this.kind = this.select(gettext("Kind"), "kind");
+    this.topic = this.select(gettext("Topic"), "topic");
+    this.groups = h("div", { class: "rc-groups" });
+    this.body = h("tbody");
+    this.count = h("span", { class: "rc-muted" });
+    this.more = h("button", { type: "button", class: "rc-button", onclick: () => this.load(true) }, gettext("Load more"));
+    this.moreBox = h("div", { class: "rc-more" }, this.more);
+    this.downloads = h("span", { class: "rc-actions rc-end" });
+    const titles = [gettext("Finding"), gettext("Message"), gettext("Evidence"), gettext("Repair")];
+    this.element = h(
+      "section",
+      { class: "rc-card rc-flush", "aria-label": gettext("Findings"), hidden: true },
+      h("header", { class: "rc-toolbar" }, h("h2", { class: "rc-strong" }, gettext("Findings")), this.kind, this.topic, this.count, this.downloads),
+      this.groups,
+      h(
+        "div",
+        { class: "rc-scroll rc-tall" },
+        h(
+          "table",
+          { class: "rc-table rc-findings" },
+          h("thead", {}, h("tr", {}, titles.map((title) => h("th", { scope: "col" }, title)))),
+          this.body,
+        ),
+      ),
+      this.moreBox,
+    );
+  }
+
+  select(label, name) {
+    return h("select", {
+      class: "rc-select",
+      "aria-label": label,
+      onchange: (event) => {
+        this.values[name] = event.target.value;
+        this.remember(this.values);
+        this.load();
+      },
+    });
+  }
+
+  filter(values, remember) {
+    this.values = { kind: values.kind ?? "", topic: values.topic ?? "" };
+    this.remember = remember;
+    this.key = "";
+    if (this.run) this.update(this.run);
+  }
+
+  update(run) {
+    this.run = run;
+    this.element.hidden = run.kind !== "reconcile" || run.state !== "done" || run.findings === 0;
+    const key = JSON.stringify(run.groups);
+    if (this.element.hidden || this.key === key) return;
+    this.key = key;
+    const options = (select, all, names, words, value) => {
+      replace(select, h("option", { value: "" }, all), [...new Set(names)].map((name) => h("option", { value: name }, words(name))));
+      select.value = value;
+    };
+    options(this.kind, gettext("All kinds"), run.groups.map((each) => each.kind), (name) => FINDINGS[name] ?? name, this.values.kind);
+    options(this.topic, gettext("All topics"), run.groups.map((each) => each.topic), (name) => name, this.values.topic);
+    this.showGroups();
+    this.showDownloads();
+    this.load();
+  }
+
+  showDownloads() {
+    const missing = page.grants.payload ? null : gettext("The report names ids: it needs the permission “read_payload”.");
+    replace(
+      this.downloads,
+      FORMATS.map(([name, label]) =>
+        missing
+          ? h("span", { class: "rc-button", "aria-disabled": "true", title: missing }, icon("download"), label)
+          : h("a", { class: "rc-button", href: `${page.urls.download}?format=${name}`, download: "" }, icon("download"), label),
+      ),
+    );
+  }
+
+  showGroups() {
+    replace(
+      this.groups,
+      this.run.groups.map((group) =>
+        h(
+          "div",
+          { class: "rc-group" },
+          h("strong", {}, FINDINGS[group.kind] ?? group.kind),
+          ` · ${group.topic} · ${exact(group.n)}`,
+          group.repair !== "none" && group.open
+            ? this.repairButton({ repair: group.repair, kind: group.kind, topic: group.topic }, fill(gettext("%(repair)s: all %(n)s…"), { repair: REPAIRS[group.repair], n: exact(group.open) }))
+            : null,
+        ),
+      ),
+    );
+  }
+
+  repairButton(order, label) {
+    const missing = page.grants.actions[order.repair === "drop_orphan" ? "drop" : "repair"];
+    return h(
+      "button",
+      {
+        type: "button",
+        class: "rc-button",
+        dataset: { action: "repair" },
+        "aria-disabled": missing ? "true" : null,
+        title: missing,
+        onclick: () => (missing ? toast(missing, "error") : askRepair(order, () => this.changed())),
+      },
+      icon("healing"),
+      label,
+    );
+  }
+
+  async load(further = false) {
+    try {
+      const after = further ? this.rows.at(-1)?.number : "";
+      const found = await get(page.urls.findings, { ...this.values, after });
+      this.rows = further ? [...this.rows, ...found.findings] : found.findings;
+      replace(this.body, this.rows.map((each) => this.line(each)));
+      this.moreBox.hidden = !found.more;
+      const beyond = this.run.findings - this.run.listed;
+      setText(
+        this.count,
+        beyond > 0
+          ? fill(gettext("%(n)s; %(beyond)s more are in the report only"), { n: exact(found.count), beyond: exact(beyond) })
+          : exact(found.count),
+      );
+    } catch (problem) {
+      toast(problem.message, "error");
+    }
+  }
+
+  line(each) {
+    const address = `${topicAddress(each.topic)}message/?${new URLSearchParams({ id: each.id ?? "", slot: each.slot ?? "" })}`;
+    const where = each.slot === null ? each.topic : fill(gettext("%(topic)s, slot %(slot)s"), { topic: each.topic, slot: each.slot });
+    return h(
+      "tr",
+      {},
+      h("th", { scope: "row" }, FINDINGS[each.kind] ?? each.kind),
+      h(
+        "td",
+        {},
+        each.id === null ? null : h("a", { class: "rc-mono rc-id", href: address }, each.id),
+        h("div", { class: "rc-muted" }, where),
+      ),
+      h("td", {}, evidence(each.evidence)),
+      h(
+        "td",
+        {},
+        each.operation
+          ? h("a", { href: `${page.urls.operations}${each.operation}/` }, gettext("under repair, or repaired"))
+          : each.repair === "none"
+            ? h("span", { class: "rc-muted" }, REPAIRS.none)
+            : this.repairButton({ repair: each.repair, finding: each.number }, `${REPAIRS[each.repair]}…`),
+      ),
+    );
+  }
+}
+
+/** What shows it: names and values, times in words. */
+function evidence(values) {
+  const pairs = Object.entries(values).filter(([, value]) => value !== null && value !== "");
+  const shown = ([name, value]) => {
+    if (name.endsWith("_ms") && Number.isFinite(value) && value > 1e11) return dateTime(value);
+    return typeof value === "object" ? JSON.stringify(value) : String(value);
+  };
+  return h(
+    "dl",
+    { class: "rc-evidence" },
+    pairs.map((pair) => [h("dt", {}, pair[0]), h("dd", {}, shown(pair).slice(0, 300))]),
+  );
+}

@@ -1,0 +1,129 @@
+// A figure from run to run: a chart, and the same as a table.
+import { h, icon, replace } from "../core/dom.js";
+import { dateTime } from "../core/format.js";
+import { gettext } from "../core/text.js";
+import { color } from "../core/theme.js";
+
+const { Chart } = window;
+const LINES = ["--rc-line-1", "--rc-line-2", "--rc-line-3", "--rc-line-4"];
+const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3]];
+
+export class RunChart {
+  /** `lines`: [[name in a point, title]]; `format` writes a value. */
+  constructor(title, lines, format) {
+    this.title = title;
+    this.lines = lines;
+    this.format = format;
+    this.asTable = false;
+    this.points = [];
+    this.canvas = h("canvas", { role: "img", "aria-label": title });
+    this.box = h("div", { class: "rc-chart" }, this.canvas);
+    this.toggle = h(
+      "button",
+      {
+        type: "button",
+        class: "rc-icon-button",
+        "aria-label": gettext("Show as table"),
+        title: gettext("Show as table"),
+        "aria-pressed": "false",
+        onclick: () => this.switchView(),
+      },
+      icon("table_rows"),
+    );
+    this.element = h(
+      "section",
+      { class: "rc-card", "aria-label": title },
+      h("header", {}, h("h2", {}, title), h("span", { class: "rc-end" }), this.toggle),
+      this.box,
+    );
+  }
+
+  switchView() {
+    this.asTable = !this.asTable;
+    this.toggle.setAttribute("aria-pressed", String(this.asTable));
+    if (!this.asTable) replace(this.box, this.canvas);
+    this.update(this.points);
+  }
+
+  /** Points with `at_ms` and the values of the lines, oldest first. */
+  update(points) {
+    this.points = points;
+    if (this.asTable) {
+      this.drawTable();
+      return;
+    }
+    this.chart ??= this.build();
+    this.chart.data.labels = points.map((point) => dateTime(point.at_ms));
+    this.lines.forEach(([name], index) => {
+      this.chart.data.datasets[index].data = points.map((point) => point[name] ?? null);
+    });
+    this.chart.update("none");
+  }
+
+  build() {
+    const text = color("--rc-muted");
+    const grid = { color: color("--rc-grid"), drawTicks: false };
+    return new Chart(this.canvas, {
+      type: "line",
+      data: {
+        labels: [],
+        datasets: this.lines.map(([, label], index) => ({
+          label,
+          data: [],
+          borderColor: color(LINES[index]),
+          backgroundColor: color(LINES[index]),
+          borderDash: DASHES[index],
+          borderWidth: 1.5,
+          pointRadius: 3,
+          spanGaps: true,
+        })),
+      },
+      options: {
+        animation: false,
+        maintainAspectRatio: false,
+        interaction: { mode: "index", intersect: false },
+        plugins: {
+          legend: { display: this.lines.length > 1, labels: { color: text, boxWidth: 18 } },
+          tooltip: { callbacks: { label: (item) => `${item.dataset.label}: ${this.format(item.parsed.y)}` } },
+        },
+        scales: {
+          x: { grid, border: { display: false }, ticks: { color: text, maxRotation: 0, maxTicksLimit: 4 } },
+          y: {
+            min: 0,
+            grid,
+            border: { display: false },
+            ticks: { color: text, maxTicksLimit: 5, callback: (value) => this.format(value) },
+          },
+        },
+      },
+    });
+  }
+
+  drawTable() {
+    const titles = [gettext("Run"), ...this.lines.map(([, label]) => label)];
+    replace(
+      this.box,
+      h(
+        "div",
+        { class: "rc-scroll rc-chart-table", tabindex: "0" },
+        h(
+          "table",
+          { class: "rc-table" },
+          h("thead", {}, h("tr", {}, titles.map((title) => h("th", { scope: "col" }, title)))),
+          h(
+            "tbody",
+            {},
+            [...this.points].reverse().map((point) =>
+              h(
+                "tr",
+                {},
+                h("th", { scope: "row" }, dateTime(point.at_ms)),
+                this.lines.map(([name]) => h("td", { class: "rc-num" }, this.format(point[name] ?? null))),
+              ),
+            ),
+          ),
+        ),
+      ),
+    );
+  }
+}

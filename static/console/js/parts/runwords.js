@@ -1,0 +1,80 @@
+// How runs of the pipeline are spoken of.
+import { fill, gettext } from "../core/text.js";
+import { exact } from "../core/format.js";
+
+export const JOBS = {
+  reconcile: gettext("Reconciliation"),
+  archive: gettext("Archive"),
+  restore: gettext("Restore"),
+};
+
+export const RUN_STATES = {
+  queued: gettext("In line"),
+  running: gettext("Running"),
+  stopping: gettext("Stopping"),
+  stopped: gettext("Stopped"),
+  done: gettext("Done"),
+  failed: gettext("Failed"),
+};
+
+export const STAGES = {
+  snapshot: gettext("Reading the queues"),
+  journals: gettext("Reading the journals"),
+  replay: gettext("Replaying every message"),
+  findings: gettext("Comparing, and looking again"),
+  report: gettext("Writing the report"),
+  console: gettext("Taking the report in"),
+  archive: gettext("Writing the archive"),
+  compact: gettext("Joining small files"),
+  read: gettext("Reading the archive"),
+  restore: gettext("Putting messages back"),
+};
+
+export const FINDINGS = {
+  lost: gettext("Lost: accepted, never ended, and nowhere"),
+  unexpected: gettext("In a queue though its journal says it is not"),
+  wrong_slot: gettext("In the wrong slot"),
+  stuck_in_prepare: gettext("Stuck in flight"),
+  overdue: gettext("Overdue"),
+  orphan_body: gettext("Content without a message"),
+  orphan_failure: gettext("Failure record without a message"),
+  delivered_after_success: gettext("Delivered again after success"),
+  ended_twice: gettext("Ended twice"),
+  impossible_transition: gettext("A step that cannot be"),
+  slot_ledger: gettext("A slot's counters do not add up"),
+  journal_gap: gettext("Gap in a journal"),
+  missing_in_queue: gettext("In the business ledger, never sent"),
+  not_done: gettext("The business ledger expects it done"),
+  unknown_to_business: gettext("Unknown to the business ledger"),
+};
+
+export const REPAIRS = {
+  requeue: gettext("Put back"),
+  send_again: gettext("Send again"),
+  drop_orphan: gettext("Remove the remains"),
+  none: gettext("Has to be looked at"),
+};
+
+export const OUTCOMES = {
+  done: gettext("would be repaired"),
+  not_needed: gettext("need nothing any more"),
+  unknown: gettext("cannot be repaired: nobody knows the content (the journal must be “full”)"),
+};
+
+export const isLive = (run) => ["queued", "running", "stopping"].includes(run.state);
+
+/** What a run is about. */
+export function scope(run) {
+  const topics = run.topics.length ? run.topics.join(", ") : gettext("all topics");
+  return run.ledger ? `${topics} · ${fill(gettext("ledger %(name)s"), { name: run.ledger })}` : topics;
+}
+
+/** What came of a run, in words. */
+export function outcome(run) {
+  if (run.error) return run.error;
+  if (run.state !== "done" || run.kind !== "reconcile") return "";
+  const words = run.findings
+    ? fill(gettext("%(n)s findings"), { n: exact(run.findings) })
+    : gettext("Everything is where it should be.");
+  return run.complete === false ? `${words} · ${gettext("incomplete: journals have gaps")}` : words;
+}

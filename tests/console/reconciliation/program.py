@@ -1,0 +1,65 @@
+"""Stands in for the pipeline's command: takes the same arguments, tells stages, leaves a report of a few rows.
+
+What it is to do is in the environment variable RUN_AS: `well`, `fails`, `hangs`, `no-report`, `lines`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import parquet
+
+FINDINGS = [
+    ("orphan_body", "orders", 1, b"ghost", {"queues": [], "at_ms": 5}, "drop_orphan"),
+    ("stuck_in_prepare", "orders", 2, b"late", {"taken_ms": 1}, "requeue"),
+    ("lost", "orders", 3, b"gone", {"score": 7, "error": "secret"}, "send_again"),
+    ("slot_ledger", "orders", 0, None, {"gap": 1}, "none"),
+]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("command")
+    for name in ("namespace", "archive", "reports", "run", "ledger", "progress"):
+        parser.add_argument(f"--{name}", default="")
+    parser.add_argument("--topic", action="append", default=[])
+    given = parser.parse_args()
+    how = os.environ.get("RUN_AS", "well")
+    for at, stage in enumerate(("snapshot", "replay", "report")):
+        print(json.dumps({"stage": stage, "done": 1, "total": 2, "percent": 30 * at}), flush=True)
+    if how == "lines":
+        print("{not json", flush=True)
+    if how == "fails":
+        print("noise\nThe archive is locked by another job.", file=sys.stderr)
+        return 1
+    while how == "hangs":
+        time.sleep(0.05)
+    if how != "no-report" and given.command == "reconcile":
+        write_report(Path(given.reports) / given.run, given.run)
+    return 0
+
+
+def write_report(folder: Path, run: str) -> None:
+    (folder / "findings").mkdir(parents=True)
+    (folder / "topics").mkdir()
+    columns = list(zip(*FINDINGS, strict=True))
+    columns[4] = tuple(json.dumps(each) for each in columns[4])
+    names = ["kind", "topic", "slot", "id", "evidence", "repair"]
+    types = [pa.string(), pa.string(), pa.int32(), pa.binary(), pa.string(), pa.string()]
+    arrays = [pa.array(each, kind) for each, kind in zip(columns, types, strict=True)]
+    parquet.write_table(pa.table(arrays, names=names), folder / "findings" / "part-0.parquet")
+    row = {"topic": "orders", "sent": 100, "acked": 90, "merge_ratio": 0.25, "lateness_p99_ms": 12, "causes": "[]"}
+    parquet.write_table(pa.Table.from_pylist([row]), folder / "topics" / "part-0.parquet")
+    counts = {kind: 1 for kind, *_ in FINDINGS}
+    summary = {"run": run, "counts": counts, "complete": True, "gaps": [], "compared_with": None, "changes": None}
+    (folder / "summary.json").write_text(json.dumps(summary))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

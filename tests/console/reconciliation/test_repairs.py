@@ -1,0 +1,129 @@
+"""Findings and their repair, on a real server: looked at first, done as operations, harmless when out of date."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from console.access import Forbidden
+from console.models import AuditEntry, Finding, MessageRecord, Reconciliation
+from console.operations.actions import BadRequest, Who
+from console.reconciliation import repairs
+from console.reconciliation.repairs import RepairOrder
+from console.record.life import key_of
+from rmq_core import FixedTimeMessage
+from rmq_core.slots import slot_for
+from tests.console.operations import Desk, desk
+
+__all__ = ["desk"]
+
+
+@pytest.fixture
+def run(desk: Desk) -> Reconciliation:
+    return Reconciliation.objects.create(state="done", username="chief")
+
+
+def finding(run: Reconciliation, kind: str, repair: str, ident: str, slot: int | None = None) -> Finding:
+    place = slot_for(ident.encode(), 4) if slot is None else slot
+    return Finding.objects.create(run=run, kind=kind, repair=repair, topic="orders", slot=place, ident=ident)
+
+
+def order(run: Reconciliation, repair: str, **options: Any) -> RepairOrder:
+    return RepairOrder(run, repair, **{"reason": "a test", **options})
+
+
+def repaired(desk: Desk, wanted: RepairOrder) -> Any:
+    (operation,) = repairs.start(desk.who, wanted)
+    return desk.finish(operation)
+
+
+def test_orphans_are_removed_and_what_lives_is_left_alone(desk: Desk, run: Reconciliation, redis_server: Any) -> None:
+    desk.delayed(1, "alive")
+    keyspace = desk.queue.client.keyspace
+    ghost = finding(run, "orphan_body", "drop_orphan", "ghost")
+    alive = finding(run, "orphan_body", "drop_orphan", "alive0")
+    with redis_server.client() as raw:
+        raw.hset(keyspace.slot("orders", ghost.slot).body, "ghost", "0 {} x")
+        seen = repairs.preview(desk.who, order(run, "drop_orphan"))
+        assert (seen.count, dict(seen.outcomes)) == (2, {"done": 1, "not_needed": 1})
+        assert raw.hexists(keyspace.slot("orders", ghost.slot).body, "ghost"), "a look changes nothing"
+        operation = repaired(desk, order(run, "drop_orphan"))
+        assert not raw.hexists(keyspace.slot("orders", ghost.slot).body, "ghost")
+    assert (operation.state, operation.done, operation.failed) == ("done", 1, 1)
+    assert desk.queue.find("alive0").content == b'{"n": "alive0"}'
+    for each in (ghost, alive):
+        each.refresh_from_db()
+        assert each.operation == operation.pk
+    entry = AuditEntry.objects.get(action="repair")
+    assert entry.query == {"run": str(run.pk), "repair": "drop_orphan"} and entry.done == 2
+
+
+def test_what_is_stuck_goes_back(desk: Desk, run: Reconciliation, redis_server: Any) -> None:
+    desk.queue.topic("patient", max_retries=3, visibility_timeout_ms=600_000)
+    for name in ("stuck", "busy"):
+        now = desk.queue.inspector.now_ms()
+        desk.queue.client.send("patient", FixedTimeMessage("x", now, key=name), allow_past=True)
+    taken = []
+    while len(taken) < 2:
+        taken += desk.queue.client.take("patient", max=10, timeout_ms=2000)
+    for name in ("stuck", "busy"):
+        finding(run, "stuck_in_prepare", "requeue", name)
+    Finding.objects.update(topic="patient")
+    slot = slot_for(b"stuck", 4)
+    with redis_server.client() as raw:  # as if taken an hour ago by somebody who is gone
+        key = desk.queue.client.keyspace.slot("patient", slot).prepare
+        raw.zadd(key, {"stuck": raw.zscore(key, "stuck") - 3_600_000 * 1000})
+    assert dict(repairs.preview(desk.who, order(run, "requeue")).outcomes) == {"done": 1, "not_needed": 1}
+    operation = repaired(desk, order(run, "requeue"))
+    assert (operation.done, operation.failed) == (1, 1)
+    assert desk.queue.find("stuck", "patient").row.state in ("ready", "waiting")
+    assert desk.queue.find("busy", "patient").row.state == "in_flight"
+
+
+def test_what_was_lost_comes_back_out_of_the_record(desk: Desk, run: Reconciliation, redis_server: Any) -> None:
+    desk.delayed(2, "m")
+    keyspace = desk.queue.client.keyspace
+    due = desk.queue.find("m0").row.score_ms
+    with redis_server.client() as raw:
+        for name in ("m0", "m1"):
+            keys = keyspace.slot("orders", slot_for(name.encode(), 4))
+            body = raw.hget(keys.body, name)
+            MessageRecord.objects.create(
+                key=key_of("orders", slot_for(name.encode(), 4), name.encode()),
+                topic="orders", slot=slot_for(name.encode(), 4), ident=name.encode(), state="delayed",
+                first_ms=1, updated_ms=1, due_ms=due, body=body,
+            )  # fmt: skip
+        keys = keyspace.slot("orders", slot_for(b"m0", 4))
+        raw.zrem(keys.store, "m0")
+        raw.hdel(keys.body, "m0")
+    for name in ("m0", "m1", "nobody-knows"):
+        finding(run, "lost", "send_again", name)
+    seen = repairs.preview(desk.who, order(run, "send_again"))
+    assert dict(seen.outcomes) == {"done": 1, "not_needed": 1, "unknown": 1}
+    operation = repaired(desk, order(run, "send_again"))
+    assert (operation.done, operation.failed, operation.skipped) == (1, 1, 1)
+    back = desk.queue.find("m0")
+    assert (back.row.state, back.row.score_ms, back.content) == ("delayed", due, b'{"n": "m0"}')
+    assert desk.queue.find("nobody-knows") is None
+    again = finding(run, "lost", "send_again", "m0")
+    assert repaired(desk, order(run, "send_again", finding=again.pk)).done == 0, "it is there by now"
+
+
+def test_repairs_are_refused_to_those_who_may_not(desk: Desk, run: Reconciliation, person: Any) -> None:
+    one = finding(run, "lost", "send_again", "a")
+    finding(run, "orphan_body", "drop_orphan", "b")
+    with pytest.raises(Forbidden, match="operate"):
+        repairs.start(Who(person("Viewer")), order(run, "send_again"))
+    with pytest.raises(Forbidden, match="administer"):
+        repairs.start(Who(person("Operator")), order(run, "drop_orphan"))
+    with pytest.raises(BadRequest, match="Say why"):
+        repairs.start(desk.who, order(run, "send_again", reason=" "))
+    with pytest.raises(BadRequest, match="no repair"):
+        repairs.start(Who(User.objects.get(username="operator")), order(run, "none"))
+    repairs.start(desk.who, order(run, "send_again", kind="lost", topic="orders"))
+    one.refresh_from_db()
+    assert one.operation is not None
+    with pytest.raises(BadRequest, match="No finding is left"):
+        repairs.start(desk.who, order(run, "send_again"))

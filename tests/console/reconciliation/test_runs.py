@@ -1,0 +1,269 @@
+"""Runs from the order to the report: stages, log, stopping, failing, schedules, silence; what they found."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import django_rq
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+from django_rq.settings import QUEUES
+from rq import SimpleWorker
+
+from console.access import Forbidden
+from console.models import AuditEntry, Finding, PipelineSchedule, Reconciliation
+from console.operations.actions import BadRequest, Who
+from console.reconciliation import jobs, places, report, runs, shapes
+from console.reconciliation.running import Runner
+from console.reconciliation.runs import RunOrder
+from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.errors import UnknownTopic
+from tests.console.conftest import Queue
+from tests.console.reconciliation import program
+from tests.support.waiting import wait_until
+
+
+class Office:
+    """Somebody who starts runs, and a job worker that does them in this process."""
+
+    def __init__(self, queue: Queue, user: User) -> None:
+        self.queue = queue
+        self.who = Who(user, "127.0.0.1")
+
+    def start(self, **options: Any) -> Reconciliation:
+        run = runs.start(self.who, RunOrder(**options))
+        jobs.enqueue(str(run.pk))
+        return run
+
+    def work(self, run: Reconciliation | None = None) -> Any:
+        django_rq.get_worker(jobs.QUEUE, worker_class=SimpleWorker).work(burst=True, logging_level="ERROR")
+        if run is not None:
+            run.refresh_from_db()
+        return run
+
+    def do(self, **options: Any) -> Reconciliation:
+        return self.work(self.start(**options))
+
+
+@pytest.fixture
+def office(
+    queue: Queue,
+    person: Callable[..., User],
+    redis_server: EmbeddedRedis,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: Any,
+    tmp_path: Path,
+) -> Iterator[Office]:
+    monkeypatch.setitem(QUEUES, jobs.QUEUE, {"URL": redis_server.url})
+    monkeypatch.setenv("RUN_AS", "well")
+    settings.PIPELINE_REPORTS = tmp_path / "reports"
+    settings.PIPELINE_LEDGERS = tmp_path / "ledgers"
+    settings.PIPELINE_COMMAND = [sys.executable, str(Path(program.__file__))]
+    queue.topic()
+    yield Office(queue, person("Admin", "chief"))
+    with redis_server.client() as raw:
+        for key in raw.scan_iter("rq:*"):
+            raw.delete(key)
+
+
+def test_a_run_tells_its_stages_and_takes_its_report_in(office: Office) -> None:
+    run = office.do(reason="monday", topics=("orders",))
+    assert (run.state, run.percent, run.error) == ("done", 100, "")
+    assert [stage[0] for stage in run.stages] == ["snapshot", "replay", "report", "console"]
+    assert (run.complete, run.findings, run.listed) == (True, 4, 4)
+    assert run.tables[0]["lateness_p99_ms"] == 12
+    found = {each.kind: each for each in Finding.objects.filter(run=run)}
+    assert (found["orphan_body"].ident, found["orphan_body"].slot) == ("ghost", 1)
+    assert found["lost"].evidence["score"] == 7 and found["slot_ledger"].ident == ""
+    entry = AuditEntry.objects.get()
+    assert (entry.action, entry.result, entry.reason, entry.topic) == ("reconcile", "done", "monday", "orders")
+    assert entry.detail["run"] == str(run.pk)
+
+
+def test_a_failure_is_told_in_its_own_sentence(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RUN_AS", "fails")
+    run = office.do(kind="archive")
+    assert (run.state, run.error) == ("failed", "The archive is locked by another job.")
+    assert "noise" in shapes.log_text(run)
+    assert AuditEntry.objects.get().result == "failed"
+    monkeypatch.setenv("RUN_AS", "no-report")
+    run = office.do()
+    assert run.state == "failed" and "no report" in run.error
+    monkeypatch.setenv("RUN_AS", "lines")
+    run = office.do()
+    assert run.state == "done" and "{not json" in shapes.log_text(run)
+
+
+@pytest.mark.django_db(transaction=True, serialized_rollback=True)
+@pytest.mark.usefixtures("roles_come_back")
+def test_a_run_is_stopped_and_its_program_with_it(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RUN_AS", "hangs")
+    run = office.start()
+    runner = Runner.take(str(run.pk))
+    assert runner is not None
+    working = threading.Thread(target=runner.work)
+    working.start()
+
+    def told() -> bool:
+        run.refresh_from_db()
+        return len(run.stages) == 3
+
+    wait_until(told, what="three stages")
+    assert runs.stop(office.who, run).state == "stopping"
+    working.join(30)
+    run.refresh_from_db()
+    assert (run.state, run.finished is not None) == ("stopped", True)
+    with pytest.raises(BadRequest):
+        runs.stop(office.who, run)
+
+
+def test_one_that_waits_is_stopped_at_once_and_never_runs(office: Office) -> None:
+    run = office.start()
+    assert runs.stop(office.who, run).state == "stopped"
+    office.work(run)
+    assert run.state == "stopped" and not run.stages
+
+
+def test_a_run_whose_worker_died_is_given_up(office: Office) -> None:
+    run = office.start()
+    runner = Runner.take(str(run.pk))
+    assert runner is not None and Runner.take(str(run.pk)) is None
+    now = round(time.time() * 1000)
+    jobs.look(now)
+    run.refresh_from_db()
+    assert run.state == "running"
+    jobs.look(now + 60_000)
+    run.refresh_from_db()
+    assert run.state == "failed" and "worker ended" in run.error
+    # The one that was believed dead changes nothing any more.
+    runner.work()
+    run.refresh_from_db()
+    assert run.state == "failed" and "worker ended" in run.error
+
+
+def test_what_waits_is_handed_on_when_its_job_was_lost(office: Office) -> None:
+    run = office.start()
+    django_rq.get_queue(jobs.QUEUE).empty()
+    jobs.look()
+    office.work(run)
+    assert run.state == "done"
+
+
+def test_a_schedule_starts_runs_and_never_two_at_once(office: Office) -> None:
+    schedule = runs.schedule(office.who, RunOrder(topics=("orders",)), 3_600)
+    jobs.look(schedule.next_ms)
+    run = Reconciliation.objects.get()
+    assert (run.via, run.username, run.schedule_id) == ("schedule", "chief", schedule.pk)
+    jobs.look(schedule.next_ms + 1)
+    assert Reconciliation.objects.count() == 1, "it is not due again"
+    jobs.look(schedule.next_ms + 3_700_000)
+    assert Reconciliation.objects.count() == 1, "the one before is still under way"
+    office.work(run)
+    jobs.look(schedule.next_ms + 9_000_000)
+    assert Reconciliation.objects.count() == 2
+    runs.switch(office.who, schedule, False)
+    jobs.look(schedule.next_ms + 90_000_000)
+    assert Reconciliation.objects.count() == 2
+    runs.remove(office.who, schedule)
+    assert not PipelineSchedule.objects.exists()
+    with pytest.raises(BadRequest, match="schedule"):
+        runs.schedule(office.who, RunOrder(kind="restore"), 3_600)
+    with pytest.raises(BadRequest, match="minute"):
+        runs.schedule(office.who, RunOrder(), 1)
+
+
+def test_what_cannot_be_is_refused_and_written_down(office: Office, person: Callable[..., User]) -> None:
+    with pytest.raises(UnknownTopic):
+        office.start(topics=("nothing",))
+    with pytest.raises(BadRequest, match="ledger"):
+        office.start(ledger="../../etc/passwd")
+    with pytest.raises(BadRequest, match="restore"):
+        office.start(kind="restore")
+    with pytest.raises(BadRequest, match="no job"):
+        office.start(kind="rm")
+    with pytest.raises(Forbidden, match="operate"):
+        runs.start(Who(person("Viewer")), RunOrder())
+    with pytest.raises(Forbidden, match="administer"):
+        runs.start(Who(person("Operator")), RunOrder(kind="restore", confirm="restore"))
+    with pytest.raises(Forbidden, match="edit_topics"):
+        runs.schedule(Who(User.objects.get(username="operator")), RunOrder(), 3_600)
+    assert not Reconciliation.objects.exists()
+    assert set(AuditEntry.objects.values_list("result", flat=True)) == {"refused", "failed"}
+
+
+def test_ledgers_are_those_in_the_folder(office: Office, settings: Any) -> None:
+    folder = Path(settings.PIPELINE_LEDGERS)
+    folder.mkdir()
+    for name in ("flights.csv", ".hidden.csv", "notes.txt"):
+        (folder / name).write_text("topic,id\n")
+    assert places.ledgers() == ["flights.csv"]
+    run = office.start(ledger="flights.csv")
+    assert str(folder / "flights.csv") in places.command(run)
+    assert office.queue.client.keyspace.namespace in places.command(run)
+    assert not any("redis://" in each for each in places.command(run)), "an address may hold a password"
+
+
+def test_damaged_reports_are_told_of(office: Office) -> None:
+    run = office.do()
+    folder = places.report_of(run)
+    (folder / "findings" / "part-0.parquet").write_bytes(b"PAR1 this is none PAR1")
+    with pytest.raises(report.BadReport, match="findings cannot be read"):
+        report.take_in(run)
+    (folder / "summary.json").write_text("{")
+    with pytest.raises(report.BadReport, match="not JSON"):
+        report.take_in(run)
+
+
+def test_more_findings_than_are_listed_stay_in_the_report(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "FINDINGS_MOST", 2)
+    run = office.do()
+    assert (run.findings, run.listed, Finding.objects.count()) == (4, 2, 2)
+    assert len("".join(shapes.download(run, "jsonl")).splitlines()) == 4
+    assert "".join(shapes.download(run, "csv")).startswith("kind,topic,slot,id,repair,evidence")
+
+
+def test_old_runs_are_forgotten_with_their_reports(office: Office) -> None:
+    run = office.do()
+    jobs.prune()
+    assert Reconciliation.objects.exists()
+    Reconciliation.objects.update(finished=timezone.now() - timedelta(days=91))
+    jobs.prune()
+    assert not Reconciliation.objects.exists() and not places.report_of(run).exists()
+
+
+def test_the_program_ends_with_whoever_started_it(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A killed job worker leaves no program behind."""
+    monkeypatch.setenv("RUN_AS", "hangs")
+    run = office.start()
+    reader, writer = os.pipe()
+    parent = os.fork()
+    if parent == 0:  # a job worker
+        from console.supervise.child import Child
+
+        with Path(os.devnull).open("wb") as nothing:
+            child = Child(places.command(run), Path.cwd(), places.environment(), nothing)
+            child.next_line(20)
+            os.write(writer, str(child._process.pid).encode())
+            signal.pause()
+    os.close(writer)
+    started = int(os.read(reader, 20))
+    os.kill(parent, signal.SIGKILL)
+    os.waitpid(parent, 0)
+
+    def gone() -> bool:
+        try:
+            os.kill(started, 0)
+        except ProcessLookupError:
+            return True
+        return Path(f"/proc/{started}/stat").read_text().split()[2] == "Z"
+
+    wait_until(gone, what="the end of the program")
