@@ -58,7 +58,8 @@ def _read(rmq: RMQ, topic: Topic, slots: range, follow: bool) -> Iterator[Transi
         found = rmq.run(reader.read(rmq.keyspace, topic, slots, after))
         after = found.positions
         # Of one look, in order of time over the slots; each slot's own order stays.
-        yield from sorted([*found.gaps, *found.transitions], key=lambda each: each.at_ms or 0)
+        told: list[Transition | Gap] = [*found.gaps, *found.transitions]
+        yield from sorted(told, key=lambda each: each.at_ms or 0)
         if not found.behind:
             if not follow:
                 return
