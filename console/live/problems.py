@@ -7,12 +7,15 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from console.live.tracker import Numbers
+from rmq_core.journal.trimmer import JournalState
 from rmq_core.snapshots import ServerInfo, WorkerInfo
 from rmq_core.topic import Topic
 
 Severity = Literal["critical", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
 MEMORY_WARNING = 0.85
+JOURNAL_WARNING, JOURNAL_CRITICAL = 50, 90
+"""Percent of what the fullest slot may hold before sends to it are refused."""
 STUCK_AFTER = 2.0
 """A delivery is stuck when it is older than this many visibility timeouts."""
 
@@ -33,7 +36,7 @@ class Problem:
 @dataclass(frozen=True)
 class TopicState:
     """What is known of one topic. `dead_before`: dead letters a few minutes ago; `ledger_gaps`: of the last samples.
-    `unowned`: slots without an owner though the topic's workers own slots."""
+    `unowned`: slots without an owner though the topic's workers own slots. `journal`: of a topic that has one."""
 
     topic: Topic
     numbers: Numbers
@@ -42,6 +45,7 @@ class TopicState:
     ready_before: int
     ledger_gaps: Sequence[int]
     unowned: int = 0
+    journal: JournalState | None = None
 
 
 def find_problems(
@@ -86,6 +90,10 @@ def _of_topic(state: TopicState, lag_warning_ms: int) -> list[Problem]:
         add("dead_growing", "warning", dead=numbers.dead, more=numbers.dead - state.dead_before)
     if numbers.oldest_ms is not None and numbers.oldest_ms > STUCK_AFTER * topic.visibility_timeout_ms:
         add("stuck", "warning", oldest_ms=numbers.oldest_ms)
+    if state.journal is not None and state.journal.slot_limit:
+        share = 100 * state.journal.fullest // state.journal.slot_limit
+        if share >= JOURNAL_WARNING:
+            add("journal_full", "critical" if share >= JOURNAL_CRITICAL else "warning", share=min(100, share))
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from console.engine import AsyncEngine
@@ -16,6 +16,8 @@ from console.live.problems import Problem, TopicState, find_problems
 from console.live.store import LiveKeys
 from console.live.tracker import Numbers, TopicTracker
 from console.shapes import dumps, topic_json
+from rmq_core.journal.trimmer import JournalState
+from rmq_core.journal.trimmer import state as journal_state
 from rmq_core.measures import Histogram
 from rmq_core.snapshots import ServerInfo, TopicSample, WorkerInfo
 from rmq_core.upkeep import tend
@@ -26,6 +28,7 @@ RECENT = 20
 """Of so many coarse points (five minutes) the oldest is what "growing" is measured against."""
 WORKERS_EVERY = 2
 SERVER_EVERY = 5
+JOURNALS_EVERY = 5
 
 
 @dataclass
@@ -38,6 +41,7 @@ class _Known:
     gaps: deque[int] = field(default_factory=lambda: deque(maxlen=3))
     bucket: int = -1
     unowned: deque[int] = field(default_factory=lambda: deque(maxlen=2))
+    journal: JournalState | None = None
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,7 @@ class Sampler:
         tended = await run(tend(self.engine.client.keyspace, samples))
         at_ms = max((sample.at_ms for sample in samples), default=0) or await self.engine.inspector.now_ms()
         watched = await run(store.watched(self.keys.watch, at_ms))
+        await self._look_at_journals(samples)
         states = [self._take_in(sample) for sample in samples]
         problems = find_problems(states, self._server, self._workers, self.lag_warning_ms)
         frames = {self.keys.overview: self._overview(at_ms, states, problems)}
@@ -113,6 +118,16 @@ class Sampler:
         if self._rounds % SERVER_EVERY == 0:
             self._server = await self.engine.inspector.server()
 
+    async def _look_at_journals(self, samples: Sequence[TopicSample]) -> None:
+        """Sizes of those that are on, and of those that were and whose readers may have something left."""
+        if self._rounds % JOURNALS_EVERY:
+            return
+        for sample in samples:
+            known = self._known.setdefault(sample.topic.name, _Known())
+            known.journal = None
+            if any(slot.journal_mark for slot in sample.slots):
+                known.journal = await self.engine.client.run(journal_state(self.engine.client.keyspace, sample.topic))
+
     def _take_in(self, sample: TopicSample) -> TopicState:
         known = self._known.setdefault(sample.topic.name, _Known())
         numbers = known.tracker.update(sample)
@@ -130,7 +145,10 @@ class Sampler:
         missing = min(known.unowned) if len(known.unowned) == 2 else 0
         dead_before, ready_before = known.recent[0]
         listening = sum(sample.topic.name in worker.topics and worker.state == "running" for worker in self._workers)
-        return TopicState(sample.topic, numbers, listening, dead_before, ready_before, tuple(known.gaps), missing)
+        gaps = tuple(known.gaps)
+        return TopicState(
+            sample.topic, numbers, listening, dead_before, ready_before, gaps, missing, journal=known.journal
+        )
 
     def _overview(self, at_ms: int, states: Sequence[TopicState], problems: Sequence[Problem]) -> str:
         return dumps(
@@ -179,6 +197,7 @@ class Sampler:
                 "now": state.numbers.as_json(),
                 "point": state.numbers.point(),
                 "workers": state.workers,
+                "journal": None if state.journal is None else asdict(state.journal),
                 "slots": self._known[state.topic.name].tracker.slots(),
                 "problems": [each.as_json() for each in problems if each.topic == state.topic.name],
             }

@@ -189,3 +189,19 @@ async def test_the_keeper_goes_on_when_redis_comes_back(settings: Any, caplog: p
             await wait_until_async(seq, what="a sample after the restart")
         await engine.client.close()
     assert caplog.text.count("trying again") <= 2  # once per loop, not once per second
+
+
+async def test_the_frame_tells_how_large_the_journal_is(queue: Queue, own: AsyncEngine, keys: LiveKeys) -> None:
+    queue.topic("orders", slots=1, journal="events", journal_max=8)
+    queue.topic("plain", slots=1)
+    for name in ("orders", "plain"):
+        await own.client.run(store.watch(own.client.keyspace, keys.watch, name))
+    for key in "abcd":
+        queue.delayed(key)
+    sampler = sampler_of(own, keys)
+    await sampler.round()
+    shown = frame(queue, keys.topic("orders"))
+    assert (shown["journal"]["entries"], shown["journal"]["slot_limit"], shown["journal"]["readers"]) == (5, 8, [])
+    (problem,) = [each for each in shown["problems"] if each["code"] == "journal_full"]
+    assert (problem["severity"], problem["values"]) == ("warning", {"share": 62})
+    assert frame(queue, keys.topic("plain"))["journal"] is None

@@ -65,10 +65,21 @@ function render() {
     fill(gettext("out %(out)s/s"), { out: rate(now.out_s) }),
     frame.topic.timed ? fill(gettext("due lag %(lag)s"), { lag: duration(now.lag_ms) }) : null,
     fill(ngettext("%(n)s worker", "%(n)s workers", frame.workers), { n: count(frame.workers) }),
+    frame.journal ? journal(frame.journal) : null,
   ];
   setText(byId("rc-facts"), facts.filter(Boolean).join(" · "));
   const dead = byId("rc-dead-count");
   if (dead) setText(dead, now.dead ? ` ${count(now.dead)}` : "");
+}
+
+/** How many entries the journal holds, and who has not read them. */
+function journal(state) {
+  const held = fill(ngettext("journal %(n)s entry", "journal %(n)s entries", state.entries), {
+    n: count(state.entries),
+  });
+  const slowest = state.readers.reduce((worst, each) => (each.behind > (worst?.behind ?? 0) ? each : worst), null);
+  if (!slowest) return held;
+  return `${held} (${fill(gettext("%(reader)s is %(time)s behind"), { reader: slowest.name, time: duration(slowest.behind_ms) })})`;
 }
 
 function showState(topic) {

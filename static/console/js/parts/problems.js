@@ -36,6 +36,11 @@ const SENTENCES = {
       slots: count(v.slots),
       all: count(v.all),
     }),
+  journal_full: (v) =>
+    fill(
+      gettext("The journal is %(share)s percent full; when it is full, sends are refused. Its readers must catch up."),
+      v,
+    ),
   memory: (v) => fill(gettext("Redis uses %(share)s percent of its memory limit."), v),
 };
 
@@ -47,6 +52,7 @@ export const CHIPS = {
   dead_growing: gettext("Dead growing"),
   stuck: gettext("Stuck"),
   ledger: gettext("Ledger"),
+  journal_full: gettext("Journal full"),
   paused: gettext("Paused"),
 };
 
