@@ -121,6 +121,16 @@ def lost_with_the_whole_server_and_not_sent_again() -> Any:
 
 
 @scenario
+def ended_while_the_journal_was_off() -> Any:
+    slot = lively()
+    slot.say(("ended", "--", b"", 0))
+    slot.queues = {name: {} for name in slot.queues}
+    slot.say(("began", "--", b"", 0))
+    slot.say(("sent", "ns", b"new", DUE))
+    return [slot], set()
+
+
+@scenario
 def unexpected() -> Any:
     slot = lively()
     slot.queues["store"][b"m1"] = DUE
