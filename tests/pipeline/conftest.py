@@ -15,12 +15,9 @@ from rmq_core import RMQ
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import PipelineError
 from tests.support.missing import missing
-from tests.support.profiles import load_profile
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-load_profile()
 
 PATIENCE_S = 900  # Spark starts slowly on a busy machine
 
