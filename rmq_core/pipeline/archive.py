@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 STAGES = ("archive", "compact")
 LOOK_S = 1
+ATTEMPTS = 3
+WORKER_LATE = "Python worker failed to connect back"
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,14 @@ def archive(
         _keep_definitions(kept, options)
         done = {"rows": 0, "batches": 0}
         with progress.stage("archive", session):
-            _run(session, options, kept, lock, every_s, done)
+            for attempt in range(ATTEMPTS):
+                try:
+                    _run(session, options, kept, lock, every_s, done)
+                    break
+                except Exception as error:
+                    # Spark gives a Python worker ten seconds to start, which a busy machine may not have.
+                    if WORKER_LATE not in str(error) or attempt == ATTEMPTS - 1:
+                        raise
         trimmed = positions.move(options, kept.committed_offsets())
         with progress.stage("compact", session):
             compacted = compact(kept) if compacting else 0

@@ -23,11 +23,14 @@ class Progress:
         self.json_lines = json_lines
         self.out = out or (sys.stdout if json_lines else sys.stderr)
         self._last: tuple[str, int] | None = None
+        self._percent = 0
 
     def tell(self, stage: str, done: int, total: int) -> None:
         """``done`` of ``total`` steps of a stage; a repetition is not printed."""
         share = min(1.0, done / total) if total else 1.0
-        percent = int(100 * (self.stages.index(stage) + share) / len(self.stages))
+        # A stage may have several jobs, each of which begins at 0: what was reached stays.
+        percent = max(self._percent, int(100 * (self.stages.index(stage) + share) / len(self.stages)))
+        self._percent = percent
         if self._last == (stage, percent) and done < total:
             return
         self._last = stage, percent

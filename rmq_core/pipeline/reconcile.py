@@ -117,7 +117,7 @@ def findings(
         known.where("complete")
         .join(books, [*SLOT])
         .join(holes, [*SLOT], "left_anti")
-        .select(*SLOT, "life", "begin", "end")
+        .select(*SLOT, "life", "wiped", "begin", "end")
     )
     judged = lively.join(F.broadcast(whole.select(*SLOT, "end")), [*SLOT]).where("position <= end").drop("end")
     replayed = _kept(session, replay(judged), f"{work}/replay")

@@ -41,7 +41,8 @@ def with_lives(events: DataFrame) -> DataFrame:
 
 def slots(events: DataFrame) -> DataFrame:
     """Per topic and slot: ``life`` (the present one), ``complete``, ``reason`` (why not), ``after_n`` and ``before_n``
-    (around what is missing), ``position`` and ``n`` of its last entry, ``held`` when the life began. Needs ``life``.
+    (around what is missing), ``first_n``, ``last_n``, ``position`` of its last entry, ``held`` when the life began,
+    ``wiped``: it began because everything was lost, not because the journal had been off. Needs ``life``.
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as F
@@ -84,6 +85,7 @@ def slots(events: DataFrame) -> DataFrame:
         "last_n",
         "position",
         F.coalesce("held", F.lit(0)).alias("held"),
+        F.coalesce(F.col("first_n") <= F.col("before"), F.lit(False)).alias("wiped"),
     )
 
 

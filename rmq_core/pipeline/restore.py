@@ -111,11 +111,11 @@ def candidates(
     known = slots(lively)
     live = session.createDataFrame(_live(options, topics), "topic string, slot int, journaled long")
     state = known.join(live, [*SLOT], "left").withColumn("emptied", F.coalesce("journaled", F.lit(0)) < F.col("last_n"))
-    state = state.select(*SLOT, F.col("life").alias("present"), "emptied").localCheckpoint()
-    alone = state.where("NOT emptied AND present <= 1").count()
+    state = state.select(*SLOT, F.col("life").alias("present"), "wiped", "emptied").localCheckpoint()
+    alone = state.where("NOT emptied AND NOT wiped").count()
     held = replay(lively).where("waiting > 0 OR flying > 0 OR dead > 0")
-    wanted = held.join(F.broadcast(state), [*SLOT]).where("emptied OR life < present")
-    return wanted.drop("present", "emptied", "wrong"), alone
+    wanted = held.join(F.broadcast(state), [*SLOT]).where("emptied OR (wiped AND life < present)")
+    return wanted.drop("present", "wiped", "emptied", "wrong"), alone
 
 
 def _live(options: SourceOptions, topics: list[Topic]) -> list[tuple[str, int, int]]:

@@ -103,6 +103,7 @@ def _output_to(where: Path) -> Iterator[None]:
 
 _OURS = re.compile(r"rmq_core\.errors\.(\w+): (.+)")
 _JAVA = re.compile(r"(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error): (.+)")
+_PYTHON = re.compile(r"^\s*((?:\w+\.)*\w*(?:Error|Exception|Interrupt)\b.*)$", re.MULTILINE)
 _CLASSED = re.compile(r"^\[[A-Z_.]+\]\s*")
 
 
@@ -114,6 +115,8 @@ def sentence(error: BaseException) -> str:
     ours = _OURS.findall(text)
     if ours:
         return str(ours[-1][1]).strip()
+    if "Traceback (most recent call last)" in text and (raised := _PYTHON.findall(text)):
+        return str(raised[-1]).strip()
     causes = _JAVA.findall(text)
     first = causes[-1] if causes and "Py4J" in type(error).__name__ else text.strip().split("\n", 1)[0]
     return _CLASSED.sub("", first.strip()) or type(error).__name__

@@ -210,12 +210,12 @@ def impossible(replayed: DataFrame) -> DataFrame:
 def compare(replayed: DataFrame, here: DataFrame, slots: DataFrame) -> DataFrame:
     """Messages that are not where their journal says: lost, unexpected, or in the wrong slot.
 
-    ``slots``: those whose journal is whole, with their present ``life`` and ``begin``, where the snapshot began: what
-    moved after that is not judged. ``replayed``: up to where the snapshot ended.
+    ``slots``: those whose journal is whole, with their present ``life``, ``wiped``, and ``begin``: where the snapshot
+    began; what moved after that is not judged. ``replayed``: up to where the snapshot ended.
     """
     from pyspark.sql import functions as F
 
-    whole = F.broadcast(slots.select(*SLOT, F.col("life").alias("present"), "begin"))
+    whole = F.broadcast(slots.select(*SLOT, F.col("life").alias("present"), "begin", "wiped"))
     both = (
         replayed.withColumnRenamed("priority", "ranked")
         .join(here.withColumnsRenamed({"at_ms": "read_ms", "dead": "dead_score"}), [*MESSAGE], "full")
@@ -244,8 +244,10 @@ def compare(replayed: DataFrame, here: DataFrame, slots: DataFrame) -> DataFrame
         | (~expected["dead"] & is_dead)
     )
     # What was there when everything was lost, and was not put back since.
-    wiped = ~current & (
-        F.coalesce("waiting", F.lit(0)) + F.coalesce("flying", F.lit(0)) + F.coalesce("dead", F.lit(0)) > 0
+    wiped = (
+        F.col("wiped")
+        & ~current
+        & (F.coalesce("waiting", F.lit(0)) + F.coalesce("flying", F.lit(0)) + F.coalesce("dead", F.lit(0)) > 0)
     )
     must_be = F.when(
         current | wiped,

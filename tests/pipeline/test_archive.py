@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rmq_core import RMQ, FixedTimeMessage, PriorityMessage, Topic, TopicKind
-from rmq_core.errors import PipelineError
+from rmq_core.errors import ConnectionLost, PipelineError
 from rmq_core.journal import reader
 from rmq_core.pipeline import archive as archiving
 from rmq_core.pipeline.archive import archive, write_batch
@@ -173,5 +173,5 @@ def test_an_empty_namespace_and_a_server_that_is_away(
 ) -> None:
     assert archive(spark, options, str(tmp_path / "a")).rows == 0
     away = SourceOptions("redis://127.0.0.1:1/0", "rmq", (), 8, 0.1)
-    with pytest.raises(PipelineError, match="the Redis server did not answer"):
+    with pytest.raises(ConnectionLost, match="the Redis server did not answer"):
         archive(spark, away, str(tmp_path / "b"))

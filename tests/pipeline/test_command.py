@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
+import io
 import json
-import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -17,21 +15,12 @@ import pytest
 from rmq_core import RMQ, FixedTimeMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.pipeline.__main__ import main
+from rmq_core.pipeline.progress import Progress
+from rmq_core.pipeline.reconcile import STAGES, Inputs, reconcile
+from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.topic import Journal
 
 FAR_MS = 3_600_000
-
-
-def command(*arguments: str, url: str = "") -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"RMQ_URL": url, "SPARK_MASTER": "local[2]", "PYTHONPATH": str(Path.cwd())}
-    return subprocess.run(
-        [sys.executable, "-m", "rmq_core.pipeline", *arguments],
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=600,
-        check=False,
-    )
 
 
 def plant(client: RMQ, raw: Any) -> set[tuple[str, int | None, bytes | None]]:
@@ -79,25 +68,24 @@ def store(client: RMQ, slot: int) -> str:
     return str(keys(client, slot).store)
 
 
-def test_planted_faults_are_found_and_nothing_else(tmp_path: Path) -> None:
-    archive, reports = str(tmp_path / "archive"), str(tmp_path / "reports")
-    common = ("--namespace", "planted", "--archive", archive, "--reports", reports, "--progress", "json")
+def test_planted_faults_are_found_and_nothing_else(spark: Any, tmp_path: Path) -> None:
+    reports, out = str(tmp_path / "reports"), io.StringIO()
     with EmbeddedRedis() as server, RMQ(server.url, "planted") as client, server.client() as raw:
         expected = plant(client, raw)
-        ran = command("reconcile", "--run", "first", *common, url=server.url)
-        assert (ran.returncode, ran.stderr) == (0, "")
-        lines = [json.loads(line) for line in ran.stdout.splitlines()]
-        assert [line["percent"] for line in lines] == sorted(line["percent"] for line in lines)
-        assert lines[-1] == {"stage": "report", "done": 1, "total": 1, "percent": 100}
-        assert set(lines[0]) == {"stage", "done", "total", "percent"}
-        rows = pq.read_table(f"{reports}/first/findings").to_pylist()  # type: ignore[no-untyped-call]
-        assert {(row["kind"], row["slot"], row["id"]) for row in rows} == expected
-        assert len(rows) == len(expected)
-        summary = json.loads((tmp_path / "reports" / "first" / "summary.json").read_text())
-        assert summary["complete"] and summary["findings"] == len(expected)
-        (figures,) = pq.read_table(f"{reports}/first/topics").to_pylist()  # type: ignore[no-untyped-call]
-        assert (figures["topic"], figures["sent"], figures["acked"]) == ("work", 140, 41)
-        assert not (tmp_path / "reports" / "first" / "work").exists()
+        options = SourceOptions(server.url, "planted", (), 2)
+        progress = Progress(STAGES, json_lines=True, out=out)
+        summary = reconcile(spark, Inputs(options, None, reports, run="first"), progress)
+    lines = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert [line["percent"] for line in lines] == sorted(line["percent"] for line in lines)
+    assert lines[-1] == {"stage": "report", "done": 1, "total": 1, "percent": 100}
+    rows = pq.read_table(f"{reports}/first/findings").to_pylist()  # type: ignore[no-untyped-call]
+    assert {(row["kind"], row["slot"], row["id"]) for row in rows} == expected
+    assert len(rows) == len(expected)
+    assert summary == json.loads((tmp_path / "reports" / "first" / "summary.json").read_text())
+    assert summary["complete"] and summary["findings"] == len(expected)
+    (figures,) = pq.read_table(f"{reports}/first/topics").to_pylist()  # type: ignore[no-untyped-call]
+    assert (figures["topic"], figures["sent"], figures["acked"]) == ("work", 140, 41)
+    assert not (tmp_path / "reports" / "first" / "work").exists()
 
 
 def test_what_cannot_be_done_is_said_in_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

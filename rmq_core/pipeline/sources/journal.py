@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
 from rmq_core.connection import Connection
 from rmq_core.pipeline.schemas import EVENTS, ddl
@@ -86,6 +87,11 @@ def _id(offset: str) -> str:
     return offset.partition(":")[0]
 
 
+def _later(start: dict[str, str], found: dict[str, str]) -> dict[str, str]:
+    further = {slot: end for slot, end in found.items() if position_of(end) > position_of(start.get(slot, START))}
+    return {**start, **further}
+
+
 def plan(options: SourceOptions, topics: list[Topic], start: Offsets, end: Offsets) -> list[InputPartition]:
     """One partition per group of slots that have something between the two offsets."""
     planned: list[InputPartition] = []
@@ -103,8 +109,9 @@ def plan(options: SourceOptions, topics: list[Topic], start: Offsets, end: Offse
 
 
 def read_ranges(options: SourceOptions, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
-    """On an executor."""
-    assert isinstance(partition, Ranges)
+    """On an executor. Where there is nothing to read, Spark asks for a partition of its own invention."""
+    if not isinstance(partition, Ranges):
+        return
     with options.connection() as connection:
         for slot, after, to in partition.ranges:
             key = journal_key(options, partition.topic, slot)
@@ -138,11 +145,21 @@ class JournalReader(DataSourceReader):
         return read_ranges(self.options, partition)
 
 
-class JournalStream(DataSourceStreamReader):
+class JournalStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """A stream."""
 
     def __init__(self, options: SourceOptions) -> None:
         self.options = options
+        self._target: Offsets | None = None
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """What is there now is what this run reads, in as many batches as it takes."""
+        self._target = self._newest()
+
+    def _newest(self) -> Offsets:
+        topics = self.options.definitions()
+        with self.options.connection() as connection:
+            return newest(connection, self.options, topics)
 
     def initialOffset(self) -> dict[str, Any]:
         """Before everything."""
@@ -150,11 +167,9 @@ class JournalStream(DataSourceStreamReader):
 
     def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:
         """Where every journal ends now; an emptied or deleted one stays where it was."""
-        topics = self.options.definitions()
-        with self.options.connection() as connection:
-            found = newest(connection, self.options, topics)
+        found = self._newest() if self._target is None else self._target
         return {
-            topic: {**start.get(topic, {}), **found.get(topic, {})} for topic in sorted(start.keys() | found.keys())
+            topic: _later(start.get(topic, {}), found.get(topic, {})) for topic in sorted(start.keys() | found.keys())
         }
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
