@@ -24,6 +24,7 @@ from rmq_core.trash import Trashed
 
 SCAN_MAX = 100_000
 CONTENTS_AT_ONCE = 100
+FIRST_LOOK = 100
 EXAMPLES = 5
 EXAMPLES_SCAN = 5_000
 
@@ -167,8 +168,11 @@ def _look(
     looked = 0
     slots = wanted.slots(topic)
     at_once = _at_once(wanted)
+    # Where few are wanted, the first few may do.
+    step = at_once if limit is None else min(at_once, max(FIRST_LOOK, 2 * limit))
     while looked < scan:
-        size = min(at_once, scan - looked)
+        size = min(step, scan - looked)
+        step = min(at_once, step * 4)
         page, position = yield from paging.entries(
             keyspace,
             topic,

@@ -48,7 +48,7 @@ async def sample_and_read_back(settings: Any, url: str, console_url: str, namesp
         await layer.flush()
         del layer
         topics = [keys.history("orders"), keys.topic("orders")]
-        await run(store.forget([keys.overview, keys.sparks, keys.watch, *topics]))
+        await run(store.forget([keys.overview, keys.metrics, keys.sparks, keys.watch, *topics]))
         await own.client.close()
         engine().client.close()
 
