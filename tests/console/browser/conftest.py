@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
 
 from rmq_core import RMQ, Topic, TopicKind
 from tests.console.conftest import Queue
@@ -78,9 +78,23 @@ def cookies(stack: Stack, browser: Browser) -> Callable[[str], list[Any]]:
 
 
 @pytest.fixture
-def open_page(stack: Stack, browser: Browser, cookies: Callable[[str], list[Any]]) -> Iterator[Callable[..., Page]]:
+def contexts() -> Iterator[list[BrowserContext]]:
+    """What is open; whoever takes away what a page shows closes it first."""
+    opened: list[BrowserContext] = []
+    yield opened
+    close(opened)
+
+
+def close(contexts: list[BrowserContext]) -> None:
+    while contexts:
+        contexts.pop().close()
+
+
+@pytest.fixture
+def open_page(
+    stack: Stack, browser: Browser, cookies: Callable[[str], list[Any]], contexts: list[BrowserContext]
+) -> Iterator[Callable[..., Page]]:
     """Opens an address as somebody; the test fails on any error a page reports."""
-    contexts = []
     problems: list[str] = []
 
     def open_as(path: str, who: str = "operator", **options: Any) -> Page:
@@ -90,15 +104,18 @@ def open_page(stack: Stack, browser: Browser, cookies: Callable[[str], list[Any]
         page = context.new_page()
         page.set_default_timeout(10_000)
         page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+        page.on("console", lambda message: problems.append(said(message)) if message.type == "error" else None)
         page.problems = problems  # type: ignore[attr-defined]
         page.goto(stack.address + path)
         return page
 
     yield open_as
-    for context in contexts:
-        context.close()
+    close(contexts)
     assert not problems, problems
+
+
+def said(message: ConsoleMessage) -> str:
+    return f"{message.text} {message.location.get('url', '')}"
 
 
 def forgive(page: Page, status: int) -> None:
@@ -113,9 +130,10 @@ def queue(stack: Stack) -> Iterator[Queue]:
 
 
 @pytest.fixture
-def topic(queue: Queue) -> Iterator[str]:
+def topic(queue: Queue, contexts: list[BrowserContext]) -> Iterator[str]:
     """A timed topic of the test's own."""
     name = f"orders-{next(_numbers)}"
     queue.client.define(Topic(name, TopicKind.FIXED_TIME, slots=8, backoff_ms=0, max_retries=0))
     yield name
+    close(contexts)
     queue.control.delete_topic(name, force=True)

@@ -79,7 +79,7 @@ async def test_timeouts_count_as_failures(bench: Bench) -> None:
 async def test_no_retries_means_dead_at_the_first_failure(bench: Bench, kind: TopicKind) -> None:
     await bench.topic(kind, max_retries=0)
     when = {"due_ms": await bench.now_ms() + SOON_MS} if kind is TopicKind.FIXED_TIME else {}
-    await bench.q.send("work", message(kind, "a", **when))
+    await bench.q.send("work", message(kind, "a", **when), allow_past=True)
     await bench.q.nack(await bench.take_one())
     assert bench.books().queues["dead"].keys() == {b"a"}
 
@@ -159,8 +159,8 @@ async def test_release_does_not_count(bench: Bench, failures: int) -> None:
 async def test_release_puts_a_timed_message_back_in_its_place(bench: Bench) -> None:
     await bench.topic(TopicKind.FIXED_TIME)
     now = await bench.now_ms()
-    await bench.q.send("work", FixedTimeMessage("early", now + SOON_MS))
-    await bench.q.send("work", FixedTimeMessage("late", now + SOON_MS + 1))
+    await bench.q.send("work", FixedTimeMessage("early", now + SOON_MS), allow_past=True)
+    await bench.q.send("work", FixedTimeMessage("late", now + SOON_MS + 1), allow_past=True)
     early = await bench.take_one()
     await bench.q.release(early)
     assert early.text == "early"
