@@ -1,14 +1,16 @@
-"""The demo's three topics, one of each kind."""
+"""The demo's three topics, one of each kind. What happens to a flight is kept in journals; a board can do without."""
 
 from __future__ import annotations
 
 from rmq_core import Topic, TopicKind
+from rmq_core.topic import Journal
 
 GATE_CLOSE = Topic(
     "gate-close",
     TopicKind.FIXED_TIME,
     slots=64,
     max_retries=4,
+    journal=Journal.FULL,
     description="Closes a flight's gate 15 minutes before its scheduled departure, in the replay's time."
     " Some days' worth of them wait: cancel or reschedule any.",
 )
@@ -30,6 +32,7 @@ REBOOKING = Topic(
     max_retries=4,
     backoff_ms=2_000,
     backoff_max_ms=16_000,
+    journal=Journal.FULL,
     description="Finds other flights for passengers: of cancelled flights first, then by minutes of delay."
     " Rows of the data set that lack a tail number or an arrival time fail, and become dead letters.",
 )

@@ -14,6 +14,7 @@ from django.conf import settings
 from django.db import connections
 
 from console.engine import AsyncEngine
+from console.models import PipelineSchedule
 from console.record import intake
 from console.record.intake import Batch, Overtaken, Place
 from rmq_core.journal import reader, trimmer
@@ -22,7 +23,7 @@ from rmq_core.topic import Topic
 
 log = logging.getLogger("console.record")
 
-READER = "record"
+READER, ARCHIVE = "record", "archive"
 SLOTS_AT_ONCE = 16
 STEPS_AT_ONCE = 10_000
 """About so many transitions are wanted in a batch; an entry holds from one to some thousand of them."""
@@ -39,10 +40,12 @@ class Follower:
         self._places: dict[str, dict[int, Place]] = {}
         self._steps_per_entry: dict[str, float] = {}
         self._trimmed = float("-inf")
+        self._held: set[str] = set()
 
     async def round(self) -> Counter[str]:
         """Bring what the journals hold into the database; returns how many transitions, by topic."""
         topics = await self._engine.inspector.topics()
+        await self._hold_for_archive(topics)
         written: Counter[str] = Counter()
         for topic in topics:
             if is_recorded(topic):
@@ -108,6 +111,16 @@ class Follower:
         await client.run(reader.commit(client.keyspace, topic, READER, ends))
         return written
 
+    async def _hold_for_archive(self, topics: Iterable[Topic]) -> None:
+        """Where an archive is on schedule, nothing may be trimmed before it has run for the first time."""
+        client = self._engine.client
+        scheduled = await _in_thread(_archived)
+        for topic in topics:
+            wanted = topic.journal != "off" and any(not names or topic.name in names for names in scheduled)
+            if wanted and topic.name not in self._held:
+                await client.run(reader.register(client.keyspace, topic, ARCHIVE))
+                self._held.add(topic.name)
+
     async def _leave(self, topic: Topic) -> None:
         """The journal was switched off: take in what is left, then hold nothing back any more."""
         client = self._engine.client
@@ -119,6 +132,11 @@ class Follower:
 def is_recorded(topic: Topic) -> bool:
     """Whether a topic's messages are recorded: its journal is on, and the settings ask for it."""
     return topic.journal != "off" and any(fnmatchcase(topic.name, pattern) for pattern in settings.RECORD_TOPICS)
+
+
+def _archived() -> list[list[str]]:
+    """The topics of each archive on schedule; none named: all."""
+    return list(PipelineSchedule.objects.filter(kind="archive", enabled=True).values_list("topics", flat=True))
 
 
 @sync_to_async(thread_sensitive=False)

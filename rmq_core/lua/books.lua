@@ -1,18 +1,25 @@
 -- What the books of one slot say at one instant, and how far its journal has come; reads only.
 -- KEYS   store, retry, prepare, dead, body, failed, stats, journal
 -- reply  {now, store, retry, prepare, dead, bodies, failure records, {counter, n, …}, entries in the journal,
---        id of its oldest entry, id of its newest ('' where there is none)}
+--        id of the entry written last, whether or not it is still there ('' before the first)}
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
-local function edge(command, from, to)
-  local found = redis.call(command, KEYS[8], from, to, 'COUNT', 1)
-  return found[1] and found[1][1] or ''
+local function written_last()
+  if redis.call('EXISTS', KEYS[8]) == 0 then
+    return ''
+  end
+  local told = redis.call('XINFO', 'STREAM', KEYS[8])
+  for i = 1, #told, 2 do
+    if told[i] == 'last-generated-id' then
+      return told[i + 1]
+    end
+  end
 end
 
 return {
   now,
   redis.call('ZCARD', KEYS[1]), redis.call('ZCARD', KEYS[2]), redis.call('ZCARD', KEYS[3]), redis.call('ZCARD', KEYS[4]),
   redis.call('HLEN', KEYS[5]), redis.call('HLEN', KEYS[6]), redis.call('HGETALL', KEYS[7]),
-  redis.call('XLEN', KEYS[8]), edge('XRANGE', '-', '+'), edge('XREVRANGE', '+', '-'),
+  redis.call('XLEN', KEYS[8]), written_last(),
 }

@@ -177,7 +177,9 @@ def holes(slots: DataFrame, books: DataFrame) -> DataFrame:
 
     together = slots.join(books, [*SLOT], "full")
     behind = F.col("journaled") > F.coalesce("last_n", F.lit(0))
-    reason = F.coalesce("reason", F.when(behind, "missing"))
+    # What was written before the snapshot, and yet behind the end it saw: the server has lost it since.
+    lost = (F.col("position") > F.col("end")) & (ms_of(F.col("position")) < F.col("at_ms"))
+    reason = F.coalesce("reason", F.when(behind, "missing").when(lost, "restarted"))
     proof = evidence(
         reason=reason,
         life=F.col("life"),

@@ -29,6 +29,7 @@ class Slot:
     n: int = 0
     gap: int = 0
     clock: int = T0
+    forgotten: bool = False  # the server knows nothing of the journal any more
     read_after: int = 0  # entries written while and after the snapshot was read
 
     def say(self, *changes: tuple[Any, ...], quietly: bool = False) -> None:
@@ -67,7 +68,7 @@ class Slot:
             counters = {"sent": sum(held.values()) + self.gap}
             return json.dumps({**held, "counters": counters, "newest": newest, "journaled": self.n}).encode()
 
-        written = sorted({row["position"] for row in self.entries})
+        written = [] if self.forgotten else sorted({row["position"] for row in self.entries})
         before = written[: len(written) - self.read_after]
         begin = f"{before[-1] >> SEQUENCE_BITS}-0" if before else ""
         end = f"{written[-1] >> SEQUENCE_BITS}-0" if written else ""

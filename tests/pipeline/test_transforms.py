@@ -249,6 +249,14 @@ def a_journal_with_a_past_or_a_pause_proves_nothing() -> Any:
 
 
 @scenario
+def a_server_that_lost_its_journal_proves_nothing() -> Any:
+    slot = lively()
+    slot.queues = {name: {} for name in slot.queues}
+    slot.n, slot.forgotten = 0, True
+    return [slot], {("journal_gap", 0, None)}
+
+
+@scenario
 def without_a_journal_the_queues_alone_are_judged() -> Any:
     slot = Slot()
     slot.queues["store"][b"x"] = DUE

@@ -86,7 +86,7 @@ def books(keyspace: Keyspace, topic: str, slot: int) -> Call:
 
 def read_books(reply: list[Any]) -> dict[str, Any]:
     """Inverse of what ``books.lua`` returns; plain values, fit for JSON."""
-    now, store, retry, prepare, dead, bodies, failed, stats, entries, oldest, newest = reply
+    now, store, retry, prepare, dead, bodies, failed, stats, entries, newest = reply
     said = {stats[i]: stats[i + 1] for i in range(0, len(stats), 2)}
     counters = asdict(Counters.read(said))
     return {
@@ -100,7 +100,6 @@ def read_books(reply: list[Any]) -> dict[str, Any]:
         "counters": counters,
         "journaled": int(said.get(b"journaled", 0)),
         "entries": entries,
-        "oldest": oldest.decode(),
         "newest": newest.decode(),
     }
 

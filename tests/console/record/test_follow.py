@@ -10,7 +10,7 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from console.engine import AsyncEngine, new_async_engine
-from console.models import MessageRecord, MessageTransition, RecordPosition
+from console.models import MessageRecord, MessageTransition, PipelineSchedule, RecordPosition
 from console.record import follow, intake
 from console.record.follow import READER, Follower
 from rmq_core import FixedTimeMessage, PriorityMessage, TopicKind
@@ -214,3 +214,13 @@ async def test_a_journal_trimmed_by_hand_is_a_gap_and_no_end(
         assert RecordPosition.objects.get().gaps == 1
 
     await sync_to_async(check)()
+
+
+async def test_nothing_is_trimmed_before_a_scheduled_archive_has_read_it(queue: Queue, engine: AsyncEngine) -> None:
+    queue.topic(journal="events")
+    await sync_to_async(PipelineSchedule.objects.create)(kind="archive", every_s=3600, username="x")
+    await sync_to_async(work)(queue, 10)
+    await until_quiet(Follower(engine))
+    state = queue.client.run(trimmer.state(queue.client.keyspace, queue.client.topic("orders")))
+    assert state.entries == state.written > 0
+    assert {each.name for each in state.readers} == {"record", "archive"}

@@ -62,7 +62,6 @@ replace(
   schedules,
   charts.element,
 );
-show();
 
 function begun(found, scheduled) {
   if (scheduled) load();
@@ -201,3 +200,5 @@ function change(label, values) {
     label,
   );
 }
+
+show();
