@@ -74,7 +74,7 @@ def open_session(
     except Exception as error:
         target = remote or master
         raise PipelineError(f"no Spark session at {target}: {sentence(error)} (its log: {where})") from error
-    logging.getLogger("py4j").setLevel(logging.WARNING)
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # what it would say comes as an exception, too
     if remote is None:
         session.sparkContext.setLogLevel("ERROR")
     return session

@@ -48,5 +48,8 @@ local function enqueue(id, value, waits)
 end
 
 local function note_sent(id, score, waits, body)
+  if JOURNALING and waits then
+    items_of('sent', 'ns') -- what one call sends and then merges is listed in that order
+  end
   note(waits and 'merged' or 'sent', score and 'ns' or 'n-', id, score or 0, body)
 end
