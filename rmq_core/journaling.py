@@ -1,7 +1,7 @@
 """Which slots write a journal: a mark in each of them, so that a change is journaled whoever makes it.
 
 Clients know a definition for a moment longer than it holds. Were they the ones to say whether a change is journaled,
-a message could be sent with a journal and acknowledged without. See ``docs/decisions/050-marks-switch-journals.md``.
+a message could be sent with a journal and acknowledged without. See ``docs/decisions/044-marks-switch-journals.md``.
 """
 
 from __future__ import annotations
