@@ -16,6 +16,7 @@ from console.api.schemas import Limit, Reason, Strict, Text
 from console.models import Finding, Reconciliation
 from console.reconciliation import jobs, runs, shapes
 from console.reconciliation.runs import RunOrder
+from rmq_core.errors import UnknownTopic
 
 router = Router(tags=["reconciliation"])
 Kind = Literal["reconcile", "archive", "restore"]
@@ -76,7 +77,7 @@ class Detail(Run):
     tables: list[dict[str, Any]]
 
 
-class Found(Schema):
+class FindingShown(Schema):
     """`id` is null for callers who may not read content. `operation`: what was started to repair it."""
 
     number: int
@@ -90,7 +91,7 @@ class Found(Schema):
 
 
 class Findings(Schema):
-    findings: list[Found]
+    findings: list[FindingShown]
     next: str | None
 
 
@@ -116,7 +117,10 @@ def listed(request: HttpRequest, limit: Limit = 50, cursor: str | None = Before)
 def start(request: HttpRequest, body: RunBody) -> Any:
     """It goes on by itself: follow it at its own address."""
     order = RunOrder(body.kind, tuple(body.topics), body.ledger, body.reason, body.confirm)
-    run = runs.start(caller_of(request).who, order)
+    try:
+        run = runs.start(caller_of(request).who, order)
+    except UnknownTopic as error:
+        raise invalid("topics", str(error)) from None
     jobs.enqueue(str(run.pk))
     return Status(202, shapes.run_json(run))
 
