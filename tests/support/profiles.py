@@ -13,7 +13,7 @@ _COMMON = {
 
 
 def load_profile() -> None:
-    """Chooses one; conftest modules call it. In CI the examples are the same each time: a change is judged by itself."""
+    """Chooses one; conftest modules call it. In CI the examples are the same each time."""
     same = os.environ.get("CI") == "true"
     settings.register_profile("quick", max_examples=50, stateful_step_count=40, derandomize=same, **_COMMON)
     settings.register_profile("long", max_examples=2_000, stateful_step_count=100, **_COMMON)
