@@ -23,7 +23,7 @@ demo: $(INSTALLED) ## Start everything with a replay of real flights, and print 
 	$(PY) manage.py up --demo $(ARGS)
 
 test: $(INSTALLED) ## Run all tests against real servers
-	$(PY) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(PY) -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 check: $(INSTALLED) ## Lint, format, types, import rules, migrations
 	$(PY) -m ruff check

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -65,20 +64,6 @@ def namespace(request: pytest.FixtureRequest, redis_server: EmbeddedRedis) -> It
         remove_keys_of(space, name)
     if left and request.node.stash.get(_PASSED, False):
         pytest.fail(f"the test left {len(left)} keys behind, such as {', '.join(left[:10])}", pytrace=False)
-
-
-LONGEST_FIRST = ("pipeline", "console/browser", "ownership", "console/test_up.py", "console", "demo")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that take minutes begin at once, so that none is left for the end while the other processes idle."""
-    here = Path(__file__).parent
-
-    def rank(item: pytest.Item) -> int:
-        name = item.path.relative_to(here).as_posix()
-        return next((place for place, start in enumerate(LONGEST_FIRST) if name.startswith(start)), len(LONGEST_FIRST))
-
-    items.sort(key=rank)
 
 
 @pytest.hookimpl(wrapper=True)
