@@ -127,7 +127,9 @@ async def test_stopping_lets_the_running_finish_and_gives_back_the_rest_uncounte
     bench.send(*(f"after {i}" for i in range(10)), priority=70)
     worker = bench.worker(Listener("work", act))
     serving = asyncio.create_task(worker.serve())
-    await wait_until_async(lambda: len(bench.books().queues["prepare"]) == 11, what="one batch of slow and after")
+    await wait_until_async(
+        lambda: "slow" in seen and len(bench.books().queues["prepare"]) == 11, what="one batch of slow and after"
+    )
     worker.stop()
     await wait_until_async(lambda: _state(bench) == "stopping", what="the heartbeat to say so")
     assert not serving.done()
@@ -162,7 +164,9 @@ async def test_a_call_that_outlives_the_stop_keeps_only_its_own_message(
     bench.send(*(f"after {i}" for i in range(10)), priority=70)
     worker = bench.worker(Listener("work", act), grace_ms=50 if how == "the grace ends" else 600_000)
     serving = asyncio.create_task(worker.serve())
-    await wait_until_async(lambda: len(bench.books().queues["prepare"]) == 11, what="one batch of hang and after")
+    await wait_until_async(
+        lambda: "hang" in seen and len(bench.books().queues["prepare"]) == 11, what="one batch of hang and after"
+    )
     worker.stop()
     if how == "a second signal hurries":
         await wait_until_async(lambda: _state(bench) == "stopping", what="the stop to begin")
