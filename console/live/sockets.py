@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import importlib
 import logging
+from abc import ABC, abstractmethod
 from typing import Any
 
 from channels.auth import get_user
@@ -33,7 +34,7 @@ RECHECK_S = 5.0
 WATCH_EVERY_S = 4.0
 
 
-class LiveConsumer(AsyncWebsocketConsumer):
+class LiveConsumer(AsyncWebsocketConsumer, ABC):
     """One viewer. Subclasses say which group to listen to and what to send."""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -78,14 +79,17 @@ class LiveConsumer(AsyncWebsocketConsumer):
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """Viewers have nothing to say here; actions are POST requests."""
 
+    @abstractmethod
     def group_name(self) -> str:
-        raise NotImplementedError
+        """The channel group whose announcements it hears."""
 
+    @abstractmethod
     async def greet(self) -> None:
-        raise NotImplementedError
+        """Send what a newcomer needs: the newest frame and the history."""
 
+    @abstractmethod
     async def tick(self, event: dict[str, Any]) -> None:
-        raise NotImplementedError
+        """Send what has been announced."""
 
     async def send_frame(self, key: str, seq: int) -> None:
         """Send the frame under a key unless it, or a newer one, was sent already."""

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
@@ -71,7 +72,7 @@ class Tally:
 tally = Tally()
 
 
-class Program:
+class Program(ABC):
     """One peer with a synchronous client."""
 
     packages: ClassVar[tuple[str, ...]]
@@ -81,29 +82,31 @@ class Program:
     bulk: ClassVar[str] = ""
     """Why there is no bulk send; empty if there is one."""
 
-    def open(self) -> None:
+    def open(self) -> None:  # noqa: B027  (most peers connect when they first send)
         """Connects."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027
         """Disconnects."""
 
+    @abstractmethod
     def send(self, payload: str) -> Any:
-        raise NotImplementedError
+        """Sends a message due at once."""
 
     def send_bulk(self, payloads: list[str]) -> Any:
-        raise NotImplementedError
+        """Sends many in one call; asked for only where `bulk` is empty."""
+        raise NotImplementedError(f"{type(self).__name__} says that it can send in bulk, and has no way to")
 
+    @abstractmethod
     def delay(self, payload: str, due_s: float) -> Any:
         """Sends a message due at this time (seconds since the epoch)."""
-        raise NotImplementedError
 
     def store_delayed(self, payload: str, due_s: float) -> Any:
         """As `delay`, but where the message will wait, for peers that sort it there only in a worker."""
         return self.delay(payload, due_s)
 
+    @abstractmethod
     def outstanding(self, server: redis.Redis) -> int:
         """Messages that wait or run, by the peer's own keys."""
-        raise NotImplementedError
 
     def workers(self, late: bool) -> list[list[str]]:
         """The commands of one worker process, and of its scheduler where delays need one."""
@@ -114,8 +117,8 @@ class Program:
         return {}
 
     def run_worker(self, late: bool) -> None:
-        """Where the peer's command line cannot express the best setting."""
-        raise NotImplementedError
+        """Where the peer's command line cannot express the best setting; asked for only by the command of `workers`."""
+        raise NotImplementedError(f"{type(self).__name__} names no command for its worker, and cannot run one itself")
 
     def each(self, function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]) -> None:
         for one in arguments:
