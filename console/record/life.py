@@ -29,7 +29,7 @@ class Step(Protocol):
 
     topic: str
     slot: int
-    entry_id: str
+    n: int
     seq: int
     at_ms: int
     event: str
@@ -176,7 +176,7 @@ def _written(life: Life, step: Step, came_from: str, to: str) -> Written:
     return Written(
         message=life.key,
         at_ms=step.at_ms,
-        entry=int(step.entry_id.partition("-")[2] or 0),
+        entry=step.n,
         seq=step.seq,
         event=step.event[:12],
         from_state=came_from,

@@ -29,7 +29,7 @@ class Made:
     id: bytes = b"a"
     topic: str = "orders"
     slot: int = 0
-    sequence: int = 0
+    n: int = 0
     seq: int = 0
     receipt: int | None = None
     due_ms: int | None = None
@@ -50,7 +50,7 @@ class Made:
 
     @property
     def entry_id(self) -> str:
-        return f"{self.at_ms}-{self.sequence}"
+        return f"{self.at_ms}-{self.n}"
 
 
 def life(ident: str, slot: int = 0, start_ms: int = 1_000) -> list[Made]:

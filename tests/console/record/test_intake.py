@@ -46,6 +46,20 @@ def test_a_life_is_told_in_order() -> None:
     assert MessageTransition.objects.filter(worker="host/1").count() == 1
 
 
+def test_entries_of_one_millisecond_are_told_apart() -> None:
+    """Their stream ids may be 1000-0 and 1001-0: the second was written when the clock had just moved on."""
+    ids = iter(["1000-0", "1001-0", "1001-1"])
+
+    class Late(Made):
+        @property
+        def entry_id(self) -> str:
+            return next(ids)
+
+    steps = [Late(event, 1_000, n=n) for n, event in enumerate(["sent", "taken", "acked"], 1)]
+    write(Batch("orders", {}, {0: Place("1001-1", 3)}, steps))
+    assert [name for name, _, _ in events()] == ["sent", "taken", "acked"]
+
+
 def test_batches_may_be_cut_anywhere() -> None:
     for cut in range(1, 6):
         MessageRecord.objects.all().delete()
