@@ -34,7 +34,7 @@ VIEWERS = [
 ]  # fmt: skip
 PAYLOAD = ["run-log", "run-download", "topic-search", "message-content", "topic-export", "operation-report"]
 AUDIT = ["audit", "audit-data", "audit-entry", "audit-export"]
-# Their rules: tests/console/test_definitions.py, test_send.py, test_operations.py.
+# Their rules: tests/console/definitions, tests/console/operations, test_send.py.
 POSTED = [
     "definition-plan", "definition-save", "definition-rollback", "definition-delete", "define-plan", "define-save",
     "send-do", "topic-bulk-preview", "topic-bulk-start", "topic-resend", "operation-act",

@@ -15,7 +15,7 @@ from console.reconciliation.repairs import RepairOrder
 from console.record.life import key_of
 from rmq_core import FixedTimeMessage
 from rmq_core.slots import slot_for
-from tests.console.operations import Desk, desk
+from tests.console.operations.desk import Desk, desk
 
 __all__ = ["desk"]
 

@@ -87,6 +87,11 @@ class Desk:
         return self.queue.inspector.preview(topic, MessageFilter(state, **fields)).count  # type: ignore[arg-type]
 
 
+def text_of(answer: Any) -> str:
+    """What an answer streams."""
+    return b"".join(answer.streaming_content).decode()
+
+
 @pytest.fixture
 def desk(
     queue: Queue, person: Callable[..., User], redis_server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch

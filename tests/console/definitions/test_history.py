@@ -1,0 +1,151 @@
+"""The history: what was seen, by whom it was changed, and the pages that show it."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.test import Client
+
+from console.definitions import history
+from console.definitions.watch import watch_definitions
+from console.engine import new_async_engine
+from console.models import TopicRevision
+from rmq_core import Topic
+from tests.console.conftest import Queue
+from tests.console.definitions.steps import Post, look, stored
+from tests.support.waiting import wait_until_async
+
+
+def test_changes_by_code_are_noted_when_first_seen(queue: Queue, db: None) -> None:
+    queue.topic(weight=2)
+    assert look(queue) == 1
+    assert look(queue) == 0
+    queue.control.put_topic(dataclasses.replace(stored(queue), weight=4), 1)
+    assert look(queue) == 1
+    newest, first = history.page("orders")
+    assert (newest.via, newest.username, newest.change) == ("code", "", "edited")
+    assert newest.difference == [{"field": "weight", "before": 2, "after": 4}]
+    assert history.revision_json(newest)["by_code"]
+    assert first.change == "created"
+
+
+@pytest.mark.django_db(transaction=True, serialized_rollback=True)
+@pytest.mark.usefixtures("roles_come_back")
+async def test_the_keeper_looks_by_itself(queue: Queue) -> None:
+    engine, stop = new_async_engine(), asyncio.Event()
+    watching = asyncio.create_task(watch_definitions(engine, stop))
+
+    def rows() -> list[TopicRevision]:
+        return history.page("orders")
+
+    async def changes(expected: list[str]) -> None:
+        async def seen() -> bool:
+            return [row.change for row in await sync_to_async(rows)()] == expected
+
+        await wait_until_async(seen, what=f"the history says {expected}")
+
+    queue.topic()
+    await changes(["created"])
+    queue.control.pause("orders")
+    await changes(["edited", "created"])
+    queue.control.delete_topic("orders")
+    await changes(["deleted", "edited", "created"])
+    stop.set()
+    await watching
+    await engine.client.close()
+
+
+def test_versions_that_nobody_saw_are_not_made_up(queue: Queue, db: None) -> None:
+    queue.topic()
+    for weight in (2, 3, 4):
+        queue.control.put_topic(dataclasses.replace(stored(queue), weight=weight), weight - 1)
+    look(queue)
+    (only,) = history.page("orders")
+    assert (only.version, only.change, only.difference) == (4, "found", [])
+
+
+def test_a_deleted_topic_and_its_namesake_are_told_apart(queue: Queue, db: None) -> None:
+    queue.topic(weight=2)
+    look(queue)
+    queue.control.delete_topic("orders")
+    queue.inspector.now_ms()
+    assert look(queue) == 1
+    assert look(queue) == 0
+    queue.topic(weight=7)
+    look(queue)
+    assert [(row.change, row.version) for row in history.page("orders")] == [
+        ("created", 1),
+        ("deleted", 1),
+        ("created", 1),
+    ]
+    assert history.page("orders")[0].difference == []
+
+
+def test_a_change_of_ours_that_the_keeper_saw_first_is_still_ours(
+    queue: Queue, post: Post, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue.topic()
+    record = history.record
+
+    def seen_first(topic: Topic, *args: Any) -> Any:
+        look(queue)
+        return record(topic, *args)
+
+    monkeypatch.setattr(history, "record", seen_first)
+    post("/topics/orders/definition/save/", values={"weight": 2}, version=1, reason="mine")
+    rows = [row for row in history.page("orders") if row.version == 2]
+    assert [(row.username, row.reason, row.change) for row in rows] == [("editor", "mine", "edited")]
+
+
+def test_a_topic_made_after_the_look_is_not_taken_for_gone(queue: Queue, db: None) -> None:
+    at_ms = queue.inspector.now_ms()
+    before = queue.inspector.topics()
+    queue.topic()
+    history.note(stored(queue))
+    assert history.look(before, at_ms) == 0
+    assert history.page("orders")[0].change == "created"
+
+
+def test_the_history_is_paged(queue: Queue, post: Post, as_role: Callable[..., Client]) -> None:
+    queue.topic()
+    for weight in range(2, 27):
+        queue.control.put_topic(dataclasses.replace(stored(queue), weight=weight), weight - 1)
+        look(queue)
+    browser = as_role("Viewer")
+    first = browser.get("/topics/orders/data/definition/").json()
+    assert [row["version"] for row in first["history"]] == list(range(26, 6, -1))
+    rest = browser.get(f"/topics/orders/data/definition/?before={first['next']}").json()
+    assert [row["version"] for row in rest["history"]] == list(range(6, 1, -1))
+    assert rest["next"] is None
+    assert browser.get("/topics/orders/data/definition/?before=999999999").status_code == 422
+    assert browser.get("/topics/nosuch/data/definition/").status_code == 404
+
+
+def test_the_admin_lists_definitions_and_leads_to_the_form(queue: Queue, as_role: Callable[..., Client]) -> None:
+    queue.topic(description="<b>bold</b>")
+    look(queue)
+    browser = as_role("Viewer")
+    listed = browser.get("/admin/console/topicdefinition/")
+    assert listed.status_code == 200
+    assert "/topics/orders/definition/" in listed.content.decode()
+    assert "/define/" not in listed.content.decode()
+    assert browser.get("/admin/console/topicdefinition/orders/change/")["Location"] == "/topics/orders/definition/"
+    assert browser.get("/admin/console/topicdefinition/add/")["Location"] == "/define/"
+    revisions = browser.get("/admin/console/topicrevision/")
+    assert revisions.status_code == 200 and "orders" in revisions.content.decode()
+    row = TopicRevision.objects.get()
+    assert browser.get(f"/admin/console/topicrevision/{row.pk}/change/").status_code == 200
+    assert "/define/" in as_role("Editor").get("/admin/console/topicdefinition/").content.decode()
+
+
+def test_the_new_topic_page_begins_like_another(queue: Queue, as_role: Callable[..., Client]) -> None:
+    queue.topic(weight=42, paused=True)
+    browser = as_role("Editor")
+    page = browser.get("/define/?like=orders").content.decode()
+    assert '"weight": 42' in page and '"paused": false' in page
+    assert browser.get("/define/?like=nosuch").status_code == 200
