@@ -9,6 +9,7 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.db import connection
 from django.test import Client
+from django.utils import translation
 
 from console.redis_urls import channel_layer_host
 from rmq_core import RMQ, FixedTimeMessage, Topic, TopicKind
@@ -51,6 +52,13 @@ class Queue:
     def ref(self, ident: str, topic: str = "orders") -> list[Any]:
         row = self.find(ident, topic).row
         return [row.slot, row.id]
+
+
+@pytest.fixture(autouse=True)
+def own_language() -> Iterator[None]:
+    """A request leaves its reader's language switched on in the thread; the next test begins without."""
+    yield
+    translation.deactivate()
 
 
 @pytest.fixture
