@@ -1,42 +1,24 @@
-"""Buffered sending in asyncio; see `rmq_core.producer` for when a buffer is flushed."""
+"""Buffered sending in asyncio; see `rmq_core.buffering` for when a buffer is flushed."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from rmq_core.async_client import AsyncRMQ
-from rmq_core.errors import ProducerClosed
+from rmq_core.buffering import Buffered, Item, by_topic, each, settle
 from rmq_core.message import Message
-from rmq_core.producer import Item, by_topic, check, each, report, settle
 from rmq_core.sending import Sent
 
 if TYPE_CHECKING:
     from types import TracebackType
 
 
-class AsyncProducer:
+class AsyncProducer(Buffered[AsyncRMQ]):
     """The same in asyncio: `send` awaits the result, `post` only waits while the buffer is full."""
 
-    def __init__(
-        self,
-        client: AsyncRMQ,
-        *,
-        flush_count: int = 1_000,
-        flush_ms: int = 0,
-        max_buffered: int = 100_000,
-        on_error: Callable[[BaseException, Sequence[Message]], None] | None = None,
-    ) -> None:
-        check(flush_count, flush_ms, max_buffered)
-        self._client = client
-        self._flush_count = flush_count
-        self._flush_s = flush_ms / 1000
-        self._max_buffered = max_buffered
-        self._on_error = on_error
-        self._items: list[Item] = []
-        self._closed = False
+    def _prepare(self) -> None:
         self._full = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
@@ -56,9 +38,7 @@ class AsyncProducer:
         while len(self._items) >= self._max_buffered and not self._closed:
             self._room.clear()
             await self._room.wait()
-        if self._closed:
-            raise ProducerClosed("this producer is closed; make a new one")
-        self._items.append(item)
+        self._put(item)
         if len(self._items) >= self._flush_count:
             self._full.set()
         if self._task is None or self._task.done():
@@ -99,7 +79,7 @@ class AsyncProducer:
             try:
                 await self._client.send_many(topic, messages)
             except Exception as error:
-                report(self._on_error, error, topic, messages)
+                self._report(error, topic, messages)
         awaited = [item for item in awaited if not item.future.done()]
         if not awaited:
             return

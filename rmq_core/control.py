@@ -29,10 +29,7 @@ class Control:
         self, topic: str, refs: Iterable[Target], *, due_ms: int | None = None, priority: int | None = None
     ) -> list[ActionResult]:
         """Gives waiting messages another due time or priority. Raises `DueInThePast`, `InvalidMessage`."""
-        definition = self.client.topic(topic)
-        return self.client.run(
-            actions.reschedule(self.client.keyspace, definition, refs, due_ms=due_ms, priority=priority)
-        )
+        return self.client.run(self.client.on_topic(actions.reschedule, topic, refs, due_ms=due_ms, priority=priority))
 
     def requeue(self, topic: str, refs: Iterable[Target]) -> list[ActionResult]:
         """Brings dead letters back, with every retry."""
@@ -47,7 +44,7 @@ class Control:
         return self._act(topic, "restore", refs)
 
     def _act(self, topic: str, name: str, refs: Iterable[Target]) -> list[ActionResult]:
-        return self.client.run(actions.act(self.client.keyspace, self.client.topic(topic), name, refs))
+        return self.client.run(self.client.on_topic(actions.act, topic, name, refs))
 
     def put_topic(self, topic: Topic, expected_version: int) -> Topic:
         """Creates (0) or replaces (its version) a definition. Raises `VersionConflict`, `TopicConflict`."""
@@ -69,7 +66,7 @@ class Control:
 
     def unfence(self, topic: str) -> int:
         """Hands a topic's slots back to shared mode; returns how many had an owner."""
-        return self.client.run(actions.unfence(self.client.keyspace, self.client.topic(topic)))
+        return self.client.run(self.client.on_topic(actions.unfence, topic))
 
     def drain(self, worker: str) -> bool:
         """Takes every slot from a worker for as long as it stays drained; whether that is a change."""
@@ -81,11 +78,11 @@ class Control:
 
     def pin(self, topic: str, slot: int, worker: str) -> bool:
         """Gives a slot to one worker whenever that is there and not drained; whether that is a change."""
-        return self.client.run(wishes.pin(self.client.keyspace, self.client.topic(topic), slot, worker))
+        return self.client.run(self.client.on_topic(wishes.pin, topic, slot, worker))
 
     def unpin(self, topic: str, slot: int) -> bool:
         """Lets a slot go to whoever; whether that is a change."""
-        return self.client.run(wishes.pin(self.client.keyspace, self.client.topic(topic), slot, None))
+        return self.client.run(self.client.on_topic(wishes.pin, topic, slot, None))
 
 
 class AsyncControl:
@@ -106,9 +103,8 @@ class AsyncControl:
         self, topic: str, refs: Iterable[Target], *, due_ms: int | None = None, priority: int | None = None
     ) -> list[ActionResult]:
         """Gives waiting messages another due time or priority. Raises `DueInThePast`, `InvalidMessage`."""
-        definition = await self.client.topic(topic)
         return await self.client.run(
-            actions.reschedule(self.client.keyspace, definition, refs, due_ms=due_ms, priority=priority)
+            self.client.on_topic(actions.reschedule, topic, refs, due_ms=due_ms, priority=priority)
         )
 
     async def requeue(self, topic: str, refs: Iterable[Target]) -> list[ActionResult]:
@@ -124,8 +120,7 @@ class AsyncControl:
         return await self._act(topic, "restore", refs)
 
     async def _act(self, topic: str, name: str, refs: Iterable[Target]) -> list[ActionResult]:
-        definition = await self.client.topic(topic)
-        return await self.client.run(actions.act(self.client.keyspace, definition, name, refs))
+        return await self.client.run(self.client.on_topic(actions.act, topic, name, refs))
 
     async def put_topic(self, topic: Topic, expected_version: int) -> Topic:
         """Creates (0) or replaces (its version) a definition. Raises `VersionConflict`, `TopicConflict`."""
@@ -148,7 +143,7 @@ class AsyncControl:
 
     async def unfence(self, topic: str) -> int:
         """Hands a topic's slots back to shared mode; returns how many had an owner."""
-        return await self.client.run(actions.unfence(self.client.keyspace, await self.client.topic(topic)))
+        return await self.client.run(self.client.on_topic(actions.unfence, topic))
 
     async def drain(self, worker: str) -> bool:
         """Takes every slot from a worker for as long as it stays drained; whether that is a change."""
@@ -160,10 +155,8 @@ class AsyncControl:
 
     async def pin(self, topic: str, slot: int, worker: str) -> bool:
         """Gives a slot to one worker whenever that is there and not drained; whether that is a change."""
-        definition = await self.client.topic(topic)
-        return await self.client.run(wishes.pin(self.client.keyspace, definition, slot, worker))
+        return await self.client.run(self.client.on_topic(wishes.pin, topic, slot, worker))
 
     async def unpin(self, topic: str, slot: int) -> bool:
         """Lets a slot go to whoever; whether that is a change."""
-        definition = await self.client.topic(topic)
-        return await self.client.run(wishes.pin(self.client.keyspace, definition, slot, None))
+        return await self.client.run(self.client.on_topic(wishes.pin, topic, slot, None))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from rmq_core import registry
 from rmq_core.consuming import Consumer
@@ -14,6 +14,9 @@ from rmq_core.scripts import Operation
 from rmq_core.slots import Keyspace
 from rmq_core.target import Target
 from rmq_core.topic import Topic
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +64,18 @@ class ClientCore:
         if known is not None:
             return known
         return self.remember((yield from registry.read(self.keyspace, name)))
+
+    def on_topic(
+        self,
+        operation: Callable[Concatenate[Keyspace, Topic, P], Operation[T]],
+        name: str,
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> Operation[T]:
+        """An operation on the topic of that name. Raises `UnknownTopic`."""
+        topic = yield from self.checked_topic(name)
+        return (yield from operation(self.keyspace, topic, *args, **kwargs))
 
     def check_server(self) -> Operation[None]:
         """Refuses a server that is too old or may throw messages away. Raises `ServerTooOld`, `EvictionEnabled`."""

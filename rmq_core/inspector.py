@@ -53,7 +53,7 @@ class Inspector:
 
     def slot(self, topic: str, slot: int, heads: int = 10) -> SlotDetail:
         """One slot: counts, next messages, messages in flight."""
-        return self.client.run(inspection.slot(self.client.keyspace, self.client.topic(topic), slot, heads))
+        return self.client.run(self.client.on_topic(inspection.slot, topic, slot, heads))
 
     def messages(
         self,
@@ -66,28 +66,27 @@ class Inspector:
         cursor: str | None = None,
     ) -> Page:
         """One page of a state."""
-        definition = self.client.topic(topic)
         return self.client.run(
-            inspection.messages(
-                self.client.keyspace, definition, state, slot=slot, newest=newest, limit=limit, cursor=cursor
+            self.client.on_topic(
+                inspection.messages, topic, state, slot=slot, newest=newest, limit=limit, cursor=cursor
             )
         )
 
     def prepare_ages(self, topic: str) -> Ages:
         """How long deliveries have been in flight."""
-        return self.client.run(inspection.prepare_ages(self.client.keyspace, self.client.topic(topic)))
+        return self.client.run(self.client.on_topic(inspection.prepare_ages, topic))
 
     def forecast(self, topic: str, minutes: int = 60) -> tuple[int, ...]:
         """Messages due in each coming minute."""
-        return self.client.run(inspection.forecast(self.client.keyspace, self.client.topic(topic), minutes))
+        return self.client.run(self.client.on_topic(inspection.forecast, topic, minutes))
 
     def find(self, topic: str, ident: str | bytes, slot_basis: str | bytes | None = None) -> list[MessageView]:
         """Every message with that id."""
-        return self.client.run(inspection.find(self.client.keyspace, self.client.topic(topic), ident, slot_basis))
+        return self.client.run(self.client.on_topic(inspection.find, topic, ident, slot_basis))
 
     def removed(self, topic: str, ident: str | bytes, slot_basis: str | bytes | None = None) -> list[MessageView]:
         """What was cancelled or dropped under that id and can still be restored."""
-        return self.client.run(inspection.removed(self.client.keyspace, self.client.topic(topic), ident, slot_basis))
+        return self.client.run(self.client.on_topic(inspection.removed, topic, ident, slot_basis))
 
     def search(
         self,
@@ -100,9 +99,8 @@ class Inspector:
         cursor: str | None = None,
     ) -> SearchPage:
         """A bounded scan of contents."""
-        definition = self.client.topic(topic)
         return self.client.run(
-            searching.search(self.client.keyspace, definition, text, state=state, limit=limit, scan=scan, cursor=cursor)
+            self.client.on_topic(searching.search, topic, text, state=state, limit=limit, scan=scan, cursor=cursor)
         )
 
     def select(
@@ -114,9 +112,8 @@ class Inspector:
         limit: int | None = None,
     ) -> Selection:
         """The messages a filter selects, out of the next ``scan``. Raises `InvalidFilter`."""
-        definition = self.client.topic(topic)
         return self.client.run(
-            selecting.select(self.client.keyspace, definition, wanted, cursor=cursor, scan=scan, limit=limit)
+            self.client.on_topic(selecting.select, topic, wanted, cursor=cursor, scan=scan, limit=limit)
         )
 
     def select_refs(
@@ -128,32 +125,29 @@ class Inspector:
         limit: int | None = None,
     ) -> RefSelection:
         """Their addresses alone: what acting on many needs."""
-        definition = self.client.topic(topic)
         return self.client.run(
-            selecting.select_refs(self.client.keyspace, definition, wanted, cursor=cursor, scan=scan, limit=limit)
+            self.client.on_topic(selecting.select_refs, topic, wanted, cursor=cursor, scan=scan, limit=limit)
         )
 
     def preview(self, topic: str, wanted: MessageFilter, scan: int = 20_000) -> Preview:
         """How many messages a filter selects, exactly or as an estimate, and some of them. Raises `InvalidFilter`."""
-        definition = self.client.topic(topic)
-        return self.client.run(selecting.preview(self.client.keyspace, definition, wanted, scan=scan))
+        return self.client.run(self.client.on_topic(selecting.preview, topic, wanted, scan=scan))
 
     def dead_clusters(self, topic: str) -> tuple[DeadCluster, ...]:
         """Dead letters by what they died of, the largest cluster first."""
-        return self.client.run(clusters.dead_clusters(self.client.keyspace, self.client.topic(topic)))
+        return self.client.run(self.client.on_topic(clusters.dead_clusters, topic))
 
     def assignment(self, topic: str) -> tuple[SlotOwner, ...]:
         """Who owns each slot, under which epoch, since when."""
-        return self.client.run(ownership_log.owners(self.client.keyspace, self.client.topic(topic)))
+        return self.client.run(self.client.on_topic(ownership_log.owners, topic))
 
     def ownership_timeline(self, topic: str, slot: int | None = None, limit: int = 100) -> tuple[OwnershipEvent, ...]:
         """Who claimed and released which slots when, newest first; bounded."""
-        definition = self.client.topic(topic)
-        return self.client.run(ownership_log.timeline(self.client.keyspace, definition, slot, limit))
+        return self.client.run(self.client.on_topic(ownership_log.timeline, topic, slot, limit))
 
     def journal(self, topic: str) -> JournalState:
         """How large a topic's journal is, and how far behind its readers are."""
-        return self.client.run(trimmer.state(self.client.keyspace, self.client.topic(topic)))
+        return self.client.run(self.client.on_topic(trimmer.state, topic))
 
     def wishes(self) -> Wishes:
         """Drained workers and pinned slots."""
@@ -190,8 +184,7 @@ class AsyncInspector:
 
     async def slot(self, topic: str, slot: int, heads: int = 10) -> SlotDetail:
         """One slot: counts, next messages, messages in flight."""
-        definition = await self.client.topic(topic)
-        return await self.client.run(inspection.slot(self.client.keyspace, definition, slot, heads))
+        return await self.client.run(self.client.on_topic(inspection.slot, topic, slot, heads))
 
     async def messages(
         self,
@@ -204,31 +197,27 @@ class AsyncInspector:
         cursor: str | None = None,
     ) -> Page:
         """One page of a state."""
-        definition = await self.client.topic(topic)
         return await self.client.run(
-            inspection.messages(
-                self.client.keyspace, definition, state, slot=slot, newest=newest, limit=limit, cursor=cursor
+            self.client.on_topic(
+                inspection.messages, topic, state, slot=slot, newest=newest, limit=limit, cursor=cursor
             )
         )
 
     async def prepare_ages(self, topic: str) -> Ages:
         """How long deliveries have been in flight."""
-        return await self.client.run(inspection.prepare_ages(self.client.keyspace, await self.client.topic(topic)))
+        return await self.client.run(self.client.on_topic(inspection.prepare_ages, topic))
 
     async def forecast(self, topic: str, minutes: int = 60) -> tuple[int, ...]:
         """Messages due in each coming minute."""
-        definition = await self.client.topic(topic)
-        return await self.client.run(inspection.forecast(self.client.keyspace, definition, minutes))
+        return await self.client.run(self.client.on_topic(inspection.forecast, topic, minutes))
 
     async def find(self, topic: str, ident: str | bytes, slot_basis: str | bytes | None = None) -> list[MessageView]:
         """Every message with that id."""
-        definition = await self.client.topic(topic)
-        return await self.client.run(inspection.find(self.client.keyspace, definition, ident, slot_basis))
+        return await self.client.run(self.client.on_topic(inspection.find, topic, ident, slot_basis))
 
     async def removed(self, topic: str, ident: str | bytes, slot_basis: str | bytes | None = None) -> list[MessageView]:
         """What was cancelled or dropped under that id and can still be restored."""
-        definition = await self.client.topic(topic)
-        return await self.client.run(inspection.removed(self.client.keyspace, definition, ident, slot_basis))
+        return await self.client.run(self.client.on_topic(inspection.removed, topic, ident, slot_basis))
 
     async def search(
         self,
@@ -241,9 +230,8 @@ class AsyncInspector:
         cursor: str | None = None,
     ) -> SearchPage:
         """A bounded scan of contents."""
-        definition = await self.client.topic(topic)
         return await self.client.run(
-            searching.search(self.client.keyspace, definition, text, state=state, limit=limit, scan=scan, cursor=cursor)
+            self.client.on_topic(searching.search, topic, text, state=state, limit=limit, scan=scan, cursor=cursor)
         )
 
     async def select(
@@ -255,9 +243,8 @@ class AsyncInspector:
         limit: int | None = None,
     ) -> Selection:
         """The messages a filter selects, out of the next ``scan``. Raises `InvalidFilter`."""
-        definition = await self.client.topic(topic)
         return await self.client.run(
-            selecting.select(self.client.keyspace, definition, wanted, cursor=cursor, scan=scan, limit=limit)
+            self.client.on_topic(selecting.select, topic, wanted, cursor=cursor, scan=scan, limit=limit)
         )
 
     async def select_refs(
@@ -269,35 +256,31 @@ class AsyncInspector:
         limit: int | None = None,
     ) -> RefSelection:
         """Their addresses alone: what acting on many needs."""
-        definition = await self.client.topic(topic)
         return await self.client.run(
-            selecting.select_refs(self.client.keyspace, definition, wanted, cursor=cursor, scan=scan, limit=limit)
+            self.client.on_topic(selecting.select_refs, topic, wanted, cursor=cursor, scan=scan, limit=limit)
         )
 
     async def preview(self, topic: str, wanted: MessageFilter, scan: int = 20_000) -> Preview:
         """How many messages a filter selects, exactly or as an estimate, and some of them. Raises `InvalidFilter`."""
-        definition = await self.client.topic(topic)
-        return await self.client.run(selecting.preview(self.client.keyspace, definition, wanted, scan=scan))
+        return await self.client.run(self.client.on_topic(selecting.preview, topic, wanted, scan=scan))
 
     async def dead_clusters(self, topic: str) -> tuple[DeadCluster, ...]:
         """Dead letters by what they died of, the largest cluster first."""
-        definition = await self.client.topic(topic)
-        return await self.client.run(clusters.dead_clusters(self.client.keyspace, definition))
+        return await self.client.run(self.client.on_topic(clusters.dead_clusters, topic))
 
     async def assignment(self, topic: str) -> tuple[SlotOwner, ...]:
         """Who owns each slot, under which epoch, since when."""
-        return await self.client.run(ownership_log.owners(self.client.keyspace, await self.client.topic(topic)))
+        return await self.client.run(self.client.on_topic(ownership_log.owners, topic))
 
     async def ownership_timeline(
         self, topic: str, slot: int | None = None, limit: int = 100
     ) -> tuple[OwnershipEvent, ...]:
         """Who claimed and released which slots when, newest first; bounded."""
-        definition = await self.client.topic(topic)
-        return await self.client.run(ownership_log.timeline(self.client.keyspace, definition, slot, limit))
+        return await self.client.run(self.client.on_topic(ownership_log.timeline, topic, slot, limit))
 
     async def journal(self, topic: str) -> JournalState:
         """How large a topic's journal is, and how far behind its readers are."""
-        return await self.client.run(trimmer.state(self.client.keyspace, await self.client.topic(topic)))
+        return await self.client.run(self.client.on_topic(trimmer.state, topic))
 
     async def wishes(self) -> Wishes:
         """Drained workers and pinned slots."""
