@@ -1,4 +1,4 @@
-"""``python -m rmq_core.pipeline archive|reconcile|restore``."""
+"""``python -m rmq_core.pipeline archive|reconcile|restore|package``."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from rmq_core.errors import PipelineError, RMQError
-from rmq_core.pipeline import archive, reconcile, restore, verdicts
+from rmq_core.pipeline import archive, reconcile, restore, shipping, verdicts
+from rmq_core.pipeline.files import check_reports
 from rmq_core.pipeline.progress import Progress
 from rmq_core.pipeline.session import open_session, sentence
 from rmq_core.pipeline.sources.options import SourceOptions
@@ -47,6 +49,8 @@ def parser() -> argparse.ArgumentParser:
     sub = commands.add_parser("restore", parents=[common], help="put back what a lost server held")
     sub.add_argument("--dry-run", action="store_true", help="only count")
     sub.add_argument("--inline", action="store_true", help="content that was not journaled is taken to be the id")
+    sub = commands.add_parser("package", help="write what spark-submit takes: rmq_core.zip and a program")
+    sub.add_argument("folder", type=Path, help="where to")
     return root
 
 
@@ -79,12 +83,23 @@ def run(given: argparse.Namespace) -> dict[str, Any]:
                 session, options, given.archive, progress=progress, dry_run=given.dry_run, inline=given.inline
             )
             return asdict(put)
+        check_reports(session, given.reports)
         inputs = reconcile.Inputs(
             options, given.archive, given.reports, given.ledger, given.run, given.stuck_ms, given.overdue_ms
         )
         return reconcile.reconcile(session, inputs, progress)
     finally:
         session.stop()
+
+
+def _package(folder: Path) -> int:
+    try:
+        made, program = shipping.package(folder)
+    except PipelineError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"spark-submit --master spark://… --py-files {made} {program} reconcile --archive … --reports …")
+    return 0
 
 
 def _interrupted(number: int, frame: object) -> None:
@@ -94,6 +109,8 @@ def _interrupted(number: int, frame: object) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """0: done; 1: not, and the last line on standard error says why; 130: interrupted."""
     given = parser().parse_args(arguments)
+    if given.command == "package":
+        return _package(given.folder)
     signal.signal(signal.SIGTERM, _interrupted)
     try:
         did = run(given)

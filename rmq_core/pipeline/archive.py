@@ -7,12 +7,13 @@ journals are trimmed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.errors import PipelineError
 from rmq_core.pipeline import positions
-from rmq_core.pipeline.archived import Archive, batch_name
+from rmq_core.pipeline.archived import DIGITS, Archive
 from rmq_core.pipeline.compaction import compact
 from rmq_core.pipeline.lock import ArchiveLock
 from rmq_core.pipeline.progress import QUIET, Progress
@@ -98,10 +99,8 @@ def _run(
     }.items():
         stream = stream.option(name, value)
 
-    def write(batch: DataFrame, number: int) -> None:
-        write_batch(batch, number, kept.events)
-
-    writer = stream.load().writeStream.foreachBatch(write).option("checkpointLocation", kept.checkpoint)
+    writer = stream.load().writeStream.foreachBatch(batch_writer(kept.events))
+    writer = writer.option("checkpointLocation", kept.checkpoint)
     triggered = (
         writer.trigger(availableNow=True) if every_s is None else writer.trigger(processingTime=f"{every_s} seconds")
     )
@@ -117,14 +116,22 @@ def _run(
     _count(query.recentProgress, seen, done)
 
 
-def write_batch(batch: DataFrame, number: int, events: str) -> None:
-    """Writes one micro-batch; again gives the same."""
-    from pyspark.sql import functions as F
+def batch_writer(events: str) -> Callable[[DataFrame, int], None]:
+    """What writes one micro-batch; again gives the same.
 
-    named = batch.withColumn("batch", F.lit(batch_name(number)))
-    named.write.mode("overwrite").option("partitionOverwriteMode", "dynamic").partitionBy(
-        "topic", "date", "batch"
-    ).parquet(events)
+    Spark Connect runs it in a process of its own, which has none of our modules: it must need none.
+    """
+    digits = DIGITS
+
+    def write(batch: DataFrame, number: int) -> None:
+        from pyspark.sql import functions as F
+
+        named = batch.withColumn("batch", F.lit(f"{number:0{digits}d}"))
+        named.write.mode("overwrite").option("partitionOverwriteMode", "dynamic").partitionBy(
+            "topic", "date", "batch"
+        ).parquet(events)
+
+    return write
 
 
 def _count(reports: Any, seen: set[int], done: dict[str, int]) -> None:

@@ -9,6 +9,8 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rmq_core.errors import PipelineError
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -26,7 +28,18 @@ def _hadoop(session: SparkSession, path: str) -> tuple[Any, Any] | None:
     return found.getFileSystem(session._jsparkSession.sessionState().newHadoopConf()), found
 
 
+def check_reports(session: SparkSession, path: str) -> None:
+    """Raises `PipelineError` for a path at which the small files of a report cannot be written from here."""
+    if _hadoop(session, path) is None:
+        _local(path)
+
+
 def _local(path: str) -> Path:
+    if "://" in path.removeprefix("file://"):
+        raise PipelineError(
+            f"over Spark Connect reports go into a folder that this machine and the server share, not to {path};"
+            " with SPARK_MASTER or spark-submit they can"
+        )
     return Path(path.removeprefix("file://"))
 
 

