@@ -109,6 +109,15 @@ def overdue(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -> Ope
     return [score is not None and score // SHIFT <= limit for score in scores]
 
 
+def dead(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -> Operation[list[bool]]:
+    """Whether each message is a dead letter."""
+    found: list[bool] = []
+    for some in batches(refs):
+        replies = yield [("ZSCORE", keyspace.slot(topic.name, ref.slot).dead, id_from_text(ref.id)) for ref in some]
+        found += [score is not None for score in replies]
+    return found
+
+
 def pooled(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -> Operation[list[bool]]:
     """Whether the pools know anything of each message."""
     found: list[bool] = []

@@ -7,6 +7,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterator
 
+from console.demo.ledger import Ledger
 from console.demo.program import Clock, Program
 from console.demo.results import Progress, Results
 from console.demo.schedule import DAY_MS, MERGE_MS, Event, board_message, gate_message, messages, refreshes
@@ -32,11 +33,12 @@ REPORTS_PER_MS = 2 / 1000
 class Replay:
     """Sends the programme's messages as their time comes. ``rate``: messages per second, see `_fill`."""
 
-    def __init__(self, rmq: RMQ, program: Program, rate: int, speed: int = SPEED) -> None:
+    def __init__(self, rmq: RMQ, program: Program, rate: int, speed: int = SPEED, ledger: Ledger | None = None) -> None:
         self.rmq = rmq
         self.program = program
         self.rate = rate
         self.speed = speed
+        self._ledger = ledger
         self._inspector = Inspector(rmq)
         self._results = Results(rmq)
         self._progress: Progress | None = None
@@ -83,6 +85,8 @@ class Replay:
             log.info("the replay comes to %s", self.program.day(position // DAY_MS).date)
         self._progress = Progress(progress.clock, position, gates_until, now_ms)
         self._results.save_progress(self._progress)
+        if self._ledger is not None:
+            self._ledger.keep(position, self.speed, now_ms)
         return sum(map(len, batches.values()))
 
     def _fill(self, batches: dict[str, list[Message]], position: int, passed_ms: int) -> None:

@@ -75,7 +75,7 @@ def one(request: HttpRequest, ident: uuid.UUID) -> HttpResponse:
 
 @data_view
 def listed(request: HttpRequest) -> dict[str, Any]:
-    """The newest runs, or those before `before`; the schedules."""
+    """The newest runs (of a `kind`), or those before `before`; the schedules."""
     return _list(request)
 
 
@@ -191,6 +191,9 @@ def repair(request: HttpRequest, ident: uuid.UUID) -> dict[str, Any] | HttpRespo
 
 def _list(request: HttpRequest) -> dict[str, Any]:
     rows = Reconciliation.objects.defer("tables")
+    kind = text(request.GET, "kind", 20)
+    if kind in runs.ACTIONS:
+        rows = rows.filter(kind=kind)
     before = text(request.GET, "before", 40)
     if before:
         last = _find(_ident(before))

@@ -8,6 +8,7 @@ import time
 from datetime import timedelta
 
 import django_rq
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext
 from redis.exceptions import RedisError
@@ -23,6 +24,8 @@ QUEUE = "pipeline"
 """Of its own: a run takes minutes, and bulk operations must not wait behind it."""
 JOB_TIMEOUT_S = 24 * 3600
 KEPT = timedelta(days=90)
+KEPT_ARCHIVES = timedelta(days=7)
+"""Archives may run every minute, and leave nothing to read but their log."""
 State = Reconciliation.State
 
 
@@ -69,8 +72,9 @@ def look(now_ms: int | None = None) -> None:
 
 def prune() -> None:
     """Forget runs that ended long ago, with their reports."""
-    old = Reconciliation.objects.filter(finished__lt=timezone.now() - KEPT).exclude(state__in=Reconciliation.LIVE)
-    for run in old[:100]:
+    now = timezone.now()
+    long_ago = Q(finished__lt=now - KEPT) | Q(finished__lt=now - KEPT_ARCHIVES, kind="archive")
+    for run in Reconciliation.objects.filter(long_ago).exclude(state__in=Reconciliation.LIVE)[:500]:
         shutil.rmtree(places.report_of(run), ignore_errors=True)
         run.delete()
 

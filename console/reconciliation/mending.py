@@ -16,7 +16,7 @@ from rmq_core.repairs import Lost
 from rmq_core.scores import PRIORITY_MIN
 from rmq_core.topic import Topic
 
-KINDS = ("requeue", "send_again", "drop_orphan")
+KINDS = ("requeue", "requeue_dead", "send_again", "drop_orphan")
 LOOKED_UP = 500
 
 
@@ -28,6 +28,9 @@ def forecast(topic_name: str, repair: str, refs: Sequence[MessageRef]) -> Counte
     if repair == "requeue":
         late = client.run(repairs.overdue(keys, topic, refs))
         return Counter("done" if each else "not_needed" for each in late)
+    if repair == "requeue_dead":
+        dead = client.run(repairs.dead(keys, topic, refs))
+        return Counter("done" if each else "not_needed" for each in dead)
     held = client.run(repairs.held(keys, topic, refs))
     if repair == "drop_orphan":
         known = client.run(repairs.pooled(keys, topic, refs))
@@ -47,6 +50,8 @@ def mend(topic_name: str, repair: str, refs: Sequence[MessageRef]) -> list[Actio
     client, keys = engine().client, engine().client.keyspace
     if repair == "requeue":
         return client.run(repairs.roll_back(keys, topic, refs))
+    if repair == "requeue_dead":
+        return engine().control.requeue(topic_name, refs)
     if repair == "drop_orphan":
         done = {each.ref: each for each in client.run(repairs.drop_orphans(keys, topic, refs))}
         return [done[ref] for ref in refs]

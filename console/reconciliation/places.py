@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from django.conf import settings
@@ -40,7 +42,29 @@ def ledger_path(name: str) -> Path:
     return Path(settings.PIPELINE_LEDGERS) / name
 
 
-def command(run: Reconciliation) -> list[str]:
+@contextmanager
+def held_ledger(run: Reconciliation) -> Iterator[Path | None]:
+    """The run's ledger, held as it is now: Spark reads a file in pieces, and its owner may put a new one in its place.
+
+    A folder, or one on another disk, is read where it is.
+    """
+    if not run.ledger:
+        yield None
+        return
+    source = ledger_path(run.ledger)
+    held = report_of(run) / source.name
+    try:
+        os.link(source, held)
+    except OSError:
+        yield source
+        return
+    try:
+        yield held
+    finally:
+        held.unlink(missing_ok=True)
+
+
+def command(run: Reconciliation, ledger: Path | None = None) -> list[str]:
     """The program of a run. The address of Redis goes by the environment, for it may hold a password."""
     program = [*settings.PIPELINE_COMMAND] or [sys.executable, "-u", "-m", "rmq_core.pipeline"]
     found = [*program, run.kind, "--namespace", settings.RMQ_NAMESPACE, "--archive", settings.PIPELINE_ARCHIVE]
@@ -49,7 +73,7 @@ def command(run: Reconciliation) -> list[str]:
     if run.kind == "reconcile":
         found += ["--reports", str(settings.PIPELINE_REPORTS), "--run", str(run.pk)]
         if run.ledger:
-            found += ["--ledger", str(ledger_path(run.ledger))]
+            found += ["--ledger", str(ledger or ledger_path(run.ledger))]
     return [*found, "--progress", "json"]
 
 

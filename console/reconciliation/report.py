@@ -23,7 +23,7 @@ FINDINGS_MOST = 100_000
 TOPICS_MOST = 5_000
 ROWS_AT_ONCE = 2_000
 SUMMARY_MOST = 4_000_000
-REPAIRS = ("requeue", "send_again", "drop_orphan", "none")
+REPAIRS = ("requeue", "requeue_dead", "send_again", "drop_orphan", "none")
 
 
 class BadReport(Exception):

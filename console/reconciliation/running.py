@@ -65,8 +65,8 @@ class Runner:
     def _work(self) -> None:
         path = places.log_of(self.run)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("ab") as output:
-            child = Child(places.command(self.run), Path(settings.BASE_DIR), places.environment(), output)
+        with places.held_ledger(self.run) as ledger, path.open("ab") as output:
+            child = Child(places.command(self.run, ledger), Path(settings.BASE_DIR), places.environment(), output)
             try:
                 stopped = self._watch(child, output)
                 code = child.wait()

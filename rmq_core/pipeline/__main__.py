@@ -65,8 +65,9 @@ def run(given: argparse.Namespace) -> dict[str, Any]:
         raise PipelineError("--reports is missing: the folder of the reports")
     said = {"url": given.url, "namespace": given.namespace, "topics": ",".join(given.topic)}
     options = SourceOptions.read(said | {"slots_per_partition": str(given.slots_per_partition)})
-    progress = Progress(_STAGES[given.command], json_lines=given.progress == "json")
-    session = open_session(f"rmq {given.command} {given.namespace}", log=given.log)
+    progress = Progress(("start", *_STAGES[given.command]), json_lines=given.progress == "json")
+    with progress.stage("start"):
+        session = open_session(f"rmq {given.command} {given.namespace}", log=given.log)
     try:
         if given.command == "archive":
             did = archive.archive(

@@ -1,7 +1,8 @@
 """The business's own account of what should have been sent or done, against the journal's.
 
 A ledger is a table with the columns ``topic`` and ``id`` (the message's id as text: its key, or its content), and
-perhaps ``expected``: ``sent`` (also where it is empty) or ``done``.
+perhaps ``expected``: ``sent`` (also where it is empty), ``done``, or ``known``, which promises nothing (not yet): the
+business knows the message, whether or not it has been sent.
 """
 
 from __future__ import annotations
@@ -9,14 +10,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmq_core.errors import PipelineError
-from rmq_core.pipeline.replay import evidence
+from rmq_core.pipeline.replay import MARKS, evidence, ms_of
 from rmq_core.pipeline.session import sentence
-from rmq_core.pipeline.verdicts import found
+from rmq_core.pipeline.verdicts import found, where_found
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-EXPECTED = ("sent", "done")
+EXPECTED = ("known", "sent", "done")
+"""What a ledger can expect; of several rows of a message the one that promises most counts."""
 
 
 def read_ledger(session: SparkSession, where: str, topics: list[str]) -> DataFrame:
@@ -70,30 +72,74 @@ def checked(frame: DataFrame, topics: list[str], where: str = "ledger") -> DataF
     ]
     if strange:
         raise PipelineError(
-            f"the business ledger {where} expects {', '.join(sorted(strange))}; it can expect {' or '.join(EXPECTED)}"
+            f"the business ledger {where} expects {', '.join(sorted(strange))}; it can expect {', '.join(EXPECTED)}"
         )
-    return rows.groupBy("topic", "id").agg(F.min("expected").alias("expected"))
+    promise = F.array_position(F.array(*map(F.lit, EXPECTED)), F.col("expected"))
+    return rows.groupBy("topic", "id").agg(F.max_by("expected", promise).alias("expected"))
 
 
-def business(ledger: DataFrame, events: DataFrame, here: DataFrame) -> DataFrame:
-    """Messages the business expects and nobody sent or did, and messages of its topics that it does not know."""
+def business(ledger: DataFrame, events: DataFrame, here: DataFrame, holes: DataFrame | None = None) -> DataFrame:
+    """Messages the business expects and nobody sent or did, and messages of its topics that it does not know.
+
+    ``here``: what the queues hold, see `verdicts.places`. ``holes``: see `gaps.holes`; what may have happened in one
+    is not denied.
+    """
     from pyspark.sql import functions as F
 
-    done = (
-        events.where(~F.col("event").isin("began", "ended"))
-        .groupBy("topic", "id")
-        .agg(F.max("slot").alias("slot"), F.max(F.col("event") == "acked").alias("done"))
-    )
-    waiting = here.groupBy("topic", "id").agg(F.max("slot").alias("live_slot"))
-    ours = done.join(waiting, ["topic", "id"], "full")
-    seen = ours.withColumn("known", F.lit(True)).withColumn("slot", F.coalesce("slot", "live_slot"))
-    wanted = ledger.join(seen, ["topic", "id"], "left")
-    said = evidence(expected=F.col("expected"))
-    missing = found(wanted.where("known IS NULL"), "missing_in_queue", "none", said)
-    undone = wanted.where("known AND expected = 'done' AND NOT coalesce(done, false)")
+    ours = _known(events, here)
+    wanted = ledger.join(ours.withColumn("seen", F.lit(True)), ["topic", "id"], "left")
+    # A dead letter is not done, though an earlier life of the same id may have been.
+    undone = (F.col("expected") == "done") & F.col("seen") & (~F.coalesce("done", F.lit(False)) | F.col("is_dead"))
+    missing = wanted.where((F.col("expected") != "known") & F.col("seen").isNull())
+    late = wanted.where(undone)
+    if holes is not None:
+        dark = F.broadcast(holes.select("topic", F.coalesce("slot", F.lit(-1)).alias("slot")).distinct())
+        missing = missing.join(dark.select("topic").distinct(), "topic", "left_anti")
+        proved = late.where("is_dead")
+        late = late.where("NOT is_dead").join(dark, ["topic", "slot"], "left_anti").unionByName(proved)
     named = F.broadcast(ledger.select("topic").distinct())
-    strangers = seen.join(named, "topic", "left_semi").join(ledger, ["topic", "id"], "left_anti")
-    told = evidence(done=F.col("done"))
-    return missing.union(found(undone, "not_done", "none", said)).union(
-        found(strangers, "unknown_to_business", "none", told)
+    strangers = ours.join(named, "topic", "left_semi").join(ledger, ["topic", "id"], "left_anti")
+    became = {name: F.col(name) for name in ("queues", "last_event", "last_ms", "error", "message")}
+    said = evidence(expected=F.col("expected"))
+    repair = F.when(F.col("is_dead"), "requeue_dead").otherwise("none")
+    return (
+        found(missing, "missing_in_queue", "none", said)
+        .union(found(late, "not_done", repair, evidence(expected=F.col("expected"), **became)))
+        .union(found(strangers, "unknown_to_business", "none", evidence(done=F.col("done"), **became)))
+    )
+
+
+def _known(events: DataFrame, here: DataFrame) -> DataFrame:
+    """Per message of journals or queues: ``slot``, ``done`` (ever), ``is_dead`` (now), ``queues``, and what happened
+    to it last: ``last_event``, ``last_ms``; ``error`` and ``message`` of its last failure.
+    """
+    from pyspark.sql import functions as F
+
+    at = ("position", "seq")
+    happened = (
+        events.where(~F.col("event").isin(*MARKS))
+        .groupBy("topic", "id")
+        .agg(
+            F.max("slot").alias("slot"),
+            F.max(F.col("event") == "acked").alias("done"),
+            F.max(F.struct(*at, "event")).alias("last"),
+            F.max(F.when(F.col("error").isNotNull(), F.struct(*at, "error", "message"))).alias("failure"),
+        )
+    )
+    waiting = here.groupBy("topic", "id").agg(
+        F.max("slot").alias("live_slot"),
+        F.flatten(F.collect_list(where_found())).alias("queues"),
+        F.max(F.col("dead").isNotNull()).alias("dead_now"),
+    )
+    return happened.join(waiting, ["topic", "id"], "full").select(
+        "topic",
+        "id",
+        F.coalesce("live_slot", "slot").alias("slot"),
+        "done",
+        F.coalesce("dead_now", F.lit(False)).alias("is_dead"),
+        "queues",
+        F.col("last.event").alias("last_event"),
+        ms_of(F.col("last.position")).alias("last_ms"),
+        "failure.error",
+        "failure.message",
     )

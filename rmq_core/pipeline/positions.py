@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from rmq_core.client import RMQ
 from rmq_core.journal import reader, trimmer
-from rmq_core.journal.reader import Position
+from rmq_core.journal.reader import START, Position
 from rmq_core.pipeline.sources.options import SourceOptions
+from rmq_core.topic import Topic
 
 READER = "archive"
 
@@ -26,6 +27,19 @@ def move(options: SourceOptions, offsets: dict[str, dict[str, str]]) -> int:
             client.run(reader.commit(client.keyspace, topic, READER, ends))
             gone += client.run(trimmer.trim(client.keyspace, topic))
     return gone
+
+
+def committed(options: SourceOptions, topics: list[Topic], archive: bool) -> list[tuple[str, int, int, str, bool]]:
+    """Rows of `gaps.READERS`; behind these numbers journals may have been trimmed by rule. ``archive``: one is read."""
+    rows = []
+    with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_s=options.retry_for_s) as client:
+        for topic in topics:
+            known = client.run(reader.positions(client.keyspace, topic))
+            if known:
+                told = ", ".join(known), READER in known and not archive
+                least = {slot: min(slots.get(slot, START).n for slots in known.values()) for slot in range(topic.slots)}
+                rows += [(topic.name, slot, n, *told) for slot, n in least.items()]
+    return rows
 
 
 def _position(offset: str) -> Position:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmq_core.errors import PipelineError
 from rmq_core.pipeline import business as of_business
-from rmq_core.pipeline import figures, report, verdicts
+from rmq_core.pipeline import figures, gaps, positions, report, verdicts
 from rmq_core.pipeline.archived import Archive
 from rmq_core.pipeline.confirm import confirmed
 from rmq_core.pipeline.progress import QUIET, Progress
@@ -18,7 +18,7 @@ from rmq_core.pipeline.session import plain_errors
 from rmq_core.pipeline.sources.journal import JournalSource
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.pipeline.sources.queues import QueuesSource
-from rmq_core.topic import Topic
+from rmq_core.topic import Journal, Topic
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,16 +50,20 @@ def reconcile(session: SparkSession, inputs: Inputs, progress: Progress = QUIET)
         if not topics:
             raise PipelineError(f"no topic is defined in the namespace {inputs.options.namespace!r}")
         names = [topic.name for topic in topics]
-        ledger = of_business.read_ledger(session, inputs.ledger, names) if inputs.ledger else None
         work = f"{inputs.reports}/{run}/work"
+        ledger = None
+        if inputs.ledger:  # before anything else: what is promised later has not been sent yet
+            ledger = _kept(session, of_business.read_ledger(session, inputs.ledger, names), f"{work}/ledger")
         with progress.stage("snapshot", session):
             snapshot = _kept(session, load(session, inputs.options, "rmq_queues"), f"{work}/snapshot")
         with progress.stage("journals", session):
             journal = _kept(session, load(session, inputs.options, "rmq_journal"), f"{work}/journal")
             events = together(Archive(session, inputs.archive).read() if inputs.archive else None, journal)
             events = events.where(events.topic.isin(names))
+            committed = positions.committed(inputs.options, topics, archive=inputs.archive is not None)
+            readers = session.createDataFrame(committed, gaps.READERS)
         with progress.stage("replay", session):
-            found = findings(session, snapshot, events, topics, inputs, ledger, work)
+            found = findings(session, snapshot, events, topics, inputs, ledger, work, readers)
         with progress.stage("findings", session):
             kept = report.write_findings(confirmed(found, inputs.options), f"{inputs.reports}/{run}")
         with progress.stage("report", session):
@@ -100,8 +104,9 @@ def findings(
     inputs: Inputs,
     ledger: DataFrame | None,
     work: str,
+    readers: DataFrame | None = None,
 ) -> DataFrame:
-    """Every finding, unconfirmed."""
+    """Every finding, unconfirmed. ``readers``: see `gaps.READERS`."""
     from pyspark.sql import functions as F
 
     defined = session.createDataFrame(
@@ -112,7 +117,7 @@ def findings(
     lively = with_lives(events)
     known = _kept(session, slots(lively), f"{work}/slots")
     here = verdicts.places(snapshot)
-    holes = verdicts.holes(known, books)
+    holes = gaps.holes(known, books, readers)
     whole = (
         known.where("complete")
         .join(books, [*SLOT])
@@ -128,10 +133,13 @@ def findings(
         verdicts.stuck(here, defined, inputs.stuck_ms),
         verdicts.overdue(here, defined, inputs.overdue_ms),
         verdicts.ledgers(books),
-        holes,
     ]
     if ledger is not None:
-        several.append(of_business.business(ledger, events, here.where(verdicts.held())))
+        silent = [topic.name for topic in topics if topic.journal is Journal.OFF]
+        named = ledger.where(F.col("topic").isin(silent)).select("topic").distinct().collect()
+        holes = holes.union(gaps.without_journal(session, [row.topic for row in named]))
+        several.append(of_business.business(ledger, events, here.where(verdicts.held()), holes))
+    several.append(gaps.told(holes))
     result = several[0]
     for more in several[1:]:
         result = result.union(more)

@@ -40,9 +40,10 @@ def with_lives(events: DataFrame) -> DataFrame:
 
 
 def slots(events: DataFrame) -> DataFrame:
-    """Per topic and slot: ``life`` (the present one), ``complete``, ``reason`` (why not), ``after_n`` and ``before_n``
-    (around what is missing), ``first_n``, ``last_n``, ``position`` of its last entry, ``held`` when the life began,
-    ``wiped``: it began because everything was lost, not because the journal had been off. Needs ``life``.
+    """Per topic and slot: ``life`` (the present one), ``complete``, ``reason`` (why not), ``after_n`` (before what is
+    missing), ``front`` (only what came first is missing), ``first_n``, ``last_n``, ``position`` of its last entry,
+    ``held`` when the life began, ``wiped``: it began because everything was lost, not because the journal had been
+    off. Needs ``life``.
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as F
@@ -68,10 +69,12 @@ def slots(events: DataFrame) -> DataFrame:
     expected = F.when(F.col("before").isNull() | (F.col("first_n") <= F.col("before")), 1).otherwise(
         F.col("before") + 1
     )
+    # What a life began with it says itself, whatever is known of those before.
+    late = (F.col("life") == 0) & (F.col("first_n") > expected)
     reason = (
         F.when(missing > 0, "missing")
         .when(missing < 0, "doubled")
-        .when(F.col("first_n") > expected, "missing")
+        .when(late, "missing")
         .when(F.col("held") > 0, "past")
         .when(F.col("ended").isNotNull(), "off")
     )
@@ -81,6 +84,7 @@ def slots(events: DataFrame) -> DataFrame:
         reason.isNull().alias("complete"),
         reason.alias("reason"),
         (expected - 1).alias("after_n"),
+        (late & (missing == 0)).alias("front"),
         "first_n",
         "last_n",
         "position",

@@ -20,7 +20,7 @@ KINDS = (
     *("delivered_after_success", "ended_twice", "impossible_transition", "slot_ledger", "journal_gap"),
     *("missing_in_queue", "not_done", "unknown_to_business"),
 )
-REPAIRS = ("requeue", "send_again", "drop_orphan", "none")
+REPAIRS = ("requeue", "requeue_dead", "send_again", "drop_orphan", "none")
 
 STUCK_MS = 60_000
 OVERDUE_MS = 900_000
@@ -169,27 +169,6 @@ def ledgers(books: DataFrame) -> DataFrame:
 
 
 # -- the journal -----------------------------------------------------------------------------------------------------
-
-
-def holes(slots: DataFrame, books: DataFrame) -> DataFrame:
-    """Slots whose journal does not tell everything; of those nothing is claimed that it would have to prove."""
-    from pyspark.sql import functions as F
-
-    together = slots.join(books, [*SLOT], "full")
-    behind = F.col("journaled") > F.coalesce("last_n", F.lit(0))
-    # What was written before the snapshot, and yet behind the end it saw: the server has lost it since.
-    lost = (F.col("position") > F.col("end")) & (ms_of(F.col("position")) < F.col("at_ms"))
-    reason = F.coalesce("reason", F.when(behind, "missing").when(lost, "restarted"))
-    proof = evidence(
-        reason=reason,
-        life=F.col("life"),
-        after_n=F.when(F.col("reason").isNull(), F.col("last_n")).otherwise(F.col("after_n")),
-        first_n=F.col("first_n"),
-        last_n=F.col("last_n"),
-        written=F.col("journaled"),
-        held=F.col("held"),
-    )
-    return found(together.where(reason.isNotNull()), "journal_gap", "none", proof)
 
 
 def impossible(replayed: DataFrame) -> DataFrame:

@@ -22,7 +22,7 @@ PLACEHOLDER = re.compile(r"%\(\w+\)[sd]")
 
 
 def texts(folder: str, suffix: str, pattern: re.Pattern[str]) -> set[str]:
-    files = [path for path in (BASE_DIR / folder).rglob(f"*{suffix}") if "demo" not in path.parts]
+    files = [path for path in (BASE_DIR / folder).rglob(f"*{suffix}") if "demo" not in path.relative_to(BASE_DIR).parts]
     assert files
     return {found for path in files for found in pattern.findall(path.read_text())}
 

@@ -308,7 +308,8 @@ def test_the_business_ledger(spark: Any) -> None:
     slot.topic = "business"
     for row in slot.entries:
         row["topic"] = "business"
-    here = spark.createDataFrame([("business", 3, b"queued")], "topic string, slot int, id binary")
+    columns = "topic string, slot int, id binary, store long, retry long, prepare long, dead long"
+    here = spark.createDataFrame([("business", 3, b"queued", DUE, None, None, None)], columns)
     strangers = {("unknown_to_business", 0, b"m%d" % i) for i in range(3, 9)}
     assert (
         listed(business.business(ledger, events(spark, [slot]), here))
@@ -330,7 +331,7 @@ def test_a_ledger_that_cannot_be_used_is_refused_in_a_sentence(spark: Any, tmp_p
 
     assert "lacks the column(s) id; it has topic, name" in refused("topic,name\nwork,x\n")
     assert "names topics that are not defined: nobody; defined are work" in refused("topic,id\nnobody,x\n")
-    assert "expects eaten; it can expect sent or done" in refused("topic,id,expected\nwork,x,eaten\n")
+    assert "expects eaten; it can expect known, sent, done" in refused("topic,id,expected\nwork,x,eaten\n")
     with pytest.raises(PipelineError, match="cannot be read"):
         business.read_ledger(spark, f"{tmp_path}/nowhere.parquet", ["work"])
     with pytest.raises(PipelineError, match="#table"):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import signal
 import threading
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from console.demo.flights import DataMissing
+from console.demo.ledger import NAME, Ledger
 from console.demo.program import storm_program
 from console.demo.replay import Replay
 from console.engine import engine
@@ -31,7 +33,9 @@ class Command(BaseCommand):
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())
         try:
-            Replay(engine().client, storm_program(), options["rate"]).run(stop)
+            program = storm_program()
+            ledger = Ledger(program, Path(settings.PIPELINE_LEDGERS) / NAME)
+            Replay(engine().client, program, options["rate"], ledger=ledger).run(stop)
         except (RMQError, DataMissing) as error:
             raise CommandError(str(error)) from error
 

@@ -88,6 +88,11 @@ class Command(BaseCommand):
         supervisor.say("preparing the database")
         call_command("migrate", verbosity=0, interactive=False)
         account = ensure_admin(folder)
+        if demo:
+            from console.demo.watch import ensure_schedules
+
+            if not ensure_schedules():
+                supervisor.say("Spark is not installed (the extra 'pipeline'): the demo is not reconciled")
         connections.close_all()
         supervisor.add("web", _web(host, port), environ)
         supervisor.add("keeper", [*MANAGE, "keeper"], environ)

@@ -82,6 +82,18 @@ def test_what_is_stuck_goes_back(desk: Desk, run: Reconciliation, redis_server: 
     assert desk.queue.find("busy", "patient").row.state == "in_flight"
 
 
+def test_a_dead_letter_that_should_be_done_is_requeued(desk: Desk, run: Reconciliation) -> None:
+    desk.dead(2)
+    desk.queue.control.requeue("orders", ["d1"])
+    for name in ("d0", "d1"):
+        finding(run, "not_done", "requeue_dead", name)
+    assert dict(repairs.preview(desk.who, order(run, "requeue_dead")).outcomes) == {"done": 1, "not_needed": 1}
+    assert desk.queue.find("d0").row.state == "dead"
+    operation = repaired(desk, order(run, "requeue_dead"))
+    assert (operation.done, operation.skipped) == (1, 1)
+    assert desk.queue.find("d0").row.state == "ready"
+
+
 def test_what_was_lost_comes_back_out_of_the_record(desk: Desk, run: Reconciliation, redis_server: Any) -> None:
     desk.delayed(2, "m")
     keyspace = desk.queue.client.keyspace

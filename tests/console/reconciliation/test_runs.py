@@ -212,6 +212,24 @@ def test_ledgers_are_those_in_the_folder(office: Office, settings: Any) -> None:
     assert not any("redis://" in each for each in places.command(run)), "an address may hold a password"
 
 
+def test_a_ledger_is_held_while_it_is_read(office: Office, settings: Any) -> None:
+    folder = Path(settings.PIPELINE_LEDGERS)
+    (folder / "folder.parquet").mkdir(parents=True)
+    (folder / "flights.csv").write_text("topic,id\n")
+    run = office.start(ledger="flights.csv")
+    places.report_of(run).mkdir(parents=True)
+    with places.held_ledger(run) as held:
+        assert held is not None and str(held) in places.command(run, held)
+        (folder / "new").write_text("topic,id\norders,x\n")
+        (folder / "new").replace(folder / "flights.csv")
+        assert held.read_text() == "topic,id\n"
+    assert not held.exists() and (folder / "flights.csv").exists()
+    run.ledger = "folder.parquet"
+    with places.held_ledger(run) as held:
+        assert held == folder / "folder.parquet"
+    assert held.exists()
+
+
 def test_damaged_reports_are_told_of(office: Office) -> None:
     run = office.do()
     folder = places.report_of(run)
@@ -235,6 +253,13 @@ def test_old_runs_are_forgotten_with_their_reports(office: Office) -> None:
     run = office.do()
     jobs.prune()
     assert Reconciliation.objects.exists()
+    Reconciliation.objects.update(finished=timezone.now() - timedelta(days=8))
+    archive = office.do(kind="archive")
+    jobs.prune()
+    assert Reconciliation.objects.count() == 2
+    Reconciliation.objects.filter(pk=archive.pk).update(finished=timezone.now() - timedelta(days=8))
+    jobs.prune()
+    assert Reconciliation.objects.get() == run, "archives are forgotten sooner"
     Reconciliation.objects.update(finished=timezone.now() - timedelta(days=91))
     jobs.prune()
     assert not Reconciliation.objects.exists() and not places.report_of(run).exists()

@@ -1,10 +1,11 @@
 // Every bulk action: the newest first, those under way with a live bar.
-import { param, setParams } from "../core/address.js";
+import { param } from "../core/address.js";
 import { byId, h, replace, setText } from "../core/dom.js";
 import { exact } from "../core/format.js";
 import "../core/keys.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
+import { Choice } from "../parts/choice.js";
 import { LiveList, nameCell, showStart } from "../parts/livelist.js";
 import { isLive, OPERATION_ACTIONS, OPERATION_STATES, phase, subject } from "../parts/operationwords.js";
 import { Progress } from "../parts/progress.js";
@@ -53,20 +54,13 @@ class Row {
   }
 }
 
-let state = FILTERS.some(([name]) => name === param("state")) ? param("state") : "";
-const segments = h(
-  "div",
-  { class: "rc-segments", role: "group", "aria-label": gettext("State") },
-  FILTERS.map(([name, label]) =>
-    h("button", { type: "button", dataset: { name }, onclick: () => choose(name) }, label),
-  ),
-);
+const state = new Choice(gettext("State"), "state", FILTERS, () => list.restart());
 const list = new LiveList({
   first: page.list,
   name: "operations",
   Row,
   isLive,
-  params: () => ({ state, topic: param("topic") }),
+  params: () => ({ state: state.value, topic: param("topic") }),
   label: gettext("Operations"),
   columns: [
     [gettext("Operation")],
@@ -84,20 +78,8 @@ const list = new LiveList({
 
 replace(
   byId("rc-page"),
-  h("div", { class: "rc-head" }, segments, h("div", { class: "rc-status" }, list.asOf)),
+  h("div", { class: "rc-head" }, state.element, h("div", { class: "rc-status" }, list.asOf)),
   list.element,
 );
-mark();
-if (state) list.load();
+if (state.value) list.load();
 else list.show();
-
-function choose(name) {
-  state = name;
-  setParams({ state });
-  mark();
-  list.restart();
-}
-
-function mark() {
-  for (const button of segments.children) button.setAttribute("aria-pressed", String(button.dataset.name === state));
-}

@@ -6,6 +6,7 @@ import "../core/keys.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
+import { Choice } from "../parts/choice.js";
 import { LiveList, nameCell, showStart } from "../parts/livelist.js";
 import { RunBar } from "../parts/runbar.js";
 import { RunCharts } from "../parts/runcharts.js";
@@ -51,6 +52,7 @@ const start = h(
   icon("play_arrow"),
   gettext("Start a run"),
 );
+const kind = new Choice(gettext("Job"), "kind", [["", gettext("All")], ...Object.entries(JOBS)], () => list.restart());
 const schedules = h("section", { class: "rc-card", "aria-label": gettext("Schedules") });
 const charts = new RunCharts();
 const list = new LiveList({
@@ -58,6 +60,7 @@ const list = new LiveList({
   name: "runs",
   Row,
   isLive,
+  params: () => ({ kind: kind.value }),
   label: gettext("Runs"),
   columns: [
     [gettext("Run")],
@@ -79,7 +82,7 @@ const list = new LiveList({
 
 replace(
   byId("rc-page"),
-  h("div", { class: "rc-head" }, start, h("div", { class: "rc-status" }, list.asOf)),
+  h("div", { class: "rc-head" }, start, kind.element, h("div", { class: "rc-status" }, list.asOf)),
   list.element,
   schedules,
   charts.element,

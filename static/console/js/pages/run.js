@@ -10,7 +10,7 @@ import { toast } from "../core/toast.js";
 import { pairList } from "../parts/failure.js";
 import { FindingList } from "../parts/findinglist.js";
 import { RunBar } from "../parts/runbar.js";
-import { FINDINGS, isLive, JOBS, outcome, RUN_STATES, scope, STAGES } from "../parts/runwords.js";
+import { FINDINGS, GAPS, isLive, JOBS, outcome, RUN_STATES, scope, STAGES } from "../parts/runwords.js";
 
 const REFRESH_MS = 500;
 let run = page.run;
@@ -153,7 +153,9 @@ function showFacts() {
       }),
     ),
   );
-  const gaps = run.gaps.slice(0, 10).map((gap) => h("div", {}, `${gap.topic} ${gap.slot}: ${gap.reason ?? ""}`));
+  const gaps = run.gaps
+    .slice(0, 10)
+    .map((gap) => h("div", {}, `${[gap.topic, gap.slot].filter((each) => each !== null).join(" ")}: ${GAPS[gap.reason] ?? gap.reason ?? ""}`));
   const pairs = [
     [gettext("Topics"), scope(run)],
     [gettext("Reason"), run.reason],

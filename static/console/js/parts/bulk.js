@@ -222,7 +222,15 @@ class BulkDialog {
     );
   }
 
+  /** Beside a choice of actions, “Start” alone does not say that nothing has happened yet. */
   allow() {
+    const action = OPERATION_ACTIONS[this.action];
+    setText(
+      this.submit,
+      this.found?.count
+        ? fill(gettext("Start: %(action)s · %(n)s"), { action, n: exact(this.found.count) })
+        : fill(gettext("Start: %(action)s"), { action }),
+    );
     const missing = page.grants.actions[this.action] ?? (this.found?.purges ? page.grants.actions.purge : null);
     this.confirmLabel.hidden = !this.found?.confirm;
     const confirmed = !this.found?.confirm || this.confirm.value === this.topic.name;

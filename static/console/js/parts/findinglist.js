@@ -6,7 +6,7 @@ import { page, topicAddress } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { askRepair } from "./repair.js";
-import { FINDINGS, REPAIRS } from "./runwords.js";
+import { FINDINGS, GAPS, REPAIRS } from "./runwords.js";
 
 const FORMATS = [
   ["jsonl", "JSON Lines"],
@@ -150,6 +150,7 @@ export class FindingList {
 
   line(each) {
     const address = `${topicAddress(each.topic)}message/?${new URLSearchParams({ id: each.id ?? "", slot: each.slot ?? "" })}`;
+    const gap = each.kind === "journal_gap" ? (GAPS[each.evidence.reason] ?? each.evidence.advice) : null;
     const where = each.slot === null ? each.topic : fill(gettext("%(topic)s, slot %(slot)s"), { topic: each.topic, slot: each.slot });
     return h(
       "tr",
@@ -161,7 +162,7 @@ export class FindingList {
         each.id === null ? null : h("a", { class: "rc-mono rc-id", href: address }, each.id),
         h("div", { class: "rc-muted" }, where),
       ),
-      h("td", {}, evidence(each.evidence)),
+      h("td", {}, gap ? h("p", { class: "rc-advice" }, gap) : null, evidence(each.evidence)),
       h(
         "td",
         {},
@@ -177,7 +178,7 @@ export class FindingList {
 
 /** What shows it: names and values, times in words. */
 function evidence(values) {
-  const pairs = Object.entries(values).filter(([, value]) => value !== null && value !== "");
+  const pairs = Object.entries(values).filter(([name, value]) => name !== "advice" && value !== null && value !== "");
   const shown = ([name, value]) => {
     if (name.endsWith("_ms") && Number.isFinite(value) && value > 1e11) return dateTime(value);
     return typeof value === "object" ? JSON.stringify(value) : String(value);

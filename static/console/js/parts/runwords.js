@@ -18,6 +18,7 @@ export const RUN_STATES = {
 };
 
 export const STAGES = {
+  start: gettext("Starting Spark"),
   snapshot: gettext("Reading the queues"),
   journals: gettext("Reading the journals"),
   replay: gettext("Replaying every message"),
@@ -48,8 +49,22 @@ export const FINDINGS = {
   unknown_to_business: gettext("Unknown to the business ledger"),
 };
 
+const AFRESH = gettext("Switched off and on again while the topic is empty, a journal begins anew and is whole from there.");
+
+/** Why a journal does not tell everything, and what to do. */
+export const GAPS = {
+  trimmed: `${gettext("Its readers had done with it before anything was archived: archive the topic on schedule.")} ${AFRESH}`,
+  elsewhere: gettext("It was archived, but not where this run looked: give it that archive."),
+  past: `${gettext("The journal was switched on while messages were there.")} ${AFRESH}`,
+  off: gettext("The journal is off: switch it on, best while the topic is empty."),
+  missing: gettext("Entries were trimmed by hand, or lost with a server."),
+  doubled: gettext("The archive holds entries twice: somebody has copied folders of it."),
+  restarted: gettext("The server has lost the end of its journal: restore what the archive holds."),
+};
+
 export const REPAIRS = {
   requeue: gettext("Put back"),
+  requeue_dead: gettext("Requeue the dead letter"),
   send_again: gettext("Send again"),
   drop_orphan: gettext("Remove the remains"),
   none: gettext("Has to be looked at"),

@@ -1,0 +1,31 @@
+// One of a few, as buttons side by side; what is chosen is in the address.
+import { param, setParams } from "../core/address.js";
+import { h } from "../core/dom.js";
+
+export class Choice {
+  /** `name`: in the address; `options`: [[value, label]], the first by default; `changed()`: after a click. */
+  constructor(label, name, options, changed) {
+    this.name = name;
+    this.value = options.some(([value]) => value === param(name)) ? param(name) : options[0][0];
+    this.element = h(
+      "div",
+      { class: "rc-segments", role: "group", "aria-label": label },
+      options.map(([value, words]) =>
+        h("button", { type: "button", dataset: { name: value }, onclick: () => this.choose(value, changed) }, words),
+      ),
+    );
+    this.mark();
+  }
+
+  choose(value, changed) {
+    this.value = value;
+    setParams({ [this.name]: value });
+    this.mark();
+    changed();
+  }
+
+  mark() {
+    for (const button of this.element.children)
+      button.setAttribute("aria-pressed", String(button.dataset.name === this.value));
+  }
+}
