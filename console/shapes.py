@@ -113,7 +113,7 @@ def slot_json(detail: SlotDetail, now_ms: int, payload: bool) -> dict[str, Any]:
         "lag_ms": sample.lag_ms(now_ms),
         "next_due_ms": sample.next_due_ms,
         "oldest_taken_ms": sample.oldest_taken_ms,
-        "epoch": sample.epoch,
+        "epoch": sample.epoch.lstrip("0") if sample.epoch else None,
         "ledger_gap": sample.ledger_gap,
         "counters": {name: getattr(counters, name) for name in type(counters).__dataclass_fields__},
         "heads": [row_json(row, payload) for row in detail.heads],

@@ -23,7 +23,7 @@ def workers(keyspace: Keyspace) -> Operation[list[WorkerInfo]]:
 
 
 def _worker(name: bytes, stored: bytes, now: int) -> WorkerInfo:
-    values = json.loads(stored)
+    values = {"versions": {}, **json.loads(stored)}
     state = "lost" if now - values["seen_ms"] > LOST_AFTER_MS else values["state"]
     values |= {
         "name": name.decode(),

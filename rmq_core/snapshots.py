@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
@@ -302,7 +302,7 @@ class WorkerInfo:
 
     ``stale``: results that came too late to count. ``session``: how it stands with ZooKeeper (``shared``: without
     it), ``session_since_ms``: since when. ``weight``: its share of slots beside the others'. ``slots``: what it takes
-    from now, by topic.
+    from now, by topic. ``versions``: the definition it works by, by topic; unknown of workers older than that field.
     """
 
     name: str
@@ -324,6 +324,7 @@ class WorkerInfo:
     session_since_ms: int
     weight: int
     slots: Mapping[str, tuple[int, ...]]
+    versions: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

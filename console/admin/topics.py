@@ -20,6 +20,7 @@ from console.admin.audit import pretty
 from console.definitions import history
 from console.engine import engine
 from console.models import TopicDefinition, TopicRevision
+from console.pages.topic import KINDS
 from rmq_core.errors import RMQError
 
 
@@ -37,7 +38,7 @@ class TopicDefinitionAdmin(ModelAdmin):
             topics, error = [], str(problem)
         term = request.GET.get("q", "").strip().lower()
         newest = {row.topic: row for row in history.newest_of_all()}
-        rows = [(topic, newest.get(topic.name)) for topic in topics if term in topic.name.lower()]
+        rows = [(topic, KINDS[topic.kind], newest.get(topic.name)) for topic in topics if term in topic.name.lower()]
         context = {
             **self.admin_site.each_context(request),
             "title": self.model._meta.verbose_name_plural,

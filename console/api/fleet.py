@@ -35,6 +35,7 @@ class Worker(Schema):
     started_ms: int
     seen_ms: int
     topics: dict[str, int]
+    versions: dict[str, int]
     threads: int
     weight: int
     in_flight: int
@@ -126,8 +127,10 @@ def _act(request: HttpRequest, order: Order) -> dict[str, Any]:
 
 def _worker(worker: WorkerInfo, drained: bool, sees: Any) -> dict[str, Any]:
     topics = {name: len(worker.slots.get(name, ())) for name in worker.topics if sees(name)}
+    versions = {name: version for name, version in worker.versions.items() if sees(name)}
     plain = (
         "name", "host", "pid", "state", "session", "started_ms", "seen_ms", "threads", "weight", "in_flight", "done",
         "failed", "done_per_s", "stuck", "stale", "version",
     )  # fmt: skip
-    return {name: getattr(worker, name) for name in plain} | {"topics": topics, "drained": drained}
+    own = {name: getattr(worker, name) for name in plain}
+    return own | {"topics": topics, "versions": versions, "drained": drained}

@@ -156,7 +156,7 @@ def _max_retries(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     text = gettext("Messages that have failed so often that their next failure makes them dead letters: %(count)s.")
     severity: Severity = "danger" if reached.number else "caution"
     return [
-        Line("max_retries", "info", gettext("Messages are tried %(retries)s more times.") % {
+        Line("max_retries", "info", gettext("Tries after the first one: %(retries)s.") % {
             "retries": wanted.max_retries}),
         Line("max_retries", severity, text % {"count": reached}, reached),
     ]  # fmt: skip

@@ -64,6 +64,7 @@ def _topic(topic: Topic, workers: Sequence[WorkerInfo], wanted: Wishes) -> dict[
         by_worker.setdefault(worker, []).append(slot)
     return {
         "name": topic.name,
+        "version": topic.version,
         "slots": topic.slots,
         "serial": serial(workers, topic.name),
         "unowned": len(missing),
@@ -94,6 +95,7 @@ def _worker(worker: WorkerInfo, wanted: Wishes) -> dict[str, Any]:
         "stuck": worker.stuck,
         "stale": worker.stale,
         "version": worker.version,
+        "versions": dict(worker.versions),
     }
 
 

@@ -79,10 +79,12 @@ def search(request: HttpRequest, topic: str) -> dict[str, Any]:
 
 @data_view
 def slot(request: HttpRequest, topic: str, number: int) -> dict[str, Any]:
-    """One slot: counts, counters, ledger, next and in-flight messages."""
+    """One slot: its owner, counts, counters, ledger, next and in-flight messages."""
     inspector = engine().inspector
     payload = allowed(request.user, Permission.READ_PAYLOAD)
-    return slot_json(inspector.slot(topic, number), inspector.now_ms(), payload)
+    found = slot_json(inspector.slot(topic, number), inspector.now_ms(), payload)
+    owner = inspector.assignment(topic)[number]
+    return found | {"owner": owner.worker, "owned_since_ms": owner.since_ms}
 
 
 def _rows(request: HttpRequest, found: tuple[MessageRow, ...]) -> list[dict[str, Any]]:

@@ -219,6 +219,7 @@ class Worker:
                 "session": standing.session.value,
                 "session_for_ms": standing.for_ms,
                 "weight": standing.weight,
+                "versions": {name: runner.definition.version for name, runner in self._topics.items()},
                 "slots": {name: to_ranges(runner.slots) for name, runner in self._topics.items()},
             },
             separators=(",", ":"),

@@ -139,6 +139,7 @@ def test_a_slot_shows_its_ledger_and_heads(queue: Queue, browser: Client) -> Non
     assert [row["id"] for row in slot["prepared"]] == ["j2"]
     assert slot["ledger_gap"] == 0
     assert slot["counters"]["sent"] == 3
+    assert (slot["owner"], slot["epoch"]) == (None, None)
     queue.client.ack(held)
     assert browser.get("/topics/jobs/data/slots/1/").status_code == 422
 

@@ -47,6 +47,7 @@ def test_a_killed_workers_slots_move_and_nothing_is_lost(stack: Stack, open_page
     page = open_page("/workers/")
     expect(page.locator(".rc-workers tbody tr")).to_have_count(2)
     expect(page.locator(".rc-tile").filter(has_text="Slots owned")).to_contain_text("8")
+    expect(row(page, "worker-1")).to_contain_text("parcels 4 v1")
     victim = next(pid for pid, command in stack.children().items() if "worker-2" in command)
     os.kill(victim, signal.SIGKILL)
     with stack.client() as client:

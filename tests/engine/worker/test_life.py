@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from rmq_core import Delivery, FixedTimeMessage, Listener, TopicKind, errors, fleet, wakeups
-from rmq_core.worker import slot_runner
+from rmq_core.worker import slot_runner, topic_runner
 from tests.engine.worker.bench import WorkerBench
 from tests.support.waiting import wait_until_async
 
@@ -25,6 +25,12 @@ def gate() -> Iterator[threading.Event]:
     event = threading.Event()
     yield event
     event.set()
+
+
+@pytest.fixture
+def whole_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A moment in which the machine stands still makes no worker take fewer at once."""
+    monkeypatch.setattr(topic_runner, "BATCH_BUDGET_S", 3_600.0)
 
 
 async def test_a_long_call_is_extended_and_runs_once(bench: WorkerBench, gate: threading.Event) -> None:
@@ -112,7 +118,7 @@ async def test_a_hanging_coroutine_is_cancelled(bench: WorkerBench) -> None:
 
 
 async def test_stopping_lets_the_running_finish_and_gives_back_the_rest_uncounted(
-    bench: WorkerBench, gate: threading.Event
+    bench: WorkerBench, gate: threading.Event, whole_batches: None
 ) -> None:
     bench.topic(max_retries=0)
     seen: list[str] = []
@@ -148,7 +154,7 @@ def _state(bench: WorkerBench) -> str:
 
 @pytest.mark.parametrize("how", ["the grace ends", "a second signal hurries"])
 async def test_a_call_that_outlives_the_stop_keeps_only_its_own_message(
-    bench: WorkerBench, gate: threading.Event, how: str
+    bench: WorkerBench, gate: threading.Event, whole_batches: None, how: str
 ) -> None:
     """What was taken with it and not begun is given back at once, uncounted."""
     bench.topic(max_retries=0, visibility_timeout_ms=600_000)
@@ -189,8 +195,13 @@ async def test_a_definition_is_followed_within_a_moment(bench: WorkerBench) -> N
         await wait_until_async(lambda: paused, what="the pause")
         edited = bench.edit(paused, max_retries=0, paused=False)
         assert edited.version == topic.version + 2
+        await wait_until_async(lambda: _versions(bench) == {"work": edited.version}, what="the heartbeat to say so")
         # Sent only once the worker has read it: the number of its reads is not ours to know, its effect is.
         await wait_until_async(lambda: _dies_at_once(bench, failures), what="the worker to follow the edit")
+
+
+def _versions(bench: WorkerBench) -> dict[str, int]:
+    return next(dict(worker.versions) for worker in bench.inspector.workers())
 
 
 async def _dies_at_once(bench: WorkerBench, failures: list[int]) -> bool:
@@ -236,7 +247,7 @@ async def test_a_sleeping_worker_is_woken(bench: WorkerBench, monkeypatch: pytes
             await wait_until_async(lambda i=i: f"message {i}" in seen, what="the worker to wake up")
         now = bench.inspector.now_ms()
         bench.rmq.send("timed", FixedTimeMessage("later", now + 3_600_000))
-        bench.rmq.send("timed", FixedTimeMessage("sooner", now + 100))
+        bench.rmq.send("timed", FixedTimeMessage("sooner", now + 100), allow_past=True)
         await wait_until_async(lambda: "sooner" in seen, what="the earlier one")
     assert "later" not in seen
 
@@ -265,6 +276,7 @@ async def test_the_heartbeat_says_what_the_worker_does(bench: WorkerBench, gate:
         await wait_until_async(lambda: bench.inspector.workers()[0].in_flight == 1, what="a heartbeat at work")
         (about,) = bench.inspector.workers()
         assert (about.name, about.topics, about.threads, about.state) == ("w-1", ("other", "work"), 5, "running")
+        assert about.versions == {"other": 1, "work": 1}
         assert before - 1_000 <= about.started_ms <= about.seen_ms
         first = about.seen_ms
         await wait_until_async(lambda: bench.inspector.workers()[0].seen_ms > first, what="the next heartbeat")
@@ -286,7 +298,9 @@ async def test_a_silent_worker_is_called_lost(bench: WorkerBench) -> None:
         assert _state(bench) == "running"
     said["seen_ms"] -= fleet.LOST_AFTER_MS + 1  # as if it had been killed then instead
     bench.raw.hset(heartbeats, "w-1", json.dumps(said))
-    assert _state(bench) == "lost"
+    del said["versions"]  # as those say it that were started before there was such a field
+    bench.raw.hset(heartbeats, "w-1", json.dumps(said))
+    assert (_state(bench), _versions(bench)) == ("lost", {})
 
 
 @pytest.mark.parametrize("ticks", range(6))

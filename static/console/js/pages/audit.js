@@ -20,7 +20,7 @@ let asked = 0;
 
 const body = h("tbody");
 const total = h("span", { class: "rc-muted", role: "status" });
-const nothing = h("p", { class: "rc-nothing", hidden: true }, gettext("No entry matches."));
+const nothing = h("p", { class: "rc-nothing", hidden: true });
 const problem = h("p", { class: "rc-error", role: "alert", hidden: true });
 const more = h("button", { type: "button", class: "rc-button", onclick: () => load(next) }, gettext("Load more"));
 const foot = h("div", { class: "rc-more", hidden: true }, more);
@@ -180,6 +180,11 @@ async function load(cursor = null) {
   }
   replace(body, rows.map(line));
   nothing.hidden = rows.length > 0 || !problem.hidden;
+  const narrowed = NAMES.some((name) => values[name] !== "");
+  setText(
+    nothing,
+    narrowed ? gettext("No entry matches.") : gettext("Nothing yet: every action that somebody takes is written down here."),
+  );
   foot.hidden = next === null;
 }
 

@@ -1,6 +1,6 @@
 // The workers: what each does, how it stands with ZooKeeper, who owns how much, and what happened lately.
 import { byId, h, icon, replace, setClass } from "../core/dom.js";
-import { count, dateTime, duration, rate } from "../core/format.js";
+import { count, dateTime, duration, rate, relative } from "../core/format.js";
 import { shortcut } from "../core/keys.js";
 import { Live } from "../core/live.js";
 import { page, topicAddress } from "../core/page.js";
@@ -58,18 +58,18 @@ const tiles = [
       : [gettext("connected")];
   }),
 ];
+// [title, class]
 const COLUMNS = [
-  gettext("Worker"),
-  gettext("ZooKeeper"),
-  gettext("Topics and slots"),
-  gettext("Weight"),
-  gettext("In flight"),
-  gettext("Done/s"),
-  gettext("Done"),
-  gettext("Failed"),
-  gettext("Stale"),
-  gettext("Started"),
-  "",
+  [gettext("Worker")],
+  ["ZooKeeper", "rc-wide-cell"],
+  [gettext("Topics and slots"), "rc-wide-cell"],
+  [gettext("In flight"), "rc-num"],
+  [gettext("Done/s"), "rc-num"],
+  [gettext("Done"), "rc-num"],
+  [gettext("Failed"), "rc-num"],
+  [gettext("Stale"), "rc-num"],
+  [gettext("Started")],
+  ["", "rc-wide-cell"],
 ];
 const body = h("tbody");
 const nothing = h(
@@ -94,7 +94,7 @@ const table = h(
         h(
           "tr",
           {},
-          COLUMNS.map((title, at) => h("th", { scope: "col", class: at > 2 && at < 9 ? "rc-num" : null }, title)),
+          COLUMNS.map(([title, extra]) => h("th", { scope: "col", class: extra }, title)),
         ),
       ),
       body,
@@ -148,22 +148,24 @@ function render() {
 
 /** A row is drawn anew only when something in it changed, so that its buttons keep their focus. */
 function showWorker(worker) {
-  const key = JSON.stringify(worker);
+  const newest = frame.topics.map((topic) => topic.version);
+  const minute = Math.floor((frame.at_ms - worker.started_ms) / 10_000); // it tells how long ago things were
+  const key = JSON.stringify([worker, newest, minute]);
   let row = rows.get(worker.name);
   if (row?.dataset.key === key) return;
   if (!row) {
     row = h(
       "tr",
       {},
-      COLUMNS.map((_, at) =>
-        h(at ? "td" : "th", at ? { class: at > 2 && at < 9 ? "rc-num" : null } : { scope: "row" }),
+      COLUMNS.map(([title, extra], at) =>
+        at ? h("td", { class: extra, dataset: title ? { title } : {} }) : h("th", { scope: "row" }),
       ),
     );
     rows.set(worker.name, row);
     body.append(row);
   }
   row.dataset.key = key;
-  const [name, session, slots, weight, inFlight, perSecond, done, failed, stale, started, actions] = row.children;
+  const [name, session, slots, inFlight, perSecond, done, failed, stale, started, actions] = row.children;
   const state = worker.drained ? gettext("Drained") : (STATES[worker.state] ?? worker.state);
   const mood = worker.state === "lost" ? "critical" : worker.drained || worker.state === "stopping" ? "paused" : "good";
   replace(
@@ -177,7 +179,14 @@ function showWorker(worker) {
     h(
       "div",
       { class: "rc-topic-meta" },
-      `${worker.host} · pid ${worker.pid} · ${worker.threads} ${gettext("threads")} · ${worker.version}`,
+      [
+        `${worker.host} · pid ${worker.pid}`,
+        `${worker.threads} ${gettext("threads")}`,
+        worker.weight === 1 ? null : `${gettext("Weight")} ${count(worker.weight)}`,
+        worker.version,
+      ]
+        .filter(Boolean)
+        .join(" · "),
     ),
   );
   replace(
@@ -195,16 +204,21 @@ function showWorker(worker) {
   replace(
     slots,
     Object.entries(worker.topics).map(([topic, number]) =>
-      h("div", {}, h("a", { class: "rc-link", href: topicAddress(topic, "slots") }, topic), ` ${count(number)}`),
+      h(
+        "div",
+        {},
+        h("a", { class: "rc-link", href: topicAddress(topic, "slots") }, topic),
+        ` ${count(number)} `,
+        followed(worker, topic),
+      ),
     ),
   );
-  replace(weight, count(worker.weight));
   replace(inFlight, count(worker.in_flight));
   replace(perSecond, rate(worker.done_per_s));
   replace(done, count(worker.done));
   replace(failed, count(worker.failed));
   replace(stale, count(worker.stale));
-  replace(started, dateTime(worker.started_ms));
+  replace(started, h("time", { title: dateTime(worker.started_ms) }, relative(worker.started_ms, frame.at_ms)));
   if (actions.dataset.drained !== String(worker.drained) || !actions.firstChild) {
     actions.dataset.drained = String(worker.drained);
     const serial = worker.session !== "shared";
@@ -223,6 +237,17 @@ function showWorker(worker) {
         : null,
     );
   }
+}
+
+/** The version of the definition it works by; marked where that is not the newest. */
+function followed(worker, topic) {
+  const version = worker.versions[topic];
+  if (version === undefined) return null;
+  const newest = frame.topics.find((each) => each.name === topic)?.version ?? version;
+  const title = gettext("Version of the definition that it follows");
+  if (version === newest) return h("span", { class: "rc-muted", title }, `v${version}`);
+  const words = fill(gettext("follows v%(old)s, newest is v%(new)s"), { old: version, new: newest });
+  return h("span", { class: "rc-tag rc-tag-warn", title }, words);
 }
 
 function showPins() {

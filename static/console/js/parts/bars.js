@@ -85,7 +85,7 @@ export class Bars {
     if (line !== null && line > 0) {
       const level = h("div", { class: "rc-bar-line" });
       level.style.bottom = `calc(1.2rem + (100% - 1.2rem) * ${line / top})`;
-      plot.append(level);
+      plot.prepend(level);
     }
     return plot;
   }

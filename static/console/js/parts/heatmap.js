@@ -17,7 +17,9 @@ export const METRICS = {
   owner: [gettext("Owner"), (value) => value],
 };
 const SMALLEST = 5;
+const HANDY = 14; // for a finger
 const LARGEST = 30;
+const TALLEST = 360;
 const TABLE_ROWS = 64;
 
 export class HeatMap {
@@ -127,12 +129,18 @@ export class HeatMap {
     if (this.asTable) return this.drawTable();
     const width = this.box.clientWidth;
     if (!width) return;
-    this.columns = 2 ** Math.floor(Math.log2(Math.max(1, Math.min(this.amount, width / SMALLEST))));
+    this.columns = this.fitting(width, HANDY);
+    if (this.amount / this.columns > TALLEST / HANDY) this.columns = this.fitting(width, SMALLEST);
     this.cell = Math.min(LARGEST, width / this.columns);
     const height = Math.ceil(this.amount / this.columns) * this.cell;
     this.canvas.style.height = `${height}px`;
     this.canvas.style.width = `${this.columns * this.cell}px`;
     this.paint(prepare(this.canvas, this.columns * this.cell, height));
+  }
+
+  /** As many columns of at least that width as there is room for; a power of two, as the slots are. */
+  fitting(width, cell) {
+    return 2 ** Math.floor(Math.log2(Math.max(1, Math.min(this.amount, width / cell))));
   }
 
   paint(context) {

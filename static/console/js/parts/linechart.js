@@ -152,7 +152,7 @@ export class LineChart {
             type: "linear",
             grid,
             border: { display: false },
-            ticks: { color: text, maxRotation: 0, maxTicksLimit: 6, callback: (value) => time(value).slice(0, 8) },
+            ticks: { color: text, align: "inner", maxRotation: 0, maxTicksLimit: 6, callback: (value) => time(value).slice(0, 8) },
           },
           y: this.valueAxis(text, grid),
           ...(this.right.length ? { right: { ...this.valueAxis(text, { display: false }), position: "right" } } : {}),

@@ -54,16 +54,19 @@ export class MessageList {
 
   buildHead() {
     const timed = this.state !== "ready" || page.topic.timed;
+    // Of what failed, its error is worth more than these where there is little room.
+    const failed = this.state === "dead" || this.state === "waiting";
+    const number = failed ? "rc-num rc-less" : "rc-num";
     this.columns = [
       timed
         ? [TIME_TITLES[this.state], (row) => h("time", { title: dateTime(row.score_ms) }, this.when(row.score_ms))]
         : null,
       this.state === "trash" ? [gettext("Restored to"), (row) => STATES[row.was] ?? "–"] : null,
-      page.topic.timed ? null : [gettext("Priority"), (row) => count(row.priority), "rc-num"],
-      [gettext("Slot"), (row) => count(row.slot), "rc-num"],
-      this.state === "delayed" ? null : [gettext("Failures"), (row) => failures(row), "rc-num"],
+      page.topic.timed ? null : [gettext("Priority"), (row) => count(row.priority), number],
+      [gettext("Slot"), (row) => count(row.slot), number],
+      this.state === "delayed" ? null : [gettext("Failures"), (row) => failures(row), number],
       [gettext("Size"), (row) => bytes(row.size), "rc-num rc-less"],
-      this.state === "dead" || this.state === "waiting"
+      failed
         ? [gettext("Error"), (row) => h("div", { class: "rc-clip", title: row.error }, row.error ?? "–")]
         : [
             gettext("Content"),

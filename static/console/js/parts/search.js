@@ -15,7 +15,7 @@ export class Search {
       type: "search",
       class: "rc-input",
       value: param("q"),
-      placeholder: gettext("Id, or text in the content"),
+      placeholder: gettext("Id or text"),
       "aria-label": gettext("Find a message"),
       name: "q",
     });

@@ -40,6 +40,7 @@ function draw(drawer, slot, live) {
   const focus = drawer.body.contains(document.activeElement) ? document.activeElement.textContent : null;
   drawer.show(
     pairList([
+      ...owner(slot),
       [gettext("Delayed"), count(slot.delayed)],
       [gettext("Ready"), count(slot.ready)],
       [gettext("Waiting for a retry"), count(slot.waiting)],
@@ -50,7 +51,6 @@ function draw(drawer, slot, live) {
         gettext("Next due"),
         slot.next_due_ms ? `${dateTime(slot.next_due_ms)} (${relative(slot.next_due_ms, live.nowMs())})` : "–",
       ],
-      [gettext("Owner epoch"), slot.epoch ?? gettext("shared: no owner")],
       [gettext("Bodies kept"), count(slot.bodies)],
     ]),
     h("h3", {}, gettext("Ledger")),
@@ -64,6 +64,15 @@ function draw(drawer, slot, live) {
   );
   drawer.body.scrollTop = scrollTop;
   if (focus) [...drawer.body.querySelectorAll("button")].find((each) => each.textContent === focus)?.focus();
+}
+
+function owner(slot) {
+  if (slot.epoch === null) return [[gettext("Owner"), gettext("shared: no owner")]];
+  return [
+    [gettext("Owner"), slot.owner ?? gettext("nobody")],
+    [gettext("Since"), slot.owner ? dateTime(slot.owned_since_ms) : "–"],
+    [gettext("Epoch"), slot.epoch],
+  ];
 }
 
 function ledger(slot) {

@@ -22,7 +22,7 @@ export class Tile {
 export function tileRow(tiles) {
   return h(
     "dl",
-    { class: tiles.length > 6 ? "rc-tiles" : "rc-tiles rc-few" },
+    { class: tiles.length > 6 ? "rc-tiles" : "rc-tiles rc-spread" },
     tiles.map((tile) => tile.element),
   );
 }
