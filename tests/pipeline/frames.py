@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 from rmq_core.pipeline.schemas import EVENTS, FINDINGS, QUEUES, ddl
@@ -12,6 +13,8 @@ from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
 
 T0 = 1_800_000_000_000
 DUE = T0 + 3_600_000
+LIMITS = SimpleNamespace(stuck_ms=60_000, overdue_ms=900_000)
+"""What a reconciliation takes for stuck and for overdue, of its inputs all that transforms look at."""
 COLUMNS = ("store", "retry", "prepare", "dead")
 _LETTERS = {"s": "store", "r": "retry", "p": "prepare", "d": "dead"}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,9 +11,8 @@ import pytest
 from rmq_core import Topic, TopicKind
 from rmq_core.pipeline import business, gaps
 from rmq_core.pipeline.reconcile import findings
-from tests.pipeline.frames import DUE, Slot, events, snapshot
+from tests.pipeline.frames import DUE, LIMITS, Slot, events, snapshot
 
-LIMITS = SimpleNamespace(stuck_ms=60_000, overdue_ms=900_000)
 LEDGER = [
     *[("trimmed", name, "done") for name in ("seen", "before", "dead")],
     *[("whole", name, "done") for name in ("ended", "waits", "never", "again")],

@@ -1,0 +1,243 @@
+"""Slots in which something is wrong, or only seems to be, and what must be found in them.
+
+A scenario is a topic of its own, and all of them are judged in one go: Spark has a price per job, not per row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from rmq_core import TopicKind
+from tests.pipeline.frames import DUE, T0, Slot
+
+
+class Finding(NamedTuple):
+    """One of the report, short."""
+
+    kind: str
+    slot: int | None
+    id: bytes | None
+
+
+class Scenario(NamedTuple):
+    """Slots, what is to be found in them, and what their topic is."""
+
+    slots: list[Slot]
+    expected: set[tuple[str, int | None, bytes | None]]
+    options: dict[str, Any] = {}
+
+
+SCENARIOS: dict[str, Scenario] = {}
+
+
+def scenario(build: Callable[[], Any]) -> None:
+    """Registers what a function builds; it is named after it."""
+    built = build()
+    one = built if isinstance(built, Scenario) else Scenario(*built)
+    for slot in one.slots:
+        slot.topic = build.__name__
+        for row in slot.entries:
+            row["topic"] = build.__name__
+    SCENARIOS[build.__name__] = one
+
+
+def lively() -> Slot:
+    """A slot where everything has happened, and all is well."""
+    slot = Slot()
+    slot.say(("began", "--", b"", 0))
+    slot.say(*(("sent", "ns", b"m%d" % i, DUE + i) for i in range(9)))
+    slot.say(("merged", "ns", b"m0", DUE + 7), ("merged", "n-", b"m1", 0))
+    slot.say(*(("taken", "sp", b"m%d" % i, (slot.clock + 10) * 1000) for i in range(1, 8)))
+    slot.say(("acked", "p-", b"m1", 0), ("retried", "pr", b"m2", DUE * 1000 + 1), ("died", "pd", b"m3", slot.clock))
+    slot.say(("released", "ps", b"m4", DUE), ("expired", "pp", b"m5", 0), ("retried", "ps", b"m5", 16))
+    slot.say(("sent", "ns", b"m6", DUE), ("merged", "p-", b"m6", 0), ("extended", "pp", b"m7", slot.clock * 1000))
+    slot.say(("cancelled", "st", b"m8", 0), ("requeued", "ds", b"m3", slot.clock), ("promoted", "rs", b"m2", 16))
+    slot.say(("restored", "ts", b"m8", DUE), ("rescheduled", "sr", b"m5", DUE * 1000 + 1))
+    return slot
+
+
+@scenario
+def a_life_in_order() -> Any:
+    return [lively()], set()
+
+
+@scenario
+def lost() -> Any:
+    slot = lively()
+    del slot.queues["store"][b"m0"]
+    return [slot], {("lost", 0, b"m0")}
+
+
+@scenario
+def lost_in_flight_and_lost_as_dead_letter() -> Any:
+    slot = lively()
+    slot.say(("taken", "sp", b"m3", 1), ("died", "pd", b"m3", 5))
+    slot.queues["dead"].clear()
+    slot.queues["prepare"].clear()
+    return [slot], {("lost", 0, b"m7"), ("lost", 0, b"m3")}
+
+
+@scenario
+def lost_with_the_whole_server_and_not_sent_again() -> Any:
+    slot = lively()
+    held = {id for queue in slot.queues.values() for id in queue}
+    slot.queues = {name: {} for name in slot.queues}
+    slot.n = 0
+    slot.say(("began", "--", b"", 0))
+    slot.say(("sent", "ns", b"m0", DUE), ("sent", "ns", b"new", DUE))
+    return [slot], {("lost", 0, id) for id in held - {b"m0"}}
+
+
+@scenario
+def ended_while_the_journal_was_off() -> Any:
+    slot = lively()
+    slot.say(("ended", "--", b"", 0))
+    slot.queues = {name: {} for name in slot.queues}
+    slot.say(("began", "--", b"", 0))
+    slot.say(("sent", "ns", b"new", DUE))
+    return [slot], set()
+
+
+@scenario
+def unexpected() -> Any:
+    slot = lively()
+    slot.queues["store"][b"m1"] = DUE
+    slot.queues["dead"][b"stranger"] = DUE
+    return [slot], {("unexpected", 0, b"m1"), ("unexpected", 0, b"stranger")}
+
+
+@scenario
+def wrong_slot() -> Any:
+    home, other = lively(), Slot(number=1)
+    other.say(("began", "--", b"", 0))
+    other.queues["store"][b"m0"] = home.queues["store"].pop(b"m0")
+    return [home, other], {("wrong_slot", 1, b"m0")}
+
+
+@scenario
+def moved_while_the_slot_was_read() -> Any:
+    slot = lively()
+    slot.say(("acked", "p-", b"m7", 0), quietly=True)
+    slot.say(("sent", "ns", b"late", DUE), quietly=True)
+    slot.read_after = 2
+    return [slot], set()
+
+
+@scenario
+def stuck_in_prepare() -> Any:
+    slot = lively()
+    slot.queues["prepare"][b"m7"] = (slot.clock - 100_000) * 1000 + 3
+    return [slot], {("stuck_in_prepare", 0, b"m7")}
+
+
+def late() -> Slot:
+    slot = lively()
+    slot.say(("rescheduled", "ss", b"m0", T0 - 1_000_000), ("rescheduled", "rr", b"m5", (T0 - 1_000_000) * 1000 + 1))
+    return slot
+
+
+@scenario
+def overdue() -> Any:
+    return [late()], {("overdue", 0, b"m0"), ("overdue", 0, b"m5")}
+
+
+@scenario
+def overdue_but_paused() -> Any:
+    return Scenario([late()], set(), {"paused": True})
+
+
+@scenario
+def a_low_priority_is_no_due_time() -> Any:
+    return Scenario([late()], {("overdue", 0, b"m5")}, {"kind": TopicKind.PRIORITY})
+
+
+@scenario
+def orphans() -> Any:
+    slot = lively()
+    slot.body = {b"m0", b"m7", b"gone"}
+    slot.failed = {b"m2", b"gone", b"forgotten"}
+    return [slot], {("orphan_body", 0, b"gone"), ("orphan_failure", 0, b"forgotten")}
+
+
+@scenario
+def delivered_again_after_success() -> Any:
+    slot = lively()
+    slot.say(("taken", "sp", b"m1", 5), quietly=True)
+    return [slot], {("delivered_after_success", 0, b"m1")}
+
+
+@scenario
+def ended_twice() -> Any:
+    slot = lively()
+    slot.say(("acked", "p-", b"m1", 5), quietly=True)
+    return [slot], {("ended_twice", 0, b"m1")}
+
+
+@scenario
+def impossible_transitions() -> Any:
+    slot = lively()
+    slot.say(("requeued", "ds", b"m0", DUE), ("taken", "sp", b"m7", 5), ("promoted", "rs", b"never", 16), quietly=True)
+    return [slot], {("impossible_transition", 0, id) for id in (b"m0", b"m7", b"never")}
+
+
+@scenario
+def counters_do_not_add_up() -> Any:
+    slot = lively()
+    slot.gap = 3
+    return [slot], {("slot_ledger", 0, None)}
+
+
+@scenario
+def a_journal_with_holes_proves_nothing() -> Any:
+    slots = []
+    for number, hole in enumerate(("middle", "front", "tail", "all")):
+        slot = lively()
+        gone = {"middle": {5}, "front": {1, 2}, "tail": {slot.n}, "all": set(range(1, slot.n + 1))}[hole]
+        slot.number = number
+        slot.entries = [row | {"slot": number} for row in slot.entries if row["n"] not in gone]
+        slot.queues["store"].clear()
+        slots.append(slot)
+    whole = Slot(number=4)
+    whole.say(("began", "--", b"", 0), ("sent", "ns", b"x", DUE))
+    whole.queues["store"].clear()
+    return [*slots, whole], {("journal_gap", number, None) for number in range(4)} | {("lost", 4, b"x")}
+
+
+@scenario
+def a_journal_with_a_past_or_a_pause_proves_nothing() -> Any:
+    late, off = Slot(number=0), Slot(number=1)
+    late.say(("began", "--", b"", 7))
+    late.say(("acked", "p-", b"before", 0))
+    off.say(("began", "--", b"", 0))
+    off.say(("sent", "ns", b"x", DUE))
+    off.say(("ended", "--", b"", 0))
+    off.queues["store"].clear()
+    return [late, off], {("journal_gap", 0, None), ("journal_gap", 1, None)}
+
+
+@scenario
+def a_server_that_lost_its_journal_proves_nothing() -> Any:
+    slot = lively()
+    slot.queues = {name: {} for name in slot.queues}
+    slot.n, slot.forgotten = 0, True
+    return [slot], {("journal_gap", 0, None)}
+
+
+@scenario
+def without_a_journal_the_queues_alone_are_judged() -> Any:
+    slot = Slot()
+    slot.queues["store"][b"x"] = DUE
+    slot.body = {b"gone"}
+    return [slot], {("orphan_body", 0, b"gone")}
+
+
+@scenario
+def proved() -> Any:
+    """For a look at the evidence."""
+    slot, other = lively(), Slot(number=1)
+    slot.queues["dead"][b"stray"] = 1
+    other.say(("began", "--", b"", 0), ("sent", "ns", b"stray", DUE))
+    other.queues["store"].clear()
+    del slot.queues["store"][b"m0"]
+    return [slot, other], {("wrong_slot", 0, b"stray"), ("lost", 0, b"m0")}

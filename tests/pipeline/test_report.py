@@ -1,0 +1,20 @@
+"""What a report says beside its findings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rmq_core.pipeline import report
+from rmq_core.pipeline.schemas import FINDINGS
+
+
+def test_changes_since_the_run_before(spark: Any) -> None:
+    def rows(*found: tuple[str, bytes | None]) -> Any:
+        return spark.createDataFrame([(kind, "work", 0, id, "{}", "none") for kind, id in found], FINDINGS)
+
+    before = rows(("lost", b"a"), ("lost", b"b"), ("slot_ledger", None))
+    now = rows(("lost", b"b"), ("lost", b"c"), ("slot_ledger", None))
+    assert report.changes(before, now) == {
+        "lost": {"appeared": 1, "stayed": 1, "gone": 1},
+        "slot_ledger": {"appeared": 0, "stayed": 1, "gone": 0},
+    }
