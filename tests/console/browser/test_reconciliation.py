@@ -1,15 +1,18 @@
-"""A finished reconciliation in a browser: its findings, a repair tried and run, and the timeline of a message."""
+"""Reconciliations in a browser: one that really runs, from the button to the repair; and a finished one."""
 
 from __future__ import annotations
 
+import faulthandler
 import re
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from rmq_core import RMQ, FixedTimeMessage, Topic, TopicKind
 from tests.console.stack import Stack
+from tests.support.missing import missing
 
 RUN = "7b6c0d9e-0000-4000-8000-000000000001"
 MAKE_RUN = f"""
@@ -29,21 +32,53 @@ Finding.objects.create(
 
 
 @pytest.fixture
-def run(stack: Stack) -> Iterator[RMQ]:
-    """A run that found content without a message, which is really there; and a topic that is recorded."""
+def damaged(stack: Stack) -> Iterator[RMQ]:
+    """A recorded topic in which lies content without a message."""
     with stack.client() as client:
         client.define(Topic("reconciled", TopicKind.FIXED_TIME, slots=2, journal="full"))
         client.send("reconciled", FixedTimeMessage("content", 4_000_000_000_000, key="m3"))
         client.connection.run([("HSET", client.keyspace.slot("reconciled", 0).body, "ghost", "0 {} x")])
-        stack.manage(MAKE_RUN)
         yield client
 
 
-def test_a_finding_is_repaired_after_a_dry_run(stack: Stack, open_page: Callable[..., Page], run: RMQ) -> None:
+@pytest.fixture
+def patience() -> None:
+    """Spark starts slowly on a busy machine."""
+    faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.usefixtures("patience")
+def test_from_the_button_to_the_repair(open_page: Callable[..., Page], damaged: RMQ) -> None:
+    if find_spec("pyspark") is None:
+        missing("pyspark")
+    page = open_page("/reconciliation/", "admin")
+    page.get_by_role("button", name="Start a run").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Topics").select_option("reconciled")
+    dialog.get_by_label("Reason").fill("after the storm")
+    dialog.get_by_role("button", name="Start").click()
+    page.wait_for_url(re.compile("/reconciliation/[0-9a-f-]{36}/"))
+    progress = page.get_by_role("region", name="Progress")
+    expect(progress).to_contain_text("Starting Spark", timeout=60_000)
+    expect(progress).to_contain_text("Reading the queues", timeout=200_000)
+    expect(progress).to_contain_text("Done", timeout=200_000)
+    expect(progress).to_contain_text("1 finding")
+    assert_repairable(page, damaged)
+
+
+def test_a_finding_is_repaired_after_a_dry_run(stack: Stack, open_page: Callable[..., Page], damaged: RMQ) -> None:
+    stack.manage(MAKE_RUN)
     page = open_page("/reconciliation/", "admin")
     expect(page.locator(".rc-run-charts")).to_be_visible()
-    page.get_by_role("link", name="Reconciliation").last.click()
+    page.locator(f"a[href$='/{RUN}/']").click()
     page.wait_for_url(re.compile(f"/reconciliation/{RUN}/"))
+    assert_repairable(page, damaged)
+    page.goto(f"{stack.address}/topics/reconciled/message/?id=m3")
+    expect(page.locator(".rc-step")).to_contain_text("sent", timeout=20_000)
+
+
+def assert_repairable(page: Page, client: RMQ) -> None:
     expect(page.get_by_role("progressbar")).to_have_attribute("aria-valuenow", "100")
     finding = page.locator(".rc-findings tbody tr")
     expect(finding).to_have_count(1)
@@ -56,6 +91,4 @@ def test_a_finding_is_repaired_after_a_dry_run(stack: Stack, open_page: Callable
     dialog.get_by_role("button", name="Repair").click()
     page.wait_for_url(re.compile(r"/operations/[0-9a-f-]{36}/"))
     expect(page.locator(".rc-tag-done")).to_be_visible(timeout=30_000)
-    assert run.connection.run([("HEXISTS", run.keyspace.slot("reconciled", 0).body, "ghost")]) == [0]
-    page.goto(f"{stack.address}/topics/reconciled/message/?id=m3")
-    expect(page.locator(".rc-step")).to_contain_text("sent", timeout=20_000)
+    assert client.connection.run([("HEXISTS", client.keyspace.slot("reconciled", 0).body, "ghost")]) == [0]

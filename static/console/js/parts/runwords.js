@@ -1,5 +1,5 @@
 // How runs of the pipeline are spoken of.
-import { fill, gettext } from "../core/text.js";
+import { fill, gettext, ngettext } from "../core/text.js";
 import { exact } from "../core/format.js";
 
 export const JOBS = {
@@ -89,7 +89,7 @@ export function outcome(run) {
   if (run.error) return run.error;
   if (run.state !== "done" || run.kind !== "reconcile") return "";
   const words = run.findings
-    ? fill(gettext("%(n)s findings"), { n: exact(run.findings) })
+    ? fill(ngettext("%(n)s finding", "%(n)s findings", run.findings), { n: exact(run.findings) })
     : gettext("Everything is where it should be.");
   return run.complete === false ? `${words} · ${gettext("incomplete: journals have gaps")}` : words;
 }
