@@ -185,6 +185,7 @@ function showFacts() {
     [gettext("Topic"), h("a", { href: topicAddress(operation.topic) }, operation.topic)],
     [gettext("Messages"), operation.undoes ? [subject(operation), " (", other(operation.undoes), ")"] : subject(operation)],
     [gettext("How"), manner(operation)],
+    [gettext("Found by"), operation.values.run ? foundBy(operation.values.run) : ""],
     [gettext("Reason"), operation.reason],
     [gettext("Who"), `${operation.user} (${operation.via})`],
     [gettext("Created"), dateTime(operation.created_ms)],
@@ -200,6 +201,10 @@ function showFacts() {
     [gettext("Undone by"), operation.undone_by.length ? operation.undone_by.flatMap((id) => [other(id), " "]) : ""],
   ].filter(([, value]) => value);
   replace(facts, pairList(pairs));
+}
+
+function foundBy(run) {
+  return h("a", { href: `${page.root}reconciliation/${run}/` }, gettext("a reconciliation"));
 }
 
 function showNotDone() {

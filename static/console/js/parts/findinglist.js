@@ -1,10 +1,11 @@
 // What a reconciliation found: groups that can be repaired, and the findings with what shows each.
 import { h, icon, replace, setText } from "../core/dom.js";
-import { dateTime, exact } from "../core/format.js";
+import { exact } from "../core/format.js";
 import { get } from "../core/http.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
+import { evidence } from "./evidence.js";
 import { askRepair } from "./repair.js";
 import { FINDINGS, GAPS, REPAIRS } from "./runwords.js";
 
@@ -174,18 +175,4 @@ export class FindingList {
       ),
     );
   }
-}
-
-/** What shows it: names and values, times in words. */
-function evidence(values) {
-  const pairs = Object.entries(values).filter(([name, value]) => name !== "advice" && value !== null && value !== "");
-  const shown = ([name, value]) => {
-    if (name.endsWith("_ms") && Number.isFinite(value) && value > 1e11) return dateTime(value);
-    return typeof value === "object" ? JSON.stringify(value) : String(value);
-  };
-  return h(
-    "dl",
-    { class: "rc-evidence" },
-    pairs.map((pair) => [h("dt", {}, pair[0]), h("dd", {}, shown(pair).slice(0, 300))]),
-  );
 }

@@ -1,6 +1,7 @@
 // How operations are spoken of: actions, states, reasons, and the query they work on.
 import { dateTime, duration, exact } from "../core/format.js";
 import { fill, gettext, ngettext } from "../core/text.js";
+import { REPAIRS } from "./runwords.js";
 import { STATES } from "./states.js";
 
 export const OPERATION_ACTIONS = {
@@ -58,6 +59,7 @@ export function subject(operation) {
 /** How fast, how carefully, to what: the rest of an order, in words. */
 export function manner(operation) {
   const words = [];
+  if (operation.values.repair) words.push(REPAIRS[operation.values.repair] ?? operation.values.repair);
   if (operation.values.due_ms)
     words.push(fill(gettext("to %(time)s"), { time: dateTime(operation.values.due_ms) }));
   if (operation.values.priority)

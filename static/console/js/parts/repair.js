@@ -67,9 +67,13 @@ function sentences(found) {
     found.looked_at < found.count
       ? h("div", { class: "rc-muted" }, fill(gettext("of the first %(n)s looked at"), { n: exact(found.looked_at) }))
       : null;
+  const examples = found.examples.filter((each) => each.id !== null);
   return [
     h("div", {}, fill(ngettext("%(n)s message is meant.", "%(n)s messages are meant.", found.count), { n: exact(found.count) })),
     ...lines,
     looked,
+    examples.length
+      ? h("ul", { class: "rc-examples" }, examples.map((each) => h("li", { class: "rc-mono" }, each.id)))
+      : null,
   ];
 }
