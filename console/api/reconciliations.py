@@ -100,9 +100,14 @@ Word = Query("", max_length=100, pattern=r"^[^\x00]*$")
 
 
 @router.get("", response=Runs, url_name="reconciliations", summary="Runs, newest first")
-def listed(request: HttpRequest, limit: Limit = 50, cursor: str | None = Before) -> dict[str, Any]:
+def listed(
+    request: HttpRequest, kind: Kind | None = None, limit: Limit = 50, cursor: str | None = Before
+) -> dict[str, Any]:
+    """`kind` leaves only runs of one job."""
     _require(request)
     rows = Reconciliation.objects.defer("tables")
+    if kind:
+        rows = rows.filter(kind=kind)
     if cursor:
         last = Reconciliation.objects.filter(pk=_ident(cursor)).first()
         if last is None:

@@ -72,14 +72,18 @@ def read_text(session: SparkSession, path: str) -> str | None:
 
 
 def folders(session: SparkSession, path: str) -> list[str]:
-    """The names of the folders in a folder."""
+    """The names of the folders in a folder, those first that changed last."""
     hadoop = _hadoop(session, path)
     if hadoop is None:
-        return [each.name for each in _local(path).iterdir() if each.is_dir()] if _local(path).exists() else []
+        local = _local(path)
+        listed = [each for each in local.iterdir() if each.is_dir()] if local.exists() else []
+        return [each.name for each in sorted(listed, key=lambda each: each.stat().st_mtime, reverse=True)]
     fs, where = hadoop
     if not fs.exists(where):
         return []
-    return [status.getPath().getName() for status in fs.listStatus(where) if status.isDirectory()]
+    known = [status for status in fs.listStatus(where) if status.isDirectory()]
+    known.sort(key=lambda status: int(status.getModificationTime()), reverse=True)
+    return [str(status.getPath().getName()) for status in known]
 
 
 def remove(session: SparkSession, path: str) -> None:

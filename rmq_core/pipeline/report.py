@@ -18,9 +18,12 @@ from rmq_core.pipeline.files import folders as folders_of
 from rmq_core.pipeline.files import read_text, remove, write_text
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 GAPS_MOST = 100
+LOOKED_AT = 5
+"""So many finished reports, the newest, may be the one before; they are not written in the order they began."""
+OF_BUSINESS = ("missing_in_queue", "not_done", "unknown_to_business")
 
 
 def write_findings(findings: DataFrame, folder: str) -> DataFrame:
@@ -61,12 +64,20 @@ def summarize(
         "changes": None,
     }
     if previous:
-        summary["changes"] = changes(
-            session.read.schema(findings.schema).parquet(f"{reports}/{previous['run']}/findings"), findings
-        )
+        before = session.read.schema(findings.schema).parquet(f"{reports}/{previous['run']}/findings")
+        both = comparable(previous["inputs"], inputs)
+        summary["changes"] = changes(before.where(both), findings.where(both))
     write_text(session, f"{reports}/{run}/summary.json", json.dumps(summary, indent=1))
     remove(session, work)
     return summary
+
+
+def comparable(before: dict[str, Any], now: dict[str, Any]) -> Column:
+    """Which findings two runs could both have made, by their inputs: what one did not look for is not gone."""
+    from pyspark.sql import functions as F
+
+    both = F.col("topic").isin(sorted({*before["topics"]} & {*now["topics"]}))
+    return both if before["ledger"] and now["ledger"] else both & ~F.col("kind").isin(*OF_BUSINESS)
 
 
 def changes(before: DataFrame, now: DataFrame) -> dict[str, dict[str, int]]:
@@ -90,10 +101,12 @@ def previous_run(
     session: SparkSession, reports: str, run: str, started_ms: int, namespace: str
 ) -> dict[str, Any] | None:
     """The summary of the newest finished run of the namespace before this one."""
-    summaries = []
+    summaries: list[dict[str, Any]] = []
     for name in folders_of(session, reports):
         if name == run:
             continue
+        if len(summaries) == LOOKED_AT:
+            break
         try:
             text = read_text(session, f"{reports}/{name}/summary.json")
             summary = json.loads(text) if text else None

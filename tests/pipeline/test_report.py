@@ -18,3 +18,15 @@ def test_changes_since_the_run_before(spark: Any) -> None:
         "lost": {"appeared": 1, "stayed": 1, "gone": 1},
         "slot_ledger": {"appeared": 0, "stayed": 1, "gone": 0},
     }
+
+
+def test_only_what_both_runs_looked_for_is_compared(spark: Any) -> None:
+    rows = [("lost", "a"), ("not_done", "a"), ("lost", "b"), ("lost", "c")]
+    frame = spark.createDataFrame(rows, "kind string, topic string")
+    narrow, wide = {"topics": ["a"], "ledger": None}, {"topics": ["a", "b"], "ledger": "flights.csv"}
+
+    def left(before: dict[str, Any], now: dict[str, Any]) -> set[tuple[str, str]]:
+        return {(row.kind, row.topic) for row in frame.where(report.comparable(before, now)).collect()}
+
+    assert left(narrow, wide) == left(wide, narrow) == {("lost", "a")}
+    assert left(wide, wide) == {("lost", "a"), ("not_done", "a"), ("lost", "b")}

@@ -15,6 +15,7 @@ from typing import Any
 import django_rq
 import pytest
 from django.contrib.auth.models import User
+from django.test import Client
 from django.utils import timezone
 from django_rq.settings import QUEUES
 from rq import SimpleWorker
@@ -228,6 +229,21 @@ def test_a_ledger_is_held_while_it_is_read(office: Office, settings: Any) -> Non
     with places.held_ledger(run) as held:
         assert held == folder / "folder.parquet"
     assert held.exists()
+
+
+def test_runs_are_listed_by_job(office: Office, as_role: Callable[..., Client]) -> None:
+    archive, run = office.start(kind="archive"), office.start()
+    browser = as_role("Viewer")
+
+    def listed(query: str) -> list[str]:
+        return [each["id"] for each in browser.get(f"/reconciliation/data/{query}").json()["runs"]]
+
+    assert listed("") == listed("?kind=nonsense") == [str(run.pk), str(archive.pk)]
+    assert listed("?kind=archive") == [str(archive.pk)]
+    assert browser.get("/reconciliation/?kind=reconcile").status_code == 200
+    shown = browser.get("/api/v1/reconciliations?kind=reconcile").json()["runs"]
+    assert [each["id"] for each in shown] == [str(run.pk)]
+    assert browser.get("/api/v1/reconciliations?kind=nonsense").status_code == 422
 
 
 def test_damaged_reports_are_told_of(office: Office) -> None:
