@@ -6,7 +6,6 @@ written only if nobody has moved the positions since, so that two keepers cannot
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -56,7 +55,7 @@ def write(batch: Batch) -> int:
     with transaction.atomic():
         _move(batch)
         lives = _lives(steps)
-        written = [live(lives[key_of(step.topic, step.slot, step.id)], step) for step in steps]
+        written = [live(lives[step.slot, step.id], step) for step in steps]
         rows.write_lives(lives.values())
         rows.write_steps(written)
     return len(written)
@@ -80,11 +79,12 @@ def _move(batch: Batch) -> None:
         row.save(update_fields=["gaps", "gap_ms"])
 
 
-def _lives(steps: Iterable[Step]) -> dict[uuid.UUID, Life]:
-    """A record for every message in the steps: the stored one, or a new one."""
-    first: dict[uuid.UUID, Step] = {}
+def _lives(steps: Iterable[Step]) -> dict[tuple[int, bytes], Life]:
+    """A record for every message in the steps of a topic, by slot and id: the stored one, or a new one."""
+    first: dict[tuple[int, bytes], Step] = {}
     for step in steps:
-        first.setdefault(key_of(step.topic, step.slot, step.id), step)
-    found = rows.read(list(first))
+        first.setdefault((step.slot, step.id), step)
+    keys = {place: key_of(step.topic, *place) for place, step in first.items()}
+    found = rows.read(list(keys.values()))
     # In the order they came, so that neighbours in time are neighbours on disk.
-    return {key: found.get(key) or unknown(key, step) for key, step in first.items()}
+    return {place: found.get(keys[place]) or unknown(keys[place], step) for place, step in first.items()}

@@ -34,12 +34,14 @@ class ServerProcess:
         folder: DataFolder,
         *,
         env: Mapping[str, str] | None = None,
+        stop_signal: signal.Signals = signal.SIGTERM,
     ) -> None:
         self.name = name
         self.log = folder.path / "server.log"
         self._program = [str(part) for part in program]
         self._folder = folder  # kept, for a temporary one goes with its last user
         self._env = env
+        self._stop_signal = stop_signal
         self._child: subprocess.Popen[bytes] | None = None
         self._log_start = 0
 
@@ -83,9 +85,9 @@ class ServerProcess:
             raise EmbeddedServerError(f"{self.name} was not ready within {timeout_s:g} s. Its last words:\n{words}")
 
     def stop(self, timeout_s: float = 10) -> None:
-        """Ask it to end (SIGTERM) and wait; kill it when it has not ended in ``timeout_s``."""
+        """Ask it to end and wait; kill it when it has not ended in ``timeout_s``."""
         if self._child is not None and self.running:
-            self._child.terminate()
+            self._child.send_signal(self._stop_signal)
             self._child.send_signal(signal.SIGCONT)  # a paused process hears nothing
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._child.wait(timeout_s)

@@ -1,4 +1,7 @@
-"""The console's settings for tests: a temporary data folder, no servers until a test names them."""
+"""The console's settings for tests: a temporary data folder, no servers until a test names them.
+
+`TEST_DATABASE_URL` runs them on another database than SQLite.
+"""
 
 import os
 import tempfile
@@ -13,6 +16,8 @@ _environ = {
     "ALLOWED_HOSTS": "testserver,localhost,127.0.0.1",
     "PATH": os.environ["PATH"],
 }
+if _database := os.environ.get("TEST_DATABASE_URL"):
+    _environ["DATABASE_URL"] = _database
 
 with mock.patch.dict(os.environ, _environ, clear=True):
     from console.settings import *  # noqa: F403

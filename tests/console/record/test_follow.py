@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.db import connections
 
 from console.engine import AsyncEngine, new_async_engine
 from console.models import MessageRecord, MessageTransition, PipelineSchedule, RecordPosition
@@ -30,6 +31,8 @@ async def engine(queue: Queue) -> AsyncIterator[AsyncEngine]:
     found = new_async_engine()
     yield found
     await found.client.close()
+    # The tests' own thread keeps a connection, over which PostgreSQL would not drop the test's database.
+    await sync_to_async(connections.close_all)()
 
 
 @pytest.fixture(autouse=True)
