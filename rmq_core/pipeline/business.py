@@ -81,8 +81,8 @@ def checked(frame: DataFrame, topics: list[str], where: str = "ledger") -> DataF
 def business(ledger: DataFrame, events: DataFrame, here: DataFrame, holes: DataFrame | None = None) -> DataFrame:
     """Messages the business expects and nobody sent or did, and messages of its topics that it does not know.
 
-    ``here``: what the queues hold, see `verdicts.places`. ``holes``: see `gaps.holes`; what may have happened in one
-    is not denied.
+    ``here``: what the queues hold (columns of `schemas.HISTORIES`). ``holes``: see `gaps.holes`; what may have
+    happened in one is not denied.
     """
     from pyspark.sql import functions as F
 
@@ -129,7 +129,7 @@ def _known(events: DataFrame, here: DataFrame) -> DataFrame:
     waiting = here.groupBy("topic", "id").agg(
         F.max("slot").alias("live_slot"),
         F.flatten(F.collect_list(where_found())).alias("queues"),
-        F.max(F.col("dead").isNotNull()).alias("dead_now"),
+        F.max(F.col("in_dead").isNotNull()).alias("dead_now"),
     )
     return happened.join(waiting, ["topic", "id"], "full").select(
         "topic",

@@ -4,36 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmq_core.pipeline.replay import MESSAGE
-from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
+from rmq_core.pipeline.replay import COUNTED
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
-COUNTED = (
-    *("sent", "merged", "taken", "acked", "retried", "expired", "died", "cancelled", "rescheduled", "requeued"),
-    *("dropped", "released", "restored"),
-)
 CAUSES_MOST = 20
 QUANTILES = (0.5, 0.95, 0.99)
 ACCURACY = 1000
 
 
-def topics(events: DataFrame, snapshot_counts: DataFrame) -> DataFrame:
+def topics(accounts: DataFrame, messages: DataFrame, events: DataFrame, snapshot_counts: DataFrame) -> DataFrame:
     """One row per topic: ``events``, a count per event, ``merge_ratio``, ``lateness_p50_ms`` … ``end_to_end_p99_ms``,
     ``retries`` (JSON: failures → messages that ended or died with so many), ``causes`` (JSON list: fingerprint, error,
     n), ``slot_skew`` (fullest slot over the mean), ``per_slot`` (JSON: slot → sent), and what the queues hold now:
-    ``store``, ``retry``, ``prepare``, ``dead``.
+    ``store``, ``retry``, ``prepare``, ``dead``. ``accounts``, ``messages``: see `replay`.
     """
     from pyspark.sql import functions as F
 
-    arrivals = F.col("origin") == "n"
-    per_slot = events.groupBy("topic", "slot").agg(
-        F.count("*").alias("events"),
-        *(F.count(F.when(F.col("event") == name, 1)).alias(name) for name in COUNTED),
-        F.count(F.when(arrivals, 1)).alias("arrivals"),
-        F.count(F.when(arrivals & (F.col("event") == "merged"), 1)).alias("arrivals_merged"),
-    )
+    counted = ("events", *COUNTED, "arrivals", "arrivals_merged")
+    per_slot = accounts.groupBy("topic", "slot").agg(*(F.sum(name).alias(name) for name in counted))
     volumes = per_slot.groupBy("topic").agg(
         F.sum("events").alias("events"),
         *(F.sum(name).alias(name) for name in COUNTED if name != "sent"),
@@ -43,7 +33,8 @@ def topics(events: DataFrame, snapshot_counts: DataFrame) -> DataFrame:
         F.to_json(F.map_from_entries(F.sort_array(F.collect_list(F.struct("slot", "arrivals"))))).alias("per_slot"),
     )
     return (
-        volumes.join(_times(events), "topic", "left")
+        volumes.join(_times(messages, "lateness"), "topic", "left")
+        .join(_times(messages, "end_to_end"), "topic", "left")
         .join(_retries(events), "topic", "left")
         .join(_causes(events), "topic", "left")
         .join(snapshot_counts, "topic", "left")
@@ -62,36 +53,14 @@ def held_now(books: DataFrame) -> DataFrame:
     )
 
 
-def _quantiles(value: Column, name: str) -> list[Column]:
+def _times(messages: DataFrame, name: str) -> DataFrame:
+    """Percentiles per topic."""
     from pyspark.sql import functions as F
 
-    return [F.percentile_approx(value, q, ACCURACY).alias(f"{name}_p{round(q * 100)}_ms") for q in QUANTILES]
-
-
-def _times(events: DataFrame) -> DataFrame:
-    """Lateness (taken − due) and end to end (done − first sent since the last end), percentiles per topic."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
-
-    ms = F.shiftright("position", SEQUENCE_BITS)
-    wanted = events.where(F.col("event").isin("sent", "merged", "rescheduled", "taken", "acked"))
-    order = Window.partitionBy(*MESSAGE).orderBy("position", "seq")
-    so_far = order.rowsBetween(Window.unboundedPreceding, -1)
-    facts = wanted.select(*MESSAGE, "position", "seq", "event", "due_ms", ms.alias("ms")).repartition(*MESSAGE)
-    sent = F.when(F.col("event") == "sent", F.col("ms"))
-    told = facts.select(
-        "topic",
-        "event",
-        "ms",
-        F.last("due_ms", ignorenulls=True).over(so_far).alias("due"),
-        F.last(sent, ignorenulls=True).over(so_far).alias("sent_ms"),
-        F.last("event").over(so_far).alias("before"),
-    )
-    # A retry is late by design: only the first delivery since the message was given a time counts.
-    first = (F.col("event") == "taken") & F.col("before").isin("sent", "merged", "rescheduled")
-    lateness = F.when(first, F.greatest(F.col("ms") - F.col("due"), F.lit(0)))
-    end_to_end = F.when(F.col("event") == "acked", F.col("ms") - F.col("sent_ms"))
-    return told.groupBy("topic").agg(*_quantiles(lateness, "lateness"), *_quantiles(end_to_end, "end_to_end"))
+    values = messages.select("topic", F.explode(name).alias("ms")).groupBy("topic")
+    told = values.agg(F.percentile_approx("ms", list(QUANTILES), ACCURACY).alias("told"))
+    several = (F.get("told", F.lit(i)).alias(f"{name}_p{round(q * 100)}_ms") for i, q in enumerate(QUANTILES))
+    return told.select("topic", *several)
 
 
 def _retries(events: DataFrame) -> DataFrame:

@@ -13,8 +13,9 @@ from rmq_core.pipeline import figures, gaps, positions, report, verdicts
 from rmq_core.pipeline.archived import Archive
 from rmq_core.pipeline.confirm import confirmed
 from rmq_core.pipeline.progress import QUIET, Progress
-from rmq_core.pipeline.replay import SLOT, replay, slots, with_lives
+from rmq_core.pipeline.replay import SLOT, accounts, replay, slots, with_lives
 from rmq_core.pipeline.session import plain_errors
+from rmq_core.pipeline.sources.decoding import position_of
 from rmq_core.pipeline.sources.journal import JournalSource
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.pipeline.sources.queues import QueuesSource
@@ -50,26 +51,46 @@ def reconcile(session: SparkSession, inputs: Inputs, progress: Progress = QUIET)
         if not topics:
             raise PipelineError(f"no topic is defined in the namespace {inputs.options.namespace!r}")
         names = [topic.name for topic in topics]
-        work = f"{inputs.reports}/{run}/work"
+        kept = Kept(session, f"{inputs.reports}/{run}/work")
         ledger = None
         if inputs.ledger:  # before anything else: what is promised later has not been sent yet
-            ledger = _kept(session, of_business.read_ledger(session, inputs.ledger, names), f"{work}/ledger")
+            ledger = kept.write("ledger", of_business.read_ledger(session, inputs.ledger, names))
         with progress.stage("snapshot", session):
-            snapshot = _kept(session, load(session, inputs.options, "rmq_queues"), f"{work}/snapshot")
+            snapshot = kept.write("snapshot", load(session, inputs.options, "rmq_queues"))
         with progress.stage("journals", session):
-            journal = _kept(session, load(session, inputs.options, "rmq_journal"), f"{work}/journal")
-            events = together(Archive(session, inputs.archive).read() if inputs.archive else None, journal)
+            journal = kept.write("journal", load(session, inputs.options, "rmq_journal"))
+            archive = Archive(session, inputs.archive) if inputs.archive else None
+            events = together(archive, journal)
             events = events.where(events.topic.isin(names))
             committed = positions.committed(inputs.options, topics, archive=inputs.archive is not None)
             readers = session.createDataFrame(committed, gaps.READERS)
         with progress.stage("replay", session):
-            found = findings(session, snapshot, events, topics, inputs, ledger, work, readers)
+            suspected = findings(session, snapshot, events, topics, inputs, ledger, kept, readers)
+            suspected = kept.write("findings", suspected)
         with progress.stage("findings", session):
-            kept = report.write_findings(confirmed(found, inputs.options), f"{inputs.reports}/{run}")
+            told = report.write_findings(confirmed(suspected, inputs.options), f"{inputs.reports}/{run}")
         with progress.stage("report", session):
-            counts = figures.held_now(verdicts.slot_books(snapshot))
-            report.write_topics(figures.topics(events, counts), f"{inputs.reports}/{run}")
-            return report.summarize(session, inputs.reports, run, started_ms, kept, _told(inputs, names), work)
+            counts = figures.held_now(kept.read("books"))
+            table = figures.topics(kept.read("accounts"), kept.read("messages"), events, counts)
+            report.write_topics(table, f"{inputs.reports}/{run}")
+            return report.summarize(session, inputs.reports, run, started_ms, told, _told(inputs, names), kept.folder)
+
+
+@dataclass
+class Kept:
+    """Tables in between, written down once: whoever looks twice must see the same, and need not wait again."""
+
+    session: SparkSession
+    folder: str
+
+    def write(self, name: str, frame: DataFrame) -> DataFrame:
+        """Computes and stores a table; gives it back as stored."""
+        frame.write.mode("overwrite").parquet(f"{self.folder}/{name}")
+        return self.session.read.schema(frame.schema).parquet(f"{self.folder}/{name}")
+
+    def read(self, name: str) -> DataFrame:
+        """A table that was stored."""
+        return self.session.read.parquet(f"{self.folder}/{name}")
 
 
 def load(session: SparkSession, options: SourceOptions, source: str) -> DataFrame:
@@ -79,21 +100,20 @@ def load(session: SparkSession, options: SourceOptions, source: str) -> DataFram
     return reader.option("slots_per_partition", str(options.slots_per_partition)).load()
 
 
-def _kept(session: SparkSession, frame: DataFrame, path: str) -> DataFrame:
-    """Written down once: whoever looks twice must see the same."""
-    frame.write.mode("overwrite").parquet(path)
-    return session.read.schema(frame.schema).parquet(path)
-
-
-def together(archived: DataFrame | None, journal: DataFrame) -> DataFrame:
+def together(archive: Archive | None, journal: DataFrame) -> DataFrame:
     """What is archived, and what the journals hold behind that. ``journal`` must have been read first."""
     from pyspark.sql import functions as F
 
-    if archived is None:
+    if archive is None:
         return journal
-    reached = archived.groupBy(*SLOT).agg(F.max("position").alias("reached"))
+    ends = [
+        (topic, int(slot), position_of(end))
+        for topic, slots in archive.committed_offsets().items()
+        for slot, end in slots.items()
+    ]
+    reached = archive.session.createDataFrame(ends, "topic string, slot int, reached long")
     fresh = journal.join(F.broadcast(reached), [*SLOT], "left").where("reached IS NULL OR position > reached")
-    return archived.unionByName(fresh.drop("reached"))
+    return archive.read().unionByName(fresh.drop("reached"))
 
 
 def findings(
@@ -103,20 +123,22 @@ def findings(
     topics: list[Topic],
     inputs: Inputs,
     ledger: DataFrame | None,
-    work: str,
+    kept: Kept,
     readers: DataFrame | None = None,
 ) -> DataFrame:
-    """Every finding, unconfirmed. ``readers``: see `gaps.READERS`."""
+    """Every finding, unconfirmed. ``readers``: see `gaps.READERS`.
+
+    Stores ``books``, ``accounts``, ``messages`` and ``suspects``.
+    """
     from pyspark.sql import functions as F
 
     defined = session.createDataFrame(
         [(topic.name, topic.kind.value, topic.visibility_timeout_ms, topic.paused) for topic in topics],
         "topic string, kind string, visibility_timeout_ms long, paused boolean",
     )
-    books = _kept(session, verdicts.slot_books(snapshot), f"{work}/books")
+    books = kept.write("books", verdicts.slot_books(snapshot))
     lively = with_lives(events)
-    known = _kept(session, slots(lively), f"{work}/slots")
-    here = verdicts.places(snapshot)
+    known = slots(kept.write("accounts", accounts(lively)))
     holes = gaps.holes(known, books, readers)
     whole = (
         known.where("complete")
@@ -124,21 +146,24 @@ def findings(
         .join(holes, [*SLOT], "left_anti")
         .select(*SLOT, "life", "wiped", "begin", "end")
     )
-    judged = lively.join(F.broadcast(whole.select(*SLOT, "end")), [*SLOT]).where("position <= end").drop("end")
-    replayed = _kept(session, replay(judged), f"{work}/replay")
+    until = lively.join(F.broadcast(whole.select(*SLOT, "end")), [*SLOT], "left")
+    judged = until.where("end IS NULL OR position <= end")
+    messages = kept.write("messages", replay(judged, snapshot))
+    suspects = verdicts.suspicious(messages, whole, defined, inputs.stuck_ms, inputs.overdue_ms)
+    suspects = kept.write("suspects", suspects)
     several = [
-        verdicts.compare(replayed, here, whole),
-        verdicts.impossible(replayed),
-        verdicts.orphans(here),
-        verdicts.stuck(here, defined, inputs.stuck_ms),
-        verdicts.overdue(here, defined, inputs.overdue_ms),
+        verdicts.misplaced(suspects),
+        verdicts.impossible(suspects),
+        verdicts.orphans(suspects),
+        verdicts.stuck(suspects),
+        verdicts.overdue(suspects),
         verdicts.ledgers(books),
     ]
     if ledger is not None:
         silent = [topic.name for topic in topics if topic.journal is Journal.OFF]
         named = ledger.where(F.col("topic").isin(silent)).select("topic").distinct().collect()
         holes = holes.union(gaps.without_journal(session, [row.topic for row in named]))
-        several.append(of_business.business(ledger, events, here.where(verdicts.held()), holes))
+        several.append(of_business.business(ledger, events, messages.where(verdicts.held()), holes))
     several.append(gaps.told(holes))
     result = several[0]
     for more in several[1:]:

@@ -1,8 +1,4 @@
-"""Transitions → where every message must be: pure DataFrame transforms.
-
-A message has at most one copy that waits (store or retry), one in flight (prepare) and one that is dead. Every
-transition takes a copy from one of these and puts one into another, so sums give where the copies are, and running
-sums in the journal's order show the first transition that could not have happened.
+"""Transitions → where every message must be, beside where it is: pure DataFrame transforms around `histories`.
 
 A slot's history falls into *lives*: one begins where the journal begins, and the slot's past is unknown (`began` with
 messages in it) or empty (`began` with none, or the running numbers starting again after everything was lost).
@@ -12,6 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rmq_core.journal.entries import EVENTS as KNOWN
+from rmq_core.pipeline.histories import LETTER_BITS, LIVE, STEP_BITS, UNKNOWN, histories
+from rmq_core.pipeline.schemas import HISTORIES, PARTS, STEPS, ddl
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
 
 if TYPE_CHECKING:
@@ -19,48 +18,71 @@ if TYPE_CHECKING:
 
 SLOT = ("topic", "slot")
 MESSAGE = ("topic", "slot", "id")
-COPIES = ("waiting", "flying", "dead")
-_LETTERS = {"waiting": ("s", "r"), "flying": ("p",), "dead": ("d",)}
 MARKS = ("began", "ended")
-ENDS = ("acked", "dropped", "cancelled")
+COUNTED = (
+    *("sent", "merged", "taken", "acked", "retried", "expired", "died", "cancelled", "rescheduled", "requeued"),
+    *("dropped", "released", "restored"),
+)
+_BEHIND_ALL = 2**63 - 1
 
 
 def with_lives(events: DataFrame) -> DataFrame:
     """Adds ``life``: 0 for what comes before the first `began`, then 1, 2, …"""
     from pyspark.sql import functions as F
 
-    starts = (
-        events.where(F.col("event") == "began")
-        .groupBy(*SLOT)
-        .agg(F.sort_array(F.collect_set("position")).alias("starts"))
+    began = events.where(F.col("event") == "began").groupBy(*SLOT).agg(F.sort_array(F.collect_set("position")))
+    # A row per slot, small enough to be known here; so the plan can compare with as many beginnings as there are.
+    rows = [tuple(row) for row in began.collect()]
+    starts = events.sparkSession.createDataFrame(rows, "topic string, slot int, starts array<long>")
+    life: Column = F.lit(0)
+    for n in range(max((len(row[2]) for row in rows), default=0)):
+        life = life + F.coalesce((F.get("starts", F.lit(n)) <= F.col("position")).cast("int"), F.lit(0))
+    return events.join(F.broadcast(starts), [*SLOT], "left").withColumn("life", life).drop("starts")
+
+
+def accounts(events: DataFrame) -> DataFrame:
+    """Per topic, slot and life: what `slots` needs of the journal, and how often what happened. Needs ``life``."""
+    from pyspark.sql import functions as F
+
+    told = events.groupBy(*SLOT, "life", "event", (F.col("origin") == "n").alias("arrives")).agg(
+        F.count("*").alias("events"),
+        F.count(F.when(F.col("seq") == 0, 1)).alias("entries"),
+        F.min("n").alias("first_n"),
+        F.max("n").alias("last_n"),
+        F.max("position").alias("position"),
+        F.max("score").alias("score"),
     )
-    joined = events.join(F.broadcast(starts), [*SLOT], "left")
-    counted = F.size(F.filter("starts", lambda start: start <= F.col("position")))
-    return joined.withColumn("life", F.when(F.col("starts").isNull(), 0).otherwise(counted)).drop("starts")
+
+    def counted(where: Column) -> Column:
+        return F.sum(F.when(where, F.col("events")).otherwise(0))
+
+    return told.groupBy(*SLOT, "life").agg(
+        F.sum("entries").alias("entries"),
+        F.min("first_n").alias("first_n"),
+        F.max("last_n").alias("last_n"),
+        F.max("position").alias("position"),
+        F.max(F.when(F.col("event") == "began", F.col("score"))).alias("held"),
+        F.max(F.when(F.col("event") == "ended", F.col("position"))).alias("ended"),
+        F.sum("events").alias("events"),
+        *(counted(F.col("event") == name).alias(name) for name in COUNTED),
+        counted(F.col("arrives")).alias("arrivals"),
+        counted(F.col("arrives") & (F.col("event") == "merged")).alias("arrivals_merged"),
+    )
 
 
-def slots(events: DataFrame) -> DataFrame:
+def slots(accounts: DataFrame) -> DataFrame:
     """Per topic and slot: ``life`` (the present one), ``complete``, ``reason`` (why not), ``after_n`` (before what is
     missing), ``front`` (only what came first is missing), ``first_n``, ``last_n``, ``position`` of its last entry,
     ``held`` when the life began, ``wiped``: it began because everything was lost, not because the journal had been
-    off. Needs ``life``.
+    off.
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
-    entry = F.col("seq") == 0
-    per_life = events.groupBy(*SLOT, "life").agg(
-        F.count(F.when(entry, 1)).alias("entries"),
-        F.min("n").alias("first_n"),
-        F.max("n").alias("last_n"),
-        F.max("position").alias("position"),
-        F.max(F.when(F.col("event") == "began", F.col("score"))).alias("held"),
-        F.max(F.when(F.col("event") == "ended", F.col("position"))).alias("ended"),
-    )
     previous = Window.partitionBy(*SLOT).orderBy("life")
     present = Window.partitionBy(*SLOT).orderBy(F.col("life").desc())
     marked = (
-        per_life.withColumn("before", F.lag("last_n").over(previous))
+        accounts.withColumn("before", F.lag("last_n").over(previous))
         .withColumn("latest", F.row_number().over(present))
         .where("latest = 1")
     )
@@ -93,87 +115,53 @@ def slots(events: DataFrame) -> DataFrame:
     )
 
 
-def moves(copy: str) -> Column:
-    """What a transition does to the number of copies of one kind: -1, 0 or 1."""
+def replay(events: DataFrame, snapshot: DataFrame | None = None) -> DataFrame:
+    """The messages of the events and the snapshot: `schemas.HISTORIES`. One shuffle, one sort. Needs ``life``."""
     from pyspark.sql import functions as F
 
-    letters = list(_LETTERS[copy])
-    leaves, comes = F.col("origin").isin(letters), F.col("target").isin(letters)
-    merges = F.col("event") == "merged"
-    # A merge changes the score of the one that is there, so nothing comes; and what merges within a queue is one less.
-    return F.when(leaves & (~comes | merges), -1).when(comes & ~leaves & ~merges, 1).otherwise(0).cast("int")
+    rows = _steps(events)
+    if snapshot is not None:
+        rows = rows.union(_live(snapshot))
+    names = [name for name, _, _ in STEPS]
+    # Sorting by a number first is quicker than by texts; these still decide, as two messages may have one number.
+    hashed = rows.select(F.xxhash64(*MESSAGE).alias("hash"), *names).repartition("hash")
+    ordered = hashed.sortWithinPartitions("hash", *MESSAGE, "position", "seq")
+    return ordered.select(*names).mapInArrow(histories, ddl(HISTORIES))
 
 
-def replay(events: DataFrame) -> DataFrame:
-    """Per message of the events: its copies now and what is known of them. Needs ``life``; one shuffle, one sort.
-
-    ``waiting``, ``flying``, ``dead``: copies after the last transition. ``wrong``: the first transition that could not
-    have happened (struct), null where all could. ``waits``: struct of score and queue it came to wait with last.
-    ``priority``: the last it was given; ``failures``. ``life``, ``position``, ``event``: of its last transition.
-    """
-    from pyspark.sql import Window
+def _steps(events: DataFrame) -> DataFrame:
     from pyspark.sql import functions as F
 
-    facts = events.where(~F.col("event").isin(*MARKS))
-    moved = facts.select(
-        *(*MESSAGE, "position", "seq", "life", "event", "origin", "target", "score", "priority", "failures"),
-        *(moves(copy).alias(f"d_{copy}") for copy in COPIES),
-    ).repartition(*MESSAGE)
-    # A new life begins with nothing: what was there before does not carry over.
-    order = Window.partitionBy(*MESSAGE, "life").orderBy("position", "seq")
-    before = order.rowsBetween(Window.unboundedPreceding, -1)
-    running = moved.select(
-        "*",
-        *(F.coalesce(F.sum(f"d_{copy}").over(before), F.lit(0)).cast("int").alias(f"b_{copy}") for copy in COPIES),
-        F.coalesce(F.max(F.col("event") == "acked").over(before), F.lit(False)).alias("was_acked"),
-        F.coalesce(F.max(F.col("event").isin(*ENDS)).over(before), F.lit(False)).alias("was_ended"),
-    )
-    at = (F.col("position"), F.col("seq"))
-    after = [(F.col(f"b_{copy}") + F.col(f"d_{copy}")).alias(copy) for copy in COPIES]
-    waits = F.col("target").isin("s", "r") & (F.col("score") > 0)
-    found = (
-        running.withColumn("kind", _wrong())
-        .groupBy(*MESSAGE)
-        .agg(
-            F.max(F.struct(*at, *after, "event", "life")).alias("now"),
-            F.min(
-                F.when(
-                    F.col("kind").isNotNull(),
-                    F.struct(*at, *("kind", "event", "origin", "target", "life", "b_waiting", "b_flying", "b_dead")),
-                )
-            ).alias("wrong"),
-            F.max(F.when(waits, F.struct(*at, "score", F.col("target").alias("queue")))).alias("waits"),
-            F.max(F.when(F.col("priority").isNotNull(), F.struct(*at, "priority"))).alias("ranked"),
-            F.max(F.when(F.col("failures").isNotNull(), F.struct(*at, "failures"))).alias("failing"),
-        )
-    )
-    return found.select(
+    place = F.find_in_set(F.col("event"), F.lit(",".join(KNOWN)))
+    event = F.when(place > 0, place - 1).otherwise(UNKNOWN)
+    letters = (1 << LETTER_BITS) - 1
+    origin, target = (F.ascii(name).bitwiseAND(letters) for name in ("origin", "target"))
+    step = F.shiftleft(event, STEP_BITS) + F.shiftleft(origin, LETTER_BITS) + target
+    return events.where(~F.col("event").isin(*MARKS)).select(
         *MESSAGE,
-        *(f"now.{name}" for name in (*COPIES, "event", "life", "position")),
-        "wrong",
-        F.col("waits.score").alias("score"),
-        F.col("waits.queue").alias("queue"),
-        F.col("ranked.priority").alias("priority"),
-        F.col("failing.failures").alias("failures"),
+        "position",
+        "seq",
+        F.col("life").cast("int").alias("life"),
+        step.cast("int").alias("step"),
+        *(F.coalesce(name, F.lit(-1)).cast("long").alias(name) for name in ("score", "due_ms", "priority")),
+        F.coalesce("failures", F.lit(-1)).cast("int").alias("failures"),
     )
 
 
-def _wrong() -> Column:
-    """What is wrong with a transition, given the copies before it; null where nothing is."""
+def _live(snapshot: DataFrame) -> DataFrame:
     from pyspark.sql import functions as F
 
-    none_there = (
-        (F.col("origin").isin("s", "r") & (F.col("b_waiting") < 1))
-        | ((F.col("origin") == "p") & (F.col("b_flying") < 1))
-        | ((F.col("origin") == "d") & (F.col("b_dead") < 1))
-    )
-    one_too_many = ((F.col("d_waiting") > 0) & (F.col("b_waiting") > 0)) | (
-        (F.col("d_flying") > 0) & (F.col("b_flying") > 0)
-    )
-    return (
-        F.when(none_there & F.col("was_acked") & (F.col("event") == "taken"), "delivered_after_success")
-        .when(none_there & F.col("was_ended") & F.col("event").isin(*ENDS), "ended_twice")
-        .when(none_there | one_too_many, "impossible_transition")
+    part, none = F.find_in_set(F.col("part"), F.lit(",".join(PARTS))) - 1, F.lit(-1)
+    return snapshot.where((part >= 0) & (F.length("id") > 0)).select(
+        *MESSAGE,
+        F.lit(_BEHIND_ALL).alias("position"),
+        part.cast("int").alias("seq"),
+        F.lit(0).alias("life"),
+        (part + (LIVE << STEP_BITS)).cast("int").alias("step"),
+        F.coalesce("score", none).cast("long").alias("score"),
+        F.col("at_ms").alias("due_ms"),
+        none.cast("long").alias("priority"),
+        none.cast("int").alias("failures"),
     )
 
 

@@ -17,7 +17,7 @@ from rmq_core.connection import Connection
 from rmq_core.errors import PipelineError
 from rmq_core.pipeline.archived import Archive
 from rmq_core.pipeline.progress import QUIET, Progress
-from rmq_core.pipeline.replay import MARKS, MESSAGE, SLOT, replay, slots, with_lives
+from rmq_core.pipeline.replay import MARKS, MESSAGE, SLOT, accounts, replay, slots, with_lives
 from rmq_core.pipeline.session import plain_errors
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
 from rmq_core.pipeline.sources.options import SourceOptions
@@ -108,7 +108,7 @@ def candidates(
     from pyspark.sql import functions as F
 
     lively = with_lives(events)
-    known = slots(lively)
+    known = slots(accounts(lively))
     live = session.createDataFrame(_live(options, topics), "topic string, slot int, journaled long")
     state = known.join(live, [*SLOT], "left").withColumn("emptied", F.coalesce("journaled", F.lit(0)) < F.col("last_n"))
     state = state.select(*SLOT, F.col("life").alias("present"), "wiped", "emptied").localCheckpoint()

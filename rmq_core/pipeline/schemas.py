@@ -52,6 +52,62 @@ QUEUES: _Columns = (
 ``begin`` and ``end``: the slot's books (JSON) at one instant before and one after the others were read at ``at_ms``.
 """
 
+STEPS: _Columns = (
+    ("topic", "string", "string"),
+    ("slot", "int", "int32"),
+    ("id", "binary", "binary"),
+    ("position", "long", "int64"),
+    ("seq", "int", "int32"),
+    ("life", "int", "int32"),
+    ("step", "int", "int32"),
+    ("score", "long", "int64"),
+    ("due_ms", "long", "int64"),
+    ("priority", "long", "int64"),
+    ("failures", "int", "int32"),
+)
+"""What `histories` reads: transitions, and rows of the live queues (``step`` tells which); -1: none."""
+
+HISTORIES: _Columns = (
+    ("topic", "string", "string"),
+    ("slot", "int", "int32"),
+    ("id", "binary", "binary"),
+    ("waiting", "int", "int32"),
+    ("flying", "int", "int32"),
+    ("dead", "int", "int32"),
+    ("event", "string", "string"),
+    ("life", "int", "int32"),
+    ("position", "long", "int64"),
+    (
+        "wrong",
+        "struct<position: long, kind: string, event: string, origin: string, target: string,"
+        " b_waiting: int, b_flying: int, b_dead: int>",
+        "wrong",
+    ),
+    ("score", "long", "int64"),
+    ("queue", "string", "string"),
+    ("priority", "long", "int64"),
+    ("failures", "int", "int32"),
+    ("lateness", "array<long>", "list"),
+    ("end_to_end", "array<long>", "list"),
+    ("in_store", "long", "int64"),
+    ("in_retry", "long", "int64"),
+    ("in_prepare", "long", "int64"),
+    ("in_dead", "long", "int64"),
+    ("has_body", "boolean", "bool"),
+    ("has_failed", "boolean", "bool"),
+    ("has_priority", "boolean", "bool"),
+    ("read_ms", "long", "int64"),
+)
+"""One row per message that is somewhere, must be, or had a transition that could not have happened.
+
+``waiting``, ``flying``, ``dead``: copies after its last transition, whose ``event``, ``life`` and ``position`` follow
+(null: there is none). ``wrong``: the first transition that could not have happened, and the copies before it.
+``score``, ``queue`` (s, r): with which it came to wait last. ``priority``, ``failures``: the last it was given.
+``in_…``: its scores in the live queues; ``has_…``: whether the pools know it; ``read_ms``: when its slot was read.
+
+Rows without an ``id`` carry times (ms) of some messages of a topic: ``lateness`` (delivered − due), ``end_to_end``.
+"""
+
 FINDINGS = "kind string, topic string, slot int, id binary, evidence string, repair string"
 
 PARTS = ("store", "retry", "prepare", "dead", "body", "failed", "priority")
@@ -73,5 +129,12 @@ def arrow(columns: _Columns) -> pyarrow.Schema:
         "int32": pa.int32(),
         "int64": pa.int64(),
         "timestamp": pa.timestamp("us", tz="UTC"),
+        "bool": pa.bool_(),
+        "list": pa.list_(pa.int64()),
+        "wrong": pa.struct(
+            [("position", pa.int64())]
+            + [(name, pa.string()) for name in ("kind", "event", "origin", "target")]
+            + [(f"b_{copy}", pa.int32()) for copy in ("waiting", "flying", "dead")]
+        ),
     }
     return pa.schema([(name, kinds[kind]) for name, _, kind in columns])

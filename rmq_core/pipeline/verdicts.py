@@ -45,7 +45,7 @@ def found(frame: DataFrame, kind: str | Column, repair: str | Column, proof: Col
     )
 
 
-# -- the snapshot ----------------------------------------------------------------------------------------------------
+# -- the slots ----------------------------------------------------------------------------------------------------
 
 
 def slot_books(snapshot: DataFrame) -> DataFrame:
@@ -91,73 +91,18 @@ def slot_books(snapshot: DataFrame) -> DataFrame:
     )
 
 
-def places(snapshot: DataFrame) -> DataFrame:
-    """Per message: its score in each queue it is in, and whether the pools know it. One shuffle."""
-    from pyspark.sql import functions as F
-
-    rows = snapshot.where(~F.col("part").isin("begin", "end") & (F.length("id") > 0))
-    return rows.groupBy(*MESSAGE).agg(
-        *(F.max(F.when(F.col("part") == part, F.col("score"))).alias(part) for part in QUEUES),
-        *(F.max(F.col("part") == part).alias(f"has_{part}") for part in ("body", "failed", "priority")),
-        F.max("at_ms").alias("at_ms"),
-    )
-
-
 def held() -> Column:
     """Whether any queue has it."""
     from pyspark.sql import functions as F
 
-    return F.coalesce(*(F.col(queue) for queue in QUEUES)).isNotNull()
+    return F.coalesce(*(f"in_{queue}" for queue in QUEUES)).isNotNull()
 
 
 def where_found() -> Column:
     """The queues it is in, for evidence."""
     from pyspark.sql import functions as F
 
-    return F.array_compact(F.array(*(F.when(F.col(queue).isNotNull(), F.lit(queue)) for queue in QUEUES)))
-
-
-def orphans(here: DataFrame) -> DataFrame:
-    """Bodies and failure records of messages that no queue has."""
-    from pyspark.sql import functions as F
-
-    lonely = here.where(~held())
-    proof = evidence(queues=where_found(), at_ms=F.col("at_ms"))
-    bodies = found(lonely.where("has_body"), "orphan_body", "drop_orphan", proof)
-    return bodies.union(found(lonely.where("has_failed AND NOT has_body"), "orphan_failure", "drop_orphan", proof))
-
-
-def stuck(here: DataFrame, topics: DataFrame, grace_ms: int = STUCK_MS) -> DataFrame:
-    """In flight for longer than the visibility timeout and ``grace_ms``: nobody rolls the slot back."""
-    from pyspark.sql import functions as F
-
-    taken = F.floor(F.col("prepare") / SHIFT)
-    flying = here.where("prepare IS NOT NULL").join(F.broadcast(topics), "topic")
-    late = flying.where(taken + F.col("visibility_timeout_ms") + grace_ms < F.col("at_ms"))
-    proof = evidence(
-        taken_ms=taken,
-        failures=F.col("prepare") % SHIFT,
-        visibility_timeout_ms=F.col("visibility_timeout_ms"),
-        at_ms=F.col("at_ms"),
-        prepare=F.col("prepare"),
-    )
-    return found(late, "stuck_in_prepare", "requeue", proof)
-
-
-def overdue(here: DataFrame, topics: DataFrame, after_ms: int = OVERDUE_MS) -> DataFrame:
-    """Due for longer than ``after_ms`` and still waiting, of topics that are not paused."""
-    from pyspark.sql import functions as F
-
-    timed = (F.col("kind") != "priority") & (F.col("store") > RETRIED_MAX)
-    due = F.coalesce(F.floor(F.col("retry") / SHIFT), F.when(timed, F.col("store")))
-    late = (
-        here.join(F.broadcast(topics), "topic")
-        .where("NOT paused")
-        .withColumn("due_ms", due)
-        .where(F.col("due_ms") + after_ms < F.col("at_ms"))
-    )
-    proof = evidence(due_ms=F.col("due_ms"), at_ms=F.col("at_ms"), queues=where_found())
-    return found(late, "overdue", "none", proof)
+    return F.array_compact(F.array(*(F.when(F.col(f"in_{queue}").isNotNull(), queue) for queue in QUEUES)))
 
 
 def ledgers(books: DataFrame) -> DataFrame:
@@ -168,14 +113,69 @@ def ledgers(books: DataFrame) -> DataFrame:
     return found(wrong, "slot_ledger", "none", evidence(gap=F.col("gap"), books=F.col("books")))
 
 
-# -- the journal -----------------------------------------------------------------------------------------------------
+# -- the messages ----------------------------------------------------------------------------------------------------
 
 
-def impossible(replayed: DataFrame) -> DataFrame:
+def suspicious(
+    messages: DataFrame, slots: DataFrame, topics: DataFrame, stuck_ms: int = STUCK_MS, overdue_ms: int = OVERDUE_MS
+) -> DataFrame:
+    """Those of the messages of which there is something to say, and what: in one pass, for nearly all are well.
+
+    ``slots``: those whose journal is whole, with their present ``life``, ``wiped``, and ``begin``: where the snapshot
+    began; what moved after that is not judged. ``topics``: ``kind``, ``visibility_timeout_ms``, ``paused``.
+    Adds ``impossible``, ``misplaced`` and ``orphaned`` (the kind of finding, or null), ``stuck`` and ``overdue``.
+    """
+    from pyspark.sql import functions as F
+
+    whole = F.broadcast(slots.select(*SLOT, F.col("life").alias("present"), "begin", "wiped"))
+    told = messages.join(whole, [*SLOT], "left").join(F.broadcast(topics), "topic", "left")
+    lonely = ~held()
+    taken, timed = (
+        F.floor(F.col("in_prepare") / SHIFT),
+        (F.col("kind") != "priority") & (F.col("in_store") > RETRIED_MAX),
+    )
+    due = F.coalesce(F.floor(F.col("in_retry") / SHIFT), F.when(timed, F.col("in_store")))
+    judged = told.select(
+        "*",
+        taken.alias("taken_ms"),
+        due.alias("since_ms"),
+        F.when(F.col("present").isNotNull(), F.col("wrong.kind")).alias("impossible"),
+        F.when(F.col("present").isNotNull(), _misplaced()).alias("misplaced"),
+        F.when(lonely & F.col("has_body"), "orphan_body")
+        .when(lonely & F.col("has_failed"), "orphan_failure")
+        .alias("orphaned"),
+        (taken + F.col("visibility_timeout_ms") + stuck_ms < F.col("read_ms")).alias("stuck"),
+        (~F.col("paused") & (due + overdue_ms < F.col("read_ms"))).alias("overdue"),
+    )
+    return judged.where("impossible IS NOT NULL OR misplaced IS NOT NULL OR orphaned IS NOT NULL OR stuck OR overdue")
+
+
+def _misplaced() -> Column:
+    """lost, unexpected, or null: whether a message is where its journal says."""
+    from pyspark.sql import functions as F
+
+    current = F.coalesce(F.col("life") == F.col("present"), F.lit(False))
+    there = {
+        "waiting": F.coalesce("in_store", "in_retry").isNotNull(),
+        "flying": F.col("in_prepare").isNotNull(),
+        "dead": F.col("in_dead").isNotNull(),
+    }
+    missing = extra = any_copy = F.lit(False)
+    for copy, is_there in there.items():
+        copies = F.coalesce(F.col(copy) > 0, F.lit(False))
+        missing |= current & copies & ~is_there
+        extra |= ~(current & copies) & is_there
+        any_copy |= copies
+    # What was there when everything was lost, and was not put back since.
+    wiped = F.col("wiped") & ~current & any_copy
+    still = F.col("wrong").isNull() & (F.col("position").isNull() | (F.col("position") <= F.col("begin")))
+    return F.when(still & extra, "unexpected").when(still & (missing | wiped), "lost")
+
+
+def impossible(suspects: DataFrame) -> DataFrame:
     """The first transition of a message that could not have happened."""
     from pyspark.sql import functions as F
 
-    wrong = replayed.where("wrong IS NOT NULL")
     proof = evidence(
         event=F.col("wrong.event"),
         route=F.concat("wrong.origin", "wrong.target"),
@@ -185,108 +185,75 @@ def impossible(replayed: DataFrame) -> DataFrame:
         flying=F.col("wrong.b_flying"),
         dead=F.col("wrong.b_dead"),
     )
-    return found(wrong, F.col("wrong.kind"), "none", proof)
+    return found(suspects.where("impossible IS NOT NULL"), F.col("impossible"), "none", proof)
 
 
-def compare(replayed: DataFrame, here: DataFrame, slots: DataFrame) -> DataFrame:
+def orphans(suspects: DataFrame) -> DataFrame:
+    """Bodies and failure records of messages that no queue has."""
+    from pyspark.sql import functions as F
+
+    proof = evidence(queues=where_found(), at_ms=F.col("read_ms"))
+    return found(suspects.where("orphaned IS NOT NULL"), F.col("orphaned"), "drop_orphan", proof)
+
+
+def stuck(suspects: DataFrame) -> DataFrame:
+    """In flight for longer than the visibility timeout and a grace: nobody rolls the slot back."""
+    from pyspark.sql import functions as F
+
+    proof = evidence(
+        taken_ms=F.col("taken_ms"),
+        failures=F.col("in_prepare") % SHIFT,
+        visibility_timeout_ms=F.col("visibility_timeout_ms"),
+        at_ms=F.col("read_ms"),
+        prepare=F.col("in_prepare"),
+    )
+    return found(suspects.where("stuck"), "stuck_in_prepare", "requeue", proof)
+
+
+def overdue(suspects: DataFrame) -> DataFrame:
+    """Due for long and still waiting, of topics that are not paused."""
+    from pyspark.sql import functions as F
+
+    proof = evidence(due_ms=F.col("since_ms"), at_ms=F.col("read_ms"), queues=where_found())
+    return found(suspects.where("overdue"), "overdue", "none", proof)
+
+
+def misplaced(suspects: DataFrame) -> DataFrame:
     """Messages that are not where their journal says: lost, unexpected, or in the wrong slot.
 
-    ``slots``: those whose journal is whole, with their present ``life``, ``wiped``, and ``begin``: where the snapshot
-    began; what moved after that is not judged. ``replayed``: up to where the snapshot ended.
+    A stranger in one slot that is lost in another one is one finding: it lies in the wrong slot.
     """
     from pyspark.sql import functions as F
 
-    whole = F.broadcast(slots.select(*SLOT, F.col("life").alias("present"), "begin", "wiped"))
-    both = (
-        replayed.withColumnRenamed("priority", "ranked")
-        .join(here.withColumnsRenamed({"at_ms": "read_ms", "dead": "dead_score"}), [*MESSAGE], "full")
-        .join(whole, [*SLOT])
-    )
-    current = F.col("life") == F.col("present")
-    expected = {
-        copy: F.coalesce(F.when(current & (F.col(copy) > 0), True), F.lit(False))
-        for copy in ("waiting", "flying", "dead")
-    }
-    there = {
-        "waiting": F.coalesce("store", "retry").isNotNull(),
-        "flying": F.col("prepare").isNotNull(),
-    }
-    # `dead` is the name of a count in the journal's account and of a score in the snapshot's.
-    is_dead = F.col("dead_score").isNotNull()
-    both = both.where("wrong IS NULL AND (position IS NULL OR position <= begin)")
-    missing = (
-        (expected["waiting"] & ~there["waiting"])
-        | (expected["flying"] & ~there["flying"])
-        | (expected["dead"] & ~is_dead)
-    )
-    extra = (
-        (~expected["waiting"] & there["waiting"])
-        | (~expected["flying"] & there["flying"])
-        | (~expected["dead"] & is_dead)
-    )
-    # What was there when everything was lost, and was not put back since.
-    wiped = (
-        F.col("wiped")
-        & ~current
-        & (F.coalesce("waiting", F.lit(0)) + F.coalesce("flying", F.lit(0)) + F.coalesce("dead", F.lit(0)) > 0)
-    )
     must_be = F.when(
-        current | wiped,
-        F.array_compact(
-            F.array(
-                *(F.when(F.col(copy) > 0, F.lit(copy)) for copy in ("waiting", "flying", "dead")),
-            )
-        ),
+        (F.col("life") == F.col("present")) | F.col("wiped"),
+        F.array_compact(F.array(*(F.when(F.col(copy) > 0, copy) for copy in ("waiting", "flying", "dead")))),
     ).otherwise(F.array().cast("array<string>"))
-    is_in = F.array_compact(
-        F.array(
-            F.when(F.col("store").isNotNull(), F.lit("store")),
-            F.when(F.col("retry").isNotNull(), F.lit("retry")),
-            F.when(F.col("prepare").isNotNull(), F.lit("prepare")),
-            F.when(is_dead, F.lit("dead")),
-        )
-    )
-    judged = both.select(
-        *MESSAGE,
-        F.when(extra, "unexpected").when(missing | wiped, "lost").alias("kind"),
+    judged = suspects.where("misplaced IS NOT NULL").select(
+        *(*MESSAGE, "misplaced", "score", "queue", "priority", "failures", "event", "position"),
         F.col("life").isNull().alias("stranger"),
         must_be.alias("expected"),
-        is_in.alias("found"),
-        *("score", "queue", "ranked", "failures", "event", "position"),
-    ).where("kind IS NOT NULL")
-    return _across_slots(judged)
-
-
-def _across_slots(judged: DataFrame) -> DataFrame:
-    """A stranger in one slot that is lost in another one is one finding: it lies in the wrong slot."""
-    from pyspark.sql import functions as F
-
-    lost = judged.where("kind = 'lost'").select(
-        "topic", "id", F.col("slot").alias("home"), F.col("expected").alias("due")
+        where_found().alias("found"),
     )
-    homes = lost.groupBy("topic", "id").agg(F.min("home").alias("home"))
-    strays = judged.where("stranger").join(homes, ["topic", "id"])
-    moved = strays.select("topic", "id", F.col("home").alias("slot"), F.lit(True).alias("strayed"))
-    rest = (
-        judged.join(homes, ["topic", "id"], "left")
-        .where("NOT (stranger AND home IS NOT NULL)")
-        .join(moved, ["topic", "slot", "id"], "left")
-        .where("strayed IS NULL")
-    )
+    lost = judged.where("misplaced = 'lost'").groupBy("topic", "id").agg(F.min("slot").alias("home"))
+    homes = judged.join(lost, ["topic", "id"], "left")
+    strays = homes.where("stranger AND home IS NOT NULL")
+    moved = strays.select("topic", "id", F.col("home").alias("slot"))
+    rest = homes.where("NOT (stranger AND home IS NOT NULL)").join(moved, [*MESSAGE], "left_anti")
     proof = evidence(
         expected=F.col("expected"),
         found=F.col("found"),
         queue=F.col("queue"),
         score=F.col("score"),
-        priority=F.col("ranked"),
+        priority=F.col("priority"),
         failures=F.col("failures"),
         last_event=F.col("event"),
         last_entry=entry_of(F.col("position")),
         last_ms=ms_of(F.col("position")),
         due_ms=F.when(F.col("queue") == "r", F.floor(F.col("score") / SHIFT)).otherwise(
-            F.when((F.col("score") > RETRIED_MAX) & F.col("ranked").isNull(), F.col("score"))
+            F.when((F.col("score") > RETRIED_MAX) & F.col("priority").isNull(), F.col("score"))
         ),
     )
-    repair = F.when(F.col("kind") == "lost", "send_again").otherwise("none")
+    repair = F.when(F.col("misplaced") == "lost", "send_again").otherwise("none")
     wrong = found(strays, "wrong_slot", "none", evidence(home=F.col("home"), found=F.col("found")))
-    return found(rest, F.col("kind"), repair, proof).union(wrong)
+    return found(rest, F.col("misplaced"), repair, proof).union(wrong)

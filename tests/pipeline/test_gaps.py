@@ -10,7 +10,7 @@ import pytest
 
 from rmq_core import Topic, TopicKind
 from rmq_core.pipeline import business, gaps
-from rmq_core.pipeline.reconcile import findings
+from rmq_core.pipeline.reconcile import Kept, findings
 from tests.pipeline.frames import DUE, LIMITS, Slot, events, snapshot
 
 LEDGER = [
@@ -86,7 +86,7 @@ def found(spark: Any, tmp_path_factory: Any) -> dict[str, list[Any]]:
     work = str(tmp_path_factory.mktemp("work"))
     frames = snapshot(spark, slots), events(spark, slots)
     by_topic: dict[str, list[Any]] = defaultdict(list)
-    for row in findings(spark, *frames, topics, LIMITS, ledger, work, readers).collect():  # type: ignore[arg-type]
+    for row in findings(spark, *frames, topics, LIMITS, ledger, Kept(spark, work), readers).collect():  # type: ignore[arg-type]
         by_topic[row.topic].append(row)
     return by_topic
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rmq_core import Topic, TopicKind
-from rmq_core.pipeline.reconcile import findings
+from rmq_core.pipeline.reconcile import Kept, findings
 from tests.pipeline.frames import DUE, LIMITS, Slot, events, listed, snapshot
 
 IDS = [b"m%d" % i for i in range(4)]
@@ -33,7 +33,7 @@ def test_any_interleaving_of_legal_transitions_gives_no_finding(spark: Any, tmp_
     assert {event for slot in slots for event in (row["event"] for row in slot.entries)} >= EVERY_EVENT
     topic = Topic("work", TopicKind.FIXED_TIME, slots=64)
     frames = snapshot(spark, slots), events(spark, slots)
-    assert listed(findings(spark, *frames, [topic], LIMITS, None, str(tmp_path))) == set()  # type: ignore[arg-type]
+    assert listed(findings(spark, *frames, [topic], LIMITS, None, Kept(spark, str(tmp_path)))) == set()  # type: ignore[arg-type]
 
 
 EVERY_EVENT = {

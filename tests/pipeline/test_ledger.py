@@ -20,7 +20,7 @@ def test_the_business_ledger(spark: Any) -> None:
     slot.topic = "business"
     for row in slot.entries:
         row["topic"] = "business"
-    columns = "topic string, slot int, id binary, store long, retry long, prepare long, dead long"
+    columns = "topic string, slot int, id binary, in_store long, in_retry long, in_prepare long, in_dead long"
     here = spark.createDataFrame([("business", 3, b"queued", DUE, None, None, None)], columns)
     strangers = {("unknown_to_business", 0, b"m%d" % i) for i in range(3, 9)}
     assert (

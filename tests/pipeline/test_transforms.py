@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rmq_core import Topic, TopicKind
-from rmq_core.pipeline.reconcile import findings
+from rmq_core.pipeline.reconcile import Kept, findings
 from rmq_core.pipeline.schemas import FINDINGS
 from tests.pipeline.frames import DUE, LIMITS, T0, events, snapshot
 from tests.pipeline.scenarios import SCENARIOS, Finding
@@ -25,7 +25,7 @@ def found(spark: Any, tmp_path_factory: Any) -> dict[str, list[Any]]:
     work = str(tmp_path_factory.mktemp("work"))
     frames = snapshot(spark, slots), events(spark, slots)
     by_topic: dict[str, list[Any]] = defaultdict(list)
-    result = findings(spark, *frames, topics, LIMITS, None, work)  # type: ignore[arg-type]
+    result = findings(spark, *frames, topics, LIMITS, None, Kept(spark, work))  # type: ignore[arg-type]
     assert result.schema.simpleString() == spark.createDataFrame([], FINDINGS).schema.simpleString()
     for row in result.collect():
         by_topic[row.topic].append(row)

@@ -1,0 +1,81 @@
+"""Histories of messages come in batches that may be cut anywhere."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rmq_core.journal.entries import EVENTS
+from rmq_core.pipeline.histories import LETTER_BITS, STEP_BITS, histories
+from rmq_core.pipeline.schemas import STEPS, arrow
+from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
+
+LIVES = {
+    b"done": [("sent", "ns", 1_000), ("taken", "sp", 9), ("acked", "p-", 0)],
+    b"waits": [("sent", "ns", 1_000), ("merged", "ns", 2_000)],
+    b"twice": [("sent", "ns", 1_000), ("taken", "sp", 9), ("acked", "p-", 0), ("acked", "p-", 0)],
+    b"again": [("sent", "ns", 1_000), ("taken", "sp", 9), ("acked", "p-", 0), ("taken", "sp", 9)],
+    b"back": [("sent", "ns", 1_000), ("restored", "-s", 1_000), ("taken", "sp", 9)],
+    b"never": [("acked", "p-", 0)],
+}
+
+
+def rows(ids: list[bytes]) -> pa.RecordBatch:
+    """Their transitions, one message after the other, each a second after the one before."""
+    lines: list[dict[str, Any]] = []
+    for id in ids:
+        for n, (event, (origin, target), score) in enumerate(LIVES[id]):
+            step = (EVENTS.index(event) << STEP_BITS) + ((ord(origin) & 31) << LETTER_BITS) + (ord(target) & 31)
+            lines.append(
+                {
+                    **{"topic": "work", "slot": 0, "id": id, "position": (n + 1) * 1_000 << SEQUENCE_BITS, "seq": 0},
+                    **{"life": 1, "step": step, "score": score, "priority": -1, "failures": -1},
+                    "due_ms": score if target == "s" else -1,
+                }
+            )
+    return pa.RecordBatch.from_pylist(lines, schema=arrow(STEPS))
+
+
+def told(batches: list[pa.RecordBatch]) -> tuple[dict[bytes, Any], list[int], list[int]]:
+    """What is said of each message, and the times."""
+    found: dict[bytes, Any] = {}
+    lateness, end_to_end = [], []
+    for batch in histories(batches):
+        for row in batch.to_pylist():
+            if row["id"] is None:
+                lateness += row["lateness"]
+                end_to_end += row["end_to_end"]
+            else:
+                assert row["id"] not in found
+                found[row["id"]] = (row["waiting"], row["flying"], row["score"], row["wrong"] and row["wrong"]["kind"])
+    return found, sorted(lateness), sorted(end_to_end)
+
+
+def test_what_is_said_of_each() -> None:
+    found, lateness, end_to_end = told([rows(list(LIVES))])
+    assert found == {
+        b"waits": (1, 0, 2_000, None),
+        b"twice": (0, -1, 1_000, "ended_twice"),
+        b"again": (-1, 1, 1_000, "delivered_after_success"),
+        b"back": (0, 1, 1_000, None),
+        b"never": (0, -1, None, "impossible_transition"),
+    }
+    assert lateness == [1_000] * 3 + [2_000]  # due at 1,000, delivered at 2,000; what was put back, at 3,000
+    assert end_to_end == [2_000] * 3 + [3_000]
+
+
+@given(st.lists(st.sampled_from(sorted(LIVES)), unique=True, min_size=1), st.lists(st.integers(0, 30), max_size=6))
+def test_batches_may_be_cut_anywhere(ids: list[bytes], cuts: list[int]) -> None:
+    whole = rows(ids)
+    places = sorted({0, *(cut for cut in cuts if cut < whole.num_rows), whole.num_rows})
+    parts = [whole.slice(low, high - low) for low, high in pairwise(places)]
+    assert told(parts) == told([whole])
+
+
+def test_nothing_is_said_of_nothing() -> None:
+    assert told([]) == ({}, [], [])
+    assert told([rows([])]) == ({}, [], [])
