@@ -8,6 +8,7 @@ the copies are, and the first transition that could not have happened.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.journal.entries import EVENTS, PLACES
@@ -67,6 +68,11 @@ class _Tables:
         self.afresh = one_of("restored") & (origin == ord("-") & low)
 
 
+@cache
+def _tables() -> _Tables:
+    return _Tables()
+
+
 def histories(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
     """Rows of `schemas.STEPS`, sorted by message and then by position and seq → rows of `schemas.HISTORIES`.
 
@@ -75,7 +81,7 @@ def histories(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.Record
     import numpy as np
     import pyarrow as pa
 
-    tables = _Tables()
+    tables = _tables()
     held: list[Any] = []
     for batch in batches:
         starts = np.flatnonzero(_first(batch))
