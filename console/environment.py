@@ -20,10 +20,9 @@ from environs import Env, EnvValidationError, ValidationError
 
 from rmq_core.errors import ConfigurationError
 from rmq_core.ownership.config import ZooKeeperConfig
+from rmq_core.target import Target
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-REDIS_SCHEMES = ("redis", "rediss", "unix", "sentinel", "cluster", "redis+cluster", "redis+sentinel")
-PLAIN_SCHEMES = ("redis", "rediss", "unix", "sentinel", "redis+sentinel")
 LOCAL_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
 
 
@@ -71,8 +70,8 @@ def read_environment(environ: Mapping[str, str] | None = None) -> Environment:
         "sub_path": env.str("FORCE_SCRIPT_NAME", "", validate=_check(_sub_path)),
         "https": env.bool("HTTPS", None),
         "hsts_seconds": env.int("HSTS_SECONDS", 3600, validate=_check(_at_least(0))),
-        "redis_url": env.str("REDIS_URL", _default_redis_url(data_dir), validate=_check(_url(REDIS_SCHEMES))),
-        "console_redis_url": env.str("CONSOLE_REDIS_URL", None, validate=_check(_url(PLAIN_SCHEMES))),
+        "redis_url": env.str("REDIS_URL", _default_redis_url(data_dir), validate=_check(_redis)),
+        "console_redis_url": env.str("CONSOLE_REDIS_URL", None, validate=_check(_plain_redis)),
         "namespace": env.str("RMQ_NAMESPACE", "rmq", validate=_check(_namespace)),
         "time_zone": env.str("TIME_ZONE", "UTC", validate=_check(_time_zone)),
         "zookeeper_url": env.str("ZOOKEEPER_URL", "", validate=_check(_zookeeper)),
@@ -150,12 +149,17 @@ def _sub_path(value: str) -> None:
         raise ValidationError("must be a path such as /rmq, or empty.")
 
 
-def _url(schemes: tuple[str, ...]) -> Callable[[str], None]:
-    def rule(value: str) -> None:
-        if urlsplit(value).scheme not in schemes or "://" not in value:
-            raise ValidationError(f"must be a URL with one of the schemes {', '.join(schemes)}.")
+def _redis(value: str) -> None:
+    try:
+        Target(value)
+    except ConfigurationError as error:
+        raise ValidationError(str(error)) from None
 
-    return rule
+
+def _plain_redis(value: str) -> None:
+    _redis(value)
+    if Target(value).is_cluster:
+        raise ValidationError("must name a single Redis server, not a Cluster.")
 
 
 def _namespace(value: str) -> None:
@@ -212,7 +216,7 @@ def _default_redis_url(data_dir: Path) -> str:
 
 def _plain_url(redis_url: str) -> str:
     """The URL for the console's own pub/sub and jobs, where the queue's own cannot serve for it."""
-    if urlsplit(redis_url).scheme in PLAIN_SCHEMES:
+    if not Target(redis_url).is_cluster:
         return redis_url
     raise ImproperlyConfigured(
         "The environment is not usable; correct these variables and start again:\n"

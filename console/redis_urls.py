@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+
+from rmq_core.target import Target
 
 PUBSUB_OPTIONS = {"socket_timeout": None, "socket_connect_timeout": 5, "health_check_interval": 15}
 
@@ -19,7 +20,7 @@ def channel_layer_host(url: str) -> dict[str, Any]:
         "db": sentinel["DB"],
         "sentinel_kwargs": None,
         **PUBSUB_OPTIONS,
-        **_credentials(sentinel),
+        **_options(sentinel),
     }
 
 
@@ -29,25 +30,18 @@ def rq_connection(url: str) -> dict[str, Any]:
 
 
 def sentinel_parts(url: str) -> dict[str, Any] | None:
-    """Take `sentinel://[user:password@]host:port,host:port/service[/db]` apart; None for other schemes."""
-    parts = urlsplit(url)
-    if "sentinel" not in parts.scheme:
+    """What a `sentinel://` URL says, in the words of `RQ_QUEUES`; None for other schemes."""
+    target = Target(url)
+    if target.scheme != "sentinel":
         return None
-    hosts = parts.netloc.rpartition("@")[2]
-    sentinels = []
-    for item in hosts.split(","):
-        name, _, port = item.partition(":")
-        sentinels.append((name, int(port or 26379)))
-    service, _, database = parts.path.strip("/").partition("/")
-    database = database or parse_qs(parts.query).get("db", ["0"])[0]
-    found: dict[str, Any] = {"SENTINELS": sentinels, "MASTER_NAME": service, "DB": int(database or 0)}
-    user, _, password = parts.netloc.rpartition("@")[0].partition(":")
-    if password:
-        found["PASSWORD"] = unquote(password)
-    if user:
-        found["USERNAME"] = unquote(user)
+    given = {name.upper(): target.options.get(name) for name in ("username", "password")}
+    found = {"SENTINELS": target.hosts, "MASTER_NAME": target.service, "DB": target.options["db"]}
+    found |= {name: value for name, value in given.items() if value}
+    if target.options.get("ssl"):
+        found["CONNECTION_KWARGS"] = {"ssl": True}
     return found
 
 
-def _credentials(sentinel: dict[str, Any]) -> dict[str, Any]:
-    return {key.lower(): sentinel[key] for key in ("USERNAME", "PASSWORD") if key in sentinel}
+def _options(sentinel: dict[str, Any]) -> dict[str, Any]:
+    credentials = {key.lower(): sentinel[key] for key in ("USERNAME", "PASSWORD") if key in sentinel}
+    return credentials | sentinel.get("CONNECTION_KWARGS", {})

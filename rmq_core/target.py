@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
-from urllib.parse import parse_qs, unquote
+from urllib.parse import parse_qs
 
 import redis
 import redis.asyncio as aredis
@@ -16,19 +15,10 @@ from redis.retry import Retry
 from redis.sentinel import Sentinel
 
 from rmq_core.errors import ConfigurationError
+from rmq_core.hosts import host_and_port, parts, whole
 
 SOCKET_TIMEOUT_S = 5.0
 SCHEMES = "redis://, rediss://, unix://, sentinel:// or cluster://"
-
-PORTS = range(1, 65_536)
-
-# Not urlsplit: newer Pythons take a list of hosts with an IPv6 address in it for one malformed host.
-_PARTS = re.compile(r"([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#.*)?", re.DOTALL)
-_HOST = re.compile(r"\[([^\[\]]+)\]|[^\[\]:]+")
-
-
-def _number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() else None
 
 
 class Target:
@@ -53,22 +43,19 @@ class Target:
             self._split(rest)
 
     def _split(self, rest: str) -> None:
-        authority, path, query = _PARTS.fullmatch(rest).groups(default="")  # type: ignore[union-attr]
-        credentials, _, hosts = authority.rpartition("@")
-        if credentials:
-            user, _, password = credentials.partition(":")
-            self.options |= {"username": unquote(user) or None, "password": unquote(password) or None}
+        username, password, hosts, path, query = parts(rest)
+        if username or password:
+            self.options |= {"username": username or None, "password": password or None}
         if parse_qs(query).get("ssl", ["false"])[0].lower() in {"1", "true", "yes"}:
             self.options["ssl"] = True
-        for host in hosts.split(","):
-            name, _, port = host.rpartition(":")
-            bare = _HOST.fullmatch(name)
-            if bare is None or _number(port) not in PORTS:
+        for each in hosts.split(","):
+            found = host_and_port(each)
+            if found is None:
                 raise ConfigurationError(f"{self.scheme}:// needs host:port[,host:port…], not {hosts!r}")
-            self.hosts.append((bare[1] or name, int(port)))
+            self.hosts.append(found)
         if self.scheme == "sentinel":
             service, _, db = path.strip("/").partition("/")
-            if not service or _number(db or "0") is None:
+            if not service or whole(db or "0") is None:
                 raise ConfigurationError("sentinel:// needs the service name: sentinel://host:port/service[/db]")
             self.service = service
             self.options["db"] = int(db or 0)

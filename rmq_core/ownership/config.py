@@ -6,11 +6,12 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl
 
 from kazoo.hosts import collect_hosts
 
 from rmq_core.errors import ConfigurationError
+from rmq_core.hosts import parts
 
 ENVIRONMENT = "ZOOKEEPER_URL"
 _TRUE, _FALSE = {"1", "true", "yes", "on"}, {"0", "false", "no", "off"}
@@ -111,15 +112,13 @@ class ZooKeeperConfig:
             return cls(given)
         if scheme not in {"zk", "zks"}:
             raise ConfigurationError(f"unknown ZooKeeper URL scheme {scheme!r}; it must be zk:// or zks:// (TLS)")
-        parts = urlsplit(f"x://{rest}")
-        credentials, _, hosts = parts.netloc.rpartition("@")
-        values: dict[str, Any] = {"hosts": hosts + parts.path.rstrip("/")}
+        username, password, hosts, path, query = parts(rest)
+        values: dict[str, Any] = {"hosts": hosts + path.rstrip("/")}
         if scheme == "zks":
             values["tls"] = True
-        if credentials:
-            user, _, password = credentials.partition(":")
-            values |= {"username": unquote(user), "password": unquote(password)}
-        return cls(**values, **cls._read(parse_qsl(parts.query, keep_blank_values=True)))
+        if username or password:
+            values |= {"username": username, "password": password}
+        return cls(**values, **cls._read(parse_qsl(query, keep_blank_values=True)))
 
     @classmethod
     def _read(cls, pairs: list[tuple[str, str]]) -> dict[str, Any]:

@@ -53,6 +53,8 @@ def test_https_is_on_unless_debugging_or_switched_off() -> None:
         ("HSTS_SECONDS", "-1"),
         ("REDIS_URL", "localhost:6379"),
         ("REDIS_URL", "http://localhost"),
+        ("REDIS_URL", "sentinel://a:port/main"),
+        ("REDIS_URL", "cluster://[::1:7000"),
         ("CONSOLE_REDIS_URL", "cluster://a:1"),
         ("RMQ_NAMESPACE", "9lives"),
         ("RMQ_NAMESPACE", "a:b"),
@@ -95,7 +97,17 @@ def test_sentinel_urls_reach_channels_and_rq() -> None:
     assert (layer["master_name"], layer["db"], layer["password"]) == ("main", 3, "p@ss")
     jobs = rq_connection(url)
     assert (jobs["MASTER_NAME"], jobs["DB"], jobs["USERNAME"]) == ("main", 3, "user")
+    assert "CONNECTION_KWARGS" not in jobs
     assert rq_connection("redis://a/0") == {"URL": "redis://a/0"}
+
+
+def test_sentinels_may_have_ipv6_addresses_and_tls() -> None:
+    url = "sentinel://[2001:db8::1]:26379,[2001:db8::2]:26380,s3:26379/main?ssl=true"
+    hosts = [("2001:db8::1", 26379), ("2001:db8::2", 26380), ("s3", 26379)]
+    assert read(REDIS_URL=url).console_redis_url == url
+    layer, jobs = channel_layer_host(url), rq_connection(url)
+    assert layer["sentinels"] == jobs["SENTINELS"] == hosts
+    assert layer["ssl"] is True and jobs["CONNECTION_KWARGS"] == {"ssl": True}
 
 
 def manage(*arguments: str, folder: Path, **environ: str) -> subprocess.CompletedProcess[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from kazoo.hosts import collect_hosts
 
 from rmq_core import Listener, Topic, Worker
 from rmq_core.errors import ConfigurationError
@@ -15,6 +16,12 @@ def test_hosts_alone_are_enough() -> None:
     assert config.kazoo_options() == {"hosts": "zoo1:2181,zoo2:2181/queues", "timeout": 10.0}
     assert not config.authenticates
     assert ZooKeeperConfig.of(config) is config
+
+
+def test_hosts_may_be_ipv6_addresses() -> None:
+    for given in ("[2001:db8::1]:2181,[2001:db8::2]:2182/queues", "zk://[2001:db8::1]:2181,[2001:db8::2]:2182/queues"):
+        config = ZooKeeperConfig.of(given)
+        assert collect_hosts(config.hosts) == ([("2001:db8::1", 2181), ("2001:db8::2", 2182)], "/queues")
 
 
 def test_a_url_says_everything() -> None:
@@ -68,6 +75,8 @@ def test_the_environment_may_say_it() -> None:
         ("", "hosts="),
         (",", "hosts="),
         ("zoo:port", "hosts="),
+        ("zk://[::1:2181", "hosts="),
+        ("zk://[::1]:2181,[::2:2182/q", "hosts="),
         (None, "zookeeper=None"),
         (7, "zookeeper=7"),
         ("http://zoo:2181", "scheme 'http'"),
