@@ -40,7 +40,12 @@ class AsyncEngine:
 @functools.cache
 def engine() -> Engine:
     """The process's engine, opened on first use."""
-    client = RMQ(settings.REDIS_URL, settings.RMQ_NAMESPACE, retry_for_s=PATIENCE_S)
+    return new_engine(settings.REDIS_URL)
+
+
+def new_engine(url: str) -> Engine:
+    """An engine of the caller's own, on the server it names; the caller closes its client."""
+    client = RMQ(url, settings.RMQ_NAMESPACE, retry_for_s=PATIENCE_S)
     return Engine(client, Inspector(client), Control(client))
 
 

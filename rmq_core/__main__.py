@@ -91,6 +91,7 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("topic")
     sub.add_argument("slot", type=int)
     sub.add_argument("worker")
+    command("unfence", _unfence, "hand a topic's slots back to workers without ZooKeeper").add_argument("topic")
     sub = command("unpin", _pin, "let a slot go to whoever")
     sub.add_argument("topic")
     sub.add_argument("slot", type=int)
@@ -253,6 +254,18 @@ def _pin(arguments: argparse.Namespace) -> int:
         pins = arguments.command == "pin"
         changed = control.pin(topic, slot, arguments.worker) if pins else control.unpin(topic, slot)
     show(arguments, {"changed": changed}, [f"{arguments.command}ned" if changed else "it was so already"])
+    return 0
+
+
+def _unfence(arguments: argparse.Namespace) -> int:
+    with client(arguments) as rmq:
+        name = arguments.topic
+        workers = [each for each in Inspector(rmq).workers() if name in each.topics and each.state != "lost"]
+        if owning := [worker.name for worker in workers if worker.session != "shared"]:
+            print(f"stop its workers with ZooKeeper first: {', '.join(owning)}", file=sys.stderr)
+            return 1
+        number = Control(rmq).unfence(name)
+    show(arguments, {"slots": number}, [f"{number} slots handed back to shared mode"])
     return 0
 
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from rmq_core import RMQ, Control
+from rmq_core import RMQ, Control, PriorityMessage
 from rmq_core.__main__ import main
 from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.errors import Fenced
 from rmq_core.ownership.config import ZooKeeperConfig
 from tests.support.waiting import wait_until
 
@@ -64,6 +65,8 @@ def test_workers_own_slots_and_operators_move_them(
                 assert run(capsys, "pin", "cli", slot, "ann", *at) == "pinned\n"
             wait_until(lambda: counts() == {"ann": 3, "bob": 1}, what="the pins to be followed")
             assert json.loads(run(capsys, "unpin", "cli", "3", *at, "--json")) == {"changed": True}
+            assert main(["unfence", "cli", *at]) == 1
+            assert "ann, bob" in capsys.readouterr().err
             (third,) = [each for each in json.loads(run(capsys, "owners", "cli", *at, "--json")) if each["slot"] == 2]
             assert third["worker"] == "bob"
         finally:
@@ -72,5 +75,10 @@ def test_workers_own_slots_and_operators_move_them(
             for worker in workers:
                 worker.wait(20)
         assert counts() == {"(nobody)": 4}
+        rmq.send("cli", PriorityMessage("a", 20))
+        with pytest.raises(Fenced):
+            rmq.take("cli")
+        assert run(capsys, "unfence", "cli", *at) == "4 slots handed back to shared mode\n"
+        rmq.ack(rmq.take("cli"))
         Control(rmq).delete_topic("cli")
     assert main(["pin", "nowhere", "0", "ann", *at]) == 1

@@ -19,6 +19,7 @@ from console.environment import BASE_DIR, LOCAL_HOSTS
 from console.supervise.account import ensure_admin
 from console.supervise.folder import DataFolder, FolderInUse
 from console.supervise.kept import Kept, KeptRedis, KeptZooKeeper
+from console.supervise.sharing import share_slots
 from console.supervise.supervisor import Supervisor
 from rmq_core.errors import EmbeddedServerError
 
@@ -88,6 +89,8 @@ class Command(BaseCommand):
         supervisor.say("preparing the database")
         call_command("migrate", verbosity=0, interactive=False)
         account = ensure_admin(folder)
+        if not addresses["ZOOKEEPER_URL"] and not os.environ.get("REDIS_URL"):
+            share_slots(addresses["REDIS_URL"], supervisor.say)  # the Redis is ours alone: nobody owns slots in it
         if demo:
             from console.demo.watch import ensure_schedules
 
