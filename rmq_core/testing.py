@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 DRAIN_MAX = 100_000
+RATE_WAIT_MS = 2_000
+"""Longer than the longest pause between two messages of a topic with a rate."""
 
 
 class Drained(NamedTuple):
@@ -62,6 +64,7 @@ class TestQueue:
         """Delivers what is ready, one after another in this thread, until nothing is or ``at_most`` were delivered.
 
         Outcomes count as in a worker: returning acks, raising nacks, `Retry`, `Reject` and `Release` do as they say.
+        A topic with a ``rate_limit`` takes the time that its rate wants.
         """
         (declared,) = as_listeners([listener])
         if declared.is_async:
@@ -70,7 +73,10 @@ class TestQueue:
             self.define(declared.definition)
         done = failed = 0
         while done + failed < at_most:
-            deliveries = self.rmq.take(declared.topic, min(declared.batch, at_most - done - failed))
+            most = min(declared.batch, at_most - done - failed)
+            deliveries = self.rmq.take(declared.topic, most)
+            if not deliveries and self._waits_for_its_rate(declared.topic):
+                deliveries = self.rmq.take(declared.topic, most, timeout_ms=RATE_WAIT_MS)
             if not deliveries:
                 break
             if self._deliver(declared.function, declared.batch, deliveries):
@@ -78,6 +84,13 @@ class TestQueue:
             else:
                 failed += len(deliveries)
         return Drained(done, failed)
+
+    def _waits_for_its_rate(self, topic: str) -> bool:
+        definition = self.rmq.topic(topic)
+        if not definition.rate_limit or definition.paused:
+            return False
+        (sample,) = self.inspector.sample([topic])
+        return sample.ready > 0
 
     def _deliver(self, function: Any, batch: int, deliveries: list[Delivery]) -> bool:
         try:
