@@ -2,57 +2,27 @@
 
 from __future__ import annotations
 
-import time
-from typing import Any
-
-from benchmarks.consuming import drain_seconds
+from benchmarks.consuming import cycle_rate, define, fill, worker_rate
 from benchmarks.harness import PrivateRedis, Report, alternate, at_least, repeats_for
-from rmq_core import RMQ, Listener, PriorityMessage, Topic, TopicKind
-from rmq_core.scripts import Ack, cycle, read_cycle
+from rmq_core import RMQ
 
 SLOTS = 16
-CONTENT = b"%032d"
 BATCH = 100
-TAKE = 500
 
 
 def main(quick: bool) -> None:
     count = 50_000 if quick else 500_000
     with PrivateRedis() as server, RMQ(server.url) as rmq:
 
-        def fill() -> Topic:
-            rmq.connection.client.flushdb()
-            topic = rmq.define(Topic("bench", TopicKind.PRIORITY, slots=SLOTS))
-            rmq.send_many("bench", (PriorityMessage(CONTENT % i, 17 + i % 100) for i in range(count)))
-            return topic
-
         def worker(batch: int) -> float:
-            fill()
-            handled = 0
-
-            def one(_: Any) -> None:
-                nonlocal handled
-                handled += 1
-
-            def some(deliveries: list[Any]) -> None:
-                nonlocal handled
-                handled += len(deliveries)
-
-            listener = Listener("bench", some if batch > 1 else one, batch=batch)
-            return count / drain_seconds(server.url, listener, count, lambda: handled)
+            define(rmq, SLOTS)
+            fill(rmq, count)
+            return worker_rate(server.url, count, batch)
 
         def bare_cycle() -> float:
-            topic = fill()
-            settled = 0
-            pending: dict[int, list[Ack]] = {slot: [] for slot in range(SLOTS)}
-            began = time.perf_counter()
-            while settled < count:
-                requests = [cycle(rmq.keyspace, topic, slot, TAKE, acks=pending[slot]) for slot in pending]
-                for slot, reply in enumerate(rmq.connection.run(requests)):
-                    settled += len(pending[slot])
-                    taken = read_cycle(topic, slot, reply).deliveries
-                    pending[slot] = [Ack(delivery.raw_id, delivery.receipt) for delivery in taken]
-            return count / (time.perf_counter() - began)
+            topic = define(rmq, SLOTS)
+            fill(rmq, count)
+            return cycle_rate(rmq, topic, count)
 
         series = alternate(
             {"plain": lambda: worker(1), "batch": lambda: worker(BATCH), "bare": bare_cycle}, repeats_for(quick)

@@ -10,13 +10,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks.consuming import drain_seconds
+from benchmarks.consuming import define, fill, worker_rate
 from benchmarks.harness import PrivateRedis, Report, Series, alternate, at_least, at_most, repeats_for
 from benchmarks.processes import stop_group
-from rmq_core import RMQ, Control, Inspector, Listener, PriorityMessage, Topic, TopicKind
+from rmq_core import RMQ, Control, Inspector, Listener, Topic, TopicKind
 from rmq_core.embedded.zookeeper import EmbeddedZooKeeper, zookeeper_jars
 
-CONTENT = b"%032d"
 SLOTS = 16
 FLEET_SLOTS = 4_096
 WORKERS = tuple(f"worker-{i}" for i in range(8))
@@ -78,17 +77,9 @@ def _throughput(report: Report, redis: PrivateRedis, zookeeper: EmbeddedZooKeepe
     with RMQ(redis.url) as rmq:
 
         def drained(zookeeper_hosts: str | None) -> float:
-            rmq.connection.client.flushdb()
-            rmq.define(Topic("bench", TopicKind.PRIORITY, slots=SLOTS))
-            rmq.send_many("bench", (PriorityMessage(CONTENT % i, 17 + i % 100) for i in range(count)))
-            handled = 0
-
-            def one(_: Any) -> None:
-                nonlocal handled
-                handled += 1
-
-            listener = Listener("bench", one)
-            return count / drain_seconds(redis.url, listener, count, lambda: handled, zookeeper=zookeeper_hosts)
+            define(rmq, SLOTS)
+            fill(rmq, count)
+            return worker_rate(redis.url, count, zookeeper=zookeeper_hosts)
 
         series = alternate(
             {"shared": lambda: drained(None), "owned": lambda: drained(zookeeper.hosts)}, repeats_for(quick)
