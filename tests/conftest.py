@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -64,6 +65,16 @@ def namespace(request: pytest.FixtureRequest, redis_server: EmbeddedRedis) -> It
         remove_keys_of(space, name)
     if left and request.node.stash.get(_PASSED, False):
         pytest.fail(f"the test left {len(left)} keys behind, such as {', '.join(left[:10])}", pytrace=False)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """For `--dist loadfile`."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from tests.support.scheduling import Together
+
+    return Together(config, log)
 
 
 @pytest.hookimpl(wrapper=True)

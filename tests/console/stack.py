@@ -7,10 +7,12 @@ import os
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import urllib.error
 import urllib.request
+from contextlib import closing
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -33,6 +35,8 @@ class Stack:
         self._environ = base | {"RMQ_NAMESPACE": "rmq", "SAMPLE_INTERVAL_MS": "300"} | environ
         self._log = folder.with_suffix(".log")
         self.process: subprocess.Popen[bytes] | None = None
+        self.cookies: dict[str, Any] = {}
+        """Of who has signed in, for the browser."""
 
     def start(self) -> Self:
         command = [sys.executable, str(BASE_DIR / "manage.py"), "up", "--port", str(self.port), *self._arguments]
@@ -84,11 +88,16 @@ class Stack:
                 found[int(entry.name)] = command
         return found
 
-    def manage(self, code: str) -> None:
-        """Run Python in the installation's Django."""
+    def manage(self, code: str) -> str:
+        """Run Python in the installation's Django; returns what it prints."""
         environ = self._environ | {"REDIS_URL": self.redis_url}
         command = [sys.executable, str(BASE_DIR / "manage.py"), "shell", "-v0", "-c", code]
-        subprocess.run(command, env=environ, check=True, timeout=60, capture_output=True)
+        return subprocess.run(command, env=environ, check=True, timeout=60, capture_output=True, text=True).stdout
+
+    def sql(self, statement: str) -> None:
+        """Change a row behind the console's back; Django takes seconds to start."""
+        with closing(sqlite3.connect(self.folder / "console.sqlite3", timeout=20)) as database, database:
+            database.execute(statement)
 
     def stop(self, number: signal.Signals = signal.SIGINT) -> int:
         """Ask it to end; returns its exit code."""

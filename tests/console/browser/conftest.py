@@ -27,21 +27,36 @@ ARGUMENTS = [
     "--no-first-run",
 ]
 MAKE_PEOPLE = """
+from django.conf import settings
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.auth.models import Group, User
+from django.contrib.sessions.backends.db import SessionStore
 for role in ("Viewer", "Operator", "Editor", "Admin"):
-    user, _ = User.objects.update_or_create(username=role.lower(), defaults={"is_staff": True, "is_superuser": False})
-    user.set_password("pw")
-    user.save()
+    values = {"is_staff": True, "is_superuser": False, "password": "!"}
+    user, _ = User.objects.update_or_create(username=role.lower(), defaults=values)
     user.groups.add(Group.objects.get(name=role))
+    session = SessionStore()
+    session[SESSION_KEY] = str(user.pk)
+    session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]
+    session[HASH_SESSION_KEY] = user.get_session_auth_hash()
+    session.create()
+    print(user.username, settings.SESSION_COOKIE_NAME, session.session_key)
 """
 _numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    with Stack(tmp_path_factory.mktemp("browser") / "data") as stack:
-        stack.manage(MAKE_PEOPLE)
+    with Stack(tmp_path_factory.mktemp("browser") / "data", "--shared") as stack:
+        make_people(stack)
         yield stack
+
+
+def make_people(stack: Stack) -> None:
+    """Somebody of every role who has signed in already: the form and the hashing of passwords take seconds."""
+    for line in stack.manage(MAKE_PEOPLE).splitlines():
+        who, name, value = line.split()
+        stack.cookies[who] = {"name": name, "value": value, "url": stack.address}
 
 
 # Playwright's loop runs as long as it is open, and asyncio tests of other modules need the thread for themselves.
@@ -54,27 +69,6 @@ def browser() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
         yield browser
         browser.close()
-
-
-@pytest.fixture(scope="module")
-def cookies(stack: Stack, browser: Browser) -> Callable[[str], list[Any]]:
-    """Signs somebody in through the form, once."""
-    known: dict[str, list[Any]] = {}
-
-    def sign_in(name: str) -> list[Any]:
-        if name not in known:
-            context = browser.new_context()
-            page = context.new_page()
-            page.goto(f"{stack.address}/")
-            page.fill("input[name=username]", name)
-            page.fill("input[name=password]", "pw")
-            page.click("button[type=submit]")
-            page.wait_for_url(f"{stack.address}/")
-            known[name] = context.cookies()
-            context.close()
-        return known[name]
-
-    return sign_in
 
 
 @pytest.fixture
@@ -91,16 +85,14 @@ def close(contexts: list[BrowserContext]) -> None:
 
 
 @pytest.fixture
-def open_page(
-    stack: Stack, browser: Browser, cookies: Callable[[str], list[Any]], contexts: list[BrowserContext]
-) -> Iterator[Callable[..., Page]]:
+def open_page(stack: Stack, browser: Browser, contexts: list[BrowserContext]) -> Iterator[Callable[..., Page]]:
     """Opens an address as somebody; the test fails on any error a page reports."""
     problems: list[str] = []
 
     def open_as(path: str, who: str = "operator", **options: Any) -> Page:
         context = browser.new_context(viewport={"width": 1280, "height": 900}, **options)
         contexts.append(context)
-        context.add_cookies(cookies(who))
+        context.add_cookies([stack.cookies[who]])
         page = context.new_page()
         page.set_default_timeout(10_000)
         page.on("pageerror", lambda error: problems.append(str(error)))

@@ -15,6 +15,7 @@ from playwright.sync_api import Page, expect
 from rmq_core import FixedTimeMessage
 from rmq_core.filters import MessageFilter
 from tests.console.conftest import FAR, Queue
+from tests.console.stack import Stack
 from tests.support.waiting import wait_until
 
 Open = Callable[..., Page]
@@ -264,3 +265,25 @@ def test_hostile_errors_and_filters_are_only_text(open_page: Open, queue: Queue,
     page.wait_for_url("**/operations/*-*/")
     expect(page.get_by_role("region", name="What was asked for")).to_contain_text(HOSTILE)
     assert page.title() not in ("1", "2")
+
+
+LISTED = """
+from console.models import Operation
+for number in range(63):
+    topic = "listed" if number < 60 else "later"
+    Operation.objects.create(action="cancel", topic=topic, username="chief", state="done", reason=number)
+"""
+
+
+def test_older_operations_stay_when_newer_ones_push_them_down(stack: Stack, open_page: Open) -> None:
+    stack.manage(LISTED)
+    page = open_page("/operations/?topic=listed")
+    rows = page.locator(".rc-operations tbody tr")
+    more = page.get_by_role("button", name="Load more")
+    expect(rows).to_have_count(50)
+    more.click()
+    expect(rows).to_have_count(60)
+    expect(more).to_be_hidden()
+    stack.sql("UPDATE console_operation SET topic = 'listed' WHERE topic = 'later'")
+    expect(rows).to_have_count(63, timeout=20_000)  # a calm list asks every five seconds
+    expect(more).to_be_hidden()

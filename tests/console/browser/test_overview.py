@@ -135,12 +135,8 @@ def test_a_keeper_that_stands_still_makes_the_page_say_how_old_it_is(open_page: 
 def test_signing_out_ends_live_data(open_page: Open, stack: Stack) -> None:
     page = open_page("/", who="viewer")
     expect(page.locator(".rc-status-word")).to_have_text("Live")
-    stack.manage(
-        "from django.contrib.auth.models import User; User.objects.filter(username='viewer').update(is_active=False)"
-    )
+    stack.sql("UPDATE auth_user SET is_active = 0 WHERE username = 'viewer'")
     try:
         expect(page.locator("#rc-banner")).to_contain_text("signed out", timeout=25_000)
     finally:
-        stack.manage(
-            "from django.contrib.auth.models import User; User.objects.filter(username='viewer').update(is_active=True)"
-        )
+        stack.sql("UPDATE auth_user SET is_active = 1 WHERE username = 'viewer'")

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from rmq_core import Delivery, Inspector, PriorityMessage, Topic, TopicKind, listener
-from tests.console.browser.conftest import MAKE_PEOPLE
+from tests.console.browser.conftest import make_people
 from tests.console.stack import Stack
 from tests.support.waiting import wait_until
 
@@ -28,7 +28,7 @@ def ship(delivery: Delivery) -> None:
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     where = tmp_path_factory.mktemp("fleet") / "data"
     with Stack(where, RMQ_LISTENERS="tests.console.browser.test_workers:ship") as stack:
-        stack.manage(MAKE_PEOPLE)
+        make_people(stack)
         wait_until(lambda: owned(stack) == [4, 4], timeout_s=30, what="both workers own their half")
         yield stack
 
