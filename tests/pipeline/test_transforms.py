@@ -9,23 +9,28 @@ from typing import Any
 import pytest
 
 from rmq_core import Topic, TopicKind
+from rmq_core.pipeline import business, gaps
 from rmq_core.pipeline.reconcile import Kept, findings
 from rmq_core.pipeline.schemas import FINDINGS
 from tests.pipeline.frames import DUE, LIMITS, T0, events, snapshot
 from tests.pipeline.scenarios import SCENARIOS, Finding
+from tests.pipeline.unproved import LEDGER, READERS
 
 
 @pytest.fixture(scope="module")
 def found(spark: Any, tmp_path_factory: Any) -> dict[str, list[Any]]:
     """Everything a reconciliation finds, by scenario."""
     slots = [slot for each in SCENARIOS.values() for slot in each.slots]
-    topics = [
-        Topic(name, **({"kind": TopicKind.FIXED_TIME, "slots": 4} | each.options)) for name, each in SCENARIOS.items()
-    ]
+    usual: dict[str, Any] = {"kind": TopicKind.FIXED_TIME, "slots": 4, "journal": "full"}
+    topics = [Topic(name, **(usual | each.options)) for name, each in SCENARIOS.items()]
+    expected = spark.createDataFrame(LEDGER, "topic string, id string, expected string")
+    ledger = business.checked(expected, [topic.name for topic in topics])
+    readers = spark.createDataFrame(READERS, gaps.READERS)
     work = str(tmp_path_factory.mktemp("work"))
     frames = snapshot(spark, slots), events(spark, slots)
     by_topic: dict[str, list[Any]] = defaultdict(list)
-    result = findings(spark, *frames, topics, LIMITS, None, Kept(spark, work))  # type: ignore[arg-type]
+    kept = Kept(spark, work)
+    result = findings(spark, *frames, topics, LIMITS, ledger, kept, readers)  # type: ignore[arg-type]
     assert result.schema.simpleString() == spark.createDataFrame([], FINDINGS).schema.simpleString()
     for row in result.collect():
         by_topic[row.topic].append(row)
@@ -57,3 +62,22 @@ def test_findings_carry_their_evidence_and_a_repair(found: Any) -> None:
     assert proof(found, "counters_do_not_add_up", "slot_ledger")[0]["gap"] == 3
     past = found["a_journal_with_a_past_or_a_pause_proves_nothing"]
     assert {json.loads(row.evidence)["reason"] for row in past} == {"past", "off"}
+
+
+def test_a_gap_says_why_and_what_to_do(found: Any) -> None:
+    said, _ = proof(found, "trimmed_by_rule", "journal_gap")
+    assert (said["reason"], said["slots"], said["readers"]) == ("trimmed", 4, "record")
+    assert said["advice"] == gaps.ADVICE["trimmed"] and "archive the topic on schedule" in said["advice"]
+    assert proof(found, "emptied_by_rule", "journal_gap")[0]["reason"] == "trimmed"
+    assert proof(found, "archived_elsewhere", "journal_gap")[0]["reason"] == "elsewhere"
+    assert proof(found, "without_a_journal", "journal_gap")[0]["reason"] == "off"
+    damaged = found["trimmed_further_than_anybody_read"]
+    assert {json.loads(row.evidence)["reason"] for row in damaged} == {"missing"}
+
+
+def test_the_business_is_told_what_became_of_its_messages(found: Any) -> None:
+    rows = {row.id and bytes(row.id): row for row in found["expected_by_the_business"]}
+    said = json.loads(rows[b"again"].evidence)
+    assert (said["queues"], said["last_event"]) == (["dead"], "died")
+    assert (said["error"], said["message"], rows[b"again"].repair) == ("KeyError", "no tail number", "requeue_dead")
+    assert json.loads(rows[b"waits"].evidence)["queues"] == ["store"] and rows[b"waits"].repair == "none"

@@ -13,8 +13,11 @@ from playwright.sync_api import Page, expect
 from rmq_core import RMQ, FixedTimeMessage, Topic, TopicKind
 from tests.console.stack import Stack
 from tests.support.missing import missing
+from tests.support.waiting import wait_until
 
 RUN = "7b6c0d9e-0000-4000-8000-000000000001"
+SPARK_MS = 400_000
+"""Spark starts in seconds, but on a machine that is overloaded."""
 MAKE_RUN = f"""
 from django.utils import timezone
 from console.models import Finding, Reconciliation
@@ -43,15 +46,16 @@ def damaged(stack: Stack) -> Iterator[RMQ]:
 
 @pytest.fixture
 def patience() -> None:
-    """Spark starts slowly on a busy machine."""
+    """The net under all tests is too tight for Spark on a busy machine."""
     faulthandler.cancel_dump_traceback_later()
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 @pytest.mark.usefixtures("patience")
 def test_from_the_button_to_the_repair(open_page: Callable[..., Page], damaged: RMQ) -> None:
     if find_spec("pyspark") is None:
         missing("pyspark")
+    wait_until(lambda: not entries(damaged), what="the record has read the journal")
     page = open_page("/reconciliation/", "admin")
     page.get_by_role("button", name="Start a run").click()
     dialog = page.get_by_role("dialog")
@@ -60,10 +64,14 @@ def test_from_the_button_to_the_repair(open_page: Callable[..., Page], damaged: 
     dialog.get_by_role("button", name="Start").click()
     page.wait_for_url(re.compile("/reconciliation/[0-9a-f-]{36}/"))
     progress = page.get_by_role("region", name="Progress")
-    expect(progress).to_contain_text("Starting Spark", timeout=60_000)
-    expect(progress).to_contain_text("Reading the queues", timeout=200_000)
-    expect(progress).to_contain_text("Done", timeout=200_000)
-    expect(progress).to_contain_text("1 finding")
+    expect(progress).to_contain_text("Starting Spark", timeout=SPARK_MS)
+    expect(progress).to_contain_text("Reading the queues", timeout=SPARK_MS)
+    expect(progress).to_contain_text("Done", timeout=SPARK_MS)
+    # Nobody archives here, so the record's keeper has trimmed what it had read, and that is said.
+    expect(progress).to_contain_text("2 findings · incomplete")
+    expect(page.locator(".rc-findings tbody tr").filter(has_text="Gap")).to_contain_text(
+        "archive the topic on schedule"
+    )
     assert_repairable(page, damaged)
 
 
@@ -75,14 +83,18 @@ def test_a_finding_is_repaired_after_a_dry_run(stack: Stack, open_page: Callable
     page.wait_for_url(re.compile(f"/reconciliation/{RUN}/"))
     assert_repairable(page, damaged)
     page.goto(f"{stack.address}/topics/reconciled/message/?id=m3")
-    expect(page.locator(".rc-step")).to_contain_text("sent", timeout=20_000)
+    expect(page.locator(".rc-step").filter(has_text="sent")).to_be_visible(timeout=20_000)
+
+
+def entries(client: RMQ) -> int:
+    """In the topic's journals."""
+    return sum(client.connection.run([("XLEN", client.keyspace.slot("reconciled", slot).journal) for slot in range(2)]))
 
 
 def assert_repairable(page: Page, client: RMQ) -> None:
     expect(page.get_by_role("progressbar")).to_have_attribute("aria-valuenow", "100")
-    finding = page.locator(".rc-findings tbody tr")
+    finding = page.locator(".rc-findings tbody tr").filter(has_text="Content without a message")
     expect(finding).to_have_count(1)
-    expect(finding).to_contain_text("Content without a message")
     expect(finding).to_contain_text("ghost")
     finding.get_by_role("button").click()
     dialog = page.get_by_role("dialog")

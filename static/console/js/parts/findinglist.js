@@ -104,7 +104,7 @@ export class FindingList {
           "div",
           { class: "rc-group" },
           h("strong", {}, FINDINGS[group.kind] ?? group.kind),
-          ` · ${group.topic} · ${exact(group.n)}`,
+          h("span", {}, `${group.topic} · ${exact(group.n)}`),
           group.repair !== "none" && group.open
             ? this.repairButton({ repair: group.repair, kind: group.kind, topic: group.topic }, fill(gettext("%(repair)s: all %(n)s…"), { repair: REPAIRS[group.repair], n: exact(group.open) }))
             : null,

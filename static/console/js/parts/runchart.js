@@ -87,7 +87,7 @@ export class RunChart {
           tooltip: { callbacks: { label: (item) => `${item.dataset.label}: ${this.format(item.parsed.y)}` } },
         },
         scales: {
-          x: { grid, border: { display: false }, ticks: { color: text, maxRotation: 0, maxTicksLimit: 4 } },
+          x: { offset: true, grid, border: { display: false }, ticks: { color: text, maxRotation: 0, maxTicksLimit: 4 } },
           y: {
             min: 0,
             grid,
