@@ -6,7 +6,7 @@
 VENV := .venv
 PY := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
-EXTRAS := dev,demo,pipeline,postgres
+EXTRAS := dev,demo,pipeline,connect,postgres
 # The first Python that is new enough; `make PYTHON=… venv` chooses another.
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \

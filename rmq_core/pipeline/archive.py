@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from rmq_core.errors import PipelineError
 from rmq_core.pipeline import positions
-from rmq_core.pipeline.archived import DIGITS, Archive
+from rmq_core.pipeline.archived import DIGITS, Archive, batch_name
 from rmq_core.pipeline.compaction import compact
 from rmq_core.pipeline.lock import ArchiveLock
 from rmq_core.pipeline.progress import QUIET, Progress
+from rmq_core.pipeline.schemas import EVENTS, ddl
 from rmq_core.pipeline.session import plain_errors
 from rmq_core.pipeline.sources.journal import NAME, JournalSource
 from rmq_core.pipeline.sources.options import SourceOptions
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
 STAGES = ("archive", "compact")
 LOOK_S = 1
 ATTEMPTS = 3
+NOT_THERE = "No module named 'rmq_core'"
+WHERE_STREAMS_ARE = (
+    "in the Python of the Spark Connect server, which takes it for streams from nobody else: install rmq-console there,"
+    " or archive with SPARK_MASTER or spark-submit"
+)
 WORKER_LATE = "Python worker failed to connect back"
 
 
@@ -59,16 +65,20 @@ def archive(
     with ArchiveLock(options) as lock, plain_errors("the archive stopped"):
         positions.register(options)
         _keep_definitions(kept, options)
-        done = {"rows": 0, "batches": 0}
+        done, before = {"rows": 0, "batches": 0}, kept.last_committed()
         with progress.stage("archive", session):
             for attempt in range(ATTEMPTS):
                 try:
                     _run(session, options, kept, lock, every_s, done)
                     break
                 except Exception as error:
+                    if NOT_THERE in str(error):
+                        raise PipelineError(f"the archive stopped: {NOT_THERE} {WHERE_STREAMS_ARE}") from error
                     # Spark gives a Python worker ten seconds to start, which a busy machine may not have.
                     if WORKER_LATE not in str(error) or attempt == ATTEMPTS - 1:
                         raise
+        if not hasattr(session, "_jsparkSession"):
+            done = _written_behind(kept, before)
         trimmed = positions.move(options, kept.committed_offsets())
         with progress.stage("compact", session):
             compacted = compact(kept) if compacting else 0
@@ -140,3 +150,22 @@ def _count(reports: Any, seen: set[int], done: dict[str, int]) -> None:
             seen.add(report["batchId"])
             done["rows"] += report["numInputRows"]
             done["batches"] += 1
+
+
+def _written_behind(kept: Archive, before: int | None) -> dict[str, int]:
+    """Counts the batches behind ``before``: over Spark Connect a query's progress does not say what they hold."""
+    from pyspark.errors import AnalysisException
+    from pyspark.sql import functions as F
+
+    last = kept.last_committed()
+    if last is None or last == before:
+        return {"rows": 0, "batches": 0}
+    events = kept.session.read.schema(f"{ddl(EVENTS)}, batch string").parquet(kept.events)
+    new = (F.col("batch") <= batch_name(last)) & (F.col("batch") > batch_name(-1 if before is None else before))
+    try:
+        counts = events.where(new & ~F.col("batch").contains("-")).groupBy("batch").count().collect()
+    except AnalysisException as error:
+        if "PATH_NOT_FOUND" in str(error):  # nothing was ever written
+            return {"rows": 0, "batches": 0}
+        raise
+    return {"rows": sum(row["count"] for row in counts), "batches": len(counts)}

