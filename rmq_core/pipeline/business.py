@@ -137,7 +137,7 @@ def _known(events: DataFrame, here: DataFrame) -> DataFrame:
         F.coalesce("live_slot", "slot").alias("slot"),
         "done",
         F.coalesce("dead_now", F.lit(False)).alias("is_dead"),
-        "queues",
+        F.coalesce("queues", F.array().cast("array<string>")).alias("queues"),
         F.col("last.event").alias("last_event"),
         ms_of(F.col("last.position")).alias("last_ms"),
         "failure.error",

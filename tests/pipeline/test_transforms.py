@@ -80,4 +80,6 @@ def test_the_business_is_told_what_became_of_its_messages(found: Any) -> None:
     said = json.loads(rows[b"again"].evidence)
     assert (said["queues"], said["last_event"]) == (["dead"], "died")
     assert (said["error"], said["message"], rows[b"again"].repair) == ("KeyError", "no tail number", "requeue_dead")
+    said = json.loads(rows[b"called-off"].evidence)
+    assert (said["queues"], said["last_event"]) == ([], "cancelled")
     assert json.loads(rows[b"waits"].evidence)["queues"] == ["store"] and rows[b"waits"].repair == "none"

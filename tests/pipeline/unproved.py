@@ -9,7 +9,7 @@ from tests.pipeline.scenarios import Finding, Scenario, scenario
 
 LEDGER: list[tuple[str, str, str | None]] = [
     *[("trimmed_by_rule", name, "done") for name in ("seen", "before", "dead")],
-    *[("expected_by_the_business", name, "done") for name in ("ended", "waits", "never", "again")],
+    *[("expected_by_the_business", name, "done") for name in ("ended", "waits", "never", "again", "called-off")],
     *[("expected_by_the_business", name, "known") for name in ("not-yet", "waits-too")],
     ("expected_by_the_business", "waits-too", None),
     ("without_a_journal", "x", "sent"),
@@ -85,10 +85,12 @@ def expected_by_the_business() -> Any:
     slot.say(("acked", "p-", b"ended", 0), ("acked", "p-", b"again", 0))
     slot.say(("sent", "ns", b"again", DUE))
     slot.say(("taken", "sp", b"again", 1))
+    slot.say(("sent", "ns", b"called-off", DUE), ("cancelled", "st", b"called-off", 0))
     slot.say(("died", "pd", b"again", slot.clock, {"error": "KeyError", "message": "no tail number"}))
     return [slot], {
         Finding("not_done", 0, b"waits"),
         Finding("not_done", 0, b"again"),
+        Finding("not_done", 0, b"called-off"),
         Finding("missing_in_queue", None, b"never"),
         Finding("unknown_to_business", 0, b"stranger"),
     }

@@ -83,7 +83,7 @@ export class RunChart {
         maintainAspectRatio: false,
         interaction: { mode: "index", intersect: false },
         plugins: {
-          legend: { display: this.lines.length > 1, labels: { color: text, boxWidth: 18 } },
+          legend: { display: this.lines.length > 1, labels: { color: text, usePointStyle: true, pointStyle: "line" } },
           tooltip: { callbacks: { label: (item) => `${item.dataset.label}: ${this.format(item.parsed.y)}` } },
         },
         scales: {
