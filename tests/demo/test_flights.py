@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections import Counter
 from datetime import UTC, date, datetime
 from zoneinfo import ZoneInfo
 
@@ -18,20 +17,17 @@ from console.demo.program import Program
 from rmq_core.errors import ConfigurationError
 from rmq_core.worker.listeners import find_listeners
 from tests.demo import rows
+from tests.demo.conftest import OnDisk
 
 
 def moment(text: str) -> int:
     return int(datetime.fromisoformat(text).timestamp() * 1000)
 
 
-@pytest.fixture(scope="module")
-def raw() -> dict[tuple[str, ...], flights.Row]:
-    """Every row of the data set that another test needs, as it lies on disk."""
-    return {
-        (row["month"], row["day"], row["carrier"], row["flight"], row["origin"]): row
-        for row in read_table("flights")
-        if (int(row["month"]), int(row["day"])) in {(1, 1), (2, 8), (3, 8), (10, 30)}
-    }
+@pytest.fixture
+def raw(on_disk: OnDisk) -> dict[tuple[str, ...], flights.Row]:
+    """Rows that tests compare with."""
+    return on_disk.rows
 
 
 @pytest.mark.parametrize(("number", "minutes"), [("517", 317), ("5", 5), ("0", 0), ("2359", 1439), ("2400", 1440)])
@@ -91,10 +87,9 @@ def test_clocks_at_the_destination_may_be_hours_behind() -> None:
     assert flight.arrival_ms == moment("2013-01-01T15:16-10:00")
 
 
-def test_airports_that_the_data_set_does_not_describe_are_on_atlantic_time() -> None:
+def test_airports_that_the_data_set_does_not_describe_are_on_atlantic_time(on_disk: OnDisk) -> None:
     assert rows.flight(rows.TO_PUERTO_RICO).arrival_ms == moment("2013-01-01T10:39-04:00")
-    unknown = {row["dest"] for row in read_table("flights")} - set(flights.airport_zones())
-    assert not unknown
+    assert on_disk.destinations and not on_disk.destinations - set(flights.airport_zones())
 
 
 def test_an_arrival_at_2400_is_at_midnight() -> None:
@@ -142,12 +137,9 @@ def test_every_time_of_two_storms_agrees_with_its_clock(
     assert checked == sum(row[clock] != "NA" for row in storms for clock in clocks) > 6_000
 
 
-def test_storms_are_the_days_with_most_cancellations(program: Program) -> None:
-    cancelled = Counter(
-        date(2013, int(row["month"]), int(row["day"])) for row in read_table("flights") if row["dep_time"] == "NA"
-    )
-    assert sum(cancelled.values()) == 8_255
-    worst = dict(cancelled.most_common(len(program.days)))
+def test_storms_are_the_days_with_most_cancellations(program: Program, on_disk: OnDisk) -> None:
+    assert sum(on_disk.cancelled.values()) == 8_255
+    worst = dict(on_disk.cancelled.most_common(len(program.days)))
     assert {day.date: sum(flight.cancelled for flight in day.flights) for day in program.days} == worst
     assert [day.date for day in program.days] == sorted(worst)
 

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from console.demo.flights import MINUTE_MS, Day, Flight, read_table
+from console.demo.flights import MINUTE_MS, Day, Flight
 from console.demo.program import Program
 from console.demo.schedule import (
     CANCELLED_PRIORITY,
@@ -23,6 +23,7 @@ from console.demo.schedule import (
 )
 from rmq_core import PriorityMessage, RangeMergeMessage
 from tests.demo import rows
+from tests.demo.conftest import OnDisk
 
 
 def life(flight: Flight) -> list[tuple[Kind, int]]:
@@ -37,10 +38,10 @@ def rebooking_of(event: Event) -> PriorityMessage:
     return found
 
 
-def test_the_blizzard_in_figures(blizzard: Day) -> None:
+def test_the_blizzard_in_figures(blizzard: Day, on_disk: OnDisk) -> None:
     happened = events(blizzard)
     kinds = Counter(event.kind for event in happened)
-    read = [row for row in read_table("flights") if (row["month"], row["day"]) == ("2", "8")]
+    read = [row for row in on_disk.rows.values() if (row["month"], row["day"]) == ("2", "8")]
     delays = [int(row["dep_delay"]) for row in read if row["dep_delay"] != "NA"]
     assert kinds == {
         Kind.CANCELLED: 472,
