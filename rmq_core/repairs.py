@@ -59,7 +59,8 @@ def roll_back(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -> O
 def put_back(keyspace: Keyspace, topic: Topic, lost: Iterable[Lost]) -> Operation[list[ActionResult]]:
     """Messages that were accepted and are nowhere wait again. ``in_flight``: a queue holds it after all.
 
-    By way of the trash, whose restoring is atomic and merges into an equal id that is there.
+    By way of the trash, whose restoring is atomic and merges into an equal id that is there. The journal is told that
+    they were nowhere: whoever replays it knows of no loss before.
     """
     messages = list(lost)
     here = yield from held(keyspace, topic, [each.ref for each in messages])
@@ -148,4 +149,4 @@ def _became(old: int | None, new: int | None) -> ActionStatus:
 def _trashed(message: Lost) -> bytes:
     """As ``shared/trash.lua`` keeps it."""
     size = str(len(message.body)) if message.body else "-"
-    return f"s {message.score} - - - {size} ".encode() + message.body
+    return f"S {message.score} - - - {size} ".encode() + message.body

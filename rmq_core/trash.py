@@ -29,7 +29,7 @@ class Trashed(NamedTuple):
         queue, score, priority, cluster, failed, body, rest = packed.split(b" ", 6)
         length = 0 if failed == _NONE else int(failed)
         return cls(
-            queue.decode(),
+            queue.decode().lower(),  # upper case: see the script
             int(float(score)),
             None if priority == _NONE else int(float(priority)),
             None if cluster == _NONE else cluster.decode(),

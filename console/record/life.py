@@ -131,6 +131,9 @@ def live(life: Life, step: Step) -> Written:
 
 def _leave(life: Life, step: Step) -> str:
     """Take it out of where it came from; returns the state it was in there."""
+    if step.event == "restored" and step.origin == "gone":  # it had been lost: no queue held it
+        before, life.queued, life.in_flight, life.dead = life.where(), "", False, False
+        return before
     place = _MINUS.get(step.origin)
     if place is None:
         return {"trash": life.state}.get(step.origin, "")

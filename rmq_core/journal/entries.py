@@ -40,8 +40,9 @@ EVENTS = (
     *("dropped", "released", "restored", "promoted", "extended", "erased", "began", "ended"),
 )
 """``expired``, and ``released`` where it merges, is followed by what became of the message; until then it is in flight.
-``merged``: into an equal id that waits (or is dead).
-``promoted``: its back-off is over. ``erased``: cannot be restored any more. ``began``, ``ended``: of the journal."""
+``merged``: into an equal id that waits (or is dead). ``promoted``: its back-off is over. ``erased``: cannot be restored
+any more. ``restored`` from ``gone``: it had been lost, so no queue held it, whatever was written before. ``began``,
+``ended``: of the journal."""
 
 MARKS = frozenset({"began", "ended"})
 """Events that concern no message."""

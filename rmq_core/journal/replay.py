@@ -44,6 +44,9 @@ class Replayed:
         # The scripts count these whether they merge or not.
         if change.event == "merged" and change.target == "gone" and change.origin in COUNTED_TOO:
             self.counts[COUNTED_TOO[change.origin]] += 1
+        if change.event == "restored" and change.origin == "gone":  # it had been lost: no queue held it
+            for queue in QUEUES:
+                getattr(self, queue).pop(raw, None)
         if change.origin in QUEUES:
             getattr(self, change.origin).pop(raw, None)
         if change.target in QUEUES and change.score is not None:

@@ -58,7 +58,7 @@ for i = FIRST, #ARGV do
       count('merged', 1)
       note('merged', 't-', id, 0)
     else
-      note('restored', 't' .. queue, id, score, not held and (message.body or ''))
+      note('restored', (message.lost and not held and '-' or 't') .. queue, id, score, not held and (message.body or ''))
       if message.body and not held then
         redis.call('HSET', BODY, id, message.body)
       end

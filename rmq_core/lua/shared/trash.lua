@@ -1,7 +1,8 @@
 -- What was cancelled or dropped, kept for a while so that it can be brought back to where it was.
 -- `trash` holds id → when it was removed; `trashed` the rest:
 -- '<queue: s(tore) r(etry) d(ead)> <score> <priority> <cluster> <length of the failure record> <length of the body> '
--- and those two; '-' for what there is none of. The trash too holds one message per id: the one removed last.
+-- and those two; '-' for what there is none of. The letter is upper case where a repair has put it here, of a message
+-- that was lost: the journal must learn that it was nowhere. The trash too holds one message per id: the last removed.
 local TRASH, TRASHED = KEYS[14], KEYS[15]
 local TRIMMED_MOST = 100
 
@@ -44,7 +45,8 @@ local function take_out(id, undo_ms)
   )
   local length = tonumber(failed) or 0
   return {
-    queue = queue,
+    queue = string.lower(queue),
+    lost = queue ~= string.lower(queue),
     score = tonumber(score),
     priority = priority ~= '-' and priority,
     cause = cause ~= '-' and cause,

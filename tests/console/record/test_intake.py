@@ -149,3 +149,11 @@ def test_gaps_are_counted() -> None:
     write(Batch("orders", {}, {0: Place("1120-0")}, steps, {0: 990}))
     place = RecordPosition.objects.get()
     assert (place.gaps, place.gap_ms) == (1, 990)
+
+
+def test_what_was_lost_in_flight_and_put_back_waits() -> None:
+    back = Made("restored", 1_500, b"a", due_ms=1_010, route=("gone", "store"))
+    write(batch([*life("a")[:2], back]))
+    assert events()[-1] == ("restored", "in_flight", "ready")
+    found = record()
+    assert (found.state, found.in_flight, found.queued) == ("ready", False, "ready")
