@@ -15,18 +15,22 @@ from rmq_core.errors import PipelineError
 from rmq_core.pipeline import positions
 from rmq_core.pipeline.archived import DIGITS, Archive, batch_name
 from rmq_core.pipeline.compaction import compact
+from rmq_core.pipeline.files import folders, remove, seen_here
 from rmq_core.pipeline.lock import ArchiveLock
 from rmq_core.pipeline.progress import QUIET, Progress
 from rmq_core.pipeline.schemas import EVENTS, ddl
 from rmq_core.pipeline.session import plain_errors
 from rmq_core.pipeline.sources.journal import NAME, JournalSource
 from rmq_core.pipeline.sources.options import SourceOptions
+from rmq_core.topic import Topic
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 STAGES = ("archive", "compact")
 LOOK_S = 1
+STAGING = ".spark-staging-"
+"""Where Spark writes until a batch is whole; one that is there before this job begins is of a job that was killed."""
 ATTEMPTS = 3
 NOT_THERE = "No module named 'rmq_core'"
 WHERE_STREAMS_ARE = (
@@ -63,13 +67,15 @@ def archive(
     session.dataSource.register(JournalSource)
     kept = Archive(session, path)
     with ArchiveLock(options) as lock, plain_errors("the archive stopped"):
+        known = {topic.name: topic for topic in kept.definitions()}
         positions.register(options)
-        _keep_definitions(kept, options)
+        _keep_definitions(kept, options, known)
+        _sweep(kept)
         done, before = {"rows": 0, "batches": 0}, kept.last_committed()
         with progress.stage("archive", session):
             for attempt in range(ATTEMPTS):
                 try:
-                    _run(session, options, kept, lock, every_s, done)
+                    _run(session, options, kept, lock, every_s, known, done)
                     break
                 except Exception as error:
                     if NOT_THERE in str(error):
@@ -85,11 +91,21 @@ def archive(
     return Archived(done["rows"], done["batches"], trimmed, compacted)
 
 
-def _keep_definitions(kept: Archive, options: SourceOptions) -> None:
-    known = {topic.name: topic for topic in kept.definitions()}
+def _keep_definitions(kept: Archive, options: SourceOptions, known: dict[str, Topic]) -> None:
+    """Whoever restores into an empty server needs to know how the topics were defined."""
     current = {topic.name: topic for topic in options.definitions()}
     if known | current != known:
         kept.keep_definitions(list((known | current).values()))
+        positions.register(options)
+        known |= current
+
+
+def _sweep(kept: Archive) -> None:
+    """Removes what a job that was killed has left; nothing over Spark Connect: it cannot delete folders."""
+    if seen_here(kept.session):
+        for name in folders(kept.session, kept.events):
+            if name.startswith(STAGING):
+                remove(kept.session, f"{kept.events}/{name}")
 
 
 def _run(
@@ -98,6 +114,7 @@ def _run(
     kept: Archive,
     lock: ArchiveLock,
     every_s: float | None,
+    known: dict[str, Topic],
     done: dict[str, int],
 ) -> None:
     stream = session.readStream.format(NAME)
@@ -119,6 +136,7 @@ def _run(
     try:
         while not query.awaitTermination(LOOK_S):
             _count(query.recentProgress, seen, done)
+            _keep_definitions(kept, options, known)  # who goes on for ever meets topics that are new
             if lock.lost.is_set():
                 raise PipelineError("the archive's lock went to another job; this one stopped, nothing is lost")
     finally:

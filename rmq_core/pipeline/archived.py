@@ -12,10 +12,13 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.errors import PipelineError
+from rmq_core.pipeline.files import files as files_of
+from rmq_core.pipeline.files import read_text, seen_here
 from rmq_core.pipeline.schemas import EVENTS, ddl
 from rmq_core.pipeline.session import sentence
 from rmq_core.topic import Topic
@@ -53,10 +56,17 @@ class Archive:
         """Which compacted folders are whole."""
         return f"{self.path}/compacted"
 
+    @property
+    def topics(self) -> str:
+        """The definitions of topics."""
+        return f"{self.path}/topics"
+
     def files(self, folder: str) -> list[str]:
-        """The names in a folder; none where there is no such folder."""
+        """The names of the files in a folder; none where there is no such folder."""
         from pyspark.errors import AnalysisException
 
+        if seen_here(self.session):
+            return files_of(self.session, folder)
         try:
             listed = self.session.read.format("binaryFile").load(folder).select("path").collect()
         except AnalysisException as error:
@@ -64,6 +74,12 @@ class Archive:
                 return []
             raise PipelineError(f"cannot list {folder}: {sentence(error)}") from error
         return [row.path.rsplit("/", 1)[-1] for row in listed]
+
+    def lines(self, path: str) -> list[str]:
+        """A small file of text; without a job of Spark where its file system can be seen from here."""
+        if seen_here(self.session):
+            return [line for line in (read_text(self.session, path) or "").split("\n") if line]
+        return [row.value for row in self.session.read.text(path).collect()]
 
     def last_committed(self) -> int | None:
         """The last batch that is whole; None before the first."""
@@ -75,8 +91,7 @@ class Archive:
         last = self.last_committed()
         if last is None:
             return {}
-        lines = [row.value for row in self.session.read.text(f"{self.checkpoint}/offsets/{last}").collect()]
-        found: dict[str, dict[str, str]] = json.loads(lines[-1])
+        found: dict[str, dict[str, str]] = json.loads(self.lines(f"{self.checkpoint}/offsets/{last}")[-1])
         return found
 
     def compactions(self) -> list[Any]:
@@ -114,16 +129,19 @@ class Archive:
 
     def definitions(self) -> list[Topic]:
         """The topics as they were defined when the archive last ran, the newest definition of each."""
-        from pyspark.sql import functions as F
-
-        if not self.files(f"{self.path}/topics"):
-            return []
-        rows = self.session.read.schema("name string, version long, definition string").json(f"{self.path}/topics")
-        newest = rows.groupBy("name").agg(F.max_by("definition", "version").alias("definition")).collect()
-        return [Topic.from_stored(row.definition) for row in newest]
+        newest: dict[str, tuple[tuple[int, int], str]] = {}
+        for name in self.files(self.topics):
+            for line in self.lines(f"{self.topics}/{name}") if name.endswith(".json") else ():
+                row = json.loads(line)
+                age = (row.get("at_ms", 0), row["version"])
+                if row["name"] not in newest or newest[row["name"]][0] <= age:
+                    newest[row["name"]] = age, row["definition"]
+        return [Topic.from_stored(definition) for _, (_, definition) in sorted(newest.items())]
 
     def keep_definitions(self, topics: list[Topic]) -> None:
-        """Writes them beside the events, for a restore into an empty server."""
-        rows = [(each.name, each.version, each.to_json()) for each in topics]
-        frame = self.session.createDataFrame(rows, "name string, version long, definition string")
-        frame.coalesce(1).write.mode("overwrite").json(f"{self.path}/topics")
+        """Writes them beside the events, for a restore into an empty server. What is there stays: a job that is killed
+        meanwhile has lost nothing."""
+        at_ms = int(time.time() * 1000)
+        rows = [(each.name, at_ms, each.version, each.to_json()) for each in topics]
+        frame = self.session.createDataFrame(rows, "name string, at_ms long, version long, definition string")
+        frame.coalesce(1).write.mode("append").json(self.topics)

@@ -7,6 +7,7 @@ business knows the message, whether or not it has been sent.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from rmq_core.errors import PipelineError
@@ -19,33 +20,57 @@ if TYPE_CHECKING:
 
 EXPECTED = ("known", "sent", "done")
 """What a ledger can expect; of several rows of a message the one that promises most counts."""
+COLUMNS = frozenset({"topic", "id", "expected"})
+CSV = (".csv", ".csv.gz")
 
 
 def read_ledger(session: SparkSession, where: str, topics: list[str]) -> DataFrame:
-    """From ``jdbc:…#table``, ``*.parquet`` (or a folder of it), else CSV with a header. Raises `PipelineError`."""
+    """From ``jdbc:…#table``, ``*.csv`` with a header (or ``*.csv.gz``), ``*.parquet`` or a folder of it.
+
+    Raises `PipelineError`.
+    """
     url, _, table = where.partition("#")
+    path = where.rstrip("/")
     if where.startswith("jdbc:") and not table:
         raise PipelineError("a JDBC ledger is written as jdbc:…#table")
+    if not where.startswith("jdbc:") and not path.endswith((*CSV, ".parquet")) and "." in path.rpartition("/")[2]:
+        raise PipelineError(
+            f"the business ledger {where} is of no known kind; it can be *.csv, *.csv.gz, *.parquet, a folder of"
+            " Parquet files or jdbc:…#table"
+        )
     try:
         if where.startswith("jdbc:"):
             frame = session.read.format("jdbc").option("url", url).option("dbtable", table).load()
-        elif where.rstrip("/").endswith(".csv"):
+        elif path.endswith(CSV):
             frame = session.read.option("header", "true").option("mode", "FAILFAST").csv(where)
         else:
             frame = session.read.parquet(where)
+        return checked(frame, topics, shown(where))
+    except PipelineError:
+        raise
     except Exception as error:
-        raise PipelineError(f"the business ledger {_shown(where)} cannot be read: {sentence(error)}") from error
-    return checked(frame, topics, _shown(where))
+        said = sentence(error).replace(url, shown(url))
+        if "No suitable driver" in said:
+            said += ': give Spark the driver of that database, PYSPARK_SUBMIT_ARGS="--jars driver.jar pyspark-shell"'
+        raise PipelineError(f"the business ledger {shown(where)} cannot be read: {said}") from error
 
 
-def _shown(where: str) -> str:
-    return where.partition("?")[0]  # a JDBC URL carries its password behind that
+def shown(where: str) -> str:
+    """A ledger's place without what a JDBC URL carries of accounts and passwords, in any dialect of these."""
+    if not where.startswith("jdbc:"):
+        return where
+    url, hash, table = where.partition("#")
+    head = re.split("[?;]", url, maxsplit=1)[0]
+    account, at, host = head.rpartition("@")
+    return (f"{':'.join(account.split(':')[:2])}:…@{host}" if at else head) + hash + table
 
 
 def checked(frame: DataFrame, topics: list[str], where: str = "ledger") -> DataFrame:
     """``topic``, ``id`` (binary), ``expected``, each message once. Raises `PipelineError`."""
     from pyspark.sql import functions as F
 
+    # Many databases tell names in capitals.
+    frame = frame.toDF(*(name.lower() if name.lower() in COLUMNS else name for name in frame.columns))
     missing = [name for name in ("topic", "id") if name not in frame.columns]
     if missing:
         raise PipelineError(

@@ -21,8 +21,13 @@ def java_path(session: SparkSession, path: str) -> Any:
     return jvm.org.apache.hadoop.fs.Path(path)
 
 
+def seen_here(session: SparkSession) -> bool:
+    """Whether Spark's file systems can be reached from this process."""
+    return hasattr(session, "_jsparkSession")
+
+
 def _hadoop(session: SparkSession, path: str) -> tuple[Any, Any] | None:
-    if not hasattr(session, "_jsparkSession"):
+    if not seen_here(session):
         return None
     found = java_path(session, path)
     return found.getFileSystem(session._jsparkSession.sessionState().newHadoopConf()), found
@@ -68,7 +73,23 @@ def read_text(session: SparkSession, path: str) -> str | None:
     fs, where = hadoop
     if not fs.exists(where):
         return None
-    return "\n".join(row.value for row in session.read.text(path).collect())
+    jvm: Any = session._jvm
+    stream = fs.open(where)
+    try:
+        return str(jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+    finally:
+        stream.close()
+
+
+def files(session: SparkSession, path: str) -> list[str]:
+    """The names of the files in a folder; none where there is no such folder."""
+    hadoop = _hadoop(session, path)
+    if hadoop is None:
+        return [each.name for each in _local(path).iterdir() if each.is_file()] if _local(path).exists() else []
+    fs, where = hadoop
+    if not fs.exists(where):
+        return []
+    return [status.getPath().getName() for status in fs.listStatus(where) if status.isFile()]
 
 
 def folders(session: SparkSession, path: str) -> list[str]:

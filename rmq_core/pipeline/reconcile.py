@@ -176,7 +176,7 @@ def _told(inputs: Inputs, names: list[str]) -> dict[str, Any]:
         "namespace": inputs.options.namespace,
         "topics": names,
         "archive": inputs.archive,
-        "ledger": inputs.ledger and inputs.ledger.partition("?")[0],
+        "ledger": inputs.ledger and of_business.shown(inputs.ledger),
         "stuck_ms": inputs.stuck_ms,
         "overdue_ms": inputs.overdue_ms,
     }

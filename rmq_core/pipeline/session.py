@@ -81,9 +81,15 @@ def open_session(
     except Exception as error:
         raise PipelineError(f"no Spark session at {target}: {sentence(error)} (its log: {where})") from error
     logging.getLogger("py4j").setLevel(logging.CRITICAL)  # what it would say comes as an exception, too
+    logging.getLogger().addFilter(_is_news)
     if not remote:
         session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Py4J tells the root logger, with a stack, that a job was interrupted; so do we, in a sentence."""
+    return "while sending command" not in record.getMessage()
 
 
 def _is_local(master: str) -> bool:
@@ -140,6 +146,7 @@ def _output_to(where: Path) -> Iterator[None]:
 _OURS = re.compile(r"rmq_core\.errors\.(\w+): (.+)")
 _JAVA = re.compile(r"(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error): (.+)")
 _PYTHON = re.compile(r"^\s*((?:\w+\.)*\w*(?:Error|Exception|Interrupt)\b.*)$", re.MULTILINE)
+_UNREADABLE = re.compile(r"\[FAILED_READ_FILE[.\w]*\] Encountered error while reading file (\S+?)\.\s")
 _CLASSED = re.compile(r"^\[[A-Z_.]+\]\s*")
 
 
@@ -151,11 +158,20 @@ def sentence(error: BaseException) -> str:
     ours = _OURS.findall(text)
     if ours:
         return str(ours[-1][1]).strip()
+    if unreadable := _UNREADABLE.search(text):
+        return _damaged(unreadable[1])
     if "Traceback (most recent call last)" in text and (raised := _PYTHON.findall(text)):
         return str(raised[-1]).strip()
     causes = _JAVA.findall(text)
     first = causes[-1] if causes and "Py4J" in type(error).__name__ else text.strip().split("\n", 1)[0]
     return _CLASSED.sub("", first.strip()) or type(error).__name__
+
+
+def _damaged(file: str) -> str:
+    advice = f"the file {file} cannot be read, it is damaged or gone: bring it back from a backup"
+    if "/events/topic=" in file:
+        advice += ", or move it out of the archive; a reconciliation then calls its slots incomplete (journal_gap)"
+    return advice
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -48,3 +49,47 @@ def test_a_ledger_that_cannot_be_used_is_refused_in_a_sentence(spark: Any, tmp_p
         business.read_ledger(spark, f"{tmp_path}/nowhere.parquet", ["work"])
     with pytest.raises(PipelineError, match="#table"):
         business.read_ledger(spark, "jdbc:postgresql://x/y", ["work"])
+    (tmp_path / "ledger.xlsx").touch()
+    with pytest.raises(PipelineError, match=r"is of no known kind; it can be \*\.csv, \*\.csv\.gz, \*\.parquet"):
+        business.read_ledger(spark, f"{tmp_path}/ledger.xlsx", ["work"])
+    (tmp_path / "ledger.csv.gz").write_text("topic,id\nwork,x\n")
+    with pytest.raises(PipelineError, match=r"ledger\.csv\.gz cannot be read: "):
+        business.read_ledger(spark, f"{tmp_path}/ledger.csv.gz", ["work"])
+    assert "lacks the column(s) topic, id" in refused("")
+
+
+def test_a_ledger_in_a_database(spark: Any, tmp_path: Path) -> None:
+    """Derby comes with Spark; it tells names in capitals, as many do."""
+    java = spark._jvm.java
+    java.lang.System.setProperty("derby.stream.error.file", f"{tmp_path}/derby.log")
+    url = f"jdbc:derby:{tmp_path}/business"
+    database = java.sql.DriverManager.getConnection(f"{url};create=true")
+    try:
+        statement = database.createStatement()
+        statement.execute("CREATE TABLE flights (topic VARCHAR(100), id VARCHAR(100), expected VARCHAR(10), gate INT)")
+        statement.execute("INSERT INTO flights VALUES ('work', 'a', 'done', 7), ('work', 'ü', NULL, 7)")
+        rows = business.read_ledger(spark, f"{url}#flights", ["work"]).collect()
+        assert {(row.topic, bytes(row.id), row.expected) for row in rows} == {
+            ("work", b"a", "done"),
+            ("work", "ü".encode(), "sent"),
+        }
+        with pytest.raises(PipelineError, match=r"business#nowhere cannot be read: .*NOWHERE"):
+            business.read_ledger(spark, f"{url}#nowhere", ["work"])
+        with pytest.raises(PipelineError, match="lacks the column"):
+            business.read_ledger(spark, f"{url}#(SELECT gate FROM flights) AS gates", ["work"])
+    finally:
+        database.close()
+
+
+def test_no_password_of_a_database_is_shown(spark: Any) -> None:
+    for where, shown in (
+        ("jdbc:postgresql://host/db?user=me&password=hush#t", "jdbc:postgresql://host/db#t"),
+        ("jdbc:sqlserver://host;databaseName=db;password=hush#t", "jdbc:sqlserver://host#t"),
+        ("jdbc:mysql://me:hu@sh@host/db#t", "jdbc:mysql:…@host/db#t"),
+        ("jdbc:oracle:thin:me/hush@//host/db#t", "jdbc:oracle:…@//host/db#t"),
+    ):
+        assert business.shown(where) == shown
+        with pytest.raises(PipelineError) as caught:
+            business.read_ledger(spark, where, ["work"])
+        assert str(caught.value).startswith(f"the business ledger {shown} cannot be read: ")
+        assert "hush" not in str(caught.value)
