@@ -241,3 +241,14 @@ def proved() -> Any:
     other.queues["store"].clear()
     del slot.queues["store"][b"m0"]
     return [slot, other], {("wrong_slot", 0, b"stray"), ("lost", 0, b"m0")}
+
+
+@scenario
+def put_back_by_a_repair() -> Any:
+    """One that had waited and one that had been in flight, both lost; then they live on."""
+    slot = lively()
+    del slot.queues["prepare"][b"m7"], slot.queues["store"][b"m0"]
+    slot.say(("restored", "-s", b"m0", DUE), ("restored", "-s", b"m7", DUE))
+    slot.say(("taken", "sp", b"m7", (slot.clock + 10) * 1000))
+    slot.say(("acked", "p-", b"m7", 0))
+    return [slot], set()

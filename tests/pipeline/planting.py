@@ -1,0 +1,110 @@
+"""One of each fault, planted in the queues and in the archive behind the engine's back."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from rmq_core import RMQ, FixedTimeMessage, Topic, TopicKind
+from rmq_core.slots import SlotKeys, slot_for
+from rmq_core.topic import Journal
+from tests.pipeline import parquet
+
+FAR_MS = 3_600_000
+SLOTS = 4
+Found = tuple[str, str, int | None, bytes | None]
+"""Kind, topic, slot, id."""
+
+LEDGER = "topic,id,expected\nbooked,sent,sent\nbooked,undone,done\nbooked,done,done\nbooked,nowhere,sent\n"
+
+
+class Planted:
+    """A queue in which much has happened, and all is well, until `in_the_queues` and `in_the_archive`."""
+
+    def __init__(self, client: RMQ, raw: Any, archive: Path) -> None:
+        self.client, self.raw, self.archive = client, raw, archive
+        self.due = int(time.time() * 1000) + FAR_MS
+        self.waiting: dict[int, list[bytes]] = {slot: [] for slot in range(SLOTS)}
+        self.acked: dict[int, list[bytes]] = {slot: [] for slot in range(SLOTS)}
+        self.flying: dict[int, list[bytes]] = {slot: [] for slot in range(SLOTS)}
+
+    def live(self) -> None:
+        """Messages that wait, are in flight, dead and done, in all slots."""
+        client = self.client
+        for name in ("work", "holed", "trimmed", "booked"):
+            options: dict[str, Any] = {"slots": SLOTS if name == "work" else 1, "visibility_timeout_ms": 600_000}
+            client.define(Topic(name, TopicKind.FIXED_TIME, journal=Journal.FULL, **options))
+        self._send("work", *(f"k{i}" for i in range(80)))
+        client.send_many("work", [FixedTimeMessage(f"now{i}", due_ms=1_000) for i in range(80)], allow_past=True)
+        for slot in range(SLOTS):
+            self.waiting[slot] = [b"k%d" % i for i in range(80) if slot_for(b"k%d" % i, SLOTS) == slot]
+        for delivery in (taken := client.take("work", 80)):
+            kind = self.acked if len(self.acked[delivery.slot]) < 5 else self.flying
+            kind[delivery.slot].append(delivery.raw_id)
+        client.ack([each for each in taken if each.raw_id in self.acked[each.slot]])
+        client.reject([each for each in taken if each.raw_id in self.flying[each.slot][5:]])
+        for name in ("holed", "trimmed"):
+            for i in range(4):
+                self._send(name, f"m{i}")
+        for name in ("done", "undone", "sent", "stranger"):
+            self._send("booked", name, due=1_000 if name == "done" else self.due)
+        client.ack(client.take("booked", 1))
+        self.raw.xtrim(
+            self.keys("trimmed", 0).journal, maxlen=2, approximate=False
+        )  # by hand, before anybody has read it
+
+    def _send(self, topic: str, *names: str, due: int = 0) -> None:
+        self.client.send_many(
+            topic, [FixedTimeMessage(f"of {each}", due_ms=due or self.due, key=each) for each in names], allow_past=True
+        )
+
+    def keys(self, topic: str, slot: int) -> SlotKeys:
+        return self.client.keyspace.slot(topic, slot)
+
+    def lose(self, topic: str, slot: int, id: bytes) -> None:
+        """Out of the store, with its content."""
+        assert self.raw.zrem(self.keys(topic, slot).store, id)
+        self.raw.hdel(self.keys(topic, slot).body, id)
+
+    def in_the_queues(self) -> set[Found]:
+        """Changes Redis; returns what must be found. What comes to a slot weighs up what is lost there, for its books
+        are to balance but for one."""
+        raw, expected = self.raw, set[Found]()
+        self.lose("work", 0, lost := self.waiting[0].pop())
+        raw.zadd(self.keys("work", 0).dead, {(back := self.acked[0].pop()): self.due})
+        expected |= {("lost", "work", 0, lost), ("unexpected", "work", 0, back)}
+        for home, other in ((1, 2), (2, 1)):
+            self.lose("work", home, stray := self.waiting[home].pop())
+            raw.zadd(self.keys("work", other).store, {stray: self.due})
+            expected.add(("wrong_slot", "work", other, stray))
+        taken_ms = int(time.time() * 1000) - FAR_MS
+        raw.zadd(self.keys("work", 0).prepare, {(stuck := self.flying[0][0]): taken_ms * 1000}, xx=True)
+        raw.zadd(self.keys("work", 1).store, {(late := self.waiting[1].pop()): taken_ms}, xx=True)
+        raw.hset(self.keys("work", 2).body, "ghost", "0 {} x")
+        raw.hset(self.keys("work", 3).failed, "ghost", "{}")
+        raw.hincrby(self.keys("work", 3).stats, "sent", 5)
+        expected |= {("stuck_in_prepare", "work", 0, stuck), ("overdue", "work", 1, late)}
+        expected |= {("orphan_body", "work", 2, b"ghost"), ("orphan_failure", "work", 3, b"ghost")}
+        expected.add(("slot_ledger", "work", 3, None))
+        for topic in ("holed", "trimmed"):  # of which nothing may be claimed
+            self.lose(topic, 0, b"m1")
+            raw.zadd(self.keys(topic, 0).store, {"unheard-of": self.due})
+        # The business's ledger says what it wants of these.
+        expected |= {("missing_in_queue", "booked", None, b"nowhere"), ("not_done", "booked", 0, b"undone")}
+        return expected | {("unknown_to_business", "booked", 0, b"stranger")}
+
+    def in_the_archive(self) -> set[Found]:
+        """Changes the Parquet files; returns what must be found."""
+        again, twice, never = self.acked[1].pop(), self.acked[2].pop(), self.waiting[3].pop()
+        parquet.add(self.archive, "work", 1, ("taken", "sp", again))
+        parquet.add(self.archive, "work", 2, ("acked", "p-", twice))
+        parquet.add(self.archive, "work", 3, ("requeued", "ds", never))
+        parquet.remove_entry(self.archive, "holed", 0, n=3)
+        return {
+            ("delivered_after_success", "work", 1, again),
+            ("ended_twice", "work", 2, twice),
+            ("impossible_transition", "work", 3, never),
+            ("journal_gap", "holed", 0, None),
+            ("journal_gap", "trimmed", 0, None),
+        }

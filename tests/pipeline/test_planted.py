@@ -1,0 +1,99 @@
+"""One of each fault, planted behind the engine's back: exactly these are found, and what can be repaired is."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from console.models import Reconciliation
+from console.reconciliation import repairs, report
+from console.reconciliation.repairs import RepairOrder
+from console.record import intake
+from console.record.intake import Batch, Place
+from rmq_core.journal import reader
+from rmq_core.pipeline.archive import archive
+from rmq_core.pipeline.progress import Progress
+from rmq_core.pipeline.reconcile import STAGES, Inputs, reconcile
+from rmq_core.pipeline.sources.options import SourceOptions
+from rmq_core.pipeline.verdicts import KINDS
+from tests.console.conftest import person, queue
+from tests.console.operations.desk import Desk, desk
+from tests.pipeline.planting import LEDGER, Found, Planted
+
+__all__ = ["desk", "person", "queue"]
+
+REPAIRED = {"lost": "send_again", "stuck_in_prepare": "requeue"} | dict.fromkeys(
+    ("orphan_body", "orphan_failure"), "drop_orphan"
+)
+
+
+@pytest.fixture
+def inputs(desk: Desk, settings: Any, tmp_path: Path) -> Inputs:
+    """A reconciliation of the desk's queue, with a ledger."""
+    settings.PIPELINE_REPORTS = tmp_path / "reports"
+    (tmp_path / "ledger.csv").write_text(LEDGER)
+    client = desk.queue.client
+    names = ("work", "holed", "trimmed", "booked")
+    options = SourceOptions(client.target.url, client.keyspace.namespace, names, 4)
+    return Inputs(options, f"{tmp_path}/archive", f"{tmp_path}/reports", f"{tmp_path}/ledger.csv")
+
+
+def run(spark: Any, inputs: Inputs, name: str, progress: Progress | None = None) -> tuple[dict[str, Any], set[Found]]:
+    """Reconciles; the summary and what was found."""
+    summary = reconcile(spark, replace(inputs, run=name), *([progress] if progress else []))
+    rows = pq.read_table(f"{inputs.reports}/{name}/findings").to_pylist()  # type: ignore[no-untyped-call]
+    found = {(row["kind"], row["topic"], row["slot"], row["id"]) for row in rows}
+    assert len(rows) == len(found) == summary["findings"]
+    return summary, found
+
+
+def record(desk: Desk, topic: str) -> None:
+    """What the keeper writes down."""
+    client = desk.queue.client
+    read = client.run(reader.read(client.keyspace, client.topic(topic)))
+    until = {slot: Place(place.id, place.n) for slot, place in read.positions.items()}
+    intake.write(Batch(topic, {}, until, read.transitions))
+
+
+def test_each_is_found_and_repaired(spark: Any, desk: Desk, inputs: Inputs, tmp_path: Path, redis_server: Any) -> None:
+    out = io.StringIO()
+    with redis_server.client() as raw:
+        planted = Planted(desk.queue.client, raw, tmp_path / "archive")
+        planted.live()
+        record(desk, "work")
+        archive(spark, inputs.options, str(tmp_path / "archive"))
+        expected = planted.in_the_queues() | planted.in_the_archive()
+    assert {kind for kind, *_ in expected} == set(KINDS)
+    first = Reconciliation.objects.create(state="done", username="chief")
+    summary, found = run(spark, inputs, str(first.pk), Progress(STAGES, json_lines=True, out=out))
+    assert found == expected
+    assert not summary["complete"]
+    well_reported(out, tmp_path / "reports" / str(first.pk), summary)
+    report.take_in(first)
+    for repair in sorted(set(REPAIRED.values())):
+        order = RepairOrder(first, repair, reason="a test")
+        wanted = sum(REPAIRED.get(kind) == repair for kind, *_ in expected)
+        assert dict(repairs.preview(desk.who, order).outcomes) == {"done": wanted}
+        (operation,) = repairs.start(desk.who, order)
+        assert (desk.finish(operation).done, operation.failed, operation.skipped) == (wanted, 0, 0)
+    second, left = run(spark, inputs, "second")
+    assert left == {each for each in expected if each[0] not in REPAIRED}
+    for kind, changes in second["changes"].items():
+        gone = summary["counts"][kind] if kind in REPAIRED else 0
+        assert changes == {"appeared": 0, "stayed": summary["counts"][kind] - gone, "gone": gone}, kind
+
+
+def well_reported(out: io.StringIO, folder: Path, summary: dict[str, Any]) -> None:
+    lines = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert [line["percent"] for line in lines] == sorted(line["percent"] for line in lines)
+    assert lines[-1] == {"stage": "report", "done": 1, "total": 1, "percent": 100}
+    assert summary == json.loads((folder / "summary.json").read_text())
+    assert not (folder / "work").exists()
+    figures = {row["topic"]: row for row in pq.read_table(f"{folder}/topics").to_pylist()}  # type: ignore[no-untyped-call]
+    assert (figures["booked"]["sent"], figures["booked"]["acked"]) == (4, 1)
