@@ -33,6 +33,9 @@ class TcpProxy:
         self._links: set[_Link] = set()
         self._delay_s = 0.0
         self._drop: bytes | None = None
+        self._stall_at: bytes | None = None
+        self._stall_after = 0
+        self.stalled = threading.Event()
         self._open = True
         self._listener = self._listen(0)
         self.port: int = self._listener.getsockname()[1]
@@ -64,8 +67,14 @@ class TcpProxy:
         """Let nothing pass in either direction, until ``flow()``; connections stay open."""
         self._flowing.clear()
 
+    def stall_at(self, command: bytes, nth: int = 1) -> None:
+        """``stall()`` when the ``nth`` request comes that contains ``command``; ``stalled`` is set then."""
+        with self._lock:
+            self._stall_at, self._stall_after = command, nth
+
     def flow(self) -> None:
         """Let through what was held back, and all that follows."""
+        self.stalled.clear()
         self._flowing.set()
 
     def delay(self, delay_ms: int) -> None:
@@ -124,6 +133,7 @@ class TcpProxy:
 
     def _requests(self, link: _Link) -> None:
         while data := link.receive(link.client):
+            self._look(data)
             self._hold()
             with self._lock:
                 if self._drop is not None and self._drop in data:
@@ -140,6 +150,15 @@ class TcpProxy:
             self._hold()
             link.send(link.client, data)
         self._forget(link)
+
+    def _look(self, data: bytes) -> None:
+        with self._lock:
+            if self._stall_at is not None and self._stall_at in data:
+                self._stall_after -= 1
+                if not self._stall_after:
+                    self._stall_at = None
+                    self._flowing.clear()
+                    self.stalled.set()
 
     def _hold(self) -> None:
         if self._delay_s:

@@ -9,8 +9,9 @@ from xdist.scheduler import LoadFileScheduling
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
 
-TOGETHER = ("tests/console/browser/",)
-"""One installation serves all tests of the pages; starting it costs more than many of them."""
+TOGETHER = ("tests/console/browser/", "tests/pipeline/")
+"""One installation serves all tests of the pages, one Spark all of the pipeline; starting these costs more than many
+tests."""
 
 
 class Together(LoadFileScheduling):

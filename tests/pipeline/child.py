@@ -1,0 +1,17 @@
+"""Runs commands of the pipeline one after the other, and says how each ended: a machine for Java is started only once.
+
+::
+
+    python -m tests.pipeline.child "archive …" "reconcile …"
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+
+from rmq_core.pipeline.__main__ import main
+
+if __name__ == "__main__":
+    for command in sys.argv[1:]:
+        print(f"exit {main(shlex.split(command))}", flush=True)

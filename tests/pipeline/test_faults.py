@@ -1,0 +1,88 @@
+"""Redis lost while it is read, files that are damaged: said in a sentence, and the next run goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rmq_core import RMQ
+from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.errors import RMQError
+from rmq_core.pipeline.archive import archive
+from rmq_core.pipeline.archived import Archive
+from rmq_core.pipeline.reconcile import Inputs, reconcile
+from rmq_core.pipeline.session import sentence
+from rmq_core.pipeline.sources.options import SourceOptions
+from tests.pipeline import parquet
+from tests.pipeline.told import be_busy, exactly, more, rows, transitions
+from tests.support.proxy import TcpProxy
+from tests.support.waiting import wait_until
+
+SILENCE_S = 300
+
+
+@pytest.fixture
+def server() -> Iterator[EmbeddedRedis]:
+    """A Redis of the test's own: it is going to be killed."""
+    with EmbeddedRedis(appendonly=True, config={"appendfsync": "always"}) as own:
+        yield own
+
+
+def lose_redis(server: EmbeddedRedis, proxy: TcpProxy, command: bytes, job: Callable[[], Any]) -> None:
+    """Kills the server when the job sends a command; it must say so, and the server comes back."""
+    proxy.stall_at(command)
+    with ThreadPoolExecutor(1) as threads:
+        working = threads.submit(job)
+        wait_until(proxy.stalled.is_set, timeout_s=SILENCE_S, what=f"the job to send {command.decode()}")
+        server.kill()
+        proxy.flow()
+        with pytest.raises(RMQError, match="the Redis server did not answer") as caught:
+            working.result()
+    assert "\n" not in sentence(caught.value)
+    server.start()
+    with server.client() as raw:  # as if the lease of a job that could not give it back had run out
+        for lease in raw.keys("lease{*"):
+            raw.delete(lease)
+
+
+def test_redis_lost_while_it_is_read(spark: Any, server: EmbeddedRedis, tmp_path: Path) -> None:
+    path, reports = str(tmp_path / "archive"), tmp_path / "reports"
+    with RMQ(server.url, "lost") as client, TcpProxy(server.port) as proxy:
+        options = SourceOptions(proxy.url(server.url), "lost", (), 1, 0.5)
+        be_busy(client)
+        wanted = transitions(client)
+        lose_redis(server, proxy, b"XRANGE", lambda: archive(spark, options, path))
+        assert Archive(spark, path).read().count() == 0
+        assert transitions(client) == wanted, "and nothing was trimmed"
+        more(client, 1)
+        wanted = transitions(client)
+        archive(spark, options, path)
+        exactly(rows(Archive(spark, path).read()), wanted)
+        lose_redis(server, proxy, b"ZSCAN", lambda: reconcile(spark, Inputs(options, path, str(reports), run="cut")))
+        assert not (reports / "cut" / "summary.json").exists()
+
+
+def test_a_damaged_file_is_named_and_can_be_done_without(spark: Any, client: RMQ, tmp_path: Path) -> None:
+    path = str(tmp_path / "archive")
+    options = SourceOptions(client.target.url, client.keyspace.namespace, ("work",), 2)
+    be_busy(client)
+    archive(spark, options, path, compacting=False)
+    more(client, 1)
+    archive(spark, options, path, compacting=False)
+    damaged = parquet.files(Path(path), "work")[0]
+    damaged.write_bytes(damaged.read_bytes()[:-100])
+    for checksum in (True, False):
+        if not checksum:
+            damaged.with_name(f".{damaged.name}.crc").unlink()
+        with pytest.raises(RMQError) as caught:
+            reconcile(spark, Inputs(options, path, str(tmp_path / "reports"), run="first", stuck_ms=10**12))
+        assert damaged.name in str(caught.value)
+        assert "it is damaged or gone: bring it back from a backup, or move it out of the archive" in str(caught.value)
+        assert "\n" not in str(caught.value)
+    damaged.rename(tmp_path / "elsewhere.parquet")
+    summary = reconcile(spark, Inputs(options, path, str(tmp_path / "reports"), run="second", stuck_ms=10**12))
+    assert (set(summary["counts"]), summary["complete"]) == ({"journal_gap"}, False)
