@@ -67,11 +67,13 @@ def open_session(
     else:
         os.environ.pop("SPARK_REMOTE", None)  # to Spark an empty one is one, too
         target = os.environ.get("SPARK_MASTER") or LOCAL
+        _look_for_master(target)
         wanted = _SETTINGS | _OWN_DRIVER | {"spark.master": target} | (_LOCAL_SETTINGS if _is_local(target) else {})
         _find_programs()
     builder = SparkSession.builder.appName(name)
     for key, value in (wanted | dict(settings or {})).items():
         builder = builder.config(key, value)
+    logged = where.stat().st_size if where.exists() else 0
     try:
         with _output_to(where):
             session = builder.getOrCreate()
@@ -79,7 +81,8 @@ def open_session(
     except ImportError as error:
         raise PipelineError(f"a package is missing ({sentence(error)}): pip install 'rmq-console[connect]'") from error
     except Exception as error:
-        raise PipelineError(f"no Spark session at {target}: {sentence(error)} (its log: {where})") from error
+        why = _last_words(where, logged) or sentence(error)
+        raise PipelineError(f"no Spark session at {target}: {why} (its log: {where})") from error
     logging.getLogger("py4j").setLevel(logging.CRITICAL)  # what it would say comes as an exception, too
     logging.getLogger().addFilter(_is_news)
     if not remote:
@@ -115,11 +118,47 @@ def _reached(remote: str) -> dict[str, str]:
         raise PipelineError(f"SPARK_REMOTE={remote} cannot be read: {error}") from None
     if parts.scheme != "sc" or not host:
         raise PipelineError(f"SPARK_REMOTE={remote} must be sc://host:port; a master goes into SPARK_MASTER")
+    if problem := _silent(host, port):
+        raise PipelineError(f"no Spark Connect server answers at {host}:{port}: {problem}")
+    return dict(_SETTINGS)
+
+
+def _look_for_master(master: str) -> None:
+    """Of the masters of a standalone cluster one must be there, for the same reason."""
+    scheme, _, addresses = master.partition("://")
+    if scheme != "spark":
+        return
+    problem: str | None = None
+    for address in addresses.split(","):
+        host, _, port = address.rpartition(":")
+        if not host or not port.isdecimal():
+            raise PipelineError(f"SPARK_MASTER={master} must be spark://host:port")
+        problem = _silent(host.strip("[]"), int(port))
+        if problem is None:
+            return
+    raise PipelineError(f"no Spark master answers at {addresses}: {problem}")
+
+
+def _silent(host: str, port: int) -> str | None:
+    """Why nobody answers there; None where somebody does."""
     try:
         socket.create_connection((host, port), timeout=CONNECT_WITHIN_S).close()
-    except OSError as error:
-        raise PipelineError(f"no Spark Connect server answers at {host}:{port}: {error}") from error
-    return dict(_SETTINGS)
+    except (OSError, OverflowError) as error:
+        return str(error)
+    return None
+
+
+_LAST_WORDS = re.compile(r'(?:Exception in thread "main" [\w.$]+: |has been killed\. Reason: )(.+)')
+
+
+def _last_words(log: Path, since: int) -> str | None:
+    """Why Java ended, of what it wrote behind that byte; to Python it is only gone."""
+    if not log.exists():
+        return None
+    with log.open("rb") as file:
+        file.seek(since)
+        found = _LAST_WORDS.findall(file.read().decode(errors="replace"))
+    return str(found[-1]).strip() if found else None
 
 
 @contextmanager

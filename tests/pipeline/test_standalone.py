@@ -140,12 +140,21 @@ def test_what_spark_submit_takes_is_written(tmp_path: Path, capsys: pytest.Captu
     assert capsys.readouterr().err.startswith("cannot write into")
 
 
-def test_a_remote_that_is_none_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    for remote, said in (
-        ("spark://host:7077", "must be sc://host:port; a master goes into SPARK_MASTER"),
-        ("sc://127.0.0.1:1", "no Spark Connect server answers at 127.0.0.1:1: "),
-        ("sc://127.0.0.1:many", "cannot be read"),
-    ):
-        monkeypatch.setenv("SPARK_REMOTE", remote)
-        with pytest.raises(PipelineError, match=said):
-            open_session()
+@pytest.mark.parametrize(
+    ("setting", "value", "said"),
+    [
+        ("SPARK_REMOTE", "spark://host:7077", "must be sc://host:port; a master goes into SPARK_MASTER"),
+        ("SPARK_REMOTE", "sc://127.0.0.1:1", "no Spark Connect server answers at 127.0.0.1:1: "),
+        ("SPARK_REMOTE", "sc://127.0.0.1:many", "cannot be read"),
+        ("SPARK_MASTER", "spark://127.0.0.1:1,[::1]:1", r"no Spark master answers at 127.0.0.1:1,\[::1\]:1: "),
+        ("SPARK_MASTER", "spark://host", "must be spark://host:port"),
+    ],
+)
+def test_where_no_spark_is_is_said_at_once(
+    monkeypatch: pytest.MonkeyPatch, setting: str, value: str, said: str
+) -> None:
+    for name in ("SPARK_REMOTE", "SPARK_MASTER"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(setting, value)
+    with pytest.raises(PipelineError, match=said):
+        open_session()
