@@ -116,6 +116,7 @@ CHANNEL_LAYERS = {
     },
 }
 RQ_QUEUES = {name: rq_connection(CONSOLE_REDIS_URL) for name in ("default", "pipeline")}
+RQ = {"WORKER_CLASS": "console.supervise.horse.TetheredWorker"}
 RQ_SHOW_ADMIN_LINK = False
 
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.dummy.DummyCache"}}

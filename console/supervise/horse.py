@@ -1,0 +1,25 @@
+"""The worker of RQ whose jobs end with it, also when it is killed."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+from typing import Any
+
+from rq import Worker
+
+PR_SET_PDEATHSIG = 1
+
+
+class TetheredWorker(Worker):
+    """RQ runs each job in a process of a group of its own, which nobody would reach once its worker is gone."""
+
+    def main_work_horse(self, *args: Any, **options: Any) -> Any:
+        """In the forked process, before the job."""
+        if sys.platform == "linux":
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+        if os.getppid() != self.pid:  # the worker was killed before the request was in place
+            os._exit(1)
+        return super().main_work_horse(*args, **options)

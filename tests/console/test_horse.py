@@ -1,0 +1,46 @@
+"""Jobs end with their job worker, also when it is killed: nobody would stop what they have started."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from redis import Redis
+from rq import Queue
+
+from console.environment import BASE_DIR
+from rmq_core.embedded.redis import EmbeddedRedis
+from tests.support.waiting import wait_until
+
+
+def state(pid: int) -> tuple[str, int]:
+    """Of a process: its letter (Z: it has ended, and nobody has asked), and its parent."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    except OSError:
+        return "Z", 0
+    return fields[0], int(fields[1])
+
+
+def child_of(pid: int) -> int | None:
+    numbers = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
+    return next((number for number in numbers if state(number) != ("Z", 0) and state(number)[1] == pid), None)
+
+
+def test_a_job_ends_with_its_killed_worker(tmp_path: Path) -> None:
+    with EmbeddedRedis() as server, Redis.from_url(server.url) as client:
+        environ = os.environ | {"REDIS_URL": server.url, "DATA_DIR": str(tmp_path)}
+        environ["DJANGO_SETTINGS_MODULE"] = "console.settings"  # not those of these tests
+        worker = subprocess.Popen(
+            [sys.executable, "manage.py", "rqworker", "pipeline", "-v0"], cwd=BASE_DIR, env=environ
+        )
+        try:
+            Queue("pipeline", connection=client).enqueue("time.sleep", 600)
+            horse = wait_until(lambda: child_of(worker.pid), timeout_s=60, what="the job has begun")
+        finally:
+            worker.send_signal(signal.SIGKILL)
+            worker.wait()
+        wait_until(lambda: state(horse)[0] == "Z", what="the job has ended as well")
