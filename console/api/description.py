@@ -27,6 +27,7 @@ header `X-Request-Id`, which you may set) when you ask about one.
 """
 
 _TEXTS = {
+    400: "The request is malformed, or is for a host that is not this one",
     401: "No credentials, or bad ones",
     403: "The role, or the token's topics, do not allow it",
     404: "No such topic, message or address",
@@ -38,7 +39,7 @@ _TEXTS = {
     429: "Too many requests, or the topic's backlog is full; wait for Retry-After",
     503: "Redis, or what else is needed, does not answer just now",
 }
-_ALWAYS = (401, 403, 422, 429, 503)
+_ALWAYS = (400, 401, 403, 422, 429, 503)
 _KEY_PARAMETER = {
     "in": "header",
     "name": HEADER,
@@ -77,6 +78,7 @@ def complete(description: dict[str, Any]) -> None:
 def _complete_one(path: str, method: str, operation: dict[str, Any]) -> None:
     if OPEN in path:
         operation["security"] = []
+        operation["responses"].setdefault(400, refusal(400))
         return
     refusals = set(_ALWAYS)
     if "{" in path:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import schemathesis
 from django.core.wsgi import get_wsgi_application
+from django.test import Client
 from hypothesis import HealthCheck, Phase, given
 from hypothesis import settings as effort
 from hypothesis import strategies as st
@@ -87,3 +88,12 @@ def test_whatever_comes_is_answered_as_described(stage: Queue, db: None, method:
 
         probe()
     assert answered
+
+
+def test_a_request_for_another_host_is_refused_as_described(db: None) -> None:
+    answer = Client().get("/api/v1/me", headers={"host": "elsewhere.example"})
+    assert (answer.status_code, answer.json()["code"]) == (400, "bad_request")
+    paths = json.loads(json.dumps(api.get_openapi_schema()))["paths"]
+    assert [
+        (method, path) for method, path in OPERATIONS if "400" not in paths[path][method.lower()]["responses"]
+    ] == []

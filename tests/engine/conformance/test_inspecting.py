@@ -30,7 +30,7 @@ async def test_a_sample_counts_every_state(bench: Bench, kind: TopicKind) -> Non
 
 async def test_a_picture_notices_that_time_made_a_message_due(bench: Bench) -> None:
     await bench.topic(TopicKind.RANGE_MERGE)
-    await bench.q.send("work", RangeMergeMessage("a", 60))
+    await bench.q.send("work", RangeMergeMessage("a", 600))
     (sample,) = await bench.inspector.sample()
     assert (sample.ready, sample.lag_ms) == (0, 0)
 
