@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.journal.entries import EVENTS, PLACES
-from rmq_core.pipeline.schemas import HISTORIES, PARTS, STEPS, arrow
+from rmq_core.pipeline.schemas import HISTORIES, PARTS, POOLED, SCORED, STEPS, arrow
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
 
 if TYPE_CHECKING:
@@ -278,11 +278,11 @@ def _places(rows: _Rows) -> dict[str, Any]:
         at = np.flatnonzero(rows.step == (LIVE << STEP_BITS) + number)
         messages = rows.message[at]
         read_ms[messages] = rows.due_ms[at]
-        if part in ("body", "failed", "priority"):
+        if part in POOLED:
             there = np.zeros(total, dtype=bool)
             there[messages] = True
             found[f"has_{part}"] = pa.array(there)
-        else:
+        elif part in SCORED:
             score = np.full(total, np.iinfo(np.int64).min)
             np.maximum.at(score, messages, rows.score[at])
             found[f"in_{part}"] = pa.array(score, mask=score == np.iinfo(np.int64).min)

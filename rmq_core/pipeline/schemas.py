@@ -95,7 +95,6 @@ HISTORIES: _Columns = (
     ("in_dead", "long", "int64"),
     ("has_body", "boolean", "bool"),
     ("has_failed", "boolean", "bool"),
-    ("has_priority", "boolean", "bool"),
     ("read_ms", "long", "int64"),
 )
 """One row per message that is somewhere, must be, or had a transition that could not have happened.
@@ -112,6 +111,8 @@ FINDINGS = "kind string, topic string, slot int, id binary, evidence string, rep
 
 PARTS = ("store", "retry", "prepare", "dead", "body", "failed", "priority")
 SCORED = frozenset({"store", "retry", "prepare", "dead"})
+POOLED = frozenset({"body", "failed"})
+"""Parts that outlive a message only by mistake, and so make orphans."""
 
 
 def ddl(columns: _Columns) -> str:

@@ -1,7 +1,8 @@
 // A small bar chart out of ordinary elements, with a line to compare with, and the same as a table.
-import { h, icon, replace } from "../core/dom.js";
+import { h, replace } from "../core/dom.js";
 import { count } from "../core/format.js";
 import { fill, gettext } from "../core/text.js";
+import { tableToggle } from "./tabletoggle.js";
 
 export class Bars {
   constructor(title, { unit, empty, note = null }) {
@@ -11,18 +12,7 @@ export class Bars {
     this.bars = h("div", { class: "rc-bars" });
     replace(this.bars, h("p", { class: "rc-nothing" }, gettext("Loading…")));
     this.note = h("p", { class: "rc-muted rc-bars-note" });
-    this.toggle = h(
-      "button",
-      {
-        type: "button",
-        class: "rc-icon-button",
-        "aria-label": gettext("Show as table"),
-        title: gettext("Show as table"),
-        "aria-pressed": "false",
-        onclick: () => this.switchView(),
-      },
-      icon("table_rows"),
-    );
+    this.toggle = tableToggle(() => this.switchView());
     this.element = h(
       "section",
       { class: "rc-card", "aria-label": title },

@@ -1,11 +1,12 @@
 // Every slot of a topic as a cell. Works with up to 4096 of them, with mouse and keyboard.
-import { h, icon, replace, setText } from "../core/dom.js";
+import { h, replace, setText } from "../core/dom.js";
 import { count, duration, rate } from "../core/format.js";
 import { fill, gettext } from "../core/text.js";
 import { color } from "../core/theme.js";
 import { prepare } from "./canvas.js";
 import { OwnerScale } from "./ownerscale.js";
 import { Scale, heatColors } from "./scale.js";
+import { tableToggle } from "./tabletoggle.js";
 
 export const METRICS = {
   backlog: [gettext("Backlog"), count],
@@ -52,18 +53,7 @@ export class HeatMap {
         h("button", { type: "button", dataset: { name }, onclick: () => this.choose(name) }, label),
       ),
     );
-    this.toggle = h(
-      "button",
-      {
-        type: "button",
-        class: "rc-icon-button",
-        "aria-label": gettext("Show as table"),
-        title: gettext("Show as table"),
-        "aria-pressed": "false",
-        onclick: () => this.switchView(),
-      },
-      icon("table_rows"),
-    );
+    this.toggle = tableToggle(() => this.switchView());
     this.box = h("div", { class: "rc-heat-box" }, this.canvas);
     this.element = h(
       "section",

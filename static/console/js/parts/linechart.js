@@ -1,9 +1,10 @@
 // A chart over time with a legend that tells the current values, and the same as a table.
-import { h, icon, replace, setText } from "../core/dom.js";
+import { h, replace, setText } from "../core/dom.js";
 import { time } from "../core/format.js";
 import { AT } from "../core/point.js";
 import { gettext } from "../core/text.js";
 import { color } from "../core/theme.js";
+import { tableToggle } from "./tabletoggle.js";
 
 const { Chart } = window;
 const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3]];
@@ -25,18 +26,7 @@ export class LineChart {
     this.box = h("div", { class: "rc-chart" }, this.canvas);
     this.legend = h("div", { class: "rc-legend" });
     this.values = lines.map(([name, label], index) => this.legendEntry(name, label, index));
-    this.toggle = h(
-      "button",
-      {
-        type: "button",
-        class: "rc-icon-button",
-        "aria-label": gettext("Show as table"),
-        title: gettext("Show as table"),
-        "aria-pressed": "false",
-        onclick: () => this.switchView(),
-      },
-      icon("table_rows"),
-    );
+    this.toggle = tableToggle(() => this.switchView());
     this.element = h(
       "section",
       { class: "rc-card", "aria-label": title },

@@ -1,8 +1,9 @@
 // A figure from run to run: a chart, and the same as a table.
-import { h, icon, replace } from "../core/dom.js";
+import { h, replace } from "../core/dom.js";
 import { dateTime } from "../core/format.js";
 import { gettext } from "../core/text.js";
 import { color } from "../core/theme.js";
+import { tableToggle } from "./tabletoggle.js";
 
 const { Chart } = window;
 const LINES = ["--rc-line-1", "--rc-line-2", "--rc-line-3", "--rc-line-4"];
@@ -18,18 +19,7 @@ export class RunChart {
     this.points = [];
     this.canvas = h("canvas", { role: "img", "aria-label": title });
     this.box = h("div", { class: "rc-chart" }, this.canvas);
-    this.toggle = h(
-      "button",
-      {
-        type: "button",
-        class: "rc-icon-button",
-        "aria-label": gettext("Show as table"),
-        title: gettext("Show as table"),
-        "aria-pressed": "false",
-        onclick: () => this.switchView(),
-      },
-      icon("table_rows"),
-    );
+    this.toggle = tableToggle(() => this.switchView());
     this.element = h(
       "section",
       { class: "rc-card", "aria-label": title },
