@@ -15,6 +15,7 @@ PR_SET_PDEATHSIG = 1
 
 def main() -> None:
     parent, program = int(sys.argv[1]), sys.argv[2:]
+    os.umask(0o077)  # data, logs and sockets are nobody else's
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     if os.getppid() != parent:  # the parent ended before the request was in place

@@ -15,6 +15,7 @@ from rmq_core.embedded.ports import LOOPBACK
 from rmq_core.embedded.process import ServerProcess
 from rmq_core.embedded.server import EmbeddedServer
 from rmq_core.errors import EmbeddedServerError
+from rmq_core.private_files import write_private
 
 _ROLE = "rmq"
 _INITDB_TIMEOUT_S = 120
@@ -41,7 +42,7 @@ class EmbeddedPostgres(EmbeddedServer):
     ) -> None:
         self._programs = postgres_programs()
         self._as_user = _as_user()
-        self._folder = DataFolder(dir, "postgres")
+        self._folder = DataFolder(dir, "postgres", owner=_unprivileged().pw_uid if self._as_user else None)
         self._port = port
         self._start_timeout_s = start_timeout_s
         self._settings: dict[str, str | int] = {
@@ -81,7 +82,9 @@ class EmbeddedPostgres(EmbeddedServer):
         if not self._data.exists():
             self._make_data()
         lines = [f"{name} = '{value}'\n" for name, value in (self._settings | {"port": port}).items()]
-        (self._data / _OURS).write_text("".join(lines))
+        write_private(self._data / _OURS, "".join(lines))
+        if self._as_user:
+            os.chown(self._data / _OURS, _unprivileged().pw_uid, _unprivileged().pw_gid)
         self._process.start(self._ready, self._start_timeout_s)
 
     def _make_data(self) -> None:

@@ -17,6 +17,7 @@ from rmq_core.embedded.ports import PortTaken
 from rmq_core.embedded.spawn import spawn_tethered
 from rmq_core.embedded.waiting import wait_for
 from rmq_core.errors import EmbeddedServerError
+from rmq_core.private_files import open_private
 
 _LOCK_WAIT_S = 3
 
@@ -63,7 +64,7 @@ class ServerProcess:
         """
         if self.running:
             return
-        with _lock_folder(self._folder.path) as lock, self.log.open("ab") as log:
+        with _lock_folder(self._folder.path) as lock, open(self.log, "ab", opener=open_private) as log:
             self._log_start = log.tell()
             self._child = spawn_tethered(
                 self._program, folder=self._folder.path, env=self._env, output=log, keep_fd=lock
@@ -80,9 +81,9 @@ class ServerProcess:
         words = self.log_tail()
         if not self.running:
             kind = PortTaken if "address already in use" in words.lower() else EmbeddedServerError
-            raise kind(f"{self.name} ended while starting. Its last words:\n{words}")
+            raise kind(f"{self.name} ended while starting. It said last:\n{words}")
         if not in_time:
-            raise EmbeddedServerError(f"{self.name} was not ready within {timeout_s:g} s. Its last words:\n{words}")
+            raise EmbeddedServerError(f"{self.name} was not ready within {timeout_s:g} s. It said last:\n{words}")
 
     def stop(self, timeout_s: float = 10) -> None:
         """Ask it to end and wait; kill it when it has not ended in ``timeout_s``."""
@@ -123,7 +124,7 @@ class ServerProcess:
 @contextlib.contextmanager
 def _lock_folder(folder: Path) -> Iterator[int]:
     # The server inherits the descriptor, and so the lock is held exactly as long as it runs.
-    with (folder / "lock").open("w") as lock:
+    with open(folder / "lock", "w", opener=open_private) as lock:
         # A server that was just killed may have a child of its own that lives a moment longer.
         if not wait_for(lambda: _locked(lock), _LOCK_WAIT_S):
             raise EmbeddedServerError(

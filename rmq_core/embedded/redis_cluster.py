@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -34,17 +35,20 @@ class EmbeddedCluster(EmbeddedGroup):
         appendonly: bool = False,
         executable: Path | str | None = None,
         node_timeout_ms: int = 2_000,
+        password: str | None = None,
         config: Mapping[str, ConfigValue] | None = None,
         start_timeout_s: float = 60,
     ) -> None:
         if masters < 3:
             raise EmbeddedServerError(f"a cluster needs 3 masters to agree on a failure, not {masters}")
         self._masters = masters
+        self._password = secrets.token_urlsafe(32) if password is None else password  # one for all nodes
         self._start_timeout_s = start_timeout_s
         self.nodes = [
             EmbeddedRedis(
                 appendonly=appendonly,
                 executable=executable,
+                password=self._password,
                 config={"cluster-enabled": "yes", "cluster-node-timeout": node_timeout_ms, **(config or {})},
             )
             for _ in range(masters * (1 + replicas))
@@ -52,8 +56,8 @@ class EmbeddedCluster(EmbeddedGroup):
 
     @property
     def url(self) -> str:
-        """A running node; a client learns the others from it."""
-        return f"cluster://{LOOPBACK}:{self._running_node().port}"
+        """A running node, with the password; a client learns the others from it."""
+        return f"cluster://{self._running_node().url.removeprefix('redis://').removesuffix('/0')}"
 
     def start(self) -> Self:
         """Start what does not run, form the cluster if it is new, return when it serves every hash slot."""
@@ -80,8 +84,7 @@ class EmbeddedCluster(EmbeddedGroup):
 
     def client(self, **options: Any) -> redis.RedisCluster:
         """A plain cluster connection for setting up and looking; answers bytes, gives up after 5 s."""
-        url = f"redis://{LOOPBACK}:{self._running_node().port}"
-        return redis.RedisCluster.from_url(url, **({"socket_timeout": 5} | options))
+        return redis.RedisCluster.from_url(self._running_node().url, **({"socket_timeout": 5} | options))
 
     def _all(self) -> Sequence[EmbeddedRedis]:
         return self.nodes

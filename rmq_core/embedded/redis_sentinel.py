@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import quote
 
 import redis
 
@@ -21,7 +23,8 @@ class EmbeddedSentinel(EmbeddedGroup):
     """One ``service``: a master with ``replicas`` copies, watched by ``sentinels``; data in temporary folders.
 
     ``servers`` holds first the one that begins as master. ``down_after_ms``: how long until a silent master
-    counts as failed and a replica is promoted. Other arguments as for ``EmbeddedRedis``.
+    counts as failed and a replica is promoted. ``sentinel_password``: what the Sentinels themselves ask for.
+    Other arguments as for ``EmbeddedRedis``.
     """
 
     def __init__(
@@ -33,13 +36,19 @@ class EmbeddedSentinel(EmbeddedGroup):
         down_after_ms: int = 1_000,
         appendonly: bool = False,
         executable: Path | str | None = None,
+        password: str | None = None,
+        sentinel_password: str = "",
         config: Mapping[str, ConfigValue] | None = None,
         start_timeout_s: float = 60,
     ) -> None:
         self.service = service
+        self._sentinel_password = sentinel_password
         self._start_timeout_s = start_timeout_s
+        # One for all, for each of them may become the master.
+        password = secrets.token_urlsafe(32) if password is None else password
         self.servers = [
-            EmbeddedRedis(appendonly=appendonly, executable=executable, config=config) for _ in range(1 + replicas)
+            EmbeddedRedis(appendonly=appendonly, executable=executable, password=password, config=config)
+            for _ in range(1 + replicas)
         ]
         self.sentinels = [
             _Sentinel(
@@ -48,6 +57,7 @@ class EmbeddedSentinel(EmbeddedGroup):
                 quorum=sentinels // 2 + 1,
                 down_after_ms=down_after_ms,
                 executable=executable,
+                password=sentinel_password,
             )
             for _ in range(sentinels)
         ]
@@ -55,7 +65,9 @@ class EmbeddedSentinel(EmbeddedGroup):
     @property
     def url(self) -> str:
         hosts = ",".join(f"{LOOPBACK}:{sentinel.port}" for sentinel in self.sentinels)
-        return f"sentinel://{hosts}/{self.service}/0"
+        secret = f":{quote(self.servers[0].password, safe='')}@" if self.servers[0].password else ""
+        own = f"?sentinel_password={quote(self._sentinel_password, safe='')}" if self._sentinel_password else ""
+        return f"sentinel://{secret}{hosts}/{self.service}/0{own}"
 
     def start(self) -> Self:
         """Start what does not run; return when the replicas have the data and the Sentinels know everybody."""
@@ -130,8 +142,9 @@ class _Sentinel(EmbeddedRedis):
         quorum: int,
         down_after_ms: int,
         executable: Path | str | None,
+        password: str,
     ) -> None:
-        super().__init__(executable=executable)
+        super().__init__(executable=executable, password=password)
         self._service = service
         self._master = master
         self._quorum = quorum
@@ -152,6 +165,9 @@ class _Sentinel(EmbeddedRedis):
             "sentinel monitor": (self._service, LOOPBACK, self._master.port, self._quorum),
             "sentinel down-after-milliseconds": (self._service, self._down_after_ms),
             "sentinel failover-timeout": (self._service, 3 * self._down_after_ms),
+            **({"sentinel auth-pass": (self._service, self._master.password)} if self._master.password else {}),
+            # The second is what it says to the other Sentinels.
+            **({"requirepass": self.password, "sentinel sentinel-pass": self.password} if self.password else {}),
         }
 
 

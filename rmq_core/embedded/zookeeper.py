@@ -16,6 +16,7 @@ from rmq_core.embedded.ports import LOOPBACK, free_port
 from rmq_core.embedded.process import ServerProcess
 from rmq_core.embedded.server import EmbeddedGroup, EmbeddedServer
 from rmq_core.errors import EmbeddedServerError
+from rmq_core.private_files import private_folder, write_private
 
 _ALONE = "org.apache.zookeeper.server.ZooKeeperServerMain"
 _IN_ENSEMBLE = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
@@ -103,9 +104,9 @@ class EmbeddedZooKeeper(EmbeddedServer):
 
     def _start_on(self, port: int) -> None:
         self._port = port
-        self._data.mkdir(exist_ok=True)
-        (self._data / "myid").write_text(str(self._number))
-        (self.dir / "zoo.cfg").write_text(_properties(self._config | {"clientPort": port}), "ascii")
+        private_folder(self._data)
+        write_private(self._data / "myid", str(self._number))
+        write_private(self.dir / "zoo.cfg", _properties(self._config | {"clientPort": port}))
         self._process.start(self._ready, self._start_timeout_s)
 
     def _ready(self) -> bool:
