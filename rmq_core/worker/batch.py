@@ -1,14 +1,32 @@
-"""A batch of deliveries on its way through a listener: run in a thread or the loop, watched from the loop."""
+"""A batch of deliveries on its way through a listener, which runs beside the engine's loop: in a thread, or in the
+loop of the coroutine listeners. It may be left for another one that comes first, and gone on with later.
+
+Each call has a context of its own (what it sets in a ``ContextVar`` is gone with it) and, for coroutines, a task.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import sys
 import time
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmq_core.message import Delivery
 from rmq_core.ownership.lease import Lease
+from rmq_core.scores import RETRIED_MAX
+from rmq_core.worker.calling import call, call_async
 from rmq_core.worker.listeners import Listener
+from rmq_core.worker.ranks import FIRST, LAST, rank_of
+
+if TYPE_CHECKING:
+    from rmq_core.worker.dispatch import Dispatch
+
+CALL_TASK = "rmq-listener"
+"""The names of the tasks in which coroutine listeners run begin with this."""
+EAGER: dict[str, Any] = {"eager_start": True} if sys.version_info >= (3, 12) else {}
+"""A coroutine that waits for nothing then costs no turn of the loop."""
 
 
 class Finished(NamedTuple):
@@ -19,72 +37,112 @@ class Finished(NamedTuple):
 
 
 class Batch:
-    """Deliveries, and what became of them so far.
+    """Deliveries of one slot, and what became of them so far.
 
-    The listener's side only appends to ``finished`` and moves ``started_at``; the loop's side only reads those and sets
-    ``closing`` (start nothing more) and ``lost`` (somebody else has these now). When the lease has run out, the
-    listener's side sets ``closing`` itself.
+    The listener's side only appends to ``finished`` and moves ``started_at`` and ``begun``; the engine's side only
+    reads those and sets ``closing`` (start nothing more) and ``lost`` (somebody else has these now). When the lease
+    has run out, the listener's side sets ``closing`` itself. ``alone``: nothing else runs in this process, whatever
+    comes first.
     """
 
-    def __init__(self, listener: Listener, deliveries: Sequence[Delivery], lease: Lease) -> None:
+    def __init__(
+        self, listener: Listener, deliveries: Sequence[Delivery], lease: Lease, *, alone: bool = False
+    ) -> None:
         self.listener = listener
         self.deliveries = deliveries
         self.lease = lease
+        self.alone = alone
         self.finished: list[Finished] = []
         self.begun = 0
         self.started_at: float | None = None
         self.closing = False
         self.lost: set[bytes] = set()
         self.busy_s = 0.0
+        self.late: Exception | None = None
+        self.next_rank = LAST
+        """What its slot has on the server, as far as is known."""
+        self.end: Callable[[], object] = int
+        """Called when nothing of it runs nor will: by a lane, or by whoever closed it."""
+        self._call: asyncio.Task[BaseException | None] | None = None
         self._settled = 0
 
-    def run(self) -> None:
-        """Calls the listener for every delivery in turn; raises nothing."""
-        function, size = self.listener.function, self.listener.batch
+    @property
+    def over(self) -> bool:
+        """Whether nothing more of it will begin."""
+        return self.closing or self.begun >= len(self.deliveries)
+
+    def rank(self, timed: bool) -> float:
+        """Of what it would begin next."""
+        return FIRST if self.alone else rank_of(timed, self.deliveries[self.begun])
+
+    def run(self, lanes: Dispatch) -> None:
+        """Calls the listener for one delivery after another until something else comes first; raises nothing."""
+        listener = self.listener
         began = time.monotonic()
-        for at in range(0, len(self.deliveries), size):
-            some = self._begin(at, size)
-            if not some:
-                continue
+        while some := self._begin(lanes):
             try:
-                function(some[0] if size == 1 else some)
+                copy_context().run(call, listener, some)
             except BaseException as error:
                 self._end(some, error)
             else:
                 self._end(some, None)
         self.started_at = None
-        self.busy_s = time.monotonic() - began
+        self.busy_s += time.monotonic() - began
 
-    async def run_async(self) -> None:
-        """The same for a coroutine listener; raises only cancellation."""
-        function, size = self.listener.function, self.listener.batch
+    async def run_async(self, lanes: Dispatch) -> None:
+        """The same for a coroutine listener."""
+        loop = asyncio.get_running_loop()
+        name = f"{CALL_TASK} {self.listener.name} of topic {self.listener.topic}"
         began = time.monotonic()
-        for at in range(0, len(self.deliveries), size):
-            some = self._begin(at, size)
-            if not some:
-                continue
+        while some := self._begin(lanes):
+            self._call = task = asyncio.Task(self._outcome(some), loop=loop, name=name, **EAGER)
             try:
-                await function(some[0] if size == 1 else some)
-            except Exception as error:
-                self._end(some, error)
-            else:
-                self._end(some, None)
+                self._end(some, task.result() if task.done() else await task)
+            except asyncio.CancelledError:
+                if not task.cancelled():  # the loop is being closed, and all that runs in it
+                    task.cancel()
+                    raise
+                self._end(some, self.late or asyncio.CancelledError("cancelled before it began"))
+        self._call = None
         self.started_at = None
-        self.busy_s = time.monotonic() - began
+        self.busy_s += time.monotonic() - began
 
-    def _begin(self, at: int, size: int) -> Sequence[Delivery]:
-        now = time.monotonic()
-        some = self.deliveries[at : at + size]
-        # Said before looking at `closing`: whoever sets that and then reads `begun` never misses a call that began.
-        before, self.begun = self.begun, at + len(some)
-        if self.closing or now >= self.lease.until:
-            self.closing = True
-            self.begun = before
-            return ()
-        if self.lost:
-            some = [delivery for delivery in some if delivery.raw_id not in self.lost]
-        self.started_at = now
-        return some
+    async def _outcome(self, some: Sequence[Delivery]) -> BaseException | None:
+        """None, or whatever was raised: nothing that a listener raises may reach the loop."""
+        try:
+            await call_async(self.listener, some)
+        except asyncio.CancelledError as error:
+            return error if self.late is None else self.late
+        except BaseException as error:
+            return error
+        return None
+
+    def cancel(self, late: Exception) -> None:
+        """Ends a coroutine listener's present call, which then failed with ``late``. In its own loop only."""
+        self.closing = True
+        self.late = late
+        if self._call is not None:
+            self._call.cancel()
+
+    def _begin(self, lanes: Dispatch) -> Sequence[Delivery]:
+        while (at := self.begun) < len(self.deliveries):
+            score = self.deliveries[at].score
+            if (RETRIED_MAX < score <= lanes.lo or score >= lanes.hi) and not self.alone:
+                break
+            now = time.monotonic()
+            some = self.deliveries[at : at + self.listener.batch]
+            # Said before looking at `closing`: whoever sets that and then reads `begun` never misses a call that began.
+            self.begun = at + len(some)
+            if self.closing or now >= self.lease.until:
+                self.closing = True
+                self.begun = at
+                break
+            if self.lost:
+                some = [delivery for delivery in some if delivery.raw_id not in self.lost]
+            if some:
+                self.started_at = now
+                return some
+        return ()
 
     def _end(self, some: Sequence[Delivery], error: BaseException | None) -> None:
         if len(some) == 1:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from rmq_core.errors import ConfigurationError
 from rmq_core.topic import Topic
+from rmq_core.worker.calling import check_function, is_coroutine_function, name_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -32,17 +32,21 @@ class Listener:
     max_runtime_ms: int = 600_000
 
     def __post_init__(self) -> None:
-        if not callable(self.function):
-            raise ConfigurationError(f"the listener of topic {self.topic!r} must be a function, not {self.function!r}")
         for field, high in (("batch", 1_000), ("max_runtime_ms", 86_400_000)):
             value = getattr(self, field)
             if type(value) is not int or not 1 <= value <= high:
                 raise ConfigurationError(f"{field}={value!r} of a listener must be a whole number from 1 to {high}")
+        check_function(self.topic, self.function, self.batch)
 
     @property
     def is_async(self) -> bool:
-        """Whether it runs in the event loop rather than in a thread."""
-        return inspect.iscoroutinefunction(self.function)
+        """Whether it runs in an event loop rather than in a thread."""
+        return is_coroutine_function(self.function)
+
+    @property
+    def name(self) -> str:
+        """``module.function``, for logs."""
+        return name_of(self.function)
 
 
 def listener(topic: str | Topic, *, batch: int = 1, max_runtime_ms: int = 600_000) -> Callable[[F], F]:
@@ -55,7 +59,19 @@ def listener(topic: str | Topic, *, batch: int = 1, max_runtime_ms: int = 600_00
 
     def mark(function: F) -> F:
         name, definition = (topic.name, topic) if isinstance(topic, Topic) else (topic, None)
-        setattr(function, MARK, Listener(name, function, definition, batch, max_runtime_ms))
+        declared = Listener(name, function, definition, batch, max_runtime_ms)
+        before = getattr(function, MARK, None)
+        if isinstance(before, Listener) and before.function is function:
+            raise ConfigurationError(
+                f"{declared.name} is the listener of topic {before.topic!r} already: for another topic, pass"
+                f" Listener({name!r}, function) to the worker"
+            )
+        try:
+            setattr(function, MARK, declared)
+        except (AttributeError, TypeError):
+            raise ConfigurationError(
+                f"{declared.name} cannot be marked: pass Listener({name!r}, {declared.name}) to the worker instead"
+            ) from None
         return function
 
     return mark
@@ -68,6 +84,14 @@ def as_listeners(declared: Iterable[Any]) -> list[Listener]:
         found = each if isinstance(each, Listener) else getattr(each, MARK, None)
         if not isinstance(found, Listener):
             raise ConfigurationError(f"{each!r} is no listener: mark it with @listener('topic') or pass a Listener")
+        if found is not each and found.function is not each:
+            # What wraps a marked function copies its mark; the worker would call the inner one, without the wrapper.
+            raise ConfigurationError(
+                f"{found.name} is wrapped by something that the worker would leave out: put @listener above all other"
+                " decorators, and for a method pass Listener(topic, object.method)"
+            )
+        if listeners.get(found.topic) is found:
+            continue  # imported under two names
         if found.topic in listeners:
             raise ConfigurationError(f"topic {found.topic!r} has two listeners in one worker; a topic has one")
         listeners[found.topic] = found

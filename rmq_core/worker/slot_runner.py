@@ -1,44 +1,30 @@
-"""One slot of one topic in this worker: sleep, take, run one message after another, settle."""
+"""One slot of one topic in this worker: sleep, stand in line, take, run one message after another, settle."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import logging
-import traceback
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rmq_core import limits
 from rmq_core.errors import Fenced, RMQError
-from rmq_core.outcomes import Reject, Release, Retry, words_of
-from rmq_core.scripts import (
-    BATCH_MAX,
-    NO_LOOK,
-    REJECTED,
-    TOPIC_BACKOFF,
-    Ack,
-    Cycled,
-    Nack,
-    cycle,
-    extend,
-    failure_fragment,
-    inherit,
-    on_slot,
-    one,
-    read_cycle,
-)
-from rmq_core.scripts import Release as ReleaseGroup
+from rmq_core.scripts import BATCH_MAX, NO_LOOK, Cycled, on_slot, one, takeover
 from rmq_core.wakeups import FALLBACK_S
-from rmq_core.worker.batch import Batch, Finished
+from rmq_core.worker.line import Place
+from rmq_core.worker.looking import NEVER
+from rmq_core.worker.ranks import LAST
+from rmq_core.worker.running import SETTLE_EVERY_S, Running
+from rmq_core.worker.settling import Settling
 
 if TYPE_CHECKING:
     from rmq_core.message import Delivery
+    from rmq_core.worker.batch import Batch
     from rmq_core.worker.topic_runner import TopicRunner
 
 log = logging.getLogger(__name__)
 
-SETTLE_EVERY_S = 0.05
-TURN_S = 0.25
 TROUBLE_S = 1.0
 FENCED_S = 5.0
 LAST_WORDS_S = 2.0
@@ -51,30 +37,78 @@ class SlotRunner:
         self._topic = topic
         self.slot = slot
         self.epoch = epoch
+        self._settling = Settling(topic, slot, epoch)
+        self._running: Running | None = None
         self._woken = asyncio.Event()
-        self._batch: Batch | None = None
-        self._unsettled: list[Finished] = []
         self._stopping = False
         self._queued: asyncio.Task[None] | None = None
-        self._inherits = bool(epoch)
-        self._inheriting = False
-        self.stuck = False
+        """Itself, while it waits for others and may be told to stop."""
+        self._place: Place | None = None
+        self._former: Place | None = None
+        """The place it had before, which others still wait for."""
+        self._last: Cycled | None = None
+        self._last_at = 0.0
+        self._news: int | None = None
+        """What was heard of since the last call to the server went out: its reply may be older."""
+        self._ended: Batch | None = None
+        self._turn_is_ours = False
+        """Whether nobody else may begin anything."""
+        self._takes_over = bool(epoch)
+        self.head: int | None = None
+        """What the slot would hand out next, as far as is known: see `Cycled.head`."""
+        self.head_known = False
+        self.idle_until_ms: int | None = None
+        """While it sleeps because nothing is ready: when something will be, by the Redis clock (`NO_LOOK`: no
+        message says so). None while it does anything else."""
+        self.empty = False
+        """While idle: whether the slot held nothing at all."""
+        self.seen = NEVER
+        """The slot's counters at the last look, see `rmq_core.worker.looking`."""
 
     @property
     def in_flight(self) -> int:
         """Deliveries a listener has not finished."""
-        return len(self._batch.deliveries) - len(self._batch.finished) if self._batch else 0
+        return self._running.in_flight if self._running else 0
+
+    @property
+    def stuck(self) -> bool:
+        """Whether the present call runs for too long."""
+        return self._running is not None and self._running.stuck
 
     def wake(self) -> None:
         """Look again now."""
         self._woken.set()
 
+    def hear(self, head: int | None) -> None:
+        """Something has come; ``head``: what is next in the slot now, None where that is not said."""
+        if head is not None and (self._news is None or self._topic.comes_first(head, self._news)):
+            self._news = head
+        if self.idle_until_ms is not None:
+            self.head, self.head_known = head, head is not None
+            if self._place is None and self._seems_ready() and not self._takes_over and not self._stopping:
+                # At once: from now on nothing begins that comes after it.
+                self._place = self._topic.line.enter(head)
+        elif head is not None and self._topic.comes_first(head, self.head):
+            self.head = head
+            if self._running is not None:
+                self._running.batch.next_rank = self._topic.rank(head)
+                self._outrank(self._running)
+            elif self._place is not None and not self._place.granted.done():
+                self._place = self._topic.line.again(self._place, head)
+        self._woken.set()
+
+    def _outrank(self, running: Running) -> None:
+        """What was prefetched and comes after what the slot has now goes back, once the present call has ended."""
+        batch = running.batch
+        left = batch.not_started
+        if self.head is not None and left and self._topic.outranks(self.head, left[-1]):
+            running.close()
+
     def stop(self) -> None:
         """Takes nothing more and starts nothing more; `run` ends when the present call has."""
         self._stopping = True
-        # What was inherited is finished here: given back once more it would lose its order.
-        if self._batch is not None and not self._inheriting:
-            self._batch.closing = True
+        if self._running is not None:
+            self._running.close()
         if self._queued is not None:
             self._queued.cancel()
         self._woken.set()
@@ -87,253 +121,277 @@ class SlotRunner:
             # The grace is over; a server that is there still hears what is settled and what was not begun.
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LAST_WORDS_S):
-                    await self._settle_rest()
+                    await self._settling.rest()
             raise
-        await self._settle_rest()
+        finally:
+            self._leave_line()
+            self._let_go()
+        await self._settling.rest()
 
     async def _turns(self) -> None:
-        wait_s = 0.0
+        wait_s = await self._begin()
         while not self._stopping:
-            if wait_s > 0:
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(wait_s):
-                        await self._woken.wait()
-            self._woken.clear()
-            if self._stopping:
-                break
-            if not await self._granted():
-                break
+            await self._sleep(wait_s)
             try:
-                wait_s = await self._turn()
+                wait_s = None if self._stopping else await self._turn()
             except Fenced as error:
                 log.warning("%s[%d]: %s", self._topic.name, self.slot, error)
-                self._drop_stale()
+                self._settling.drop()
                 self._topic.fenced(self)
                 wait_s = FENCED_S
             except RMQError as error:
                 log.warning("%s[%d]: %s", self._topic.name, self.slot, error)
                 wait_s = TROUBLE_S
-            finally:
-                self._topic.gate.release()
+            except asyncio.CancelledError:
+                task = self._queued
+                if not self._stopping or task is None:
+                    raise
+                self._queued = None
+                task.uncancel()
+            except Exception:
+                log.exception("%s[%d]: this should not happen; trying again", self._topic.name, self.slot)
+                wait_s = TROUBLE_S
 
-    async def _settle_rest(self) -> None:
-        while self._unsettled:
+    async def _begin(self) -> float | None:
+        """Until somebody has looked at the slot it sleeps; but what a former owner left is put back first."""
+        if not self._takes_over and self._topic.look_soon():
+            self.idle_until_ms, self.empty = NO_LOOK, True
+            return None
+        return 0.0
+
+    async def _sleep(self, wait_s: float | None) -> None:
+        """Until woken, or for so long; None: until woken, which whoever looks for all idle slots does."""
+        if wait_s is None or wait_s > 0:
+            if self._place is None:
+                self._let_go()
             try:
-                await self._cycle(0)
-            except Fenced:
-                self._drop_stale()
-            except RMQError as error:
-                log.warning("%s[%d]: %d not settled: %s", self._topic.name, self.slot, len(self._unsettled), error)
-                break
+                async with asyncio.timeout(wait_s):
+                    await self._woken.wait()
+            except TimeoutError:
+                until_ms = self.idle_until_ms
+                self.head_known = self._topic.definition.timed and until_ms is not None and until_ms >= 0
+                self.head = until_ms if self.head_known else None
+        self.idle_until_ms = None
+        self._woken.clear()
 
-    async def _granted(self) -> bool:
-        """Waits for a turn; False when stopped meanwhile."""
-        self._queued = asyncio.current_task()
+    async def _turn(self) -> float | None:
+        """Takes and runs once, or as long as nothing of another slot comes first; how long to sleep (see `_sleep`)."""
+        if self._takes_over and not self._topic.definition.paused:
+            await self._take_over()
+        if not self._seems_ready():
+            cycled = await self._cycle(0)
+            if not self._seems_ready():
+                return self._idle(cycled)
+        line = self._topic.line
+        if self._place is None:
+            self._enter()
         try:
-            await self._topic.gate.acquire()
-        except asyncio.CancelledError:
-            if not self._stopping:
-                raise
-            return False
-        else:
-            return True
+            place = await self._granted()
+            if place is None:
+                return 0.0 if self._stopping or self._last is None else self._idle(self._last)
+            try:
+                wait_s = await self._take(place)
+            finally:
+                line.taken(place, None)
+                try:
+                    if self._settling.unsettled and (self._topic.alone.wanted or self._stopping):
+                        await self._settling.cycle(0)
+                finally:
+                    line.end()
         finally:
-            self._queued = None
+            self._former, self._place = self._place, None
+        if self._last is not None and self._last.alone and not self._stopping and wait_s is None:
+            return await self._alone()
+        return wait_s
 
-    def _drop_stale(self) -> None:
-        """Nothing of it can be settled any more: another owner has it."""
-        if self._unsettled:
-            log.warning("%s[%d]: %d results are stale", self._topic.name, self.slot, len(self._unsettled))
-            self._topic.settled(0, 0, len(self._unsettled))
-            self._unsettled.clear()
+    async def _granted(self) -> Place | None:
+        """Waits for its turn, None where there is nothing to take any more; what is finished and not settled does not
+        wait for long.
+        """
+        try:
+            while not self._stopping:
+                place = self._place
+                assert place is not None
+                self._queued = asyncio.current_task()
+                await asyncio.wait({place.granted}, timeout=SETTLE_EVERY_S if self._settling.unsettled else None)
+                self._queued = None
+                if place.granted.done():
+                    return self._place
+                await self._cycle(0)
+                if not self._seems_ready():
+                    break
+        except BaseException:
+            self._leave_line()
+            raise
+        self._leave_line()
+        return None
 
-    async def _turn(self) -> float:
-        """Takes and runs until nothing is ready or the turn is over; returns how long to sleep."""
-        loop = asyncio.get_running_loop()
-        until = loop.time() + TURN_S
-        if self._inherits and not self._topic.definition.paused:
-            await self._inherit()
+    def _seems_ready(self) -> bool:
+        """Whether there is something to take, as far as is known."""
+        if not self.head_known or self.head is None:
+            return False
+        if not self._topic.definition.timed or self._last is None:
+            return True
+        return self.head <= self._last.now_ms + (asyncio.get_running_loop().time() - self._last_at) * 1000
+
+    def _enter(self) -> None:
+        self._place = self._topic.line.enter(self.head)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """What the slot has next is known to whoever else wants to run, or to nobody."""
+        if self._ended is not None:
+            self._topic.dispatch.forget(self._ended)
+            self._ended = None
+        if self._former is not None:
+            self._topic.line.forget(self._former)
+            self._former = None
+
+    def _leave_line(self) -> None:
+        if self._place is not None:
+            place, self._place = self._place, None
+            self._topic.line.leave(place)
+
+    async def _take(self, place: Place) -> float | None:
+        """One take, and what it brought until its end; how long to sleep, or None for whoever wakes."""
+        line, topic = self._topic.line, self._topic
+        floor = None if topic.definition.timed or place.retried else line.floor()
+        limit = 0 if self._stopping else line.limit(place, topic.batch_size(), topic.listener.batch)
+        if limit and topic.definition.rate_limit:
+            cycled, wait_s = await self._limited_cycle(limit, floor=floor)
+            if wait_s is not None:
+                self._last = None
+                return wait_s
+        else:
+            cycled = await self._cycle(limit, floor=floor)
+        line.taken(place, len(cycled.deliveries) if limit else None)
+        if cycled.deliveries:
+            await self._run(cycled.deliveries, begun=lambda: line.forget(self._place or place))
+            return 0.0
+        if not limit:
+            return 0.0
+        if cycled.alone:
+            return None
+        if floor is not None and cycled.head is not None and cycled.head < floor:
+            return 0.0  # others come first
+        return self._idle(cycled)
+
+    async def _alone(self) -> float | None:
+        """Runs one message after another while nothing else runs in this process, by turns with others who want to."""
+        alone = self._topic.alone
+        turn = alone.ask()
         while True:
-            over = self._stopping or (loop.time() > until and self._topic.gate.contended)
-            limit = 0 if over else self._topic.batch_size()
-            if limit and self._topic.definition.rate_limit:
-                cycled, wait_s = await self._limited_cycle(limit)
-                if wait_s is not None:
-                    return wait_s
-            else:
-                cycled = await self._cycle(limit)
-            if over:
+            self._queued = asyncio.current_task()
+            try:
+                await asyncio.wait({turn})
+            except BaseException:
+                alone.forget(turn)
+                raise
+            self._queued = None
+            if self._stopping:
+                alone.forget(turn)
                 return 0.0
-            if not cycled.deliveries:
-                return FALLBACK_S if cycled.wait_us is None else min(FALLBACK_S, cycled.wait_us / 1_000_000)
-            await self._run(cycled.deliveries)
+            following: asyncio.Future[None] | None = None
+            self._turn_is_ours = True
+            try:
+                wait_s = await self._take_alone()
+                if self._last is not None and self._last.alone and not self._stopping and self._turn_is_ours:
+                    following = alone.ask()
+            finally:
+                self._leave_alone()
+            if following is None:
+                return wait_s
+            turn = following
 
-    async def _limited_cycle(self, limit: int) -> tuple[Cycled, float | None]:
+    async def _take_alone(self) -> float | None:
+        if self._topic.definition.rate_limit:
+            cycled, wait_s = await self._limited_cycle(1, alone=True)
+            if wait_s is not None:
+                return wait_s
+        else:
+            cycled = await self._cycle(1, alone=True)
+        if not cycled.deliveries:
+            return self._idle(cycled)
+        await self._run(cycled.deliveries, alone=True)
+        await self._settling.cycle(0)
+        return 0.0
+
+    def _leave_alone(self) -> None:
+        if self._turn_is_ours:
+            self._turn_is_ours = False
+            self._topic.alone.release()
+
+    def _idle(self, cycled: Cycled) -> float | None:
+        if self._settling.unsettled:
+            return 0.0
+        if not self._topic.lease.valid:
+            return FALLBACK_S
+        self.empty = cycled.wait_us is None and not self._topic.definition.paused
+        if cycled.wait_us is None:
+            self.idle_until_ms = NO_LOOK
+            return None
+        self.idle_until_ms = cycled.now_ms + cycled.wait_us // 1000
+        return cycled.wait_us / 1_000_000
+
+    async def _cycle(self, limit: int, *, alone: bool = False, floor: int | None = None) -> Cycled:
+        self._news = None
+        cycled = await self._settling.cycle(0 if self._stopping else limit, alone=alone, floor=floor)
+        self.head, self.head_known, self._last = cycled.head, True, cycled
+        if self._news is not None and self._topic.comes_first(self._news, cycled.head):
+            self.head = self._news
+        self._last_at = asyncio.get_running_loop().time()
+        return cycled
+
+    async def _limited_cycle(
+        self, limit: int, *, alone: bool = False, floor: int | None = None
+    ) -> tuple[Cycled, float | None]:
         """Takes what the topic's rate allows; the second: how long to sleep where it allows nothing now.
 
         A slot with nothing to take asks for nothing: what it was granted would be missing elsewhere.
         """
         run, keyspace, topic = self._topic.client.run, self._topic.keyspace, self._topic.definition
-        (now_ms, look_ms) = await run(one(on_slot("look", keyspace, topic, self.slot), tuple))
+        now_ms, look_ms, *_ = await run(one(on_slot("look", keyspace, topic, self.slot), tuple))
         if topic.paused or look_ms == NO_LOOK or look_ms > now_ms:
             return await self._cycle(0), None
         grant = await run(limits.ask(keyspace, topic, limit))
         if not grant.messages:
             wait_s = self._topic.next_grant_s(grant.wait_us)
             return await self._cycle(0), wait_s
-        cycled = await self._cycle(grant.messages)
+        cycled = await self._cycle(grant.messages, alone=alone, floor=floor)
         await run(limits.give_back(keyspace, topic, grant.messages - len(cycled.deliveries)))
         return cycled, None
 
-    async def _inherit(self) -> None:
-        """Begins with what the slot's former owner left in flight."""
-        topic = self._topic.definition
-        request = inherit(self._topic.keyspace, topic, self.slot, self.epoch)
-        (reply,) = await self._topic.client.connection.run([request])
-        self._inherits = False
-        deliveries = read_cycle(topic, self.slot, reply, self.epoch).deliveries
-        if deliveries:
-            log.info("%s[%d]: %d deliveries taken over", topic.name, self.slot, len(deliveries))
-            self._inheriting = True
-            try:
-                await self._run(deliveries)
-            finally:
-                self._inheriting = False
+    async def _take_over(self) -> None:
+        """Puts back what the slot's former owner left in flight."""
+        request = takeover(self._topic.keyspace, self._topic.definition, self.slot, self.epoch, by=self._topic.by)
+        (put_back,) = await self._topic.client.connection.run([request])
+        self._takes_over = put_back == BATCH_MAX
+        if put_back:
+            log.info("%s[%d]: %d deliveries of the former owner were put back", self._topic.name, self.slot, put_back)
 
-    async def _cycle(self, limit: int) -> Cycled:
-        """Settles what is finished and takes up to ``limit``."""
-        settling = self._unsettled[:BATCH_MAX]
-        acks: list[Ack] = []
-        nacks: list[Nack] = []
-        releases: list[ReleaseGroup] = []
-        for delivery, error in settling:
-            if error is None:
-                acks.append(Ack(delivery.raw_id, delivery.receipt))
-            elif isinstance(error, Release):
-                releases.append(ReleaseGroup(delivery.raw_id, delivery.receipt, error.delay_ms, delivery.score))
-            else:
-                nacks.append(self._nack(Finished(delivery, error)))
-        topic = self._topic.definition
-        request = cycle(
-            self._topic.keyspace,
-            topic,
-            self.slot,
-            0 if self._stopping or not self._topic.lease.valid else limit,
-            epoch=self.epoch,
-            acks=acks,
-            nacks=nacks,
-            releases=releases,
-        )
-        (reply,) = await self._topic.client.connection.run([request])
-        cycled = read_cycle(topic, self.slot, reply, self.epoch)
-        del self._unsettled[: len(settling)]
-        stale = len(settling) - sum(cycled.statuses)
-        self._topic.settled(len(acks), len(nacks), stale)
-        if stale:
-            log.warning("%s[%d]: %d settled too late; they were handed out again", topic.name, self.slot, stale)
-        return cycled
-
-    def _nack(self, finished: Finished) -> Nack:
-        delivery, error = finished
-        assert error is not None
-        delay_ms = TOPIC_BACKOFF
-        if isinstance(error, Reject):
-            delay_ms = REJECTED
-        elif isinstance(error, Retry) and error.delay_ms is not None:
-            delay_ms = error.delay_ms
-        trace = "".join(traceback.format_exception(error))
-        fragment = failure_fragment(type(error).__name__, words_of(error), self._topic.worker_name, trace)
-        return Nack(delivery.raw_id, delivery.receipt, delay_ms, fragment)
-
-    async def _run(self, deliveries: list[Delivery]) -> None:
-        """Runs a batch to its end, settling and extending meanwhile."""
-        self._batch = batch = Batch(self._topic.listener, deliveries, self._topic.lease)
-        batch.closing = self._stopping and not self._inheriting
-        loop = asyncio.get_running_loop()
-        extend_every_s = self._topic.definition.visibility_timeout_ms / 3000
-        extend_at = loop.time() + extend_every_s
-        running = self._topic.start(batch)
+    async def _run(
+        self, deliveries: list[Delivery], *, alone: bool = False, begun: Callable[[], None] | None = None
+    ) -> None:
+        on_stuck = self._stuck_alone if alone else self._topic.line.stuck
+        self._running = running = Running(self._topic, self._settling, deliveries, alone=alone, on_stuck=on_stuck)
+        running.batch.closing = self._stopping or (self._topic.alone.wanted and not alone)
+        self._ended = batch = running.batch
+        batch.next_rank = LAST if self.head is None else self._topic.rank(self.head)
+        if self._news is not None and not any(self._topic.equals(self._news, each) for each in deliveries):
+            self._outrank(running)
         try:
-            while not running.done():
-                await asyncio.wait({running}, timeout=SETTLE_EVERY_S)
-                self._unsettled += batch.take_finished()
-                if running.done():
-                    break
-                if batch.closing:
-                    self._give_back(batch)
-                if batch.running_s() * 1000 > self._topic.listener.max_runtime_ms:
-                    await self._give_up(batch, running)
-                    continue
-                try:
-                    if self._unsettled:
-                        await self._cycle(0)
-                    if loop.time() >= extend_at and not self.stuck:
-                        extend_at = loop.time() + extend_every_s
-                        await self._extend(batch)
-                except Fenced:
-                    batch.closing = True
-                    batch.lost.update(delivery.raw_id for delivery in batch.unfinished)
-                    raise
-                except RMQError as error:
-                    log.warning("%s[%d]: cannot settle yet: %s", self._topic.name, self.slot, error)
-        except asyncio.CancelledError:
-            # The grace is over: what the call holds comes back by its timeout.
-            running.cancel()
-            raise
+            await running.run(begun)
         finally:
-            if not running.done():
-                await asyncio.wait({running})
-            self.stuck = False
-            self._unsettled += batch.take_finished()
-            if batch.closing:
-                self._give_back(batch)
-            self._topic.ran(batch)
-            self._batch = None
+            self._running = None
+            if alone or self._stopping:
+                self._let_go()
 
-    def _give_back(self, batch: Batch) -> None:
-        """Releases, uncounted, what no listener will begin any more."""
-        left = [delivery for delivery in batch.not_started if delivery.raw_id not in batch.lost]
-        batch.lost.update(delivery.raw_id for delivery in left)
-        self._unsettled += [Finished(delivery, Release()) for delivery in left]
+    def _stuck_alone(self, stuck: bool) -> None:
+        """A call that runs for too long keeps nobody waiting."""
+        if stuck:
+            self._leave_alone()
 
-    async def _extend(self, batch: Batch) -> None:
-        unfinished = [delivery for delivery in batch.unfinished if delivery.raw_id not in batch.lost]
-        if not unfinished:
-            return
-        receipts = [(delivery.raw_id, delivery.receipt) for delivery in unfinished]
-        request = extend(self._topic.keyspace, self._topic.definition, self.slot, receipts, None, self.epoch)
-        (renewed,) = await self._topic.client.connection.run([request])
-        for delivery, receipt in zip(unfinished, renewed, strict=True):
-            if receipt:
-                delivery.receipt = receipt
-            else:
-                batch.lost.add(delivery.raw_id)
-
-    async def _give_up(self, batch: Batch, running: asyncio.Future[None]) -> None:
-        """A call that runs too long: a coroutine is cancelled; a thread cannot be, so its message may time out.
-
-        The slot stays with the call until it returns: starting another message of the slot meanwhile would break
-        the promise that they never overlap.
-        """
-        if isinstance(running, asyncio.Task):
-            running.cancel()
-            await asyncio.wait({running})
-            late = TimeoutError(f"cancelled after max_runtime_ms={self._topic.listener.max_runtime_ms}")
-            unfinished = batch.unfinished[: batch.begun - len(batch.finished)]
-            batch.finished += [Finished(delivery, late) for delivery in unfinished]
-            batch.closing = True
-            return
-        if not self.stuck:
-            self.stuck = True
-            batch.closing = True
-            log.error(
-                "%s[%d]: a listener call has been running for over %d ms; its message will time out and be handed out"
-                " again elsewhere",
-                self._topic.name,
-                self.slot,
-                self._topic.listener.max_runtime_ms,
-            )
-            self._give_back(batch)
-            await self._cycle(0)
-        else:
-            await asyncio.wait({running}, timeout=SETTLE_EVERY_S * 10)
+    def clear(self) -> None:
+        """Somebody wants to be alone: begins nothing more of what it holds."""
+        if self._running is not None and not self._running.batch.alone:
+            self._running.close()

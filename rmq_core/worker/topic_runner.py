@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import platform
 import time
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
 from rmq_core.wakeups import FALLBACK_S
+from rmq_core.worker.alone import Alone
+from rmq_core.worker.coroutines import Coroutines
+from rmq_core.worker.dispatch import Dispatch
+from rmq_core.worker.handing_back import hand_back, set_ended
+from rmq_core.worker.line import Line
+from rmq_core.worker.looking import NEVER
+from rmq_core.worker.ranks import rank_of, rank_of_head
 from rmq_core.worker.slot_runner import SlotRunner
 
 if TYPE_CHECKING:
     from rmq_core.async_client import AsyncRMQ
+    from rmq_core.message import Delivery
     from rmq_core.ownership.contract import SlotEvents
     from rmq_core.ownership.lease import Lease
     from rmq_core.slots import Keyspace
@@ -24,6 +34,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+HOST = platform.node().replace(" ", "-") or "unknown"
 BATCH_BUDGET_S = 0.25
 GRANTS_APART_S = 0.005
 """Asking for takes more often would bring them one by one; asking this late loses none."""
@@ -42,6 +53,9 @@ class TopicRunner:
         worker_name: str,
         batch_max: int,
         lease: Lease,
+        coroutines: Coroutines | None = None,
+        look_soon: Callable[[], None] | None = None,
+        alone: Alone | None = None,
     ) -> None:
         self.client = client
         self.lease = lease
@@ -54,11 +68,25 @@ class TopicRunner:
         self.done = 0
         self.failed = 0
         self.stale = 0
+        self.left = 0
+        """Deliveries with calls that were given up at the end."""
+        self.alone = alone or Alone()
+        self.alone.watchers.append(self._clear)
+        self.dispatch = Dispatch(definition.timed, gate)
+        self.line = Line(self.dispatch, gate, self.alone, self._open_lanes)
+        self._asked = False
         self._threads = threads
+        self._coroutines = (coroutines or Coroutines(worker_name, own=False)) if listener.is_async else None
+        self._look_soon = look_soon
         self._batch_max = batch_max
         self._size = 1
         self._next_grant_at = 0.0
         self._runners: dict[int, tuple[SlotRunner, asyncio.Task[None]]] = {}
+
+    @property
+    def by(self) -> str:
+        """Who makes the changes, for the journal: '<host> <worker>'."""
+        return f"{HOST} {self.worker_name}"
 
     @property
     def name(self) -> str:
@@ -74,6 +102,11 @@ class TopicRunner:
     def slots(self) -> tuple[int, ...]:
         """Slots with a runner here."""
         return tuple(self._runners)
+
+    @property
+    def idle(self) -> Iterator[SlotRunner]:
+        """Runners that sleep because nothing is ready."""
+        return (runner for runner, _ in self._runners.values() if runner.idle_until_ms is not None)
 
     @property
     def in_flight(self) -> int:
@@ -96,6 +129,7 @@ class TopicRunner:
         runner = SlotRunner(self, slot, epoch)
         task = asyncio.create_task(runner.run(), name=f"rmq-{self.name}-{slot}")
         self._runners[slot] = (runner, task)
+        self.line.slots = len(self._runners)
         task.add_done_callback(partial(self._ended, slot))
 
     def retire(self, slot: int) -> None:
@@ -104,6 +138,7 @@ class TopicRunner:
 
     def _ended(self, slot: int, task: asyncio.Task[None]) -> None:
         del self._runners[slot]
+        self.line.slots = len(self._runners)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("%s[%d]: the slot's runner failed", self.name, slot, exc_info=error)
         if self.events is not None:
@@ -118,14 +153,20 @@ class TopicRunner:
 
     def wake(self) -> None:
         """Every slot looks again now."""
-        self._wake(None)
+        for runner, _ in self._runners.values():
+            runner.seen = NEVER
+            runner.hear(None)
 
     def _wake(self, payload: bytes | None) -> None:
         if payload is None:
-            for runner, _ in self._runners.values():
-                runner.wake()
-        elif payload.isdigit() and (found := self._runners.get(int(payload))):
-            found[0].wake()
+            if self._look_soon is None:
+                self.wake()
+            else:
+                self._look_soon()
+        else:
+            slot, _, head = payload.partition(b" ")
+            if slot.isdigit() and (found := self._runners.get(int(slot))):
+                found[0].hear(int(head) if head.isdigit() else None)
 
     def redefine(self, definition: Topic) -> None:
         """Follows an operator's edit; the shape never changes."""
@@ -136,11 +177,74 @@ class TopicRunner:
 
     # -- for the slot runners
 
+    def look_soon(self) -> bool:
+        """Has all idle slots looked at; False where nobody does."""
+        if self._look_soon is not None:
+            self._look_soon()
+        return self._look_soon is not None
+
+    def rank(self, head: int) -> float:
+        """Of a slot's head, over all slots."""
+        return rank_of_head(self.definition.timed, head)
+
+    def comes_first(self, head: int, other: int | None) -> bool:
+        """Whether a slot's new head comes before the one known."""
+        return other is None or (head < other if self.definition.timed else head > other)
+
+    def outranks(self, head: int, delivery: Delivery) -> bool:
+        """Whether what is in the slot comes before what was taken from it."""
+        return rank_of_head(self.definition.timed, head) > rank_of(self.definition.timed, delivery)
+
+    def equals(self, head: int, delivery: Delivery) -> bool:
+        """Whether neither comes first."""
+        return rank_of_head(self.definition.timed, head) == rank_of(self.definition.timed, delivery)
+
     def start(self, batch: Batch) -> asyncio.Future[None]:
-        """Runs a batch in a thread or in the loop."""
-        if self.listener.is_async:
-            return asyncio.create_task(batch.run_async())
-        return self._threads.run(batch.run)
+        """Runs a batch, in a thread or in the loop of the coroutine listeners; done when it has ended."""
+        loop = asyncio.get_running_loop()
+        ended: asyncio.Future[None] = loop.create_future()
+        batch.end = lambda: hand_back(loop, partial(set_ended, ended))
+        self.dispatch.add(batch)
+        self.dispatch.prune()
+        self._open_lanes()
+        return ended
+
+    def cancel(self, batch: Batch, late: Exception) -> bool:
+        """Ends the present call of a coroutine listener; False for a thread, which nobody can end."""
+        if self._coroutines is None:
+            return False
+        self._coroutines.cancel(batch, late)
+        return True
+
+    def _open_lanes(self) -> None:
+        if not self._asked and self.dispatch.open:
+            self._asked = True
+            self.gate.ask(self._lane)
+
+    def _lane(self) -> None:
+        self._asked = False
+        first = self.dispatch.next()
+        if first is None:
+            self.gate.release()
+            return
+        if self._coroutines is not None:
+            ended = self._coroutines.run(partial(self.dispatch.lane_async, first), self.name)
+        else:
+            ended = self._threads.run(partial(self.dispatch.lane, first))
+        ended.add_done_callback(self._lane_ended)
+        self._open_lanes()
+
+    def _lane_ended(self, ended: asyncio.Future[None]) -> None:
+        self.gate.release()
+        self.line.pump()
+
+    def _clear(self) -> None:
+        """Somebody wants to be alone, or nobody any more."""
+        if self.alone.wanted:
+            for runner, _ in self._runners.values():
+                runner.clear()
+        else:
+            self.line.pump()
 
     def batch_size(self) -> int:
         """How many to take: as many as fit well into the visibility timeout and into a fair turn."""

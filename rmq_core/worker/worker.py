@@ -1,8 +1,9 @@
 """The worker process: starts in one order, stops in the reverse one.
 
 Start: definitions, heartbeat, wake-ups, slots. Stop: take nothing more → let running listener calls finish
-(``grace_ms``) → settle → release what was not started, uncounted → give up slots → end the heartbeat → close. What a
-call that outlives the grace holds comes back by its visibility timeout.
+(``grace_ms``) → settle → release what was not started, uncounted → give up slots → end the heartbeat → close. A
+coroutine that outlives the grace is cancelled and its message given back; what a thread, or a coroutine that does not
+let itself be cancelled, still holds comes back by its visibility timeout.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import os
 import platform
 import signal
 import socket
+import threading
 import time
 from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
@@ -30,8 +32,12 @@ from rmq_core.ownership_log import to_ranges
 from rmq_core.scripts import Call, one, script
 from rmq_core.tasks import end
 from rmq_core.wishes import checked_name
+from rmq_core.worker.alone import Alone
+from rmq_core.worker.coroutines import Coroutines
 from rmq_core.worker.fair_share import FairShare
+from rmq_core.worker.handing_back import hand_back
 from rmq_core.worker.listeners import Listener, as_listeners
+from rmq_core.worker.looking import Looking
 from rmq_core.worker.threads import Threads
 from rmq_core.worker.topic_runner import TopicRunner
 
@@ -40,6 +46,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
 NAME_VARIABLE = "RMQ_WORKER_NAME"
 HEARTBEAT_S = 1.0
 FORGET_WORKERS_MS = 3_600_000
@@ -89,7 +96,12 @@ class Worker:
         self._threads = Threads()
         self._thread_share = FairShare(threads)
         self._loop_share = FairShare(ASYNC_CAPACITY)
+        self._alone = Alone()
         self._topics: dict[str, TopicRunner] = {}
+        self._looking = Looking(self._client, self._topics.values())
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._own_loop = False
+        self._started = False
         self._stop = asyncio.Event()
         self._hurry = asyncio.Event()
         self._started_ms = 0
@@ -108,33 +120,68 @@ class Worker:
         return ZooKeeperOwnership(ZooKeeperConfig.of(zookeeper), self._client, self.name, weight)
 
     def run(self) -> None:
-        """Blocks until SIGTERM or SIGINT; a second one hurries. Raises what makes starting impossible."""
-        asyncio.run(self._run_with_signals())
+        """Blocks until SIGTERM or SIGINT, and a second one hurries; or until `stop`, in a thread that is not the main
+        one, where no signal can be heard. Raises what makes starting impossible.
 
-    async def _run_with_signals(self) -> None:
+        Coroutine listeners run in an event loop and thread of their own.
+        """
+        if _running_loop() is not None:
+            raise ConfigurationError("run() cannot be called where an event loop runs: await worker.serve() instead")
+        self._own_loop = True
+        numbers = SIGNALS if threading.current_thread() is threading.main_thread() else ()
+        before = {number: signal.getsignal(number) for number in numbers}
+        try:
+            asyncio.run(self._run_with_signals(numbers))
+        finally:
+            for number, handler in before.items():
+                if handler is not None:
+                    signal.signal(number, handler)
+
+    async def _run_with_signals(self, numbers: Iterable[signal.Signals]) -> None:
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in numbers:
             loop.add_signal_handler(number, self.stop)
         await self.serve()
 
     def stop(self) -> None:
-        """Begins to stop; a second call no longer waits for running listeners. Call it from the loop's thread."""
+        """Begins to stop; a second call no longer waits for running listeners. May be called in any thread."""
+        loop = self._loop
+        if loop is None or _running_loop() is loop:
+            self._begin_to_stop()
+        else:
+            hand_back(loop, self._begin_to_stop)
+
+    def _begin_to_stop(self) -> None:
         if self._stop.is_set():
             self._hurry.set()
         self._stop.set()
 
     async def serve(self) -> None:
-        """Starts, runs until `stop`, stops."""
+        """Starts, runs until `stop`, stops. Coroutine listeners run in this event loop, and may use what lives in it.
+
+        Being cancelled is like being told to stop, and to hurry.
+        """
+        if self._loop is not None:
+            raise ConfigurationError("a Worker runs once: make a new one")
+        self._loop = asyncio.get_running_loop()
+        self._coroutines = Coroutines(self.name, own=self._own_loop)
         tasks: list[asyncio.Task[None]] = []
         try:
             await self._start()
             tasks = [
                 asyncio.create_task(self._heartbeats(), name="rmq-heartbeat"),
                 asyncio.create_task(self._follow_definitions(), name="rmq-definitions"),
+                asyncio.create_task(self._looking.run(), name="rmq-looking"),
             ]
+            self._started = True
             log.info("worker %s consumes %s", self.name, ", ".join(sorted(self._topics)))
             await self._stop.wait()
             await self._finish()
+        except asyncio.CancelledError:
+            if self._started:
+                self._hurry.set()
+                await self._finish()
+            raise
         finally:
             await end(*tasks)
             await self._ownership.close(unfinished=self._left > 0)
@@ -142,6 +189,7 @@ class Worker:
                 if self._started_ms:
                     await self._beat("")
             self._threads.close()
+            await self._coroutines.close()
             await self._client.close()
 
     async def _start(self) -> None:
@@ -165,6 +213,9 @@ class Worker:
                 self.name,
                 self._batch_max,
                 self._ownership.lease,
+                self._coroutines,
+                self._looking.soon,
+                self._alone,
             )
         await self._beat(self._about())
         await self._client.wakeups.add(self._client.keyspace.changes, lambda _: self._changed.set())
@@ -182,13 +233,13 @@ class Worker:
         either: set[asyncio.Future[Any]] = {finished, hurry}
         await asyncio.wait(either, timeout=self._grace_s, return_when=asyncio.FIRST_COMPLETED)
         hurry.cancel()
-        self._left = sum(runner.in_flight for runner in self._topics.values())
-        if self._left:
-            log.warning("worker %s leaves %d unfinished: they come back by their timeout", self.name, self._left)
         for task in running:
             task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await finished
+        self._left = sum(runner.left for runner in self._topics.values())
+        if self._left:
+            log.warning("worker %s leaves %d unfinished: they come back by their timeout", self.name, self._left)
 
     # -- heartbeat
 
@@ -244,11 +295,12 @@ class Worker:
                     await self._changed.wait()
             self._changed.clear()
             try:
-                stored = await self._client.run(registry.read_all(self._client.keyspace))
+                stored, unreadable = await self._client.run(registry.read_everything(self._client.keyspace))
             except RMQError as error:
                 log.warning("cannot read topic definitions: %s", error)
                 continue
-            names = {definition.name for definition in stored}
+            # What a newer release has written is there, though not to be followed.
+            names = {definition.name for definition in stored} | {each.name for each in unreadable}
             for name, topic in self._topics.items():
                 topic.deleted = name not in names
             for definition in stored:
@@ -256,6 +308,13 @@ class Worker:
                 if runner is not None and runner.definition != definition:
                     log.info("topic %s follows version %d", definition.name, definition.version)
                     runner.redefine(definition)
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 def _version() -> str:

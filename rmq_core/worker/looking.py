@@ -1,0 +1,118 @@
+"""Looks for every idle slot of a worker at once: a notification that got lost costs at most one such look.
+
+Slots that sleep ask nothing by themselves. Once in `FALLBACK_S`, in one round trip, one command per 128 of them asks
+whether those that were empty still are; of those that hold something which is not due, one script call per 128 compares
+the counters, which every change of a slot moves, with those seen before. Only where that differs is the slot itself
+read, and only where something is ready earlier than its runner believes is the runner woken. (On a Cluster a command
+can ask about one slot only.)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, TypeAlias
+
+from rmq_core.errors import RMQError
+from rmq_core.scripts import NO_LOOK, Call, Request, batches, on_slot, script
+from rmq_core.slots import QUEUE_KEYS
+from rmq_core.wakeups import FALLBACK_S
+
+if TYPE_CHECKING:
+    from rmq_core.async_client import AsyncRMQ
+    from rmq_core.worker.slot_runner import SlotRunner
+    from rmq_core.worker.topic_runner import TopicRunner
+
+log = logging.getLogger(__name__)
+
+NEVER = b"-"
+"""What no counters look like."""
+SLOTS_AT_ONCE = 128
+STATS = QUEUE_KEYS.index("stats")
+TAKEN_FROM = 1 + QUEUE_KEYS.index("prepare")
+"""The first so many keys of a slot: store, retry, prepare."""
+_Idle: TypeAlias = "tuple[TopicRunner, SlotRunner]"
+
+
+class Looking:
+    """One for a worker; ``topics`` may still grow."""
+
+    def __init__(self, client: AsyncRMQ, topics: Iterable[TopicRunner]) -> None:
+        self._client = client
+        self._topics = topics
+        self._soon = asyncio.Event()
+
+    def soon(self) -> None:
+        """Notifications may have been lost: look now."""
+        self._soon.set()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(FALLBACK_S):
+                    await self._soon.wait()
+            self._soon.clear()
+            try:
+                await self.once()
+            except RMQError as error:
+                log.warning("cannot look for messages of idle slots: %s", error)
+
+    async def once(self) -> int:
+        """Wakes the runners of idle slots that have something to do; how many."""
+        idle = [(topic, runner) for topic in self._topics for runner in topic.idle]
+        at_once = 1 if self._client.target.is_cluster else SLOTS_AT_ONCE
+        empty = list(batches(((topic, runner) for topic, runner in idle if runner.empty), at_once))
+        holding = list(batches(((topic, runner) for topic, runner in idle if not runner.empty), at_once))
+        requests = [*map(_held, empty), *map(_changed, holding)]
+        replies = await self._client.connection.run(requests)
+        suspects: list[_Idle] = []
+        for group, held in zip(empty, replies, strict=False):
+            suspects += group if held else ()
+        for group, (_, positions) in zip(holding, replies[len(empty) :], strict=True):
+            suspects += (group[position - 1] for position in positions)
+        heard: list[tuple[SlotRunner, int | None]] = []
+        for some in batches(suspects):
+            heard += await self._read(some)
+        # All at once: the best of them is to be taken first.
+        for runner, head in heard:
+            runner.hear(head)
+        return len(heard)
+
+    async def _read(self, suspects: list[_Idle]) -> list[tuple[SlotRunner, int | None]]:
+        """Those that have something to do, and what they would hand out."""
+        requests: list[Request] = []
+        for topic, runner in suspects:
+            # The counters first: what comes between the two then shows in the next look.
+            requests.append(("HVALS", _stats(topic, runner)))
+            requests.append(on_slot("look", topic.keyspace, topic.definition, runner.slot))
+        replies = await self._client.connection.run(requests)
+        found: list[tuple[SlotRunner, int | None]] = []
+        for (_, runner), counters, (now_ms, look_ms, head) in zip(suspects, replies[::2], replies[1::2], strict=True):
+            runner.seen = b" ".join(counters)
+            runner.empty = look_ms == NO_LOOK
+            until_ms = runner.idle_until_ms
+            if look_ms == NO_LOOK or until_ms is None:
+                continue
+            if look_ms <= now_ms or until_ms == NO_LOOK or look_ms < until_ms:
+                found.append((runner, int(head) if head else None))
+        return found
+
+
+def _stats(topic: TopicRunner, runner: SlotRunner) -> str:
+    return topic.keyspace.slot_keys(topic.name, runner.slot)[STATS]
+
+
+def _held(group: list[_Idle]) -> Request:
+    """How many of these slots' queues that a worker takes from hold something."""
+    keys = [key for topic, runner in group for key in topic.keyspace.slot_keys(topic.name, runner.slot)[:TAKEN_FROM]]
+    return ("EXISTS", *keys)
+
+
+def _changed(group: list[_Idle]) -> Call:
+    args: list[bytes | int] = []
+    for _, runner in group:
+        args += (runner.seen, NO_LOOK if runner.idle_until_ms is None else runner.idle_until_ms)
+    return Call(script("changed"), [_stats(topic, runner) for topic, runner in group], args)

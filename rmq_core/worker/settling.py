@@ -1,0 +1,130 @@
+"""What became of a slot's deliveries, on its way to the server: one call settles it and takes the next."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from rmq_core.errors import Fenced, RMQError
+from rmq_core.outcomes import Reject, Release, Retry, words_of
+from rmq_core.scripts import (
+    BATCH_MAX,
+    REJECTED,
+    TOPIC_BACKOFF,
+    Ack,
+    Cycled,
+    Nack,
+    cycle,
+    extend,
+    failure_fragment,
+    read_cycle,
+)
+from rmq_core.scripts import Release as ReleaseGroup
+from rmq_core.worker.batch import Finished
+
+if TYPE_CHECKING:
+    from rmq_core.message import Delivery
+    from rmq_core.worker.topic_runner import TopicRunner
+
+log = logging.getLogger(__name__)
+
+
+class Settling:
+    """The results of one slot that the server does not know yet; ``epoch`` is '' in shared mode."""
+
+    def __init__(self, topic: TopicRunner, slot: int, epoch: str) -> None:
+        self._topic = topic
+        self.slot = slot
+        self.epoch = epoch
+        self.unsettled: list[Finished] = []
+
+    def add(self, some: Iterable[Finished]) -> None:
+        """More results, in the order they came."""
+        self.unsettled += some
+
+    async def cycle(self, limit: int, *, alone: bool = False, floor: int | None = None) -> Cycled:
+        """Settles what is finished and takes up to ``limit``; ``alone``, ``floor``: see `rmq_core.scripts.cycle`."""
+        settling = self.unsettled[:BATCH_MAX]
+        acks: list[Ack] = []
+        nacks: list[Nack] = []
+        releases: list[ReleaseGroup] = []
+        for delivery, error in settling:
+            if error is None:
+                acks.append(Ack(delivery.raw_id, delivery.receipt))
+            elif isinstance(error, Release):
+                releases.append(ReleaseGroup(delivery.raw_id, delivery.receipt, error.delay_ms, delivery.score))
+            else:
+                nacks.append(_nack(delivery, error, self._topic.worker_name))
+        topic = self._topic.definition
+        request = cycle(
+            self._topic.keyspace,
+            topic,
+            self.slot,
+            limit if self._topic.lease.valid else 0,
+            epoch=self.epoch,
+            alone=alone,
+            floor=floor,
+            by=self._topic.by,
+            acks=acks,
+            nacks=nacks,
+            releases=releases,
+        )
+        (reply,) = await self._topic.client.connection.run([request])
+        cycled = read_cycle(topic, self.slot, reply, self.epoch)
+        del self.unsettled[: len(settling)]
+        stale = len(settling) - sum(cycled.statuses)
+        self._topic.settled(len(acks), len(nacks), stale)
+        if stale:
+            log.warning("%s[%d]: %d settled too late; they were handed out again", topic.name, self.slot, stale)
+        return cycled
+
+    async def extend(self, deliveries: list[Delivery], *, alone: bool = False) -> list[Delivery]:
+        """Another visibility timeout for these; those that somebody else has by now. ``alone``: see
+        `rmq_core.scripts.extend`.
+        """
+        receipts = [(delivery.raw_id, delivery.receipt) for delivery in deliveries]
+        topic, by = self._topic.definition, self._topic.by
+        request = extend(self._topic.keyspace, topic, self.slot, receipts, None, self.epoch, by=by, alone=alone)
+        (renewed,) = await self._topic.client.connection.run([request])
+        lost = []
+        for delivery, receipt in zip(deliveries, renewed, strict=True):
+            if receipt:
+                delivery.receipt = receipt
+            else:
+                lost.append(delivery)
+        return lost
+
+    async def rest(self) -> None:
+        """Settles all of it, if the server is there; takes nothing."""
+        while self.unsettled:
+            try:
+                await self.cycle(0)
+            except Fenced:
+                self.drop()
+            except RMQError as error:
+                log.warning("%s[%d]: %d not settled: %s", self._topic.name, self.slot, len(self.unsettled), error)
+                break
+
+    def drop(self) -> None:
+        """Nothing of it can be settled any more: another owner has it."""
+        if self.unsettled:
+            log.warning("%s[%d]: %d results are stale", self._topic.name, self.slot, len(self.unsettled))
+            self._topic.settled(0, 0, len(self.unsettled))
+            self.unsettled.clear()
+
+
+def _nack(delivery: Delivery, error: BaseException, worker: str) -> Nack:
+    delay_ms = TOPIC_BACKOFF
+    if isinstance(error, Reject):
+        delay_ms = REJECTED
+    elif isinstance(error, Retry) and error.delay_ms is not None:
+        delay_ms = error.delay_ms
+    name = type(error).__name__
+    try:
+        trace = "".join(traceback.format_exception(error))
+        fragment = failure_fragment(name, words_of(error), worker, trace)
+    except Exception as failed:  # an application's exception can be as odd as it likes; its slot goes on
+        fragment = failure_fragment(name, f"(its text cannot be had: {type(failed).__name__})", worker)
+    return Nack(delivery.raw_id, delivery.receipt, delay_ms, fragment)
