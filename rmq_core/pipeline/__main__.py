@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,8 @@ from rmq_core.errors import PipelineError, RMQError
 from rmq_core.pipeline import archive, reconcile, restore, shipping, verdicts
 from rmq_core.pipeline.files import check_reports
 from rmq_core.pipeline.progress import Progress
-from rmq_core.pipeline.session import open_session, sentence
+from rmq_core.pipeline.sentences import sentence, was_interrupted
+from rmq_core.pipeline.session import log_file, open_session
 from rmq_core.pipeline.sources.options import SourceOptions
 
 DEFAULT_URL = "redis://localhost:6379/0"
@@ -43,7 +46,9 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--every", type=float, metavar="SECONDS", help="go on until interrupted")
     sub.add_argument("--no-compact", action="store_true", help="leave small files as they are")
     sub = commands.add_parser("reconcile", parents=[common], help="compare journals, queues and business; report")
-    sub.add_argument("--ledger", metavar="PATH", help="CSV, Parquet or jdbc:…#table: topic, id[, expected]")
+    sub.add_argument("--ledger", metavar="PATH", help="CSV, Parquet or jdbc:…#table: topic, id[, expected][, at]")
+    sub.add_argument("--since", type=_moment, metavar="TIME", help="the ledger speaks of what was sent from then on")
+    sub.add_argument("--until", type=_moment, metavar="TIME", help="… and before then; 2027-01-15, or with a time")
     sub.add_argument("--stuck-ms", type=int, default=verdicts.STUCK_MS, help="beyond the visibility timeout")
     sub.add_argument("--overdue-ms", type=int, default=verdicts.OVERDUE_MS)
     sub = commands.add_parser("restore", parents=[common], help="put back what a lost server held")
@@ -52,6 +57,14 @@ def parser() -> argparse.ArgumentParser:
     sub = commands.add_parser("package", help="write what spark-submit takes: rmq_core.zip and a program")
     sub.add_argument("folder", type=Path, help="where to")
     return root
+
+
+def _moment(text: str) -> int:
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time: 2027-01-15 or 2027-01-15T10:00:00+01:00") from None
+    return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 _STAGES = {"archive": archive.STAGES, "reconcile": reconcile.STAGES, "restore": restore.STAGES}
@@ -83,10 +96,13 @@ def run(given: argparse.Namespace) -> dict[str, Any]:
             put = restore.restore(
                 session, options, given.archive, progress=progress, dry_run=given.dry_run, inline=given.inline
             )
-            return asdict(put)
+            for line in put.sentences():
+                print(line, file=sys.stderr)
+            return asdict(put) | {"said": put.sentences()}
         check_reports(session, given.reports)
         inputs = reconcile.Inputs(
-            options, given.archive, given.reports, given.ledger, given.run, given.stuck_ms, given.overdue_ms
+            *(options, given.archive, given.reports, given.ledger, given.run, given.stuck_ms, given.overdue_ms),
+            *(given.since, given.until),
         )
         return reconcile.reconcile(session, inputs, progress)
     finally:
@@ -103,7 +119,22 @@ def _package(folder: Path) -> int:
     return 0
 
 
+def _log(given: argparse.Namespace) -> None:
+    """The sentence is for people; whatever Spark said belongs to those who look for the cause."""
+    logger, told = logging.getLogger("rmq_core.pipeline"), given.progress == "json" and not given.log
+    for known in [*logger.handlers]:
+        logger.removeHandler(known)
+    handler = logging.StreamHandler() if told else logging.FileHandler(log_file(given.log), delay=True)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    logger.addHandler(handler)
+    logger.propagate = False
+
+
+_asked_to_end: list[int] = []
+
+
 def _interrupted(number: int, frame: object) -> None:
+    _asked_to_end.append(number)
     raise KeyboardInterrupt
 
 
@@ -112,13 +143,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser().parse_args(arguments)
     if given.command == "package":
         return _package(given.folder)
+    _asked_to_end.clear()
     signal.signal(signal.SIGTERM, _interrupted)
+    _log(given)
     try:
         did = run(given)
     except KeyboardInterrupt:
         print("interrupted: nothing half done counts", file=sys.stderr)
         return 130
-    except RMQError as error:
+    except Exception as error:
+        # Whatever fails once it was asked to end has failed because of that.
+        if _asked_to_end or was_interrupted(error):
+            print("interrupted: nothing half done counts", file=sys.stderr)
+            return 130
+        if not isinstance(error, RMQError):
+            raise
         print(sentence(error), file=sys.stderr)
         return 1
     if given.progress == "text" or given.command != "reconcile":

@@ -19,7 +19,7 @@ from rmq_core.pipeline.files import folders, remove, seen_here
 from rmq_core.pipeline.lock import ArchiveLock
 from rmq_core.pipeline.progress import QUIET, Progress
 from rmq_core.pipeline.schemas import EVENTS, ddl
-from rmq_core.pipeline.session import plain_errors
+from rmq_core.pipeline.sentences import patiently, plain_errors
 from rmq_core.pipeline.sources.journal import NAME, JournalSource
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.topic import Topic
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
 STAGES = ("archive", "compact")
 LOOK_S = 1
+COMPACT_EVERY = 20
+"""Micro-batches after which an archive that goes on for ever looks for small files."""
 STAGING = ".spark-staging-"
 """Where Spark writes until a batch is whole; one that is there before this job begins is of a job that was killed."""
-ATTEMPTS = 3
 NOT_THERE = "No module named 'rmq_core'"
 WHERE_STREAMS_ARE = (
     "in the Python of the Spark Connect server, which takes it for streams from nobody else: install rmq-console there,"
     " or archive with SPARK_MASTER or spark-submit"
 )
-WORKER_LATE = "Python worker failed to connect back"
 
 
 @dataclass(frozen=True)
@@ -67,37 +67,119 @@ def archive(
     session.dataSource.register(JournalSource)
     kept = Archive(session, path)
     with ArchiveLock(options) as lock, plain_errors("the archive stopped"):
-        known = {topic.name: topic for topic in kept.definitions()}
-        positions.register(options)
-        _keep_definitions(kept, options, known)
-        _sweep(kept)
-        done, before = {"rows": 0, "batches": 0}, kept.last_committed()
+        run = _Run(session, options, kept, lock, every_s, compacting)
+        run.begin()
         with progress.stage("archive", session):
-            for attempt in range(ATTEMPTS):
-                try:
-                    _run(session, options, kept, lock, every_s, known, done)
-                    break
-                except Exception as error:
-                    if NOT_THERE in str(error):
-                        raise PipelineError(f"the archive stopped: {NOT_THERE} {WHERE_STREAMS_ARE}") from error
-                    # Spark gives a Python worker ten seconds to start, which a busy machine may not have.
-                    if WORKER_LATE not in str(error) or attempt == ATTEMPTS - 1:
-                        raise
-        if not hasattr(session, "_jsparkSession"):
-            done = _written_behind(kept, before)
-        trimmed = positions.move(options, kept.committed_offsets())
+            try:
+                patiently(run.go)
+            except Exception as error:
+                if NOT_THERE in str(error):
+                    raise PipelineError(f"the archive stopped: {NOT_THERE} {WHERE_STREAMS_ARE}") from error
+                raise
+        done = run.done if hasattr(session, "_jsparkSession") else _written_behind(kept, run.before)
+        run.move()
         with progress.stage("compact", session):
-            compacted = compact(kept) if compacting else 0
-    return Archived(done["rows"], done["batches"], trimmed, compacted)
+            run.compact()
+    return Archived(done["rows"], done["batches"], run.trimmed, run.compacted)
 
 
-def _keep_definitions(kept: Archive, options: SourceOptions, known: dict[str, Topic]) -> None:
-    """Whoever restores into an empty server needs to know how the topics were defined."""
-    current = {topic.name: topic for topic in options.definitions()}
-    if known | current != known:
-        kept.keep_definitions(list((known | current).values()))
-        positions.register(options)
-        known |= current
+class _Run:
+    """One job, from its first look to its last batch."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        options: SourceOptions,
+        kept: Archive,
+        lock: ArchiveLock,
+        every_s: float | None,
+        compacting: bool,
+    ) -> None:
+        self.session, self.options, self.kept, self.lock = session, options, kept, lock
+        self.every_s, self.compacting = every_s, compacting
+        self.done = {"rows": 0, "batches": 0}
+        self.trimmed = self.compacted = 0
+        self.before = kept.last_committed()
+        self._moved_to = self.before
+        self._compacted_at = self._told = 0
+        self._known: dict[str, Topic] = {}
+        self._gone: dict[str, int] = {}
+        self._seen: set[int] = set()
+
+    def begin(self) -> None:
+        """Holds the journals back before anything is read."""
+        self._known = {topic.name: topic for topic in self.kept.definitions()}
+        self._gone = self.kept.deletions()
+        self._register()
+        self._keep_definitions()
+        _sweep(self.kept)
+
+    def _register(self) -> None:
+        positions.register(self.options, self.kept.path, self.kept.committed_offsets())
+
+    def _keep_definitions(self) -> None:
+        """Whoever restores into an empty server needs to know how the topics were defined, and which are gone."""
+        deletions = self.options.deletions()
+        gone = {name: at_ms for name, at_ms in deletions.items() if at_ms > self._gone.get(name, -1)}
+        current = {topic.name: topic for topic in self.options.definitions()}
+        known = {name: topic for name, topic in self._known.items() if name not in gone} | current
+        if gone or known != self._known:
+            self.kept.keep_definitions(list(known.values()), gone)
+            self._register()
+            self._known, self._gone = known, self._gone | gone
+
+    def go(self) -> None:
+        """Reads and writes until everything is archived, or for ever. Called again, it goes on."""
+        stream = self.session.readStream.format(NAME)
+        for name, value in {
+            "url": self.options.url,
+            "namespace": self.options.namespace,
+            "topics": ",".join(self.options.topics),
+            "slots_per_partition": str(self.options.slots_per_partition),
+            "retry_for_s": str(self.options.retry_for_s),
+        }.items():
+            stream = stream.option(name, value)
+        writer = stream.load().writeStream.foreachBatch(batch_writer(self.kept.events))
+        writer = writer.option("checkpointLocation", self.kept.checkpoint)
+        every = self.every_s
+        writer = (
+            writer.trigger(availableNow=True) if every is None else writer.trigger(processingTime=f"{every} seconds")
+        )
+        query = writer.start()
+        self._seen = set()
+        self._compacted_at = self._told = 0
+        try:
+            while not query.awaitTermination(LOOK_S):
+                _count(query.recentProgress, self._seen, self.done)
+                self._keep_definitions()  # who goes on for ever meets topics that are new
+                if self.lock.lost.is_set():
+                    raise PipelineError("the archive's lock went to another job; this one stopped, nothing is lost")
+                if every is not None:
+                    self._tidy()
+        finally:
+            query.stop()
+        _count(query.recentProgress, self._seen, self.done)
+
+    def _tidy(self) -> None:
+        """Who goes on for ever also trims and compacts for ever."""
+        if len(self._seen) - self._compacted_at >= COMPACT_EVERY:
+            self._compacted_at = len(self._seen)
+            self.compact()
+        if len(self._seen) != self._told:
+            self._told = len(self._seen)
+            self.move()
+
+    def move(self) -> None:
+        """Trims the journals behind what is durable."""
+        last = self.kept.last_committed()
+        if last != self._moved_to or self.every_s is None:
+            self.trimmed += positions.move(self.options, self.kept.path, self.kept.committed_offsets())
+            self._moved_to = last
+
+    def compact(self) -> None:
+        """Makes large files of small ones; what comes meanwhile is not touched."""
+        if self.compacting:
+            self.compacted += compact(self.kept)
 
 
 def _sweep(kept: Archive) -> None:
@@ -106,42 +188,6 @@ def _sweep(kept: Archive) -> None:
         for name in folders(kept.session, kept.events):
             if name.startswith(STAGING):
                 remove(kept.session, f"{kept.events}/{name}")
-
-
-def _run(
-    session: SparkSession,
-    options: SourceOptions,
-    kept: Archive,
-    lock: ArchiveLock,
-    every_s: float | None,
-    known: dict[str, Topic],
-    done: dict[str, int],
-) -> None:
-    stream = session.readStream.format(NAME)
-    for name, value in {
-        "url": options.url,
-        "namespace": options.namespace,
-        "topics": ",".join(options.topics),
-        "slots_per_partition": str(options.slots_per_partition),
-    }.items():
-        stream = stream.option(name, value)
-
-    writer = stream.load().writeStream.foreachBatch(batch_writer(kept.events))
-    writer = writer.option("checkpointLocation", kept.checkpoint)
-    triggered = (
-        writer.trigger(availableNow=True) if every_s is None else writer.trigger(processingTime=f"{every_s} seconds")
-    )
-    query = triggered.start()
-    seen: set[int] = set()
-    try:
-        while not query.awaitTermination(LOOK_S):
-            _count(query.recentProgress, seen, done)
-            _keep_definitions(kept, options, known)  # who goes on for ever meets topics that are new
-            if lock.lost.is_set():
-                raise PipelineError("the archive's lock went to another job; this one stopped, nothing is lost")
-    finally:
-        query.stop()
-    _count(query.recentProgress, seen, done)
 
 
 def batch_writer(events: str) -> Callable[[DataFrame, int], None]:

@@ -6,7 +6,7 @@
     <archive>/events/topic=<t>/date=<yyyy-mm-dd>/batch=<first>-<last>/…     several, compacted
     <archive>/compacted/*.json                                              which of the latter count
     <archive>/checkpoint/                                               Spark's; its commits say which batches are whole
-    <archive>/topics/*.json                                                 the topics' definitions
+    <archive>/topics/*.json                                                 the topics' definitions, and deletions
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from rmq_core.errors import PipelineError
 from rmq_core.pipeline.files import files as files_of
 from rmq_core.pipeline.files import read_text, seen_here
 from rmq_core.pipeline.schemas import EVENTS, ddl
-from rmq_core.pipeline.session import sentence
+from rmq_core.pipeline.sentences import sentence
+from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS, position_of
+from rmq_core.pipeline.sources.journal import number_of, since_of
 from rmq_core.topic import Topic
 
 if TYPE_CHECKING:
@@ -95,17 +97,20 @@ class Archive:
         return found
 
     def compactions(self) -> list[Any]:
-        """Rows (topic, date, batch, last): the compacted folder of a day that counts, and the last batch in it."""
-        from pyspark.sql import functions as F
+        """Rows (topic, date, batch, last, at_ms): the compacted folder of a day that counts, and its last batch."""
+        newest: dict[tuple[str, str], Any] = {}
+        for row in self.compaction_notes():
+            known = newest.get((row.topic, row.date))
+            if known is None or known.last < row.last:
+                newest[row.topic, row.date] = row
+        return list(newest.values())
 
+    def compaction_notes(self) -> list[Any]:
+        """The same of every compaction there was; ``at_ms``: when it was done."""
         if not self.files(self.compacted):
             return []
-        notes = self.session.read.schema("topic string, date string, batch string, last string").json(self.compacted)
-        return list(
-            notes.groupBy("topic", "date")
-            .agg(F.max_by("batch", "last").alias("batch"), F.max("last").alias("last"))
-            .collect()
-        )
+        columns = "topic string, date string, batch string, last string, at_ms long"
+        return list(self.session.read.schema(columns).json(self.compacted).collect())
 
     def read(self) -> DataFrame:
         """Every archived transition once (columns of `schemas.EVENTS`)."""
@@ -127,21 +132,71 @@ class Archive:
             wanted = (wanted & later) | (F.col("batch") == F.col("whole"))
         return frame.where(wanted).select(*(name for name, _, _ in EVENTS))
 
-    def definitions(self) -> list[Topic]:
-        """The topics as they were defined when the archive last ran, the newest definition of each."""
-        newest: dict[str, tuple[tuple[int, int], str]] = {}
-        for name in self.files(self.topics):
-            for line in self.lines(f"{self.topics}/{name}") if name.endswith(".json") else ():
-                row = json.loads(line)
-                age = (row.get("at_ms", 0), row["version"])
-                if row["name"] not in newest or newest[row["name"]][0] <= age:
-                    newest[row["name"]] = age, row["definition"]
-        return [Topic.from_stored(definition) for _, (_, definition) in sorted(newest.items())]
+    def reached(self) -> list[tuple[str, int, int, int, int | None]]:
+        """Rows of `gaps.REACHED`, of topics that were not deleted since."""
+        gone = self.deletions()
+        return [
+            (topic, int(slot), position_of(end), number_of(end), since_of(end))
+            for topic, ends in self.committed_offsets().items()
+            for slot, end in ends.items()
+            if position_of(end) >> SEQUENCE_BITS > gone.get(topic, -1)
+        ]
 
-    def keep_definitions(self, topics: list[Topic]) -> None:
+    def _notes(self) -> list[dict[str, Any]]:
+        return [
+            json.loads(line)
+            for name in self.files(self.topics)
+            if name.endswith(".json")
+            for line in self.lines(f"{self.topics}/{name}")
+        ]
+
+    def definitions(self) -> list[Topic]:
+        """The topics as they were defined when the archive last ran, the newest definition of each; without those that
+        were deleted on purpose since."""
+        newest: dict[str, tuple[tuple[int, int], dict[str, Any]]] = {}
+        notes = self._notes()
+        for row in notes:
+            age = (row.get("at_ms", 0), row["version"])
+            if row.get("definition") and (row["name"] not in newest or newest[row["name"]][0] <= age):
+                newest[row["name"]] = age, row
+        gone = _deletions(notes)
+        return [
+            Topic.from_stored(row["definition"])
+            for name, (_, row) in sorted(newest.items())
+            if row.get("updated_ms", row.get("at_ms", 0)) > gone.get(name, -1)
+        ]
+
+    def deletions(self) -> dict[str, int]:
+        """Topics that were deleted on purpose, and when (ms); what they had before stays in the files, as history."""
+        return _deletions(self._notes())
+
+    def keep_definitions(self, topics: list[Topic], deletions: dict[str, int] | None = None) -> None:
         """Writes them beside the events, for a restore into an empty server. What is there stays: a job that is killed
         meanwhile has lost nothing."""
         at_ms = int(time.time() * 1000)
-        rows = [(each.name, at_ms, each.version, each.to_json()) for each in topics]
-        frame = self.session.createDataFrame(rows, "name string, at_ms long, version long, definition string")
-        frame.coalesce(1).write.mode("append").json(self.topics)
+        rows: list[tuple[Any, ...]] = [
+            (each.name, at_ms, each.updated_ms, each.version, each.to_json(), None) for each in topics
+        ]
+        rows += [(name, at_ms, 0, 0, None, deleted_ms) for name, deleted_ms in (deletions or {}).items()]
+        columns = "name string, at_ms long, updated_ms long, version long, definition string, deleted_ms long"
+        self.session.createDataFrame(rows, columns).coalesce(1).write.mode("append").json(self.topics)
+
+
+def _deletions(notes: list[dict[str, Any]]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for row in notes:
+        if (deleted_ms := row.get("deleted_ms")) is not None:
+            found[row["name"]] = max(deleted_ms, found.get(row["name"], -1))
+    return found
+
+
+def without_deleted(events: DataFrame, deletions: dict[str, int]) -> DataFrame:
+    """Events of topics as they are now: without what happened before they were deleted."""
+    from pyspark.sql import functions as F
+
+    if not deletions:
+        return events
+    gone = events.sparkSession.createDataFrame(sorted(deletions.items()), "topic string, deleted_ms long")
+    known = events.join(F.broadcast(gone), "topic", "left")
+    after = F.shiftright("position", SEQUENCE_BITS) > F.col("deleted_ms")
+    return known.where(F.col("deleted_ms").isNull() | after).drop("deleted_ms")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from typing import Any
 
@@ -13,9 +14,11 @@ FOLDERS_MOST = 8
 """A day of a topic is compacted when it has more folders than that."""
 
 ROWS_PER_FILE = 5_000_000
+READ_WITHIN_S = 3_600.0
+"""So long what a compaction has replaced stays: who began to read before it still needs those files."""
 
 
-def compact(kept: Archive, most: int = FOLDERS_MOST) -> int:
+def compact(kept: Archive, most: int = FOLDERS_MOST, read_within_s: float = READ_WITHIN_S) -> int:
     """Compacts what needs it; returns how many days of topics. Nothing over Spark Connect: it cannot delete folders."""
     if not hasattr(kept.session, "_jsparkSession") or (last := kept.last_committed()) is None:
         return 0
@@ -23,30 +26,36 @@ def compact(kept: Archive, most: int = FOLDERS_MOST) -> int:
     days: dict[tuple[str, str], list[str]] = defaultdict(list)
     for topic, date, batch in files.folders():
         days[topic, date].append(batch)
-    whole = {(row.topic, row.date, row.batch) for row in kept.compactions()}
+    notes: dict[tuple[str, str], list[Any]] = defaultdict(list)
+    for row in kept.compaction_notes():
+        notes[row.topic, row.date].append(row)
     done = 0
     for (topic, date), batches in sorted(days.items()):
-        files.remove_leftovers(topic, date, batches, whole)
-        usable = sorted(
-            each for each in batches if _last(each) <= last and ("-" not in each or (topic, date, each) in whole)
-        )
-        newest = [each for each in usable if "-" in each]
-        covered = max((_last(each) for each in newest), default=-1)
-        plain = [each for each in usable if "-" not in each and int(each) > covered]
-        if len(plain) <= most:
-            continue
-        _merge(kept, topic, date, [*newest[-1:], *plain])
-        done += 1
-        whole = {(row.topic, row.date, row.batch) for row in kept.compactions()}
-        files.remove_leftovers(topic, date, batches, whole)
+        known = sorted(notes[topic, date], key=lambda row: str(row.last))
+        covered = int(known[-1].last) if known else -1
+        plain = sorted(each for each in batches if "-" not in each and covered < int(each) <= last)
+        if len(plain) > most:
+            known.append(_merge(kept, topic, date, [*(row.batch for row in known[-1:]), *plain]))
+            done += 1
+        _remove_leftovers(files, topic, date, batches, known, read_within_s)
     return done
 
 
-def _last(batch: str) -> int:
-    return int(batch.rpartition("-")[2])
+def _remove_leftovers(
+    files: _FileSystem, topic: str, date: str, batches: list[str], notes: list[Any], read_within_s: float
+) -> None:
+    """What a whole compacted folder has replaced for long enough, and compacted folders that were never finished."""
+    long_ago = (time.time() - read_within_s) * 1000
+    old = [int(row.last) for row in notes if row.at_ms is None or row.at_ms <= long_ago]
+    replaced = max(old, default=-1)
+    counting = {str(row.batch): int(row.last) for row in notes}
+    for batch in batches:
+        plain = "-" not in batch
+        if (plain and int(batch) <= replaced) or not (plain or counting.get(batch, -2) >= replaced):
+            files.remove(topic, date, batch)
 
 
-def _merge(kept: Archive, topic: str, date: str, batches: list[str]) -> None:
+def _merge(kept: Archive, topic: str, date: str, batches: list[str]) -> Any:
     folder = f"{kept.events}/topic={topic}/date={date}"
     first, last = batches[0].partition("-")[0], batches[-1].rpartition("-")[2]
     merged = f"{first}-{last}"
@@ -54,11 +63,12 @@ def _merge(kept: Archive, topic: str, date: str, batches: list[str]) -> None:
     frame = kept.session.read.schema(ddl(columns)).parquet(*(f"{folder}/batch={batch}" for batch in batches))
     ordered = frame.coalesce(1).sortWithinPartitions("slot", "position", "seq")
     ordered.write.mode("overwrite").option("maxRecordsPerFile", ROWS_PER_FILE).parquet(f"{folder}/batch={merged}")
-    note = kept.session.createDataFrame(
-        [(topic, date, merged, first, last)], "topic string, date string, batch string, first string, last string"
-    )
+    columns_of_note = "topic string, date string, batch string, first string, last string, at_ms long"
+    row = (topic, date, merged, first, last, int(time.time() * 1000))
+    note = kept.session.createDataFrame([row], columns_of_note)
     # Notes are only ever added: the one that comes furthest counts, and covers the folders of the others.
     note.coalesce(1).write.mode("append").json(kept.compacted)
+    return note.collect()[0]
 
 
 class _FileSystem:
@@ -80,9 +90,6 @@ class _FileSystem:
             (topic.partition("=")[2], date.partition("=")[2], batch.partition("=")[2]) for topic, date, batch in parts
         ]
 
-    def remove_leftovers(self, topic: str, date: str, batches: list[str], whole: set[tuple[str, str, str]]) -> None:
-        """What a whole compacted folder covers, and compacted folders that were never finished."""
-        covered = max((_last(batch) for t, d, batch in whole if (t, d) == (topic, date)), default=-1)
-        for batch in batches:
-            if (topic, date, batch) not in whole and ("-" in batch or int(batch) <= covered):
-                self._fs.delete(self._path(f"{self._root.toString()}/topic={topic}/date={date}/batch={batch}"), True)
+    def remove(self, topic: str, date: str, batch: str) -> None:
+        """Deletes a folder."""
+        self._fs.delete(self._path(f"{self._root.toString()}/topic={topic}/date={date}/batch={batch}"), True)

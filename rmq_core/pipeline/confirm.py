@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from rmq_core.pipeline.mends import SEEN
 from rmq_core.pipeline.schemas import FINDINGS
+from rmq_core.pipeline.sources.decoding import whole
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.scripts import Call, script
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 AT_ONCE = 500
-CONFIRMED = ("orphan_body", "orphan_failure", "stuck_in_prepare", "overdue", "lost")
+CONFIRMED = ("orphan_body", "orphan_failure", "stuck_in_prepare", "overdue", *SEEN)
 _QUEUES = ("store", "retry", "prepare", "dead")
 
 
@@ -36,16 +38,18 @@ def confirmed(suspects: DataFrame, options: SourceOptions) -> DataFrame:
                         names = [*(getattr(keys, queue) for queue in _QUEUES), keys.body, keys.failed]
                         calls.append(Call(script("presence"), names, [row["id"]]))
                     for (at, row), reply in zip(some, connection.run(calls), strict=True):
-                        kept[at] = holds(row["kind"], row["evidence"], reply[0])
+                        kept[at] = holds(row["kind"], row["evidence"], reply[0], row["mend"])
                 yield batch.filter(pa.array(kept, pa.bool_()))
 
     # One pass for all kinds, in as few tasks as they fill: taken apart, everything would be computed twice.
     return suspects.hint("rebalance").mapInArrow(look, FINDINGS)
 
 
-def holds(kind: str, proof: str, now: list[bytes | None]) -> bool:
+def holds(kind: str, proof: str, now: list[bytes | None], mend: bytes | None = None) -> bool:
     """Whether a finding is still true; ``now``: store, retry, prepare, dead (scores), body, failed (1 or 0)."""
     import json
+
+    import msgpack
 
     scores, (body, failed) = now[:4], now[4:]
     somewhere = any(score is not None for score in scores)
@@ -54,14 +58,10 @@ def holds(kind: str, proof: str, now: list[bytes | None]) -> bool:
     if kind == "orphan_failure":
         return not somewhere and bool(failed)
     told = json.loads(proof)
-    if kind == "lost":
-        return _is_missing(told["expected"], scores)
+    if kind in SEEN:
+        assert mend is not None
+        moved = [None if score is None else float(score) for score in scores] != msgpack.unpackb(mend)["seen"]
+        return not moved and not (kind == "missing_content" and bool(body) and told["what"] == ["no_content"])
     if kind == "stuck_in_prepare":
-        return scores[2] is not None and int(float(scores[2])) == told["prepare"]
+        return scores[2] is not None and whole(float(scores[2]), True) == told["prepare"]
     return scores[0] is not None or scores[1] is not None
-
-
-def _is_missing(expected: list[str], scores: list[bytes | None]) -> bool:
-    store, retry, prepare, dead = (score is not None for score in scores)
-    there = {"waiting": store or retry, "flying": prepare, "dead": dead}
-    return any(not there[copy] for copy in expected)

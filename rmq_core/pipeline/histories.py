@@ -12,13 +12,13 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.journal.entries import EVENTS, PLACES
-from rmq_core.pipeline.schemas import HISTORIES, PARTS, POOLED, SCORED, STEPS, arrow
+from rmq_core.pipeline.copies import told_of
+from rmq_core.pipeline.schemas import COPIES, HISTORIES, NO_CONTENT, PARTS, POOLED, SCORED, STEPS, arrow
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
 
 if TYPE_CHECKING:
     import pyarrow
 
-COPIES = ("waiting", "flying", "dead")
 UNKNOWN, LIVE = 28, 31
 """Instead of an event: one this version does not know; a row of the live queues."""
 
@@ -64,8 +64,10 @@ class _Tables:
         self.acked, self.ends, self.taken, self.sent = one_of("acked"), one_of(*_ENDS), one_of("taken"), one_of("sent")
         self.arrives = one_of(*_ARRIVALS)
         self.timed = self.arrives | self.taken | self.acked
-        # Put back by hand from nowhere: whatever copies the journal still counts were lost.
-        self.afresh = one_of("restored") & (origin == ord("-") & low)
+        # From nowhere: whatever copies the journal still counts were lost, or a repair has taken stock of the message.
+        self.afresh = one_of("restored", "erased") & (origin == ord("-") & low)
+        self.new, self.merges = among(origin, "n"), merges
+        self.trash = among(origin, "t"), among(target, "t")
 
 
 @cache
@@ -118,6 +120,8 @@ class _Rows:
         self.step, self.position, self.life = column["step"], column["position"], column["life"]
         self.score, self.due_ms = column["score"], column["due_ms"]
         self.priority, self.failures = column["priority"], column["failures"]
+        self.exact, self.content, self.failed = column["exact"], column["content"], column["failed"]
+        self.seq, self.at_ms = column["seq"], column["at_ms"]
         self.index = np.arange(len(first))
         self.starts = np.flatnonzero(first)
         self.message = np.cumsum(first) - 1
@@ -126,6 +130,7 @@ class _Rows:
         fresh |= tables.afresh[self.step]
         # A new life begins with nothing: what was there before does not carry over.
         self.begin = np.maximum.accumulate(np.where(fresh, self.index, 0))
+        self.afresh = tables.afresh[self.step]
 
     def before(self, change: Any) -> Any:
         """The running sum in front of each row, within its life."""
@@ -167,13 +172,11 @@ def _judge(tables: _Tables, table: Any) -> Iterator[pyarrow.RecordBatch]:
         "life": picked(rows.life, end, pa.int32()),
         "position": picked(rows.position, end, pa.int64()),
         "wrong": _wrong(tables, rows, change, before, names, letters),
-        "score": picked(rows.score, waits, pa.int64()),
         "queue": letters.take(picked(tables.target[step], waits, pa.int32())),
-        "priority": picked(rows.priority, rows.last(told & (rows.priority >= 0)), pa.int64()),
-        "failures": picked(rows.failures, rows.last(told & (rows.failures >= 0)), pa.int32()),
         **_places(rows),
     }
     left = [change[copy][end] + before[copy][end] > 0 for copy in COPIES]
+    columns |= told_of(tables, rows, end, [each & (end >= 0) for each in left])
     noted = [columns[name].is_valid() for name in ("wrong", "in_store", "in_retry", "in_prepare", "in_dead")]
     seen = [np.asarray(each) for each in (*noted, columns["has_body"], columns["has_failed"])]
     kept = pa.array(np.logical_or.reduce([*(each & (end >= 0) for each in left), *seen]))
@@ -204,7 +207,9 @@ def _wrong(
         missing |= tables.leaves[copy][step] & (before[copy] < 1)
         if copy != "dead":
             too_many |= (change[copy] > 0) & (before[copy] > 0)
-    at = np.flatnonzero(missing | too_many)
+    # What was wrong before the journal took stock of the message is settled.
+    settled = rows.last(rows.afresh)[rows.message]
+    at = np.flatnonzero((missing | too_many) & (rows.index > settled))
     kind = np.full(len(at), 3)
     ended = rows.before(tables.ends[step].astype(np.int64))[at] > 0
     kind[missing[at] & ended & tables.ends[step[at]]] = 2
@@ -282,8 +287,19 @@ def _places(rows: _Rows) -> dict[str, Any]:
             there = np.zeros(total, dtype=bool)
             there[messages] = True
             found[f"has_{part}"] = pa.array(there)
+            if part == "body":
+                hashed = np.zeros(total, dtype=np.int64)
+                hashed[messages] = rows.content[at]
+                found["body_hash"] = pa.array(hashed, mask=~there)
+        elif part == "dead_record":
+            hashed = np.full(total, NO_CONTENT)
+            hashed[messages] = rows.content[at]
+            found["dead_hash"] = pa.array(hashed, mask=hashed == NO_CONTENT)
         elif part in SCORED:
             score = np.full(total, np.iinfo(np.int64).min)
             np.maximum.at(score, messages, rows.score[at])
             found[f"in_{part}"] = pa.array(score, mask=score == np.iinfo(np.int64).min)
+            exact = np.full(total, np.nan)
+            exact[messages] = rows.exact[at]
+            found[f"exact_{part}"] = pa.array(exact, mask=np.isnan(exact))
     return found | {"read_ms": pa.array(read_ms, mask=read_ms < 0)}

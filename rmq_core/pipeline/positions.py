@@ -1,47 +1,82 @@
-"""How far the archive is durable, told to Redis: behind that (and behind every other reader) journals are trimmed."""
+"""How far an archive is durable, told to Redis: behind that (and behind every other reader) journals are trimmed.
+
+Every archive is a reader of its own, named after its path: what one of them holds says nothing of another.
+"""
 
 from __future__ import annotations
+
+import os
+from hashlib import blake2b
 
 from rmq_core.client import RMQ
 from rmq_core.journal import reader, trimmer
 from rmq_core.journal.reader import START, Position
-from rmq_core.pipeline.sources.options import SourceOptions
+from rmq_core.pipeline.sources.options import RESERVED, SourceOptions
 from rmq_core.topic import Topic
 
-READER = "archive"
+ALL_ARCHIVES = RESERVED
+"""The one name that archives of older releases shared, whatever their path."""
 
 
-def register(options: SourceOptions) -> None:
-    """From now on nothing is trimmed that the archive does not hold."""
+def reader_of(path: str) -> str:
+    """The name under which the archive at a path reads journals."""
+    where = path.removeprefix("file://") if path.startswith("file:///") else path
+    where = where.rstrip("/") if "://" in where else os.path.abspath(where)  # noqa: PTH100 - a text, whatever is there
+    return f"{RESERVED}.{blake2b(where.encode(errors='surrogateescape'), digest_size=6).hexdigest()}"
+
+
+def is_archive(name: str) -> bool:
+    """Whether a reader is an archive."""
+    return name == RESERVED or name.startswith(f"{RESERVED}.")
+
+
+def register(options: SourceOptions, path: str, offsets: dict[str, dict[str, str]]) -> None:
+    """From now on nothing is trimmed that the archive at ``path`` does not hold; ``offsets``: what it does.
+
+    It takes the place of the reader that archives of older releases shared, where that was this one, or nobody yet.
+    """
     with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_s=options.retry_for_s) as client:
         for topic in options.definitions():
-            client.run(reader.register(client.keyspace, topic, READER))
+            keys, ends = client.keyspace, offsets.get(topic.name, {})
+            client.run(reader.commit(keys, topic, reader_of(path), _positions(topic, ends)))
+            shared = client.run(reader.positions(keys, topic)).get(ALL_ARCHIVES)
+            if shared is not None and (ends or not shared):
+                client.run(reader.forget(keys, topic, ALL_ARCHIVES))
 
 
-def move(options: SourceOptions, offsets: dict[str, dict[str, str]]) -> int:
+def move(options: SourceOptions, path: str, offsets: dict[str, dict[str, str]]) -> int:
     """Commits and trims; returns how many entries the journals lost."""
     gone = 0
     with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_s=options.retry_for_s) as client:
         for topic in options.definitions():
-            ends = {int(slot): _position(end) for slot, end in offsets.get(topic.name, {}).items()}
-            client.run(reader.commit(client.keyspace, topic, READER, ends))
+            ends = _positions(topic, offsets.get(topic.name, {}))
+            client.run(reader.commit(client.keyspace, topic, reader_of(path), ends))
             gone += client.run(trimmer.trim(client.keyspace, topic))
     return gone
 
 
-def committed(options: SourceOptions, topics: list[Topic], archive: bool) -> list[tuple[str, int, int, str, bool]]:
-    """Rows of `gaps.READERS`; behind these numbers journals may have been trimmed by rule. ``archive``: one is read."""
+def committed(
+    options: SourceOptions, topics: list[Topic], archive: str | None
+) -> list[tuple[str, int, int, str, bool]]:
+    """Rows of `gaps.READERS`; behind these numbers journals may have been trimmed. ``archive``: the one read."""
     rows = []
+    ours = None if archive is None else reader_of(archive)
     with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_s=options.retry_for_s) as client:
         for topic in topics:
             known = client.run(reader.positions(client.keyspace, topic))
             if known:
-                told = ", ".join(known), READER in known and not archive
+                elsewhere = any(is_archive(name) and name not in (ours, archive and ALL_ARCHIVES) for name in known)
                 least = {slot: min(slots.get(slot, START).n for slots in known.values()) for slot in range(topic.slots)}
-                rows += [(topic.name, slot, n, *told) for slot, n in least.items()]
+                rows += [(topic.name, slot, n, ", ".join(known), elsewhere) for slot, n in least.items()]
     return rows
 
 
-def _position(offset: str) -> Position:
-    entry_id, _, n = offset.partition(":")
+def _positions(topic: Topic, ends: dict[str, str]) -> dict[int, Position]:
+    # A topic may have been made anew with fewer slots.
+    return {int(slot): position(end) for slot, end in ends.items() if int(slot) < topic.slots}
+
+
+def position(offset: str) -> Position:
+    """Of an offset of the journal's source."""
+    entry_id, n, *_ = offset.split(":")
     return Position(entry_id, int(n))

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import time
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.errors import PipelineError
 from rmq_core.pipeline import business as of_business
-from rmq_core.pipeline import figures, gaps, positions, report, verdicts
-from rmq_core.pipeline.archived import Archive
+from rmq_core.pipeline import figures, gaps, mends, positions, report, verdicts
+from rmq_core.pipeline.archived import Archive, without_deleted
+from rmq_core.pipeline.business import Ledger
 from rmq_core.pipeline.confirm import confirmed
 from rmq_core.pipeline.progress import QUIET, Progress
 from rmq_core.pipeline.replay import SLOT, accounts, replay, slots, with_lives
-from rmq_core.pipeline.session import plain_errors
-from rmq_core.pipeline.sources.decoding import position_of
+from rmq_core.pipeline.sentences import patiently, plain_errors
 from rmq_core.pipeline.sources.journal import JournalSource
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.pipeline.sources.queues import QueuesSource
@@ -29,7 +29,8 @@ STAGES = ("snapshot", "journals", "replay", "findings", "report")
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a reconciliation compares. ``grace``: ms a delivery may be late before it counts as stuck, or overdue."""
+    """What a reconciliation compares. ``stuck_ms``, ``overdue_ms``: how late a delivery may be before that counts.
+    ``since_ms``, ``until_ms``: the time the ledger speaks of, where it does not say so itself."""
 
     options: SourceOptions
     archive: str | None
@@ -38,6 +39,8 @@ class Inputs:
     run: str = ""
     stuck_ms: int = verdicts.STUCK_MS
     overdue_ms: int = verdicts.OVERDUE_MS
+    since_ms: int | None = None
+    until_ms: int | None = None
 
 
 def reconcile(session: SparkSession, inputs: Inputs, progress: Progress = QUIET) -> dict[str, Any]:
@@ -47,33 +50,49 @@ def reconcile(session: SparkSession, inputs: Inputs, progress: Progress = QUIET)
     for source in (QueuesSource, JournalSource):
         session.dataSource.register(source)
     with plain_errors("the reconciliation stopped"):
-        topics = inputs.options.definitions()
-        if not topics:
-            raise PipelineError(f"no topic is defined in the namespace {inputs.options.namespace!r}")
-        names = [topic.name for topic in topics]
-        kept = Kept(session, f"{inputs.reports}/{run}/work")
-        ledger = None
-        if inputs.ledger:  # before anything else: what is promised later has not been sent yet
-            ledger = kept.write("ledger", of_business.read_ledger(session, inputs.ledger, names))
-        with progress.stage("snapshot", session):
-            snapshot = kept.write("snapshot", load(session, inputs.options, "rmq_queues"))
-        with progress.stage("journals", session):
-            journal = kept.write("journal", load(session, inputs.options, "rmq_journal"))
-            archive = Archive(session, inputs.archive) if inputs.archive else None
-            events = together(archive, journal)
-            events = events.where(events.topic.isin(names))
-            committed = positions.committed(inputs.options, topics, archive=inputs.archive is not None)
-            readers = session.createDataFrame(committed, gaps.READERS)
-        with progress.stage("replay", session):
-            suspected = findings(session, snapshot, events, topics, inputs, ledger, kept, readers)
-            suspected = kept.write("findings", suspected)
-        with progress.stage("findings", session):
-            told = report.write_findings(confirmed(suspected, inputs.options), f"{inputs.reports}/{run}")
-        with progress.stage("report", session):
-            counts = figures.held_now(kept.read("books"))
-            table = figures.topics(kept.read("accounts"), kept.read("messages"), events, counts)
-            report.write_topics(table, f"{inputs.reports}/{run}")
-            return report.summarize(session, inputs.reports, run, started_ms, told, _told(inputs, names), kept.folder)
+        # Begun anew it looks at everything anew, and writes over what it had written.
+        return patiently(lambda: _reconcile(session, inputs, progress, run, started_ms))
+
+
+def _reconcile(session: SparkSession, inputs: Inputs, progress: Progress, run: str, started_ms: int) -> dict[str, Any]:
+    topics = inputs.options.definitions()
+    if not topics:
+        raise PipelineError(f"no topic is defined in the namespace {inputs.options.namespace!r}")
+    names = [topic.name for topic in topics]
+    kept = Kept(session, f"{inputs.reports}/{run}/work")
+    ledger = None
+    if inputs.ledger:  # before anything else: what is promised later has not been sent yet
+        ledger = _ledger(session, inputs, names, kept)
+    with progress.stage("snapshot", session):
+        snapshot = kept.write("snapshot", load(session, inputs.options, "rmq_queues"))
+    with progress.stage("journals", session):
+        journal = kept.write("journal", load(session, inputs.options, "rmq_journal"))
+        archive = Archive(session, inputs.archive) if inputs.archive else None
+        events = together(archive, journal, inputs.options.deletions())
+        events = events.where(events.topic.isin(names))
+        committed = positions.committed(inputs.options, topics, inputs.archive)
+        readers = session.createDataFrame(committed, gaps.READERS)
+        reached = session.createDataFrame(archive.reached() if archive else [], gaps.REACHED)
+    with progress.stage("replay", session):
+        suspected = findings(session, snapshot, events, topics, inputs, ledger, kept, readers, reached)
+        suspected = kept.write("findings", suspected)
+    with progress.stage("findings", session):
+        told = report.write_findings(confirmed(suspected, inputs.options), f"{inputs.reports}/{run}")
+    with progress.stage("report", session):
+        counts = figures.held_now(kept.read("books"))
+        table = figures.topics(kept.read("accounts"), kept.read("messages"), events, counts)
+        report.write_topics(table, f"{inputs.reports}/{run}")
+        told_inputs = _told(inputs, names, ledger)
+        return report.summarize(session, inputs.reports, run, started_ms, told, told_inputs, kept.folder)
+
+
+def _ledger(session: SparkSession, inputs: Inputs, names: list[str], kept: Kept) -> Ledger:
+    assert inputs.ledger
+    defined = [topic.name for topic in replace(inputs.options, topics=()).definitions()]
+    found = of_business.read_ledger(session, inputs.ledger, names, defined)
+    since = found.since_ms if inputs.since_ms is None else inputs.since_ms
+    until = found.until_ms if inputs.until_ms is None else inputs.until_ms
+    return replace(found, rows=kept.write("ledger", found.rows), since_ms=since, until_ms=until)
 
 
 @dataclass
@@ -100,20 +119,25 @@ def load(session: SparkSession, options: SourceOptions, source: str) -> DataFram
     return reader.option("slots_per_partition", str(options.slots_per_partition)).load()
 
 
-def together(archive: Archive | None, journal: DataFrame) -> DataFrame:
-    """What is archived, and what the journals hold behind that. ``journal`` must have been read first."""
+def together(archive: Archive | None, journal: DataFrame, deletions: dict[str, int] | None = None) -> DataFrame:
+    """What is archived, and what the journals hold behind that. ``journal`` must have been read first.
+
+    ``vouched``: whether the archive must hold it. ``deletions``: what a topic had before it was deleted is not its.
+    """
     from pyspark.sql import functions as F
 
     if archive is None:
-        return journal
-    ends = [
-        (topic, int(slot), position_of(end))
-        for topic, slots in archive.committed_offsets().items()
-        for slot, end in slots.items()
-    ]
-    reached = archive.session.createDataFrame(ends, "topic string, slot int, reached long")
+        return without_deleted(journal, deletions or {}).withColumn("vouched", F.lit(False))
+    known = archive.deletions()
+    gone = known | {name: max(at_ms, known.get(name, -1)) for name, at_ms in (deletions or {}).items()}
+    reached = archive.session.createDataFrame(archive.reached(), gaps.REACHED)
     fresh = journal.join(F.broadcast(reached), [*SLOT], "left").where("reached IS NULL OR position > reached")
-    return archive.read().unionByName(fresh.drop("reached"))
+    held = archive.read().join(F.broadcast(reached), [*SLOT], "left")
+    vouched = (F.col("n") >= F.col("since")) & (F.col("n") <= F.col("reached_n"))
+    both = held.withColumn("vouched", F.coalesce(vouched, F.lit(False))).unionByName(
+        fresh.withColumn("vouched", F.lit(False))
+    )
+    return without_deleted(both.drop("reached", "reached_n", "since"), gone)
 
 
 def findings(
@@ -122,29 +146,33 @@ def findings(
     events: DataFrame,
     topics: list[Topic],
     inputs: Inputs,
-    ledger: DataFrame | None,
+    ledger: Ledger | None,
     kept: Kept,
     readers: DataFrame | None = None,
+    reached: DataFrame | None = None,
 ) -> DataFrame:
-    """Every finding, unconfirmed. ``readers``: see `gaps.READERS`.
+    """Every finding, unconfirmed. ``readers``, ``reached``: see `gaps`.
 
     Stores ``books``, ``accounts``, ``messages`` and ``suspects``.
     """
     from pyspark.sql import functions as F
 
     defined = session.createDataFrame(
-        [(topic.name, topic.kind.value, topic.visibility_timeout_ms, topic.paused) for topic in topics],
-        "topic string, kind string, visibility_timeout_ms long, paused boolean",
+        [
+            (topic.name, topic.kind.value, topic.journal.value, topic.visibility_timeout_ms, topic.paused)
+            for topic in topics
+        ],
+        "topic string, kind string, journal string, visibility_timeout_ms long, paused boolean",
     )
     books = kept.write("books", verdicts.slot_books(snapshot))
     lively = with_lives(events)
     known = slots(kept.write("accounts", accounts(lively)))
-    holes = gaps.holes(known, books, readers)
+    holes = kept.write("holes", gaps.forked(lively, gaps.holes(known, books, readers, reached)))
     whole = (
         known.where("complete")
         .join(books, [*SLOT])
         .join(holes, [*SLOT], "left_anti")
-        .select(*SLOT, "life", "wiped", "begin", "end")
+        .select(*SLOT, "life", "lost_lives", "begin", "end")
     )
     until = lively.join(F.broadcast(whole.select(*SLOT, "end")), [*SLOT], "left")
     judged = until.where("end IS NULL OR position <= end")
@@ -157,26 +185,28 @@ def findings(
         verdicts.orphans(suspects),
         verdicts.stuck(suspects),
         verdicts.overdue(suspects),
-        verdicts.ledgers(books),
+        verdicts.ledgers(books, suspects),
     ]
     if ledger is not None:
         silent = [topic.name for topic in topics if topic.journal is Journal.OFF]
-        named = ledger.where(F.col("topic").isin(silent)).select("topic").distinct().collect()
+        named = ledger.rows.where(F.col("topic").isin(silent)).select("topic").distinct().collect()
         holes = holes.union(gaps.without_journal(session, [row.topic for row in named]))
         several.append(of_business.business(ledger, events, messages.where(verdicts.held()), holes))
     several.append(gaps.told(holes))
     result = several[0]
     for more in several[1:]:
         result = result.union(more)
-    return result
+    kinds = {topic.name: topic.timed for topic in topics}
+    return mends.attached(kept.write("told", result), suspects, judged, kinds)
 
 
-def _told(inputs: Inputs, names: list[str]) -> dict[str, Any]:
+def _told(inputs: Inputs, names: list[str], ledger: Ledger | None) -> dict[str, Any]:
     return {
         "namespace": inputs.options.namespace,
         "topics": names,
         "archive": inputs.archive,
         "ledger": inputs.ledger and of_business.shown(inputs.ledger),
+        "of_ledger": ledger and ledger.told(),
         "stuck_ms": inputs.stuck_ms,
         "overdue_ms": inputs.overdue_ms,
     }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmq_core.journal.entries import EVENTS as KNOWN
 from rmq_core.pipeline.histories import LETTER_BITS, LIVE, STEP_BITS, UNKNOWN, histories
-from rmq_core.pipeline.schemas import HISTORIES, PARTS, STEPS, ddl
+from rmq_core.pipeline.schemas import HISTORIES, INLINE, NO_CONTENT, PARTS, STEPS, UNSAID, ddl
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
 
 if TYPE_CHECKING:
@@ -41,14 +41,19 @@ def with_lives(events: DataFrame) -> DataFrame:
 
 
 def accounts(events: DataFrame) -> DataFrame:
-    """Per topic, slot and life: what `slots` needs of the journal, and how often what happened. Needs ``life``."""
+    """Per topic, slot and life: what `slots` needs of the journal, and how often what happened. Needs ``life``, and
+    ``vouched`` where an archive says what it must hold (see `archived.Archive.reached`).
+    """
     from pyspark.sql import functions as F
 
     told = events.groupBy(*SLOT, "life", "event", (F.col("origin") == "n").alias("arrives")).agg(
         F.count("*").alias("events"),
         F.count(F.when(F.col("seq") == 0, 1)).alias("entries"),
+        F.sum(F.when(F.col("seq") == 0, F.col("size"))).alias("sizes"),
+        F.count("size").alias("sized"),
         F.min("n").alias("first_n"),
         F.max("n").alias("last_n"),
+        F.min("position").alias("from_position"),
         F.max("position").alias("position"),
         F.max("score").alias("score"),
     )
@@ -56,10 +61,13 @@ def accounts(events: DataFrame) -> DataFrame:
     def counted(where: Column) -> Column:
         return F.sum(F.when(where, F.col("events")).otherwise(0))
 
-    return told.groupBy(*SLOT, "life").agg(
+    summed = told.groupBy(*SLOT, "life").agg(
         F.sum("entries").alias("entries"),
+        # Rows that an entry has too few or too many of; of older files nobody knows.
+        F.when(F.sum("sized") == F.sum("events"), F.sum("sizes") - F.sum("events")).alias("torn"),
         F.min("first_n").alias("first_n"),
         F.max("last_n").alias("last_n"),
+        F.min("from_position").alias("from_position"),
         F.max("position").alias("position"),
         F.max(F.when(F.col("event") == "began", F.col("score"))).alias("held"),
         F.max(F.when(F.col("event") == "ended", F.col("position"))).alias("ended"),
@@ -68,25 +76,44 @@ def accounts(events: DataFrame) -> DataFrame:
         counted(F.col("arrives")).alias("arrivals"),
         counted(F.col("arrives") & (F.col("event") == "merged")).alias("arrivals_merged"),
     )
+    return summed.join(_numbers(events), [*SLOT, "life"], "left")
 
 
-def slots(accounts: DataFrame) -> DataFrame:
-    """Per topic and slot: ``life`` (the present one), ``complete``, ``reason`` (why not), ``after_n`` (before what is
-    missing), ``front`` (only what came first is missing), ``first_n``, ``last_n``, ``position`` of its last entry,
-    ``held`` when the life began, ``wiped``: it began because everything was lost, not because the journal had been
-    off.
+def _numbers(events: DataFrame) -> DataFrame:
+    """Per topic, slot and life how many different running numbers there are (``numbers``), and how many of those that
+    the archive must hold (``vouched``). Bits, so that it costs next to nothing: counts alone would take one that is
+    missing and one that is doubled for none.
+    """
+    from pyspark.sql import functions as F
+
+    entries = events.where("seq = 0")
+    vouched = F.coalesce("vouched", F.lit(False)) if "vouched" in events.columns else F.lit(False)
+    bits = entries.groupBy(*SLOT, "life", F.bitmap_bucket_number("n").alias("bucket"), vouched.alias("vouched")).agg(
+        F.bitmap_construct_agg(F.bitmap_bit_position("n")).alias("bits")
+    )
+    buckets = bits.groupBy(*SLOT, "life", "bucket").agg(
+        F.bitmap_count(F.bitmap_or_agg("bits")).alias("numbers"),
+        F.sum(F.when(F.col("vouched"), F.bitmap_count("bits")).otherwise(0)).alias("vouched"),
+    )
+    return buckets.groupBy(*SLOT, "life").agg(F.sum("numbers").alias("numbers"), F.sum("vouched").alias("vouched"))
+
+
+def lives(accounts: DataFrame) -> DataFrame:
+    """Per topic, slot and life: ``reason`` why its journal does not tell everything (null: it does), ``missing`` and
+    ``doubled`` numbers, ``after_n`` (before what is missing), ``front`` (only what came first is missing), ``first_n``,
+    ``last_n``, ``position`` of its last entry, ``from_position`` of its first, ``held`` when it began, ``wiped``: it
+    began because everything was lost, not because the journal had been off.
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
-    previous = Window.partitionBy(*SLOT).orderBy("life")
-    present = Window.partitionBy(*SLOT).orderBy(F.col("life").desc())
-    marked = (
-        accounts.withColumn("before", F.lag("last_n").over(previous))
-        .withColumn("latest", F.row_number().over(present))
-        .where("latest = 1")
+    in_order = Window.partitionBy(*SLOT).orderBy("life")
+    marked = accounts.withColumn("before", F.lag("last_n").over(in_order)).withColumn(
+        "next_from", F.lead("from_position").over(in_order)
     )
-    missing = F.col("last_n") - F.col("first_n") + 1 - F.col("entries")
+    missing = F.col("last_n") - F.col("first_n") + 1 - F.coalesce("numbers", F.lit(0))
+    doubled = F.col("entries") - F.coalesce("numbers", F.lit(0))
+    torn = F.coalesce("torn", F.lit(0))
     # Numbers go on over a pause of the journal, and begin anew only when everything was lost.
     expected = F.when(F.col("before").isNull() | (F.col("first_n") <= F.col("before")), 1).otherwise(
         F.col("before") + 1
@@ -94,25 +121,47 @@ def slots(accounts: DataFrame) -> DataFrame:
     # What a life began with it says itself, whatever is known of those before.
     late = (F.col("life") == 0) & (F.col("first_n") > expected)
     reason = (
-        F.when(missing > 0, "missing")
-        .when(missing < 0, "doubled")
+        F.when((missing > 0) | (torn > 0), "missing")
+        .when((doubled > 0) | (torn < 0), "doubled")
         .when(late, "missing")
         .when(F.col("held") > 0, "past")
         .when(F.col("ended").isNotNull(), "off")
     )
-    return marked.select(
+    told = marked.select(
         *SLOT,
         "life",
-        reason.isNull().alias("complete"),
+        "next_from",
         reason.alias("reason"),
+        (missing + F.when(late, F.col("first_n") - expected).otherwise(0)).alias("missing"),
+        doubled.alias("doubled"),
         (expected - 1).alias("after_n"),
-        (late & (missing == 0)).alias("front"),
+        (late & (missing == 0) & (doubled == 0) & (torn == 0)).alias("front"),
         "first_n",
         "last_n",
         "position",
+        "from_position",
+        F.coalesce("vouched", F.lit(0)).alias("vouched"),
+        F.col("before").isNull().alias("first_life"),
         F.coalesce("held", F.lit(0)).alias("held"),
+        F.col("ended").isNotNull().alias("ended"),
         F.coalesce(F.col("first_n") <= F.col("before"), F.lit(False)).alias("wiped"),
     )
+    return told.withColumn("next_wiped", F.coalesce(F.lead("wiped").over(in_order), F.lit(False)))
+
+
+def slots(accounts: DataFrame) -> DataFrame:
+    """Per topic and slot the present life, as in `lives`, and ``complete``: its journal tells everything.
+
+    ``lost_lives``: those that ended with everything lost, and of which everything is told.
+    """
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    present, slot = Window.partitionBy(*SLOT).orderBy(F.col("life").desc()), Window.partitionBy(*SLOT)
+    lost = F.when(F.col("next_wiped") & F.col("reason").isNull(), F.col("life"))
+    each = lives(accounts).withColumn("lost_lives", F.collect_list(lost).over(slot))
+    latest = each.withColumn("latest", F.row_number().over(present)).where("latest = 1").drop("latest", "next_wiped")
+    return latest.withColumn("complete", F.col("reason").isNull())
 
 
 def replay(events: DataFrame, snapshot: DataFrame | None = None) -> DataFrame:
@@ -145,7 +194,24 @@ def _steps(events: DataFrame) -> DataFrame:
         step.cast("int").alias("step"),
         *(F.coalesce(name, F.lit(-1)).cast("long").alias(name) for name in ("score", "due_ms", "priority")),
         F.coalesce("failures", F.lit(-1)).cast("int").alias("failures"),
+        F.coalesce("exact", F.lit(float("nan"))).alias("exact"),
+        F.when(F.col("body").isNull() & (F.col("origin") == "n") & ~F.coalesce("says", F.lit(False)), UNSAID)
+        .otherwise(content_hash(F.col("body")))
+        .alias("content"),
+        F.col("error").isNotNull().cast("int").alias("failed"),
+        # The clock of the change; an entry's id may be some ms later.
+        F.coalesce(F.unix_millis("at"), ms_of(F.col("position"))).alias("at_ms"),
     )
+
+
+def content_hash(body: Column) -> Column:
+    """As in `schemas.STEPS`."""
+    from pyspark.sql import functions as F
+
+    hashed = F.xxhash64(body)
+    # Three values are taken; a hash that happens to be one of them is as good one further.
+    apart = F.when(hashed.isin(UNSAID, NO_CONTENT, INLINE), hashed + 7).otherwise(hashed)
+    return F.when(body.isNull(), NO_CONTENT).when(F.length(body) == 0, INLINE).otherwise(apart)
 
 
 def _live(snapshot: DataFrame) -> DataFrame:
@@ -162,6 +228,10 @@ def _live(snapshot: DataFrame) -> DataFrame:
         F.col("at_ms").alias("due_ms"),
         none.cast("long").alias("priority"),
         none.cast("int").alias("failures"),
+        F.coalesce("exact", F.lit(float("nan"))).alias("exact"),
+        content_hash(F.when(F.col("part").isin("body", "dead_record"), F.col("value"))).alias("content"),
+        F.lit(0).alias("failed"),
+        none.cast("long").alias("at_ms"),
     )
 
 

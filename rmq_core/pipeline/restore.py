@@ -1,44 +1,60 @@
-"""Archive → queues: what was accepted and has not ended goes back to where it was.
+"""Archive → queues: every copy of a message that was accepted and has not ended goes back to where it was.
 
-It goes by way of the slot's trash, whose restoring is atomic, journaled and merges into an equal id that is there: a
-restore that was interrupted, or runs twice, does no harm. What was in flight waits again, ready.
+A slot is restored where its journal has begun anew since, or the server knows less of it than the archive, and only
+where what is archived tells everything; the others are left out, and it is said why. What came since stays: of an id
+that was sent again only the dead letter comes back. Each copy is put back by a script that looks first, so a restore
+that was interrupted, or runs twice, does no harm. What was in flight waits again, ready.
 """
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from rmq_core import repairs
 from rmq_core.client import RMQ
-from rmq_core.connection import Connection
 from rmq_core.errors import PipelineError
+from rmq_core.message import MessageRef, id_to_text
+from rmq_core.pipeline import gaps, mends
 from rmq_core.pipeline.archived import Archive
 from rmq_core.pipeline.progress import QUIET, Progress
-from rmq_core.pipeline.replay import MARKS, MESSAGE, SLOT, accounts, replay, slots, with_lives
-from rmq_core.pipeline.session import plain_errors
-from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
+from rmq_core.pipeline.reconcile import load, together
+from rmq_core.pipeline.replay import MARKS, MESSAGE, SLOT, accounts, lives, replay, with_lives
+from rmq_core.pipeline.sentences import patiently, plain_errors
+from rmq_core.pipeline.sources.journal import JournalSource
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.pipeline.sources.queues import books, read_books
-from rmq_core.scores import PRIORITY_MIN, SHIFT
-from rmq_core.scripts import BATCH_MAX, Call, Request, policy, script
-from rmq_core.topic import MAX_UNDO_MS, Topic
+from rmq_core.repairs import Mend
+from rmq_core.scores import SHIFT
+from rmq_core.topic import Topic
 
 if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame, SparkSession
 
 STAGES = ("read", "restore")
-RESULT = "topic string, restored long, merged long"
-FINGERPRINT = re.compile(r"[0-9a-f]{16}")
+RESULT = "topic string, restored long, present long, moved long"
+AT_ONCE = 250
+ROUNDS = 5
+"""A message may move while it is looked at; so often it is looked at again."""
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A slot that lost something, and gets nothing back: ``reason`` and ``advice`` as of a journal's gap."""
+
+    topic: str
+    slot: int
+    reason: str
+    advice: str
 
 
 @dataclass(frozen=True)
 class Restored:
-    """What a run did: messages put back, messages that were there already, those whose content no journal told (mode
-    ``events``; they stay away), topics defined anew, and slots left alone: their history goes on behind the archive.
+    """What a run did, in copies of messages: put back, there already, and those whose content no journal told (mode
+    ``events``; they stay away). ``topics``: defined anew; ``deleted``: they stay so, for somebody deleted them on
+    purpose. ``slots_alone``: slots that have lost nothing. ``left_out``: see `LeftOut`.
     """
 
     restored: int
@@ -46,6 +62,22 @@ class Restored:
     without_content: int
     topics: tuple[str, ...]
     slots_alone: int
+    left_out: tuple[LeftOut, ...] = ()
+    deleted: tuple[str, ...] = ()
+
+    def sentences(self) -> list[str]:
+        """What a person must know beside the numbers."""
+        said = [f"topic {name} stays deleted: somebody deleted it on purpose" for name in self.deleted]
+        several: dict[tuple[str, str], list[int]] = {}
+        for each in self.left_out:
+            several.setdefault((each.topic, each.reason), []).append(each.slot)
+        for (topic, reason), slots in sorted(several.items()):
+            which = ", ".join(map(str, sorted(slots)))
+            advice = gaps.ADVICE.get(reason, "")
+            said.append(f"left out: topic {topic}, slot {which}: its history is not whole ({reason}). {advice}")
+        if self.without_content:
+            said.append(f"{self.without_content} stay away: no journal told their content (mode events; see --inline)")
+        return said
 
 
 def restore(
@@ -59,63 +91,163 @@ def restore(
 ) -> Restored:
     """Restores what the archive at ``path`` says was there when the server lost it. Raises `PipelineError`.
 
-    Run the archive first where anything is left of the journals: what ended meanwhile must not come back.
     ``dry_run``: only counts. ``inline``: takes a message whose content was not journaled for one that is its id.
     """
-    kept = Archive(session, path)
+    session.dataSource.register(JournalSource)
     with plain_errors("the restore stopped"):
-        with progress.stage("read", session):
-            topics = [topic for topic in kept.definitions() if not options.topics or topic.name in options.topics]
-            if not topics or kept.last_committed() is None:
-                raise PipelineError(f"the archive {path} holds nothing to restore")
-            events = kept.read().where(_named(topics))
-            defined = [] if dry_run else _define(options, topics)
-            wanted, alone = candidates(session, options, topics, events)
-        with progress.stage("restore", session):
-            frame = packed(wanted, events).localCheckpoint()
-            unknown = 0 if inline else frame.where("body IS NULL").count()
-            if not inline:
-                frame = frame.where("body IS NOT NULL")
-            if dry_run:
-                return Restored(frame.count(), 0, unknown, (), alone)
-            rows = frame.repartition(*SLOT).sortWithinPartitions(*SLOT).mapInArrow(_putter(options, topics), RESULT)
-            done = rows.groupBy().sum("restored", "merged").collect()[0]
-    return Restored(done[0] or 0, done[1] or 0, unknown, tuple(defined), alone)
+        return patiently(lambda: _restore(session, options, path, progress, dry_run, inline))
 
 
-def _named(topics: list[Topic]) -> str:
-    names = ", ".join(f"'{topic.name}'" for topic in topics)  # names hold no quotes
-    return f"topic IN ({names})"
+def _restore(
+    session: SparkSession, options: SourceOptions, path: str, progress: Progress, dry_run: bool, inline: bool
+) -> Restored:
+    from pyspark.sql import functions as F
+
+    kept, since_ms = Archive(session, path), _now_ms(options)
+    with progress.stage("read", session):
+        deletions = options.deletions()
+        everything = [topic for topic in kept.definitions() if not options.topics or topic.name in options.topics]
+        if not everything or kept.last_committed() is None:
+            gone = [name for name in kept.deletions() if not options.topics or name in options.topics]
+            if gone:
+                return Restored(0, 0, 0, (), 0, (), tuple(sorted(gone)))
+            raise PipelineError(f"the archive {path} holds nothing to restore")
+        here = {topic.name: topic for topic in replace(options, topics=()).definitions()}
+        deleted = {each.name for each in everything if each.name in deletions and each.name not in here}
+        deleted |= kept.deletions().keys() - here.keys() - {each.name for each in everything}
+        if options.topics:
+            deleted &= set(options.topics)
+        topics = [here.get(each.name, each) for each in everything if each.name not in deleted]
+        defined = [each.name for each in topics if each.name not in here and not dry_run]
+        topics = topics if dry_run else _define(options, topics)
+        names = [each.name for each in topics]
+        known = [name for name in names if name in here or not dry_run]
+        events = _events(session, options, kept, known, deletions).where(F.col("topic").isin(names))
+        wanted, alone, left_out = candidates(session, options, topics, kept, events)
+    with progress.stage("restore", session):
+        frame = wanted.localCheckpoint()
+        unknown = 0 if inline else frame.where("body IS NULL").count()
+        if not inline:
+            frame = frame.where("body IS NOT NULL")
+        if dry_run:
+            return Restored(frame.count(), 0, unknown, (), alone, left_out, tuple(sorted(deleted)))
+        names_of = (
+            "copy",
+            "queue",
+            "score",
+            "exact",
+            "priority",
+            "failures",
+            "first_failed_ms",
+            "failed_ms",
+            "failed_at",
+        )
+        each = frame.groupBy(*MESSAGE).agg(F.collect_list(F.struct(*names_of, "body", "failure")).alias("copies"))
+        rows = (
+            each.repartition(*SLOT).sortWithinPartitions(*SLOT).mapInArrow(_putter(options, topics, since_ms), RESULT)
+        )
+        done = rows.groupBy().sum("restored", "present", "moved").collect()[0]
+    if done[2]:
+        raise PipelineError(
+            f"{done[2]} messages moved whenever they were looked at: stop whoever sends and takes, and run it again"
+        )
+    return Restored(done[0] or 0, done[1] or 0, unknown, tuple(defined), alone, left_out, tuple(sorted(deleted)))
 
 
-def _define(options: SourceOptions, topics: list[Topic]) -> list[str]:
-    """Defines the topics that the server has lost; their journals begin with nothing in the slots."""
+def _now_ms(options: SourceOptions) -> int:
+    """The server's clock."""
+    with options.connection() as connection:
+        ((seconds, _),) = connection.run([("TIME",)])
+    return int(seconds) * 1000
+
+
+def _define(options: SourceOptions, topics: list[Topic]) -> list[Topic]:
+    """Defines the topics that the server has lost, whose journals then begin with nothing; all as they are now."""
     with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_s=options.retry_for_s) as client:
-        known = {topic.name for topic in SourceOptions(options.url, options.namespace, ()).definitions()}
-        for topic in topics:
-            client.define(topic)
-    return [topic.name for topic in topics if topic.name not in known]
+        return [client.define(topic) for topic in topics]
+
+
+def _events(
+    session: SparkSession, options: SourceOptions, kept: Archive, names: list[str], deletions: dict[str, int]
+) -> DataFrame:
+    """What is archived, and the news that the server's journals have beyond it."""
+    if not names:
+        return together(kept, load(session, replace(options, topics=()), "rmq_journal").where("false"), deletions)
+    journal = load(session, replace(options, topics=tuple(names)), "rmq_journal").localCheckpoint()
+    return together(kept, journal, deletions)
 
 
 def candidates(
-    session: SparkSession, options: SourceOptions, topics: list[Topic], events: DataFrame
-) -> tuple[DataFrame, int]:
-    """Messages to put back, and how many slots need nothing: their history goes on in the server.
-
-    A slot lost everything where its journal has begun anew since (only what has no transition since then comes back),
-    or where the server's running number is below the archive's.
-    """
+    session: SparkSession, options: SourceOptions, topics: list[Topic], kept: Archive, events: DataFrame
+) -> tuple[DataFrame, int, tuple[LeftOut, ...]]:
+    """Copies to put back (columns of `mends.copies`), how many slots have lost nothing, and those left out."""
     from pyspark.sql import functions as F
 
     lively = with_lives(events)
-    known = slots(accounts(lively))
+    reached = session.createDataFrame(kept.reached(), gaps.REACHED)
     live = session.createDataFrame(_live(options, topics), "topic string, slot int, journaled long")
-    state = known.join(live, [*SLOT], "left").withColumn("emptied", F.coalesce("journaled", F.lit(0)) < F.col("last_n"))
-    state = state.select(*SLOT, F.col("life").alias("present"), "wiped", "emptied").localCheckpoint()
-    alone = state.where("NOT emptied AND NOT wiped").count()
-    held = replay(lively).where("waiting > 0 OR flying > 0 OR dead > 0")
-    wanted = held.join(F.broadcast(state), [*SLOT]).where("emptied OR (wiped AND life < present)")
-    return wanted.drop("present", "wiped", "emptied", "wrong"), alone
+    told = lives(accounts(lively)).join(F.broadcast(reached), [*SLOT], "full").join(live, [*SLOT], "inner")
+    here = (F.col("from_position") <= F.col("reached")) & (
+        F.col("next_from").isNull() | (F.col("next_from") > F.col("reached"))
+    )
+    lacks = here & (F.col("reached_n") - F.col("since") + 1 > F.coalesce("vouched", F.lit(0)))
+    damage = F.coalesce(
+        F.when(F.col("life").isNull() & F.col("reached_n").isNotNull(), "slot").when(lacks, "file"), "reason"
+    )
+    bare = gaps.begins_behind().alias("bare")
+    rows = told.select(*SLOT, "life", "last_n", "journaled", "next_wiped", damage.alias("damage"), bare).collect()
+    lost, alone, left_out = decide([row.asDict() for row in rows])
+    state = session.createDataFrame(lost, "topic string, slot int, gone array<int>")
+    both = lively.join(F.broadcast(state), [*SLOT])
+    held = replay(both.where("array_contains(gone, life)").drop("gone"))
+    held = held.where("waiting > 0 OR flying > 0 OR dead > 0")
+    news = _news(both.where("life > array_max(gone)"))
+    fresh = held.join(news, [*MESSAGE], "left").where("stock IS NULL OR NOT stock")
+    for copy in ("waiting", "flying"):
+        fresh = fresh.withColumn(copy, F.when(F.coalesce("arrived", F.lit(False)), 0).otherwise(F.col(copy)))
+    return mends.copies(fresh, both.where("array_contains(gone, life)")), alone, left_out
+
+
+def decide(rows: list[dict[str, Any]]) -> tuple[list[tuple[str, int, list[int]]], int, tuple[LeftOut, ...]]:
+    """Of all lives of all slots: which of them are to be put back, how many slots need nothing, which cannot get what
+    they lost."""
+    slots: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    for row in rows:
+        slots.setdefault((row["topic"], row["slot"]), []).append(row)
+    lost, alone, left_out = [], 0, []
+    for (topic, slot), several in sorted(slots.items()):
+        known = sorted((row for row in several if row["life"] is not None), key=lambda row: int(row["life"]))
+        if not known or known[0].get("bare"):
+            left_out.append(LeftOut(topic, slot, "slot", gaps.ADVICE["slot"]))
+            continue
+        present = known[-1]
+        emptied = present["journaled"] < present["last_n"]
+        gone = [row for row in known if row["next_wiped"]] + ([present] if emptied else [])
+        if not gone:
+            alone += 1
+            if present["damage"] in ("file", "slot") and present["journaled"] < (present["last_n"] or 0):
+                left_out.append(LeftOut(topic, slot, present["damage"], gaps.ADVICE[present["damage"]]))
+            continue
+        # Whether it came back since, or was sent again, the news must tell.
+        news = None if emptied or present in gone else present["damage"]
+        damage = next((row["damage"] for row in gone if row["damage"]), None) or (news if news != "off" else None)
+        if damage:
+            left_out.append(LeftOut(topic, slot, damage, gaps.ADVICE.get(damage, "")))
+        else:
+            lost.append((topic, slot, [int(row["life"]) for row in gone]))
+    return lost, alone, tuple(left_out)
+
+
+def _news(events: DataFrame) -> DataFrame:
+    """What happened since to messages: ``arrived``, they were sent again; ``stock``: they were put back already."""
+    from pyspark.sql import functions as F
+
+    stock = (F.col("event") == "erased") & (F.col("origin") == "-")
+    back = (F.col("event") == "restored") & F.col("origin").isin("-", "t")
+    told = events.where(~F.col("event").isin(*MARKS))
+    return told.groupBy(*MESSAGE).agg(
+        F.max(F.col("origin") == "n").alias("arrived"), F.max(stock | back).alias("stock")
+    )
 
 
 def _live(options: SourceOptions, topics: list[Topic]) -> list[tuple[str, int, int]]:
@@ -128,116 +260,69 @@ def _live(options: SourceOptions, topics: list[Topic]) -> list[tuple[str, int, i
     return found
 
 
-def packed(wanted: DataFrame, events: DataFrame) -> DataFrame:
-    """Adds to the messages to put back ``body`` (what the pool held last; empty: none; null: the journal did not say)
-    and ``failure`` (struct of what they last failed of).
-    """
-    from pyspark.sql import functions as F
-
-    told = events.where(~F.col("event").isin(*MARKS) & (F.col("body").isNotNull() | F.col("error").isNotNull()))
-    said = ("fingerprint", "error", "message", "worker", "failures")
-    known = told.groupBy(*MESSAGE).agg(
-        F.max(F.when(F.col("body").isNotNull(), F.struct("position", "seq", "body"))).alias("content"),
-        F.max(F.when(F.col("error").isNotNull(), F.struct("position", "seq", *said))).alias("failure"),
-    )
-    content = F.col("content.body").alias("body")
-    return wanted.join(known.select(*MESSAGE, content, "failure"), [*MESSAGE], "left")
-
-
 def _putter(
-    options: SourceOptions, topics: list[Topic]
+    options: SourceOptions, topics: list[Topic], since_ms: int
 ) -> Callable[[Iterator[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]:
     definitions = {topic.name: topic for topic in topics}
 
     def put(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow as pa
 
-        with options.connection() as connection:
+        with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_s=options.retry_for_s) as client:
             for batch in batches:
                 groups: dict[tuple[str, int], list[dict[str, Any]]] = {}
                 for row in batch.to_pylist():
                     groups.setdefault((row["topic"], row["slot"]), []).append(row)
-                for (name, slot), rows in groups.items():
-                    back = merged = 0
-                    for at in range(0, len(rows), BATCH_MAX // 2):
-                        some = rows[at : at + BATCH_MAX // 2]
-                        there = put_back(connection, options, definitions[name], slot, some)
-                        merged += there
-                        back += len(some) - there
-                    yield pa.record_batch([[name], [back], [merged]], names=["topic", "restored", "merged"])
+                for (name, _), rows in groups.items():
+                    back = there = moved = 0
+                    for at in range(0, len(rows), AT_ONCE):
+                        some = put_back(client, definitions[name], rows[at : at + AT_ONCE], since_ms)
+                        back, there, moved = back + some[0], there + some[1], moved + some[2]
+                    columns = [[name], [back], [there], [moved]]
+                    yield pa.record_batch(columns, names=["topic", "restored", "present", "moved"])
 
     return put
 
 
-def put_back(
-    connection: Connection, options: SourceOptions, topic: Topic, slot: int, rows: list[dict[str, Any]]
-) -> int:
-    """Puts messages of one slot back; returns how many were there already."""
-    keys = options.keyspace.slot(topic.name, slot)
-    (now_s, _), presence = connection.run(
-        [
-            ("TIME",),
-            Call(
-                script("presence"),
-                [keys.store, keys.retry, keys.prepare, keys.dead, keys.body, keys.failed],
-                [row["id"] for row in rows],
-            ),
-        ]
-    )
-    now_ms = int(now_s) * 1000
-    missing = [
-        row for row, there in zip(rows, presence, strict=True) if not any(score is not None for score in there[:4])
-    ]
-    if not missing:
-        return len(rows)
-    flat: list[object] = []
-    ids = []
-    for row in missing:
-        ids.append(row["id"])
-        flat += (row["id"], trashed(topic, row, now_ms))
-    scores = [value for id in ids for value in (now_ms, id)]
-    requests: list[Request] = [("HSET", keys.trashed, *flat), ("ZADD", keys.trash, *scores)]
-    channel = options.keyspace.wake(topic.name)
-    call = Call(
-        script("restore"),
-        options.keyspace.slot_keys(topic.name, slot),
-        [*policy(topic), channel, slot, max(topic.undo_ms, MAX_UNDO_MS), *ids],
-    )
-    connection.run(requests)
-    connection.run([call])
-    return len(rows) - len(missing)
+def put_back(client: RMQ, topic: Topic, rows: list[dict[str, Any]], since_ms: int) -> tuple[int, int, int]:
+    """Puts the copies of messages of one slot back: how many were, how many were there already, how many messages did
+    not keep still. ``since_ms``: when it was read what is there; what was taken after that came since."""
+    back = present = 0
+    left = {MessageRef(row["slot"], id_to_text(row["id"])): row["copies"] for row in rows}
+    for _ in range(ROUNDS):
+        if not left:
+            break
+        ((seconds, _),) = client.connection.run([("TIME",)])
+        refs = list(left)
+        wanted, counts = [], {}
+        for ref, seen in zip(refs, client.run(repairs.scores(client.keyspace, topic, refs)), strict=True):
+            missing = _missing(left[ref], seen, topic, int(seconds) * 1000, since_ms)
+            counts[ref] = len(missing), len(left[ref]) - len(missing)
+            if missing:
+                there = repairs.as_it_is(seen)
+                wanted.append(Mend(ref, seen, (*there, *missing), counts_lost=True))
+            else:
+                present += len(left.pop(ref))
+        for result in client.run(repairs.set_right(client.keyspace, topic, wanted)):
+            if result.status == "done":
+                back, present = back + counts[result.ref][0], present + counts[result.ref][1]
+                del left[result.ref]
+    return back, present, len(left)
 
 
-def trashed(topic: Topic, row: dict[str, Any], now_ms: int) -> bytes:
-    """A message as ``shared/trash.lua`` keeps it."""
-    score, failures, priority = row["score"], row["failures"], row["priority"]
-    if row["dead"]:
-        queue, value = b"d", ms_of_position(row["position"])
-    elif row["waiting"] and score is not None:
-        queue, value = (b"r" if row["queue"] == "r" else b"s"), score
-    elif failures:
-        queue, value = b"r", now_ms * SHIFT + failures
-    else:
-        queue, value = b"s", now_ms if topic.timed else priority or PRIORITY_MIN
-    body, failed, cause = row["body"] or b"", b"", b"-"
-    if (failure := row["failure"]) and (failures or row["dead"]):
-        at_ms = ms_of_position(failure["position"])
-        record = {"failures": failure["failures"] or 1, "first_ms": at_ms, "last_ms": at_ms}
-        record |= {name: failure[name] or "" for name in ("fingerprint", "error", "message", "worker")}
-        failed = json.dumps(record, separators=(",", ":")).encode()
-        cause = failure["fingerprint"].encode() if FINGERPRINT.fullmatch(failure["fingerprint"] or "") else b"-"
-    return b"%b %d %b %b %b %b %b%b" % (
-        queue,
-        value,
-        b"-" if priority is None else b"%d" % priority,
-        cause,
-        b"%d" % len(failed) if failed else b"-",
-        b"%d" % len(body) if body else b"-",
-        failed,
-        body,
-    )
-
-
-def ms_of_position(position: int) -> int:
-    """When the entry at a position was written."""
-    return position >> SEQUENCE_BITS
+def _missing(
+    copies: list[dict[str, Any]], seen: tuple[float | None, ...], topic: Topic, now_ms: int, since_ms: int
+) -> list[bytes]:
+    """Of the copies of a message, those no queue has."""
+    store, retry, flies, dead = (score is not None for score in seen)
+    # Sent again while this ran, and taken already: beside that nothing of before is put.
+    news = flies and (seen[2] or 0) >= since_ms * SHIFT
+    waits = store or retry or news
+    several = waits or flies or any(each["copy"] == "waiting" for each in copies)
+    missing = []
+    for each in copies:
+        there = {"waiting": waits, "flying": several, "dead": dead}[each["copy"]]
+        if not there:
+            body = each["body"] if each["body"] is not None else b""
+            missing.append(mends.packed_copy(each | {"body": body}, topic.timed, now_ms))
+    return missing

@@ -33,10 +33,18 @@ EVENTS: _Columns = (
     ("fingerprint", "string", "string"),
     ("worker", "string", "string"),
     ("body", "binary", "binary"),
+    ("exact", "double", "double"),
+    ("size", "int", "int32"),
+    ("says", "boolean", "bool"),
+    ("host", "string", "string"),
+    ("basis", "binary", "binary"),
 )
 """One transition of one message, from ``origin`` to ``target`` (s store, r retry, p prepare, d dead, t trash, n a send,
-- nowhere), where its score is ``score``. ``entry`` is the journal's stream id, ``position`` the same as a number that
-sorts, ``n`` the slot's running number of that entry, ``seq`` the place inside it.
+- nowhere), where its score is ``score``: its due time, priority or retries left; ``exact``: the same with its place
+among equals, where it has one. ``entry`` is the journal's stream id, ``position`` the same as a number that sorts,
+``n`` the slot's running number of that entry, ``seq`` the place inside it, of ``size``. ``says``: whether it would say
+it if the content had changed, as in mode ``full``. ``host``, ``worker``: who made the change. ``basis``: the slot
+basis, where it differs from the id. (``size``, ``says`` null: an older release wrote it.)
 """
 
 QUEUES: _Columns = (
@@ -47,8 +55,10 @@ QUEUES: _Columns = (
     ("score", "long", "int64"),
     ("value", "binary", "binary"),
     ("at_ms", "long", "int64"),
+    ("exact", "double", "double"),
 )
-"""What a slot holds: ``part`` is store, retry, prepare, dead (with a score), body, failed, priority (with a value), or
+"""What a slot holds: ``part`` is store, retry, prepare, dead (with a score), body, failed, priority (with a value),
+``dead_record`` (its value: the content; empty: the id), or
 ``begin`` and ``end``: the slot's books (JSON) at one instant before and one after the others were read at ``at_ms``.
 """
 
@@ -64,8 +74,38 @@ STEPS: _Columns = (
     ("due_ms", "long", "int64"),
     ("priority", "long", "int64"),
     ("failures", "int", "int32"),
+    ("exact", "double", "double"),
+    ("content", "long", "int64"),
+    ("failed", "int", "int32"),
+    ("at_ms", "long", "int64"),
 )
-"""What `histories` reads: transitions, and rows of the live queues (``step`` tells which); -1: none."""
+"""What `histories` reads: transitions, and rows of the live queues (``step`` tells which); -1: none. ``content``: what
+the pool holds from then on (`NO_CONTENT`: as before; `UNSAID`: nobody knows; `INLINE`: nothing, the content is the id;
+else a hash of it).
+``failed``: 1 where it says of what a message failed.
+"""
+
+UNSAID, NO_CONTENT, INLINE = -2, -1, 0
+
+COPIES = ("waiting", "flying", "dead")
+
+_OF_A_COPY: _Columns = tuple(
+    (f"{copy}_{name}", spark, kind)
+    for copy in COPIES
+    for name, spark, kind in (
+        ("score", "long", "int64"),
+        ("exact", "double", "double"),
+        ("priority", "long", "int64"),
+        ("content", "long", "int64"),
+        ("content_at", "long", "int64"),
+        ("content_seq", "int", "int32"),
+        ("failures", "int", "int32"),
+        ("first_failed_ms", "long", "int64"),
+        ("failed_ms", "long", "int64"),
+        ("failed_at", "long", "int64"),
+        ("failed_seq", "int", "int32"),
+    )
+)
 
 HISTORIES: _Columns = (
     ("topic", "string", "string"),
@@ -83,33 +123,45 @@ HISTORIES: _Columns = (
         " b_waiting: int, b_flying: int, b_dead: int>",
         "wrong",
     ),
-    ("score", "long", "int64"),
     ("queue", "string", "string"),
-    ("priority", "long", "int64"),
-    ("failures", "int", "int32"),
     ("lateness", "array<long>", "list"),
     ("end_to_end", "array<long>", "list"),
     ("in_store", "long", "int64"),
     ("in_retry", "long", "int64"),
     ("in_prepare", "long", "int64"),
     ("in_dead", "long", "int64"),
+    ("exact_store", "double", "double"),
+    ("exact_retry", "double", "double"),
+    ("exact_prepare", "double", "double"),
+    ("exact_dead", "double", "double"),
     ("has_body", "boolean", "bool"),
     ("has_failed", "boolean", "bool"),
+    ("body_hash", "long", "int64"),
+    ("dead_hash", "long", "int64"),
     ("read_ms", "long", "int64"),
+    *_OF_A_COPY,
 )
 """One row per message that is somewhere, must be, or had a transition that could not have happened.
 
 ``waiting``, ``flying``, ``dead``: copies after its last transition, whose ``event``, ``life`` and ``position`` follow
-(null: there is none). ``wrong``: the first transition that could not have happened, and the copies before it.
-``score``, ``queue`` (s, r): with which it came to wait last. ``priority``, ``failures``: the last it was given.
-``in_…``: its scores in the live queues; ``has_…``: whether the pools know it; ``read_ms``: when its slot was read.
+(null: there is none). ``wrong``: the first transition that could not have happened since the journal last took stock of
+the message, and the copies before it.
+
+Of each copy that must be somewhere: ``…_score`` (and ``…_exact``) in its queue (``queue``: s or r, of the one that
+waits); the ``…_priority`` it was last given; ``…_content`` as in `STEPS`, told by the transition at ``…_content_at``
+and ``…_content_seq``; how many ``…_failures`` were told of it, when the first and the last of
+them was, and where the last is told.
+
+``in_…``: its scores in the live queues, ``exact_…`` to the last bit; ``has_…``, ``body_hash``: what the pools know of
+it, ``dead_hash``: the content of a dead letter with a record of its own; ``read_ms``: when its slot was read.
 
 Rows without an ``id`` carry times (ms) of some messages of a topic: ``lateness`` (delivered − due), ``end_to_end``.
 """
 
-FINDINGS = "kind string, topic string, slot int, id binary, evidence string, repair string"
+FINDINGS = "kind string, topic string, slot int, id binary, evidence string, repair string, mend binary"
+"""``mend``: what a repair needs beside, see `mends`."""
 
-PARTS = ("store", "retry", "prepare", "dead", "body", "failed", "priority")
+PARTS = ("store", "retry", "prepare", "dead", "body", "failed", "priority", "dead_record")
 SCORED = frozenset({"store", "retry", "prepare", "dead"})
 POOLED = frozenset({"body", "failed"})
 """Parts that outlive a message only by mistake, and so make orphans."""
@@ -129,6 +181,7 @@ def arrow(columns: _Columns) -> pyarrow.Schema:
         "binary": pa.binary(),
         "int32": pa.int32(),
         "int64": pa.int64(),
+        "double": pa.float64(),
         "timestamp": pa.timestamp("us", tz="UTC"),
         "bool": pa.bool_(),
         "list": pa.list_(pa.int64()),

@@ -10,22 +10,25 @@ import logging
 import os
 import re
 import socket
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from rmq_core.embedded.java import find_java
-from rmq_core.errors import EmbeddedServerError, PipelineError, RMQError
+from rmq_core.errors import EmbeddedServerError, PipelineError
 from rmq_core.pipeline import shipping
+from rmq_core.pipeline.sentences import sentence
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOCAL = "local[*]"
+ENDS_WITHIN_S = 10.0
 CONNECT_PORT = 15002
 CONNECT_WITHIN_S = 10.0
 _SETTINGS = {
@@ -38,7 +41,12 @@ _SETTINGS = {
     "spark.sql.streaming.metricsEnabled": "false",
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
 }
-_OWN_DRIVER = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+_OWN_DRIVER = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    # Archives and reports are for their owner, whatever the umask: Hadoop sets modes by this.
+    "spark.hadoop.fs.permissions.umask-mode": "077",
+}
 _LOCAL_SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -59,7 +67,7 @@ def open_session(
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise PipelineError(f"Spark is not installed ({error}): pip install 'rmq-console[pipeline]'") from error
-    where = Path(log) if log else Path(tempfile.gettempdir()) / f"rmq-spark-{os.getpid()}.log"
+    where = log_file(log)
     if remote := os.environ.get("SPARK_REMOTE"):
         target, wanted = remote, _reached(remote)
     elif "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit has started Java, and chosen the master
@@ -75,9 +83,9 @@ def open_session(
         builder = builder.config(key, value)
     logged = where.stat().st_size if where.exists() else 0
     try:
-        with _output_to(where):
+        with _output_to(where), _nothing_left_behind():
             session = builder.getOrCreate()
-        shipping.ship(session)
+            shipping.ship(session)
     except ImportError as error:
         raise PipelineError(f"a package is missing ({sentence(error)}): pip install 'rmq-console[connect]'") from error
     except Exception as error:
@@ -88,6 +96,11 @@ def open_session(
     if not remote:
         session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def log_file(given: Path | str | None) -> Path:
+    """Where Spark's own output goes."""
+    return Path(given) if given else Path(tempfile.gettempdir()) / f"rmq-spark-{os.getpid()}.log"
 
 
 def _is_news(record: logging.LogRecord) -> bool:
@@ -182,43 +195,38 @@ def _output_to(where: Path) -> Iterator[None]:
         os.close(file)
 
 
-_OURS = re.compile(r"rmq_core\.errors\.(\w+): (.+)")
-_JAVA = re.compile(r"(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error): (.+)")
-_PYTHON = re.compile(r"^\s*((?:\w+\.)*\w*(?:Error|Exception|Interrupt)\b.*)$", re.MULTILINE)
-_UNREADABLE = re.compile(r"\[FAILED_READ_FILE[.\w]*\] Encountered error while reading file (\S+?)\.\s")
-_CLASSED = re.compile(r"^\[[A-Z_.]+\]\s*")
-
-
-def sentence(error: BaseException) -> str:
-    """What a person needs of an error that came out of Spark: one sentence, no stack of Java."""
-    if isinstance(error, RMQError):
-        return str(error)
-    text = str(error)
-    ours = _OURS.findall(text)
-    if ours:
-        return str(ours[-1][1]).strip()
-    if unreadable := _UNREADABLE.search(text):
-        return _damaged(unreadable[1])
-    if "Traceback (most recent call last)" in text and (raised := _PYTHON.findall(text)):
-        return str(raised[-1]).strip()
-    causes = _JAVA.findall(text)
-    first = causes[-1] if causes and "Py4J" in type(error).__name__ else text.strip().split("\n", 1)[0]
-    return _CLASSED.sub("", first.strip()) or type(error).__name__
-
-
-def _damaged(file: str) -> str:
-    advice = f"the file {file} cannot be read, it is damaged or gone: bring it back from a backup"
-    if "/events/topic=" in file:
-        advice += ", or move it out of the archive; a reconciliation then calls its slots incomplete (journal_gap)"
-    return advice
-
-
 @contextmanager
-def plain_errors(doing: str) -> Iterator[None]:
-    """Turns whatever Spark raises inside into a `PipelineError` that says what was being done."""
+def _nothing_left_behind() -> Iterator[None]:
+    """Ends the Java that was started inside when it does not come to its end: interrupted, or failed.
+
+    Whoever waits for it knows no other way to it, and by itself it may stay for ever.
+    """
+    from pyspark import java_gateway
+
+    started: list[subprocess.Popen[bytes]] = []
+
+    class Noted(subprocess.Popen):  # type: ignore[type-arg]
+        def __init__(self, *given: Any, **options: Any) -> None:
+            started.append(self)
+            super().__init__(*given, **options)
+
+    original, java_gateway.Popen = java_gateway.Popen, Noted  # type: ignore[attr-defined]
     try:
         yield
-    except RMQError:
+    except BaseException:
+        for process in started:
+            _end(process)
         raise
-    except Exception as error:
-        raise PipelineError(f"{doing}: {sentence(error)}") from error
+    finally:
+        java_gateway.Popen = original  # type: ignore[attr-defined]
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if getattr(process, "pid", None) is None:  # it never began
+        return
+    process.terminate()
+    try:
+        process.wait(ENDS_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmq_core.pipeline.replay import MESSAGE, SLOT, entry_of, evidence, ms_of
+from rmq_core.pipeline.schemas import COPIES, INLINE
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
 from rmq_core.scores import RETRIED_MAX, SHIFT
 
@@ -16,11 +17,26 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 KINDS = (
-    *("lost", "unexpected", "wrong_slot", "stuck_in_prepare", "overdue", "orphan_body", "orphan_failure"),
+    *("lost", "unexpected", "wrong_slot", "missing_content", "altered", "stuck_in_prepare", "overdue"),
+    *("orphan_body", "orphan_failure"),
     *("delivered_after_success", "ended_twice", "impossible_transition", "slot_ledger", "journal_gap"),
     *("missing_in_queue", "not_done", "unknown_to_business"),
 )
-REPAIRS = ("requeue", "requeue_dead", "send_again", "drop_orphan", "none")
+REPAIRS = ("set_right", "move", "requeue", "requeue_dead", "drop_orphan", "take_stock", "correct_counters", "none")
+"""What mends a finding: its copies are made what the journal says; the same, and the one in the wrong slot goes; it
+goes back as at every timeout; a dead letter lives again; the remains go; the journal takes stock of what the queues
+hold, so that it begins anew with that; the counters are corrected; nothing does, and the evidence says ``why``.
+"""
+
+WHY = {
+    "content": "No journal in mode events tells contents, and the pool has this one no more: send it again from where"
+    " it came from.",
+    "overdue": "Nobody takes it: start workers for the topic.",
+    "missing_in_queue": "It was never sent here: whoever owns the ledger must send it.",
+    "not_done": "It is on its way, or was taken out by somebody: see what became of it.",
+    "unknown_to_business": "It is in order here: whoever owns the ledger must say what it is.",
+}
+"""Why nothing here mends it."""
 
 STUCK_MS = 60_000
 OVERDUE_MS = 900_000
@@ -42,6 +58,7 @@ def found(frame: DataFrame, kind: str | Column, repair: str | Column, proof: Col
         (F.col("id") if "id" in names else F.lit(None)).cast("binary").alias("id"),
         proof.alias("evidence"),
         column(repair).alias("repair"),
+        F.lit(None).cast("binary").alias("mend"),
     )
 
 
@@ -105,12 +122,23 @@ def where_found() -> Column:
     return F.array_compact(F.array(*(F.when(F.col(f"in_{queue}").isNotNull(), queue) for queue in QUEUES)))
 
 
-def ledgers(books: DataFrame) -> DataFrame:
-    """Slots whose counters do not say what their queues hold."""
+def ledgers(books: DataFrame, suspects: DataFrame | None = None) -> DataFrame:
+    """Slots whose counters do not say what their queues hold, beyond what the misplaced messages explain.
+
+    What is put back, or taken away, balances the books again; the rest (``by``) is what a correction is of.
+    """
     from pyspark.sql import functions as F
 
-    wrong = books.where("gap != 0")
-    return found(wrong, "slot_ledger", "none", evidence(gap=F.col("gap"), books=F.col("books")))
+    columns = "topic string, slot int, explained long"
+    explained = books.sparkSession.createDataFrame([], columns)
+    if suspects is not None:
+        # What was lost with the server, its counters were lost with.
+        away = F.when(F.col("with_server"), 0).otherwise(F.size("missing"))
+        rows = suspects.where("misplaced IN ('lost', 'unexpected')")
+        explained = rows.groupBy(*SLOT).agg(F.sum(away - F.size("extra")).cast("long").alias("explained"))
+    told = books.join(explained, [*SLOT], "left").withColumn("by", F.col("gap") - F.coalesce("explained", F.lit(0)))
+    proof = evidence(gap=F.col("gap"), by=F.col("by"), books=F.col("books"))
+    return found(told.where("by != 0"), "slot_ledger", "correct_counters", proof)
 
 
 # -- the messages ----------------------------------------------------------------------------------------------------
@@ -121,13 +149,14 @@ def suspicious(
 ) -> DataFrame:
     """Those of the messages of which there is something to say, and what: in one pass, for nearly all are well.
 
-    ``slots``: those whose journal is whole, with their present ``life``, ``wiped``, and ``begin``: where the snapshot
-    began; what moved after that is not judged. ``topics``: ``kind``, ``visibility_timeout_ms``, ``paused``.
+    ``slots``: those whose journal is whole, with their present ``life``, ``lost_lives``, and ``begin``: where the
+    snapshot began; what moved after that is not judged. ``topics``: ``kind``, ``journal``, ``visibility_timeout_ms``,
+    ``paused``.
     Adds ``impossible``, ``misplaced`` and ``orphaned`` (the kind of finding, or null), ``stuck`` and ``overdue``.
     """
     from pyspark.sql import functions as F
 
-    whole = F.broadcast(slots.select(*SLOT, F.col("life").alias("present"), "begin", "wiped"))
+    whole = F.broadcast(slots.select(*SLOT, F.col("life").alias("present"), "begin", "lost_lives"))
     told = messages.join(whole, [*SLOT], "left").join(F.broadcast(topics), "topic", "left")
     lonely = ~held()
     taken, timed = (
@@ -135,41 +164,119 @@ def suspicious(
         (F.col("kind") != "priority") & (F.col("in_store") > RETRIED_MAX),
     )
     due = F.coalesce(F.floor(F.col("in_retry") / SHIFT), F.when(timed, F.col("in_store")))
-    judged = told.select(
+    placed = _with_places(
+        told.select(
+            "*",
+            taken.alias("taken_ms"),
+            due.alias("since_ms"),
+            (taken + F.col("visibility_timeout_ms") + stuck_ms < F.col("read_ms")).alias("stuck"),
+        )
+    )
+    misplaced = _misplaced()
+    judged = placed.select(
         "*",
-        taken.alias("taken_ms"),
-        due.alias("since_ms"),
         F.when(F.col("present").isNotNull(), F.col("wrong.kind")).alias("impossible"),
-        F.when(F.col("present").isNotNull(), _misplaced()).alias("misplaced"),
-        F.when(lonely & F.col("has_body"), "orphan_body")
+        misplaced.alias("misplaced"),
+        # Of a message that is lost, the remains are what brings it back.
+        F.when(misplaced.isNotNull(), None)
+        .when(lonely & F.col("has_body"), "orphan_body")
         .when(lonely & F.col("has_failed"), "orphan_failure")
         .alias("orphaned"),
-        (taken + F.col("visibility_timeout_ms") + stuck_ms < F.col("read_ms")).alias("stuck"),
-        (~F.col("paused") & (due + overdue_ms < F.col("read_ms"))).alias("overdue"),
-    )
+        (misplaced.isNull() & ~F.col("paused") & (due + overdue_ms < F.col("read_ms"))).alias("overdue"),
+    ).withColumn("stuck", F.col("stuck") & F.col("misplaced").isNull())
     return judged.where("impossible IS NOT NULL OR misplaced IS NOT NULL OR orphaned IS NOT NULL OR stuck OR overdue")
 
 
-def _misplaced() -> Column:
-    """lost, unexpected, or null: whether a message is where its journal says."""
+def _with_places(told: DataFrame) -> DataFrame:
+    """Adds ``expected``: copies that must be there, ``missing``: of these, what is not, ``extra``: queues that have it
+    and must not, ``what``: which values are not what they must be, and ``with_server``: it was lost with everything.
+    """
     from pyspark.sql import functions as F
 
     current = F.coalesce(F.col("life") == F.col("present"), F.lit(False))
+    any_copy = F.lit(False)
+    for copy in COPIES:
+        any_copy |= F.coalesce(F.col(copy) > 0, F.lit(False))
+    told = told.withColumn(
+        "with_server", F.coalesce(F.array_contains("lost_lives", F.col("life")) & ~current & any_copy, F.lit(False))
+    )
+    must = {copy: (current | F.col("with_server")) & F.coalesce(F.col(copy) > 0, F.lit(False)) for copy in COPIES}
     there = {
         "waiting": F.coalesce("in_store", "in_retry").isNotNull(),
         "flying": F.col("in_prepare").isNotNull(),
         "dead": F.col("in_dead").isNotNull(),
     }
-    missing = extra = any_copy = F.lit(False)
-    for copy, is_there in there.items():
-        copies = F.coalesce(F.col(copy) > 0, F.lit(False))
-        missing |= current & copies & ~is_there
-        extra |= ~(current & copies) & is_there
-        any_copy |= copies
-    # What was there when everything was lost, and was not put back since.
-    wiped = F.col("wiped") & ~current & any_copy
+
+    def listed(**some: Column) -> Column:
+        return F.array_compact(F.array(*(F.when(where, F.lit(name)) for name, where in some.items())))
+
+    both = F.col("in_store").isNotNull() & F.col("in_retry").isNotNull()
+    extra = listed(
+        store=F.col("in_store").isNotNull() & (~must["waiting"] | (both & (F.col("queue") == "r"))),
+        retry=F.col("in_retry").isNotNull() & (~must["waiting"] | (both & (F.col("queue") == "s"))),
+        prepare=there["flying"] & ~must["flying"],
+        dead=there["dead"] & ~must["dead"],
+    )
+    return told.select(
+        "*",
+        listed(**must).alias("expected"),
+        listed(**{copy: must[copy] & ~there[copy] for copy in COPIES}).alias("missing"),
+        extra.alias("extra"),
+        _altered(must, there).alias("what"),
+    )
+
+
+def _altered(must: dict[str, Column], there: dict[str, Column]) -> Column:
+    from pyspark.sql import functions as F
+
+    def differs(one: Column, other: Column) -> Column:
+        return F.coalesce(one != other, F.lit(False))
+
+    store, retry, taken = F.col("in_store"), F.col("in_retry"), F.col("in_prepare")
+    score, receipt = F.col("waiting_score"), F.col("flying_score")
+    waits, queue = must["waiting"] & there["waiting"], F.col("queue")
+    in_store, in_retry = waits & (queue == "s") & store.isNotNull(), waits & (queue == "r") & retry.isNotNull()
+    flies = must["flying"] & there["flying"]
+    left = (score <= RETRIED_MAX) | (store <= RETRIED_MAX)
+    moved = in_store & differs(store, score)
+    full, has = F.col("journal") == "full", F.coalesce("has_body", F.lit(False))
+    pool = F.when(must["waiting"], F.col("waiting_content")).when(must["flying"], F.col("flying_content"))
+    known, pooled = full & pool.isNotNull(), F.when(has, F.col("body_hash")).otherwise(INLINE)
+    # A dead letter has a record of its own; those of older releases have theirs in the pool.
+    of_dead, alone = F.col("dead_content"), ~must["waiting"] & ~must["flying"]
+    dead = F.coalesce("dead_hash", F.when(alone, pooled).otherwise(INLINE))
+    known_dead = full & must["dead"] & there["dead"] & of_dead.isNotNull() & dead.isNotNull()
+    named = {
+        "queue": waits & F.when(queue == "s", store.isNull()).otherwise(retry.isNull()),
+        "due_ms": (moved & ~left & (F.col("kind") != "priority"))
+        | (in_retry & differs(F.floor(retry / SHIFT), F.floor(score / SHIFT))),
+        "priority": moved & ~left & (F.col("kind") == "priority"),
+        "failures": (moved & left)
+        | (in_retry & differs(retry % SHIFT, score % SHIFT))
+        | (flies & differs(taken % SHIFT, receipt % SHIFT)),
+        # How long it is in flight is its own finding.
+        "taken_ms": flies & ~F.col("stuck") & differs(F.floor(taken / SHIFT), F.floor(receipt / SHIFT)),
+        "died_ms": must["dead"] & there["dead"] & differs(F.col("in_dead"), F.col("dead_score")),
+        "no_content": (known & (pool != INLINE) & ~has) | (known_dead & (of_dead != INLINE) & (dead == INLINE)),
+        "content": (known & has & differs(pooled, pool)) | (known_dead & (dead != INLINE) & differs(dead, of_dead)),
+    }
+    return F.array_compact(F.array(*(F.when(F.coalesce(where, F.lit(False)), F.lit(n)) for n, where in named.items())))
+
+
+def _misplaced() -> Column:
+    """lost, unexpected, missing_content, altered, or null: whether a message is where its journal says, as it says."""
+    from pyspark.sql import functions as F
+
+    # Nothing is said of what moved while it was read, nor of what had an impossible past.
     still = F.col("wrong").isNull() & (F.col("position").isNull() | (F.col("position") <= F.col("begin")))
-    return F.when(still & extra, "unexpected").when(still & (missing | wiped), "lost")
+    whole = F.col("present").isNotNull()
+    return F.when(
+        still & whole,
+        F.when(F.size("missing") > 0, "lost")
+        .when(F.size("extra") > 0, "unexpected")
+        .when(F.array_contains("what", "no_content"), "missing_content")
+        .when(F.size("what") > 0, "altered"),
+    )
 
 
 def impossible(suspects: DataFrame) -> DataFrame:
@@ -185,7 +292,7 @@ def impossible(suspects: DataFrame) -> DataFrame:
         flying=F.col("wrong.b_flying"),
         dead=F.col("wrong.b_dead"),
     )
-    return found(suspects.where("impossible IS NOT NULL"), F.col("impossible"), "none", proof)
+    return found(suspects.where("impossible IS NOT NULL"), F.col("impossible"), "take_stock", proof)
 
 
 def orphans(suspects: DataFrame) -> DataFrame:
@@ -214,46 +321,60 @@ def overdue(suspects: DataFrame) -> DataFrame:
     """Due for long and still waiting, of topics that are not paused."""
     from pyspark.sql import functions as F
 
-    proof = evidence(due_ms=F.col("since_ms"), at_ms=F.col("read_ms"), queues=where_found())
+    proof = evidence(due_ms=F.col("since_ms"), at_ms=F.col("read_ms"), queues=where_found(), why=F.lit(WHY["overdue"]))
     return found(suspects.where("overdue"), "overdue", "none", proof)
 
 
 def misplaced(suspects: DataFrame) -> DataFrame:
-    """Messages that are not where their journal says: lost, unexpected, or in the wrong slot.
+    """Messages that are not where their journal says, or not as it says; or in the wrong slot.
 
     A stranger in one slot that is lost in another one is one finding: it lies in the wrong slot.
     """
     from pyspark.sql import functions as F
 
-    must_be = F.when(
-        (F.col("life") == F.col("present")) | F.col("wiped"),
-        F.array_compact(F.array(*(F.when(F.col(copy) > 0, copy) for copy in ("waiting", "flying", "dead")))),
-    ).otherwise(F.array().cast("array<string>"))
-    judged = suspects.where("misplaced IS NOT NULL").select(
-        *(*MESSAGE, "misplaced", "score", "queue", "priority", "failures", "event", "position"),
-        F.col("life").isNull().alias("stranger"),
-        must_be.alias("expected"),
-        where_found().alias("found"),
-    )
+    judged = suspects.where("misplaced IS NOT NULL").withColumn("stranger", F.col("life").isNull())
     lost = judged.where("misplaced = 'lost'").groupBy("topic", "id").agg(F.min("slot").alias("home"))
     homes = judged.join(lost, ["topic", "id"], "left")
     strays = homes.where("stranger AND home IS NOT NULL")
     moved = strays.select("topic", "id", F.col("home").alias("slot"))
     rest = homes.where("NOT (stranger AND home IS NOT NULL)").join(moved, [*MESSAGE], "left_anti")
+    waits, retries = F.array_contains("expected", "waiting"), F.col("queue") == "r"
+    due = F.when(retries, F.floor(F.col("waiting_score") / SHIFT)).when(
+        (F.col("kind") != "priority") & (F.col("waiting_score") > RETRIED_MAX), F.col("waiting_score")
+    )
+    unknown = unknown_content()
     proof = evidence(
         expected=F.col("expected"),
-        found=F.col("found"),
-        queue=F.col("queue"),
-        score=F.col("score"),
-        priority=F.col("priority"),
-        failures=F.col("failures"),
+        found=where_found(),
+        missing=F.when(F.size("missing") > 0, F.col("missing")),
+        extra=F.when(F.size("extra") > 0, F.col("extra")),
+        what=F.when(F.size("what") > 0, F.col("what")),
+        queue=F.when(waits, F.col("queue")),
+        score=F.when(waits, F.col("waiting_score")),
+        priority=F.coalesce("waiting_priority", "flying_priority", "dead_priority"),
+        due_ms=F.when(waits, due),
+        receipt=F.when(F.array_contains("expected", "flying"), F.col("flying_score")),
+        died_ms=F.when(F.array_contains("expected", "dead"), F.col("dead_score")),
+        failures=F.coalesce(F.when(waits, F.col("waiting_failures")), "flying_failures", "dead_failures"),
+        seen=F.when(
+            F.size("what") > 0,
+            F.to_json(F.struct(*(F.col(f"in_{queue}").alias(queue) for queue in QUEUES), "has_body")),
+        ),
         last_event=F.col("event"),
         last_entry=entry_of(F.col("position")),
         last_ms=ms_of(F.col("position")),
-        due_ms=F.when(F.col("queue") == "r", F.floor(F.col("score") / SHIFT)).otherwise(
-            F.when((F.col("score") > RETRIED_MAX) & F.col("priority").isNull(), F.col("score"))
-        ),
+        with_server=F.when(F.col("with_server"), F.lit(True)),
+        why=F.when(unknown, F.lit(WHY["content"])),
     )
-    repair = F.when(F.col("misplaced") == "lost", "send_again").otherwise("none")
-    wrong = found(strays, "wrong_slot", "none", evidence(home=F.col("home"), found=F.col("found")))
-    return found(rest, F.col("misplaced"), repair, proof).union(wrong)
+    wrong = found(strays, "wrong_slot", "move", evidence(home=F.col("home"), found=where_found()))
+    return found(rest, F.col("misplaced"), F.when(unknown, "none").otherwise("set_right"), proof).union(wrong)
+
+
+def unknown_content() -> Column:
+    """Whether nobody knows the content of what is to be put back."""
+    from pyspark.sql import functions as F
+
+    lacks = F.lit(False)
+    for copy in COPIES:
+        lacks |= F.array_contains("missing", copy) & F.col(f"{copy}_content").isNull()
+    return lacks & ~F.coalesce("has_body", F.lit(False))

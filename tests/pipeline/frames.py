@@ -31,6 +31,7 @@ class Slot:
     failed: set[bytes] = field(default_factory=set)
     n: int = 0
     gap: int = 0
+    counted: int = 0  # messages that the counters know to be there
     clock: int = T0
     forgotten: bool = False  # the server knows nothing of the journal any more
     read_after: int = 0  # entries written while and after the snapshot was read
@@ -39,13 +40,15 @@ class Slot:
         """Each change: event, route, id, score."""
         self.n += 1
         self.clock += 10
+        before = self.held()
         position = self.clock << SEQUENCE_BITS
         for seq, (event, route, id, *rest) in enumerate(changes):
             score = rest[0] if rest else None
             row = {name: None for name, _, _ in EVENTS} | {
                 **{"topic": self.topic, "slot": self.number, "entry": f"{self.clock}-0", "position": position},
                 **{"n": self.n, "seq": seq, "event": event, "origin": route[0], "target": route[1], "id": id},
-                **{"score": score, "date": "2027-01-15"},
+                **{"score": score, "date": "2027-01-15", "size": len(changes), "says": True},
+                "body": b"" if event == "sent" else None,
             }
             if route[1] == "s" and score and score > 16:
                 row["due_ms"] = score
@@ -61,6 +64,19 @@ class Slot:
                 if target == "store":
                     self.queues["retry"].pop(id, None)
                 self.queues[target][id] = score or 1
+        self.counted += self.held() - before
+
+    def held(self) -> int:
+        return sum(len(ids) for ids in self.queues.values())
+
+    def balance(self) -> None:
+        """The counters say what is there."""
+        self.counted = self.held()
+
+    def wipe(self) -> None:
+        """The server loses everything."""
+        self.queues = {name: {} for name in self.queues}
+        self.balance()
 
     def rows(self) -> Iterable[tuple[Any, ...]]:
         """Of the snapshot."""
@@ -68,21 +84,21 @@ class Slot:
 
         def books(newest: str) -> bytes:
             held = {name: len(ids) for name, ids in self.queues.items()}
-            counters = {"sent": sum(held.values()) + self.gap}
+            counters = {"sent": self.counted + self.gap}
             return json.dumps({**held, "counters": counters, "newest": newest, "journaled": self.n}).encode()
 
         written = [] if self.forgotten else sorted({row["position"] for row in self.entries})
         before = written[: len(written) - self.read_after]
         begin = f"{before[-1] >> SEQUENCE_BITS}-0" if before else ""
         end = f"{written[-1] >> SEQUENCE_BITS}-0" if written else ""
-        yield (self.topic, self.number, "begin", b"", None, books(begin), at_ms)
+        yield (self.topic, self.number, "begin", b"", None, books(begin), at_ms, None)
         for name, ids in self.queues.items():
             for id, score in ids.items():
-                yield (self.topic, self.number, name, id, score, None, at_ms)
+                yield (self.topic, self.number, name, id, score, None, at_ms, float(score))
         for part, known in (("body", self.body), ("failed", self.failed)):
             for id in known:
-                yield (self.topic, self.number, part, id, None, b"x", at_ms)
-        yield (self.topic, self.number, "end", b"", None, books(end), at_ms)
+                yield (self.topic, self.number, part, id, None, b"x", at_ms, None)
+        yield (self.topic, self.number, "end", b"", None, books(end), at_ms, None)
 
 
 def events(spark: Any, slots: Iterable[Slot]) -> Any:

@@ -17,6 +17,7 @@ Found = tuple[str, str, int | None, bytes | None]
 """Kind, topic, slot, id."""
 
 LEDGER = "topic,id,expected\nbooked,sent,sent\nbooked,undone,done\nbooked,done,done\nbooked,nowhere,sent\n"
+LEDGER += "".join(f"booked,{name},known\n" for name in ("twin1", "twin2", "twin3", "late"))
 
 
 class Planted:
@@ -47,9 +48,14 @@ class Planted:
         for name in ("holed", "trimmed"):
             for i in range(4):
                 self._send(name, f"m{i}")
+        for n in (1, 2, 3):
+            self._send("booked", f"twin{n}", due=1_000)
+        client.reject(client.take("booked", 3), message="no use")
+        self._send("booked", "twin1", "twin2", "twin3", due=self.due + 1)
         for name in ("done", "undone", "sent", "stranger"):
             self._send("booked", name, due=1_000 if name == "done" else self.due)
         client.ack(client.take("booked", 1))
+        self._send("booked", "late", due=2_000)
         self.raw.xtrim(
             self.keys("trimmed", 0).journal, maxlen=2, approximate=False
         )  # by hand, before anybody has read it
@@ -79,12 +85,13 @@ class Planted:
             raw.zadd(self.keys("work", other).store, {stray: self.due})
             expected.add(("wrong_slot", "work", other, stray))
         taken_ms = int(time.time() * 1000) - FAR_MS
+        self.values(expected)
+        self.beside_the_dead(expected)
         raw.zadd(self.keys("work", 0).prepare, {(stuck := self.flying[0][0]): taken_ms * 1000}, xx=True)
-        raw.zadd(self.keys("work", 1).store, {(late := self.waiting[1].pop()): taken_ms}, xx=True)
         raw.hset(self.keys("work", 2).body, "ghost", "0 {} x")
         raw.hset(self.keys("work", 3).failed, "ghost", "{}")
         raw.hincrby(self.keys("work", 3).stats, "sent", 5)
-        expected |= {("stuck_in_prepare", "work", 0, stuck), ("overdue", "work", 1, late)}
+        expected |= {("stuck_in_prepare", "work", 0, stuck), ("overdue", "booked", 0, b"late")}
         expected |= {("orphan_body", "work", 2, b"ghost"), ("orphan_failure", "work", 3, b"ghost")}
         expected.add(("slot_ledger", "work", 3, None))
         for topic in ("holed", "trimmed"):  # of which nothing may be claimed
@@ -93,6 +100,38 @@ class Planted:
         # The business's ledger says what it wants of these.
         expected |= {("missing_in_queue", "booked", None, b"nowhere"), ("not_done", "booked", 0, b"undone")}
         return expected | {("unknown_to_business", "booked", 0, b"stranger")}
+
+    def values(self, expected: set[Found]) -> None:
+        """Another due time, retries, content, and none at all; in flight and dead, too."""
+        raw, keys = self.raw, self.keys("work", 3)
+        moved, emptied, other = (self.waiting[3].pop() for _ in range(3))
+        raw.zadd(keys.store, {moved: self.due + 30 * 86_400_000}, xx=True)
+        raw.hdel(keys.body, emptied)
+        raw.hset(keys.body, other, b"0 {} another one")
+        expected |= {
+            ("altered", "work", 3, moved),
+            ("missing_content", "work", 3, emptied),
+            ("altered", "work", 3, other),
+        }
+        failed = self.flying[3][0]
+        raw.zincrby(keys.prepare, 2, failed)
+        raw.zincrby(keys.dead, 5_000, self.flying[3][5])
+        expected |= {("altered", "work", 3, failed), ("altered", "work", 3, self.flying[3][5])}
+
+    def beside_the_dead(self, expected: set[Found]) -> None:
+        """Of two ids with a dead letter and a copy that waits, one lost the former, the other the latter; and one has
+        both, and a third one that nobody knows of."""
+        raw, keys = self.raw, self.keys("booked", 0)
+        raw.zrem(keys.dead, b"twin1")
+        raw.hdel(keys.dead_record, b"twin1")
+        raw.zrem(keys.store, b"twin2")
+        raw.hdel(keys.body, b"twin2")
+        raw.zadd(keys.retry, {b"twin3": self.due * 1000 + 1})
+        expected |= {
+            ("lost", "booked", 0, b"twin1"),
+            ("lost", "booked", 0, b"twin2"),
+            ("unexpected", "booked", 0, b"twin3"),
+        }
 
     def in_the_archive(self) -> set[Found]:
         """Changes the Parquet files; returns what must be found."""

@@ -82,7 +82,7 @@ def lost_in_flight_and_lost_as_dead_letter() -> Any:
 def lost_with_the_whole_server_and_not_sent_again() -> Any:
     slot = lively()
     held = {id for queue in slot.queues.values() for id in queue}
-    slot.queues = {name: {} for name in slot.queues}
+    slot.wipe()
     slot.n = 0
     slot.say(("began", "--", b"", 0))
     slot.say(("sent", "ns", b"m0", DUE), ("sent", "ns", b"new", DUE))
@@ -93,7 +93,7 @@ def lost_with_the_whole_server_and_not_sent_again() -> Any:
 def ended_while_the_journal_was_off() -> Any:
     slot = lively()
     slot.say(("ended", "--", b"", 0))
-    slot.queues = {name: {} for name in slot.queues}
+    slot.wipe()
     slot.say(("began", "--", b"", 0))
     slot.say(("sent", "ns", b"new", DUE))
     return [slot], set()
@@ -127,7 +127,7 @@ def moved_while_the_slot_was_read() -> Any:
 @scenario
 def stuck_in_prepare() -> Any:
     slot = lively()
-    slot.queues["prepare"][b"m7"] = (slot.clock - 100_000) * 1000 + 3
+    slot.queues["prepare"][b"m7"] = (slot.clock - 100_000) * 1000
     return [slot], {("stuck_in_prepare", 0, b"m7")}
 
 
@@ -153,9 +153,80 @@ def a_low_priority_is_no_due_time() -> Any:
 
 
 @scenario
+def another_due_time_and_other_failures() -> Any:
+    """One of each kind of score; a promoted one whose retries were taken away, and a dead letter made younger."""
+    slot = lively()
+    slot.say(("taken", "sp", b"m3", slot.clock * 1000), ("died", "pd", b"m3", slot.clock, {"error": "E"}))
+    slot.queues["store"][b"m0"] += 30 * 86_400_000
+    slot.queues["store"][b"m2"] = 12
+    slot.queues["retry"][b"m5"] += 2
+    slot.queues["prepare"][b"m7"] += 1_000 * 86_400_000
+    slot.queues["dead"][b"m3"] += 1
+    return [slot], {("altered", 0, b"m%d" % i) for i in (0, 2, 3, 5, 7)}
+
+
+@scenario
+def another_priority() -> Any:
+    slot = Slot()
+    slot.say(("began", "--", b"", 0))
+    slot.say(*(("sent", "ns", b"m%d" % i, 900 + i) for i in range(3)))
+    slot.queues["store"][b"m1"] = 17
+    return Scenario([slot], {("altered", 0, b"m1")}, {"kind": TopicKind.PRIORITY})
+
+
+@scenario
+def another_content_and_none() -> Any:
+    """A content that is another one, one that is gone, one where there is none, and all is well with the fourth."""
+    slot = Slot()
+    slot.say(("began", "--", b"", 0))
+    slot.say(*(("sent", "ns", b"m%d" % i, DUE, {"body": b"x" if i != 2 else b""}) for i in range(4)))
+    slot.say(("sent", "ns", b"m1 later", DUE, {"body": b"y"}))
+    slot.body = {b"m1 later", b"m2", b"m3"}
+    return [slot], {
+        *(("missing_content", 0, b"m%d" % i) for i in (0, 1)),
+        *(("altered", 0, name) for name in (b"m1 later", b"m2")),
+    }
+
+
+@scenario
+def a_dead_letter_and_one_that_waits_under_the_same_id() -> Any:
+    """Every copy is a copy: lost beside its dead twin, and the other way round; back beside it."""
+    slot = Slot()
+    slot.say(("began", "--", b"", 0))
+    for name in (b"waits-no-more", b"dead-no-more", b"both", b"neither"):
+        slot.say(("sent", "ns", name, DUE))
+        slot.say(("taken", "sp", name, slot.clock * 1000))
+        slot.say(("died", "pd", name, slot.clock, {"error": "E"}))
+        slot.say(("sent", "ns", name, DUE + 1))
+    del slot.queues["store"][b"waits-no-more"], slot.queues["dead"][b"dead-no-more"]
+    del slot.queues["store"][b"neither"], slot.queues["dead"][b"neither"]
+    return [slot], {("lost", 0, name) for name in (b"waits-no-more", b"dead-no-more", b"neither")}
+
+
+@scenario
+def in_two_queues_at_once() -> Any:
+    slot = lively()
+    slot.queues["retry"][b"m0"] = DUE * 1000 + 1
+    slot.queues["store"][b"m5"] = DUE
+    return [slot], {("unexpected", 0, b"m0"), ("unexpected", 0, b"m5")}
+
+
+@scenario
+def a_journal_that_took_stock_begins_anew_with_that() -> Any:
+    """An impossible past, and copies that were lost: both settled."""
+    slot = lively()
+    slot.say(("acked", "p-", b"m1", 5), ("taken", "sp", b"m1", 5), quietly=True)
+    del slot.queues["store"][b"m0"]
+    slot.say(("erased", "--", b"m0", 0), ("erased", "--", b"m1", 0), ("restored", "ts", b"m0", DUE))
+    slot.balance()
+    return [slot], set()
+
+
+@scenario
 def orphans() -> Any:
     slot = lively()
-    slot.body = {b"m0", b"m7", b"gone"}
+    slot.say(("merged", "ns", b"m0", DUE, {"body": b"x"}), ("merged", "n-", b"m4", 0, {"body": b"x"}))
+    slot.body = {b"m0", b"m4", b"gone"}
     slot.failed = {b"m2", b"gone", b"forgotten"}
     return [slot], {("orphan_body", 0, b"gone"), ("orphan_failure", 0, b"forgotten")}
 
@@ -197,6 +268,7 @@ def a_journal_with_holes_proves_nothing() -> Any:
         slot.number = number
         slot.entries = [row | {"slot": number} for row in slot.entries if row["n"] not in gone]
         slot.queues["store"].clear()
+        slot.balance()
         slots.append(slot)
     whole = Slot(number=4)
     whole.say(("began", "--", b"", 0), ("sent", "ns", b"x", DUE))
@@ -213,13 +285,14 @@ def a_journal_with_a_past_or_a_pause_proves_nothing() -> Any:
     off.say(("sent", "ns", b"x", DUE))
     off.say(("ended", "--", b"", 0))
     off.queues["store"].clear()
+    off.balance()
     return [late, off], {("journal_gap", 0, None), ("journal_gap", 1, None)}
 
 
 @scenario
 def a_server_that_lost_its_journal_proves_nothing() -> Any:
     slot = lively()
-    slot.queues = {name: {} for name in slot.queues}
+    slot.wipe()
     slot.n, slot.forgotten = 0, True
     return [slot], {("journal_gap", 0, None)}
 
@@ -228,6 +301,7 @@ def a_server_that_lost_its_journal_proves_nothing() -> Any:
 def without_a_journal_the_queues_alone_are_judged() -> Any:
     slot = Slot()
     slot.queues["store"][b"x"] = DUE
+    slot.balance()
     slot.body = {b"gone"}
     return [slot], {("orphan_body", 0, b"gone")}
 
@@ -251,4 +325,5 @@ def put_back_by_a_repair() -> Any:
     slot.say(("restored", "-s", b"m0", DUE), ("restored", "-s", b"m7", DUE))
     slot.say(("taken", "sp", b"m7", (slot.clock + 10) * 1000))
     slot.say(("acked", "p-", b"m7", 0))
+    slot.balance()
     return [slot], set()

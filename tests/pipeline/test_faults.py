@@ -15,7 +15,7 @@ from rmq_core.errors import RMQError
 from rmq_core.pipeline.archive import archive
 from rmq_core.pipeline.archived import Archive
 from rmq_core.pipeline.reconcile import Inputs, reconcile
-from rmq_core.pipeline.session import sentence
+from rmq_core.pipeline.sentences import sentence
 from rmq_core.pipeline.sources.options import SourceOptions
 from tests.pipeline import parquet
 from tests.pipeline.told import be_busy, exactly, more, rows, transitions

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +12,7 @@ import pytest
 
 from rmq_core.errors import PipelineError
 from rmq_core.pipeline import business
-from tests.pipeline.frames import DUE, events, listed
+from tests.pipeline.frames import DUE, T0, Slot, events, listed
 from tests.pipeline.scenarios import lively
 
 LEDGER = [("business", "m0", "sent"), ("business", "m1", "done"), ("business", "m2", "done"), ("business", "m9", None)]
@@ -36,14 +39,15 @@ def test_the_business_ledger(spark: Any) -> None:
 
 
 def test_a_ledger_that_cannot_be_used_is_refused_in_a_sentence(spark: Any, tmp_path: Any) -> None:
-    def refused(text: str, **options: Any) -> str:
+    def refused(text: str) -> str:
         (tmp_path / "ledger.csv").write_text(text)
         with pytest.raises(PipelineError) as caught:
-            business.read_ledger(spark, f"{tmp_path}/ledger.csv", ["work"])
+            business.read_ledger(spark, f"{tmp_path}/ledger.csv", ["work"], ["work", "other"])
+        assert str(tmp_path) not in str(caught.value)
         return str(caught.value)
 
     assert "lacks the column(s) id; it has topic, name" in refused("topic,name\nwork,x\n")
-    assert "names topics that are not defined: nobody; defined are work" in refused("topic,id\nnobody,x\n")
+    assert "names topics that are not defined: nobody; defined are other, work" in refused("topic,id\nnobody,x\n")
     assert "expects eaten; it can expect known, sent, done" in refused("topic,id,expected\nwork,x,eaten\n")
     with pytest.raises(PipelineError, match="cannot be read"):
         business.read_ledger(spark, f"{tmp_path}/nowhere.parquet", ["work"])
@@ -68,7 +72,7 @@ def test_a_ledger_in_a_database(spark: Any, tmp_path: Path) -> None:
         statement = database.createStatement()
         statement.execute("CREATE TABLE flights (topic VARCHAR(100), id VARCHAR(100), expected VARCHAR(10), gate INT)")
         statement.execute("INSERT INTO flights VALUES ('work', 'a', 'done', 7), ('work', 'ü', NULL, 7)")
-        rows = business.read_ledger(spark, f"{url}#flights", ["work"]).collect()
+        rows = business.read_ledger(spark, f"{url}#flights", ["work"]).rows.collect()
         assert {(row.topic, bytes(row.id), row.expected) for row in rows} == {
             ("work", b"a", "done"),
             ("work", "ü".encode(), "sent"),
@@ -93,3 +97,66 @@ def test_no_password_of_a_database_is_shown(spark: Any) -> None:
             business.read_ledger(spark, where, ["work"])
         assert str(caught.value).startswith(f"the business ledger {shown} cannot be read: ")
         assert "hush" not in str(caught.value)
+
+
+def ids(ledger: business.Ledger) -> set[bytes]:
+    return {bytes(row.id) for row in ledger.rows.collect()}
+
+
+def test_ids_of_any_type_are_ids(spark: Any) -> None:
+    for kind, values, wanted in (
+        ("bigint", [1, 2**53 + 1], {b"1", b"9007199254740993"}),
+        ("double", [12.0, 1e10, 0.5], {b"12", b"10000000000", b"0.5"}),
+        ("decimal(20,2)", [Decimal("12.00"), Decimal("0.25")], {b"12", b"0.25"}),
+        ("date", [date(2027, 1, 15)], {b"2027-01-15"}),
+        ("binary", [b"\x00\xff", b"a,b"], {b"\x00\xff", b"a,b"}),
+        ("string", ["a\nb", "12"], {b"a\nb", b"12"}),
+    ):
+        frame = spark.createDataFrame([("work", value) for value in values], f"topic string, id {kind}")
+        assert ids(business.checked(frame, ["work"])) == wanted, kind
+    listed = spark.createDataFrame([("work", [1])], "topic string, id array<int>")
+    with pytest.raises(PipelineError, match=r"the column id .* is a array<int>; it must be a text, a number or bytes"):
+        business.checked(listed, ["work"])
+
+
+def test_a_csv_is_read_as_others_write_it(spark: Any, tmp_path: Path) -> None:
+    hostile = ['{"n": 1}', "a,b", "back\\slash", "ends with \\", "two\nlines", 'say ""', "'", " spaced ", "ü", "-"]
+    with (tmp_path / "ledger.csv").open("w", newline="", encoding="utf-8-sig") as file:
+        writer = csv.writer(file)
+        writer.writerow(["Topic", "id", "expected"])
+        writer.writerows(["work", each, "done"] for each in hostile)
+    assert '"{""n"": 1}"' in (tmp_path / "ledger.csv").read_text()
+    read = business.read_ledger(spark, f"{tmp_path}/ledger.csv", ["work"])
+    assert ids(read) == {each.encode() for each in hostile}
+    assert {row.expected for row in read.rows.collect()} == {"done"}
+
+
+def test_rows_of_other_topics_are_left_out_and_counted(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "ledger.csv").write_text("topic,id\nwork,a\ngate-close,b\ngate-close,c\nmail,d\nwork,\n")
+    read = business.read_ledger(spark, f"{tmp_path}/ledger.csv", ["work"], ["work", "gate-close", "mail"])
+    assert ids(read) == {b"a"}
+    assert (read.left_out_rows, read.left_out) == (3, {"gate-close": 2, "mail": 1})
+    assert read.without_id == 1
+
+
+def test_a_ledger_of_a_day_knows_nothing_of_the_day_before(spark: Any) -> None:
+    """Each id is sent a second after the one before; the ledger speaks of the third to the fifth."""
+    slot = Slot("business")
+    slot.say(("began", "--", b"", 0))
+    for i in range(8):
+        slot.clock = T0 + i * 1_000
+        slot.say(("sent", "ns", b"m%d" % i, DUE))
+    columns = "topic string, slot int, id binary, in_store long, in_retry long, in_prepare long, in_dead long"
+    here = spark.createDataFrame([("business", 0, b"m%d" % i, DUE, None, None, None) for i in range(8)], columns)
+    told = [("business", "m3", T0 + 3_000), ("business", "m0", T0 + 3_000), ("business", "m5", T0 + 5_500)]
+    ledger = business.checked(spark.createDataFrame(told, "topic string, id string, at long"), ["business"])
+    assert (ledger.since_ms, ledger.until_ms) == (T0 + 3_000, T0 + 5_501)
+    found = listed(business.business(ledger, events(spark, [slot]), here))
+    assert found == {("unknown_to_business", 0, b"m4")}
+    for text in ("2027-01-15T08:00:00Z", "2027-01-15 08:00:00", str(T0)):
+        frame = spark.createDataFrame([("business", "x", text)], "topic string, id string, at string")
+        assert business.checked(frame, ["business"]).since_ms == T0, text
+    with pytest.raises(PipelineError, match="says at 'yesterday'; it can say a time"):
+        business.checked(
+            spark.createDataFrame([("work", "x", "yesterday")], "topic string, id string, at string"), ["work"]
+        )

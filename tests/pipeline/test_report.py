@@ -10,7 +10,7 @@ from rmq_core.pipeline.schemas import FINDINGS
 
 def test_changes_since_the_run_before(spark: Any) -> None:
     def rows(*found: tuple[str, bytes | None]) -> Any:
-        return spark.createDataFrame([(kind, "work", 0, id, "{}", "none") for kind, id in found], FINDINGS)
+        return spark.createDataFrame([(kind, "work", 0, id, "{}", "none", None) for kind, id in found], FINDINGS)
 
     before = rows(("lost", b"a"), ("lost", b"b"), ("slot_ledger", None))
     now = rows(("lost", b"b"), ("lost", b"c"), ("slot_ledger", None))

@@ -7,7 +7,7 @@ import json
 
 from rmq_core.errors import PipelineError
 from rmq_core.pipeline.progress import Progress
-from rmq_core.pipeline.session import sentence
+from rmq_core.pipeline.sentences import sentence
 
 
 def test_errors_become_a_sentence() -> None:

@@ -14,7 +14,7 @@ from rmq_core.pipeline.reconcile import Kept, findings
 from rmq_core.pipeline.schemas import FINDINGS
 from tests.pipeline.frames import DUE, LIMITS, T0, events, snapshot
 from tests.pipeline.scenarios import SCENARIOS, Finding
-from tests.pipeline.unproved import LEDGER, READERS
+from tests.pipeline.unproved import LEDGER, REACHED, READERS
 
 
 @pytest.fixture(scope="module")
@@ -26,15 +26,27 @@ def found(spark: Any, tmp_path_factory: Any) -> dict[str, list[Any]]:
     expected = spark.createDataFrame(LEDGER, "topic string, id string, expected string")
     ledger = business.checked(expected, [topic.name for topic in topics])
     readers = spark.createDataFrame(READERS, gaps.READERS)
+    ends = {
+        name: max((row["position"] for s in each.slots for row in s.entries), default=0)
+        for name, each in SCENARIOS.items()
+    }
+    came = [(topic, slot, ends[topic], n, since) for topic, slot, n, since in REACHED]
+    reached = spark.createDataFrame(came, gaps.REACHED)
     work = str(tmp_path_factory.mktemp("work"))
-    frames = snapshot(spark, slots), events(spark, slots)
+    frames = snapshot(spark, slots), vouched(events(spark, slots))
     by_topic: dict[str, list[Any]] = defaultdict(list)
     kept = Kept(spark, work)
-    result = findings(spark, *frames, topics, LIMITS, ledger, kept, readers)  # type: ignore[arg-type]
+    result = findings(spark, *frames, topics, LIMITS, ledger, kept, readers, reached)  # type: ignore[arg-type]
     assert result.schema.simpleString() == spark.createDataFrame([], FINDINGS).schema.simpleString()
     for row in result.collect():
         by_topic[row.topic].append(row)
     return by_topic
+
+
+def vouched(frame: Any) -> Any:
+    """What an archive that says how far it has come must hold."""
+    names = sorted({topic for topic, *_ in REACHED})
+    return frame.withColumn("vouched", frame.topic.isin(names))
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
@@ -51,17 +63,37 @@ def proof(found: Any, name: str, kind: str) -> tuple[Any, str]:
 
 def test_findings_carry_their_evidence_and_a_repair(found: Any) -> None:
     said, repair = proof(found, "proved", "lost")
-    assert repair == "send_again"
+    assert repair == "set_right"
     assert (said["expected"], said["found"], said["score"], said["due_ms"]) == (["waiting"], [], DUE + 7, DUE + 7)
     assert (said["last_event"], said["last_ms"]) == ("merged", T0 + 30)
     assert proof(found, "proved", "wrong_slot")[0] == {"home": 1, "found": ["dead"]}
     said, repair = proof(found, "stuck_in_prepare", "stuck_in_prepare")
-    assert (repair, said["failures"], said["visibility_timeout_ms"]) == ("requeue", 3, 30_000)
+    assert (repair, said["failures"], said["visibility_timeout_ms"]) == ("requeue", 0, 30_000)
     assert {row.repair for row in found["orphans"]} == {"drop_orphan"}
     assert proof(found, "ended_twice", "ended_twice")[0]["at_ms"] == SCENARIOS["ended_twice"].slots[0].clock
     assert proof(found, "counters_do_not_add_up", "slot_ledger")[0]["gap"] == 3
     past = found["a_journal_with_a_past_or_a_pause_proves_nothing"]
     assert {json.loads(row.evidence)["reason"] for row in past} == {"past", "off"}
+
+
+def test_what_was_altered_is_said(found: Any) -> None:
+    rows = {bytes(row.id): json.loads(row.evidence) for row in found["another_due_time_and_other_failures"]}
+    assert {id: said["what"] for id, said in rows.items()} == {
+        b"m0": ["due_ms"],
+        b"m2": ["failures"],
+        b"m3": ["died_ms"],
+        b"m5": ["failures"],
+        b"m7": ["taken_ms"],
+    }
+    assert rows[b"m0"]["score"] == DUE + 7 and json.loads(rows[b"m0"]["seen"])["store"] == DUE + 7 + 30 * 86_400_000
+    assert proof(found, "another_priority", "altered")[0]["what"] == ["priority"]
+    rows = {bytes(row.id): json.loads(row.evidence)["what"] for row in found["another_content_and_none"]}
+    assert (rows[b"m0"], rows[b"m2"]) == (["no_content"], ["content"])
+    rows = {
+        bytes(row.id): json.loads(row.evidence) for row in found["a_dead_letter_and_one_that_waits_under_the_same_id"]
+    }
+    assert (rows[b"waits-no-more"]["missing"], rows[b"dead-no-more"]["missing"]) == (["waiting"], ["dead"])
+    assert rows[b"neither"]["missing"] == ["waiting", "dead"]
 
 
 def test_a_gap_says_why_and_what_to_do(found: Any) -> None:
@@ -71,6 +103,14 @@ def test_a_gap_says_why_and_what_to_do(found: Any) -> None:
     assert proof(found, "emptied_by_rule", "journal_gap")[0]["reason"] == "trimmed"
     assert proof(found, "archived_elsewhere", "journal_gap")[0]["reason"] == "elsewhere"
     assert proof(found, "without_a_journal", "journal_gap")[0]["reason"] == "off"
+    lost = {row.slot: json.loads(row.evidence) for row in found["lost_by_the_archive"]}
+    assert {slot: said["reason"] for slot, said in lost.items()} == {0: "file", 1: "file", 2: "file", 3: "slot"}
+    assert "backup" in lost[0]["advice"] and "off and on" not in lost[0]["advice"]
+    assert proof(found, "archived_late", "journal_gap")[0]["reason"] == "trimmed"
+    counted = {row.slot: json.loads(row.evidence) for row in found["gaps_are_told_from_the_numbers"]}
+    assert (counted[0]["missing"], counted[0]["doubled"], counted[0]["reason"]) == (1, 1, "missing")
+    assert (counted[2].get("missing"), counted[2]["doubled"], counted[2]["reason"]) == (None, 1, "doubled")
+    assert proof(found, "numbers_given_twice", "journal_gap")[0]["reason"] == "forked"
     damaged = found["trimmed_further_than_anybody_read"]
     assert {json.loads(row.evidence)["reason"] for row in damaged} == {"missing"}
 

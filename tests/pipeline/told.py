@@ -38,7 +38,7 @@ def transitions(client: RMQ) -> set[tuple[Any, ...]]:
                 (
                     *(each.topic, each.slot, each.entry_id, each.n, each.seq, each.at_ms, each.event, each.id),
                     *(each.origin, each.target, each.score, each.receipt, each.due_ms, each.priority),
-                    *(each.error, each.message, each.fingerprint, each.worker, each.body),
+                    *(each.error, each.message, each.fingerprint, each.host, each.worker, each.body, each.basis),
                 )
             )
     return found
@@ -47,14 +47,20 @@ def transitions(client: RMQ) -> set[tuple[Any, ...]]:
 LETTERS = {"n": "new", "s": "store", "r": "retry", "p": "prepare", "d": "dead", "t": "trash", "-": "gone"}
 
 
+def exact_of(row: Any) -> float | None:
+    """The score with its place among equals."""
+    return float(row.exact) if row.exact is not None else row.score
+
+
 def rows(frame: Any) -> list[tuple[Any, ...]]:
     """The same of a frame."""
     return [
         (
             *(row.topic, row.slot, row.entry, row.n, row.seq, round(row.at.timestamp() * 1000), row.event),
-            *(bytes(row.id), LETTERS[row.origin], LETTERS[row.target], row.score, row.receipt, row.due_ms),
-            *(row.priority, row.error, row.message, row.fingerprint, row.worker),
+            *(bytes(row.id), LETTERS[row.origin], LETTERS[row.target], exact_of(row), row.receipt, row.due_ms),
+            *(row.priority, row.error, row.message, row.fingerprint, row.host, row.worker),
             None if row.body is None else bytes(row.body),
+            None if row.basis is None else bytes(row.basis),
         )
         for row in frame.collect()
     ]

@@ -15,6 +15,8 @@ LEDGER: list[tuple[str, str, str | None]] = [
     ("without_a_journal", "x", "sent"),
 ]
 READERS = [
+    *[("lost_by_the_archive", number, 12, "archive.x", False) for number in range(4)],
+    ("archived_late", 0, 12, "archive.x", False),
     *[("trimmed_by_rule", number, 2, "record", False) for number in range(4)],
     ("emptied_by_rule", 0, 1, "record", False),
     ("archived_elsewhere", 0, 3, "archive, record", True),
@@ -55,6 +57,70 @@ def emptied_by_rule() -> Any:
     return [slot], {gap(0)}
 
 
+def entries(slot: Slot, *numbers: int) -> Slot:
+    """Twelve messages, one in an entry; the archive has these of the numbers, some more than once."""
+    slot.say(("began", "--", b"", 0))
+    for i in range(2, 13):
+        slot.say(("sent", "ns", b"m%d" % i, DUE))
+    known = {row["n"]: row for row in slot.entries}
+    slot.entries = [known[n] for n in numbers]
+    return slot
+
+
+@scenario
+def gaps_are_told_from_the_numbers() -> Any:
+    """One missing and one doubled; twice two; a doubled one alone. By counts the first two would be whole."""
+    return [
+        entries(Slot(number=0), *(n for n in range(1, 13) if n != 5), 7),
+        entries(Slot(number=1), *(n for n in range(1, 13) if n not in (5, 8)), 6, 7),
+        entries(Slot(number=2), *range(1, 13), 7),
+        entries(Slot(number=3), *range(1, 13)),
+    ], {gap(0), gap(1), gap(2)}
+
+
+@scenario
+def lost_by_the_archive() -> Any:
+    """A file of the front, of the middle and of the end, and a whole slot; that they were trimmed is no excuse."""
+    return [
+        entries(Slot(number=0), *range(4, 13)),
+        entries(Slot(number=1), *range(1, 4), *range(8, 13)),
+        entries(Slot(number=2), *range(1, 9)),
+        entries(Slot(number=3)),
+    ], {gap(0), gap(1), gap(2), gap(3)}
+
+
+@scenario
+def archived_late() -> Any:
+    """What came before the archive did was trimmed by its readers, and no file of the archive is missing."""
+    return [entries(Slot(number=0), *range(4, 13))], {gap(0)}
+
+
+@scenario
+def parts_of_an_entry() -> Any:
+    slot = Slot()
+    slot.say(("began", "--", b"", 0), ("sent", "ns", b"a", DUE), ("sent", "ns", b"b", DUE))
+    slot.say(("sent", "ns", b"c", DUE))
+    del slot.entries[2]
+    return [slot], {gap(0)}
+
+
+@scenario
+def numbers_given_twice() -> Any:
+    """A server that had lost the end of its journal, and went on."""
+    slot = entries(Slot(), *range(1, 13))
+    slot.n = 10
+    slot.say(("sent", "ns", b"after", DUE))
+    slot.say(("sent", "ns", b"after that", DUE))
+    return [slot], {gap(0)}
+
+
+REACHED = [
+    *[("lost_by_the_archive", number, 12, 1) for number in range(4)],
+    ("archived_late", 0, 12, 4),
+]
+"""Topic, slot, number, since."""
+
+
 @scenario
 def archived_elsewhere() -> Any:
     return [trimmed()], {gap(0)}
@@ -69,6 +135,7 @@ def trimmed_further_than_anybody_read() -> Any:
 def begun_anew_while_the_slot_was_empty() -> Any:
     slot = trimmed()
     slot.queues["store"].clear()
+    slot.balance()
     slot.say(("ended", "--", b"", 0))
     slot.say(("began", "--", b"", 0))
     slot.say(("sent", "ns", b"new", DUE))

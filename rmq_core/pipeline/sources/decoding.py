@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.journal.entries import _unescaped as unescaped
+from rmq_core.message import BODY_FORMAT
 from rmq_core.pipeline.schemas import EVENTS, arrow
 from rmq_core.scores import RETRIED_MAX, SHIFT
 from rmq_core.topic import TopicKind
@@ -18,6 +20,7 @@ DAY_MS = 86_400_000
 SEQUENCE_BITS = 20
 """So many entries a slot can write in one millisecond before positions would collide."""
 
+_FARTHEST = 2.0**62
 _TIMED_RECEIPTS = frozenset({"taken", "acked", "expired", "extended"})
 
 
@@ -30,10 +33,25 @@ def position_of(entry: str) -> int:
 
 
 def number(value: Any) -> int:
-    """A score, however Lua and msgpack wrote it."""
+    """A whole number, however Lua and msgpack wrote it."""
     if type(value) is int:
         return value
     return int(float(value)) if value else 0
+
+
+def whole(score: float, timed: bool) -> int:
+    """What a store's score says without the place among equals: a due time, a priority, retries left."""
+    if abs(score) >= _FARTHEST or math.isnan(score):  # nobody but a person with a client of Redis writes that
+        return round(math.copysign(_FARTHEST, score))
+    return math.floor(score) if timed else math.ceil(score)
+
+
+def basis_in(body: bytes) -> bytes | None:
+    """The slot basis that a body bears, where it differs from the id."""
+    if not body.startswith(BODY_FORMAT):
+        return None
+    _, size, _, rest = body.split(b" ", 3)
+    return rest[: int(size)] or None
 
 
 @dataclass
@@ -45,11 +63,14 @@ class Columns:
     slot: int
     ids: list[bytes] = field(default_factory=list)
     scores: list[int] = field(default_factory=list)
+    exact: dict[int, float] = field(default_factory=dict)
     failures: dict[int, list[Any]] = field(default_factory=dict)
     bodies: dict[int, bytes] = field(default_factory=dict)
-    # per entry: stream id, position, running number, time; per group: its entry, event, route, how many
-    entries: list[tuple[str, int, int, int]] = field(default_factory=list)
-    groups: list[tuple[int, str, str, int]] = field(default_factory=list)
+    bases: dict[int, bytes] = field(default_factory=dict)
+    # per entry: stream id, position, running number, time, by whom
+    entries: list[tuple[str, int, int, int, str]] = field(default_factory=list)
+    # per group: its entry, event, route, how many, whether contents are told
+    groups: list[tuple[int, str, str, int, bool]] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -60,8 +81,9 @@ class Columns:
 
         text = entry.decode()
         values = msgpack.unpackb(fields[b"v"], raw=True, strict_map_key=False)
-        index = len(self.entries)
-        self.entries.append((text, position_of(text), int(fields[b"n"]), number(values[0])))
+        index, timed = len(self.entries), self.kind != TopicKind.PRIORITY.value
+        by = fields.get(b"w", b"").decode(errors="replace")
+        self.entries.append((text, position_of(text), int(fields[b"n"]), number(values[0]), by))
         for group in values[1:]:
             event, route, items = group[0].decode(), group[1].decode(), group[2]
             first = len(self.ids)
@@ -71,23 +93,32 @@ class Columns:
                 if type(detail) is not int:
                     if type(detail) is list:
                         self.failures[first + i] = detail
-                        details[i] = number(detail[0])
-                    else:
-                        details[i] = number(detail)
+                        detail = detail[0]
+                    score = float(detail) if detail else 0.0
+                    details[i] = whole(score, timed)
+                    if details[i] != score:
+                        self.exact[first + i] = score
             self.scores += details
-            self.groups.append((index, event, route, len(details)))
-            if len(group) > 3:
-                bodies = group[3]
+            bodies: Any = group[3] if len(group) > 3 else None
+            says = bodies is not None and bodies is not False
+            self.groups.append((index, event, route, len(details), says))
+            if len(group) > 4:  # in mode events the contents' slot bases are told alone
+                for place, basis in zip(group[4][::2], group[4][1::2], strict=True):
+                    self.bases[first + number(place) - 1] = basis
+            if says:
                 # Lua's arrays with holes come as maps that count from 1.
                 numbered = bodies.items() if isinstance(bodies, dict) else enumerate(bodies, start=1)
                 for i, body in numbered:
                     if isinstance(body, bytes):
                         self.bodies[first + i - 1] = body
+                        if basis := basis_in(body):
+                            self.bases[first + i - 1] = basis
 
     def batch(self) -> pyarrow.RecordBatch:
         """What was gathered; begins anew."""
         import numpy as np
         import pyarrow as pa
+        import pyarrow.compute as pc
 
         total = len(self.ids)
         counts = np.array([group[3] for group in self.groups], dtype=np.int64)
@@ -103,7 +134,7 @@ class Columns:
             return pa.array(values, pa.string()).take(pa.array(group_of))
 
         days: dict[int, str] = {}
-        for _, _, _, at_ms in self.entries:
+        for _, _, _, at_ms, _ in self.entries:
             day = at_ms // DAY_MS
             if day not in days:
                 days[day] = str(np.datetime64(day, "D"))
@@ -121,14 +152,26 @@ class Columns:
         for at, detail in self.failures.items():
             failed[at], has_failures[at] = number(detail[1]), True
         texts: dict[str, list[str | None]] = {}
-        for name, place in (("fingerprint", 2), ("error", 3), ("message", 4), ("worker", 5)):
+        for name, at_place in (("fingerprint", 2), ("error", 3), ("message", 4), ("worker", 5)):
             column: list[str | None] = [None] * total
             for at, detail in self.failures.items():
-                column[at] = unescaped(detail[place])
+                column[at] = unescaped(detail[at_place])
             texts[name] = column
+        made_by = [each[4].partition(" ") for each in self.entries]
+        hosts, workers = ([each[part] or None for each in made_by] for part in (0, 2))
+        worker = per_entry(workers, pa.string())
+        told_by = pa.array([name or None for name in texts.pop("worker")], pa.string())
+        exact: list[float | None] = [None] * total
+        for at, place in self.exact.items():
+            exact[at] = place
+        sizes = np.bincount(entry_of, minlength=len(self.entries))
         bodies: list[bytes | None] = [None] * total
         for at, body in self.bodies.items():
             bodies[at] = body
+
+        bases: list[bytes | None] = [None] * total
+        for at, basis in self.bases.items():
+            bases[at] = basis
 
         def masked(values: Any, valid: Any, kind: Any) -> Any:
             return pa.array(values, kind, mask=~valid)
@@ -152,7 +195,13 @@ class Columns:
             "priority": masked(score, np.zeros(total, dtype=bool) if timed else in_store, pa.int64()),
             "failures": masked(failed.astype(np.int32), has_failures, pa.int32()),
             **{name: pa.array(column, pa.string()) for name, column in texts.items()},
+            "worker": pc.coalesce(told_by, worker),
+            "host": per_entry(hosts, pa.string()),
             "body": pa.array(bodies, pa.binary()),
+            "basis": pa.array(bases, pa.binary()),
+            "exact": pa.array(exact, pa.float64()),
+            "size": pa.array(sizes[entry_of], pa.int32()),
+            "says": pa.array(np.array([group[4] for group in self.groups], dtype=bool)[group_of], pa.bool_()),
         }
         schema = arrow(EVENTS)
         self.__init__(self.topic, self.kind, self.slot)  # type: ignore[misc]

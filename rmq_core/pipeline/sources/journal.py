@@ -1,8 +1,9 @@
 """``rmq_journal``: the transitions that the slots' journals hold, as a table or as a stream.
 
-An offset is, per topic and slot, the last entry that was read ("<id>:<running number>"); a batch is what lies between
-two of them, so reading it again gives the same. The stream's ``commit`` moves the durable position of its reader in
-Redis: behind that the journals may be trimmed.
+An offset is, per topic and slot, the last entry that was read, and the number from which on nothing was missing
+("<id>:<running number>:<since>"); a batch is what lies between two of them, so reading it again gives the same. The
+stream's ``commit`` moves the durable position of the reader it was given in Redis, and of no other: behind that the
+journals may be trimmed.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
+from rmq_core.client import RMQ
 from rmq_core.connection import Connection
+from rmq_core.journal import reader
+from rmq_core.journal.reader import Position
 from rmq_core.pipeline.schemas import EVENTS, ddl
 from rmq_core.pipeline.sources.decoding import batches, position_of
 from rmq_core.pipeline.sources.options import SourceOptions, slot_groups
@@ -23,12 +27,13 @@ if TYPE_CHECKING:
     import pyarrow
 
 NAME = "rmq_journal"
-START = "0-0:0"
+START = "0-0:0:1"
 ENTRIES_AT_ONCE = 500
+SLOTS_AT_ONCE = 64
 TRANSITIONS_PER_BATCH = 20_000
 
 Offsets: TypeAlias = dict[str, dict[str, str]]
-"""topic → slot → "<id>:<running number>" of the last entry read."""
+"""topic → slot → "<id>:<running number>:<since>" of the last entry read; older ones do not say since when."""
 
 
 class JournalSource(DataSource):
@@ -87,9 +92,46 @@ def _id(offset: str) -> str:
     return offset.partition(":")[0]
 
 
-def _later(start: dict[str, str], found: dict[str, str]) -> dict[str, str]:
-    further = {slot: end for slot, end in found.items() if position_of(end) > position_of(start.get(slot, START))}
-    return {**start, **further}
+def number_of(offset: str) -> int:
+    """The running number of the last entry read."""
+    return int(offset.split(":")[1])
+
+
+def since_of(offset: str) -> int | None:
+    """The number from which on nothing was missing; None: an older release wrote the offset."""
+    parts = offset.split(":")
+    return int(parts[2]) if len(parts) > 2 else None
+
+
+def later(connection: Connection, options: SourceOptions, start: Offsets, found: Offsets) -> Offsets:
+    """``start``, moved to where the journals end (``found``); an emptied or deleted one stays where it was."""
+    asked = [
+        (topic, slot, end)
+        for topic, ends in found.items()
+        for slot, end in ends.items()
+        if position_of(end) > position_of(start.get(topic, {}).get(slot, START))
+    ]
+    moved: Offsets = {topic: dict(slots) for topic, slots in start.items()}
+    for first in range(0, len(asked), SLOTS_AT_ONCE):
+        some = asked[first : first + SLOTS_AT_ONCE]
+        before = [start.get(topic, {}).get(slot, START) for topic, slot, _ in some]
+        replies = connection.run(
+            [
+                ("XRANGE", journal_key(options, topic, int(slot)), f"({_id(last)}", "+", "COUNT", 1)
+                for (topic, slot, _), last in zip(some, before, strict=True)
+            ]
+        )
+        for (topic, slot, end), last, reply in zip(some, before, replies, strict=True):
+            if not reply:  # trimmed since: what was there a moment ago cannot be read any more
+                continue
+            n, since = int(reply[0][1][b"n"]), since_of(last)
+            if n != number_of(last) + 1:  # trimmed, or the numbers began anew
+                since = n
+            known = "" if since is None else f":{since}"
+            moved.setdefault(topic, {})[slot] = f"{_id(end)}:{number_of(end)}{known}"
+    for topic in found:
+        moved.setdefault(topic, {})
+    return {topic: moved[topic] for topic in sorted(moved)}
 
 
 def plan(options: SourceOptions, topics: list[Topic], start: Offsets, end: Offsets) -> list[InputPartition]:
@@ -162,15 +204,16 @@ class JournalStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return newest(connection, self.options, topics)
 
     def initialOffset(self) -> dict[str, Any]:
-        """Before everything."""
+        """Before everything. From now on nothing is trimmed that the stream's own reader has not committed."""
+        if self.options.reader:
+            register(self.options)
         return {}
 
     def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:
-        """Where every journal ends now; an emptied or deleted one stays where it was."""
+        """Where every journal ends now."""
         found = self._newest() if self._target is None else self._target
-        return {
-            topic: _later(start.get(topic, {}), found.get(topic, {})) for topic in sorted(start.keys() | found.keys())
-        }
+        with self.options.connection() as connection:
+            return later(connection, self.options, start, found)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """See `plan`."""
@@ -181,7 +224,20 @@ class JournalStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return read_ranges(self.options, partition)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """What Spark has durably written needs no journal any more."""
-        from rmq_core.pipeline.positions import move
+        """What Spark has durably written the stream's own reader needs no more; without one nothing is said."""
+        if self.options.reader:
+            commit(self.options, end)
 
-        move(self.options, end)
+
+def register(options: SourceOptions) -> None:
+    """Makes a durable reader of the stream."""
+    commit(options, {})
+
+
+def commit(options: SourceOptions, ends: Offsets) -> None:
+    """Moves the stream's reader; whoever keeps the journals trims behind it."""
+    with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_s=options.retry_for_s) as client:
+        for topic in options.definitions():
+            known = {int(slot): end for slot, end in ends.get(topic.name, {}).items() if int(slot) < topic.slots}
+            moved = {slot: Position(_id(end), number_of(end)) for slot, end in known.items()}
+            client.run(reader.commit(client.keyspace, topic, options.reader, moved))

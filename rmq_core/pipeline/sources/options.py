@@ -10,23 +10,31 @@ from rmq_core import registry
 from rmq_core.client import RMQ
 from rmq_core.connection import Connection
 from rmq_core.errors import ConfigurationError
+from rmq_core.journal.reader import READER
 from rmq_core.slots import Keyspace
 from rmq_core.target import Target
 from rmq_core.topic import Topic
 
 SLOTS_PER_PARTITION = 8
 RETRY_FOR_S = 15.0
+RESERVED = "archive"
+"""Names of readers that begin so are the archives': nobody else may say what these have done with."""
 
 
 @dataclass(frozen=True)
 class SourceOptions:
-    """``url``, ``namespace``; ``topics`` (comma-separated names; all without it); ``slots_per_partition``."""
+    """``url``, ``namespace``; ``topics`` (comma-separated names; all without it); ``slots_per_partition``.
+
+    ``reader``: of a stream of journals, the durable reader whose position it moves. Without one it moves none: it holds
+    no journal back, and lets none be trimmed.
+    """
 
     url: str
     namespace: str
     topics: tuple[str, ...]
     slots_per_partition: int = SLOTS_PER_PARTITION
     retry_for_s: float = RETRY_FOR_S
+    reader: str = ""
 
     @classmethod
     def read(cls, options: Mapping[str, str]) -> SourceOptions:
@@ -40,7 +48,14 @@ class SourceOptions:
         retry = _number(options, "retry_for_s", RETRY_FOR_S)
         if not 1 <= most <= 4096:
             raise ConfigurationError(f"slots_per_partition must be from 1 to 4096, not {most}")
-        return cls(options["url"], options.get("namespace", "rmq"), names, int(most), retry)
+        reader = options.get("reader", "").strip()
+        if reader and READER.fullmatch(reader) is None:
+            raise ConfigurationError(f"reader {reader!r} must be 1 to 100 letters, digits, '_', '.', ':' or '-'")
+        if reader == "record" or reader.split(".")[0] == RESERVED:
+            raise ConfigurationError(
+                f"reader {reader!r} is the name of a reader of ours: what it has done with is trimmed. Choose another"
+            )
+        return cls(options["url"], options.get("namespace", "rmq"), names, int(most), retry, reader)
 
     @property
     def keyspace(self) -> Keyspace:
@@ -57,6 +72,11 @@ class SourceOptions:
             if not self.topics:
                 return client.run(registry.read_all(client.keyspace))
             return [client.run(registry.read(client.keyspace, name)) for name in self.topics]
+
+    def deletions(self) -> dict[str, int]:
+        """Topics that were deleted on purpose, and when last (ms)."""
+        with RMQ(self.url, self.namespace, allow_eviction=True, retry_for_s=self.retry_for_s) as client:
+            return client.run(registry.deletions(client.keyspace))
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:

@@ -17,9 +17,11 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from rmq_core.connection import Connection
 from rmq_core.measures import Counters
 from rmq_core.pipeline.schemas import PARTS, QUEUES, SCORED, arrow, ddl
+from rmq_core.pipeline.sources.decoding import whole
 from rmq_core.pipeline.sources.options import SourceOptions, slot_groups
 from rmq_core.scripts import Call, script
 from rmq_core.slots import Keyspace
+from rmq_core.trash import Trashed
 
 if TYPE_CHECKING:
     import pyarrow
@@ -48,9 +50,10 @@ class QueuesSource(DataSource):
 class Slots(InputPartition):
     """Some slots of one topic."""
 
-    def __init__(self, topic: str, slots: tuple[int, ...]) -> None:
+    def __init__(self, topic: str, slots: tuple[int, ...], timed: bool) -> None:
         super().__init__(None)
         self.topic = topic
+        self.timed = timed
         self.slots = slots
 
 
@@ -63,7 +66,7 @@ class QueuesReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         """Of every topic asked for."""
         return [
-            Slots(topic.name, slots)
+            Slots(topic.name, slots, topic.timed)
             for topic in self.options.definitions()
             for slots in slot_groups(topic, self.options.slots_per_partition)
         ]
@@ -74,7 +77,7 @@ class QueuesReader(DataSourceReader):
             return
         with self.options.connection() as connection:
             for slot in partition.slots:
-                yield from read_slot(connection, self.options.keyspace, partition.topic, slot)
+                yield from read_slot(connection, self.options.keyspace, partition.topic, slot, partition.timed)
 
 
 def books(keyspace: Keyspace, topic: str, slot: int) -> Call:
@@ -104,7 +107,18 @@ def read_books(reply: list[Any]) -> dict[str, Any]:
     }
 
 
-def read_slot(connection: Connection, keyspace: Keyspace, topic: str, slot: int) -> Iterator[pyarrow.RecordBatch]:
+def content_of(packed: bytes) -> bytes:
+    """What a dead letter's record says its content is; ``b""``: the id. Of one that cannot be read, no content at all
+    is like it."""
+    try:
+        return Trashed.read(packed).body or b""
+    except ValueError:
+        return b"unreadable: " + packed
+
+
+def read_slot(
+    connection: Connection, keyspace: Keyspace, topic: str, slot: int, timed: bool = True
+) -> Iterator[pyarrow.RecordBatch]:
     """Everything one slot holds, a bounded part at a time."""
     (reply,) = connection.run([books(keyspace, topic, slot)])
     begin = read_books(reply)
@@ -122,8 +136,10 @@ def read_slot(connection: Connection, keyspace: Keyspace, topic: str, slot: int)
                 ids = [pair[0] for pair in pairs]
                 values = [pair[1] for pair in pairs]
                 if part in SCORED:
-                    yield _batch(topic, slot, part, ids, [int(value) for value in values], None, at_ms)
+                    yield _batch(topic, slot, part, ids, [float(value) for value in values], None, at_ms, timed)
                 else:
+                    if part == "dead_record":
+                        values = [content_of(packed) for packed in values]
                     yield _batch(topic, slot, part, ids, None, values, at_ms)
             if not int(cursor):
                 break
@@ -136,13 +152,15 @@ def _batch(
     slot: int,
     part: str,
     ids: list[bytes],
-    scores: list[int] | None,
+    scores: list[float] | None,
     values: list[bytes] | None,
     at_ms: int,
+    timed: bool = True,
 ) -> pyarrow.RecordBatch:
     import pyarrow as pa
 
     n = len(ids)
+    known = None if scores is None else [whole(score, timed) for score in scores]
     schema = arrow(QUEUES)
     return pa.record_batch(
         [
@@ -150,9 +168,10 @@ def _batch(
             pa.repeat(pa.scalar(slot, pa.int32()), n),
             pa.repeat(pa.scalar(part), n),
             pa.array(ids, pa.binary()),
-            pa.nulls(n, pa.int64()) if scores is None else pa.array(scores, pa.int64()),
+            pa.nulls(n, pa.int64()) if known is None else pa.array(known, pa.int64()),
             pa.nulls(n, pa.binary()) if values is None else pa.array(values, pa.binary()),
             pa.repeat(pa.scalar(at_ms, pa.int64()), n),
+            pa.nulls(n, pa.float64()) if scores is None else pa.array(scores, pa.float64()),
         ],
         schema=schema,
     )

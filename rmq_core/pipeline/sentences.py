@@ -1,0 +1,132 @@
+"""What a person is told of errors that come out of Spark, and which of them are worth another try."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from rmq_core.errors import PipelineError, RMQError
+
+T = TypeVar("T")
+log = logging.getLogger("rmq_core.pipeline")
+
+ATTEMPTS, PAUSE_S = 4, 2.0
+"""What failed only because the machine was busy is tried so often in all, each time after a longer pause."""
+
+_OURS = re.compile(r"rmq_core\.errors\.(\w+): (.+)")
+_TRANSIENT = re.compile(
+    r"Python worker (?:failed to connect back|exited unexpectedly)|(?:Accept|Read) timed out|SocketTimeoutException"
+    r"|Python worker process.{0,80}(?:timeout|timed out)|PYTHON_WORKER|Timed out while waiting for the Python"
+)
+BUSY = (
+    "the machine was too busy: a Python process of Spark's did not answer in time, though it was tried"
+    f" {ATTEMPTS} times; run it again, or give the machine less to do. Nothing is lost"
+)
+
+
+def was_interrupted(error: BaseException | None) -> bool:
+    """Whether somebody asked the job to end, and this is what went wrong on the way out: whoever is in the middle of
+    talking to Java may be answered by anything."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def is_transient(error: BaseException) -> bool:
+    """Whether the same may succeed when it is tried again: nothing is wrong but that the machine was busy."""
+    return (
+        not isinstance(error, RMQError) and not _OURS.search(str(error)) and _TRANSIENT.search(str(error)) is not None
+    )
+
+
+def patiently(act: Callable[[], T], attempts: int = ATTEMPTS, pause_s: float = PAUSE_S) -> T:
+    """Does something that can be begun anew; again, a few times, where it failed of a busy machine."""
+    for attempt in range(1, attempts):
+        try:
+            return act()
+        except Exception as error:
+            if was_interrupted(error) or not is_transient(error):
+                raise
+            log.warning("attempt %d of %d failed: %s", attempt, attempts, str(error))
+            time.sleep(pause_s * 2 ** (attempt - 1))
+    return act()
+
+
+_JAVA = re.compile(r"(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error): (.+)")
+_PYTHON = re.compile(r"^\s*((?:\w+\.)*\w*(?:Error|Exception|Interrupt)\b.*)$", re.MULTILINE)
+_UNREADABLE = re.compile(r"\[FAILED_READ_FILE[.\w]*\] Encountered error while reading file (\S+?)\.\s")
+_CLASSED = re.compile(r"^\[[A-Z_.]+\]\s*")
+
+
+_FULL = re.compile(r"No space left on device|Disk quota exceeded")
+_WRITTEN = re.compile(r"(?:TASK_WRITE_FAILED\][^\n]*?|write(?:r)? (?:to|for|into) )((?:\w+:)?/[^\s:,]+?)[.:,]?(?:\s|$)")
+_QUERY = re.compile(r"^Query \[id = [^\]]*\] terminated with exception: ?")
+
+
+def sentence(error: BaseException) -> str:
+    """What a person needs of an error that came out of Spark: one sentence, no stack of Java."""
+    if isinstance(error, RMQError):
+        return str(error)
+    text = _whole(error)
+    ours = _OURS.findall(text)
+    if ours:
+        return str(ours[-1][1]).strip()
+    if _FULL.search(text):
+        where = _WRITTEN.search(text)
+        return (
+            f"the disk is full{f' ({where[1]})' if where else ''}: make room and run it again."
+            " What was not written whole does not count"
+        )
+    if is_transient(error):
+        return BUSY
+    if unreadable := _UNREADABLE.search(text):
+        return _damaged(unreadable[1])
+    if "Traceback (most recent call last)" in text:
+        raised = [str(line).strip() for line in _PYTHON.findall(text) if "Py4J" not in line]
+        if raised:
+            return raised[-1]
+    causes = _JAVA.findall(text)
+    first = causes[-1] if causes and "Py4J" in text + type(error).__name__ else text.strip().split("\n", 1)[0]
+    first = _QUERY.sub("", _CLASSED.sub("", first.strip()))
+    return _CLASSED.sub("", first.strip()) or type(error).__name__
+
+
+def _whole(error: BaseException) -> str:
+    """What it says, and what Java says of it, where that is reached in another way."""
+    text = str(error)
+    java = getattr(error, "java_exception", None)
+    if java is not None and "\n" not in text.strip():
+        try:
+            text += f"\n{java.toString()}"
+        except Exception:  # Java is gone
+            return text
+    return text
+
+
+def _damaged(file: str) -> str:
+    advice = f"the file {file} cannot be read, it is damaged or gone: bring it back from a backup"
+    if "/events/topic=" in file:
+        advice += ", or move it out of the archive; a reconciliation then calls its slots incomplete (journal_gap)"
+    return advice
+
+
+@contextmanager
+def plain_errors(doing: str) -> Iterator[None]:
+    """Turns whatever Spark raises inside into a `PipelineError` that says what was being done."""
+    try:
+        yield
+    except Exception as error:
+        if was_interrupted(error):
+            raise KeyboardInterrupt from error
+        if isinstance(error, RMQError):
+            raise
+        log.error("%s:\n%s", doing, error)  # noqa: TRY400 - our own stack says nothing
+        raise PipelineError(f"{doing}: {sentence(error)}") from error

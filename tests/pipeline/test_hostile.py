@@ -1,0 +1,176 @@
+"""Ids, contents and values that no list of cases names: through archive, restore, reconciliation and repair."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import pyarrow.parquet as pq
+import pytest
+
+from rmq_core import RMQ, Control, FixedTimeMessage, PriorityMessage, Topic, TopicKind, repairs
+from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.message import MessageRef, id_to_text
+from rmq_core.pipeline.archive import archive
+from rmq_core.pipeline.reconcile import Inputs, reconcile
+from rmq_core.pipeline.restore import restore
+from rmq_core.pipeline.sources.options import SourceOptions
+from rmq_core.repairs import Mend
+from rmq_core.topic import Journal
+from tests.pipeline.test_drill import everything
+
+FAR_MS = 3_600_000
+HOSTILE = [
+    *(b"\x00", b"\xff\xfe", b"a,b", b'"', b"'", b"two\nlines", b"\r\n", b"a b", b"%41", b"\\", b"{}", b"[1]", b"null"),
+    *(b"0 0 x", "\u2028é😀".encode(), b"-", b"?", b"\x01", b"x" * 200),
+]
+
+
+@pytest.fixture
+def server() -> Iterator[EmbeddedRedis]:
+    """A Redis of the test's own: it is going to be flushed."""
+    with EmbeddedRedis() as own:
+        yield own
+
+
+def fill(client: RMQ, name: str, kind: TopicKind, journal: Journal) -> None:
+    """Hostile ids that wait, are in back-off, in flight and dead; some beside a dead one."""
+    client.define(
+        Topic(name, kind, slots=2, journal=journal, max_retries=3, backoff_ms=FAR_MS, backoff_max_ms=FAR_MS,
+              visibility_timeout_ms=600_000)
+    )  # fmt: skip
+    now = int(time.time() * 1000)
+
+    def message(content: bytes, key: bytes, **more: Any) -> Any:
+        if kind is TopicKind.PRIORITY:
+            return PriorityMessage(content, priority=900, key=key, **more)
+        return FixedTimeMessage(content, due_ms=now - 50, key=key, **more)
+
+    client.send_many(name, [message(b"of " + id, id, headers={"h": "é\x00"}) for id in HOSTILE], allow_past=True)
+    taken = client.take(name, len(HOSTILE))
+    assert len(taken) == len(HOSTILE)
+    client.nack(taken[:4], error="Error\ud800", message="😀" * 300)
+    client.reject(taken[4:10], message='"\\\n\x00\ud83d')
+    client.ack(taken[10:12])
+    client.release(taken[12:14])
+    for dead in taken[4:7]:
+        client.send(name, message(b"again", dead.raw_id), allow_past=True)
+    client.send_many(name, [message(id, b"based" + id, slot_basis=id) for id in HOSTILE], allow_past=True)
+
+
+def told(put: Any) -> tuple[int, int, int]:
+    return put.restored, put.without_content, len(put.left_out)
+
+
+def test_hostile_ids_come_back_from_an_archive_while_others_are_sent(
+    spark: Any, server: EmbeddedRedis, tmp_path: Path
+) -> None:
+    path, options = str(tmp_path / "archive"), SourceOptions(server.url, "h", (), 2)
+    with RMQ(server.url, "h") as client:
+        fill(client, "timed", TopicKind.FIXED_TIME, Journal.FULL)
+        fill(client, "first", TopicKind.PRIORITY, Journal.FULL)
+        fill(client, "quiet", TopicKind.FIXED_TIME, Journal.EVENTS)
+        before = everything(client)
+        archive(spark, options, path)
+        server.client().flushall()
+        dry = restore(spark, options, path, dry_run=True)
+        assert server.client().dbsize() == 0
+        stop, sent = threading.Event(), []
+
+        def send() -> None:
+            with RMQ(server.url, "h") as other:
+                other.define(Topic("timed", TopicKind.FIXED_TIME, slots=2, journal=Journal.FULL))
+                while not stop.is_set():
+                    key = f"new {len(sent)}"
+                    other.send("timed", FixedTimeMessage("new", due_ms=int(time.time() * 1000) + FAR_MS, key=key))
+                    sent.append(key.encode())
+
+        sender = threading.Thread(target=send)
+        sender.start()
+        try:
+            put = restore(spark, options, path)
+        finally:
+            stop.set()
+            sender.join()
+        after = everything(client)
+        assert told(put) == told(dry)
+        wanted = {key for key in before if key[0] != "quiet"} | {("timed", id) for id in sent}
+        assert after.keys() == wanted
+        for key in before.keys() & wanted:
+            old, new = before[key], after[key]
+            assert new.get("body") == old.get("body"), key
+            assert ("dead" in old) == ("dead" in new), key
+            assert new.get("dead_record") == old.get("dead_record"), key
+            assert new.get("retry") == old.get("retry"), key
+        again = restore(spark, options, path)
+        assert (again.restored, again.left_out) == (0, ())
+        assert everything(client) == after
+        archive(spark, options, path)
+        summary = reconcile(spark, Inputs(options, path, str(tmp_path / "r"), overdue_ms=10**12))
+        assert set(summary["counts"]) <= {"lost"}, summary["counts"]
+        # Nobody knows the contents of the topic in mode events; of the others nothing is to be said.
+        rows = pq.read_table(tmp_path / "r" / summary["run"] / "findings").to_pylist()  # type: ignore[no-untyped-call]
+        assert {(row["topic"], row["repair"]) for row in rows} <= {("quiet", "none")}
+
+
+def by_report(client: RMQ, folder: Path) -> dict[str, list[str]]:
+    """Does what a report says, and tells what came of it, by repair."""
+    did: dict[str, list[str]] = {}
+    for row in pq.read_table(folder / "findings").to_pylist():  # type: ignore[no-untyped-call]
+        topic = client.topic(row["topic"])
+        if row["repair"] == "set_right":
+            mend = msgpack.unpackb(row["mend"])
+            ref = MessageRef(row["slot"], id_to_text(row["id"]))
+            each = Mend(ref, tuple(mend["seen"]), tuple(mend["copies"]), mend["counts_lost"])
+            (result,) = client.run(repairs.set_right(client.keyspace, topic, [each]))
+            did.setdefault("set_right", []).append(result.status)
+        else:
+            did.setdefault(row["repair"], []).append(row["kind"])
+    return did
+
+
+def test_values_of_every_kind_are_found_and_set_right(spark: Any, server: EmbeddedRedis, tmp_path: Path) -> None:
+    path, options = str(tmp_path / "archive"), SourceOptions(server.url, "h", (), 2)
+    with RMQ(server.url, "h") as client, server.client() as raw:
+        client.define(
+            Topic("work", TopicKind.FIXED_TIME, slots=1, journal=Journal.FULL, backoff_ms=FAR_MS, backoff_max_ms=FAR_MS,
+                  visibility_timeout_ms=600_000)
+        )  # fmt: skip
+        now = int(time.time() * 1000)
+        names = [f"m{i}" for i in range(12)]
+        client.send_many("work", [FixedTimeMessage(f"of {n}", due_ms=now - 9, key=n) for n in names], allow_past=True)
+        taken = client.take("work", 12)
+        client.nack(taken[:2], error="Broken")
+        client.reject(taken[2:6], message="no use")
+        client.send_many("work", [FixedTimeMessage(f"of w{i}", due_ms=now + FAR_MS, key=f"w{i}") for i in range(9)])
+        archive(spark, options, path)
+        before, keys = everything(client), client.keyspace.slot("work", 0)
+        for id, score in (("w0", "+inf"), ("w1", "-inf"), ("w2", 1e300), ("w3", -5), ("w4", 3)):
+            raw.zadd(keys.store, {id: float(score)}, xx=True)
+        raw.hset(keys.body, "w5", b"\xff not a body")
+        raw.hset(keys.body, "w6", b"")
+        raw.hset(keys.body, "w7", b"\x09a newer format")
+        raw.zadd(keys.retry, {taken[0].raw_id: float("inf")}, xx=True)
+        raw.zadd(keys.retry, {taken[1].raw_id: 0.5}, xx=True)
+        raw.hset(keys.dead_record, taken[2].raw_id, b"not a record")
+        raw.hset(keys.dead_record, taken[3].raw_id, b"")
+        raw.hdel(keys.dead_record, taken[4].raw_id)
+        raw.zadd(keys.dead, {taken[5].raw_id: float("-inf")}, xx=True)
+        raw.zadd(keys.prepare, {taken[6].raw_id: float("inf")}, xx=True)
+        altered = {*(f"w{i}".encode() for i in range(8)), *(each.raw_id for each in taken[:7])}
+        first = reconcile(spark, Inputs(options, path, str(tmp_path / "r"), overdue_ms=10**12))
+        folder = tmp_path / "r" / first["run"]
+        rows = pq.read_table(folder / "findings").to_pylist()  # type: ignore[no-untyped-call]
+        assert {row["id"] for row in rows} == altered, first["counts"]
+        assert by_report(client, folder) == {"set_right": ["done"] * len(altered)}
+        after = everything(client)
+        assert {key: {**each, "failed": None, "dead_failed": None} for key, each in after.items()} == {
+            key: {**each, "failed": None, "dead_failed": None} for key, each in before.items()
+        }
+        second = reconcile(spark, Inputs(options, path, str(tmp_path / "r"), overdue_ms=10**12))
+        assert (second["counts"], second["complete"]) == ({}, True)
+        assert all(each.status == "done" for each in Control(client).requeue("work", [MessageRef(0, taken[2].id)]))

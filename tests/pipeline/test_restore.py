@@ -1,0 +1,138 @@
+"""Restores out of archives that are not whole, of topics that were deleted, beside what came since."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rmq_core import RMQ, Control, FixedTimeMessage, Topic, TopicKind
+from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.pipeline.archive import archive
+from rmq_core.pipeline.restore import decide, put_back, restore
+from rmq_core.pipeline.sources.options import SourceOptions
+from rmq_core.topic import Journal
+from tests.pipeline import parquet
+
+DUE = int(time.time() * 1000) + 3_600_000
+NAMES = ("whole", "holed", "twice", "bare", "gone", "anew")
+
+
+@pytest.fixture
+def server() -> Iterator[EmbeddedRedis]:
+    """A Redis of the test's own: it is going to be flushed."""
+    with EmbeddedRedis() as own:
+        yield own
+
+
+def define(client: RMQ, name: str) -> None:
+    client.define(Topic(name, TopicKind.FIXED_TIME, slots=1, journal=Journal.FULL, visibility_timeout_ms=600_000))
+
+
+def send(client: RMQ, topic: str, *ids: str, due: int = DUE, content: str = "old") -> None:
+    client.send_many(topic, [FixedTimeMessage(f"{content} {id}", due_ms=due, key=id) for id in ids], allow_past=True)
+
+
+def held(client: RMQ, topic: str) -> dict[str, set[bytes]]:
+    keys = client.keyspace.slot(topic, 0)
+    names = ("store", "retry", "prepare", "dead")
+    replies = client.connection.run([("ZRANGE", getattr(keys, name), 0, -1) for name in names])
+    return {name: set(ids) for name, ids in zip(names, replies, strict=True) if ids}
+
+
+def test_only_what_is_whole_comes_back_beside_what_came_since(
+    spark: Any, server: EmbeddedRedis, tmp_path: Path
+) -> None:
+    path, options = tmp_path / "archive", SourceOptions(server.url, "rs", (), 4)
+    with RMQ(server.url, "rs") as client:
+        for name in NAMES:
+            define(client, name)
+            for id in ("dies", "again", "late"):
+                send(client, name, id, due=1_000)
+            client.reject(client.take(name, 2))
+            send(client, name, "a", "b")
+        Control(client).delete_topic("anew", force=True)
+        define(client, "anew")
+        send(client, "anew", "second life")
+        archive(spark, options, str(path), compacting=False)
+        Control(client).delete_topic("gone", force=True)
+        parquet.remove_entry(path, "holed", 0, n=3)
+        (file,) = parquet.files(path, "twice")
+        shutil.copy(file, file.with_name("copy.parquet"))
+        shutil.rmtree(path / "events" / "topic=bare")
+        archive(spark, options, str(path), compacting=False)
+        server.client().flushall()
+        define(client, "whole")
+        send(client, "whole", "again", "new", content="news of")
+        send(client, "whole", "a", due=1_000, content="news of")
+        client.ack(client.take("whole", 1))
+        for _ in range(2):
+            did = restore(spark, options, str(path))
+            assert {each.topic: each.reason for each in did.left_out} == {
+                "holed": "file",
+                "twice": "doubled",
+                "bare": "slot",
+            }
+            assert did.deleted == ("gone",)
+            assert held(client, "whole") == {"store": {b"late", b"again", b"new", b"b"}, "dead": {b"dies", b"again"}}
+            assert held(client, "anew") == {"store": {b"second life"}}
+            assert [held(client, name) for name in ("holed", "twice", "bare", "gone")] == [{}] * 4
+        assert did.restored == 0
+        (body,) = client.connection.run([("HGET", client.keyspace.slot("whole", 0).body, "again")])
+        assert body.endswith(b"news of again")
+        assert "left out: topic holed, slot 0: its history is not whole (file)" in " ".join(did.sentences())
+
+
+@pytest.mark.parametrize(("since", "put"), [("before", (0, 1, 0)), ("after", (1, 0, 0))])
+def test_what_was_sent_again_and_taken_while_it_ran_is_left_alone(
+    client: RMQ, since: str, put: tuple[int, int, int]
+) -> None:
+    define(client, "busy")
+    send(client, "busy", "k", due=1_000, content="news of")
+    (taken,) = client.take("busy", 1)
+    now_ms = int(time.time() * 1000)
+    empty = {"priority": None, "failures": 0, "first_failed_ms": None, "failed_ms": None, "failed_at": None}
+    copy = {"copy": "waiting", "queue": "s", "score": DUE, "exact": float(DUE), **empty, "failure": None}
+    row = {"slot": 0, "id": b"k", "copies": [copy | {"body": b"0 0 old"}]}
+    topic = client.topic("busy")
+    assert put_back(client, topic, [row], now_ms + {"before": -60_000, "after": 60_000}[since]) == put
+    flying = {"slot": 0, "id": b"k", "copies": [copy | {"copy": "flying", "queue": "p", "body": b"0 0 old"}]}
+    assert put_back(client, topic, [flying], now_ms + 60_000) == (0, 1, 0), "it is in flight: it waits for nobody"
+    client.ack([taken])
+
+
+def life(number: int, **more: Any) -> dict[str, Any]:
+    usual = {
+        "topic": "t",
+        "slot": 0,
+        "life": number,
+        "last_n": 10,
+        "journaled": 10,
+        "damage": None,
+        "next_wiped": False,
+    }
+    return usual | more
+
+
+@pytest.mark.parametrize(
+    ("rows", "lost", "left"),
+    [
+        ([life(0)], [], []),
+        ([life(0, journaled=0)], [0], []),
+        ([life(0, journaled=0, damage="file")], [], ["file"]),
+        ([life(0, next_wiped=True), life(1)], [0], []),
+        ([life(0, next_wiped=True), life(1, damage="missing")], [], ["missing"]),
+        ([life(0), life(1)], [], []),  # the journal was off in between: nothing was lost
+        ([life(0), life(1, next_wiped=True), life(2)], [1], []),
+        ([life(0, damage="past", next_wiped=True), life(1)], [], ["past"]),
+        ([life(0) | {"life": None}], [], ["slot"]),
+    ],
+)
+def test_which_lives_come_back(rows: list[dict[str, Any]], lost: list[int], left: list[str]) -> None:
+    found, alone, left_out = decide(rows)
+    assert ([each[2] for each in found], [each.reason for each in left_out]) == ([lost] if lost else [], left)
+    assert alone == (not lost and not left)
