@@ -24,6 +24,9 @@ from rmq_core.worker import Worker, find_listeners
 DEFAULT_URL = "redis://localhost:6379/0"
 
 
+_BECAME: dict[bool | None, str] = {False: "new", True: "merged", None: "sent twice: new or merged"}
+
+
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     common = argparse.ArgumentParser(add_help=False)
@@ -148,7 +151,7 @@ def _send(arguments: argparse.Namespace) -> int:
     with client(arguments) as rmq:
         topic = rmq.topic(arguments.topic)
         sent = rmq.send(topic.name, _message(arguments, topic, Inspector(rmq).now_ms()))
-        show(arguments, sent._asdict(), [f"{sent.id}  slot {sent.slot}  {'merged' if sent.merged else 'new'}"])
+        show(arguments, sent._asdict(), [f"{sent.id}  slot {sent.slot}  {_BECAME[sent.merged]}"])
     return 0
 
 

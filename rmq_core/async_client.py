@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rmq_core import consuming, registry, sending
 from rmq_core.async_connection import AsyncConnection
-from rmq_core.consuming import as_list
-from rmq_core.core import ClientCore
+from rmq_core.core import ClientCore, deliveries_of, several, topic_name
 from rmq_core.message import Delivery, Message, SettleStatus
 from rmq_core.outcomes import check_delay
-from rmq_core.scripts import NO_LOOK, Operation
+from rmq_core.scripts import NO_LOOK, Call, Operation
 from rmq_core.sending import Sent, SentMany
 from rmq_core.topic import Topic
 from rmq_core.wakeups import FALLBACK_S, Wakeups
@@ -68,56 +68,60 @@ class AsyncRMQ(ClientCore):
         """Declares a topic; returns the stored definition. Raises `TopicConflict`."""
         return self.remember(await self.run(registry.define(self.keyspace, topic)))
 
-    async def topic(self, name: str) -> Topic:
+    async def topic(self, name: str | Topic) -> Topic:
         """The stored definition. Raises `UnknownTopic`."""
         return await self.run(self.checked_topic(name))
 
     # -- sending
 
-    async def send(self, topic: str, message: Message, *, allow_past: bool = False) -> Sent:
+    async def send(self, topic: str | Topic, message: Message, *, allow_past: bool = False) -> Sent:
         """Sends one message. Raises `UnknownTopic`, `WrongKind`, `ContentTooLarge`, `DueInThePast`,
         `BacklogFull`.
         """
-        definition = self.known_topic(topic) or await self.topic(topic)
-        return await self.run(sending.send(self.keyspace, definition, message, allow_past=allow_past))
+        return await self.run(self.on_topic(sending.send, topic, message, allow_past=allow_past))
 
-    async def send_many(self, topic: str, messages: Iterable[Message], *, allow_past: bool = False) -> SentMany:
+    async def send_many(self, topic: str | Topic, messages: Iterable[Message], *, allow_past: bool = False) -> SentMany:
         """Sends any number of messages, a bounded number in memory at a time.
 
         An error leaves earlier ones sent; repeating the whole is harmless, for equal ids merge. `BacklogFull` tells
         how many were sent, and which of those it was given were not.
         """
+        messages = several(messages)
         definition = await self.topic(topic)
         if definition.max_backlog:
             limited = sending.send_many_limited(self.keyspace, definition, messages, allow_past=allow_past)
             return await self.run(limited)
         groups = sending.groups(self.keyspace, definition, messages, allow_past=allow_past)
-        new = merged = 0
-        async for replies in self.connection.stream(groups):
-            new += sum(reply[0] for reply in replies)
-            merged += sum(reply[1] for reply in replies)
-        return SentMany(new, merged)
+        total = SentMany(0, 0)
+        sent: deque[list[Call]] = deque()
+        async for replies in self.connection.stream(sending.remembered(groups, sent)):
+            total = sending.plus(total, sending.count(replies))
+            await self.run(sending.note_heads(self.keyspace, definition, sent.popleft(), replies))
+        return total
 
     # -- taking and settling
 
-    async def take(self, topic: str, max: int = 1, timeout_ms: int = 0) -> list[Delivery]:
+    async def take(self, topic: str | Topic, max: int = 1, timeout_ms: int = 0) -> list[Delivery]:
         """Up to ``max`` ready messages; waits up to ``timeout_ms`` for the first one. Raises `Fenced`."""
+        topic = topic_name(topic)
         check_delay(timeout_ms, "timeout_ms")
         deadline = time.monotonic() + timeout_ms / 1000
-        taken = await self.run(self.consumer(await self.topic(topic)).take(max))
+        taken = await self.run(self.taken(topic, max))
         if taken.deliveries or timeout_ms == 0:
             return taken.deliveries
         woken = asyncio.Event()
         channel = self.keyspace.wake(topic)
 
-        def wake(_: bytes | None) -> None:
+        def wake(payload: bytes | None) -> None:
+            if payload is not None:
+                self.heard(topic, payload)
             woken.set()
 
         await self.wakeups.add(channel, wake)
         try:
             while True:
                 woken.clear()
-                taken = await self.run(self.consumer(await self.topic(topic)).take(max))
+                taken = await self.run(self.taken(topic, max))
                 left_s = deadline - time.monotonic()
                 if taken.deliveries or left_s <= 0:
                     return taken.deliveries
@@ -162,10 +166,10 @@ class AsyncRMQ(ClientCore):
     async def _settle(
         self, operation: Any, deliveries: Delivery | Iterable[Delivery], **options: Any
     ) -> list[SettleStatus]:
-        listed = as_list(deliveries)
+        listed = deliveries_of(deliveries)
         if not listed:
             return []
-        return await self.run(operation(self.keyspace, await self.topic(listed[0].topic), listed, **options))
+        return await self.run(self.on_topic(operation, listed[0].topic, listed, **options))
 
     # -- life
 

@@ -6,35 +6,49 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
+from rmq_core import exits
 from rmq_core.async_client import AsyncRMQ
-from rmq_core.buffering import Buffered, Item, by_topic, each, settle
+from rmq_core.buffering import Buffered, Item, all_or_none, by_topic, each
+from rmq_core.core import topic_name
+from rmq_core.errors import ConfigurationError
 from rmq_core.message import Message
 from rmq_core.sending import Sent
+from rmq_core.topic import Topic
 
 if TYPE_CHECKING:
     from types import TracebackType
 
 
 class AsyncProducer(Buffered[AsyncRMQ]):
-    """The same in asyncio: `send` awaits the result, `post` only waits while the buffer is full."""
+    """The same in asyncio: `send` awaits the result, `post` only waits while the buffer is full.
+
+    Close it before the event loop ends: after that nothing can be sent, only said in the log.
+    """
 
     def _prepare(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._full = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
         self._task: asyncio.Task[None] | None = None
 
-    async def send(self, topic: str, message: Message) -> Sent:
+    async def send(self, topic: str | Topic, message: Message) -> Sent:
         """Sends a message with the next flush. Raises what sending raises, or `ProducerClosed`."""
         future: asyncio.Future[Sent] = asyncio.get_running_loop().create_future()
-        await self._add(Item(topic, message, future))
+        await self._add(Item(topic_name(topic), message, future))
         return await future
 
-    async def post(self, topic: str, message: Message) -> None:
+    async def post(self, topic: str | Topic, message: Message) -> None:
         """Buffers a message nobody waits for. Raises `ProducerClosed`."""
-        await self._add(Item(topic, message, None))
+        await self._add(Item(topic_name(topic), message, None))
 
     async def _add(self, item: Item) -> None:
+        if self._loop is not asyncio.get_running_loop():
+            if self._loop is not None and self._loop.is_running():
+                raise ConfigurationError("this AsyncProducer is in use in another event loop: make one for each")
+            self._prepare()  # what belonged to a loop that has ended is of no use
+            self._loop = asyncio.get_running_loop()
+            exits.follow(self)
         while len(self._items) >= self._max_buffered and not self._closed:
             self._room.clear()
             await self._room.wait()
@@ -49,8 +63,16 @@ class AsyncProducer(Buffered[AsyncRMQ]):
         self._closed = True
         self._full.set()
         self._room.set()
-        if self._task is not None:
+        if self._items and (self._task is None or self._task.done() or self._loop is not asyncio.get_running_loop()):
+            self._task = asyncio.create_task(self._work(), name="rmq-producer")
+        if self._task is not None and self._task.get_loop() is asyncio.get_running_loop():
             await self._task
+
+    def finish(self, timeout_s: float) -> None:
+        """At the end of the process, without an event loop, nothing can be sent any more."""
+        if self._items:
+            self._give_up("an AsyncProducer was not closed before its event loop ended")
+            self._items = []
 
     async def __aenter__(self) -> AsyncProducer:
         return self
@@ -71,39 +93,31 @@ class AsyncProducer(Buffered[AsyncRMQ]):
             self._full.clear()
             items, self._items = self._items, []
             self._room.set()
-            await asyncio.gather(*(self._flush(topic, one_way, awaited) for topic, one_way, awaited in by_topic(items)))
+            try:
+                await asyncio.gather(*(self._flush(topic, some) for topic, some in by_topic(items)))
+            except BaseException:
+                # The loop is ending. Whoever closes this in another one sends them; equal ids merge.
+                self._items[:0] = [item for item in items if item.future is None]
+                raise
 
-    async def _flush(self, topic: str, one_way: list[Item], awaited: list[Item]) -> None:
-        if one_way:
-            messages = [item.message for item in one_way]
+    async def _flush(self, topic: str, items: list[Item]) -> None:
+        items = [item for item in items if item.future is None or not item.future.done()]
+        messages = [item.message for item in items]
+        if all(item.future is None for item in items):
             try:
                 await self._client.send_many(topic, messages)
             except Exception as error:
-                self._report(error, topic, messages)
-        awaited = [item for item in awaited if not item.future.done()]
-        if not awaited:
-            return
-        try:
-            definition = await self._client.topic(topic)
-            results = await self._client.run(each(self._client, definition, [item.message for item in awaited]))
-        except Exception as error:
-            if len(awaited) == 1:
-                awaited[0].future.set_exception(error)
+                all_said = len(items) == 1 or all_or_none(error)
+                if all_said:
+                    self._report(error, topic, messages)
+            else:
+                all_said = True
+            if all_said:
                 return
-            # One bad message must not fail its neighbours; repeating a send is harmless.
-            for item in awaited:
-                await self._alone(item)
-        else:
-            for item, result in zip(awaited, results, strict=True):
-                if not item.future.done():
-                    settle(item.future, result)
-
-    async def _alone(self, item: Item) -> None:
+        # One bad message must not fail its neighbours; repeating a send is harmless.
+        results: list[Sent | Exception]
         try:
-            result = await self._client.send(item.topic, item.message)
-        except Exception as own:
-            if not item.future.done():
-                item.future.set_exception(own)
-        else:
-            if not item.future.done():
-                item.future.set_result(result)
+            results = await self._client.run(each(self._client, topic, messages))
+        except Exception as error:
+            results = [error] * len(items)
+        self._settle(topic, items, results)

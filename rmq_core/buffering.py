@@ -9,16 +9,26 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from rmq_core import sending
+from rmq_core import forks, sending
 from rmq_core.async_client import AsyncRMQ
 from rmq_core.client import RMQ
-from rmq_core.errors import BacklogFull, ConfigurationError, ProducerClosed
+from rmq_core.errors import (
+    BacklogFull,
+    ConfigurationError,
+    ConnectionLost,
+    ProducerClosed,
+    RMQError,
+    TopicError,
+    TopicReshaped,
+)
 from rmq_core.message import Message
-from rmq_core.scripts import Operation
+from rmq_core.scripts import Each, Operation, Request
 from rmq_core.sending import Sent
 from rmq_core.topic import Topic
+from rmq_core.wire import Ordered, Replies
 
 Client = TypeVar("Client", RMQ, AsyncRMQ)
 OnError = Callable[[BaseException, Sequence[Message]], None]
@@ -45,38 +55,76 @@ def check(flush_count: int, flush_ms: int, max_buffered: int) -> None:
             raise ConfigurationError(f"{name}={value!r} must be a whole number from {low} to {high}")
 
 
-def each(client: RMQ | AsyncRMQ, topic: Topic, messages: Sequence[Message]) -> Operation[list[Sent | BacklogFull]]:
-    """Sends messages of one topic in one round trip, with a result for each; what meets a full backlog takes more."""
-    steps = [sending.send(client.keyspace, topic, message) for message in messages]
-    replies = yield [next(step)[0] for step in steps]
-    results: list[Sent | BacklogFull] = []
-    for step, reply in zip(steps, replies, strict=True):
-        answer = [reply]
+def each(client: RMQ | AsyncRMQ, name: str, messages: Sequence[Message]) -> Operation[list[Sent | Exception]]:
+    """Sends messages of one topic, in order, with a result for each. Raises `UnknownTopic`.
+
+    Where the topic was defined anew since its definition was remembered, those that were refused for it follow the new.
+    """
+    results = yield from _each(client, (yield from client.checked_topic(name)), messages)
+    again = [position for position, result in enumerate(results) if isinstance(result, TopicReshaped)]
+    if again:
+        client.forget(name)
         try:
-            while True:
-                answer = yield step.send(answer)
-        except StopIteration as done:
-            results.append(done.value)
-        except BacklogFull as full:
-            results.append(full)
+            topic = yield from client.checked_topic(name)
+        except TopicError as error:
+            anew: list[Sent | Exception] = [error] * len(again)
+        else:
+            anew = yield from _each(client, topic, [messages[position] for position in again])
+        for position, result in zip(again, anew, strict=True):
+            results[position] = result
     return results
 
 
-def settle(future: Any, result: Sent | BacklogFull) -> None:
-    """Tells whoever waits for a message what became of it."""
-    if isinstance(result, BacklogFull):
-        future.set_exception(result)
-    else:
-        future.set_result(result)
+def _each(client: RMQ | AsyncRMQ, topic: Topic, messages: Sequence[Message]) -> Operation[list[Sent | Exception]]:
+    """The same with one definition; what follows on the answers goes together, too."""
+    results: dict[int, Sent | Exception] = {}
+    steps = {position: sending.send(client.keyspace, topic, message) for position, message in enumerate(messages)}
+    asked: dict[int, Sequence[Request]] = {}
+    for position, step in steps.items():
+        _advance(results, asked, position, partial(next, step))
+    requests: Each = Ordered(request for some in asked.values() for request in some)
+    while asked:
+        replies: Any = (yield requests) if requests else []
+        at, answered, asked = 0, asked, {}
+        for position, some in answered.items():
+            answer = Replies(replies[at : at + len(some)])
+            answer.replayed = getattr(replies, "replayed", False)
+            at += len(some)
+            error = next((reply for reply in answer if isinstance(reply, Exception)), None)
+            step = steps[position]
+            _advance(
+                results, asked, position, partial(step.send, answer) if error is None else partial(step.throw, error)
+            )
+        requests = Each(request for some in asked.values() for request in some)
+    return [results[position] for position in range(len(messages))]
 
 
-def by_topic(items: Sequence[Item]) -> list[tuple[str, list[Item], list[Item]]]:
-    """(topic, one-way items, items with a future); the order of sends within a topic and kind is kept."""
-    topics: dict[str, tuple[list[Item], list[Item]]] = {}
+def _advance(
+    results: dict[int, Sent | Exception],
+    asked: dict[int, Sequence[Request]],
+    position: int,
+    go_on: Callable[[], Sequence[Request]],
+) -> None:
+    """Lets a send go on to its next requests, or to its result."""
+    try:
+        asked[position] = go_on()
+    except StopIteration as done:
+        results[position] = done.value
+    except RMQError as error:
+        results[position] = error
+
+
+def by_topic(items: Sequence[Item]) -> list[tuple[str, list[Item]]]:
+    """The items of each topic, in the order in which they were given."""
+    topics: dict[str, list[Item]] = {}
     for item in items:
-        one_way, awaited = topics.setdefault(item.topic, ([], []))
-        (one_way if item.future is None else awaited).append(item)
-    return [(topic, one_way, awaited) for topic, (one_way, awaited) in topics.items()]
+        topics.setdefault(item.topic, []).append(item)
+    return list(topics.items())
+
+
+def all_or_none(error: Exception) -> bool:
+    """Whether an error of a batch is one of each of its messages, or says itself of which."""
+    return isinstance(error, (ConnectionLost, BacklogFull, TopicError)) and not isinstance(error, TopicReshaped)
 
 
 class Buffered(ABC, Generic[Client]):
@@ -97,8 +145,14 @@ class Buffered(ABC, Generic[Client]):
         self._flush_s = flush_ms / 1000
         self._max_buffered = max_buffered
         self._on_error = on_error
-        self._items: list[Item] = []
         self._closed = False
+        self.after_fork()
+        forks.follow(self)
+
+    def after_fork(self) -> None:
+        """What the parent had buffered, the parent sends."""
+        self._items: list[Item] = []
+        self._under_way: list[Item] = []
         self._prepare()
 
     @abstractmethod
@@ -110,6 +164,30 @@ class Buffered(ABC, Generic[Client]):
         if self._closed:
             raise ProducerClosed("this producer is closed; make a new one")
         self._items.append(item)
+
+    def _settle(self, topic: str, items: Sequence[Item], results: Sequence[Sent | Exception]) -> None:
+        """Tells everybody what became of each message."""
+        failed: dict[type, tuple[Exception, list[Message]]] = {}
+        for item, result in zip(items, results, strict=True):
+            if item.future is None:
+                if isinstance(result, Exception):
+                    failed.setdefault(type(result), (result, []))[1].append(item.message)
+            elif item.future.done():
+                continue
+            elif isinstance(result, Exception):
+                item.future.set_exception(result)
+            else:
+                item.future.set_result(result)
+        for error, messages in failed.values():
+            self._report(error, topic, messages)
+
+    def _give_up(self, why: str) -> None:
+        """Says loudly what is lost."""
+        if self._under_way:
+            log.error("of %d message(s) nobody knows whether they were sent: %s", len(self._under_way), why)
+        for topic, items in by_topic(self._items):
+            lost = ProducerClosed(f"not sent: {why}")
+            self._settle(topic, items, [lost] * len(items))
 
     def _report(self, error: BaseException, topic: str, messages: Sequence[Message]) -> None:
         """Tells the log and the application that one-way messages were not sent; of a full backlog, which."""

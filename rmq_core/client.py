@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rmq_core import consuming, registry, sending
+from rmq_core import consuming, forks, registry, sending
 from rmq_core.connection import Connection
-from rmq_core.consuming import as_list
-from rmq_core.core import ClientCore
+from rmq_core.core import ClientCore, deliveries_of, several, topic_name
 from rmq_core.message import Delivery, Message, SettleStatus
 from rmq_core.outcomes import check_delay
-from rmq_core.scripts import NO_LOOK, Operation
+from rmq_core.scripts import NO_LOOK, Call, Operation
 from rmq_core.sending import Sent, SentMany
 from rmq_core.topic import Topic
 from rmq_core.wire import RETRY_FOR_S
@@ -27,7 +27,7 @@ FALLBACK_S = 1.0
 
 
 class RMQ(ClientCore):
-    """A client of the queue; safe to share between threads, not across a fork.
+    """A client of the queue; safe to share between threads, and to use on in a forked child.
 
     ``url``: see `rmq_core.target.Target`. Commands are retried for ``retry_for_s`` seconds while the server is
     away, then raise `ConnectionLost`. The first command raises `ServerTooOld` or `EvictionEnabled` where the server
@@ -46,6 +46,11 @@ class RMQ(ClientCore):
         super().__init__(url, namespace, allow_eviction)
         self.connection = Connection(self.target, client, retry_for_s)
         self._checked = False
+        self._lock = threading.Lock()
+        forks.follow(self)
+
+    def after_fork(self) -> None:
+        """A thread of the parent may have held it."""
         self._lock = threading.Lock()
 
     def run(self, operation: Operation[T]) -> T:
@@ -76,55 +81,62 @@ class RMQ(ClientCore):
         """Declares a topic; returns the stored definition. Raises `TopicConflict`."""
         return self.remember(self.run(registry.define(self.keyspace, topic)))
 
-    def topic(self, name: str) -> Topic:
+    def topic(self, name: str | Topic) -> Topic:
         """The stored definition. Raises `UnknownTopic`."""
         return self.run(self.checked_topic(name))
 
     # -- sending
 
-    def send(self, topic: str, message: Message, *, allow_past: bool = False) -> Sent:
+    def send(self, topic: str | Topic, message: Message, *, allow_past: bool = False) -> Sent:
         """Sends one message. Raises `UnknownTopic`, `WrongKind`, `ContentTooLarge`, `DueInThePast`,
         `BacklogFull`.
         """
-        definition = self.known_topic(topic) or self.topic(topic)
-        return self.run(sending.send(self.keyspace, definition, message, allow_past=allow_past))
+        return self.run(self.on_topic(sending.send, topic, message, allow_past=allow_past))
 
-    def send_many(self, topic: str, messages: Iterable[Message], *, allow_past: bool = False) -> SentMany:
+    def send_many(self, topic: str | Topic, messages: Iterable[Message], *, allow_past: bool = False) -> SentMany:
         """Sends any number of messages, a bounded number in memory at a time.
 
         An error leaves earlier ones sent; repeating the whole is harmless, for equal ids merge. `BacklogFull` tells
         how many were sent, and which of those it was given were not.
         """
+        messages = several(messages)
         definition = self.topic(topic)
         if definition.max_backlog:
             limited = sending.send_many_limited(self.keyspace, definition, messages, allow_past=allow_past)
             return self.run(limited)
         groups = sending.groups(self.keyspace, definition, messages, allow_past=allow_past)
-        new = merged = 0
-        for replies in self.connection.stream(groups):
-            new += sum(reply[0] for reply in replies)
-            merged += sum(reply[1] for reply in replies)
-        return SentMany(new, merged)
+        total = SentMany(0, 0)
+        sent: deque[list[Call]] = deque()
+        for replies in self.connection.stream(sending.remembered(groups, sent)):
+            total = sending.plus(total, sending.count(replies))
+            self.run(sending.note_heads(self.keyspace, definition, sent.popleft(), replies))
+        return total
 
     # -- taking and settling
 
-    def take(self, topic: str, max: int = 1, timeout_ms: int = 0) -> list[Delivery]:
+    def take(self, topic: str | Topic, max: int = 1, timeout_ms: int = 0) -> list[Delivery]:
         """Up to ``max`` ready messages; waits up to ``timeout_ms`` for the first one. Raises `Fenced`."""
+        topic = topic_name(topic)
         check_delay(timeout_ms, "timeout_ms")
         deadline = time.monotonic() + timeout_ms / 1000
-        taken = self.run(self.consumer(self.topic(topic)).take(max))
+        taken = self.run(self.taken(topic, max))
         if taken.deliveries or timeout_ms == 0:
             return taken.deliveries
         pubsub = self.connection.pubsub()
         try:
             pubsub.subscribe(self.keyspace.wake(topic))
             while True:
-                taken = self.run(self.consumer(self.topic(topic)).take(max))
+                taken = self.run(self.taken(topic, max))
                 left_s = deadline - time.monotonic()
                 if taken.deliveries or left_s <= 0:
                     return taken.deliveries
                 wait_s = FALLBACK_S if taken.look_ms == NO_LOOK else (taken.look_ms - taken.now_ms) / 1000
-                pubsub.get_message(timeout=min(wait_s, FALLBACK_S, left_s))
+                message = pubsub.get_message(timeout=min(wait_s, FALLBACK_S, left_s))
+                if message is not None and message["type"] == "message":
+                    self.heard(topic, message["data"])
+        except BaseException as error:
+            self.connection.interrupted(error)
+            raise
         finally:
             pubsub.close()
 
@@ -156,10 +168,10 @@ class RMQ(ClientCore):
         return self._settle(consuming.extend, deliveries, for_ms=for_ms)
 
     def _settle(self, operation: Any, deliveries: Delivery | Iterable[Delivery], **options: Any) -> list[SettleStatus]:
-        listed = as_list(deliveries)
+        listed = deliveries_of(deliveries)
         if not listed:
             return []
-        return self.run(operation(self.keyspace, self.topic(listed[0].topic), listed, **options))
+        return self.run(self.on_topic(operation, listed[0].topic, listed, **options))
 
     # -- life
 

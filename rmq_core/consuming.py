@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import time
-from collections import deque
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from rmq_core import limits
-from rmq_core.errors import Fenced, InvalidMessage, RMQError
+from rmq_core.errors import InvalidMessage, RMQError
+from rmq_core.hinting import CANDIDATES_MOST, Hints, with_looks
 from rmq_core.message import Delivery, SettleStatus
 from rmq_core.outcomes import check_delay
+from rmq_core.scores import exact
 from rmq_core.scripts import (
     BATCH_MAX,
-    NO_LOOK,
     REJECTED,
     TOPIC_BACKOFF,
     Ack,
     Call,
+    Each,
     Nack,
     Operation,
     Release,
     batches,
     cycle,
     failure_fragment,
-    on_slot,
+    peek,
     read_cycle,
     settle,
 )
@@ -35,8 +36,6 @@ from rmq_core.slots import Keyspace
 from rmq_core.topic import Topic
 
 TAKE_MAX = 1_000
-LOOK_SHARE = 20
-"""A look at all slots is good for so many times what it took: at most a twentieth of the time goes into looking."""
 
 
 class Taken(NamedTuple):
@@ -48,72 +47,103 @@ class Taken(NamedTuple):
 
 
 class Consumer:
-    """Takes from all slots of one topic; may be shared. A busy topic costs one call: slots seen to be ready are
-    remembered, in turn, until looking at all of them again costs little against the time since the last look.
-    """
+    """Takes from all slots of one topic, in three round trips at most; may be shared."""
 
     def __init__(self, keyspace: Keyspace, topic: Topic) -> None:
         self.keyspace = keyspace
         self.topic = topic
-        # The next one is popped from the end and appended at the front: whoever else takes meanwhile gets another.
-        self._ready: deque[int] = deque()
-        self._known_until = 0.0
+        self._hints = Hints(keyspace)
+
+    def doubt(self, slot: int) -> None:
+        """The slot is looked at by the next take, whatever its hint says."""
+        self._hints.doubt(slot)
 
     def take(self, most: int) -> Operation[Taken]:
-        """Up to ``most`` deliveries that are ready now; slots in turn, the one with the oldest due message first."""
+        """Up to ``most`` deliveries that are ready now: of the whole topic, those of the highest priority, or due for
+        the longest. What was in flight when a process died comes alone.
+        """
         if type(most) is not int or not 1 <= most <= TAKE_MAX:
             raise InvalidMessage(f"max={most!r} must be a whole number from 1 to {TAKE_MAX}")
-        topic = self.topic
-        if time.monotonic() < self._known_until:
-            deliveries, wait_ms = yield from self._from_known(topic, most)
-            if deliveries or wait_ms:
-                return Taken(deliveries, 0, wait_ms)
-        began = time.monotonic()
-        looks = yield [on_slot("look", self.keyspace, topic, slot) for slot in range(topic.slots)]
-        ended = time.monotonic()
-        self._known_until = ended + (ended - began) * LOOK_SHARE
-        now_ms = max(now for now, _ in looks)
-        due = sorted(((look, slot) for slot, (_, look) in enumerate(looks) if NO_LOOK != look <= now_ms), reverse=True)
-        self._ready = deque(slot for _, slot in due)
-        deliveries, wait_ms = ([], 0) if topic.paused else (yield from self._from_known(topic, most))
-        later = [look for _, look in looks if look > now_ms]
-        if wait_ms:
-            later.append(now_ms + wait_ms)
-        return Taken(deliveries, now_ms, min(later, default=NO_LOOK))
+        taken, misled = yield from self._take(most, most)
+        if misled:
+            # The hint was wrong, and is corrected: once more, and wider.
+            taken, _ = yield from self._take(most, CANDIDATES_MOST)
+        return taken
 
-    def _from_known(self, topic: Topic, most: int) -> Operation[tuple[list[Delivery], int]]:
-        """Deliveries, and in how many ms the topic's rate allows more if it allows none now."""
+    def _take(self, most: int, wanted: int) -> Operation[tuple[Taken, bool]]:
+        """The second: slots that seemed to have something had nothing that could be taken."""
+        topic = self.topic
+        found = yield from self._hints.candidates(topic, wanted)
+        look_ms = found.next_due_ms
+        if topic.paused or not found.slots:
+            if writes := self._hints.due_writes():
+                yield writes
+            return Taken([], found.now_ms, look_ms), False
+        plan = yield from self._plan(topic, found.slots, most)
+        if topic.rate_limit:
+            grant = yield from limits.ask(self.keyspace, topic, sum(plan.values()))
+            if not grant.messages:
+                return Taken([], found.now_ms, found.now_ms - (-grant.wait_us // 1000)), False
+            plan = _cut(plan, grant.messages)
+        deliveries, alone = yield from self._cycles(topic, plan, alone=sum(plan.values()) == 1)
+        if not deliveries and alone:
+            deliveries, _ = yield from self._cycles(topic, {alone[0]: 1}, alone=True)
+        if topic.rate_limit:
+            yield from limits.give_back(self.keyspace, topic, sum(plan.values()) - len(deliveries))
+        deliveries.sort(key=lambda delivery: delivery.score, reverse=not topic.timed)
+        return Taken(deliveries, found.now_ms, look_ms), not deliveries
+
+    def _plan(self, topic: Topic, slots: Sequence[int], most: int) -> Operation[dict[int, int]]:
+        """How many to take from which slots, so that those that come first in the topic are taken."""
+        if len(slots) == 1:
+            return {slots[0]: most}
+        share = min(most, 2 * most // len(slots) + 2)
+        writes = self._hints.due_writes()
+        peeks = yield [*writes, *(peek(self.keyspace, topic, slot, share) for slot in slots)]
+        del peeks[: len(writes)]
+        heads = [(exact(score), slot) for slot, scores in zip(slots, peeks, strict=True) for score in scores]
+        heads.sort(reverse=not topic.timed)
+        plan = dict(Counter(slot for _, slot in heads[:most]))
+        # Timeouts and retries show only when somebody takes; that corrects a hint that has turned out wrong, too.
+        return plan | {slot: 1 for slot, scores in zip(slots, peeks, strict=True) if not scores and len(plan) < most}
+
+    def _cycles(
+        self, topic: Topic, plan: dict[int, int], *, alone: bool
+    ) -> Operation[tuple[list[Delivery], list[int]]]:
+        """What was taken, and the slots whose next message must be taken alone."""
+        writes = self._hints.due_writes()
+        cycles = (cycle(self.keyspace, topic, slot, limit, alone=alone) for slot, limit in plan.items())
+        replies = yield Each([*writes, *cycles])
+        del replies[: len(writes)]
         deliveries: list[Delivery] = []
-        wait_ms = 0
-        ready = self._ready
-        while len(deliveries) < most:
-            try:
-                slot = ready.pop()
-            except IndexError:
-                break
-            wanted = most - len(deliveries)
+        suspected = []
+        errors: list[RMQError] = []
+        for slot, reply in zip(plan, replies, strict=True):
+            if isinstance(reply, RMQError):
+                errors.append(reply)
+                continue
+            cycled = read_cycle(topic, slot, reply)
+            deliveries += cycled.deliveries
+            self._hints.doubt(slot)
+            if cycled.alone:
+                suspected.append(slot)
+        if errors and not deliveries:
+            # What was taken is in flight already, and the trouble will not have gone away by the next call.
             if topic.rate_limit:
-                grant = yield from limits.ask(self.keyspace, topic, wanted)
-                if not grant.messages:
-                    ready.append(slot)
-                    wait_ms = 0 if deliveries else -(-grant.wait_us // 1000)
-                    break
-                wanted = grant.messages
-            try:
-                (reply,) = yield [cycle(self.keyspace, topic, slot, wanted)]
-            except RMQError as error:
-                if topic.rate_limit and isinstance(error, Fenced):
-                    yield from limits.give_back(self.keyspace, topic, wanted)
-                if deliveries:
-                    break  # they are in flight already, and the trouble will not have gone away by the next call
-                raise
-            taken = read_cycle(topic, slot, reply).deliveries
-            deliveries += taken
-            if len(taken) == wanted:
-                ready.appendleft(slot)
-            elif topic.rate_limit:
-                yield from limits.give_back(self.keyspace, topic, wanted - len(taken))
-        return deliveries, wait_ms
+                yield from limits.give_back(self.keyspace, topic, sum(plan.values()))
+            raise errors[0]
+        return deliveries, suspected
+
+
+def _cut(plan: dict[int, int], most: int) -> dict[int, int]:
+    """The first ``most`` of a plan."""
+    kept: dict[int, int] = {}
+    for slot, limit in plan.items():
+        if most <= 0:
+            break
+        kept[slot] = min(limit, most)
+        most -= limit
+    return kept
 
 
 def _by_slot(topic: Topic, deliveries: Sequence[Delivery]) -> dict[int, list[int]]:
@@ -139,7 +169,8 @@ def _settle(
         for some in batches(positions, BATCH_MAX):
             calls.append(settle(name, keyspace, topic, slot, [groups[position] for position in some]))
             order += some
-    replies = yield calls
+    slots = [delivery.slot for delivery in deliveries]
+    replies = yield from with_looks(keyspace, topic, slots, calls)
     statuses: list[SettleStatus] = ["stale"] * len(deliveries)
     for position, done in zip(order, (status for reply in replies for status in reply), strict=True):
         if done:
@@ -193,15 +224,10 @@ def extend(
             receipts = [(deliveries[position].raw_id, deliveries[position].receipt) for position in some]
             calls.append(extend_call(keyspace, topic, slot, receipts, for_ms))
             order += some
-    replies = yield calls
+    replies = yield from with_looks(keyspace, topic, [delivery.slot for delivery in deliveries], calls)
     statuses: list[SettleStatus] = ["stale"] * len(deliveries)
     for position, receipt in zip(order, (receipt for reply in replies for receipt in reply), strict=True):
         if receipt:
             deliveries[position].receipt = receipt
             statuses[position] = "done"
     return statuses
-
-
-def as_list(deliveries: Delivery | Iterable[Delivery]) -> list[Delivery]:
-    """One delivery or many, as a list."""
-    return [deliveries] if isinstance(deliveries, Delivery) else list(deliveries)

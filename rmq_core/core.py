@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from rmq_core import registry
-from rmq_core.consuming import Consumer
-from rmq_core.errors import EvictionEnabled, ScriptFailed, ServerTooOld
+from rmq_core.consuming import Consumer, Taken
+from rmq_core.errors import EvictionEnabled, InvalidMessage, ScriptFailed, ServerTooOld, TopicReshaped
+from rmq_core.message import Delivery, Message
 from rmq_core.scripts import Operation
 from rmq_core.slots import Keyspace
 from rmq_core.target import Target
@@ -25,12 +26,43 @@ DEFINITION_TTL_S = 1.0
 """How long a client trusts a definition it read: an operator's edit reaches it within this time."""
 
 
+def topic_name(topic: object) -> str:
+    """The name that a `Topic` or a name means. Raises `InvalidMessage`."""
+    if type(topic) is str:
+        return topic
+    if isinstance(topic, Topic):
+        return topic.name
+    if isinstance(topic, str):
+        return str(topic)
+    raise InvalidMessage(f"a topic is given as its name or as a Topic, not as {type(topic).__name__} ({topic!r:.80})")
+
+
+def several(messages: Iterable[Message]) -> Iterable[Message]:
+    """Messages to be sent. Raises `InvalidMessage` for what holds none."""
+    if isinstance(messages, (str, bytes, bytearray)) or not isinstance(messages, Iterable):
+        raise InvalidMessage(f"send_many takes a list of messages, not {type(messages).__name__}; send takes one")
+    return messages
+
+
+def deliveries_of(deliveries: Delivery | Iterable[Delivery]) -> list[Delivery]:
+    """One delivery or many, as a list. Raises `InvalidMessage` for anything else."""
+    if isinstance(deliveries, Delivery):
+        return [deliveries]
+    wrong: object = deliveries
+    if isinstance(deliveries, Iterable) and not isinstance(deliveries, (str, bytes)):
+        listed = list(deliveries)
+        wrong = next((each for each in listed if not isinstance(each, Delivery)), None)
+        if wrong is None and None not in listed:
+            return listed
+    raise InvalidMessage(f"a delivery is settled by what take() gave, not by {type(wrong).__name__} ({wrong!r:.80})")
+
+
 class ClientCore:
     """State and rules of a client, without IO."""
 
     def __init__(self, url: str, namespace: str, allow_eviction: bool) -> None:
         self.target = Target(url)
-        self.keyspace = Keyspace(namespace)
+        self.keyspace = Keyspace(namespace, spread=self.target.is_cluster)
         self.allow_eviction = allow_eviction
         self._topics: dict[str, tuple[Topic, float]] = {}
         self._consumers: dict[str, Consumer] = {}
@@ -58,8 +90,15 @@ class ClientCore:
         consumer.topic = topic
         return consumer
 
-    def checked_topic(self, name: str) -> Operation[Topic]:
+    def heard(self, name: str, payload: bytes) -> None:
+        """A wake-up for a pull consumer: the slot it names is looked at, for its hint may be written only later."""
+        consumer = self._consumers.get(name)
+        if consumer is not None:
+            consumer.doubt(int(payload.split(b" ", 1)[0]))
+
+    def checked_topic(self, name: str | Topic) -> Operation[Topic]:
         """The definition, from memory or the registry; raises `UnknownTopic`."""
+        name = topic_name(name)
         known = self.known_topic(name)
         if known is not None:
             return known
@@ -68,14 +107,31 @@ class ClientCore:
     def on_topic(
         self,
         operation: Callable[Concatenate[Keyspace, Topic, P], Operation[T]],
-        name: str,
+        name: str | Topic,
         /,
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> Operation[T]:
-        """An operation on the topic of that name. Raises `UnknownTopic`."""
+        """An operation on the topic of that name. Raises `UnknownTopic`.
+
+        Where the topic was deleted and defined anew since its definition was remembered, the new one is followed; so
+        the arguments must bear to be used twice.
+        """
+        name = topic_name(name)
         topic = yield from self.checked_topic(name)
-        return (yield from operation(self.keyspace, topic, *args, **kwargs))
+        try:
+            return (yield from operation(self.keyspace, topic, *args, **kwargs))
+        except TopicReshaped:
+            self.forget(name)
+            topic = yield from self.checked_topic(name)
+            return (yield from operation(self.keyspace, topic, *args, **kwargs))
+
+    def taken(self, name: str, most: int) -> Operation[Taken]:
+        """One look for messages of a topic by its pull consumer."""
+        return self.on_topic(self._take, name, most)
+
+    def _take(self, _: Keyspace, topic: Topic, most: int) -> Operation[Taken]:
+        return self.consumer(topic).take(most)
 
     def check_server(self) -> Operation[None]:
         """Refuses a server that is too old or may throw messages away. Raises `ServerTooOld`, `EvictionEnabled`."""

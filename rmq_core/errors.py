@@ -9,8 +9,10 @@
     ├── TopicError
     │   ├── InvalidTopic        a definition that breaks a rule
     │   ├── UnknownTopic        nobody has defined that topic
+    │   ├── UnreadableTopic     what is stored under that name is no definition this release can read
     │   ├── TopicConflict       the same name is already defined with another kind or slot amount
     │   ├── VersionConflict     somebody else changed the definition meanwhile
+    │   ├── TopicReshaped       the topic was deleted, or deleted and defined anew, since this caller read it
     │   └── TopicNotEmpty       refusing to delete a topic that still holds messages
     ├── MessageError
     │   ├── InvalidMessage      wrong type, priority, range, time, key, headers
@@ -29,6 +31,7 @@
     ├── ConnectionLost          the server did not answer, after every retry
     ├── ServerFull              the server is at its maxmemory; nothing was stored
     ├── ScriptFailed            the server refused a command for a reason this library does not expect
+    ├── UnfinishedWork          a listener returned something that still has to run
     ├── ProducerClosed          sending through a producer that was closed
     ├── PipelineError           an archive, reconciliation or restore that cannot go on
     └── EmbeddedServerError     a server started for development or tests did not come up
@@ -67,12 +70,20 @@ class UnknownTopic(TopicError):
     """Nobody has defined that topic."""
 
 
+class UnreadableTopic(TopicError):
+    """What is stored under that name is no definition this release can read."""
+
+
 class TopicConflict(TopicError):
     """The name is already defined with another kind or slot amount."""
 
 
 class VersionConflict(TopicError):
     """The stored definition is not the version the change was made from."""
+
+
+class TopicReshaped(TopicError):
+    """The topic was deleted, or deleted and defined anew, since this caller read its definition; nothing was done."""
 
 
 class TopicNotEmpty(TopicError):
@@ -167,6 +178,10 @@ class ScriptFailed(RMQError):
     """The server refused a command for a reason this library does not expect."""
 
 
+class UnfinishedWork(RMQError):
+    """A listener returned a coroutine, a generator or the like: nothing of it has run."""
+
+
 class ProducerClosed(RMQError):
     """The producer was closed before this message could be accepted."""
 
@@ -198,6 +213,11 @@ _SCRIPT_ERRORS: dict[str, tuple[type[RMQError], str]] = {
         "a delivery time lies {detail} ms in the past by the server's clock; send a later time, or allow_past=True"
         " to deliver at once",
     ),
+    "RMQSHAPE": (
+        TopicReshaped,
+        "the topic was deleted since its definition was read, or is another one by now ({detail}): nothing was done;"
+        " read the definition again (client.topic(name)), then repeat the call",
+    ),
     "RMQVERSION": (
         VersionConflict,
         "the definition changed meanwhile (stored version {detail}); read it again and repeat the change",
@@ -216,7 +236,8 @@ def from_reply(text: str) -> RMQError:
             " topic's journal_max lets it: see that the keeper and the archive run, then send again",
             JOURNAL_AGAIN_MS,
         )
-    if code == "OOM" or "OOM command not allowed" in text:
+    # redis-py takes the code away where the error is not a script's own, as from Redis 7 on.
+    if code == "OOM" or "command not allowed when used memory" in text:
         return ServerFull(
             "the Redis server is at its maxmemory: nothing was stored; raise maxmemory or let consumers drain"
         )

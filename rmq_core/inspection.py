@@ -10,10 +10,10 @@ from rmq_core import paging
 from rmq_core.errors import InvalidMessage
 from rmq_core.fingerprints import UNKNOWN
 from rmq_core.measures import Histogram
-from rmq_core.message import Body, as_bytes, decode_body, raw_id
+from rmq_core.message import Body, as_bytes, basis_of, decode_body, raw_id
 from rmq_core.paging import Entry
 from rmq_core.sampling import slot_sample
-from rmq_core.scores import RETRIED_MAX, SHIFT, failures_of, is_retried
+from rmq_core.scores import RETRIED_MAX, SHIFT, due_of, exact, failures_of, is_retried, priority_of
 from rmq_core.scripts import Call, Operation, batches, on_ids, script, snapshot
 from rmq_core.slots import Keyspace, slot_for
 from rmq_core.snapshots import (
@@ -116,35 +116,50 @@ def _trash_row(topic: Topic, entry: Entry, trashed: Trashed, now: int) -> Messag
     was = trashed.was(topic, now)
     origin = Entry(trashed.score, entry.slot, entry.id)
     priority = b"" if trashed.priority is None else b"%d" % trashed.priority
-    row = _row(topic, was, origin, [b"", b"", b"", b"", trashed.body or b"", trashed.failed or b"", priority, b""])
+    pools = [trashed.body or b"", trashed.failed or b"", priority, b"", b"", b""]
+    row = _row(topic, was, origin, [b"", b"", b"", b"", *pools])
     failure = FailureRecord.read(trashed.failed) if trashed.failed else None
     return replace(
         row,
         state="trash",
         was=was,
-        score_ms=entry.score,
+        score_ms=due_of(entry.score),
         fingerprint=trashed.fingerprint(failure),
     )
 
 
+def _pools(state: State, view: list[bytes]) -> tuple[bytes, bytes, bytes, bytes]:
+    """Body, failure record, priority and cluster of one copy of an id, out of what ``view.lua`` replied."""
+    body, failed, priority, cause = view[4:8]
+    replaced, record = view[8:10] or (b"", b"")
+    if state == "in_flight" and replaced:
+        body = replaced[2:]
+    if state == "dead" and record:
+        dead = Trashed.read(record)
+        body, failed = dead.body or b"", dead.failed or b""
+        priority = b"" if dead.priority is None else b"%d" % dead.priority
+    return body, failed, priority, cause
+
+
 def _row(topic: Topic, state: State, entry: Entry, view: list[bytes]) -> MessageRow:
-    body, failed, stored_priority, cause = view[4:]
+    body, failed, stored_priority, cause = _pools(state, view)
     failure = FailureRecord.read(failed) if failed else None
     content = decode_body(body).content if body else entry.id
     retries = topic.max_retries
     if state == "dead":
         failures, left = (failure.failures if failure else 0), None
     elif state in {"waiting", "in_flight"}:
-        failures = entry.score % SHIFT
+        failures = int(entry.score) % SHIFT
         # The attempt that waits is a retry itself; the one in flight no longer counts.
         left = max(0, retries - failures + (state == "waiting" and failures > 0))
     else:
         failures = failures_of(entry.score, retries)
-        left = min(retries, entry.score) if is_retried(entry.score) else retries
+        left = min(retries, int(entry.score)) if is_retried(entry.score) else retries
     priority = None
     if not topic.timed:
         in_store = state in {"ready", "delayed"} and entry.score > RETRIED_MAX
-        priority = entry.score if in_store else int(float(stored_priority)) if stored_priority else None
+        stored = entry.score if in_store else float(stored_priority or 0)
+        priority = priority_of(stored) if stored > RETRIED_MAX else None
     return MessageRow(
         slot=entry.slot,
         raw_id=entry.id,
@@ -154,7 +169,7 @@ def _row(topic: Topic, state: State, entry: Entry, view: list[bytes]) -> Message
         failures=failures,
         retries_left=left,
         error=f"{failure.error}: {failure.message}" if failure else None,
-        receipt=entry.score if state == "in_flight" else None,
+        receipt=int(entry.score) if state == "in_flight" else None,
         size=len(content),
         preview=content[:PREVIEW_BYTES],
         fingerprint=(cause.decode() or UNKNOWN) if state == "dead" else failure.fingerprint if failure else None,
@@ -262,21 +277,23 @@ def _removed(keyspace: Keyspace, topic: Topic, raw: bytes, slots: Sequence[int])
                 headers=body.headers,
                 version=body.version,
                 failure=FailureRecord.read(trashed.failed) if trashed.failed else None,
+                slot_basis=basis_of(raw, body),
             )
         )
     return views
 
 
 def _view(topic: Topic, number: int, raw: bytes, reply: list[bytes], now: int) -> MessageView | None:
-    store, retry, prepare, dead, body, failed, _, _ = reply
+    store, retry, prepare, dead = reply[:4]
     held: list[tuple[State, bytes]] = [("in_flight", prepare), ("waiting", retry), ("dead", dead)]
     if store:
-        delayed = topic.timed and float(store) > now
+        delayed = topic.timed and float(store) >= now + 1
         held.insert(1, ("delayed" if delayed else "ready", store))
-    present = [(state, int(float(score))) for state, score in held if score]
+    present = [(state, exact(score)) for state, score in held if score]
     if not present:
         return None
     state, score = present[0]
+    body, failed, _, _ = _pools(state, reply)
     decoded = decode_body(body) if body else Body(raw, {}, 0)
     return MessageView(
         row=_row(topic, state, Entry(score, number, raw), reply),
@@ -285,4 +302,5 @@ def _view(topic: Topic, number: int, raw: bytes, reply: list[bytes], now: int) -
         headers=decoded.headers,
         version=decoded.version,
         failure=FailureRecord.read(failed) if failed else None,
+        slot_basis=basis_of(raw, decoded),
     )

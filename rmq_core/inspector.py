@@ -25,6 +25,7 @@ from rmq_core.snapshots import (
     SlotDetail,
     State,
     TopicSample,
+    Unreadable,
     WorkerInfo,
 )
 from rmq_core.topic import Topic
@@ -37,6 +38,11 @@ class Inspector:
     def __init__(self, client: RMQ) -> None:
         self.client = client
         self._cache = SampleCache()
+
+    @property
+    def unreadable(self) -> tuple[Unreadable, ...]:
+        """Definitions that the last `sample` could not read, and left out."""
+        return self._cache.unreadable
 
     def now_ms(self) -> int:
         """The Redis clock."""
@@ -168,6 +174,11 @@ class AsyncInspector:
     def __init__(self, client: AsyncRMQ) -> None:
         self.client = client
         self._cache = SampleCache()
+
+    @property
+    def unreadable(self) -> tuple[Unreadable, ...]:
+        """Definitions that the last `sample` could not read, and left out."""
+        return self._cache.unreadable
 
     async def now_ms(self) -> int:
         """The Redis clock."""

@@ -9,7 +9,16 @@ from hashlib import blake2b
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 from rmq_core.errors import InvalidMessage
-from rmq_core.scores import PRIORITY_MIN, SCORE_MAX, failures_of, is_retried, read_stamp
+from rmq_core.scores import (
+    PRIORITY_MAX,
+    PRIORITY_MIN,
+    SCORE_MAX,
+    due_of,
+    failures_of,
+    is_retried,
+    priority_of,
+    read_stamp,
+)
 from rmq_core.topic import TopicKind
 
 INLINE_MAX = 64
@@ -20,7 +29,7 @@ HEADERS_MAX = 16_384
 RANGE_MAX_MS = 10 * 366 * 86_400_000
 DUE_MAX_MS = SCORE_MAX // 1000
 DUE_RULE = "epoch milliseconds (int(seconds * 1000)), before the year 2255"
-PRIORITY_RULE = f"a whole number from {PRIORITY_MIN} (16 and below mark retried messages) to 2**53"
+PRIORITY_RULE = f"a whole number from {PRIORITY_MIN} (16 and below mark retried messages) to {PRIORITY_MAX:,}"
 
 # -- ids ---------------------------------------------------------------------------------------------------------
 
@@ -133,7 +142,7 @@ class PriorityMessage(_Message):
     kind: ClassVar[TopicKind] = TopicKind.PRIORITY
 
     def __post_init__(self) -> None:
-        self._check("priority", self.priority, PRIORITY_MIN, SCORE_MAX, PRIORITY_RULE)
+        self._check("priority", self.priority, PRIORITY_MIN, PRIORITY_MAX, PRIORITY_RULE)
 
     @property
     def value(self) -> int:
@@ -190,30 +199,58 @@ def encode(message: Message) -> Encoded:
     """Identity, slot basis and body of a message (``engine.md``, Identity)."""
     content = message.content if isinstance(message.content, bytes) else as_bytes(message.content, "content")
     key = None if message.key is None else as_bytes(message.key, "key")
-    if key is None:
-        identity = content if len(content) <= INLINE_MAX else blake2b(content, digest_size=16).digest()
-    else:
-        identity = key
+    identity = key or (content if len(content) <= INLINE_MAX else digest(content))
     basis = key or content if message.slot_basis is None else as_bytes(message.slot_basis, "slot_basis")
-    if identity is content and not message.headers and message.version == 0:
+    stored_basis = b"" if message.slot_basis is None or basis == identity else basis
+    if identity is content and not message.headers and message.version == 0 and not stored_basis:
         return Encoded(identity, basis, None)
     headers = _header_bytes(message.headers) if message.headers else b""
-    return Encoded(identity, basis, b"%d %d %b%b" % (message.version, len(headers), headers, content))
+    return Encoded(identity, basis, encode_body(content, headers, message.version, stored_basis))
+
+
+def digest(content: bytes) -> bytes:
+    """The id of a large content without a key."""
+    return blake2b(content, digest_size=16).digest()
+
+
+BODY_FORMAT = b"\x01"
+"""The first byte of a body tells its format; bodies before there were formats begin with a digit."""
 
 
 class Body(NamedTuple):
-    """A pooled body taken apart."""
+    """A pooled body taken apart. ``basis``: the slot basis its sender gave, where it is not the id; else None."""
 
     content: bytes
     headers: dict[str, str]
     version: int
+    basis: bytes | None = None
+
+
+def encode_body(content: bytes, headers: bytes, version: int, basis: bytes) -> bytes:
+    """``<format><version> <length of the basis> <length of the headers> <basis><headers><content>``."""
+    return b"%b%d %d %d %b%b%b" % (BODY_FORMAT, version, len(basis), len(headers), basis, headers, content)
 
 
 def decode_body(body: bytes) -> Body:
-    """Inverse of the body half of `encode`."""
-    version, size, rest = body.split(b" ", 2)
-    headers = json.loads(rest[: int(size)]) if size != b"0" else {}
-    return Body(rest[int(size) :], headers, int(version))
+    """Inverse of the body half of `encode`, of older bodies too. Raises `InvalidMessage` for an unknown format."""
+    if body[:1].isdigit():
+        version, size, rest = body.split(b" ", 2)
+        basis_end, headers_end = 0, int(size)
+    elif body[:1] == BODY_FORMAT:
+        version, basis_size, size, rest = body[1:].split(b" ", 3)
+        basis_end = int(basis_size)
+        headers_end = basis_end + int(size)
+    else:
+        raise InvalidMessage(f"a body of format {body[:1]!r} was written by a newer release; update this one")
+    headers = json.loads(rest[basis_end:headers_end]) if headers_end > basis_end else {}
+    return Body(rest[headers_end:], headers, int(version), rest[:basis_end] or None)
+
+
+def basis_of(raw_id: bytes, body: Body) -> bytes:
+    """What the slot of a message was chosen by."""
+    if body.basis is not None:
+        return body.basis
+    return body.content if len(raw_id) == 16 and digest(body.content) == raw_id else raw_id
 
 
 # -- deliveries --------------------------------------------------------------------------------------------------
@@ -234,7 +271,7 @@ class Delivery:
         slot: int,
         raw_id: bytes,
         receipt: int,
-        score: int,
+        score: float,
         body: bytes | None,
         timed: bool,
         max_retries: int,
@@ -286,6 +323,11 @@ class Delivery:
         return self._decode().version
 
     @property
+    def slot_basis(self) -> bytes:
+        """What its slot was chosen by: what the sender gave, else the key or the content."""
+        return basis_of(self.raw_id, self._decode())
+
+    @property
     def attempt(self) -> int:
         """1 for the first delivery, 2 for the first retry, …"""
         return failures_of(self.score, self._max_retries) + 1
@@ -293,12 +335,12 @@ class Delivery:
     @property
     def due_ms(self) -> int | None:
         """When it was due (timed topics, first attempt), else None."""
-        return self.score if self._timed and not is_retried(self.score) else None
+        return due_of(self.score) if self._timed and not is_retried(self.score) else None
 
     @property
     def priority(self) -> int | None:
         """Its priority (priority topics, first attempt), else None."""
-        return self.score if not self._timed and not is_retried(self.score) else None
+        return priority_of(self.score) if not self._timed and not is_retried(self.score) else None
 
     @property
     def taken_ms(self) -> int:

@@ -17,8 +17,8 @@ def check_delay(delay_ms: int, field: str = "delay_ms") -> int:
 def words_of(error: BaseException) -> str:
     """An application's exception in its own words, even where those fail."""
     try:
-        return str(error)
-    except Exception as failed:
+        return "".join((str(error),))  # a plain str, whatever class of it was returned
+    except BaseException as failed:
         return f"(its text cannot be had: {type(failed).__name__})"
 
 

@@ -6,13 +6,15 @@ It tells people; it decides nothing. A worker that was killed writes no last wor
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
 
 from rmq_core.errors import InvalidMessage
 from rmq_core.scripts import Call, Operation, epoch_text, script
 from rmq_core.slots import Keyspace
-from rmq_core.topic import Topic
+from rmq_core.text import shown
+from rmq_core.topic import MAX_SLOTS, Topic
 
 ENTRIES_MOST = 1_000
 """What the timeline of a topic keeps, roughly; an entry holds all slots that changed together."""
@@ -70,15 +72,12 @@ def owners(keyspace: Keyspace, topic: Topic) -> Operation[tuple[SlotOwner, ...]]
     key, _ = keyspace.owners(topic.name)
     (stored,) = yield [("HGETALL", key)]
     pairs = stored.items() if isinstance(stored, dict) else zip(stored[::2], stored[1::2], strict=True)
-    found = {int(slot): bytes(value).decode(errors="replace").split(" ", 2) for slot, value in pairs}
-
-    def owner(slot: int) -> SlotOwner:
-        if slot not in found:
-            return SlotOwner(slot)
-        epoch, since_ms, worker = found[slot]
-        return SlotOwner(slot, worker, epoch, int(since_ms))
-
-    return tuple(owner(slot) for slot in range(topic.slots))
+    found: dict[int, SlotOwner] = {}
+    for slot, value in pairs:
+        with suppress(ValueError):  # it only tells people: a row that says nothing is nobody
+            epoch, since_ms, worker = bytes(value).decode(errors="replace").split(" ", 2)
+            found[int(slot)] = SlotOwner(int(slot), shown(worker), epoch, int(since_ms))
+    return tuple(found.get(slot) or SlotOwner(slot) for slot in range(topic.slots))
 
 
 def timeline(
@@ -92,10 +91,11 @@ def timeline(
     _, key = keyspace.owners(topic.name)
     count = limit if slot is None else 2 * ENTRIES_MOST
     (entries,) = yield [("XREVRANGE", key, "+", "-", "COUNT", count)]
-    events = (_event(entry, flat) for entry, flat in entries)
-    if slot is not None:
-        events = (event for event in events if slot in event.slots)
-    return tuple(list(events)[:limit])
+    events: list[OwnershipEvent] = []
+    for entry, flat in entries:
+        with suppress(ValueError, KeyError):
+            events.append(_event(entry, flat))
+    return tuple([event for event in events if slot is None or slot in event.slots][:limit])
 
 
 def forget(keyspace: Keyspace, topic: str) -> Operation[None]:
@@ -105,7 +105,7 @@ def forget(keyspace: Keyspace, topic: str) -> Operation[None]:
 
 def _event(entry: bytes, fields: Any) -> OwnershipEvent:
     pairs = fields if isinstance(fields, dict) else dict(zip(fields[::2], fields[1::2], strict=True))
-    values = {name.decode(): bytes(value).decode(errors="replace") for name, value in pairs.items()}
+    values = {shown(bytes(name)): shown(bytes(value)) for name, value in pairs.items()}
     at_ms = int(entry.split(b"-")[0])
     event = cast(OwnershipEventKind, values["event"])
     slots = from_ranges(values["slots"])
@@ -128,5 +128,8 @@ def from_ranges(text: str) -> tuple[int, ...]:
     slots: list[int] = []
     for part in filter(None, text.split(",")):
         low, _, high = part.partition("-")
-        slots += range(int(low), int(high or low) + 1)
+        first, last = int(low), int(high or low)
+        if not 0 <= first <= last < MAX_SLOTS:
+            raise ValueError(f"{part} is no range of slots")
+        slots += range(first, last + 1)
     return tuple(slots)

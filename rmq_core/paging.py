@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from rmq_core.errors import InvalidMessage
 from rmq_core.message import MessageRef, id_to_text
-from rmq_core.scores import RETRIED_MAX, SHIFT
+from rmq_core.scores import RETRIED_MAX, SHIFT, due_of, exact
 from rmq_core.scripts import Call, Operation, script
 from rmq_core.slots import QUEUE_KEYS, Keyspace
 from rmq_core.snapshots import STATES, State
@@ -24,7 +24,7 @@ TRASH = QUEUE_KEYS.index("trash")
 class Entry(NamedTuple):
     """A member of a queue, in the order of the merged list."""
 
-    score: int
+    score: float
     slot: int
     id: bytes
 
@@ -50,7 +50,7 @@ class Cursor(NamedTuple):
         """Inverse of `encode`; raises `InvalidMessage` for a cursor of another list or made up."""
         try:
             name, score, slot, raw = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-            cursor = cls(str(name), Entry(int(score), int(slot), bytes.fromhex(raw)))
+            cursor = cls(str(name), Entry(exact(score), int(slot), bytes.fromhex(raw)))
         except (ValueError, TypeError, binascii.Error):
             raise InvalidMessage("this cursor is not one of ours; begin again without it") from None
         if cursor.list != expected_list:
@@ -71,9 +71,10 @@ def window(topic: Topic, state: State, now_ms: int) -> Window | None:
     if state not in STATES:
         raise InvalidMessage(f"state {state!r} must be one of {', '.join(STATES)}")
     if state == "ready":
-        return Window(0, "-inf", str(now_ms) if topic.timed else "+inf")
+        # Behind the whole milliseconds come the places of that time.
+        return Window(0, "-inf", f"({now_ms + 1}" if topic.timed else "+inf")
     if state == "delayed":
-        return Window(0, f"({now_ms}", "+inf") if topic.timed else None
+        return Window(0, str(now_ms + 1), "+inf") if topic.timed else None
     if state == "trash":
         return Window(TRASH, f"({now_ms - topic.undo_ms}", "+inf")
     return Window({"waiting": 1, "in_flight": 2, "dead": 3}[state], "-inf", "+inf")
@@ -115,7 +116,7 @@ def entries(
         pending = {}
         fetched: list[Entry] = []
         for (slot, _), reply in zip(asked, replies, strict=True):
-            page = [Entry(int(float(reply[i + 1])), slot, reply[i]) for i in range(0, len(reply), 2)]
+            page = [Entry(exact(reply[i + 1]), slot, reply[i]) for i in range(0, len(reply), 2)]
             fetched += page
             if len(page) == share:
                 pending[slot] = page[-1]
@@ -157,11 +158,11 @@ def _page(
     low, high, position = found.low, found.high, ("", b"")
     if after is not None:
         if after.slot == slot:
-            position = (str(after.score), after.id)
+            position = (repr(after.score), after.id)
         else:
             # A slot that sorts behind the cursor's may still show that very score.
             shown = (slot < after.slot) != descending
-            bound = f"({after.score}" if shown else str(after.score)
+            bound = f"({after.score!r}" if shown else repr(after.score)
             low, high = (low, min(bound, high, key=_value)) if descending else (max(bound, low, key=_value), high)
     args = ["down" if descending else "up", low, high, limit, *position]
     return Call(script("page"), [key], args)
@@ -174,7 +175,7 @@ def _value(bound: str) -> float:
 def entry_ms(topic: Topic, state: State, entry: Entry) -> int | None:
     """The time an entry's score tells, if it tells one."""
     if state in {"waiting", "in_flight"}:
-        return entry.score // SHIFT
+        return due_of(entry.score) // SHIFT
     if state in {"dead", "trash"}:
-        return entry.score
-    return entry.score if topic.timed and entry.score > RETRIED_MAX else None
+        return due_of(entry.score)
+    return due_of(entry.score) if topic.timed and entry.score > RETRIED_MAX else None

@@ -5,15 +5,20 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
-from rmq_core.buffering import Buffered, Item, by_topic, each, settle
+from rmq_core import exits
+from rmq_core.buffering import Buffered, Item, all_or_none, by_topic, each
 from rmq_core.client import RMQ
+from rmq_core.core import topic_name
+from rmq_core.errors import ProducerClosed
 from rmq_core.message import Message
 from rmq_core.sending import Sent
+from rmq_core.topic import Topic
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -24,39 +29,47 @@ class Producer(Buffered[RMQ]):
 
     ``send`` returns a future of `Sent`; ``post`` is one-way: its errors go to ``on_error(error, messages)`` and the
     log. When ``max_buffered`` messages wait, both block: the server is the bottleneck, not the memory. ``close``
-    flushes what is buffered.
+    flushes what is buffered, and so does the end of the process, for `rmq_core.exits.EXIT_S`; but not a signal that
+    nobody handles, nor ``os._exit``. A forked child begins with an empty buffer: the parent sends what it had.
+
+    Messages of one slot are sent in the order in which they were given, also when lines break on the way.
     """
 
     def _prepare(self) -> None:
         self._oldest = 0.0
         self._flushing = False
-        self._changed = threading.Condition()
-        self._thread = threading.Thread(target=self._work, name="rmq-producer", daemon=True)
-        self._thread.start()
+        # Entered without a line of Python, it is never left locked by a Ctrl-C; the own lock of a condition may be.
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
+        self._thread: threading.Thread | None = None  # begins with the first message, in each process its own
 
-    def send(self, topic: str, message: Message) -> Future[Sent]:
+    def send(self, topic: str | Topic, message: Message) -> Future[Sent]:
         """Buffers a message. Raises `ProducerClosed`; the future raises what sending raises."""
-        future: Future[Sent] = Future()
-        self._add(Item(topic, message, future))
+        future = _SentFuture()
+        self._add(Item(topic_name(topic), message, future))
         return future
 
-    def post(self, topic: str, message: Message) -> None:
+    def post(self, topic: str | Topic, message: Message) -> None:
         """Buffers a message nobody waits for. Raises `ProducerClosed`."""
-        self._add(Item(topic, message, None))
+        self._add(Item(topic_name(topic), message, None))
 
     def _add(self, item: Item) -> None:
-        with self._changed:
+        with self._lock:
             while len(self._items) >= self._max_buffered and not self._closed:
                 self._changed.wait()
             if not self._items:
                 self._oldest = time.monotonic()
+            if len(self._items) + 1 in {1, self._flush_count}:
+                self._changed.notify_all()  # it wakes up when we let go; an interrupt leaves no message unnoticed
             self._put(item)
-            if len(self._items) in {1, self._flush_count}:
-                self._changed.notify_all()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="rmq-producer", daemon=True)
+                self._thread.start()
+                exits.follow(self)
 
     def flush(self) -> None:
         """Returns when everything buffered so far has been sent or has failed."""
-        with self._changed:
+        with self._lock:
             self._oldest = 0.0
             self._changed.notify_all()
             while self._items or self._flushing:
@@ -64,10 +77,24 @@ class Producer(Buffered[RMQ]):
 
     def close(self) -> None:
         """Flushes and ends; later sends raise `ProducerClosed`."""
-        with self._changed:
+        with self._lock:
             self._closed = True
             self._changed.notify_all()
-        self._thread.join()
+        if self._thread is not None:
+            self._thread.join()
+
+    def finish(self, timeout_s: float) -> None:
+        """At the end of the process: `close`, for a bounded time."""
+        with self._lock:
+            self._closed = True
+            self._changed.notify_all()
+        if self._thread is None:
+            return
+        self._thread.join(timeout_s)
+        if self._thread.is_alive():
+            with self._lock:
+                self._give_up("the process ended before the server had taken them")
+                self._items = []
 
     def __enter__(self) -> Producer:
         return self
@@ -79,7 +106,7 @@ class Producer(Buffered[RMQ]):
 
     def _work(self) -> None:
         while True:
-            with self._changed:
+            with self._lock:
                 self._flushing = False
                 self._changed.notify_all()
                 while not self._due():
@@ -88,11 +115,12 @@ class Producer(Buffered[RMQ]):
                     left = self._oldest + self._flush_s - time.monotonic() if self._items else None
                     self._changed.wait(left)
                 items, self._items = self._items, []
+                self._under_way = items
                 self._flushing = True
                 self._changed.notify_all()
-            for topic, one_way, awaited in by_topic(items):
-                self._send_one_way(topic, one_way)
-                self._send_awaited(topic, awaited)
+            for topic, some in by_topic(items):
+                self._send(topic, some)
+            self._under_way = []
 
     def _due(self) -> bool:
         if not self._items:
@@ -100,30 +128,45 @@ class Producer(Buffered[RMQ]):
         full = len(self._items) >= self._flush_count
         return full or self._closed or time.monotonic() >= self._oldest + self._flush_s
 
-    def _send_one_way(self, topic: str, items: list[Item]) -> None:
-        messages = [item.message for item in items]
-        try:
-            self._client.send_many(topic, messages)
-        except Exception as error:
-            self._report(error, topic, messages)
-
-    def _send_awaited(self, topic: str, items: list[Item]) -> None:
+    def _send(self, topic: str, items: list[Item]) -> None:
         # A future cancelled before this point is honoured; from here on the message is on its way.
-        items = [item for item in items if item.future.set_running_or_notify_cancel()]
-        if not items:
-            return
-        try:
-            results = self._client.run(each(self._client, self._client.topic(topic), [item.message for item in items]))
-        except Exception as error:
-            if len(items) == 1:
-                items[0].future.set_exception(error)
+        items = [item for item in items if item.future is None or item.future.set_running_or_notify_cancel()]
+        messages = [item.message for item in items]
+        if all(item.future is None for item in items):
+            try:
+                self._client.send_many(topic, messages)
+            except Exception as error:
+                all_said = len(items) == 1 or all_or_none(error)
+                if all_said:
+                    self._report(error, topic, messages)
+            else:
+                all_said = True
+            if all_said:
                 return
-            # One bad message must not fail its neighbours; repeating a send is harmless.
-            for item in items:
-                try:
-                    item.future.set_result(self._client.send(topic, item.message))
-                except Exception as own:
-                    item.future.set_exception(own)
-        else:
-            for item, result in zip(items, results, strict=True):
-                settle(item.future, result)
+        # One bad message must not fail its neighbours; repeating a send is harmless.
+        results: list[Sent | Exception]
+        try:
+            results = self._client.run(each(self._client, topic, messages))
+        except Exception as error:
+            results = [error] * len(items)
+        self._settle(topic, items, results)
+
+
+class _SentFuture(Future[Sent]):
+    """One that knows whose it is: in a forked child nobody would ever answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pid = os.getpid()
+
+    def result(self, timeout: float | None = None) -> Sent:
+        self._check()
+        return super().result(timeout)
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        self._check()
+        return super().exception(timeout)
+
+    def _check(self) -> None:
+        if self._pid != os.getpid():
+            raise ProducerClosed("this message was sent by the parent of this process, and only that hears of it")

@@ -3,28 +3,76 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from rmq_core import journaling, limits, ownership_log, wishes
-from rmq_core.errors import TopicConflict, TopicNotEmpty, UnknownTopic, VersionConflict
+from rmq_core.errors import (
+    InvalidTopic,
+    TopicConflict,
+    TopicNotEmpty,
+    UnknownTopic,
+    UnreadableTopic,
+    VersionConflict,
+)
 from rmq_core.scripts import Call, Operation, batches, script
 from rmq_core.slots import QUEUES, Keyspace
+from rmq_core.snapshots import Unreadable
+from rmq_core.text import shown
 from rmq_core.topic import Journal, Topic
 
 SLOTS_AT_ONCE = 64
+REFUSED_MS = 3_600_000
+"""So long after its deletion a topic's slots refuse clients that have not heard of it."""
+
+
+class Definitions(NamedTuple):
+    """Every stored definition, by name; and those that this release cannot read."""
+
+    topics: list[Topic]
+    unreadable: list[Unreadable]
 
 
 def read(keyspace: Keyspace, name: str) -> Operation[Topic]:
-    """The stored definition; raises `UnknownTopic`."""
+    """The stored definition; raises `UnknownTopic`, `UnreadableTopic`."""
     (stored,) = yield [("HGET", keyspace.topics, name)]
     if stored is None:
         raise UnknownTopic(f"topic {name!r} is not defined; define it first: client.define(Topic({name!r}, kind=…))")
-    return Topic.from_stored(stored)
+    return _parsed(keyspace, name, stored)
 
 
 def read_all(keyspace: Keyspace) -> Operation[list[Topic]]:
-    """Every stored definition, by name."""
-    (stored,) = yield [("HVALS", keyspace.topics)]
-    return sorted((Topic.from_stored(value) for value in stored), key=lambda topic: topic.name)
+    """Every stored definition that can be read, by name: one bad row hides no other."""
+    return (yield from read_everything(keyspace)).topics
+
+
+def read_everything(keyspace: Keyspace) -> Operation[Definitions]:
+    """Every stored definition, those that cannot be read among them."""
+    (stored,) = yield [("HGETALL", keyspace.topics)]
+    pairs = stored.items() if isinstance(stored, dict) else zip(stored[::2], stored[1::2], strict=True)
+    found = Definitions([], [])
+    for raw_name, value in pairs:
+        name = shown(bytes(raw_name), 100)
+        try:
+            found.topics.append(_parsed(keyspace, name, value))
+        except UnreadableTopic as error:
+            found.unreadable.append(Unreadable("topic", name, str(error)))
+    found.topics.sort(key=lambda topic: topic.name)
+    return found
+
+
+def _parsed(keyspace: Keyspace, name: str, stored: bytes) -> Topic:
+    try:
+        topic = Topic.from_stored(stored)
+    except InvalidTopic as error:
+        problem = str(error)
+    else:
+        if topic.name == name:
+            return topic
+        problem = f"it names another topic, {topic.name!r}"
+    raise UnreadableTopic(
+        f"the stored definition of topic {name!r} cannot be read: {shown(problem, 300)}. Until field {name!r} of the"
+        f" hash {keyspace.topics} is put right or removed, or read by a newer release, the topic is left out"
+    )
 
 
 def put(keyspace: Keyspace, topic: Topic, expected_version: int) -> Operation[Topic]:
@@ -36,6 +84,8 @@ def put(keyspace: Keyspace, topic: Topic, expected_version: int) -> Operation[To
     args = [topic.name, expected_version, topic.to_json(), keyspace.changes]
     (reply,) = yield [Call(script("topic_put"), [keyspace.topics], args)]
     stored = Topic.from_stored(reply)
+    if before is None:
+        yield from _mark_shape(keyspace, stored)
     known = (Journal.OFF, stored.journal_max) if before is None else (before.journal, before.journal_max)
     if known != (stored.journal, stored.journal_max):
         # Should this process die in between, whoever keeps the slots does it: see `rmq_core.upkeep`.
@@ -52,13 +102,19 @@ def define(keyspace: Keyspace, topic: Topic) -> Operation[Topic]:
     while True:
         (stored,) = yield [("HGET", keyspace.topics, topic.name)]
         if stored is not None:
-            known = Topic.from_stored(stored)
+            known = _parsed(keyspace, topic.name, stored)
             _same_shape(topic, known)
             return known
         try:
             return (yield from put(keyspace, topic, 0))
         except VersionConflict:
             continue  # somebody else defined it between our two steps
+
+
+def _mark_shape(keyspace: Keyspace, topic: Topic) -> Operation[None]:
+    """Makes every slot refuse callers that know another life of the topic."""
+    for slots in batches(range(topic.slots), SLOTS_AT_ONCE):
+        yield [Call(script("shape_set"), keyspace.slot_keys(topic.name, slot), [topic.shape]) for slot in slots]
 
 
 def _same_shape(topic: Topic, stored: Topic) -> None:
@@ -93,15 +149,23 @@ def delete(keyspace: Keyspace, name: str, force: bool = False) -> Operation[int]
             raise TopicNotEmpty(
                 f"topic {name!r} still holds {held} message(s); let them drain or drop them, or force the deletion"
             )
-    yield [Call(script("topic_delete"), [keyspace.topics], [name, topic.version, keyspace.changes])]
+    yield [Call(script("topic_delete"), [keyspace.topics, keyspace.deleted], [name, topic.version, keyspace.changes])]
     gone = 0
     for slots in batches(range(topic.slots), SLOTS_AT_ONCE):
-        gone += sum((yield [Call(script("purge"), keyspace.slot_keys(name, slot), []) for slot in slots]))
+        gone += sum((yield [Call(script("purge"), keyspace.slot_keys(name, slot), [REFUSED_MS]) for slot in slots]))
     yield from ownership_log.forget(keyspace, name)
     yield from wishes.forget(keyspace, name)
     yield from limits.forget(keyspace, name)
     yield from journaling.forget(keyspace, name)
+    yield [("DEL", key) for key in keyspace.hints(name)]
     return gone
+
+
+def deletions(keyspace: Keyspace) -> Operation[dict[str, int]]:
+    """Which topics were deleted on purpose, and when last (ms)."""
+    (stored,) = yield [("HGETALL", keyspace.deleted)]
+    pairs = stored.items() if isinstance(stored, dict) else zip(stored[::2], stored[1::2], strict=True)
+    return {name.decode(): int(deleted_ms) for name, deleted_ms in pairs}
 
 
 def _count(keyspace: Keyspace, topic: Topic) -> Operation[int]:

@@ -17,8 +17,20 @@ from rmq_core.topic import Topic
 
 MOVED_AT_ONCE = 500
 ROUNDS_MOST = 1_000
+MENDED_AT_ONCE = 250
 RESTORABLE_MS = 86_400_000
 _STATUSES: dict[int, ActionStatus] = {0: "not_found", 1: "done", 2: "in_flight"}
+
+
+class Mend(NamedTuple):
+    """What a message must be. ``seen``: its scores in store, retry, prepare and dead when it was found otherwise.
+    ``copies``: packed as ``shared/records.lua`` has it. ``counts_lost``: the counters were lost with it.
+    """
+
+    ref: MessageRef
+    seen: tuple[float | None, ...]
+    copies: tuple[bytes, ...]
+    counts_lost: bool = False
 
 
 class Lost(NamedTuple):
@@ -54,6 +66,67 @@ def roll_back(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -> O
                 break
     after = yield from _taken(keyspace, topic, refs)
     return [ActionResult(ref, _became(old, new)) for ref, old, new in zip(refs, before, after, strict=True)]
+
+
+def set_right(keyspace: Keyspace, topic: Topic, mends: Sequence[Mend]) -> Operation[list[ActionResult]]:
+    """Makes messages what they must be, and has the journal take stock of them. ``in_flight``: it has moved since."""
+    results = {each.ref: ActionResult(each.ref, "in_flight") for each in mends}
+    groups: dict[tuple[int, bool], list[Mend]] = {}
+    for each in mends:
+        groups.setdefault((each.ref.slot, each.counts_lost), []).append(each)
+    for (slot, counts_lost), group in groups.items():
+        for some in batches(group, MENDED_AT_ONCE):
+            args: list[object] = [*policy(topic), keyspace.wake(topic.name), slot, int(counts_lost)]
+            for each in some:
+                seen = " ".join("-" if score is None else repr(float(score)) for score in each.seen)
+                args += (id_from_text(each.ref.id), seen, len(each.copies), *each.copies)
+            (statuses,) = yield [Call(script("repair"), keyspace.slot_keys(topic.name, slot), args)]
+            for each, status in zip(some, statuses, strict=True):
+                results[each.ref] = ActionResult(each.ref, _STATUSES[status])
+    return [results[each.ref] for each in mends]
+
+
+def take_stock(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -> Operation[list[ActionResult]]:
+    """Has the journal begin anew with what the queues hold of messages; nothing else changes."""
+    mends = []
+    for ref, seen in zip(refs, (yield from scores(keyspace, topic, refs)), strict=True):
+        mends.append(Mend(ref, seen, as_it_is(seen)))
+    return (yield from set_right(keyspace, topic, mends))
+
+
+def as_it_is(seen: Sequence[float | None]) -> tuple[bytes, ...]:
+    """Copies that are to stay as they are, packed; ``seen``: the scores in store, retry, prepare and dead."""
+    return tuple(
+        b"%c %b - - ? ? " % (letter, repr(float(score)).encode())
+        for letter, score in zip(b"srpd", seen, strict=True)
+        if score is not None
+    )
+
+
+def is_as_seen(keyspace: Keyspace, topic: Topic, mends: Sequence[Mend]) -> Operation[list[bool]]:
+    """Whether each message is still where it was when it was found."""
+    now = yield from scores(keyspace, topic, [each.ref for each in mends])
+    return [each.seen == scores for each, scores in zip(mends, now, strict=True)]
+
+
+def correct_counters(keyspace: Keyspace, topic: Topic, slot: int, gap: int, by: int) -> Operation[bool]:
+    """Corrects a slot's counters by ``by``, of its ledger's ``gap``; False: that is another one by now."""
+    (done,) = yield [Call(script("repair_counters"), keyspace.slot_keys(topic.name, slot), [gap, by])]
+    return bool(done)
+
+
+def scores(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -> Operation[list[tuple[float | None, ...]]]:
+    """Of each message, those in store, retry, prepare and dead."""
+    found: list[tuple[float | None, ...]] = []
+    for some in batches(refs):
+        requests: list[Request] = []
+        for ref in some:
+            keys, raw = keyspace.slot(topic.name, ref.slot), id_from_text(ref.id)
+            requests += [("ZSCORE", key, raw) for key in (keys.store, keys.retry, keys.prepare, keys.dead)]
+        replies = yield requests
+        known = [None if score is None else float(score) for score in replies]
+        found += [tuple(known[at : at + 4]) for at in range(0, len(known), 4)]
+    return found
 
 
 def put_back(keyspace: Keyspace, topic: Topic, lost: Iterable[Lost]) -> Operation[list[ActionResult]]:

@@ -9,24 +9,27 @@ from rmq_core import registry
 from rmq_core.measures import Counters, Histogram
 from rmq_core.scripts import Call, Operation, batches, script, snapshot
 from rmq_core.slots import Keyspace
-from rmq_core.snapshots import SlotSample, TopicSample
+from rmq_core.snapshots import SlotSample, TopicSample, Unreadable
 from rmq_core.topic import Topic
 
 SLOTS_AT_ONCE = 128
 
 
 class SampleCache:
-    """The last picture of every slot, so that a slot where nothing happened is not read again."""
+    """The last picture of every slot, so that a slot where nothing happened is not read again; and which definitions
+    could not be read."""
 
     def __init__(self) -> None:
         self.topics: dict[str, TopicSample] = {}
+        self.unreadable: tuple[Unreadable, ...] = ()
 
 
 def sample(
     keyspace: Keyspace, cache: SampleCache, spread: bool, names: Sequence[str] | None = None
 ) -> Operation[list[TopicSample]]:
     """Samples topics (None: all). ``spread``: keys are on several nodes, so one call may name one slot only."""
-    topics = yield from registry.read_all(keyspace)
+    topics, unreadable = yield from registry.read_everything(keyspace)
+    cache.unreadable = tuple(unreadable)
     if names is not None:
         topics = [topic for topic in topics if topic.name in set(names)]
     else:

@@ -2,18 +2,60 @@
 
 The scripts do the same arithmetic in Lua; the property tests hold both against each other.
 Milliseconds times 1000 stay below 2**53, so a double keeps them exactly, until the year 2255.
+
+A store score is a time or a priority, and a place among its equals in the order of acceptance: the whole part of a
+time's score is the time, a priority's score rounded up is the priority, and the rest is the place. Scores without
+places, of releases before them, read the same.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 RETRIED_MAX = 16
 """A store score up to this one says: retried, this many retries left."""
 
 PRIORITY_MIN = RETRIED_MAX + 1
+PRIORITY_MAX = 2**20
+"""Above it a double has no room for `PRIORITY_PLACES`."""
+
+PRIORITY_PLACES = 2**32
+"""After so many sends to a slot the places begin anew; only equals that wait across that moment can change sides."""
+
 SCORE_MAX = 2**53
 SHIFT = 1000
+
+
+def exact(text: bytes | str | float) -> int | float:
+    """A score as Redis writes it, exactly; whole ones as int."""
+    value = float(text)
+    return int(value) if value.is_integer() else value
+
+
+def due_of(store_score: float) -> int:
+    """The due time (ms) in the score of a timed topic."""
+    return math.floor(store_score)
+
+
+def priority_of(store_score: float) -> int:
+    """The priority in the score of a priority topic."""
+    return math.ceil(store_score)
+
+
+def place_step(due_ms: int) -> float:
+    """What lies between the places of one millisecond: 4,096 of them until the year 2039, then half as many, …"""
+    return 2.0 ** (max(41, due_ms.bit_length()) - 53)
+
+
+def timed_score(due_ms: int, place: int) -> float:
+    """The score of the message that was accepted as number ``place`` (0-based) for that time; see `place_step`."""
+    return due_ms + place * place_step(due_ms)
+
+
+def priority_score(priority: int, number: int) -> float:
+    """The score of the message that is the slot's ``number``-th; see `PRIORITY_PLACES`."""
+    return priority - (number % PRIORITY_PLACES) / PRIORITY_PLACES
 
 
 class Stamp(NamedTuple):
@@ -35,7 +77,7 @@ def read_stamp(score: int) -> Stamp:
     return Stamp(*divmod(score, SHIFT))
 
 
-def is_retried(store_score: int) -> bool:
+def is_retried(store_score: float) -> bool:
     """Whether a store score counts retries left, rather than being a time or a priority."""
     return store_score <= RETRIED_MAX
 
@@ -45,12 +87,12 @@ def retries_left(failures: int, max_retries: int) -> int | None:
     return None if failures > max_retries else max_retries - failures + 1
 
 
-def failures_of(store_score: int, max_retries: int) -> int:
+def failures_of(store_score: float, max_retries: int) -> int:
     """Inverse of `retries_left`; 0 for a message that never failed.
 
     A definition whose ``max_retries`` was lowered meanwhile leaves larger scores behind: they count as one failure.
     """
-    return max(1, max_retries - store_score + 1) if is_retried(store_score) else 0
+    return max(1, max_retries - int(store_score) + 1) if is_retried(store_score) else 0
 
 
 def backoff(failures: int, base_ms: int, max_ms: int) -> int:

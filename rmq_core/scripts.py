@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from rmq_core.fingerprints import fingerprint
 from rmq_core.message import Delivery
-from rmq_core.scores import SHIFT, failures_of
+from rmq_core.scores import SHIFT, exact, failures_of
 from rmq_core.slots import Keyspace
 from rmq_core.topic import Topic
 
@@ -72,6 +72,11 @@ class Call(NamedTuple):
 Request: TypeAlias = Call | tuple[Any, ...]
 """A script call, or a plain command as a tuple."""
 
+
+class Each(list[Request]):
+    """Requests whose errors are replies like others, for an operation that has to know which of them failed."""
+
+
 Operation: TypeAlias = Generator[Sequence[Request], list[Any], T]
 """What the two clients drive: yields requests, is sent their replies, returns its result."""
 
@@ -79,42 +84,52 @@ Operation: TypeAlias = Generator[Sequence[Request], list[Any], T]
 
 
 def send(
-    keyspace: Keyspace, topic: Topic, slot: int, inline: list[Any], least: int, *, allow_past: bool = False
+    keyspace: Keyspace, topic: Topic, slot: int, inline: list[Any], edge: int, *, allow_past: bool = False
 ) -> Call:
-    """Inline messages of one slot; ``inline`` is value, id, value, id, …; ``least`` the smallest value."""
+    """Inline messages of one slot; ``inline`` is value, id, value, id, …; ``edge``: see `edge_of`."""
     return Call(
         script("send"),
         keyspace.sending_keys(topic.name, slot),
-        _sending(keyspace, topic, slot, inline, least, allow_past),
+        _sending(keyspace, topic, slot, inline, edge, allow_past),
     )
 
 
 def send_pooled(
-    keyspace: Keyspace, topic: Topic, slot: int, pooled: list[Any], least: int, *, allow_past: bool = False
+    keyspace: Keyspace, topic: Topic, slot: int, pooled: list[Any], edge: int, *, allow_past: bool = False
 ) -> Call:
     """Messages with a body; ``pooled`` is value, id, body, …"""
-    args = _sending(keyspace, topic, slot, pooled, least, allow_past)
+    args = _sending(keyspace, topic, slot, pooled, edge, allow_past)
     return Call(script("send_pooled"), keyspace.sending_keys(topic.name, slot), args)
 
 
 def send_limited(
-    keyspace: Keyspace, topic: Topic, slot: int, mixed: list[Any], least: int, *, allow_past: bool = False
+    keyspace: Keyspace, topic: Topic, slot: int, mixed: list[Any], edge: int, *, allow_past: bool = False
 ) -> Call:
     """Messages of a topic with a ``max_backlog``; ``mixed`` is value, id, body (b"" for an inline one), …"""
-    args = _sending(keyspace, topic, slot, [topic.version, *mixed], least, allow_past)
+    args = _sending(keyspace, topic, slot, [topic.version, *mixed], edge, allow_past)
     return Call(script("send_limited"), keyspace.slot_keys(topic.name, slot), args)
 
 
-def _sending(keyspace: Keyspace, topic: Topic, slot: int, groups: list[Any], least: int, allow_past: bool) -> list[Any]:
-    header = [topic.kind.value, keyspace.wake(topic.name), slot, topic.merge.value, least, int(allow_past)]
+def edge_of(topic: Topic, values: Iterable[int]) -> int:
+    """Of a batch, what a sleeping consumer would want to know: the earliest time, or the highest priority."""
+    return min(values) if topic.timed else max(values)
+
+
+def note_head(keyspace: Keyspace, topic: Topic, slot: int, head: bytes) -> Request:
+    """Tells the topic's hint what a send has found, where the script cannot (keys are on several nodes)."""
+    return ("ZADD", keyspace.hints(topic.name)[0], "LT" if topic.timed else "GT", head, slot)
+
+
+def _sending(keyspace: Keyspace, topic: Topic, slot: int, groups: list[Any], edge: int, allow_past: bool) -> list[Any]:
+    header = [topic.kind.value, keyspace.wake(topic.name), slot, topic.merge.value, edge, int(allow_past), topic.shape]
     return header + groups
 
 
 # -- taking and settling -----------------------------------------------------------------------------------------
 
 
-def policy(topic: Topic, epoch: str = SHARED_EPOCH) -> list[Any]:
-    """The six arguments of ``shared/policy.lua``."""
+def policy(topic: Topic, epoch: str = SHARED_EPOCH, by: str = "") -> list[Any]:
+    """The arguments of ``shared/policy.lua``. ``by``: '<host> <worker>', for the journal."""
     return [
         topic.kind.value,
         topic.max_retries,
@@ -122,6 +137,8 @@ def policy(topic: Topic, epoch: str = SHARED_EPOCH) -> list[Any]:
         topic.backoff_ms,
         topic.backoff_max_ms,
         epoch,
+        topic.shape,
+        by,
     ]
 
 
@@ -147,7 +164,7 @@ class Release(NamedTuple):
     id: bytes
     receipt: int
     delay_ms: int
-    score: int
+    score: float
 
 
 def failure_fragment(error: str, message: str, worker: str, traceback: str = "") -> str:
@@ -162,12 +179,18 @@ def failure_fragment(error: str, message: str, worker: str, traceback: str = "")
 
 
 class Cycled(NamedTuple):
-    """What a turn brought: settled (1 done, 0 stale) in the order acks, nacks, releases."""
+    """What a turn brought: settled (1 done, 0 stale) in the order acks, nacks, releases.
+
+    ``head``: what the slot would hand out next: its highest priority, or (timed) when it next needs a look; None:
+    nothing. ``alone``: the next message was in flight when a process died, and is only given to who takes it alone.
+    """
 
     now_ms: int
     wait_us: int | None
     statuses: list[int]
     deliveries: list[Delivery]
+    head: int | None
+    alone: bool
 
 
 def cycle(
@@ -177,39 +200,48 @@ def cycle(
     limit: int,
     *,
     epoch: str = SHARED_EPOCH,
+    by: str = "",
+    alone: bool = False,
+    floor: int | None = None,
     acks: Sequence[Ack] = (),
     nacks: Sequence[Nack] = (),
     releases: Sequence[Release] = (),
 ) -> Call:
-    """One turn of a consumer; nothing is taken from a paused topic."""
-    args = policy(topic, epoch)
-    args += (0 if topic.paused else limit, len(acks), len(nacks), len(releases))
+    """One turn of a consumer; nothing is taken from a paused topic.
+
+    ``alone``: takes one at most, which the caller runs while nothing else runs in its process; should it die of that
+    message, it counts as a failure. Whatever is taken otherwise may have company, and counts for none of them.
+    ``floor``: leaves fresh messages of a lower priority.
+    """
+    args = _policy_at(keyspace, topic, slot, epoch, by)
+    args += (0 if topic.paused else limit, "alone" if alone else "several", "" if floor is None else floor)
+    args += (len(acks), len(nacks), len(releases))
     for groups in (acks, nacks, releases):
         for group in groups:
             args += group
     return Call(script("cycle"), keyspace.slot_keys(topic.name, slot), args)
 
 
-def inherit(keyspace: Keyspace, topic: Topic, slot: int, epoch: str, most: int = BATCH_MAX) -> Call:
-    """What a slot's former owner left in flight; the reply is read by `read_cycle`."""
-    return Call(script("inherit"), keyspace.slot_keys(topic.name, slot), [*policy(topic, epoch), most])
+def takeover(keyspace: Keyspace, topic: Topic, slot: int, epoch: str, most: int = BATCH_MAX, *, by: str = "") -> Call:
+    """Puts back what a slot's former owner left in flight; replies how many, at most ``most``."""
+    args = [*_policy_at(keyspace, topic, slot, epoch, by), most]
+    return Call(script("takeover"), keyspace.slot_keys(topic.name, slot), args)
 
 
 def read_cycle(topic: Topic, slot: int, reply: list[Any], epoch: str = SHARED_EPOCH) -> Cycled:
     """Inverse of what ``cycle.lua`` returns."""
-    now_ms, look_ms, statuses, taken, bodies, beyond_us = reply
+    now_ms, look_ms, statuses, taken, bodies, beyond_us, head, alone = reply
     timed, retries, name = topic.timed, topic.max_retries, topic.name
     fresh = now_ms * SHIFT
     step = SHIFT // 2 if epoch else 0  # an owner's receipts are a millisecond apart
     deliveries = []
     for i in range(0, len(taken), 2):
-        # Redis writes round scores as 1.8e+12: by way of float, exactly.
-        score = int(float(taken[i + 1]))
+        score = exact(taken[i + 1])
         body = bodies[i >> 1] if bodies else None
         receipt = fresh + step * i + failures_of(score, retries)
         deliveries.append(Delivery(name, slot, taken[i], receipt, score, body, timed, retries, epoch))
     wait_us = None if look_ms == NO_LOOK else max(0, (look_ms - now_ms) * 1000 - beyond_us)
-    return Cycled(now_ms, wait_us, statuses, deliveries)
+    return Cycled(now_ms, wait_us, statuses, deliveries, int(head) if head else None, alone == 1)
 
 
 def settle(
@@ -219,9 +251,10 @@ def settle(
     slot: int,
     groups: Iterable[Sequence[Any]],
     epoch: str = SHARED_EPOCH,
+    by: str = "",
 ) -> Call:
     """``ack``, ``nack`` or ``release`` outside a cycle."""
-    args = _policy_at(keyspace, topic, slot, epoch)
+    args = _policy_at(keyspace, topic, slot, epoch, by)
     for group in groups:
         args += group
     return Call(script(name), keyspace.slot_keys(topic.name, slot), args)
@@ -234,26 +267,34 @@ def extend(
     receipts: Iterable[tuple[bytes, int]],
     for_ms: int | None,
     epoch: str = SHARED_EPOCH,
+    *,
+    by: str = "",
+    alone: bool = False,
 ) -> Call:
-    """More time for deliveries; replies with the new receipts, 0 for the stale."""
-    args = policy(topic, epoch)
-    args.append(-1 if for_ms is None else for_ms)
+    """More time for deliveries; replies with the new receipts, 0 for the stale.
+
+    ``alone``: should they time out after all, they have failed, whatever else was in flight with them.
+    """
+    args = _policy_at(keyspace, topic, slot, epoch, by)
+    args += (-1 if for_ms is None else for_ms, "alone" if alone else "several")
     for group in receipts:
         args += group
     return Call(script("extend"), keyspace.slot_keys(topic.name, slot), args)
 
 
-def _policy_at(keyspace: Keyspace, topic: Topic, slot: int, epoch: str = SHARED_EPOCH) -> list[Any]:
-    return [*policy(topic, epoch), keyspace.wake(topic.name), slot]
+def _policy_at(keyspace: Keyspace, topic: Topic, slot: int, epoch: str = SHARED_EPOCH, by: str = "") -> list[Any]:
+    return [*policy(topic, epoch, by), keyspace.wake(topic.name), slot]
 
 
 # -- operators' calls --------------------------------------------------------------------------------------------
 
 
 def on_ids(name: str, keyspace: Keyspace, topic: Topic, slot: int, ids: Sequence[bytes], *values: Any) -> Call:
-    """``view`` (bare ids); ``cancel``, ``drop`` (undo_ms, ids); the others (policy, value, ids)."""
+    """``view`` (bare ids); ``cancel``, ``drop`` (shape, undo_ms, ids); the others (policy, value, ids)."""
     args: list[Any] = []
-    if name not in {"view", "cancel", "drop"}:
+    if name in {"cancel", "drop"}:
+        args.append(topic.shape)
+    elif name != "view":
         args += _policy_at(keyspace, topic, slot)
     if name in {"cancel", "drop", "restore"}:
         args.append(topic.undo_ms)
@@ -264,7 +305,12 @@ def on_ids(name: str, keyspace: Keyspace, topic: Topic, slot: int, ids: Sequence
 
 def on_slot(name: str, keyspace: Keyspace, topic: Topic, slot: int) -> Call:
     """``look``: when the slot needs a consumer."""
-    return Call(script(name), keyspace.slot_keys(topic.name, slot), policy(topic))
+    return Call(script(name), keyspace.slot_keys(topic.name, slot), _policy_at(keyspace, topic, slot))
+
+
+def peek(keyspace: Keyspace, topic: Topic, slot: int, most: int) -> Call:
+    """The scores of the slot's first ready messages."""
+    return Call(script("peek"), keyspace.slot_keys(topic.name, slot), [*policy(topic), most])
 
 
 def upkeep(keyspace: Keyspace, topic: Topic, slot: int, most: int = 100) -> Call:

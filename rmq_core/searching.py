@@ -13,7 +13,7 @@ from rmq_core.scripts import Operation
 from rmq_core.slots import Keyspace
 from rmq_core.snapshots import MessageRow, SearchPage, State
 from rmq_core.topic import Topic
-from rmq_core.trash import Trashed
+from rmq_core.trash import OWN_POOL, own_body
 
 
 def search(
@@ -70,13 +70,17 @@ def _matching(
         by_slot.setdefault(entry.slot, []).append(entry)
     slots = {number: keyspace.slot(topic.name, number) for number in by_slot}
     replies = yield [
-        ("HMGET", slots[number].trashed if state == "trash" else slots[number].body, *(entry.id for entry in some))
+        request
         for number, some in by_slot.items()
+        for request in (
+            ("HMGET", slots[number].body, *(entry.id for entry in some)),
+            ("HMGET", getattr(slots[number], OWN_POOL.get(state, "body")), *(entry.id for entry in some)),
+        )
     ]
     matching = set()
-    for some, bodies in zip(by_slot.values(), replies, strict=True):
-        for entry, stored in zip(some, bodies, strict=True):
-            body = Trashed.read(stored).body if stored and state == "trash" else stored
+    for some, pooled, own in zip(by_slot.values(), replies[::2], replies[1::2], strict=True):
+        for entry, shared, stored in zip(some, pooled, own, strict=True):
+            body = own_body(state, shared, stored)
             if needle in entry.id or (body and needle in body):
                 matching.add(entry)
     return [entry for entry in found if entry in matching]

@@ -20,7 +20,7 @@ from rmq_core.scripts import Operation, batches
 from rmq_core.slots import Keyspace
 from rmq_core.snapshots import FailureRecord, MessageRow, Preview, RefSelection, Selection
 from rmq_core.topic import Topic
-from rmq_core.trash import Trashed
+from rmq_core.trash import OWN_POOL, Trashed, own_body
 
 SCAN_MAX = 100_000
 CONTENTS_AT_ONCE = 100
@@ -223,6 +223,11 @@ def _matching(keyspace: Keyspace, topic: Topic, wanted: MessageFilter, page: lis
         page = [entry for entry, cause in zip(page, causes, strict=True) if (cause or UNKNOWN.encode()) == expected]
     if wanted.error or (wanted.fingerprint and wanted.state != "dead"):
         failed = yield from _values(keyspace, topic, "failed", page)
+        if wanted.state == "dead":
+            records = yield from _values(keyspace, topic, "dead_record", page)
+            failed = [
+                Trashed.read(record).failed if record else value for record, value in zip(records, failed, strict=True)
+            ]
         page = [
             entry
             for entry, value in zip(page, failed, strict=True)
@@ -230,7 +235,9 @@ def _matching(keyspace: Keyspace, topic: Topic, wanted: MessageFilter, page: lis
         ]
     if wanted.text:
         needle = wanted.text.encode()
-        bodies = yield from _values(keyspace, topic, "body", page)
+        pooled = yield from _values(keyspace, topic, "body", page)
+        own = yield from _values(keyspace, topic, OWN_POOL.get(wanted.state, "body"), page)
+        bodies = [own_body(wanted.state, shared, each) for shared, each in zip(pooled, own, strict=True)]
         page = [
             entry
             for entry, body in zip(page, bodies, strict=True)
@@ -293,10 +300,10 @@ def _span(topic: Topic, wanted: MessageFilter, now: int) -> Window | None:
             )
         if bounded:
             # A retried message that is ready has no time of its own.
-            low, high = str(max(PRIORITY_MIN, since or 0)), str(now if until is None else min(now, until))
+            low, high = str(max(PRIORITY_MIN, since or 0)), f"({(now if until is None else min(now, until)) + 1}"
     elif state == "delayed":
         low = str(since) if since is not None and since > now else low
-        high = high if until is None else str(until)
+        high = high if until is None else f"({until + 1}"
     elif state == "waiting":
         low = low if since is None else str(since * SHIFT)
         high = high if until is None else str(until * SHIFT + SHIFT - 1)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from rmq_core import limits
 from rmq_core.errors import BacklogFull, ContentTooLarge, InvalidMessage, WrongKind
 from rmq_core.message import INLINE_MAX, Encoded, Message, encode, id_to_text
-from rmq_core.scripts import BATCH_MAX, Call, Operation, batches
+from rmq_core.scripts import BATCH_MAX, Call, Operation, Request, batches, edge_of, note_head
 from rmq_core.scripts import send as send_call
 from rmq_core.scripts import send_limited as send_limited_call
 from rmq_core.scripts import send_pooled as send_pooled_call
@@ -19,18 +20,60 @@ MESSAGES_AT_ONCE = 10_000
 
 
 class Sent(NamedTuple):
-    """What became of one message: its address, and whether it merged into one that was waiting."""
+    """What became of one message: its address, and whether it merged into one that was waiting.
+
+    ``merged`` is None where nobody knows: the answer was lost, and the message that waited when it was sent again may
+    have been itself.
+    """
 
     id: str
     slot: int
-    merged: bool
+    merged: bool | None
 
 
-class SentMany(NamedTuple):
-    """What became of many messages."""
-
+class _Counts(NamedTuple):
     new: int
     merged: int
+
+
+class SentMany(_Counts):
+    """What became of many messages: ``(new, merged)``.
+
+    ``unsure``: so many of the ``merged`` may have been new, because an answer was lost and they were sent again.
+    """
+
+    unsure: int
+
+    def __new__(cls, new: int, merged: int, unsure: int = 0) -> SentMany:
+        made = super().__new__(cls, new, merged)
+        made.unsure = unsure
+        return made
+
+    def __getnewargs__(self) -> tuple[int, int, int]:
+        return (self.new, self.merged, self.unsure)
+
+    def __repr__(self) -> str:
+        unsure = f", unsure={self.unsure}" if self.unsure else ""
+        return f"SentMany(new={self.new}, merged={self.merged}{unsure})"
+
+
+def count(replies: Sequence[Any]) -> SentMany:
+    """What became of the messages of some calls, by their replies."""
+    merged = sum(reply[1] for reply in replies)
+    return SentMany(sum(reply[0] for reply in replies), merged, merged if _replayed(replies) else 0)
+
+
+def plus(some: SentMany, more: SentMany) -> SentMany:
+    """Both together."""
+    return SentMany(some.new + more.new, some.merged + more.merged, some.unsure + more.unsure)
+
+
+def _replayed(replies: Sequence[Any]) -> bool:
+    return getattr(replies, "replayed", False)  # see `rmq_core.wire.Replies`
+
+
+def _sent(id: bytes, slot: int, sent: SentMany) -> Sent:
+    return Sent(id_to_text(id), slot, None if sent.unsure else sent.merged == 1)
 
 
 def _refuse(topic: Topic, message: object) -> WrongKind | InvalidMessage:
@@ -66,8 +109,24 @@ def send(keyspace: Keyspace, topic: Topic, message: Message, *, allow_past: bool
         _check_size(topic, message, encoded)
         groups = [value, encoded.id, encoded.body]
         call = send_pooled_call(keyspace, topic, slot, groups, value, allow_past=allow_past)
-    (reply,) = yield [call]
-    return Sent(id_to_text(encoded.id), slot, reply[1] == 1)
+    replies = yield [call]
+    yield from note_heads(keyspace, topic, [call], replies)
+    return _sent(encoded.id, slot, count(replies))
+
+
+def note_heads(
+    keyspace: Keyspace, topic: Topic, calls: Sequence[Call], replies: Sequence[Sequence[Any]]
+) -> Operation[None]:
+    """Tells the topic's hint what the replies of sends say, where the scripts could not."""
+    if not keyspace.spread:
+        return
+    noted: list[Request] = [
+        note_head(keyspace, topic, call.args[2], reply[2])
+        for call, reply in zip(calls, replies, strict=True)
+        if reply[2]
+    ]
+    if noted:
+        yield noted
 
 
 # -- topics with a max_backlog ---------------------------------------------------------------------------------------
@@ -109,7 +168,7 @@ def _send_limited(
     sent, unsent, wait_ms = yield from _push(keyspace, topic, [item], allow_past)
     if unsent:
         raise _full(topic, wait_ms, SentMany(0, 0), unsent)
-    return Sent(id_to_text(encoded.id), item.slot, sent.merged == 1)
+    return _sent(encoded.id, item.slot, sent)
 
 
 def send_many_limited(
@@ -119,44 +178,46 @@ def send_many_limited(
 
     Raises `BacklogFull` after the first of these of which something could not be sent; it tells what.
     """
-    new = merged = 0
+    all_sent = SentMany(0, 0)
     for some in batches(messages, MESSAGES_AT_ONCE):
         sent, unsent, wait_ms = yield from _push(keyspace, topic, [_item(topic, each) for each in some], allow_past)
-        new, merged = new + sent.new, merged + sent.merged
+        all_sent = plus(all_sent, sent)
         if unsent:
-            raise _full(topic, wait_ms, SentMany(new, merged), unsent)
-    return SentMany(new, merged)
+            raise _full(topic, wait_ms, all_sent, unsent)
+    return all_sent
 
 
 def _push(
     keyspace: Keyspace, topic: Topic, items: list[_Item], allow_past: bool
 ) -> Operation[tuple[SentMany, list[_Item], int]]:
     """(what was sent, what there was no room for, ms until it is worth another try)."""
-    new = merged = wait_ms = 0
+    sent, wait_ms = SentMany(0, 0), 0
     unsent: list[_Item] = []
     for _ in range(limits.ROUNDS):
         by_slot: dict[int, list[_Item]] = {}
         for item in items:
             by_slot.setdefault(item.slot, []).append(item)
         parts = [(slot, part) for slot, several in by_slot.items() for part in batches(several, BATCH_MAX)]
-        replies = yield [
+        calls = [
             send_limited_call(
                 keyspace,
                 topic,
                 slot,
                 [value for item in part for value in item.group],
-                min(item.group[0] for item in part),
+                edge_of(topic, [item.group[0] for item in part]),
                 allow_past=allow_past,
             )
             for slot, part in parts
         ]
+        replies = yield calls
+        yield from note_heads(keyspace, topic, calls, replies)
+        sent = plus(sent, count(replies))
         refused: dict[int, list[_Item]] = {}
         for (slot, part), reply in zip(parts, replies, strict=True):
-            new, merged = new + reply[0], merged + reply[1]
-            if len(reply) > 2:
-                refused.setdefault(slot, []).extend(part[position - 1] for position in reply[2:])
+            if len(reply) > 3:
+                refused.setdefault(slot, []).extend(part[position - 1] for position in reply[3:])
         if not refused:
-            return SentMany(new, merged), unsent, wait_ms
+            return sent, unsent, wait_ms
         full = yield from limits.widen(keyspace, topic, {slot: len(several) for slot, several in refused.items()})
         items = []
         for slot, several in refused.items():
@@ -167,7 +228,7 @@ def _push(
                 items += several
         if not items:
             break
-    return SentMany(new, merged), unsent + items, wait_ms or limits.AGAIN_MS
+    return sent, unsent + items, wait_ms or limits.AGAIN_MS
 
 
 # -- streams ---------------------------------------------------------------------------------------------------------
@@ -181,8 +242,20 @@ def groups(
         yield _group(keyspace, topic, some, allow_past)
 
 
+def _with_bodies(inline: list[Any]) -> list[Any]:
+    """value, id, … as value, id, body, …"""
+    return [each for i in range(0, len(inline), 2) for each in (inline[i], inline[i + 1], b"")]
+
+
+def remembered(groups: Iterable[list[Call]], calls: deque[list[Call]]) -> Iterator[list[Call]]:
+    """The same groups; each is put into ``calls`` for whoever reads the replies."""
+    for group in groups:
+        calls.append(group)
+        yield group
+
+
 def _group(keyspace: Keyspace, topic: Topic, messages: list[Message], allow_past: bool) -> list[Call]:
-    """The calls for some messages: per slot, inline and pooled apart, in the order given."""
+    """The calls for some messages, per slot in the order given: all of a slot go the way of its pooled ones."""
     kind, slots = topic.kind, topic.slots
     inline: dict[int, list[Any]] = {}
     pooled: dict[int, list[Any]] = {}
@@ -201,20 +274,22 @@ def _group(keyspace: Keyspace, topic: Topic, messages: list[Message], allow_past
                 slot = crc32(raw) % slots
                 if slot in inline:
                     inline[slot] += (message.value, raw)
+                elif slot in pooled:
+                    pooled[slot] += (message.value, raw, b"")
                 else:
                     inline[slot] = [message.value, raw]
                 continue
         encoded = encode(message)
         slot = slot_for(encoded.basis, slots)
-        if encoded.body is None:
-            inline.setdefault(slot, []).extend((message.value, encoded.id))
-        else:
+        if encoded.body is not None:
             _check_size(topic, message, encoded)
-            pooled.setdefault(slot, []).extend((message.value, encoded.id, encoded.body))
+        if slot not in pooled:
+            pooled[slot] = _with_bodies(inline.pop(slot, []))
+        pooled[slot] += (message.value, encoded.id, encoded.body or b"")
     calls = []
     for build, width, groups in ((send_call, 2, inline), (send_pooled_call, 3, pooled)):
         for slot, flat in groups.items():
             for at in range(0, len(flat), width * BATCH_MAX):
                 part = flat[at : at + width * BATCH_MAX]
-                calls.append(build(keyspace, topic, slot, part, min(part[::width]), allow_past=allow_past))
+                calls.append(build(keyspace, topic, slot, part, edge_of(topic, part[::width]), allow_past=allow_past))
     return calls

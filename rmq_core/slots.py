@@ -29,6 +29,9 @@ class SlotKeys:
     priority: str = field(init=False)
     stats: str = field(init=False)
     journal: str = field(init=False)
+    spill: str = field(init=False)
+    replaced: str = field(init=False)
+    dead_record: str = field(init=False)
     lateness: str = field(init=False)
     fence: str = field(init=False)
     cause: str = field(init=False)
@@ -36,40 +39,50 @@ class SlotKeys:
     trash: str = field(init=False)
     trashed: str = field(init=False)
     allowance: str = field(init=False)
+    origin: str = field(init=False)
+    suspect: str = field(init=False)
 
     def __post_init__(self) -> None:
-        for name in QUEUE_KEYS[1:]:
+        for name in OWN_KEYS[1:]:
             object.__setattr__(self, name, f"{name}{{{self.store}}}")
 
     def all(self) -> tuple[str, ...]:
-        """Every key, in the order the scripts declare them."""
-        return tuple(getattr(self, name) for name in QUEUE_KEYS)
+        """Every key of the slot itself, without the topic's hints."""
+        return tuple(getattr(self, name) for name in OWN_KEYS)
 
 
 QUEUES = 4
 """The first so many keys are the queues that hold messages: store, retry, prepare, dead."""
 
-# The order is the scripts' contract: KEYS[1] is the store, KEYS[2] the retry queue, and so on.
+# The order is the scripts' contract: KEYS[1] is the store, KEYS[2] the retry queue, and so on. `heads` and `due` are
+# the topic's hints (`Keyspace.hints`).
 QUEUE_KEYS = (
-    *("store", "retry", "prepare", "dead", "body", "failed", "priority", "stats", "journal", "lateness", "fence"),
-    *("cause", "clusters", "trash", "trashed", "allowance"),
+    *("store", "retry", "prepare", "dead", "body", "failed", "priority", "stats", "journal"),
+    *("spill", "replaced", "dead_record", "heads", "due", "lateness", "fence"),
+    *("cause", "clusters", "trash", "trashed", "allowance", "origin", "suspect"),
 )
+OWN_KEYS = tuple(name for name in QUEUE_KEYS if name not in {"heads", "due"})
 
-SENDING = 9
+SENDING = 13
 """Sending needs the first so many keys; it happens one by one, so every key counts."""
 
 
 class Keyspace:
-    """Builds every key and channel of one namespace. Raises `ConfigurationError` for a bad namespace."""
+    """Builds every key and channel of one namespace. Raises `ConfigurationError` for a bad namespace.
 
-    def __init__(self, namespace: str = "rmq") -> None:
+    ``spread``: keys are on several nodes, so that a script cannot write the topic's hints beside its slot.
+    """
+
+    def __init__(self, namespace: str = "rmq", *, spread: bool = True) -> None:
         if not isinstance(namespace, str) or _NAMESPACE.fullmatch(namespace) is None:
             raise ConfigurationError(
                 f"namespace {namespace!r} must be 1 to 64 letters, digits, '_', '.' or '-', beginning with"
                 " a letter or digit"
             )
         self.namespace = namespace
+        self.spread = spread
         self.topics = f"{namespace}:topics"
+        self.deleted = f"deleted{{{namespace}:topics}}"
         self.workers = f"{namespace}:workers"
         self.changes = f"{namespace}:changes"
         self.wishes = f"{namespace}:wishes"
@@ -81,11 +94,21 @@ class Keyspace:
         return SlotKeys(f"{self.namespace}:{topic}_{slot}")
 
     def slot_keys(self, topic: str, slot: int) -> tuple[str, ...]:
-        """The same as `slot(...).all()`, remembered: the hot paths ask for nothing else."""
+        """The keys the scripts declare, in their order (`QUEUE_KEYS`), remembered: the hot paths ask for nothing else.
+
+        Where keys are spread, the store stands in the places of the hints.
+        """
         known = self._slots.setdefault(topic, [])
         while len(known) <= slot:
-            known.append(self.slot(topic, len(known)).all())
+            keys = self.slot(topic, len(known))
+            heads, due = (keys.store, keys.store) if self.spread else self.hints(topic)
+            named = {"heads": heads, "due": due}
+            known.append(tuple(named.get(name) or getattr(keys, name) for name in QUEUE_KEYS))
         return known[slot]
+
+    def hints(self, topic: str) -> tuple[str, str]:
+        """What each slot would hand out next, and when priority slots need a look (both sorted sets of slots)."""
+        return f"heads{{{self.namespace}:{topic}}}", f"due{{{self.namespace}:{topic}}}"
 
     def sending_keys(self, topic: str, slot: int) -> tuple[str, ...]:
         """Those of a slot's keys that the scripts for sending declare."""

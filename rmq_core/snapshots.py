@@ -202,7 +202,11 @@ class MessageRow:
 
 @dataclass(frozen=True, slots=True)
 class MessageView:
-    """Everything known of one message. ``row``: its most advanced state; ``states``: all it is in."""
+    """Everything known of one message. ``row``: its most advanced state; ``states``: all it is in.
+
+    ``content``, ``headers``, ``version``, ``failure``: of the copy in that state. ``slot_basis``: what its slot was
+    chosen by.
+    """
 
     row: MessageRow
     states: tuple[State, ...]
@@ -210,6 +214,7 @@ class MessageView:
     headers: Mapping[str, str]
     version: int
     failure: FailureRecord | None
+    slot_basis: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +299,15 @@ class SlotDetail:
     sample: SlotSample
     heads: tuple[MessageRow, ...]
     prepared: tuple[MessageRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Something stored that cannot be read, and is left out: ``kind`` topic or worker, its name, why."""
+
+    kind: Literal["topic", "worker"]
+    name: str
+    problem: str
 
 
 @dataclass(frozen=True, slots=True)

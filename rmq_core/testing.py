@@ -11,6 +11,7 @@ With ``url=None`` the scripts run in fakeredis, inside the process: fast, no ser
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
@@ -21,7 +22,8 @@ from rmq_core.inspector import Inspector
 from rmq_core.message import Delivery
 from rmq_core.outcomes import Reject, Release, Retry, words_of
 from rmq_core.topic import Topic
-from rmq_core.worker.listeners import as_listeners
+from rmq_core.worker.calling import call
+from rmq_core.worker.listeners import Listener, as_listeners
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -63,7 +65,9 @@ class TestQueue:
     def drain(self, listener: Any, *, at_most: int = DRAIN_MAX) -> Drained:
         """Delivers what is ready, one after another in this thread, until nothing is or ``at_most`` were delivered.
 
-        Outcomes count as in a worker: returning acks, raising nacks, `Retry`, `Reject` and `Release` do as they say.
+        Outcomes count as in a worker: returning acks, raising nacks (``SystemExit`` too), `Retry`, `Reject` and
+        `Release` do as they say; returning what still has to run is a failure. An interrupt, and what a test framework
+        raises to fail a test, go through.
         A topic with a ``rate_limit`` takes the time that its rate wants.
         """
         (declared,) = as_listeners([listener])
@@ -79,7 +83,7 @@ class TestQueue:
                 deliveries = self.rmq.take(declared.topic, most, timeout_ms=RATE_WAIT_MS)
             if not deliveries:
                 break
-            if self._deliver(declared.function, declared.batch, deliveries):
+            if self._deliver(declared, deliveries):
                 done += len(deliveries)
             else:
                 failed += len(deliveries)
@@ -92,16 +96,16 @@ class TestQueue:
         (sample,) = self.inspector.sample([topic])
         return sample.ready > 0
 
-    def _deliver(self, function: Any, batch: int, deliveries: list[Delivery]) -> bool:
+    def _deliver(self, listener: Listener, deliveries: list[Delivery]) -> bool:
         try:
-            function(deliveries if batch > 1 else deliveries[0])
+            call(listener, deliveries)
         except Release as release:
             self.rmq.release(deliveries, delay_ms=release.delay_ms)
         except Reject as reject:
             self.rmq.reject(deliveries, message=words_of(reject))
         except Retry as retry:
             self.rmq.nack(deliveries, error="Retry", message=words_of(retry), delay_ms=retry.delay_ms)
-        except Exception as error:
+        except (Exception, CancelledError, SystemExit, GeneratorExit) as error:
             self.rmq.nack(deliveries, error=type(error).__name__, message=words_of(error))
         else:
             self.rmq.ack(deliveries)

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from rmq_core.errors import InvalidTopic
+from rmq_core.text import NotText, check_text, shown
 
 MAX_SLOTS = 4096
 MAX_RETRIES = 16
@@ -18,6 +19,7 @@ MAX_RATE = 1_000_000
 UNDO_MS = 86_400_000
 MAX_JOURNAL = 10**9
 MAX_UNDO_MS = 30 * UNDO_MS
+MAX_DESCRIPTION = 2_000
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,99}")
 
 
@@ -56,7 +58,7 @@ class Topic:
     be. ``undo_ms``: how long cancelled and dropped messages can be restored; 0: not at all. ``journal``:
     whether every change of a message is written to the slots' journals. ``journal_max``: so many entries (all slots)
     may wait for the journal's readers, then sends raise `JournalFull`; 0: any number. ``version`` is 0 until the
-    definition is stored. Raises `InvalidTopic`.
+    definition is stored, ``created_ms`` tells one life of the topic from the next. Raises `InvalidTopic`.
     """
 
     name: str
@@ -78,6 +80,7 @@ class Topic:
     description: str = ""
     version: int = 0
     updated_ms: int = 0
+    created_ms: int = 0
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or NAME.fullmatch(self.name) is None:
@@ -103,12 +106,15 @@ class Topic:
         self._whole("journal_max", 0, MAX_JOURNAL)
         self._whole("version", 0, 2**53)
         self._whole("updated_ms", 0, 2**53)
+        self._whole("created_ms", 0, 2**53)
         if self.backoff_max_ms < self.backoff_ms:
             raise InvalidTopic(f"backoff_max_ms={self.backoff_max_ms} must not be below backoff_ms={self.backoff_ms}")
         if not isinstance(self.paused, bool):
             raise InvalidTopic(f"paused must be true or false, not {self.paused!r}")
-        if not isinstance(self.description, str) or len(self.description) > 2_000:
-            raise InvalidTopic("description must be text of at most 2000 characters")
+        try:
+            check_text(self.description, MAX_DESCRIPTION)
+        except NotText as error:
+            raise InvalidTopic(f"description {error}") from None
 
     def _choice(self, field: str, choices: type[StrEnum]) -> StrEnum:
         try:
@@ -127,14 +133,20 @@ class Topic:
         """Whether messages wait for a time (and so have a lateness)."""
         return self.kind is not TopicKind.PRIORITY
 
+    @property
+    def shape(self) -> str:
+        """What every script call tells, so that a slot of another life of the topic refuses it."""
+        return f"{self.kind.value} {self.slots} {self.created_ms}"
+
     def same_definition(self, other: Topic) -> bool:
-        """Equal but for what storing adds (``version``, ``updated_ms``)."""
-        return replace(self, version=0, updated_ms=0) == replace(other, version=0, updated_ms=0)
+        """Equal but for what storing adds (``version``, ``updated_ms``, ``created_ms``)."""
+        stored = replace(other, version=self.version, updated_ms=self.updated_ms, created_ms=self.created_ms)
+        return self == stored
 
     def to_json(self) -> str:
-        """The stored form, without ``version`` and ``updated_ms``: the registry adds those."""
+        """The stored form, without ``version`` and the times: the registry adds those."""
         values = asdict(self)
-        del values["version"], values["updated_ms"]
+        del values["version"], values["updated_ms"], values["created_ms"]
         return json.dumps(values, separators=(",", ":"))
 
     @classmethod
@@ -151,6 +163,12 @@ class Topic:
 
     @classmethod
     def from_stored(cls, stored: bytes | str) -> Topic:
-        """Reads what the registry holds; fields of a newer release are ignored, not refused."""
+        """Reads what the registry holds; fields of a newer release are ignored, not refused. Raises `InvalidTopic`."""
         known = {field.name for field in fields(cls)}
-        return cls(**{name: value for name, value in json.loads(stored).items() if name in known})
+        try:
+            values = {name: value for name, value in json.loads(stored).items() if name in known}
+            if isinstance(values.get("description"), str):  # older releases let anything in
+                values["description"] = shown(values["description"], MAX_DESCRIPTION)
+            return cls(**values)
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            raise InvalidTopic(f"this is no definition: {error}") from None

@@ -1,4 +1,4 @@
-"""Cancelled and dropped messages, as `lua/shared/trash.lua` keeps them."""
+"""Messages packed into one text, as `lua/shared/records.lua` does: those in the trash, and dead letters."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ from typing import NamedTuple
 
 from rmq_core.fingerprints import UNKNOWN
 from rmq_core.message import Body, decode_body
-from rmq_core.scores import RETRIED_MAX
+from rmq_core.scores import RETRIED_MAX, due_of, exact, priority_of
 from rmq_core.snapshots import FailureRecord, State
 from rmq_core.topic import Topic
 
 _NONE = b"-"
+
+OWN_POOL: dict[State, str] = {"trash": "trashed", "dead": "dead_record", "in_flight": "replaced"}
+"""Where the copies in these states have what is theirs alone, beside the pools of the copy that waits."""
 
 
 class Trashed(NamedTuple):
     """One of them. ``score`` is that of the queue it was in; ``cluster``: of a dead letter, where it told one."""
 
     queue: str
-    score: int
+    score: float
     priority: int | None
     cluster: str | None
     failed: bytes | None
@@ -30,8 +33,8 @@ class Trashed(NamedTuple):
         length = 0 if failed == _NONE else int(failed)
         return cls(
             queue.decode().lower(),  # upper case: see the script
-            int(float(score)),
-            None if priority == _NONE else int(float(priority)),
+            exact(score),
+            None if priority == _NONE else priority_of(float(priority)),
             None if cluster == _NONE else cluster.decode(),
             None if failed == _NONE else rest[:length],
             None if body == _NONE else rest[length:],
@@ -53,4 +56,13 @@ class Trashed(NamedTuple):
             return "dead"
         if self.queue == "r":
             return "waiting"
-        return "delayed" if topic.timed and self.score > max(RETRIED_MAX, now_ms) else "ready"
+        return "delayed" if topic.timed and due_of(self.score) > max(RETRIED_MAX, now_ms) else "ready"
+
+
+def own_body(state: State, pooled: bytes | None, own: bytes | None) -> bytes | None:
+    """The body of a copy, out of the shared pool and of `OWN_POOL`; None: its content is the id."""
+    if own is None:
+        return None if state == "trash" else pooled
+    if state in {"trash", "dead"}:
+        return Trashed.read(own).body
+    return own or None if state == "in_flight" else pooled

@@ -23,15 +23,23 @@ from rmq_core.topic import Topic
 log = logging.getLogger(__name__)
 
 NEGLECTED_MS = 2_000
+AHEAD_MS = 2_000
+"""Receipts run ahead of the clock by less than this; see `shared/upkeep.lua`."""
 EVERY_S = 1.0
 MOVED_AT_ONCE = 500
 SLOTS_AT_ONCE = 64
 
 
 def overdue_ms(topic: Topic, slot: SlotSample, now_ms: int) -> int:
-    """For how long a timeout or a retry of a slot has been due; 0 when none is."""
+    """For how long a timeout or a retry of a slot has been due; 0 when none is.
+
+    What seems to have been taken in the future shows that the clock has stepped back: the slot is to be visited, at
+    once and again, until its script has seen that for one timeout.
+    """
     due = []
     if slot.oldest_taken_ms is not None:
+        if slot.oldest_taken_ms > now_ms + AHEAD_MS:
+            return slot.oldest_taken_ms - now_ms
         due.append(slot.oldest_taken_ms + topic.visibility_timeout_ms)
     if slot.next_retry_ms is not None:
         due.append(slot.next_retry_ms)

@@ -39,6 +39,10 @@ class Wakeups:
 
     async def add(self, channel: str, callback: Callback) -> None:
         """Calls ``callback`` for every notification on ``channel`` from now on, and once at the start."""
+        if self._task is not None and self._task.get_loop() is not asyncio.get_running_loop():
+            # The event loop it listened in has ended, or is that of a parent process.
+            self._task = self._pubsub = None
+            self._callbacks.clear()
         known = channel in self._callbacks
         self._callbacks.setdefault(channel, set()).add(callback)
         if self._task is None:
@@ -55,7 +59,8 @@ class Wakeups:
     async def stop(self) -> None:
         """Ends the subscription."""
         if self._task is not None:
-            await end(self._task)
+            if self._task.get_loop() is asyncio.get_running_loop():
+                await end(self._task)
             self._task = None
 
     async def _listen(self) -> None:

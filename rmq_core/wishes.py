@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from rmq_core.errors import ConfigurationError, InvalidMessage
 from rmq_core.scripts import Operation
 from rmq_core.slots import Keyspace
+from rmq_core.text import NotText, check_name, shown
 from rmq_core.topic import Topic
 
 WORKER_MAX = 200
@@ -32,13 +33,13 @@ def read(keyspace: Keyspace) -> Operation[Wishes]:
     drained: set[str] = set()
     pins: dict[str, dict[int, str]] = {}
     for raw_field, raw_value in pairs:
-        name = raw_field.decode(errors="replace")
+        name = shown(bytes(raw_field))
         if name.startswith(_DRAIN):
             drained.add(name.removeprefix(_DRAIN))
         elif name.startswith(_PIN):
             topic, _, slot = name.removeprefix(_PIN).rpartition(":")
-            if slot.isdecimal():
-                pins.setdefault(topic, {})[int(slot)] = raw_value.decode(errors="replace")
+            if slot.isdecimal() and len(slot) < 5:
+                pins.setdefault(topic, {})[int(slot)] = shown(bytes(raw_value))
     return Wishes(frozenset(drained), pins)
 
 
@@ -75,6 +76,7 @@ def _write(keyspace: Keyspace, name: str, value: str | None) -> Operation[bool]:
 
 def checked_name(worker: str) -> str:
     """A worker's name, if it can be one. Raises `ConfigurationError`."""
-    if not isinstance(worker, str) or not worker or len(worker) > WORKER_MAX or not worker.isprintable():
-        raise ConfigurationError(f"the worker name {worker!r} must be 1 to {WORKER_MAX} printable characters")
-    return worker
+    try:
+        return check_name(worker, WORKER_MAX)
+    except NotText as error:
+        raise ConfigurationError(f"the worker name {worker!r:.100} {error}") from None

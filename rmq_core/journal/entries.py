@@ -2,13 +2,16 @@
 
 An entry is what one script call changed. Its stream fields are ``n``, the slot's running number (1, 2, 3, …, never
 reused), and ``v``, msgpack of ``[now_ms, group, group, …]``. A group is ``[event, route, [id, detail, id, detail …]]``,
-and in mode ``full``, for events that say what the content is, a fourth element: ``[body, …]``, one per id.
+and in mode ``full``, for events that say what the content is, a fourth element: ``[body, …]``, one per id. Else that is
+``false`` where a fifth tells of bodies that bear a slot basis: ``[place (1-based), basis, …]``.
+
+A third field ``w``, '<host> <worker>', names the worker that made the change, where one did.
 
 ``route`` is two letters, from and to: ``n`` a send, ``s`` store, ``r`` retry, ``p`` prepare, ``d`` dead, ``t`` trash,
-``-`` nowhere. ``detail`` is the score in the queue it came to (for ``acked`` the receipt, 0 where there is none); for
-``retried`` and ``died`` a list: score, failures, fingerprint, error, message (its first 200 bytes), worker, the texts
-as JSON escapes them. ``body`` is what the body pool holds from then on, ``""`` for none (the content is the id),
-``false`` where it stays as it was.
+``-`` nowhere. ``detail`` is the score in the queue it came to, with its place there (for ``acked`` the receipt, 0 where
+there is none); for ``retried`` and ``died`` a list: score, failures, fingerprint, error, message (its first 200 bytes),
+worker, the texts as JSON escapes them. ``body`` is what the body pool holds from then on, ``""`` for none (the content
+is the id), ``false`` where it stays as it was.
 
 Groups are in the order in which things happened to an id; ids of one group are independent of each other.
 """
@@ -21,7 +24,8 @@ from typing import Any, NamedTuple
 
 import msgpack
 
-from rmq_core.scores import RETRIED_MAX, SHIFT
+from rmq_core.message import decode_body
+from rmq_core.scores import RETRIED_MAX, SHIFT, due_of, exact, priority_of
 from rmq_core.topic import Topic
 
 PLACES = {
@@ -40,6 +44,7 @@ EVENTS = (
     *("dropped", "released", "restored", "promoted", "extended", "erased", "began", "ended"),
 )
 """``expired``, and ``released`` where it merges, is followed by what became of the message; until then it is in flight.
+``released`` behind ``expired``: it was in flight with others when their process died, and counts as nobody's failure.
 ``merged``: into an equal id that waits (or is dead). ``promoted``: its back-off is over. ``erased``: cannot be restored
 any more. ``restored`` from ``gone``: it had been lost, so no queue held it, whatever was written before. ``began``,
 ``ended``: of the journal."""
@@ -55,7 +60,8 @@ class Transition(NamedTuple):
     order. ``at_ms``: the server's clock. ``origin``, ``target``: where it came from and went (`PLACES`). ``score``: in
     the target queue, for ``began`` the messages that the slot held. ``due_ms``, ``priority``: where it waits now.
     ``failures``: of a message that failed and waits or died. ``body``: as in the body pool (`message.decode_body`);
-    ``b""``: none, the content is the id; ``None``: unchanged, or not journaled.
+    ``b""``: none, the content is the id; ``None``: unchanged, or not journaled. ``basis``: the slot basis in that body.
+    ``host``, ``worker``: who made the change; of a failure that was reported by hand, who said so.
     """
 
     topic: str
@@ -68,7 +74,7 @@ class Transition(NamedTuple):
     id: bytes
     origin: str
     target: str
-    score: int | None
+    score: float | None
     receipt: int | None
     due_ms: int | None
     priority: int | None
@@ -78,6 +84,8 @@ class Transition(NamedTuple):
     fingerprint: str | None
     worker: str | None
     body: bytes | None
+    host: str | None = None
+    basis: bytes | None = None
 
 
 def decode(topic: Topic, slot: int, entry_id: bytes | str, fields: Any) -> list[Transition]:
@@ -92,45 +100,50 @@ def number_of(fields: Any) -> int:
 
 def _transitions(topic: Topic, slot: int, entry_id: str, fields: dict[bytes, bytes]) -> Iterator[Transition]:
     n, name, timed = int(fields[b"n"]), topic.name, topic.timed
+    host, _, by = fields.get(b"w", b"").decode(errors="replace").partition(" ")
     at_ms, *groups = msgpack.unpackb(fields[b"v"], raw=True, strict_map_key=False)
     seq = 0
     for event_raw, route, items, *more in groups:
         event, origin, target = event_raw.decode(), PLACES[chr(route[0])], PLACES[chr(route[1])]
         bodies = more[0] if more else None
+        bases = dict(zip(more[1][::2], more[1][1::2], strict=True)) if len(more) > 1 else {}
         for i in range(0, len(items), 2):
             detail = items[i + 1]
             failures: int | None = None
-            error = message = fingerprint = worker = None
+            error = message = fingerprint = None
+            worker: str | None = by or None
             if type(detail) is list:
                 detail, failures, *texts = detail
-                fingerprint, error, message, worker = map(_unescaped, texts)
-            value = detail if type(detail) is int else int(float(detail))
+                fingerprint, error, message, told = map(_unescaped, texts)
+                worker = told or worker
+            value = detail if type(detail) is int else exact(detail)
             score = receipt = due_ms = priority = None
             if target == "store":
                 if value or event != "merged":
                     score = value
                     if value <= RETRIED_MAX:
-                        failures = max(1, topic.max_retries - value + 1) if failures is None else failures
+                        failures = max(1, topic.max_retries - int(value) + 1) if failures is None else failures
                     elif timed:
-                        due_ms = value
+                        due_ms = due_of(value)
                     else:
-                        priority = value
+                        priority = priority_of(value)
             elif target == "prepare":
-                score = receipt = value
-                failures = value % SHIFT
+                score = receipt = int(value)
+                failures = receipt % SHIFT
             elif target == "retry":
                 score = value
-                due_ms, failures = divmod(value, SHIFT)
+                due_ms, failures = divmod(int(value), SHIFT)
             elif target != "gone":
                 score = value
             elif event == "acked":
-                receipt = value
+                receipt = int(value)
             elif event == "began":
                 score = value
             body = bodies[i >> 1] if bodies else None
             yield Transition(
                 name, slot, entry_id, n, seq, at_ms, event, items[i], origin, target, score, receipt, due_ms, priority,
                 failures, error, message, fingerprint, worker, None if body is False else body,
+                host or None, decode_body(body).basis if body else bases.get(i // 2 + 1),
             )  # fmt: skip
             seq += 1
 

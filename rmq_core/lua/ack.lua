@@ -1,14 +1,23 @@
 -- Settles deliveries that succeeded.
 -- KEYS   the slot's keys
--- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch ('' in shared mode)
+-- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch ('' in shared mode), shape, by whom
 --        wake channel, slot, then groups: id, receipt
--- reply  a status per group: 1 done, 0 stale; error RMQFENCED <epoch>: nothing was done
+-- reply  a status per group: 1 done, 0 stale; error RMQFENCED <epoch>, RMQSHAPE <shape>: nothing was done
 -- include shared/slot.lua
 -- include shared/journal.lua
 -- include shared/policy.lua
+-- include shared/bodies.lua
+-- include shared/records.lua
+-- include shared/origins.lua
+-- include shared/timed_places.lua
+-- include shared/priority_places.lua
+-- include shared/trash.lua
 -- include shared/clusters.lua
+-- include shared/returning.lua
 -- include shared/failing.lua
 -- include shared/settle.lua
+-- include shared/looking.lua
+-- include shared/hints.lua
 
 local refused = fenced()
 if refused then
@@ -22,7 +31,7 @@ if redis.call('EXISTS', STORE) == 1 then
   -- A duplicate that waited for this end can be taken now.
   for i, status in ipairs(statuses) do
     if status == 1 and redis.call('ZSCORE', STORE, ARGV[FIRST + (i - 1) * WIDTH]) then
-      redis.call('PUBLISH', ARGV[POLICY + 1], ARGV[POLICY + 2])
+      announce_change()
       break
     end
   end

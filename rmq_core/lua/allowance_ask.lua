@@ -38,7 +38,7 @@ local free = most - sum
 if free < 1 then
   local checked, found = tonumber(known[4]), tonumber(known[5])
   -- Measuring costs a call per slot. When it found next to nothing a moment ago, it is not repeated for everybody.
-  if now - checked < pause_ms and found * SHARE < most then
+  if now >= checked and now - checked < pause_ms and found * SHARE < most then
     return {0, checked + pause_ms - now}
   end
   return measure()

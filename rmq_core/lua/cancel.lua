@@ -1,12 +1,19 @@
 -- Takes messages that wait (in store or retry) out of the queue; for a while they can be restored.
 -- KEYS   the slot's keys
--- ARGV   undo_ms (0: gone for good), then ids
--- reply  per id: 1 done, 2 in flight, 0 not found
+-- ARGV   shape, undo_ms (0: gone for good), then ids
+-- reply  per id: 1 done, 2 in flight, 0 not found; error RMQSHAPE <shape>: nothing was done
 -- include shared/slot.lua
 -- include shared/journal.lua
+-- include shared/bodies.lua
+-- include shared/records.lua
+-- include shared/origins.lua
 -- include shared/trash.lua
 
-local undo_ms, FIRST = tonumber(ARGV[1]), 2
+local unfit = misfit(ARGV[1])
+if unfit then
+  return unfit
+end
+local undo_ms, FIRST = tonumber(ARGV[2]), 3
 trim_trash(undo_ms, TRIMMED_MOST)
 local statuses, gone = {}, {}
 for i = FIRST, #ARGV do
@@ -25,6 +32,8 @@ for i = FIRST, #ARGV do
   statuses[#statuses + 1] = status
 end
 count('cancelled', #gone)
+clear_suspects(gone)
+waiting_left(gone)
 forget(gone, {PREPARE, DEAD})
 write_counts()
 return statuses

@@ -1,36 +1,56 @@
 -- One turn of a consumer: settle what is finished, put back what timed out, take what is ready.
 -- KEYS   the slot's keys
--- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch ('' in shared mode)
---        limit (0 takes nothing), n acks, n nacks, n releases, then the groups of shared/settle.lua
+-- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch ('' in shared mode), shape,
+--        '<host> <worker>' or ''
+--        wake channel, slot, limit (0 takes nothing), how (several|alone), least fresh priority to take ('': any),
+--        n acks, n nacks, n releases, then the groups of shared/settle.lua
 -- reply  {now, next look (-1: none), statuses of the settled (1 done, 0 stale), {id, store score, …}, bodies or {},
---        microseconds of `now` beyond the millisecond}
---        error RMQFENCED <epoch>: nothing was done
+--        microseconds of `now` beyond the millisecond, head of what is left ('' none), 1 where the next message must be
+--        taken alone}
+--        error RMQFENCED <epoch>, RMQSHAPE <shape>: nothing was done
 -- include shared/slot.lua
 -- include shared/journal.lua
 -- include shared/policy.lua
+-- include shared/bodies.lua
+-- include shared/records.lua
+-- include shared/origins.lua
+-- include shared/timed_places.lua
+-- include shared/priority_places.lua
+-- include shared/trash.lua
 -- include shared/clusters.lua
+-- include shared/returning.lua
 -- include shared/failing.lua
 -- include shared/settle.lua
 -- include shared/looking.lua
 -- include shared/upkeep.lua
 -- include shared/take.lua
+-- include shared/hints.lua
 
 local refused = fenced()
 if refused then
   return refused
 end
 local UPKEEP_MOST = 100
-local limit = tonumber(ARGV[POLICY + 1])
+local channel, slot, limit = ARGV[POLICY + 1], ARGV[POLICY + 2], tonumber(ARGV[POLICY + 3])
+local alone, floor = ARGV[POLICY + 4] == 'alone', tonumber(ARGV[POLICY + 5])
 local statuses = {}
-local at = ack(POLICY + 5, tonumber(ARGV[POLICY + 2]), statuses)
-at = nack(at, tonumber(ARGV[POLICY + 3]), statuses)
-release(at, tonumber(ARGV[POLICY + 4]), statuses)
+local at = ack(POLICY + 9, tonumber(ARGV[POLICY + 6]), statuses)
+at = nack(at, tonumber(ARGV[POLICY + 7]), statuses)
+local releases = tonumber(ARGV[POLICY + 8])
+release(at, releases, statuses)
 local busy = roll_back(UPKEEP_MOST) == UPKEEP_MOST
 busy = promote(UPKEEP_MOST) == UPKEEP_MOST or busy
-local taken, bodies = take(limit)
+local taken, bodies, suspects_next = take(limit, alone, floor)
 write_counts()
 local look = now
 if not busy and (limit == 0 or #taken < limit * 2) then
   look = next_look() or -1
 end
-return {now, look, statuses, taken, bodies, micros % 1000}
+-- What stands behind one that must be taken alone is ready, though it was not taken.
+local head = head_of(limit > 0 and look ~= -1 and not suspects_next and look or next_attention())
+head = write_hints(slot, look ~= -1 and look or nil, head)
+if releases > 0 and limit == 0 then
+  -- What was given back is for others to take.
+  redis.call('PUBLISH', channel, head == '' and slot or slot .. ' ' .. head)
+end
+return {now, look, statuses, taken, bodies, micros % 1000, head, suspects_next and 1 or 0}

@@ -1,13 +1,19 @@
 -- Removes dead letters; for a while they can be restored.
 -- KEYS   the slot's keys
--- ARGV   undo_ms (0: gone for good), then ids
--- reply  per id: 1 done, 0 not found
+-- ARGV   shape, undo_ms (0: gone for good), then ids
+-- reply  per id: 1 done, 0 not found; error RMQSHAPE <shape>: nothing was done
 -- include shared/slot.lua
 -- include shared/journal.lua
+-- include shared/bodies.lua
+-- include shared/records.lua
 -- include shared/clusters.lua
 -- include shared/trash.lua
 
-local undo_ms, FIRST = tonumber(ARGV[1]), 2
+local unfit = misfit(ARGV[1])
+if unfit then
+  return unfit
+end
+local undo_ms, FIRST = tonumber(ARGV[2]), 3
 trim_trash(undo_ms, TRIMMED_MOST)
 local statuses, gone, died = {}, {}, {}
 for i = FIRST, #ARGV do
@@ -21,9 +27,10 @@ for i = FIRST, #ARGV do
   statuses[#statuses + 1] = died_ms and 1 or 0
 end
 local causes = leave_clusters(gone)
-if undo_ms > 0 then
-  for i, id in ipairs(gone) do
-    discard(id, 'd', died[i], causes[i])
+for i, id in ipairs(gone) do
+  local packed = take_dead_record(id, died[i], causes[i])
+  if undo_ms > 0 then
+    discard_packed(id, packed)
   end
 end
 count('dropped', #gone)

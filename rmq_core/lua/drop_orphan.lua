@@ -12,7 +12,7 @@ for i, id in ipairs(ARGV) do
   end
   local known = 0
   if not held then
-    for _, pool in ipairs({BODY, FAILED, PRIORITY}) do
+    for _, pool in ipairs({BODY, FAILED, PRIORITY, REPLACED, DEAD_RECORD, SUSPECT}) do
       known = known + redis.call('HDEL', pool, id)
     end
   end

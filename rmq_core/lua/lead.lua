@@ -6,7 +6,13 @@ local held = redis.call('GET', KEYS[1])
 local term, holder = string.match(held or '', '^(%d+) (.*)$')
 local ttl_ms = tonumber(ARGV[2])
 if held and holder ~= ARGV[1] then
-  return {0, redis.call('PTTL', KEYS[1])}
+  local left = redis.call('PTTL', KEYS[1])
+  if ttl_ms > 0 and left > ttl_ms then
+    -- The clock has stepped back: nobody holds a lease for longer than it was given.
+    redis.call('PEXPIRE', KEYS[1], ttl_ms)
+    left = ttl_ms
+  end
+  return {0, left}
 end
 if ttl_ms == 0 then
   redis.call('DEL', KEYS[1])

@@ -1,16 +1,22 @@
--- When a slot next needs a consumer; reads only.
+-- When a slot next needs a consumer, and what it would hand out; corrects the topic's hint.
 -- KEYS   the slot's keys
--- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch (not looked at)
--- reply  {now, look}   look: the due time of the oldest ready message or of the next event; -1: none
+-- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch (not looked at), shape, by whom
+--        wake channel, slot
+-- reply  {now, look, head}   look: the due time of the oldest ready message or of the next event; -1: none
+--        head: of what is ready, the highest priority or the earliest due time ('' none)
 -- include shared/slot.lua
+-- include shared/journal.lua
 -- include shared/policy.lua
 -- include shared/looking.lua
+-- include shared/hints.lua
 
 local ready
 if TIMED then
-  local head = redis.call('ZRANGEBYSCORE', STORE, '-inf', now, 'WITHSCORES', 'LIMIT', 0, 1)
-  ready = head[2] and tonumber(head[2])
+  local head = redis.call('ZRANGEBYSCORE', STORE, '-inf', '(' .. ms_text(now + 1), 'WITHSCORES', 'LIMIT', 0, 1)
+  ready = head[2] and math.floor(tonumber(head[2]))
 elseif redis.call('EXISTS', STORE) == 1 then
   ready = now
 end
-return {now, earlier(ready, next_look()) or -1}
+local look = next_look()
+local head = write_hints(ARGV[POLICY + 2], look, head_of(next_attention()))
+return {now, earlier(ready, look) or -1, ready and head or ''}

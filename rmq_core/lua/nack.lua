@@ -1,14 +1,24 @@
 -- Settles deliveries that failed: back with one retry less, or dead.
 -- KEYS   the slot's keys
--- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch ('' in shared mode)
---        wake channel, slot, then groups: id, receipt, delay_ms (-1 the topic's back-off, -2 dead at once), failure fragment
--- reply  a status per group: 1 done, 0 stale; error RMQFENCED <epoch>: nothing was done
+-- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch ('' in shared mode), shape, by whom
+--        wake channel, slot, then groups: id, receipt, delay_ms (-1 the topic's back-off, -2 dead at once),
+--        failure fragment
+-- reply  a status per group: 1 done, 0 stale; error RMQFENCED <epoch>, RMQSHAPE <shape>: nothing was done
 -- include shared/slot.lua
 -- include shared/journal.lua
 -- include shared/policy.lua
+-- include shared/bodies.lua
+-- include shared/records.lua
+-- include shared/origins.lua
+-- include shared/timed_places.lua
+-- include shared/priority_places.lua
+-- include shared/trash.lua
 -- include shared/clusters.lua
+-- include shared/returning.lua
 -- include shared/failing.lua
 -- include shared/settle.lua
+-- include shared/looking.lua
+-- include shared/hints.lua
 
 local refused = fenced()
 if refused then
@@ -18,5 +28,5 @@ local FIRST, WIDTH = POLICY + 3, 4
 local statuses = {}
 nack(FIRST, (#ARGV - FIRST + 1) / WIDTH, statuses)
 write_counts()
-redis.call('PUBLISH', ARGV[POLICY + 1], ARGV[POLICY + 2])
+announce_change()
 return statuses

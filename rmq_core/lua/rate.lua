@@ -11,7 +11,8 @@ local each = 1000000 / rate
 local most = math.max(1, rate * BURST_S) + rate * BURST_S
 
 local granted_to = (tonumber(redis.call('GET', KEYS[1]) or nil) or 0) - returned * each
-granted_to = math.max(granted_to, now - most * each)
+-- Not later than now, either: the clock may have stepped back.
+granted_to = math.min(now, math.max(granted_to, now - most * each))
 -- What is whole but for the rounding of a double is whole.
 local granted = math.max(0, math.min(wanted, math.floor((now - granted_to) / each + 0.001)))
 granted_to = granted_to + granted * each

@@ -1,12 +1,22 @@
--- Gives waiting messages another due time (timed topics) or another priority.
+-- Gives waiting messages another due time (timed topics) or another priority; they come behind their equals.
 -- KEYS   the slot's keys
--- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch (not looked at)
+-- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch (not looked at), shape, by whom
 --        wake channel, slot, value (due_ms or priority), then ids
--- reply  per id: 1 done, 2 in flight, 0 not found; error RMQPAST <ms>: nothing was done
+-- reply  per id: 1 done, 2 in flight, 0 not found; error RMQPAST <ms>, RMQSHAPE <shape>: nothing was done
 -- include shared/slot.lua
 -- include shared/journal.lua
 -- include shared/policy.lua
+-- include shared/bodies.lua
+-- include shared/timed_places.lua
+-- include shared/priority_places.lua
+-- include shared/returning.lua
+-- include shared/looking.lua
+-- include shared/hints.lua
 
+local unfit = misfit(SHAPE)
+if unfit then
+  return unfit
+end
 local value, FIRST = tonumber(ARGV[POLICY + 3]), POLICY + 4
 if TIMED and value <= now then
   return redis.error_reply(string.format('RMQPAST %.0f', now - value))
@@ -24,9 +34,10 @@ for i = FIRST, #ARGV do
       redis.call('ZADD', RETRY, value * SHIFT + failures, id)
       note('rescheduled', retry and 'rr' or 'sr', id, value * SHIFT + failures)
     else
+      local score = TIMED and timed_place(value) or priority_place(value, number_places(1) + 1)
       redis.call('ZREM', RETRY, id)
-      redis.call('ZADD', STORE, value, id)
-      note('rescheduled', retry and 'rs' or 'ss', id, value)
+      redis.call('ZADD', STORE, score, id)
+      note('rescheduled', retry and 'rs' or 'ss', id, score)
     end
     count('rescheduled', 1)
     status = 1
@@ -36,5 +47,5 @@ for i = FIRST, #ARGV do
   statuses[#statuses + 1] = status
 end
 write_counts()
-redis.call('PUBLISH', ARGV[POLICY + 1], ARGV[POLICY + 2])
+announce_change()
 return statuses

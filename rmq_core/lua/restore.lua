@@ -1,78 +1,84 @@
 -- Brings cancelled and dropped messages back to where they were: what is due meanwhile is ready, a dead letter is dead.
--- Content, failure record and priority come along where they are not known again already.
+-- Content, failure record and priority come along. Where an equal id waits, it merges into that.
 -- KEYS   the slot's keys
--- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch (not looked at)
+-- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch (not looked at), shape, by whom
 --        wake channel, slot, undo_ms, then ids
--- reply  per id: 1 done (where the id waits again, or is dead again: merged into that), 0 not found
+-- reply  per id: 1 done, 0 not found, 3 another dead letter has the id: it stays in the trash
+--        error RMQSHAPE <shape>: nothing was done
 -- include shared/slot.lua
 -- include shared/journal.lua
 -- include shared/policy.lua
+-- include shared/bodies.lua
+-- include shared/records.lua
+-- include shared/timed_places.lua
+-- include shared/priority_places.lua
 -- include shared/clusters.lua
--- include shared/take.lua
 -- include shared/trash.lua
+-- include shared/returning.lua
+-- include shared/looking.lua
+-- include shared/hints.lua
 
+local unfit = misfit(SHAPE)
+if unfit then
+  return unfit
+end
 local undo_ms, FIRST = tonumber(ARGV[POLICY + 3]), POLICY + 4
 
--- Whether any queue holds the id, and whether as one that has been taken before (its priority is noted then).
-local function known(id)
-  local store = tonumber(redis.call('ZSCORE', STORE, id) or nil)
-  for _, queue in ipairs({RETRY, PREPARE, DEAD}) do
-    if redis.call('ZSCORE', queue, id) then
-      return true, true
-    end
-  end
-  return store ~= nil, store ~= nil and store <= RETRIED_MAX
+local function restore_dead(id, message)
+  redis.call('HSET', DEAD_RECORD, id, pack_record(
+    'd', message.score, message.priority, nil, message.failed, message.body
+  ))
+  redis.call('ZADD', DEAD, message.score, id)
+  enter_cluster(id, message.cause or UNKNOWN, message.score, message.failed or '')
+  note('restored', (message.lost and '-' or 't') .. 'd', id, message.score, message.body or '')
 end
 
--- Whether it is back, in which queue, with which score; false: an equal id is there.
-local function put_back(id, message)
-  if message.queue == 'd' then
-    if redis.call('ZADD', DEAD, 'NX', message.score, id) == 0 then
-      return false
-    end
-    enter_cluster(id, message.cause or UNKNOWN, message.score, message.failed or '')
-    return true, 'd', message.score
-  end
-  if redis.call('ZSCORE', STORE, id) or redis.call('ZSCORE', RETRY, id) then
-    return false
-  end
+-- Where a message that waited belongs now: the queue and its score.
+local function place_of(message)
   if message.queue == 'r' then
-    redis.call('ZADD', RETRY, message.score, id)
-    return true, 'r', message.score
+    return 'r', message.score
+  elseif message.score <= RETRIED_MAX then
+    return 's', message.score
+  elseif TIMED then
+    return 's', timed_place(math.max(now, math.floor(message.score)))
   end
-  local overdue = TIMED and message.score > RETRIED_MAX and message.score < now
-  redis.call('ZADD', STORE, overdue and now or message.score, id)
-  return true, 's', overdue and now or message.score
+  return 's', message.score
+end
+
+local function restore_waiting(id, message)
+  local in_flight = redis.call('ZSCORE', PREPARE, id)
+  keep_in_flight(id, redis.call('HGET', BODY, id))
+  put_into_pools(id, message)
+  local queue, score = place_of(message)
+  redis.call('ZADD', queue == 'r' and RETRY or STORE, score, id)
+  note('restored', (message.lost and not in_flight and '-' or 't') .. queue, id, score, message.body or '')
 end
 
 local statuses = {}
 for i = FIRST, #ARGV do
-  local id = ARGV[i]
-  local message = take_out(id, undo_ms)
-  if message then
+  local id, status = ARGV[i], 0
+  local message = look_into_trash(id, undo_ms)
+  if message and message.queue == 'd' and redis.call('ZSCORE', DEAD, id) then
+    status = 3
+  elseif message then
+    status = 1
+    take_out(id)
     count('restored', 1)
-    local held, taken_before = known(id)
-    local was_taken = message.queue ~= 's' or message.score <= RETRIED_MAX
-    local back, queue, score = put_back(id, message)
-    if not back then
+    if message.queue == 'd' then
+      restore_dead(id, message)
+    elseif waiting(id) then
       count('merged', 1)
       note('merged', 't-', id, 0)
     else
-      note('restored', (message.lost and not held and '-' or 't') .. queue, id, score, not held and (message.body or ''))
-      if message.body and not held then
-        redis.call('HSET', BODY, id, message.body)
+      if not redis.call('ZSCORE', PREPARE, id) then
+        settle_dead(id)
       end
-      if message.failed then
-        redis.call('HSETNX', FAILED, id, message.failed)
-      end
-      if message.priority and was_taken and not taken_before then
-        remember_priorities({id, message.priority})
-      end
+      restore_waiting(id, message)
     end
   end
-  statuses[#statuses + 1] = message and 1 or 0
+  statuses[#statuses + 1] = status
 end
 trim_trash(undo_ms, TRIMMED_MOST)
 write_counts()
-redis.call('PUBLISH', ARGV[POLICY + 1], ARGV[POLICY + 2])
+announce_change()
 return statuses

@@ -1,12 +1,22 @@
 -- Makes waiting messages ready at once: delayed ones due now, retries promoted now.
 -- KEYS   the slot's keys
--- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch (not looked at)
+-- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch (not looked at), shape, by whom
 --        wake channel, slot, then ids
--- reply  per id: 1 done, 2 in flight, 0 not found
+-- reply  per id: 1 done, 2 in flight, 0 not found; error RMQSHAPE <shape>: nothing was done
 -- include shared/slot.lua
 -- include shared/journal.lua
 -- include shared/policy.lua
+-- include shared/bodies.lua
+-- include shared/timed_places.lua
+-- include shared/priority_places.lua
+-- include shared/returning.lua
+-- include shared/looking.lua
+-- include shared/hints.lua
 
+local unfit = misfit(SHAPE)
+if unfit then
+  return unfit
+end
 local statuses, FIRST = {}, POLICY + 3
 for i = FIRST, #ARGV do
   local id = ARGV[i]
@@ -16,14 +26,14 @@ for i = FIRST, #ARGV do
   if retry then
     local failures = tonumber(retry) % SHIFT
     redis.call('ZREM', RETRY, id)
-    local score = failures > 0 and retries_left(failures) or fresh_score(id)
+    local score = failures > 0 and retries_left(failures) or fresh_place(redis.call('HGET', PRIORITY, id))
     redis.call('ZADD', STORE, score, id)
     note('rescheduled', 'rs', id, score)
     status = 1
   elseif store then
-    if TIMED and tonumber(store) > now then
-      redis.call('ZADD', STORE, now, id)
-      store = now
+    if TIMED and tonumber(store) >= now + 1 then
+      store = timed_place(now)
+      redis.call('ZADD', STORE, store, id)
     end
     note('rescheduled', 'ss', id, store)
     status = 1
@@ -36,5 +46,5 @@ for i = FIRST, #ARGV do
   statuses[#statuses + 1] = status
 end
 write_counts()
-redis.call('PUBLISH', ARGV[POLICY + 1], ARGV[POLICY + 2])
+announce_change()
 return statuses

@@ -1,122 +1,190 @@
 -- Sends inline messages (the id is the whole content) to one slot.
--- KEYS   the slot's first nine keys
--- ARGV   kind, wake channel, slot, merge (latest|first), least value of the batch, allow_past (1|0),
---        then value, id, value, id, …   value: range_ms, priority or due_ms by kind
--- reply  {new, merged}; error RMQPAST <ms> when a fixed time has gone by: nothing was sent
---        error RMQJOURNAL <entries> when readers of the journal are too far behind: nothing was sent
+-- KEYS   the slot's first 13 keys
+-- ARGV   kind, wake channel, slot, merge (latest|first), edge of the batch (earliest time, or highest priority),
+--        allow_past (1|0), shape, then value, id, value, id, …   value: range_ms, priority or due_ms by kind
+-- reply  {new, merged, head for the topic's hint (false: none, or noted already)}
+--        error RMQPAST <ms> when a fixed time has gone by, RMQJOURNAL <entries> when readers of the journal are too far
+--        behind, RMQSHAPE <shape> when the topic is another one by now: nothing was sent
 -- include shared/slot.lua
 -- include shared/journal.lua
 -- include shared/sending.lua
 
-local FIRST = 7
+-- A function costs as much as a small command, and most calls need few of them: whatever only some need is made there.
+local FIRST = 8
 local n = (#ARGV - FIRST + 1) / 2
+-- Adds before it removes anything: a full server refuses a script only at a first write that adds.
+local numbered = KIND == 'priority' and redis.call('HINCRBY', STATS, 'placed', n)
 
-local function ids()
+-- A small sorted set is a list, in which every insertion reads the text of every score before it: cheap for whole
+-- numbers, dear for fractions. One long member (longer than any id) turns it into a real one.
+local LIST_MOST, MANY, LOOK_EVERY = 128, 16, 16
+
+local function add_to_store(...)
+  if n < MANY and not (numbered and numbered % LOOK_EVERY < n) then
+    return redis.call('ZADD', STORE, ...)
+  end
+  local held = redis.call('ZCARD', STORE)
+  if held > LIST_MOST or held + n < MANY then
+    return redis.call('ZADD', STORE, ...)
+  end
+  local long = string.rep(' ', 513)
+  redis.call('ZADD', STORE, 0, long)
+  local new = redis.call('ZADD', STORE, ...)
+  redis.call('ZREM', STORE, long)
+  return new
+end
+
+-- score, id, … of the batch, with as little work for each message as can be: these loops are most of a large send.
+local function scored_by_priority()
+  -- As in shared/priority_places.lua, and as text: the server's way from a fraction to text is slow.
+  local PLACES, DIGITS = 4294967296, 10000000000
+  local each, format = DIGITS / PLACES, string.format
+  local scored, wholes, number = {}, {}, numbered - n
+  for at = FIRST, FIRST + n * 2 - 2, 2 do
+    local priority = ARGV[at]
+    local whole = wholes[priority]
+    if not whole then
+      whole = format('%d.', priority - 1)
+      wholes[priority] = whole
+    end
+    number = number + 1
+    if number % PLACES == 0 then
+      scored[at - FIRST + 1] = priority
+    else
+      scored[at - FIRST + 1] = format('%s%010d', whole, DIGITS - number % PLACES * each)
+    end
+    scored[at - FIRST + 2] = ARGV[at + 1]
+  end
+  return scored
+end
+
+local function scored_by_time()
+-- include shared/timed_places.lua
+
+  local scored, format, base = {}, string.format, KIND == 'range-merge' and now or 0
+  local value_before, score, ms, step, whole = nil, nil, 0, 0, nil
+  for at = FIRST, FIRST + n * 2 - 2, 2 do
+    local value = ARGV[at]
+    if value == value_before and score + step < ms + 1 then
+      score = score + step
+      whole = whole or ms_text(ms) .. '.'
+    else
+      if value_before then
+        places_used(score)
+      end
+      value_before, score = value, timed_place(base + value)
+      ms = math.floor(score)
+      step, whole = step_at(ms), nil
+    end
+    if score == ms then
+      scored[at - FIRST + 1] = ms_text(ms)
+    elseif whole and near(ms) then
+      scored[at - FIRST + 1] = format('%s%04d', whole, (score - ms) * 10000 + 0.5)
+    else
+      scored[at - FIRST + 1] = timed_text(ms, score)
+    end
+    scored[at - FIRST + 2] = ARGV[at + 1]
+  end
+  return scored
+end
+
+-- Those that waited before, or were sent twice by this call: whether they move.
+local function move_duplicates(scored)
+  local whole_of = KIND == 'priority' and math.ceil or math.floor
   local all = {}
   for i = 1, n do
-    all[i] = ARGV[FIRST + i * 2 - 1]
+    all[i] = scored[i * 2]
   end
-  return all
-end
-
-local refusal = refused()
-if refusal then
-  return refusal
-end
-local wake = head_moves(LEAST)
-
--- A plain message is version 0 of its id: a body of a newer version stays, and the message merges into it. Any other
--- body of that id no longer counts, unless it waits and the topic keeps the first. Returns {id → true}, ids.
-local function bodies_in_the_way(all)
-  local newer, replaced = {}, {}
-  local bodies = redis.call('HMGET', BODY, unpack(all))
-  for i, id in ipairs(all) do
-    if bodies[i] and version_of(bodies[i]) > 0 then
-      newer[id] = true
-    elseif bodies[i] and not (MERGE == 'first' and waiting(id)) then
-      replaced[#replaced + 1] = id
-    end
-  end
-  return newer, replaced
-end
-
-local unusual = redis.call('EXISTS', RETRY, BODY) > 0
-local all, newer, replaced, waited = {}, {}, {}, nil
-if unusual or JOURNALING then
-  all = ids()
-end
-if unusual then
-  newer, replaced = bodies_in_the_way(all)
-end
-if JOURNALING and redis.call('EXISTS', STORE, RETRY) > 0 then
-  waited = {redis.call('ZMSCORE', STORE, unpack(all)), redis.call('ZMSCORE', RETRY, unpack(all))}
-end
-
--- `new`: how many of them did not merge. In full, '' says that the content is the id.
-local function note_all(new)
-  local inline, due, items, sent = {}, {}, nil, nil
-  if new == n then
-    items, sent = items_of('sent', 'ns')
-  end
-  for i, id in ipairs(all) do
-    local score = ARGV[FIRST + i * 2 - 2]
-    if KIND == 'range-merge' then
-      due[score] = due[score] or string.format('%.0f', now + tonumber(score))
-      score = due[score]
-    end
-    if items then
-      items[i * 2 - 1], items[i * 2], inline[i] = id, score, ''
-    elseif newer[id] then
-      note('merged', 'n-', id, 0, false)
-    elseif inline[id] or waited and (waited[1][i] or waited[2][i]) then
-      note_sent(id, KIND ~= 'range-merge' and score or nil, true, MERGE ~= 'first' and '')
-    else
-      inline[id] = true
-      note_sent(id, score, false, '')
-    end
-  end
-  if JOURNAL_FULL and sent then
-    sent[4] = inline
-  end
-end
-
--- Adds before it removes anything: a full server refuses a script only at a first write that adds.
-local new = 0
-if KIND == 'range-merge' then
-  local due, scored = {}, {}
-  local retrying = unusual and redis.call('ZMSCORE', RETRY, unpack(all)) or {}
+  local moved, seen, stored = {}, {}, redis.call('ZMSCORE', STORE, unpack(all))
   for i = 1, n do
-    local range_ms, id = ARGV[FIRST + i * 2 - 2], ARGV[FIRST + i * 2 - 1]
-    if not retrying[i] and not newer[id] then
-      due[range_ms] = due[range_ms] or string.format('%.0f', now + tonumber(range_ms))
-      scored[#scored + 1] = due[range_ms]
-      scored[#scored + 1] = id
+    local id = all[i]
+    if whole_of(tonumber(seen[id] or stored[i])) ~= tonumber(ARGV[FIRST + i * 2 - 2]) then
+      -- The place that was chosen above is used by nobody; a second one for the same id comes behind the first.
+      local score = scored[i * 2 - 1]
+      moved[#moved + 1] = score
+      moved[#moved + 1] = id
+      seen[id] = score
     end
   end
-  new = #scored > 0 and redis.call('ZADD', STORE, 'NX', unpack(scored)) or 0
-elseif next(newer) then
-  for i, id in ipairs(all) do
-    if not newer[id] then
-      new = new + redis.call('ZADD', STORE, ARGV[FIRST + i * 2 - 2], id) - redis.call('ZREM', RETRY, id)
-    end
-  end
-else
-  new = redis.call('ZADD', STORE, unpack(ARGV, FIRST))
-  if unusual then
-    new = new - redis.call('ZREM', RETRY, unpack(all))
+  if #moved > 0 then
+    redis.call('ZADD', STORE, unpack(moved))
   end
 end
-if #replaced > 0 then
-  redis.call('HDEL', BODY, unpack(replaced))
+
+-- With a look at what is known of each.
+local function send_known()
+-- include shared/bodies.lua
+-- include shared/records.lua
+-- include shared/timed_places.lua
+-- include shared/priority_places.lua
+-- include shared/merging.lua
+  local number = numbered and numbered - n
+
+  -- One that retries, or whose id has a body.
+  local function send_one(id, value, position)
+    local waits = waiting(id)
+    local old = redis.call('HGET', BODY, id)
+    -- A plain message is version 0 of its id: where a newer one waits or is in flight, it merges into that.
+    if outdated(id, old, '', waits) then
+      note('merged', 'n-', id, 0, false)
+      return 0
+    end
+    local keeps = waits and not LATEST
+    if not keeps then
+      replace_body(id, old, '', waits)
+    end
+    note_sent(id, enqueue(id, value, number and number + position), waits, not keeps and '')
+    return waits and 0 or 1
+  end
+
+  local ids = {}
+  for i = 1, n do
+    ids[i] = ARGV[FIRST + i * 2 - 1]
+  end
+  local function known(key, command)
+    return redis.call('EXISTS', key) == 1 and redis.call(command, key, unpack(ids)) or {}
+  end
+  local stored, retrying, bodies = known(STORE, 'ZMSCORE'), known(RETRY, 'ZMSCORE'), known(BODY, 'HMGET')
+  local new, scored, seen = 0, {}, {}
+  local function flush()
+    if #scored > 0 then
+      add_to_store(unpack(scored))
+      scored = {}
+    end
+  end
+  for i, id in ipairs(ids) do
+    local value = tonumber(ARGV[FIRST + i * 2 - 2])
+    if retrying[i] or bodies[i] then
+      flush()
+      new = new + send_one(id, value, i)
+    else
+      local before = seen[id] or stored[i]
+      local score = not (before and stays(before, value)) and place(value, number and number + i) or nil
+      if score then
+        scored[#scored + 1] = score
+        scored[#scored + 1] = id
+        seen[id] = score
+      end
+      note_sent(id, score, before, (not before or LATEST) and '')
+      new = new + (before and 0 or 1)
+    end
+  end
+  flush()
+  return new
+end
+
+local new
+if JOURNALING or redis.call('EXISTS', RETRY, BODY) > 0 then
+  new = send_known()
+else
+  local scored = numbered and scored_by_priority() or scored_by_time()
+  new = add_to_store('NX', unpack(scored))
+  if new < n and KIND ~= 'range-merge' then
+    move_duplicates(scored)
+  end
 end
 
 count('sent', n)
 count('merged', n - new)
-if JOURNALING then
-  note_all(new)
-end
 write_counts()
-if wake then
-  redis.call('PUBLISH', CHANNEL, SLOT)
-end
-return {new, n - new}
+return {new, n - new, announce()}

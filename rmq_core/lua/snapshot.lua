@@ -6,11 +6,9 @@
 --        trash, when the oldest of it was removed (ms; -1: none)}
 -- include shared/slot.lua
 
-local TRASH = KEYS[14]
-
 local function head(command, ...)
   local found = redis.call(command, STORE, ...)
-  return found[2] and tonumber(found[2]) or -1
+  return found[2] and math.floor(tonumber(found[2])) or -1
 end
 
 -- How many a queue holds, and its least score in units of `unit`. Most queues are empty, and every command counts here.
@@ -28,9 +26,10 @@ local removed, oldest_removed = least(TRASH, 1)
 local stored = redis.call('ZCARD', STORE)
 local ready, oldest_due, next_due = stored, -1, -1
 if ARGV[1] ~= 'priority' and stored > 0 then
-  ready = redis.call('ZCOUNT', STORE, '-inf', now)
-  oldest_due = head('ZRANGEBYSCORE', '(' .. RETRIED_MAX, now, 'WITHSCORES', 'LIMIT', 0, 1)
-  next_due = head('ZRANGEBYSCORE', '(' .. string.format('%.0f', now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+  local later = ms_text(now + 1)
+  ready = redis.call('ZCOUNT', STORE, '-inf', '(' .. later)
+  oldest_due = head('ZRANGEBYSCORE', '(' .. RETRIED_MAX, '(' .. later, 'WITHSCORES', 'LIMIT', 0, 1)
+  next_due = head('ZRANGEBYSCORE', later, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
 end
 return {
   now, stored, ready,

@@ -1,5 +1,5 @@
 -- Forgets a topic definition, if its version is still the expected one.
--- KEYS   the registry
+-- KEYS   the registry; when which topic was deleted on purpose, by name (ms): a restore must not bring it back
 -- ARGV   name, expected version, channel of changes
 -- reply  1; error RMQVERSION <stored version>
 local stored = redis.call('HGET', KEYS[1], ARGV[1])
@@ -7,6 +7,8 @@ local version = stored and tonumber(string.match(stored, '^{"version":(%d+),')) 
 if version ~= tonumber(ARGV[2]) then
   return redis.error_reply(string.format('RMQVERSION %d', version))
 end
+local time = redis.call('TIME')
+redis.call('HSET', KEYS[2], ARGV[1], string.format('%.0f', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)))
 redis.call('HDEL', KEYS[1], ARGV[1])
 redis.call('PUBLISH', ARGV[3], ARGV[1])
 return 1

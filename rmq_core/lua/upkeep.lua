@@ -1,22 +1,36 @@
 -- Puts back what timed out, promotes due retries, empties the trash of a slot nobody takes from. Needs no epoch.
 -- KEYS   the slot's keys
--- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch (not looked at)
+-- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch (not looked at), shape, by whom
 --        wake channel, slot, most of each to move, undo_ms
--- reply  {now, next look (-1: none), timed out, promoted, erased}
+-- reply  {now, next look (-1: none), timed out, promoted, erased}; error RMQSHAPE <shape>: nothing was done
 -- include shared/slot.lua
 -- include shared/journal.lua
 -- include shared/policy.lua
+-- include shared/bodies.lua
+-- include shared/records.lua
+-- include shared/origins.lua
+-- include shared/timed_places.lua
+-- include shared/priority_places.lua
+-- include shared/trash.lua
 -- include shared/clusters.lua
+-- include shared/returning.lua
 -- include shared/failing.lua
 -- include shared/looking.lua
 -- include shared/upkeep.lua
--- include shared/trash.lua
+-- include shared/hints.lua
 
+local unfit = misfit(SHAPE)
+if unfit then
+  return unfit
+end
 local most = tonumber(ARGV[POLICY + 3])
 local expired, promoted = roll_back(most), promote(most)
 local erased = trim_trash(tonumber(ARGV[POLICY + 4]), most)
 write_counts()
+local look = next_look()
 if expired + promoted > 0 then
-  redis.call('PUBLISH', ARGV[POLICY + 1], ARGV[POLICY + 2])
+  announce_change()
+else
+  write_hints(ARGV[POLICY + 2], look, head_of(next_attention()))
 end
-return {now, expired + promoted >= most and now or next_look() or -1, expired, promoted, erased}
+return {now, expired + promoted >= most and now or look or -1, expired, promoted, erased}

@@ -1,10 +1,11 @@
 -- Everything a slot knows of some ids, at one instant; reads only.
 -- KEYS   the slot's keys
 -- ARGV   ids
--- reply  per id {store, retry, prepare, dead score, body, failure record, priority, cluster}, each '' when absent
+-- reply  per id {store, retry, prepare, dead score, body, failure record, priority, cluster, body of the delivery in flight
+--        where another copy waits (': ' and the body), record of the dead letter}, each '' when absent
 -- include shared/slot.lua
+-- include shared/origins.lua
 
-local CAUSE = KEYS[12]
 local rows = {}
 for i, id in ipairs(ARGV) do
   local row = {}
@@ -14,6 +15,13 @@ for i, id in ipairs(ARGV) do
   for j, pool in ipairs({BODY, FAILED, PRIORITY, CAUSE}) do
     row[j + 4] = redis.call('HGET', pool, id) or ''
   end
+  if row[3] ~= '' and row[7] == '' then
+    local origin = origin_of(id, tonumber(row[3]))
+    row[7] = origin and string.format('%.17g', origin) or ''
+  end
+  local replaced = redis.call('HGET', REPLACED, id)
+  row[9] = replaced and ': ' .. replaced or ''
+  row[10] = redis.call('HGET', DEAD_RECORD, id) or ''
   rows[i] = row
 end
 return rows

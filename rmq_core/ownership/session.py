@@ -196,9 +196,19 @@ class Session:
 
     async def _watch_lease(self) -> None:
         """Surrenders in time: half a timeout after a break, and before the servers can let the session expire."""
+        every_s = self.timeout_s / PROOFS / 2
         while True:
-            await asyncio.sleep(self.timeout_s / PROOFS / 2)
+            asked_at = time.monotonic()
+            await asyncio.sleep(every_s)
             now = time.monotonic()
+            if (stood_s := now - asked_at - every_s) > self.timeout_s / PROOFS and self.state is SessionState.CONNECTED:
+                # Nobody could ask for a proof meanwhile: the next may come now. Until it does, nothing is begun.
+                log.warning(
+                    "the event loop of this process stood still for %.1f s, by no fault of ZooKeeper: a coroutine that"
+                    " blocks it, or a machine that had no time",
+                    stood_s,
+                )
+                continue
             if self.state is not SessionState.CONNECTED and now >= self.since + RENEW_AFTER * self.timeout_s:
                 self._renew("no connection for long")
                 self.since = now

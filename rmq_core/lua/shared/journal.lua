@@ -1,11 +1,22 @@
 -- What this call changes, for the slot's journal: one entry per call, written together with the change.
 -- `rmq_core/journal/entries.py` tells the layout. Where the journal is off, this costs the look at the mark.
 -- The mark says it for everybody, whatever definition a client still knows: '<o(ff) e(vents) f(ull)> <version> <limit>'.
-local JOURNAL = KEYS[9]
-local MARK = redis.call('HGET', STATS, 'journal')
+local marks = redis.call('HMGET', STATS, 'journal', 'shape')
+local MARK = marks[1]
 local JOURNALING = MARK and string.byte(MARK) ~= 111 -- o
 local JOURNAL_FULL = JOURNALING and string.byte(MARK) == 102 -- f
 local items_of, entered
+-- '<host> <worker>' of the worker that makes the change, where one does; see shared/policy.lua.
+local changed_by
+
+-- Refuses a caller whose definition is of another life of the topic: '<kind> <slots> <created_ms>'. Slots of topics
+-- that were defined before there was such a mark bear none.
+local function misfit(shape)
+  if marks[2] and marks[2] ~= shape then
+    return redis.error_reply('RMQSHAPE ' .. marks[2])
+  end
+  return nil
+end
 
 local function begin_entry()
   local entry = {now}
@@ -33,6 +44,10 @@ local function begin_entry()
       return string.char(tag) .. table.concat(digits)
     end
     if type(value) == 'number' then
+      if value ~= math.floor(value) then
+        value = string.format('%.17g', value) -- readers take numbers as text, too
+        return number(0xdb, #value, 4) .. value
+      end
       return number(0xcf, value, 8)
     elseif type(value) == 'string' then
       return number(0xdb, #value, 4) .. value
@@ -49,7 +64,12 @@ local function begin_entry()
   function write_journal()
     if #entry > 1 then
       local n = redis.call('HINCRBY', STATS, 'journaled', 1)
-      redis.call('XADD', JOURNAL, '*', 'n', n, 'v', (cmsgpack and cmsgpack.pack or pack)(entry))
+      local packed = (cmsgpack and cmsgpack.pack or pack)(entry)
+      if changed_by then
+        redis.call('XADD', JOURNAL, '*', 'n', n, 'v', packed, 'w', changed_by)
+      else
+        redis.call('XADD', JOURNAL, '*', 'n', n, 'v', packed)
+      end
     end
   end
 end
@@ -74,5 +94,13 @@ local function note(event, route, id, detail, body)
   if JOURNAL_FULL and body ~= nil then
     known[4] = known[4] or {}
     known[4][#items / 2] = body
+  elseif body and string.byte(body) == 1 then
+    -- Without the body, its slot basis: what a message belongs together with must not be lost.
+    local length, from = string.match(body, '^\1%d+ (%d+) %d+ ()')
+    if length ~= '0' then
+      known[4], known[5] = false, known[5] or {}
+      table.insert(known[5], #items / 2)
+      table.insert(known[5], string.sub(body, from, from + length - 1))
+    end
   end
 end

@@ -1,55 +1,45 @@
--- ARGV[1..6] of both sends.
+-- ARGV[1..7] of all sends: whether they are refused, and what of them is news. Statements, not functions: a send of one
+-- message is mostly what it takes to begin.
 local KIND, CHANNEL, SLOT, MERGE = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local LEAST, ALLOW_PAST = tonumber(ARGV[5]), ARGV[6] == '1'
+local EDGE, LATEST = tonumber(ARGV[5]), MERGE ~= 'first'
 
-local function refused()
-  if JOURNALING then
-    local limit, held = tonumber(string.match(MARK, '(%d+)$')), redis.call('XLEN', JOURNAL)
-    if limit > 0 and held >= limit then
-      return redis.error_reply(string.format('RMQJOURNAL %d', held))
-    end
-  end
-  if KIND == 'fixed-time' and not ALLOW_PAST and LEAST <= now then
-    return redis.error_reply(string.format('RMQPAST %.0f', now - LEAST))
-  end
-  return nil
-end
-
--- Whether a sleeping consumer would now sleep too long. Messages that are due already do not matter: whoever can
--- take them is awake, and those that wait for their own earlier delivery must not hide a newcomer.
-local function head_moves(least)
-  if KIND == 'priority' then
-    local waiting = redis.call('ZCARD', STORE)
-    return waiting == 0 or waiting <= redis.call('ZCARD', PREPARE)
-  end
-  local due = KIND == 'range-merge' and now + least or least
-  local head = redis.call('ZRANGEBYSCORE', STORE, '(' .. string.format('%.0f', now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
-  return not head[2] or due < tonumber(head[2])
-end
-
-local function version_of(body)
-  return body and tonumber(string.match(body, '^(%d+) ')) or 0
-end
-
-local function waiting(id)
-  return redis.call('ZSCORE', RETRY, id) or redis.call('ZSCORE', STORE, id)
-end
-
--- Puts one message into the store, or moves the one that waits; returns its score, nil where nothing moves.
-local function enqueue(id, value, waits)
-  if KIND ~= 'range-merge' then
-    redis.call('ZADD', STORE, value, id)
-    redis.call('ZREM', RETRY, id)
-    return value
-  elseif not waits then
-    redis.call('ZADD', STORE, now + tonumber(value), id)
-    return now + tonumber(value)
+if marks[2] and marks[2] ~= ARGV[7] then
+  return misfit(ARGV[7])
+elseif KIND == 'fixed-time' and EDGE <= now and ARGV[6] ~= '1' then
+  return redis.error_reply(string.format('RMQPAST %.0f', now - EDGE))
+elseif JOURNALING then
+  local limit, held = tonumber(string.match(MARK, '(%d+)$')), redis.call('XLEN', JOURNAL)
+  if limit > 0 and held >= limit then
+    return redis.error_reply(string.format('RMQJOURNAL %d', held))
   end
 end
 
-local function note_sent(id, score, waits, body)
-  if JOURNALING and waits then
-    items_of('sent', 'ns') -- what one call sends and then merges is listed in that order
+-- What a sleeping consumer would have to know: the highest priority of the batch where nothing as high waited, or its
+-- earliest due time where nothing that is still to come was due before; nil: nothing new. Messages that are due already
+-- do not matter: whoever can take them is awake, and those that wait for their own earlier delivery must not hide a
+-- newcomer.
+-- Counting tells it without a score's way into text and back.
+local head
+if KIND == 'priority' then
+  if redis.call('ZCOUNT', STORE, '(' .. EDGE - 1, '+inf') == 0
+    or redis.call('ZCARD', STORE) <= redis.call('ZCARD', PREPARE) then
+    head = EDGE
   end
-  note(waits and 'merged' or 'sent', score and 'ns' or 'n-', id, score or 0, body)
+else
+  local due = KIND == 'range-merge' and now + EDGE or EDGE
+  if redis.call('ZCOUNT', STORE, ms_text(now + 1), ms_text(due)) == 0 then
+    head = due
+  end
+end
+
+-- Wakes who sleeps, and corrects the topic's hint for those who pull. Returns what the client is to note elsewhere.
+local function announce()
+  if not head then
+    return false
+  end
+  if HEADS ~= STORE then
+    redis.call('ZADD', HEADS, KIND == 'priority' and 'GT' or 'LT', head, SLOT)
+  end
+  redis.call('PUBLISH', CHANNEL, SLOT .. ' ' .. ms_text(head))
+  return HEADS == STORE and ms_text(head)
 end

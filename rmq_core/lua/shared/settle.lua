@@ -1,14 +1,46 @@
 -- Settling: only a receipt that is still the prepare score counts; anything else is stale and changes nothing.
 -- Each function reads `n` groups from ARGV[at…], appends a status per group (1 done, 0 stale), returns the next position.
 
+local MEMBERS_FROM = 16
+
+-- Where all receipts are the same, as those of one take in shared mode: the ids that have it, as a set. The server is
+-- slow at writing scores as text, so it is asked for none. nil: there are too many others.
+local function members_of(at, n, width)
+  local receipt = ARGV[at + 1]
+  for i = 1, n - 1 do
+    if ARGV[at + i * width + 1] ~= receipt then
+      return nil
+    end
+  end
+  if redis.call('ZCOUNT', PREPARE, receipt, receipt) > n * 2 then
+    return nil
+  end
+  local set = {}
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', PREPARE, receipt, receipt)) do
+    set[id] = true
+  end
+  return set
+end
+
 -- Splits the groups of `width` into those whose receipt holds (their positions) and the stale ones.
 local function receipts(at, n, width, statuses)
   local ids = {}
   for i = 1, n do
     ids[i] = ARGV[at + (i - 1) * width]
   end
-  local scores = redis.call('ZMSCORE', PREPARE, unpack(ids))
+  local held = n >= MEMBERS_FROM and members_of(at, n, width)
   local valid = {}
+  if held then
+    for i = 1, n do
+      local ok = held[ids[i]]
+      statuses[#statuses + 1] = ok and 1 or 0
+      if ok then
+        valid[#valid + 1] = i
+      end
+    end
+    return ids, valid
+  end
+  local scores = redis.call('ZMSCORE', PREPARE, unpack(ids))
   for i = 1, n do
     local receipt = ARGV[at + (i - 1) * width + 1]
     -- Equal text is the common case and the cheap one; round scores may be written as 1.8e+15.
@@ -55,7 +87,12 @@ local function ack(at, n, statuses)
     if JOURNALING then
       note_acked(at, valid, gone)
     end
+    if redis.call('EXISTS', REPLACED) == 1 then
+      redis.call('HDEL', REPLACED, unpack(done))
+    end
+    clear_suspects(done)
     forget(done, {STORE, RETRY, DEAD}, true)
+    forget_origins()
   end
   return at + n * 2
 end
@@ -70,10 +107,14 @@ local function nack(at, n, statuses)
   for _, i in ipairs(valid) do
     local group = at + (i - 1) * 4
     if redis.call('ZREM', PREPARE, ids[i]) == 1 then
-      local failures = tonumber(ARGV[group + 1]) % SHIFT + 1
-      fail(ids[i], failures, tonumber(ARGV[group + 2]), ARGV[group + 3])
+      local receipt = tonumber(ARGV[group + 1])
+      clear_suspects({ids[i]})
+      fail(
+        ids[i], receipt % SHIFT + 1, tonumber(ARGV[group + 2]), ARGV[group + 3], not TIMED and origin_of(ids[i], receipt)
+      )
     end
   end
+  forget_origins()
   return at + n * 4
 end
 
@@ -86,25 +127,29 @@ local function release(at, n, statuses)
   local ids, valid = receipts(at, n, 4, statuses)
   for _, i in ipairs(valid) do
     local group = at + (i - 1) * 4
-    local id, failures = ids[i], tonumber(ARGV[group + 1]) % SHIFT
-    local delay_ms, score = tonumber(ARGV[group + 2]), ARGV[group + 3]
+    local id, receipt = ids[i], tonumber(ARGV[group + 1])
+    local delay_ms, failures = tonumber(ARGV[group + 2]), receipt % SHIFT
     if redis.call('ZREM', PREPARE, id) == 1 then
+      local place = tonumber(ARGV[group + 3]) or origin_of(id, receipt) or tonumber(redis.call('HGET', PRIORITY, id) or nil)
       count('released', 1)
-      if delay_ms > 0 then
-        if redis.call('ZSCORE', STORE, id) then
-          count('merged', 1)
-          note('released', 'pp', id, ARGV[group + 1])
-          note('merged', 'p-', id, 0)
-        else
-          local due = (now + delay_ms) * SHIFT + failures
-          redis.call('ZADD', RETRY, due, id)
-          note('released', 'pr', id, due)
+      if delay_ms <= 0 then
+        local score = failures > 0 and retries_left(failures) or place or fresh_place(nil)
+        if back_to_store(id, score, 'released', 'p', ARGV[group + 1]) and score > RETRIED_MAX then
+          forget_priority(id)
         end
+      elseif waiting(id) then
+        note('released', 'pp', id, ARGV[group + 1])
+        merge_into_waiting(id, 'p')
       else
-        score = failures > 0 and retries_left(failures) or score ~= '' and score or fresh_score(id)
-        restore(id, score, 'released', 'p', ARGV[group + 1])
+        local due = (now + delay_ms) * SHIFT + failures
+        redis.call('ZADD', RETRY, due, id)
+        if not TIMED and failures == 0 and place then
+          remember_priorities({id, place})
+        end
+        note('released', 'pr', id, due)
       end
     end
   end
+  forget_origins()
   return at + n * 4
 end

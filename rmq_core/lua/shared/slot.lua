@@ -1,7 +1,14 @@
--- The keys of one slot, in the order slots.QUEUE_KEYS declares them, and the clock. Sending is given the first nine.
+-- The keys of one slot, in the order slots.QUEUE_KEYS declares them, and the clock. Sending is given the first 13.
 local STORE, RETRY, PREPARE, DEAD = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local BODY, FAILED, PRIORITY = KEYS[5], KEYS[6], KEYS[7]
-local STATS, LATENESS, FENCE = KEYS[8], KEYS[10], KEYS[11]
+local STATS, JOURNAL = KEYS[8], KEYS[9]
+local SPILL, REPLACED, DEAD_RECORD = KEYS[10], KEYS[11], KEYS[12]
+-- Where the topic's hints lie on another node than the slot, the store stands in their places: see shared/hints.lua.
+local HEADS, DUE = KEYS[13], KEYS[14]
+local LATENESS, FENCE = KEYS[15], KEYS[16]
+local CAUSE, CLUSTERS = KEYS[17], KEYS[18]
+local TRASH, TRASHED, ALLOWANCE = KEYS[19], KEYS[20], KEYS[21]
+local ORIGIN, SUSPECT = KEYS[22], KEYS[23]
 local RETRIED_MAX, SHIFT = 16, 1000
 
 local time = redis.call('TIME')
@@ -31,41 +38,12 @@ local function write_counts()
   end
 end
 
--- Bodies, failure records and priorities go when no queue holds the id any more: `queues` are those that may.
--- `fresh_in_store`: whichever of them waits in store has not failed, so its priority is its score.
-local function forget(ids, queues, fresh_in_store)
-  local pooled = redis.call('EXISTS', BODY, FAILED) > 0
-  if #ids == 0 or not pooled and redis.call('EXISTS', PRIORITY) == 0 then
-    return
-  end
-  local found, any = {}, false
-  for _, queue in ipairs(queues) do
-    if (pooled or queue ~= STORE or not fresh_in_store) and redis.call('EXISTS', queue) == 1 then
-      local scores = redis.call('ZMSCORE', queue, unpack(ids))
-      for i = 1, #ids do
-        if scores[i] then
-          found[ids[i]] = true
-          any = true
-        end
-      end
-    end
-  end
-  local gone = ids
-  if any then
-    gone = {}
-    for _, id in ipairs(ids) do
-      if not found[id] then
-        gone[#gone + 1] = id
-      end
-    end
-  end
-  if #gone > 0 then
-    if pooled then
-      redis.call('HDEL', BODY, unpack(gone))
-      redis.call('HDEL', FAILED, unpack(gone))
-    end
-    if redis.call('HDEL', PRIORITY, unpack(gone)) > 0 and redis.call('HLEN', PRIORITY) == 1 then
-      redis.call('DEL', PRIORITY)
-    end
-  end
+-- Whole milliseconds as text: Lua's own way from number to text loses digits, and the server's is slow.
+local function ms_text(ms)
+  return string.format('%d', ms)
+end
+
+-- The score of the copy that waits: in retry or in store; nil where none does.
+local function waiting(id)
+  return redis.call('ZSCORE', RETRY, id) or redis.call('ZSCORE', STORE, id) or nil
 end

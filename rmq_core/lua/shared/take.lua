@@ -1,10 +1,12 @@
--- Moves up to `limit` ready messages from store to prepare.
+-- Moves up to `limit` ready messages from store to prepare. Needs policy, journal, bodies, origins.
 
 -- Quarter octaves: bucket b holds latenesses around 2^(b/4) - 1 ms, so a percentile is exact to 19 %.
 local BUCKETS_PER_NAT = 4 / math.log(2)
 -- The logarithm of a power of two may come out just below the whole number.
 local BUCKET_ROUNDING = 1e-9
 local BLOCKED_MOST = 1000
+-- How far whoever takes alone looks for the next one that must be taken alone.
+local SUSPECTS_AHEAD = 100
 
 local function range(command, from, to, most)
   if most <= 0 then
@@ -32,19 +34,21 @@ local function unblocked(candidates, in_flight, limit)
   return free
 end
 
--- Retried messages of a priority topic rank below every fresh one, so a tenth of each take is theirs.
+-- Retried messages of a priority topic rank below every fresh one, so a tenth of each take is theirs. `floor`: fresh ones
+-- below this priority stay, for messages of other slots come before them.
 -- Also says whether the result is the top of the store, whole.
-local function by_priority(limit, in_flight, most)
+local function by_priority(limit, in_flight, most, floor)
+  local least = floor and '(' .. ms_text(floor - 1) or '(' .. RETRIED_MAX
   if redis.call('ZCOUNT', STORE, '-inf', RETRIED_MAX) == 0 then
-    return unblocked(range('ZREVRANGEBYSCORE', '+inf', '-inf', most), in_flight, limit), in_flight == 0
+    return unblocked(range('ZREVRANGEBYSCORE', '+inf', least, most), in_flight, limit), in_flight == 0
   end
-  local fresh = unblocked(range('ZREVRANGEBYSCORE', '+inf', '(' .. RETRIED_MAX, most), in_flight, limit)
+  local fresh = unblocked(range('ZREVRANGEBYSCORE', '+inf', least, most), in_flight, limit)
   local retried = unblocked(range('ZRANGEBYSCORE', '-inf', RETRIED_MAX, most), in_flight, limit)
   local share = math.floor(limit / 10)
   if share == 0 and micros % 10 < limit then
     share = 1
   end
-  local n_retried = math.min(#retried / 2, math.max(share, limit - #fresh / 2))
+  local n_retried = math.min(#retried / 2, math.max(share, floor and 0 or limit - #fresh / 2))
   local taken = {}
   for i = 1, math.min(#fresh / 2, limit - n_retried) * 2 do
     taken[i] = fresh[i]
@@ -55,61 +59,110 @@ local function by_priority(limit, in_flight, most)
   return taken, false
 end
 
-local function note_lateness(late)
+-- Of what was taken, from that position on: it is in the order of its due times, so where two ends fall into one bucket
+-- all between them do.
+local function note_lateness(taken, from)
+  local late = {}
+  local function bucket_at(i)
+    local late_ms = now - math.floor(tonumber(taken[i + 1]))
+    return math.floor(math.log(late_ms + 1) * BUCKETS_PER_NAT + BUCKET_ROUNDING)
+  end
+  local function add(first, first_bucket, last, last_bucket)
+    if first_bucket == last_bucket then
+      late[first_bucket] = (late[first_bucket] or 0) + (last - first) / 2 + 1
+    elseif last - first == 2 then
+      late[first_bucket] = (late[first_bucket] or 0) + 1
+      late[last_bucket] = (late[last_bucket] or 0) + 1
+    else
+      local middle = first + math.floor((last - first) / 4) * 2
+      add(first, first_bucket, middle, bucket_at(middle))
+      add(middle + 2, bucket_at(middle + 2), last, last_bucket)
+    end
+  end
+  add(from, bucket_at(from), #taken - 1, bucket_at(#taken - 1))
   for bucket, n in pairs(late) do
     redis.call('HINCRBY', LATENESS, bucket, n)
   end
 end
 
--- A small hash is a list that every HSET walks from end to end; one long value turns it into a table at once.
--- `forget` removes that field with the last message.
-local TABLE_FIELD, TABLE_VALUE = '', string.rep(' ', 65)
-
-local function remember_priorities(priorities)
-  if redis.call('EXISTS', PRIORITY) == 0 then
-    redis.call('HSET', PRIORITY, TABLE_FIELD, TABLE_VALUE)
+-- What was in flight when a process died is handed out alone: who takes several gets what stands before the first of
+-- these. Returns the candidates to take, and whether one that must be taken alone comes next.
+local function before_suspects(candidates, alone)
+  if redis.call('EXISTS', SUSPECT) == 0 then
+    return candidates, false
   end
-  redis.call('HSET', PRIORITY, unpack(priorities))
+  local ids = {}
+  for i = 1, #candidates, 2 do
+    ids[#ids + 1] = candidates[i]
+  end
+  if #ids == 0 then
+    return candidates, false
+  end
+  local suspected = redis.call('HMGET', SUSPECT, unpack(ids))
+  local taken, more = {}, false
+  for i = 1, #ids do
+    if suspected[i] and not (alone and i == 1) then
+      more = true
+      break
+    end
+    if not alone or i == 1 then
+      taken[i * 2 - 1], taken[i * 2] = ids[i], candidates[i * 2]
+    end
+  end
+  return taken, more
 end
 
--- Returns {id, store score, …} and the bodies in the same order ({} when no message of the slot has one).
-local function take(limit)
+-- With `alone`, at most one, which the caller runs while nothing else runs in its process; it has no origin then.
+-- Returns {id, store score, …}, the bodies in the same order ({} when no message of the slot has one), and whether the
+-- next one must be taken alone.
+local function take(limit, alone, floor)
   if limit == 0 then
-    return {}, {}
+    return {}, {}, false
   end
   local in_flight = redis.call('ZCARD', PREPARE)
-  -- With nothing in flight `most` is `limit`, so a range needs no cutting.
-  local most = limit + math.min(in_flight, BLOCKED_MOST)
-  local taken, is_top, is_bottom
+  local wanted = alone and SUSPECTS_AHEAD or limit
+  -- With nothing in flight `most` is `wanted`, so a range needs no cutting.
+  local most = wanted + math.min(in_flight, BLOCKED_MOST)
+  local taken, is_top, is_bottom, suspects_next
   if TIMED then
-    taken, is_bottom = unblocked(range('ZRANGEBYSCORE', '-inf', now, most), in_flight, limit), in_flight == 0
+    taken, is_bottom = unblocked(range('ZRANGEBYSCORE', '-inf', '(' .. ms_text(now + 1), most), in_flight, wanted), in_flight == 0
+  elseif alone then
+    taken = by_priority(1, in_flight, most, floor)
+    for _, each in ipairs(unblocked(range('ZREVRANGEBYSCORE', '+inf', '-inf', SUSPECTS_AHEAD), in_flight, SUSPECTS_AHEAD)) do
+      taken[#taken + 1] = each
+    end
   else
-    taken, is_top = by_priority(limit, in_flight, most)
+    taken, is_top = by_priority(limit, in_flight, most, floor)
+  end
+  taken, suspects_next = before_suspects(taken, alone)
+  if alone then
+    for i = #taken, 3, -1 do
+      taken[i] = nil
+    end
   end
   if #taken == 0 then
-    return taken, {}
+    return taken, {}, suspects_next
   end
-  local ids, prepared, priorities, late = {}, {}, {}, {}
+  local ids, prepared, priorities = {}, {}, {}
+  local fresh_from
   -- Numbers become text one by one on their way to Redis; most receipts of a take are the same. But those of an owner
   -- differ by a millisecond each: so the prepare queue keeps their order for the owner after it.
-  local fresh_receipt = string.format('%.0f', now * SHIFT)
+  local fresh_receipt = ms_text(now * SHIFT)
   local owned = EPOCH ~= ''
   local n = 0
   for i = 1, #taken, 2 do
     n = n + 1
-    local id, score = taken[i], tonumber(taken[i + 1])
+    local id, score = taken[i], taken[i + 1]
     ids[n] = id
     prepared[i + 1] = id
-    if score <= RETRIED_MAX then
-      prepared[i] = (owned and now + n - 1 or now) * SHIFT + failures_of(score)
+    -- Reading a long fraction costs more than all the rest; what counts retries is at most two digits.
+    if #score <= 2 and tonumber(score) <= RETRIED_MAX then
+      prepared[i] = (owned and now + n - 1 or now) * SHIFT + failures_of(tonumber(score))
     else
       prepared[i] = owned and string.format('%d000', now + n - 1) or fresh_receipt
-      if TIMED then
-        local bucket = math.floor(math.log(now - score + 1) * BUCKETS_PER_NAT + BUCKET_ROUNDING)
-        late[bucket] = (late[bucket] or 0) + 1
-      else
-        priorities[#priorities + 1] = id
-        priorities[#priorities + 1] = taken[i + 1]
+      fresh_from = fresh_from or i
+      if alone and not TIMED then
+        priorities[1], priorities[2] = id, score
       end
     end
   end
@@ -121,10 +174,15 @@ local function take(limit)
     redis.call('ZREM', STORE, unpack(ids))
   end
   redis.call('ZADD', PREPARE, unpack(prepared))
+  if not alone then
+    note_origins(now, taken, in_flight)
+  end
   if #priorities > 0 then
     remember_priorities(priorities)
   end
-  note_lateness(late)
+  if TIMED and fresh_from then
+    note_lateness(taken, fresh_from)
+  end
   count('taken', n)
   if JOURNALING then
     next_phase()
@@ -137,5 +195,5 @@ local function take(limit)
   if redis.call('EXISTS', BODY) == 1 then
     bodies = redis.call('HMGET', BODY, unpack(ids))
   end
-  return taken, bodies
+  return taken, bodies, suspects_next
 end

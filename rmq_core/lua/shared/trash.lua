@@ -1,9 +1,6 @@
 -- What was cancelled or dropped, kept for a while so that it can be brought back to where it was.
--- `trash` holds id → when it was removed; `trashed` the rest:
--- '<queue: s(tore) r(etry) d(ead)> <score> <priority> <cluster> <length of the failure record> <length of the body> '
--- and those two; '-' for what there is none of. The letter is upper case where a repair has put it here, of a message
--- that was lost: the journal must learn that it was nowhere. The trash too holds one message per id: the last removed.
-local TRASH, TRASHED = KEYS[14], KEYS[15]
+-- `trash` holds id → when it was removed; `trashed` the message, packed as in shared/records.lua. The trash too holds
+-- one message per id: the last removed.
 local TRIMMED_MOST = 100
 
 -- What cannot be restored any more goes for good; at most `most`.
@@ -20,37 +17,42 @@ local function trim_trash(undo_ms, most)
   return #old
 end
 
--- Call before the pools forget the id, and not as the first write: a full server refuses one that adds.
-local function discard(id, queue, score, cause)
-  local priority = redis.call('HGET', PRIORITY, id)
-  local failed, body = redis.call('HGET', FAILED, id), redis.call('HGET', BODY, id)
+local function discard_packed(id, packed)
   redis.call('ZADD', TRASH, now, id)
-  redis.call('HSET', TRASHED, id, table.concat({
-    queue, score, priority or '-', cause or '-', failed and #failed or '-', body and #body or '-',
-    (failed or '') .. (body or ''),
-  }, ' '))
+  redis.call('HSET', TRASHED, id, packed)
 end
 
--- Takes a message out of the trash; nil where it is not, or no longer, restorable.
-local function take_out(id, undo_ms)
+-- A message that waited. Call before the pools forget the id, and not as the first write: a full server refuses one
+-- that adds.
+local function discard(id, queue, score)
+  discard_packed(id, packed_from_pools(id, queue, score, nil))
+end
+
+-- Takes a dead letter's record away, with the cluster it died of; from the pools where an older release left it there.
+local function take_dead_record(id, died_ms, cause)
+  local packed = redis.call('HGET', DEAD_RECORD, id)
+  if not packed then
+    return packed_from_pools(id, 'd', died_ms, cause)
+  end
+  redis.call('HDEL', DEAD_RECORD, id)
+  local record = unpack_record(packed)
+  return pack_record('d', died_ms, record.priority, cause, record.failed, record.body)
+end
+
+local function trash_dead(id, died_ms, cause)
+  discard_packed(id, take_dead_record(id, died_ms, cause))
+end
+
+-- A message in the trash; nil where it is not, or no longer, restorable.
+local function look_into_trash(id, undo_ms)
   local removed_ms = tonumber(redis.call('ZSCORE', TRASH, id) or nil)
   if not removed_ms or removed_ms <= now - undo_ms then
     return nil
   end
-  local packed = redis.call('HGET', TRASHED, id)
+  return unpack_record(redis.call('HGET', TRASHED, id))
+end
+
+local function take_out(id)
   redis.call('ZREM', TRASH, id)
   redis.call('HDEL', TRASHED, id)
-  local queue, score, priority, cause, failed, body, at = string.match(
-    packed, '^(%a) (%S+) (%S+) (%S+) (%S+) (%S+) ()'
-  )
-  local length = tonumber(failed) or 0
-  return {
-    queue = string.lower(queue),
-    lost = queue ~= string.lower(queue),
-    score = tonumber(score),
-    priority = priority ~= '-' and priority,
-    cause = cause ~= '-' and cause,
-    failed = failed ~= '-' and string.sub(packed, at, at + length - 1),
-    body = body ~= '-' and string.sub(packed, at + length),
-  }
 end

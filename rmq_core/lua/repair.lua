@@ -1,0 +1,188 @@
+-- Makes the copies of messages what they must be: what is missing is put back, what is too many goes to the trash, what
+-- was altered is set right. The journal takes stock: whatever it said of the message before is settled.
+-- KEYS   the slot's keys
+-- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch (not looked at), shape, by whom
+--        wake channel, slot, 1 where the counters were lost too (0: they still count what is put back)
+--        then per id: id, the scores it was seen with ('<store> <retry> <prepare> <dead>'; '-': not there), how many
+--        copies it must have, and each of them, packed as in shared/records.lua (also 'p', in flight; '?' as the length
+--        of the body: as it is, as the length of the failure record: as it is)
+-- reply  per id: 1 done, 2 it is not any more where it was seen: nothing was done; error RMQSHAPE <shape>
+-- include shared/slot.lua
+-- include shared/journal.lua
+-- include shared/policy.lua
+-- include shared/bodies.lua
+-- include shared/records.lua
+-- include shared/timed_places.lua
+-- include shared/priority_places.lua
+-- include shared/clusters.lua
+-- include shared/origins.lua
+-- include shared/trash.lua
+-- include shared/returning.lua
+-- include shared/looking.lua
+-- include shared/hints.lua
+
+local unfit = misfit(SHAPE)
+if unfit then
+  return unfit
+end
+local counts_lost, FIRST = ARGV[POLICY + 3] == '1', POLICY + 4
+local QUEUE_OF = {s = STORE, r = RETRY, p = PREPARE, d = DEAD}
+local LETTERS = {'s', 'r', 'p', 'd'}
+
+local function scores_of(id)
+  local found = {}
+  for _, letter in ipairs(LETTERS) do
+    found[letter] = redis.call('ZSCORE', QUEUE_OF[letter], id) or nil
+  end
+  return found
+end
+
+local function is_as_seen(live, seen)
+  local at = 0
+  for word in string.gmatch(seen, '%S+') do
+    at = at + 1
+    if tonumber(live[LETTERS[at]]) ~= tonumber(word) then
+      return false
+    end
+  end
+  return at == #LETTERS
+end
+
+local function read_copy(packed)
+  local failed, body = string.match(packed, '^%a %S+ %S+ %S+ (%S+) (%S+) ')
+  local copy = unpack_record(packed)
+  copy.keeps_failed, copy.keeps_body = failed == '?', body == '?'
+  return copy
+end
+
+local function take_away(id, letter, score)
+  redis.call('ZREM', QUEUE_OF[letter], id)
+  if letter == 'd' then
+    trash_dead(id, score, leave_clusters({id})[1])
+  elseif letter == 'p' then
+    discard(id, 's', TIMED and ms_text(now) or redis.call('HGET', PRIORITY, id) or RETRIED_MAX + 1)
+    redis.call('HDEL', REPLACED, id)
+  else
+    discard(id, letter, score)
+  end
+end
+
+local function set_body(key, id, body)
+  if body and body ~= '' or key == REPLACED then
+    redis.call('HSET', key, id, body or '')
+  else
+    redis.call('HDEL', key, id)
+  end
+end
+
+local function put_waiting(id, copy, live)
+  local there = live.s or live.r
+  if not there then
+    if not live.p then
+      settle_dead(id)
+    end
+    keep_in_flight(id, redis.call('HGET', BODY, id))
+  end
+  redis.call('ZADD', QUEUE_OF[copy.queue], copy.score, id)
+  if not copy.keeps_body then
+    set_body(BODY, id, copy.body)
+  end
+  if copy.failed and not copy.keeps_failed then
+    redis.call('HSET', FAILED, id, copy.failed)
+  end
+  if copy.priority then
+    remember_priorities({id, copy.priority})
+  end
+end
+
+local function put_in_flight(id, copy, waits)
+  redis.call('ZADD', PREPARE, copy.score, id)
+  if not copy.keeps_body then
+    set_body(waits and REPLACED or BODY, id, copy.body)
+  end
+end
+
+local function put_dead(id, copy, live)
+  local known = redis.call('HGET', DEAD_RECORD, id)
+  known = known and unpack_record(known) or live.d and unpack_record(packed_from_pools(id, 'd', live.d, nil)) or {}
+  local failed, body = copy.failed, copy.body
+  if copy.keeps_failed then
+    failed = known.failed
+  end
+  if copy.keeps_body then
+    body = known.body
+  end
+  redis.call('HSET', DEAD_RECORD, id, pack_record(
+    'd', ms_text(copy.score), copy.priority or known.priority, nil, failed, body ~= '' and body
+  ))
+  redis.call('ZADD', DEAD, copy.score, id)
+  if not live.d then
+    enter_cluster(id, copy.cause or UNKNOWN, copy.score, failed or '')
+  end
+end
+
+-- A record that somebody has spoiled tells nothing, and nothing must stumble over it.
+local function drop_unreadable(id)
+  local packed = redis.call('HGET', DEAD_RECORD, id)
+  if packed and not string.match(packed, '^%a %S+ %S+ %S+ %S+ %S+ ') then
+    redis.call('HDEL', DEAD_RECORD, id)
+  end
+end
+
+local function set_right(id, copies)
+  drop_unreadable(id)
+  local live, wanted, waits = scores_of(id), {}, false
+  for _, copy in ipairs(copies) do
+    wanted[copy.queue] = copy
+    waits = waits or copy.queue == 's' or copy.queue == 'r'
+  end
+  for _, letter in ipairs(LETTERS) do
+    if live[letter] and not wanted[letter] then
+      if waits and (letter == 's' or letter == 'r') then
+        redis.call('ZREM', QUEUE_OF[letter], id) -- it only changes its queue
+      else
+        take_away(id, letter, live[letter])
+      end
+    end
+  end
+  if (live.s or live.r) and not waits then
+    clear_suspects({id})
+    waiting_left({id})
+  end
+  note('erased', '--', id, 0)
+  for _, copy in ipairs(copies) do
+    local letter = copy.queue
+    if counts_lost and not live[letter] then
+      count('restored', 1)
+    end
+    if letter == 'd' then
+      put_dead(id, copy, live)
+    elseif letter == 'p' then
+      put_in_flight(id, copy, waits)
+    else
+      put_waiting(id, copy, live)
+    end
+    note('restored', 't' .. letter, id, copy.score, not copy.keeps_body and (copy.body or ''))
+  end
+  forget({id}, {STORE, RETRY, PREPARE, DEAD})
+end
+
+local statuses, at = {}, FIRST
+while at <= #ARGV do
+  local id, seen, n = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2])
+  local status = 2
+  if is_as_seen(scores_of(id), seen) then
+    local copies = {}
+    for i = 1, n do
+      copies[i] = read_copy(ARGV[at + 2 + i])
+    end
+    set_right(id, copies)
+    count('repaired', 1)
+    status = 1
+  end
+  statuses[#statuses + 1] = status
+  at = at + 3 + n
+end
+write_counts()
+announce_change()
+return statuses

@@ -1,0 +1,39 @@
+-- The topic's hints, for those who pull: `heads` holds slot → what it would hand out next (its highest priority; on timed
+-- topics when it next needs a look), `due` holds slot → when a priority slot next needs a look though nobody sends.
+-- They are written beside the change, and are nothing but hints: whoever follows them looks. Needs policy, looking.
+-- On Cluster they lie on another node: the client writes what the scripts reply.
+
+local function set_hint(key, slot, score)
+  if score then
+    redis.call('ZADD', key, score, slot)
+  else
+    redis.call('ZREM', key, slot)
+  end
+end
+
+-- What could be handed out next, as the hint says it; nil: nothing. `look`: when the slot next needs a look.
+local function head_of(look)
+  if TIMED then
+    return look
+  end
+  local top = redis.call('ZREVRANGE', STORE, 0, 0, 'WITHSCORES')
+  return top[2] and math.ceil(tonumber(top[2]))
+end
+
+-- Returns the head as text, '' for none.
+local function write_hints(slot, look, head)
+  if HEADS ~= STORE then
+    set_hint(HEADS, slot, head)
+    if not TIMED then
+      set_hint(DUE, slot, look)
+    end
+  end
+  return head and ms_text(head) or ''
+end
+
+-- After any change that may bring something forward: tells the hint and whoever sleeps.
+local function announce_change()
+  local channel, slot = ARGV[POLICY + 1], ARGV[POLICY + 2]
+  local head = write_hints(slot, next_look(), head_of(next_attention()))
+  redis.call('PUBLISH', channel, head == '' and slot or slot .. ' ' .. head)
+end

@@ -1,0 +1,82 @@
+-- What a send does to a message that may be known already. Needs sending, bodies, records, and both kinds of places.
+
+-- The score of a new message of that value, behind its equals.
+local function place(value, number)
+  if KIND == 'priority' then
+    return priority_place(value, number)
+  end
+  return timed_place(KIND == 'range-merge' and now + value or value)
+end
+
+-- Whether a duplicate leaves the message that waits with this score where it is.
+local function stays(score, value)
+  if KIND == 'range-merge' then
+    return true
+  end
+  return (KIND == 'priority' and math.ceil or math.floor)(tonumber(score)) == value
+end
+
+local noted = {}
+
+local function note_sent(id, score, waits, body)
+  if JOURNALING then
+    if noted[id] then -- what one call sends several times is listed in that order
+      next_phase()
+      noted = {}
+    end
+    noted[id] = true
+  end
+  note(waits and 'merged' or 'sent', score and 'ns' or 'n-', id, score or 0, body)
+end
+
+-- The version of a body, whose first byte may tell its format (`message.decode_body`).
+local function version_of(body)
+  return body and tonumber(string.match(body, '^\1?(%d+) ')) or 0
+end
+
+-- Puts one message into the store, or moves the one that waits; returns its score, nil where nothing moves.
+local function enqueue(id, value, number)
+  local retry = redis.call('ZSCORE', RETRY, id)
+  local store = not retry and redis.call('ZSCORE', STORE, id)
+  if (retry and KIND == 'range-merge') or (store and stays(store, value)) then
+    return nil
+  end
+  local score = place(value, number)
+  redis.call('ZADD', STORE, score, id)
+  if retry then
+    redis.call('ZREM', RETRY, id)
+  end
+  return score
+end
+
+local some_dead
+
+-- Where no other copy uses the pools, a dead letter of an older release may: it is given a record of its own.
+local function settle_older(id)
+  if some_dead == nil then
+    some_dead = redis.call('EXISTS', DEAD) == 1
+  end
+  if some_dead and not redis.call('ZSCORE', PREPARE, id) then
+    settle_dead(id)
+  end
+end
+
+-- The body of `id` becomes `body` ('': none). `old`: what the pool holds; `waits`: a copy waits, and it is its body.
+local function replace_body(id, old, body, waits)
+  if old or body ~= '' then
+    keep_in_flight(id, old)
+    if not waits then
+      settle_older(id)
+    end
+  end
+  if body ~= '' then
+    redis.call('HSET', BODY, id, body)
+  elseif old then
+    redis.call('HDEL', BODY, id)
+  end
+end
+
+-- Whether a newer version of the id is known: of the copy that waits or, where none does, of the one in flight.
+local function outdated(id, old, body, waits)
+  return old and version_of(old) > version_of(body) and (waits or redis.call('ZSCORE', PREPARE, id))
+end

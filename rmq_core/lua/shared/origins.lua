@@ -1,0 +1,136 @@
+-- What was taken together: several messages of one process, of which each may be the one that kills it. `origin` holds
+-- when (ms) → {id, store score, …}, so that what comes back uncounted comes back to its place. What was taken alone has
+-- no origin. `suspect` holds the ids that were in flight when such a process died: they are handed out alone.
+local ORIGINS_MOST, LOOKED_AT = 16, 2
+
+local function pack_origins(list)
+  if cmsgpack then
+    return cmsgpack.pack(list)
+  end
+  local parts = {}
+  for i = 1, #list do
+    parts[i] = #tostring(list[i]) .. ':' .. tostring(list[i])
+  end
+  return table.concat(parts) .. ';'
+end
+
+local function unpack_origins(text)
+  if cmsgpack then
+    return {cmsgpack.unpack(text)}
+  end
+  local lists, list, at = {}, {}, 1
+  while at <= #text do
+    if string.sub(text, at, at) == ';' then
+      lists[#lists + 1], list, at = list, {}, at + 1
+    else
+      local length, from = string.match(text, '^(%d+):()', at)
+      list[#list + 1] = string.sub(text, from, from + length - 1)
+      at = from + length
+    end
+  end
+  return lists
+end
+
+local known_origins, whole = {}, false
+
+-- Reads what one moment's takes brought: id → {the score in store, the times that its receipt may tell}.
+local function read_origins(ms, text)
+  local found = {}
+  for _, list in ipairs(unpack_origins(text)) do
+    for i = 1, #list, 2 do
+      if list[i + 1] ~= '' then
+        -- An owner's receipts are a millisecond apart, see shared/take.lua.
+        found[list[i]] = {tonumber(list[i + 1]), ms, ms + (i - 1) / 2}
+      end
+    end
+  end
+  known_origins[ms] = found
+end
+
+local function read_all_origins()
+  if not whole then
+    whole = true
+    local all = redis.call('HGETALL', ORIGIN)
+    for i = 1, #all, 2 do
+      read_origins(tonumber(all[i]), all[i + 1])
+    end
+  end
+end
+
+-- The store score of a delivery that was taken together with others; nil: it was taken alone.
+local function origin_of(id, receipt)
+  local ms = math.floor(receipt / SHIFT)
+  if known_origins[ms] == nil and not whole then
+    local text = redis.call('HGET', ORIGIN, ms_text(ms))
+    if text then
+      read_origins(ms, text)
+    end
+  end
+  local found = known_origins[ms] and known_origins[ms][id]
+  if found then
+    return found[1]
+  end
+  if redis.call('EXISTS', FENCE) == 0 then
+    return nil -- only an owner's receipts tell other moments than that of the take
+  end
+  read_all_origins()
+  for _, batch in pairs(known_origins) do
+    local each = batch[id]
+    if each and each[3] == ms then
+      return each[1]
+    end
+  end
+  return nil
+end
+
+-- Whether anything of those takes is still in flight as it was then.
+local function still_in_flight(ms, text)
+  for _, list in ipairs(unpack_origins(text)) do
+    local ids = {}
+    for i = 1, #list, 2 do
+      ids[#ids + 1] = list[i]
+    end
+    for i, score in ipairs(redis.call('ZMSCORE', PREPARE, unpack(ids))) do
+      local taken_ms = score and math.floor(tonumber(score) / SHIFT)
+      if taken_ms and taken_ms >= ms and taken_ms < ms + i then
+        return true
+      end
+    end
+  end
+  return false
+end
+
+-- While something stays in flight, each take looks at a few of those before: more go than come.
+local function forget_some_origins()
+  for _, field in ipairs(redis.call('HRANDFIELD', ORIGIN, LOOKED_AT)) do
+    if not still_in_flight(tonumber(field), redis.call('HGET', ORIGIN, field)) then
+      redis.call('HDEL', ORIGIN, field)
+    end
+  end
+end
+
+-- `in_flight`: how many were in flight before.
+local function note_origins(ms, list, in_flight)
+  local field, packed = ms_text(ms), pack_origins(list)
+  if in_flight == 0 then
+    redis.call('DEL', ORIGIN)
+  elseif redis.call('HLEN', ORIGIN) >= ORIGINS_MOST then
+    forget_some_origins()
+  end
+  if redis.call('HSETNX', ORIGIN, field, packed) == 0 then
+    redis.call('HSET', ORIGIN, field, redis.call('HGET', ORIGIN, field) .. packed)
+  end
+end
+
+-- Call when deliveries have ended.
+local function forget_origins()
+  if redis.call('EXISTS', PREPARE) == 0 then
+    redis.call('DEL', ORIGIN)
+  end
+end
+
+local function clear_suspects(ids)
+  if #ids > 0 and redis.call('EXISTS', SUSPECT) == 1 then
+    redis.call('HDEL', SUSPECT, unpack(ids))
+  end
+end

@@ -1,0 +1,34 @@
+-- Back into the store. An equal id that waits there or in retry is a newer send, and this one merges into it.
+-- Needs policy, bodies, timed_places, priority_places.
+
+-- The score of a message that waits once more as if it had not failed: due now, or behind those of its priority.
+local function fresh_place(priority)
+  if TIMED then
+    return timed_place(now)
+  end
+  return priority_place(priority and priority_of(priority) or RETRIED_MAX + 1, number_places(1) + 1)
+end
+
+-- Where a delivery merges into the copy that waits, the pools are that copy's alone.
+local function merge_into_waiting(id, from)
+  count('merged', 1)
+  note('merged', from .. '-', id, 0)
+  if from == 'p' then
+    redis.call('HDEL', REPLACED, id)
+  end
+end
+
+-- `event`, `from`: what the journal calls that. `receipt`: of a delivery, whose release it tells even where it merges.
+-- Says whether it is back.
+local function back_to_store(id, score, event, from, receipt)
+  if waiting(id) then
+    if receipt then
+      note(event, 'pp', id, receipt)
+    end
+    merge_into_waiting(id, from)
+    return false
+  end
+  redis.call('ZADD', STORE, score, id)
+  note(event, from .. 's', id, score)
+  return true
+end
