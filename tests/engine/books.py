@@ -10,7 +10,9 @@ from typing import Any
 ENDED = ("merged", "acked", "cancelled", "dropped")
 QUEUES = ("store", "retry", "prepare", "dead")
 POOLS = ("body", "failed", "priority")
+OWN_POOLS = ("replaced", "dead_record", "suspect")
 RETRIED_MAX = 16
+NO_COUNTERS = (b"journal", b"shape", b"placed", b"stepped_back", b"extended_to")
 
 
 @dataclass(frozen=True)
@@ -18,11 +20,12 @@ class SlotBooks:
     """What one slot really holds."""
 
     name: str
-    queues: dict[str, dict[bytes, int]]
+    queues: dict[str, dict[bytes, float]]
     pools: dict[str, dict[bytes, bytes]]
     stats: dict[str, int]
     trash: dict[bytes, int]
     journaled: int
+    origins: int
 
     @property
     def clusters(self) -> dict[bytes, int]:
@@ -46,9 +49,19 @@ class SlotBooks:
             orphans = set(self.pools[pool]) - self.held - {b""}
             if orphans:
                 found.append(f"orphans in {pool}: {sorted(orphans)[:5]}")
+        waiting = self.queues["store"].keys() | self.queues["retry"].keys()
+        prepared, dead = self.queues["prepare"].keys(), self.queues["dead"].keys()
+        if self.pools["replaced"].keys() - (waiting & prepared):
+            found.append(f"bodies of nothing in flight: {sorted(self.pools['replaced'])[:5]}")
+        if self.pools["dead_record"].keys() - dead:
+            found.append(f"records of nothing dead: {sorted(self.pools['dead_record'])[:5]}")
+        if self.pools["suspect"].keys() - waiting - prepared:
+            found.append(f"suspects that are nowhere: {sorted(self.pools['suspect'])[:5]}")
+        if self.origins and not prepared:
+            found.append("places of deliveries, and nothing in flight")
         if set(self.pools["priority"]) == {b""}:
             found.append("the priority pool holds nothing but its own marker")
-        for a, b in (("store", "retry"), ("retry", "prepare")):
+        for a, b in (("store", "retry"),):
             both = self.queues[a].keys() & self.queues[b].keys()
             if both:
                 found.append(f"in {a} and in {b}: {sorted(both)[:5]}")
@@ -67,21 +80,28 @@ class SlotBooks:
 def slot_books(client: Any, namespace: str, topic: str, slot: int) -> SlotBooks:
     """Reads one slot."""
     store = f"{namespace}:{topic}_{slot}"
-    hashes = (*POOLS, "cause", "clusters", "trashed")
+    hashes = (*POOLS, *OWN_POOLS, "cause", "clusters", "trashed")
     keys = {name: f"{name}{{{store}}}" for name in (*QUEUES, "trash", *hashes, "stats")} | {"store": store}
     pipeline = client.pipeline(transaction=False)
     for name in (*QUEUES, "trash"):
         pipeline.zrange(keys[name], 0, -1, withscores=True)
     for name in (*hashes, "stats"):
         pipeline.hgetall(keys[name])
+    pipeline.hlen(f"origin{{{store}}}")
     replies = iter(pipeline.execute())
-    queues = {name: {member: int(score) for member, score in next(replies)} for name in (*QUEUES, "trash")}
+    queues = {name: {member: _exact(score) for member, score in next(replies)} for name in (*QUEUES, "trash")}
     trash = queues.pop("trash")
     pools = {name: dict(next(replies)) for name in hashes}
     stats = dict(next(replies))
-    stats.pop(b"journal", None)  # no counter, but the journal's mark
+    for name in NO_COUNTERS:
+        stats.pop(name, None)
     journaled = int(stats.pop(b"journaled", 0))
-    return SlotBooks(store, queues, pools, {name.decode(): int(n) for name, n in stats.items()}, trash, journaled)
+    counters = {name.decode(): int(n) for name, n in stats.items()}
+    return SlotBooks(store, queues, pools, counters, trash, journaled, next(replies))
+
+
+def _exact(score: float) -> float:
+    return int(score) if score == int(score) else score
 
 
 def all_books(client: Any, namespace: str) -> list[SlotBooks]:

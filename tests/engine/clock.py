@@ -21,10 +21,14 @@ class ClockedRedis(redis.Redis):
     @classmethod
     def open(cls, url: str, namespace: str) -> Self:
         client = cls.from_url(url)
-        client.clock_key = f"{namespace}:clock"
-        client._known = {}
-        client.move(0)
+        client.begin(namespace)
         return client
+
+    def begin(self, namespace: str) -> None:
+        """Gives the client its clock."""
+        self.clock_key = f"{namespace}:clock"
+        self._known = {}
+        self.move(0)
 
     def move(self, by_ms: int) -> None:
         """Lets time pass, in whole milliseconds."""

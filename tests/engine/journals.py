@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from rmq_core.journal import Transition
 from rmq_core.journal.replay import QUEUES, Replayed, replay
 from rmq_core.measures import COUNTERS
+from rmq_core.trash import Trashed
 from tests.engine.books import SlotBooks
 
 
@@ -28,7 +29,15 @@ def assert_replay_is_the_truth(
     counted = {name: n for name, n in books.stats.items() if name in COUNTERS and n}
     assert {name: n for name, n in told.counts.items() if n} == counted
     if full:
-        bodies = {raw: body for raw, body in told.bodies.items() if body}
-        assert bodies == books.pools["body"]
-        assert told.bodies.keys() == books.held
+        assert _filled(told.bodies) == books.pools["body"]
+        assert _filled(told.replaced) == _filled(books.pools["replaced"])
+        records = {raw: Trashed.read(packed).body or b"" for raw, packed in books.pools["dead_record"].items()}
+        assert told.dead_bodies == records
+        held = books.queues["store"].keys() | books.queues["retry"].keys() | books.queues["prepare"].keys()
+        assert told.bodies.keys() == held
+        assert told.trashed == {raw: Trashed.read(packed).body or b"" for raw, packed in books.pools["trashed"].items()}
     return told
+
+
+def _filled(bodies: dict[bytes, bytes]) -> dict[bytes, bytes]:
+    return {raw: body for raw, body in bodies.items() if body}

@@ -9,12 +9,17 @@ import pytest
 from rmq_core import RMQ, Control, Inspector, PriorityMessage, Topic, TopicKind, errors
 from rmq_core.embedded.redis import EmbeddedRedis
 from tests.engine.books import assert_books_balance
+from tests.support.servers import SERVER_KINDS, server_of
 
 
-@pytest.fixture
+@pytest.fixture(params=SERVER_KINDS)
 def full(request: pytest.FixtureRequest) -> Iterator[RMQ]:
     """A queue of its own server; call ``config_set('maxmemory', 1)`` when it holds what the test needs."""
-    with EmbeddedRedis() as server, RMQ(server.url, "full") as rmq, server.client() as raw:
+    with (
+        EmbeddedRedis(executable=server_of(request.param)) as server,
+        RMQ(server.url, "full") as rmq,
+        server.client() as raw,
+    ):
         yield rmq
         raw.config_set("maxmemory", 0)
         assert_books_balance(raw, "full")

@@ -142,15 +142,15 @@ class Fleet:
     # -- load
 
     def send(self, count: int) -> None:
-        """So many messages, the next numbers of each basis in turn; due now, in order."""
+        """So many messages, the next numbers of each basis in turn; all due at one moment, in order of acceptance."""
         now_ms = self.inspector.now_ms()
         messages = []
-        for position in range(count):
+        for _ in range(count):
             basis = self.sent % self.bases
             ident = f"{basis}/{self._numbers[basis]}"
             self._numbers[basis] += 1
             self.sent += 1
-            messages.append(FixedTimeMessage(ident, now_ms + position // self.bases, slot_basis=str(basis)))
+            messages.append(FixedTimeMessage(ident, now_ms, slot_basis=str(basis)))
         self.rmq.send_many(TOPIC, messages, allow_past=True)
 
     def done(self) -> int:

@@ -163,3 +163,17 @@ async def test_calls_under_way_end_with_the_connection(quick_zookeeper: Embedded
             answers = await asyncio.gather(*(session.exists("/") for _ in range(3)), return_exceptions=True)
             assert all(isinstance(answer, ConnectionLoss) for answer in answers)
             proxy.flow()
+
+
+async def test_a_loop_that_stood_still_is_said_to_and_zookeeper_is_not_blamed(
+    session: Session, caplog: pytest.LogCaptureFixture
+) -> None:
+    given_up: list[bool] = []
+    session.surrendered.append(lambda: given_up.append(True))
+    until = time.monotonic() + 1.5 * session.timeout_s
+    while time.monotonic() < until or session.lease.valid:
+        pass  # as a coroutine does that does not await; kazoo's threads keep the session alive
+    await wait_until_async(lambda: "stood still" in caplog.text, what="the log to say so")
+    await wait_until_async(lambda: session.lease.valid, what="a new proof of life")
+    assert "no word from ZooKeeper" not in caplog.text
+    assert not given_up

@@ -6,11 +6,14 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from zlib import crc32
 
 import pytest
 
-from rmq_core import AsyncControl, AsyncInspector, AsyncRMQ, PriorityMessage, Topic
+from rmq_core import AsyncControl, AsyncInspector, AsyncRMQ, Delivery, PriorityMessage, Topic
+from rmq_core import upkeep as upkeep_module
 from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.scores import SHIFT
 from rmq_core.scripts import claim, cycle, epoch_text
 from rmq_core.snapshots import TopicSample
 from rmq_core.upkeep import Upkeep, overdue_ms
@@ -34,9 +37,10 @@ async def sample(client: AsyncRMQ) -> TopicSample:
 
 async def test_timeouts_of_a_slot_whose_owner_is_gone_are_rolled_back(client: AsyncRMQ) -> None:
     await client.send_many("work", [PriorityMessage(f"m{i}", 20) for i in range(40)])
+    topic = await client.topic("work")
     for slot in range(4):
-        await client.connection.run([claim(client.keyspace, TOPIC, slot, 7)])
-        await client.connection.run([cycle(client.keyspace, TOPIC, slot, 100, epoch=epoch_text(7))])
+        await client.connection.run([claim(client.keyspace, topic, slot, 7)])
+        await client.connection.run([cycle(client.keyspace, topic, slot, 100, epoch=epoch_text(7))])
     upkeep, moved = Upkeep(client, neglected_ms=200), 0
 
     async def put_back() -> bool:
@@ -63,6 +67,21 @@ async def test_due_retries_of_a_slot_without_workers_are_promoted(client: AsyncR
     assert (await sample(client)).ready == 1
 
 
+async def test_what_seems_to_have_been_taken_in_the_future_is_put_back(client: AsyncRMQ) -> None:
+    """The clock has stepped back by an hour, and the owner is gone."""
+    await client.send("work", PriorityMessage("m", 20))
+    (delivery,) = await client.take("work")
+    prepare = client.keyspace.slot("work", delivery.slot).prepare
+    await client.connection.client.zincrby(prepare, 3_600_000 * SHIFT, delivery.raw_id)
+    upkeep = Upkeep(client, neglected_ms=200)
+
+    async def put_back() -> bool:
+        return await upkeep.once() == {"work": 1}
+
+    await wait_until_async(put_back, what="the delivery to be put back")
+    assert (await sample(client)).prepare == 0
+
+
 async def test_what_is_not_overdue_for_long_is_left_to_its_worker(client: AsyncRMQ) -> None:
     await client.send("work", PriorityMessage("m", 20))
     await client.take("work")
@@ -85,6 +104,85 @@ async def test_overdue_counts_from_what_is_due_first(client: AsyncRMQ) -> None:
     assert overdue_ms(TOPIC, held, 1_150) == 50
     assert overdue_ms(TOPIC, replace(held, next_retry_ms=1_050), 1_150) == 100
     assert overdue_ms(TOPIC, replace(held, next_retry_ms=9_000), 1_150) == 50
+
+
+async def test_a_slot_that_is_looked_after_is_left_to_its_owner_and_one_that_is_not_is_not(client: AsyncRMQ) -> None:
+    """Both hold the same; what differs is for how long it has been due, which is all that is asked."""
+    basis = {crc32(b"%d" % i) % 4: str(i) for i in range(20)}
+    for slot in (0, 1):
+        await client.send("work", PriorityMessage(basis[slot], 20))
+    first, second = await client.take("work", 2)
+    now_ms = (await sample(client)).at_ms
+    keys = client.keyspace.slot("work", first.slot)
+    # As if this one had been taken an hour ago.
+    await client.connection.run([("ZADD", keys.prepare, (now_ms - 3_600_000) * SHIFT, first.raw_id)])
+    assert await Upkeep(client, neglected_ms=1_800_000).once() == {"work": 1}
+    held = {slot.slot: slot.prepare for slot in (await sample(client)).slots}
+    assert (held[first.slot], held[second.slot]) == (0, 1)
+
+
+async def test_both_what_timed_out_and_what_is_to_be_tried_again_are_looked_at(client: AsyncRMQ) -> None:
+    """A slot may need one of them and have the other not due at all."""
+    basis = {crc32(b"%d" % i) % 4: str(i) for i in range(20)}
+    for slot in range(4):
+        await client.send("work", PriorityMessage(basis[slot], 20))
+    by_slot = {delivery.slot: delivery for delivery in await client.take("work", 4)}
+    await client.nack([by_slot[1], by_slot[2]], delay_ms=3_600_000)
+    now_ms = (await sample(client)).at_ms
+    long_ago = now_ms - 3_600_000
+    for slot, (queue, score) in {
+        0: ("prepare", long_ago * SHIFT),
+        1: ("retry", long_ago * SHIFT + 1),
+        2: ("retry", (now_ms + 3_600_000) * SHIFT + 1),
+        3: ("prepare", (now_ms + 3_600_000) * SHIFT),
+    }.items():
+        key = getattr(client.keyspace.slot("work", slot), queue)
+        await client.connection.run([("ZADD", key, score, by_slot[slot].raw_id)])
+    assert await Upkeep(client, neglected_ms=1_800_000).once() == {"work": 2}
+    slots = (await sample(client)).slots
+    assert [(slot.store + slot.retry, slot.prepare) for slot in slots] == [(1, 0), (1, 0), (1, 0), (0, 1)]
+    assert slots[1].store == 1 and slots[2].retry == 1
+
+
+async def test_the_trash_of_a_slot_nobody_takes_from_is_emptied_in_its_time(client: AsyncRMQ) -> None:
+    await client.send("work", PriorityMessage("gone", 20))
+    await AsyncControl(client).cancel("work", ["gone"])
+    slot = next(slot.slot for slot in (await sample(client)).slots if slot.trash)
+    upkeep = Upkeep(client, neglected_ms=60_000)
+    assert await upkeep.once() == {}
+    assert (await sample(client)).trash == 1
+    keys = client.keyspace.slot("work", slot)
+    long_ago = (await sample(client)).at_ms - TOPIC.undo_ms - 120_000
+    await client.connection.run([("ZADD", keys.trash, long_ago, b"gone"), ("HINCRBY", keys.stats, "expired", 0)])
+    fresh = Upkeep(client, neglected_ms=60_000)
+    assert await fresh.once() == {}  # nobody is told of what was thrown away long ago
+    assert (await sample(client)).trash == 0
+
+
+async def test_the_loop_looks_again_and_again(client: AsyncRMQ, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slot that is neglected only after the first look is found by a later one."""
+    monkeypatch.setattr(upkeep_module, "EVERY_S", 0.05)
+    await client.send("work", PriorityMessage("m", 20))
+    loop = asyncio.create_task(Upkeep(client, neglected_ms=50).run())
+    try:
+        for _ in range(2):
+            taken: list[Delivery] = []
+
+            async def take(taken: list[Delivery] = taken) -> bool:
+                taken += await client.take("work")
+                return bool(taken)
+
+            await wait_until_async(take, what="the message to be there")
+            expired = (await sample(client)).counters.expired
+
+            async def put_back(expired: int = expired) -> bool:
+                return (await sample(client)).counters.expired > expired
+
+            await wait_until_async(put_back, what="the delivery to be put back")
+    finally:
+        loop.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await loop
 
 
 async def test_the_loop_outlives_an_outage(

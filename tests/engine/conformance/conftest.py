@@ -1,4 +1,7 @@
-"""Every scenario runs with both clients on every deployment, and leaves balanced books and no key behind."""
+"""Every scenario runs with both clients on every deployment, and leaves balanced books and no key behind.
+
+Beside them it runs with one client on a server of each further kind that we serve: Redis 7 and 6.2.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import pytest
 from tests.engine.books import assert_books_balance
 from tests.engine.conformance.bench import Bench, open_bench
 from tests.support.keys import keys_of
+from tests.support.servers import DEFAULT_KIND, SERVER_KINDS
 
 DEPLOYMENTS = ("redis", "fakeredis", "cluster", "sentinel")
 BENCHES = [
@@ -17,7 +21,7 @@ BENCHES = [
     for deployment in DEPLOYMENTS
     for _marks in [pytest.mark.cluster if deployment in {"cluster", "sentinel"} else ()]
     for flavour in ("sync", "async")
-]
+] + [pytest.param(("sync", kind), id=f"sync-{kind}") for kind in SERVER_KINDS if kind != DEFAULT_KIND]
 
 JOURNALS = ("full", "off", "events")
 """Every scenario is also one of the journal: each mode meets every deployment or every client."""
@@ -35,7 +39,10 @@ async def bench(request: pytest.FixtureRequest, namespace: str) -> AsyncIterator
         kind = fakeredis.FakeRedis if flavour == "sync" else fakeredis.FakeAsyncRedis
         url, make_client = "redis://fake", lambda: kind(server=server)
     else:
-        running = request.getfixturevalue({"redis": "redis_server"}.get(deployment, f"redis_{deployment}"))
+        if deployment in SERVER_KINDS:
+            running = request.getfixturevalue("redis_of_kind")(deployment)
+        else:
+            running = request.getfixturevalue({"redis": "redis_server"}.get(deployment, f"redis_{deployment}"))
         url = running.url
         raw = running.master().client() if deployment == "sentinel" else running.client()
     async with open_bench(flavour, url, namespace, raw, make_client) as opened:

@@ -15,7 +15,8 @@ MINE = Topic("work", TopicKind.PRIORITY, slots=4, description="größer ✈", we
 
 async def test_a_definition_is_stored_once_and_then_taken_over(bench: Bench) -> None:
     stored = await bench.q.define(MINE)
-    assert stored == replace(MINE, version=1, updated_ms=stored.updated_ms)
+    assert stored == replace(MINE, version=1, updated_ms=stored.updated_ms, created_ms=stored.created_ms)
+    assert stored.created_ms == stored.updated_ms
     assert stored.same_definition(MINE)
     assert abs(await bench.now_ms() - stored.updated_ms) < FAR_MS
     edited = await bench.redefine(stored, weight=9)

@@ -6,6 +6,7 @@ import pytest
 
 from rmq_core import FixedTimeMessage, MessageRef, PriorityMessage, TopicKind
 from rmq_core.scripts import upkeep
+from rmq_core.trash import Trashed
 from rmq_core.upkeep import tend
 from tests.engine.conformance.bench import FAR_MS, Bench
 from tests.engine.conformance.test_controlling import KINDS, Scene, scene  # noqa: F401 - a fixture
@@ -13,7 +14,8 @@ from tests.engine.conformance.test_controlling import KINDS, Scene, scene  # noq
 
 def queues_and_pools(bench: Bench) -> tuple[object, ...]:
     books = bench.books()
-    return books.queues, books.pools["body"], books.pools["failed"], books.pools["cause"], books.clusters
+    records = {raw: Trashed.read(packed) for raw, packed in books.pools["dead_record"].items()}
+    return books.queues, books.pools["body"], books.pools["failed"], books.pools["cause"], books.clusters, records
 
 
 async def test_everything_comes_back_to_where_it_was(scene: Scene) -> None:  # noqa: F811
@@ -28,7 +30,7 @@ async def test_everything_comes_back_to_where_it_was(scene: Scene) -> None:  # n
     for row in page.rows:
         assert (row.state, row.preview, row.size) == ("trash", row.raw_id, len(row.raw_id))
         assert row.priority == (60 if scene.kind is TopicKind.PRIORITY else None)
-        assert before[1][row.raw_id]  # type: ignore[index]
+        assert before[5 if row.id == "dead" else 1][row.raw_id]  # type: ignore[index]
     (sample,) = await bench.inspector.sample()
     assert (sample.trash, sample.ledger_gap) == (len(ids), 0)
     assert await scene.act("restore", *scene.ids) == ["done" if name in ids else "not_found" for name in scene.ids]
@@ -95,23 +97,43 @@ async def test_a_newer_send_of_the_same_id_stays(bench: Bench) -> None:
     assert bench.books().stats["merged"] == 1
 
 
-async def test_a_dead_letter_that_died_again_meanwhile_stays(bench: Bench) -> None:
+async def test_a_dead_letter_is_not_restored_over_another_one(bench: Bench) -> None:
     await bench.topic()
     for text in ("old", "new"):
         await bench.q.send("work", PriorityMessage(text, 20, key="k"))
         await bench.q.reject(await bench.take_one(), message=text)
         if text == "old":
             await bench.control.drop("work", ["k"])
-    await bench.control.restore("work", ["k"])
+    (result,) = await bench.control.restore("work", ["k"])
+    assert result.status == "occupied"
     (view,) = await bench.inspector.find("work", "k")
     assert (view.content, view.failure.message, view.states) == (b"new", "new", ("dead",))
     (cluster,) = await bench.inspector.dead_clusters("work")
     assert (cluster.count, cluster.example) == (1, "new")
+    # Once that one is out of the way, the older one comes back whole.
+    await bench.control.requeue("work", ["k"])
+    assert [delivery.content for delivery in await bench.drain()] == [b"new"]
+    (result,) = await bench.control.restore("work", ["k"])
+    assert result.status == "done"
+    (view,) = await bench.inspector.find("work", "k")
+    assert (view.content, view.failure.message, view.states) == (b"old", "old", ("dead",))
+
+
+async def test_one_that_dies_again_leaves_the_older_dead_letter_in_the_trash(bench: Bench) -> None:
+    await bench.topic()
+    for text in ("old", "new"):
+        await bench.q.send("work", PriorityMessage(text, 20, key="k"))
+        await bench.q.reject(await bench.take_one(), message=text)
+    (view,) = await bench.inspector.find("work", "k")
+    assert (view.content, view.failure.message) == (b"new", "new")
+    (removed,) = await bench.inspector.removed("work", "k")
+    assert (removed.content, removed.failure.message, removed.row.was) == (b"old", "old", "dead")
+    (sample,) = await bench.inspector.sample()
+    assert (sample.dead, sample.trash, sample.ledger_gap) == (1, 1, 0)
 
 
 @pytest.mark.parametrize("newer", ["waiting", "in flight"])
-async def test_one_content_for_an_id_that_is_dead_again_and_alive(bench: Bench, newer: str) -> None:
-    """A dead letter comes back while a newer message of its id is about: both now have the newer content."""
+async def test_a_dead_letter_and_a_newer_message_of_its_id_keep_their_contents(bench: Bench, newer: str) -> None:
     await bench.topic()
     await bench.q.send("work", PriorityMessage("old", 20, key="k"))
     await bench.q.reject(await bench.take_one())
@@ -127,7 +149,19 @@ async def test_one_content_for_an_id_that_is_dead_again_and_alive(bench: Bench, 
     else:
         assert [(d.content, d.priority) for d in await bench.drain()] == [(b"new", 30)]
     await bench.control.requeue("work", ["k"])
-    assert [d.content for d in await bench.drain()] == [b"new"]
+    assert [(d.content, d.priority) for d in await bench.drain()] == [(b"old", 20)]
+
+
+async def test_requeueing_leaves_the_message_that_waits_as_it_is(bench: Bench) -> None:
+    await bench.topic()
+    await bench.q.send("work", PriorityMessage("old", 20, key="k"))
+    await bench.q.reject(await bench.take_one())
+    await bench.q.send("work", PriorityMessage("new", 30, key="k"))
+    (result,) = await bench.control.requeue("work", ["k"])
+    assert result.status == "done"
+    assert [(d.content, d.priority) for d in await bench.drain()] == [(b"new", 30)]
+    (removed,) = await bench.inspector.removed("work", "k")
+    assert (removed.content, removed.row.was) == (b"old", "dead")
 
 
 async def test_the_one_removed_last_is_in_the_trash(bench: Bench) -> None:

@@ -21,7 +21,7 @@ def test_what_was_lost_and_is_put_back_is_told(journaled: Journaled, queue: str)
             journaled.rmq.reject(taken)
     keys = journaled.rmq.keyspace.slot("work", 0)
     assert journaled.raw.zrem(getattr(keys, queue), "lost") == 1
-    for pool in (keys.failed, keys.priority, keys.cause):
+    for pool in (keys.failed, keys.priority, keys.cause, keys.dead_record):
         journaled.raw.hdel(pool, "lost")
     lost = [Lost(MessageRef(0, "lost"), 20, b""), Lost(MessageRef(0, "other"), 20, b"")]
     done = journaled.rmq.run(repairs.put_back(journaled.rmq.keyspace, topic, lost))

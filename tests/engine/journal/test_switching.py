@@ -63,7 +63,7 @@ def test_from_events_to_full_nothing_is_lost(journaled: Journaled) -> None:
     assert [(each.event, each.body) for each in found.transitions] == [
         ("began", None),
         ("sent", None),
-        ("merged", b"0 0 b"),
+        ("merged", b"\x010 0 0 b"),
         ("taken", None),
         ("retried", None),
     ]

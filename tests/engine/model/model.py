@@ -1,18 +1,26 @@
-"""One slot of a topic in plain Python, written from the contract: what every operation should do to it."""
+"""One slot of a topic in plain Python, written from the contract: what every operation should do to it.
+
+Up to three copies of an id live at once (one waits, one is in flight, one is dead); a fourth lies in the trash. Each
+has its content. The failure record and the priority of a failed one belong to the copy that waits or is in flight, and
+leave with the dead and the removed.
+"""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from rmq_core.fingerprints import fingerprint
 from rmq_core.topic import Topic, TopicKind
 
 RETRIED_MAX = 16
 SHIFT = 1000
+TIMEOUT = fingerprint("Timeout", "not settled within 1 ms")
 
 
-@dataclass
+@dataclass(frozen=True)
 class Body:
     """What a pooled message has beside its id."""
 
@@ -20,7 +28,22 @@ class Body:
     version: int
 
 
-TIMEOUT = fingerprint("Timeout", "not settled within 1 ms")
+class Behind(NamedTuple):
+    """A place that is being given: behind all of that time or priority, in the order of ``number``."""
+
+    whole: int
+    number: int
+
+
+@dataclass
+class Dead:
+    """A dead letter, with everything that is its own."""
+
+    died_ms: int
+    cause: str
+    priority: float | None
+    failures: int
+    body: Body | None
 
 
 @dataclass
@@ -29,9 +52,9 @@ class Trashed:
 
     removed_ms: int
     queue: str
-    score: int
+    score: float
     cause: str | None
-    priority: int | None
+    priority: float | None
     failures: int
     body: Body | None
 
@@ -42,43 +65,66 @@ class Model:
 
     topic: Topic
     now_ms: int
-    store: dict[bytes, int] = field(default_factory=dict)
+    store: dict[bytes, float | Behind] = field(default_factory=dict)
     retry: dict[bytes, int] = field(default_factory=dict)
     prepare: dict[bytes, int] = field(default_factory=dict)
-    dead: dict[bytes, int] = field(default_factory=dict)
-    bodies: dict[bytes, Body] = field(default_factory=dict)
-    priorities: dict[bytes, int] = field(default_factory=dict)
+    dead: dict[bytes, Dead] = field(default_factory=dict)
+    trash: dict[bytes, Trashed] = field(default_factory=dict)
+    waiting_bodies: dict[bytes, Body | None] = field(default_factory=dict)
+    flight_bodies: dict[bytes, Body | None] = field(default_factory=dict)
+    origins: dict[bytes, float] = field(default_factory=dict)
+    suspects: set[bytes] = field(default_factory=set)
+    priorities: dict[bytes, float] = field(default_factory=dict)
     failures: Counter[bytes] = field(default_factory=Counter)
     counts: Counter[str] = field(default_factory=Counter)
-    causes: dict[bytes, str] = field(default_factory=dict)
-    trash: dict[bytes, Trashed] = field(default_factory=dict)
+    placed: int = 0
 
     # -- what the contract calls things
 
     def left(self, failures: int) -> int:
-        return self.topic.max_retries - failures + 1
+        return max(1, self.topic.max_retries - failures + 1)
 
-    def failed(self, score: int) -> int:
-        return self.topic.max_retries - score + 1 if score <= RETRIED_MAX else 0
+    def failed(self, score: float) -> int:
+        return max(1, self.topic.max_retries - int(score) + 1) if score <= RETRIED_MAX else 0
+
+    def whole(self, score: float) -> int:
+        return math.floor(score) if self.topic.timed else math.ceil(score)
 
     def waits(self, raw: bytes) -> bool:
         return raw in self.store or raw in self.retry
 
-    def fresh(self, raw: bytes) -> int:
-        return self.now_ms if self.topic.timed else self.priorities[raw]
-
-    def stored_version(self, raw: bytes) -> int:
-        return self.bodies[raw].version if raw in self.bodies else 0
-
     def holds(self, raw: bytes) -> bool:
         return self.waits(raw) or raw in self.prepare or raw in self.dead
 
-    def tidy(self, *raws: bytes) -> None:
-        """Nothing outlives the last queue that holds the id."""
-        for raw in raws:
-            if not self.holds(raw):
-                self.bodies.pop(raw, None)
-                self.failures.pop(raw, None)
+    def queues(self) -> tuple[object, ...]:
+        return self.store, self.retry, self.prepare, self.dead
+
+    # -- places
+
+    def behind(self, whole: int) -> Behind:
+        self.placed += 1
+        return Behind(whole, self.placed)
+
+    def fresh(self, priority: float | None) -> Behind:
+        if self.topic.timed:
+            return self.behind(self.now_ms)
+        return self.behind(math.ceil(priority) if priority else RETRIED_MAX + 1)
+
+    def place(self, raw: bytes, real: float) -> None:
+        """A place has been given: it is behind every equal one."""
+        pending = self.store[raw]
+        assert isinstance(pending, Behind)
+        assert self.whole(real) == pending.whole, (raw, real, pending)
+        for other, score in self.store.items():
+            if isinstance(score, Behind) or other == raw or score <= RETRIED_MAX or self.whole(score) != pending.whole:
+                continue
+            assert real > score if self.topic.timed else real < score, (raw, real, other, score)
+        self.store[raw] = real
+
+    def pending(self) -> list[bytes]:
+        """Those whose place the server has chosen and the model does not know, in the order of acceptance."""
+        waiting = [(score.number, raw) for raw, score in self.store.items() if isinstance(score, Behind)]
+        return [raw for _, raw in sorted(waiting)]
 
     # -- sending
 
@@ -86,20 +132,21 @@ class Model:
         """Whether it merged."""
         self.counts["sent"] += 1
         waited = self.waits(raw)
-        if self.stored_version(raw) > (body.version if body else 0):
+        known = self.waiting_bodies.get(raw) if waited else self.flight_bodies.get(raw)
+        if known and known.version > (body.version if body else 0):
             self.counts["merged"] += 1
             return True
         if not (waited and self.topic.merge == "first"):
-            if body is None:
-                self.bodies.pop(raw, None)
-            else:
-                self.bodies[raw] = body
+            self.waiting_bodies[raw] = body
         if self.topic.kind is TopicKind.RANGE_MERGE:
             if not waited:
-                self.store[raw] = self.now_ms + value
+                self.store[raw] = self.behind(self.now_ms + value)
         else:
             self.retry.pop(raw, None)
-            self.store[raw] = value
+            stored = self.store.get(raw)
+            whole = stored.whole if isinstance(stored, Behind) else stored and self.whole(stored)
+            if whole != value:
+                self.store[raw] = self.behind(value)
         self.counts["merged"] += waited
         return waited
 
@@ -108,26 +155,93 @@ class Model:
     def upkeep(self) -> None:
         """Timeouts, then due retries."""
         deadline_ms = self.now_ms - self.topic.visibility_timeout_ms
-        expired = [raw for raw, receipt in self.prepare.items() if receipt // SHIFT <= deadline_ms]
-        for raw in expired:
-            failures = self.prepare.pop(raw) % SHIFT + 1
-            self.counts["expired"] += 1
-            self.fail(raw, failures, 0, TIMEOUT)
-        for raw in [raw for raw, stamp in self.retry.items() if stamp // SHIFT <= self.now_ms]:
+        for raw in self.by_score(raw for raw, receipt in self.prepare.items() if receipt // SHIFT <= deadline_ms):
+            self.time_out(raw, TIMEOUT)
+        for raw in sorted(
+            (raw for raw, stamp in self.retry.items() if stamp // SHIFT <= self.now_ms),
+            key=lambda raw: (self.retry[raw], raw),
+        ):
             failures = self.retry.pop(raw) % SHIFT
-            self.put_back(raw, self.left(failures) if failures else self.fresh(raw))
+            if failures:
+                self.store[raw] = self.left(failures)
+            elif self.topic.timed:
+                self.store[raw] = self.fresh(None)
+            else:
+                self.store[raw] = self.priorities[raw]
 
-    def ready(self) -> dict[bytes, int]:
-        """What may be handed out now."""
-        due = {raw: s for raw, s in self.store.items() if not self.topic.timed or s <= self.now_ms}
-        return {raw: score for raw, score in due.items() if raw not in self.prepare}
+    def by_score(self, raws: object) -> list[bytes]:
+        return sorted(raws, key=lambda raw: (self.prepare[raw], raw))  # type: ignore[call-overload,no-any-return]
 
-    def taken(self, raw: bytes) -> int:
+    def time_out(self, raw: bytes, cause: str) -> None:
+        """What was taken with others goes back uncounted, and is suspected; what was taken alone has failed."""
+        receipt, body, origin = self.leave_flight(raw)
+        self.counts["expired"] += 1
+        if origin is None:
+            self.fail(raw, receipt % SHIFT + 1, 0, cause, body)
+            return
+        self.counts["released"] += 1
+        failures = receipt % SHIFT
+        if self.put_back(raw, self.left(failures) if failures else origin, body):
+            self.suspects.add(raw)
+
+    def leave_flight(self, raw: bytes) -> tuple[int, Body | None, float | None]:
+        return self.prepare.pop(raw), self.flight_bodies.pop(raw, None), self.origins.pop(raw, None)
+
+    def owner_lost(self, cause: str) -> int:
+        """Another owner puts back what is in flight; how many that were."""
+        held = self.by_score(self.prepare)
+        for raw in held:
+            self.time_out(raw, cause)
+        return len(held)
+
+    def ready(self) -> list[bytes]:
+        """What may be handed out now, in the order of the store."""
+
+        def key(raw: bytes) -> tuple[float, float, bytes]:
+            score = self.store[raw]
+            return (score.whole, score.number, raw) if isinstance(score, Behind) else (score, 0, raw)
+
+        now = self.now_ms + 1
+        return [
+            raw
+            for raw in sorted(self.store, key=key)
+            if raw not in self.prepare and (not self.topic.timed or key(raw)[0] < now)
+        ]
+
+    def next_ones(self, most: int) -> tuple[list[bytes], bool]:
+        """What a pull consumer is handed, and whether alone; of retried ones there is at least one."""
+        ready = self.ready()
+        if not self.topic.timed:
+            retried = [raw for raw in ready if self.is_retried(raw)]
+            fresh = [raw for raw in reversed(ready) if raw not in retried]
+            n = min(len(retried), max(1, most // 10, most - len(fresh)))
+            ready = fresh[: most - n] + retried[:n]
+        ready = ready[:most]
+        if most > 1:
+            several = []
+            for raw in ready:
+                if raw in self.suspects:
+                    break
+                several.append(raw)
+            return (several, False) if several or not ready else self.next_ones(1)
+        return ready, True
+
+    def is_retried(self, raw: bytes) -> bool:
+        score = self.store[raw]
+        return not isinstance(score, Behind) and score <= RETRIED_MAX
+
+    def taken(self, raw: bytes, real: float, *, alone: bool) -> int:
         """Hands one out; returns its receipt."""
+        if isinstance(self.store[raw], Behind):
+            self.place(raw, real)
         score = self.store.pop(raw)
-        if score > RETRIED_MAX and not self.topic.timed:
-            self.priorities[raw] = score
-        self.prepare[raw] = self.now_ms * SHIFT + self.failed(score)
+        assert score == real
+        self.flight_bodies[raw] = self.waiting_bodies.pop(raw)
+        if not alone:
+            self.origins[raw] = real
+        elif real > RETRIED_MAX and not self.topic.timed:
+            self.priorities[raw] = real
+        self.prepare[raw] = self.now_ms * SHIFT + self.failed(real)
         self.counts["taken"] += 1
         return self.prepare[raw]
 
@@ -139,7 +253,8 @@ class Model:
     def ack(self, raw: bytes, receipt: int) -> str:
         if not self.valid(raw, receipt):
             return "stale"
-        del self.prepare[raw]
+        self.leave_flight(raw)
+        self.suspects.discard(raw)
         self.counts["acked"] += 1
         self.tidy(raw)
         return "done"
@@ -149,38 +264,65 @@ class Model:
     ) -> str:
         if not self.valid(raw, receipt):
             return "stale"
-        failures = self.prepare.pop(raw) % SHIFT + 1
+        _, body, origin = self.leave_flight(raw)
+        self.suspects.discard(raw)
+        failures = receipt % SHIFT + 1
         if delay_ms is None:
             delay_ms = min(self.topic.backoff_max_ms, self.topic.backoff_ms * 2 ** (failures - 1))
-        self.fail(raw, failures, delay_ms, fingerprint(error, message), reject=reject)
+        self.fail(raw, failures, delay_ms, fingerprint(error, message), body, reject=reject, place=origin)
         return "done"
 
-    def fail(self, raw: bytes, failures: int, delay_ms: int, cause: str, *, reject: bool = False) -> None:
-        if raw in self.store:
+    def fail(
+        self,
+        raw: bytes,
+        failures: int,
+        delay_ms: int,
+        cause: str,
+        body: Body | None,
+        *,
+        reject: bool = False,
+        place: float | None = None,
+    ) -> None:
+        if self.waits(raw):
             self.counts["merged"] += 1
             return
+        if not self.topic.timed and place is not None and place > RETRIED_MAX:
+            self.priorities[raw] = place
         self.failures[raw] += 1
         if reject or failures > self.topic.max_retries:
-            self.counts["died"] += 1
-            self.counts["merged"] += raw in self.dead
-            self.dead[raw] = self.now_ms
-            self.causes[raw] = cause
-        else:
-            self.counts["retried"] += 1
-            if delay_ms:
-                self.retry[raw] = (self.now_ms + delay_ms) * SHIFT + failures
-            else:
-                self.store[raw] = self.left(failures)
-
-    def release(self, raw: bytes, receipt: int, delay_ms: int, score: int) -> str:
-        if not self.valid(raw, receipt):
-            return "stale"
-        failures = self.prepare.pop(raw) % SHIFT
-        self.counts["released"] += 1
-        if delay_ms and raw not in self.store:
+            self.die(raw, cause, body)
+            return
+        self.counts["retried"] += 1
+        self.waiting_bodies[raw] = body
+        if delay_ms:
             self.retry[raw] = (self.now_ms + delay_ms) * SHIFT + failures
         else:
-            self.put_back(raw, self.left(failures) if failures else score)
+            self.store[raw] = self.left(failures)
+
+    def die(self, raw: bytes, cause: str, body: Body | None) -> None:
+        """One that is dead already makes room: it goes to the trash."""
+        self.counts["died"] += 1
+        if raw in self.dead:
+            self.counts["merged"] += 1
+            self.trash_dead(raw)
+        self.dead[raw] = Dead(self.now_ms, cause, self.priorities.pop(raw, None), self.failures.pop(raw), body)
+        self.suspects.discard(raw)
+
+    def release(self, raw: bytes, receipt: int, delay_ms: int, score: float) -> str:
+        if not self.valid(raw, receipt):
+            return "stale"
+        _, body, _ = self.leave_flight(raw)
+        failures = receipt % SHIFT
+        self.counts["released"] += 1
+        if not delay_ms:
+            self.put_back(raw, self.left(failures) if failures else score, body)
+        elif self.waits(raw):
+            self.counts["merged"] += 1
+        else:
+            self.retry[raw] = (self.now_ms + delay_ms) * SHIFT + failures
+            self.waiting_bodies[raw] = body
+            if not self.topic.timed and not failures:
+                self.priorities[raw] = score
         return "done"
 
     def extend(self, raw: bytes, receipt: int, for_ms: int | None) -> int:
@@ -192,11 +334,13 @@ class Model:
         self.counts["extended"] += 1
         return self.prepare[raw]
 
-    def put_back(self, raw: bytes, score: int) -> None:
+    def put_back(self, raw: bytes, score: float | Behind, body: Body | None) -> bool:
         if self.waits(raw):
             self.counts["merged"] += 1
-        else:
-            self.store[raw] = score
+            return False
+        self.store[raw] = score
+        self.waiting_bodies[raw] = body
+        return True
 
     # -- operators
 
@@ -207,7 +351,13 @@ class Model:
         self.trim()
         if not self.waits(raw):
             return self.status(raw)
-        self.discard(raw, "store" if raw in self.store else "retry")
+        queue = "store" if raw in self.store else "retry"
+        score = getattr(self, queue).pop(raw)
+        body = self.waiting_bodies.pop(raw)
+        if self.topic.undo_ms:
+            priority = self.priorities.get(raw)
+            self.trash[raw] = Trashed(self.now_ms, queue, score, None, priority, self.failures[raw], body)
+        self.suspects.discard(raw)
         self.counts["cancelled"] += 1
         self.tidy(raw)
         return "done"
@@ -215,10 +365,10 @@ class Model:
     def run_now(self, raw: bytes) -> str:
         if raw in self.retry:
             failures = self.retry.pop(raw) % SHIFT
-            self.store[raw] = self.left(failures) if failures else self.fresh(raw)
+            self.store[raw] = self.left(failures) if failures else self.fresh(self.priorities.get(raw))
         elif raw in self.store:
-            if self.topic.timed:
-                self.store[raw] = min(self.store[raw], self.now_ms)
+            if self.topic.timed and self.whole(self.store[raw]) > self.now_ms:  # type: ignore[arg-type]
+                self.store[raw] = self.fresh(None)
         else:
             return self.status(raw)
         self.counts["rescheduled"] += 1
@@ -228,30 +378,49 @@ class Model:
         if not self.waits(raw):
             return self.status(raw)
         stamp = self.retry.pop(raw, None)
-        failures = stamp % SHIFT if stamp is not None else self.failed(self.store.pop(raw))
+        failures = stamp % SHIFT if stamp is not None else self.failed(self.store[raw])  # type: ignore[arg-type]
         if self.topic.timed and failures:
+            self.store.pop(raw, None)
             self.retry[raw] = value * SHIFT + failures
         else:
-            self.store[raw] = value
+            self.store[raw] = self.behind(value)
         self.counts["rescheduled"] += 1
         return "done"
 
     def requeue(self, raw: bytes) -> str:
         if raw not in self.dead:
             return "not_found"
-        del self.dead[raw], self.causes[raw]
         self.counts["requeued"] += 1
-        self.put_back(raw, self.fresh(raw))
+        if self.waits(raw):
+            self.counts["merged"] += 1
+            self.trash_dead(raw)
+            return "done"
+        old = self.dead.pop(raw)
+        self.store[raw] = self.fresh(old.priority)
+        self.come_to_wait(raw, old)
         return "done"
+
+    def come_to_wait(self, raw: bytes, old: Dead | Trashed) -> None:
+        self.waiting_bodies[raw] = old.body
+        if not self.failures[raw]:
+            self.failures[raw] = old.failures
+        if old.priority is not None:
+            self.priorities[raw] = old.priority
 
     def drop(self, raw: bytes) -> str:
         self.trim()
         if raw not in self.dead:
             return "not_found"
-        self.discard(raw, "dead")
+        if self.topic.undo_ms:
+            self.trash_dead(raw)
+        else:
+            del self.dead[raw]
         self.counts["dropped"] += 1
-        self.tidy(raw)
         return "done"
+
+    def trash_dead(self, raw: bytes) -> None:
+        old = self.dead.pop(raw)
+        self.trash[raw] = Trashed(self.now_ms, "dead", old.died_ms, old.cause, old.priority, old.failures, old.body)
 
     def trim(self) -> None:
         """What cannot be restored any more is gone."""
@@ -260,38 +429,32 @@ class Model:
             del self.trash[raw]
         self.counts["erased"] += len(old)
 
-    def discard(self, raw: bytes, queue: str) -> None:
-        score = getattr(self, queue).pop(raw)
-        cause = self.causes.pop(raw) if queue == "dead" else None
-        if self.topic.undo_ms:
-            priority = self.priorities.get(raw)
-            self.trash[raw] = Trashed(
-                self.now_ms, queue, score, cause, priority, self.failures[raw], self.bodies.get(raw)
-            )
-
     def restore(self, raw: bytes) -> str:
+        old = self.trash.get(raw)
+        restorable = old is not None and old.removed_ms > self.now_ms - self.topic.undo_ms
+        result = self.bring_back(raw, old) if old is not None and restorable else "not_found"
         self.trim()
-        if raw not in self.trash:
-            return "not_found"
-        old = self.trash.pop(raw)
-        self.counts["restored"] += 1
-        held = self.holds(raw)
-        retried = raw in self.store and self.store[raw] <= RETRIED_MAX
-        taken_before = retried or raw in self.retry or raw in self.prepare or raw in self.dead
-        if raw in self.dead if old.queue == "dead" else self.waits(raw):
-            self.counts["merged"] += 1
-            return "done"
-        getattr(self, old.queue)[raw] = old.score
+        return result
+
+    def bring_back(self, raw: bytes, old: Trashed) -> str:
         if old.queue == "dead":
-            assert old.cause is not None
-            self.causes[raw] = old.cause
-        elif old.queue == "store" and self.topic.timed and old.score > RETRIED_MAX:
-            self.store[raw] = max(old.score, self.now_ms)
-        if not held and old.body:
-            self.bodies[raw] = old.body
-        if not self.failures[raw]:
-            self.failures[raw] = old.failures
-        was_taken = old.queue != "store" or old.score <= RETRIED_MAX
-        if was_taken and not taken_before and old.priority is not None:
-            self.priorities[raw] = old.priority
+            if raw in self.dead:
+                return "occupied"
+            self.dead[raw] = Dead(int(old.score), old.cause or "0" * 16, old.priority, old.failures, old.body)
+        elif self.waits(raw):
+            self.counts["merged"] += 1
+        else:
+            score: float | Behind = old.score
+            if old.queue == "store" and self.topic.timed and old.score > RETRIED_MAX:
+                score = self.behind(max(math.floor(old.score), self.now_ms))
+            getattr(self, old.queue)[raw] = score
+            self.come_to_wait(raw, old)
+        del self.trash[raw]
+        self.counts["restored"] += 1
         return "done"
+
+    def tidy(self, raw: bytes) -> None:
+        """Nothing outlives the last copy that it belongs to."""
+        if not self.waits(raw) and raw not in self.prepare:
+            self.failures.pop(raw, None)
+            self.priorities.pop(raw, None)

@@ -113,4 +113,4 @@ def test_where_a_long_text_is_cut_does_not_depend_on_its_ids() -> None:
 
 def test_the_scripts_use_the_same_for_what_they_write_themselves() -> None:
     assert fingerprint("Timeout", "not settled within 30000 ms") in script("cycle").text
-    assert fingerprint("OwnerLost", "its worker lost the slot before settling it") in script("inherit").text
+    assert fingerprint("OwnerLost", "its worker lost the slot before settling it") in script("takeover").text

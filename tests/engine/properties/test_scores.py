@@ -19,6 +19,7 @@ from tests.engine.clock import START_MS, ClockedRedis
 
 LATEST_MS = scores.SCORE_MAX // scores.SHIFT - 1
 max_retries = st.integers(0, 16)
+KEYS = Keyspace("scores", spread=False).slot_keys("t", 0)
 
 
 @given(st.integers(0, LATEST_MS), st.integers(0, 999))
@@ -51,6 +52,78 @@ def test_retries_left_and_failures_are_inverse(data: st.DataObject, most: int) -
         assert scores.failures_of(left, most) == failures
 
 
+# -- places
+
+late_ms = st.integers(scores.PRIORITY_MIN, LATEST_MS)
+BORDERS_MS = [2**41 - 1, 2**41, 2**42 - 1, 2**42, 2**43 - 1, LATEST_MS]
+
+
+@given(late_ms | st.sampled_from(BORDERS_MS), st.data())
+def test_a_due_time_and_its_place_come_back(due_ms: int, data: st.DataObject) -> None:
+    places = round(1 / scores.place_step(due_ms))
+    assert places >= (4096 if due_ms < 2**41 else 512)
+    place = data.draw(st.integers(0, places - 1) | st.sampled_from([0, 1, places - 1]))
+    score = scores.timed_score(due_ms, place)
+    assert scores.due_of(score) == due_ms
+    assert scores.exact(repr(score)) == score
+    assert (score - due_ms) / scores.place_step(due_ms) == place
+    assert scores.timed_score(due_ms, places) == due_ms + 1
+
+
+@given(st.integers(scores.PRIORITY_MIN, scores.PRIORITY_MAX), st.integers(0, 2**32 - 1))
+def test_a_priority_and_its_place_come_back(priority: int, number: int) -> None:
+    score = scores.priority_score(priority, number)
+    assert scores.priority_of(score) == priority
+    assert not scores.is_retried(score)
+    assert (priority - score) * scores.PRIORITY_PLACES == number
+    if number:
+        assert score < scores.priority_score(priority, number - 1)
+    assert scores.priority_score(priority, 2**32 - 1) > priority - 1
+
+
+@pytest.fixture(scope="module")
+def places_script() -> str:
+    """The real fragments: places of a time given one after the other, and of a priority."""
+    shared = files("rmq_core") / "lua" / "shared"
+    text = "".join((shared / f"{name}.lua").read_text() for name in ("slot", "timed_places", "priority_places"))
+    return (
+        text
+        + """
+local found = {}
+for i = 1, tonumber(ARGV[2]) do
+  local score = timed_place(tonumber(ARGV[1]))
+  redis.call('ZADD', STORE, score, 'm' .. i)
+  found[i] = redis.call('ZSCORE', STORE, 'm' .. i)
+end
+local given = priority_place(tonumber(ARGV[3]), tonumber(ARGV[4]))
+redis.call('ZADD', RETRY, given, 'p')
+found[#found + 1] = redis.call('ZSCORE', RETRY, 'p')
+found[#found + 1] = ms_text(priority_of(redis.call('ZSCORE', RETRY, 'p')))
+redis.call('DEL', STORE, RETRY, SPILL)
+return found
+"""
+    )
+
+
+@given(
+    st.integers(2**30, LATEST_MS) | st.sampled_from(BORDERS_MS) | st.integers(START_MS, START_MS + 10**12),
+    st.integers(1, 40),
+    st.integers(scores.PRIORITY_MIN, scores.PRIORITY_MAX) | st.sampled_from([17, 2**20]),
+    st.integers(0, 2**32 - 1) | st.integers(2**32, 2**40),
+)
+def test_lua_gives_the_places_that_python_reads(
+    redis_server: EmbeddedRedis, places_script: str, due_ms: int, n: int, priority: int, number: int
+) -> None:
+    with redis_server.client() as client:
+        *timed, given_score, back = client.eval(places_script, len(KEYS), *KEYS, due_ms, n, priority, number)
+    assert [scores.exact(each) for each in timed] == [scores.timed_score(due_ms, place) for place in range(n)]
+    assert scores.exact(given_score) == scores.priority_score(priority, number)
+    assert int(back) == priority
+
+
+# -- retries
+
+
 @given(st.integers(scores.PRIORITY_MIN, scores.SCORE_MAX), max_retries)
 def test_a_time_or_a_priority_is_never_taken_for_retries(score: int, most: int) -> None:
     assert not scores.is_retried(score)
@@ -61,8 +134,8 @@ def test_a_time_or_a_priority_is_never_taken_for_retries(score: int, most: int) 
 def policy_script() -> str:
     """The real fragments, with a question appended."""
     shared = files("rmq_core") / "lua" / "shared"
-    text = "".join((shared / f"{name}.lua").read_text() for name in ("slot", "policy"))
-    return text + "\nreturn {retries_left(tonumber(ARGV[7])), failures_of(tonumber(ARGV[8]))}"
+    text = "".join((shared / f"{name}.lua").read_text() for name in ("slot", "journal", "policy"))
+    return text + "\nreturn {retries_left(tonumber(ARGV[POLICY + 1])), failures_of(tonumber(ARGV[POLICY + 2]))}"
 
 
 @given(st.data())
@@ -74,7 +147,7 @@ def test_lua_counts_retries_as_python_does(
     score = data.draw(st.integers(1, 20) | st.integers(1, scores.SCORE_MAX))
     with redis_server.client() as client:
         args = policy(Topic("t", TopicKind.PRIORITY, max_retries=most))
-        left, counted = client.eval(policy_script, 10, *"abcdefghij", *args, failures, score)
+        left, counted = client.eval(policy_script, len(KEYS), *KEYS, *args, failures, score)
     assert left == (scores.retries_left(failures, most) or 1)
     assert counted == scores.failures_of(score, most)
 

@@ -69,6 +69,25 @@ def test_anything_else_is_a_configuration_error(scheme: str, rest: str) -> None:
         ("cluster://a:1,b", "needs host:port"),
         ("sentinel://a:1", "needs the service name"),
         ("sentinel://a:1/x/y", "needs the service name"),
+        ("redis://a/0?sockettimeout=5", "did you mean socket_timeout"),
+        ("redis://a/0?nonsense=1", "unknown option 'nonsense'"),
+        ("redis://a/0?decode_responses=true", "unknown option"),
+        ("redis://a/0?ssl_ca_certs=x", "of no use with redis://; it is for rediss://"),
+        ("redis://a/x", "number of a database"),
+        ("redis://a/1?db=2", "number of a database"),
+        ("rediss://a/0?ssl_cert_reqs=maybe", "one of required, optional, none"),
+        ("rediss://a/0?ssl_check_hostname=perhaps", "true or false"),
+        ("unix:///x?ssl_ca_certs=x", "of no use with unix://"),
+        ("unix:///x?nonsense=1", "unknown option"),
+        ("cluster://a:1?db=1", "of no use with cluster://"),
+        ("cluster://a:1?ssl_ca_certs=x", "needs ssl=true"),
+        ("cluster://a:1?ssl=tru", "true or false"),
+        ("cluster://a:1?sentinel_password=x", "of no use with cluster://"),
+        ("sentinel://a:1/x?sentinel_passwort=x", "did you mean sentinel_password"),
+        ("sentinel://a:1/x?ssl_keyfile=x", "needs ssl=true"),
+        ("sentinel://a:1/x?sentinel_ssl_keyfile=x", "needs ssl=true"),
+        ("sentinel://a:1/x?socket_timeout=0", "seconds, above 0"),
+        ("sentinel://a:1/x?socket_timeout=1&socket_timeout=2", "stands twice"),
     ],
 )
 def test_the_error_says_what_is_missing(url: str, words: str) -> None:
@@ -78,6 +97,28 @@ def test_the_error_says_what_is_missing(url: str, words: str) -> None:
 
 def test_no_password_in_an_error() -> None:
     for url in ("cluster://user:hunter2@a", "sentinel://:hunter2@a:1", "ftp://u:hunter2@a"):
+        with pytest.raises(ConfigurationError) as caught:
+            Target(url)
+        assert "hunter2" not in str(caught.value)
+
+
+def test_options_reach_redis_py() -> None:
+    files = "ssl_ca_certs=/ca&ssl_certfile=/cert&ssl_keyfile=/key"
+    target = Target(f"sentinel://a:1/x/3?ssl=true&{files}&sentinel_password=p%40ss&sentinel_ssl_ca_certs=/other")
+    tls = {"ssl": True, "ssl_certfile": "/cert", "ssl_keyfile": "/key"}
+    assert target.options == {**tls, "ssl_ca_certs": "/ca", "db": 3}
+    assert target.sentinel_options == {**tls, "ssl_ca_certs": "/other", "password": "p@ss"}
+    assert Target("sentinel://a:1/x?ssl=true&sentinel_ssl=false").sentinel_options == {}
+    assert Target("sentinel://a:1/x?sentinel_ssl=true").options == {"db": 0}
+    for url in ("redis://u:p@h:1/2", "unix://u:p@/x?db=2", "rediss://h/2?ssl_cert_reqs=none&username=u&password=p"):
+        client = Target(url).open()
+        kwargs = client.connection_pool.connection_kwargs
+        assert (kwargs["db"], kwargs["username"], kwargs["password"]) == (2, "u", "p")
+        client.close()
+
+
+def test_no_secret_of_an_option_in_an_error() -> None:
+    for url in ("redis://a?passwort=hunter2", "sentinel://a:1/x?password=hunter2&socket_timeout=hunter2"):
         with pytest.raises(ConfigurationError) as caught:
             Target(url)
         assert "hunter2" not in str(caught.value)

@@ -63,7 +63,12 @@ class WorkerBench:
     @asynccontextmanager
     async def running(self, *listeners: Any, **options: Any) -> AsyncIterator[Worker]:
         """A worker that has started; stopped in good order at the end."""
-        worker = self.worker(*listeners, **options)
+        async with self.running_this(self.worker(*listeners, **options)) as worker:
+            yield worker
+
+    @asynccontextmanager
+    async def running_this(self, worker: Worker) -> AsyncIterator[Worker]:
+        """The same for one that was made before."""
         serving = asyncio.create_task(worker.serve())
         try:
             await wait_until_async(lambda: serving.done() or self.alive(worker), what="the worker to start")

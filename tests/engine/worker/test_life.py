@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from rmq_core import Delivery, FixedTimeMessage, Listener, TopicKind, errors, fleet, wakeups
-from rmq_core.worker import slot_runner, topic_runner
+from rmq_core.worker import looking, topic_runner
 from tests.engine.worker.bench import WorkerBench
 from tests.support.waiting import wait_until_async
 
@@ -237,7 +237,7 @@ async def test_pausing_stops_a_running_worker_and_resuming_starts_it(bench: Work
 
 
 async def test_a_sleeping_worker_is_woken(bench: WorkerBench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slot_runner, "FALLBACK_S", 3_600.0)
+    monkeypatch.setattr(looking, "FALLBACK_S", 3_600.0)
     bench.topic(slots=8)
     bench.topic("timed", TopicKind.FIXED_TIME)
     seen: list[str] = []

@@ -121,11 +121,41 @@ HOSTILE: dict[str, Any] = {
     "a large text": lambda: ValueError("x" * 10_000_000),
     "the end of the process": lambda: SystemExit(3),
     "an interrupt": lambda: KeyboardInterrupt(),
+    "a cancellation": lambda: asyncio.CancelledError(),
+    "the end of a generator": lambda: GeneratorExit(),
+    "the end of an iteration": lambda: StopIteration(),
+    "the end of an async iteration": lambda: StopAsyncIteration(),
+    "an exception outside the usual tree": lambda: type("Odd", (BaseException,), {})(),
+    "one whose text ends the process": lambda: EndsWhenShown(),
+    "one with itself as its cause": lambda: in_a_circle(),
+    "a group": lambda: ExceptionGroup("several", [ValueError("one"), Unprintable()]),
+    "one with odd notes": lambda: noted(),
 }
 
 
+class EndsWhenShown(Exception):
+    """Whose text does not fail but ends."""
+
+    def __str__(self) -> str:
+        raise SystemExit(4)
+
+
+def in_a_circle() -> Exception:
+    error = ValueError("a circle")
+    error.__cause__ = KeyError("b")
+    error.__cause__.__cause__ = error
+    return error
+
+
+def noted() -> Exception:
+    error = ValueError("with notes")
+    error.__notes__ = [Unprintable(), 5, "\ud800"]  # type: ignore[list-item]
+    return error
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
 @pytest.mark.parametrize("raised", HOSTILE.values(), ids=HOSTILE)
-async def test_whatever_is_raised_the_slot_goes_on(bench: WorkerBench, raised: Any) -> None:
+async def test_whatever_is_raised_the_slot_goes_on(bench: WorkerBench, raised: Any, flavour: str) -> None:
     bench.topic(max_retries=0)
 
     def act(delivery: Delivery) -> None:
@@ -134,11 +164,35 @@ async def test_whatever_is_raised_the_slot_goes_on(bench: WorkerBench, raised: A
 
     bench.send("bad", priority=99)
     bench.send("good")
-    async with bench.running(listening("sync", act)):
+    async with bench.running(listening(flavour, act)):
         await wait_until_async(lambda: bench.total("acked") == 1, what="the good message")
         await wait_until_async(lambda: bench.books().queues["dead"], what="the bad one to die")
     (view,) = bench.inspector.find("work", "bad")
     view.failure.message.encode()
+
+
+async def test_a_coroutine_that_cancels_itself_or_awaits_what_was_cancelled_has_failed(bench: WorkerBench) -> None:
+    bench.topic(max_retries=0, visibility_timeout_ms=600_000)
+
+    async def act(delivery: Delivery) -> None:
+        if delivery.text == "itself":
+            task = asyncio.current_task()
+            assert task is not None
+            task.cancel()
+            await asyncio.sleep(0)
+        if delivery.text == "another":
+            other = asyncio.create_task(asyncio.sleep(3_600))
+            other.cancel()
+            await other
+        if delivery.text == "too slow":
+            async with asyncio.timeout(0):
+                await asyncio.sleep(3_600)
+
+    bench.send("itself", "another", "too slow", "good")
+    async with bench.running(Listener("work", act)):
+        await wait_until_async(lambda: bench.total("acked") + bench.total("died") == 4, what="all of them")
+    assert bench.books().queues["dead"].keys() == {b"itself", b"another", b"too slow"}
+    assert bench.total("expired") == 0
 
 
 @pytest.mark.parametrize("outcome", [Retry, Release])

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from rmq_core import FixedTimeMessage, PriorityMessage, Topic, TopicKind, errors
+from rmq_core import Delivery, FixedTimeMessage, PriorityMessage, Topic, TopicKind, errors
 from rmq_core.ownership_log import note
-from rmq_core.scripts import Ack, Cycled, Release, claim, cycle, epoch_text, extend, inherit, read_cycle
+from rmq_core.scripts import Ack, Cycled, Release, claim, cycle, epoch_text, extend, read_cycle, takeover
 from tests.engine.conformance.bench import FAR_MS, Bench
 
 FIRST, SECOND = 10, 20
@@ -22,9 +22,22 @@ async def take_as(bench: Bench, topic: Topic, epoch: int, limit: int = 10, **set
     return read_cycle(topic, 0, reply, mine)
 
 
-async def inherit_as(bench: Bench, topic: Topic, epoch: int) -> Cycled:
-    mine = epoch_text(epoch)
-    return read_cycle(topic, 0, await bench.run(inherit(bench.q.keyspace, topic, 0, mine)), mine)
+async def take_over_as(bench: Bench, topic: Topic, epoch: int) -> int:
+    """How many deliveries of the former owner were put back."""
+    put_back: int = await bench.run(takeover(bench.q.keyspace, topic, 0, epoch_text(epoch)))
+    return put_back
+
+
+async def take_alone_as(bench: Bench, topic: Topic, epoch: int, times: int) -> list[Delivery]:
+    """One after another, each settled before the next."""
+    taken: list[Delivery] = []
+    for _ in range(times):
+        several = await take_as(bench, topic, epoch)
+        assert (several.deliveries, several.alone) == ([], True)
+        cycled = await take_as(bench, topic, epoch, 1, alone=True)
+        taken += cycled.deliveries
+        await finish(bench, topic, cycled, epoch)
+    return taken
 
 
 async def owned(bench: Bench, **options: Any) -> Topic:
@@ -46,16 +59,16 @@ async def finish(bench: Bench, topic: Topic, cycled: Cycled, epoch: int) -> None
     assert settled.statuses == [1] * len(acks)
 
 
-async def test_deliveries_are_handed_over_in_the_order_they_were_taken(bench: Bench) -> None:
+async def test_deliveries_are_put_back_uncounted_in_their_order_and_come_alone(bench: Bench) -> None:
     topic = await owned(bench)
+    due = bench.books().queues["prepare"]
     await bench.run(claim(bench.q.keyspace, topic, 0, SECOND))
-    left = await inherit_as(bench, topic, SECOND)
-    assert [delivery.text for delivery in left.deliveries] == NAMES
-    assert {delivery.attempt for delivery in left.deliveries} == {2}
-    assert {delivery.epoch for delivery in left.deliveries} == {epoch_text(SECOND)}
-    (found,) = await bench.inspector.find("work", "m")
-    assert (found.failure.error, found.failure.failures) == ("OwnerLost", 1)
-    await finish(bench, topic, left, SECOND)
+    assert await take_over_as(bench, topic, SECOND) == len(NAMES)
+    left = await take_alone_as(bench, topic, SECOND, len(NAMES))
+    assert [delivery.text for delivery in left] == NAMES
+    assert {delivery.attempt for delivery in left} == {1}
+    assert {delivery.epoch for delivery in left} == {epoch_text(SECOND)}
+    assert len({delivery.due_ms for delivery in left}) == len(due)
 
 
 async def test_the_order_outlives_an_extension(bench: Bench) -> None:
@@ -63,9 +76,9 @@ async def test_the_order_outlives_an_extension(bench: Bench) -> None:
     receipts = [(name.encode(), int(score)) for name, score in _prepared(bench)]
     await bench.run(extend(bench.q.keyspace, topic, 0, receipts, FAR_MS, epoch_text(FIRST)))
     await bench.run(claim(bench.q.keyspace, topic, 0, SECOND))
-    left = await inherit_as(bench, topic, SECOND)
-    assert [delivery.text for delivery in left.deliveries] == NAMES
-    await finish(bench, topic, left, SECOND)
+    await take_over_as(bench, topic, SECOND)
+    left = await take_alone_as(bench, topic, SECOND, len(NAMES))
+    assert [delivery.text for delivery in left] == NAMES
 
 
 def _prepared(bench: Bench) -> list[tuple[str, int]]:
@@ -73,23 +86,29 @@ def _prepared(bench: Bench) -> list[tuple[str, int]]:
     return sorted(((name.decode(), score) for name, score in queue.items()), key=lambda pair: pair[1])
 
 
-async def test_what_is_left_counts_as_failed_until_it_is_dead(bench: Bench) -> None:
+async def test_only_what_was_taken_alone_counts_as_failed(bench: Bench) -> None:
     topic = await owned(bench, max_retries=2)
-    for epoch in (SECOND, SECOND + 1):
+    for epoch in range(SECOND, SECOND + 4):
         await bench.run(claim(bench.q.keyspace, topic, 0, epoch))
-        assert len((await inherit_as(bench, topic, epoch)).deliveries) == len(NAMES)
-    await bench.run(claim(bench.q.keyspace, topic, 0, SECOND + 2))
-    assert (await inherit_as(bench, topic, SECOND + 2)).deliveries == []
-    assert set(bench.books().queues["dead"]) == {name.encode() for name in NAMES}
+        await take_over_as(bench, topic, epoch)
+        # Whoever owns it now dies of the first message, which it runs alone.
+        (killer,) = (await take_as(bench, topic, epoch, 1, alone=True)).deliveries
+        if epoch < SECOND + 3:
+            assert killer.text == NAMES[0]
+            assert killer.attempt == epoch - SECOND + 1
+    assert set(bench.books().queues["dead"]) == {NAMES[0].encode()}
+    (found,) = await bench.inspector.find("work", NAMES[0])
+    assert (found.failure.error, found.failure.failures) == ("OwnerLost", 3)
+    assert bench.books().stats["died"] == 1
 
 
 async def test_a_duplicate_that_waits_takes_its_place(bench: Bench) -> None:
     topic = await owned(bench)
     await bench.q.send("work", FixedTimeMessage("x", await bench.now_ms() + FAR_MS))
     await bench.run(claim(bench.q.keyspace, topic, 0, SECOND))
-    left = await inherit_as(bench, topic, SECOND)
-    assert [delivery.text for delivery in left.deliveries] == [name for name in NAMES if name != "x"]
-    await finish(bench, topic, left, SECOND)
+    assert await take_over_as(bench, topic, SECOND) == len(NAMES)
+    left = await take_alone_as(bench, topic, SECOND, len(NAMES) - 1)
+    assert [delivery.text for delivery in left] == [name for name in NAMES if name != "x"]
     assert set(bench.books().queues["store"]) == {b"x"}
 
 
@@ -99,18 +118,17 @@ async def test_bodies_come_along(bench: Bench) -> None:
     await bench.run(claim(bench.q.keyspace, topic, 0, FIRST))
     await take_as(bench, topic, FIRST)
     await bench.run(claim(bench.q.keyspace, topic, 0, SECOND))
-    left = await inherit_as(bench, topic, SECOND)
-    (delivery,) = left.deliveries
+    await take_over_as(bench, topic, SECOND)
+    (delivery,) = await take_alone_as(bench, topic, SECOND, 1)
     assert (delivery.id, delivery.text, delivery.headers) == ("key", "content", {"a": "b"})
-    await finish(bench, topic, left, SECOND)
 
 
-async def test_a_former_owner_inherits_nothing(bench: Bench) -> None:
+async def test_a_former_owner_takes_nothing_over(bench: Bench) -> None:
     topic = await owned(bench)
     await bench.run(claim(bench.q.keyspace, topic, 0, SECOND))
     before = bench.books()
     with pytest.raises(errors.Fenced):
-        await inherit_as(bench, topic, FIRST)
+        await take_over_as(bench, topic, FIRST)
     assert bench.books() == before
 
 

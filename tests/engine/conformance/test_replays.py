@@ -1,0 +1,149 @@
+"""Lost answers: what was sent again says so, keeps its order, and fails nobody else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from hashlib import sha1
+from typing import Any
+
+import pytest
+
+from rmq_core import AsyncProducer, PriorityMessage, Producer
+from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.errors import Fenced, InvalidMessage
+from rmq_core.exchange import ATOMIC_MAX
+from rmq_core.scripts import BATCH_MAX, Call, Operation, Script
+from rmq_core.wire import Ordered
+from tests.engine.conformance.bench import Bench, open_bench
+from tests.support.proxy import TcpProxy
+
+
+@pytest.fixture
+def proxy(redis_server: EmbeddedRedis) -> Iterator[TcpProxy]:
+    with TcpProxy(redis_server.port) as proxy:
+        yield proxy
+
+
+@pytest.fixture(params=["sync", "async"])
+async def bench(
+    request: pytest.FixtureRequest, proxy: TcpProxy, redis_server: EmbeddedRedis, namespace: str
+) -> AsyncIterator[Bench]:
+    raw = redis_server.client()
+    async with open_bench(request.param, proxy.url(redis_server.url), namespace, raw) as opened:
+        await opened.topic()
+        await opened.q.send("work", PriorityMessage("known", 20))
+        yield opened
+        await opened.control.delete_topic("work", force=True)
+    raw.close()
+
+
+async def test_whether_a_replayed_message_merged_is_not_known(bench: Bench, proxy: TcpProxy) -> None:
+    proxy.drop_next_reply(b"EVALSHA")
+    sent = await bench.q.send("work", PriorityMessage("new", 20))
+    assert proxy.replies_dropped == 1
+    assert (sent.id, sent.merged) == ("new", None)
+    assert (await bench.q.send("work", PriorityMessage("new", 20))).merged is True
+    assert (await bench.q.send("work", PriorityMessage("newer", 20))).merged is False
+
+
+async def test_a_replay_of_something_else_does_not_make_it_unsure(bench: Bench, proxy: TcpProxy) -> None:
+    proxy.cut()  # nothing was under way: what failed had not been taken by anybody
+    await bench.q.take("work")
+    assert (await bench.q.send("work", PriorityMessage("known", 20))).merged is False
+
+
+async def test_how_many_of_a_batch_merged_is_not_known(bench: Bench, proxy: TcpProxy) -> None:
+    messages = [PriorityMessage(str(n), 20) for n in range(500)]
+    proxy.drop_next_reply(b"EVALSHA")
+    sent = await bench.q.send_many("work", messages)
+    assert (sum(sent), sent.unsure) == (500, sent.merged)
+    assert sent.merged > 0
+    again = await bench.q.send_many("work", messages)
+    assert (again, again.unsure) == ((0, 500), 0)
+
+
+async def test_a_full_backlog_says_it_too(bench: Bench, proxy: TcpProxy) -> None:
+    await bench.topic(name="limited", max_backlog=1_000)
+    await bench.q.send("limited", PriorityMessage("known", 20))
+    proxy.drop_next_reply(b"EVALSHA")
+    assert (await bench.q.send("limited", PriorityMessage("new", 20))).merged is None
+    await bench.control.delete_topic("limited", force=True)
+
+
+async def test_producers_say_it_of_each_message(bench: Bench, proxy: TcpProxy) -> None:
+    messages = [PriorityMessage(str(n), 20) for n in range(50)]
+    proxy.drop_next_reply(b"EXEC")
+    if hasattr(bench.q, "_target"):
+        with Producer(bench.q._target, flush_ms=50) as producer:
+            futures = [producer.send("work", each) for each in messages]
+        sent = [future.result() for future in futures]
+    else:
+        async with AsyncProducer(bench.q, flush_ms=50) as producer:
+            sent = await asyncio.gather(*(producer.send("work", each) for each in messages))
+    assert {each.merged for each in sent} == {None}
+
+
+async def test_one_bad_message_of_a_producer_fails_nobody_else(bench: Bench) -> None:
+    told: list[int] = []
+    messages: list[object] = [PriorityMessage("good", 20), None, PriorityMessage("x" * 10_000_000, 20)]
+    options = {"flush_ms": 50, "on_error": lambda error, some: told.append(len(some))}
+    if hasattr(bench.q, "_target"):
+        with Producer(bench.q._target, **options) as producer:
+            for each in messages:
+                producer.post("work", each)  # type: ignore[arg-type]
+            future = producer.send("work", PriorityMessage("awaited", 20))
+            bad = producer.send("work", "text")  # type: ignore[arg-type]
+        assert future.result().merged is False
+        assert isinstance(bad.exception(), InvalidMessage)
+    else:
+        async with AsyncProducer(bench.q, **options) as producer:
+            for each in messages:
+                await producer.post("work", each)  # type: ignore[arg-type]
+            assert (await producer.send("work", PriorityMessage("awaited", 20))).merged is False
+            with pytest.raises(InvalidMessage):
+                await producer.send("work", "text")  # type: ignore[arg-type]
+    assert told == [1, 1]
+    assert sorted(each.text for each in await bench.drain()) == ["awaited", "good", "known"]
+
+
+def numbered(key: str, n: int) -> Call:
+    """A call that notes its number, by one of seven scripts that no server has seen."""
+    text = f"return redis.call('RPUSH', KEYS[1], ARGV[1]) -- {key} {n % 7}"
+    return Call(Script("note", text, sha1(text.encode()).hexdigest()), [key], [n])
+
+
+def replies_to(calls: Ordered) -> Operation[list[Any]]:
+    return (yield calls)
+
+
+@pytest.mark.parametrize("broken", [False, True])
+async def test_ordered_calls_of_a_slot_never_overtake_each_other(bench: Bench, proxy: TcpProxy, broken: bool) -> None:
+    """Of what is noted twice after a lost answer, all is noted twice, in order."""
+    key = f"{bench.namespace}:noted"
+    calls = Ordered(numbered(key, n) for n in range(250))
+    if broken:
+        proxy.drop_next_reply(b"EXEC")
+    replies = await bench.q.run(replies_to(calls))
+    noted = [int(each) for each in bench.raw.lrange(key, 0, -1)]
+    bench.raw.delete(key)
+    assert len(replies) == 250
+    first = list(range(ATOMIC_MAX))
+    assert noted == [*(first if broken else []), *range(250)]
+
+
+async def test_ordered_calls_have_errors_of_their_own(bench: Bench) -> None:
+    key = f"{bench.namespace}:noted"
+    text = "return redis.error_reply('RMQFENCED 7')"
+    wrong = Call(Script("wrong", text, sha1(text.encode()).hexdigest()), [key], [])
+    replies = await bench.q.run(replies_to(Ordered([numbered(key, 0), wrong, numbered(key, 1)])))
+    bench.raw.delete(key)
+    assert (replies[0], type(replies[1]), replies[2]) == (1, Fenced, 2)
+
+
+async def test_a_stream_has_one_batch_of_a_slot_under_way(bench: Bench, proxy: TcpProxy) -> None:
+    """The second batch of a slot is not sent while nobody knows what became of the first."""
+    proxy.drop_next_reply(b"EVALSHA")
+    sent = await bench.q.send_many("work", [PriorityMessage(f"{n:05}", 20) for n in range(5_000)])
+    assert sum(sent) == 5_000
+    assert 0 < sent.unsure <= BATCH_MAX

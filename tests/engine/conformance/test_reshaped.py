@@ -1,0 +1,73 @@
+"""A topic that is deleted, and made anew with another shape: whoever remembers the old one changes nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from rmq_core import FixedTimeMessage, PriorityMessage, Topic, TopicKind, errors
+from rmq_core.scripts import cycle, upkeep
+from tests.engine.conformance.bench import FAR_MS, Bench
+from tests.support.keys import keys_of
+
+
+def remember(bench: Bench, topic: Topic) -> None:
+    """As if the client had read the definition just now."""
+    getattr(bench.q, "_target", bench.q).remember(topic)
+
+
+async def test_a_client_that_remembers_a_deleted_topic_leaves_nothing_behind(bench: Bench) -> None:
+    topic = await bench.topic(slots=16)
+    await bench.control.delete_topic("work", force=True)
+    remember(bench, topic)
+    for _ in range(2):
+        with pytest.raises(errors.UnknownTopic):
+            await bench.q.send("work", PriorityMessage("a", 20))
+    remember(bench, topic)
+    with pytest.raises(errors.RMQError):
+        await bench.q.send_many("work", [PriorityMessage(f"{n}", 20) for n in range(100)])
+    remember(bench, topic)
+    assert await bench.q.take("work") == []
+    assert keys_of(bench.raw, bench.namespace) == []
+
+
+async def test_a_client_follows_the_topic_that_was_made_anew(bench: Bench) -> None:
+    old = await bench.topic(slots=64)
+    await bench.control.delete_topic("work", force=True)
+    await bench.topic(slots=4)
+    for number in range(20):
+        remember(bench, old)
+        sent = await bench.q.send("work", PriorityMessage(f"{number}", 20))
+        assert sent.slot < 4
+    remember(bench, old)
+    assert len(await bench.drain()) == 20
+
+
+async def test_a_message_of_the_old_kind_is_refused(bench: Bench) -> None:
+    old = await bench.topic(TopicKind.FIXED_TIME)
+    await bench.control.delete_topic("work", force=True)
+    await bench.topic(TopicKind.PRIORITY)
+    remember(bench, old)
+    with pytest.raises(errors.WrongKind):
+        await bench.q.send("work", FixedTimeMessage("a", await bench.now_ms() + FAR_MS))
+    assert bench.books().queues["store"] == {}
+
+
+async def test_consumers_of_the_old_topic_are_refused_and_told_so(bench: Bench) -> None:
+    old = await bench.topic(slots=1)
+    await bench.control.delete_topic("work", force=True)
+    await bench.topic(slots=1)
+    await bench.q.send("work", PriorityMessage("a", 20))
+    for call in (cycle(bench.q.keyspace, old, 0, 10), upkeep(bench.q.keyspace, old, 0)):
+        with pytest.raises(errors.TopicReshaped, match="read the definition again"):
+            await bench.run(call)
+    assert bench.books().queues["prepare"] == {}
+    assert [delivery.text for delivery in await bench.drain()] == ["a"]
+
+
+async def test_an_edit_keeps_the_life_of_a_topic(bench: Bench) -> None:
+    topic = await bench.topic()
+    edited = await bench.redefine(topic, weight=7)
+    assert (edited.created_ms, edited.version) == (topic.created_ms, 2)
+    remember(bench, topic)
+    await bench.q.send("work", PriorityMessage("a", 20))
+    assert [delivery.text for delivery in await bench.drain()] == ["a"]

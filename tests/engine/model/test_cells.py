@@ -1,0 +1,283 @@
+"""Every operation against every way in which the copies of one id can lie: the table in docs/engine.md, walked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import fakeredis
+import pytest
+
+from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.scripts import Call, script
+from rmq_core.topic import TopicKind
+from tests.engine.clock import ClockedRedis
+from tests.engine.model.test_model import TIMEOUT_MS, Machine
+from tests.support.keys import keys_of
+
+DELAY_MS = 2_000
+ID = "a"
+WAITING = ("", "store", "retry")
+FLIGHT = ("", "alone", "together")
+DEAD = ("", "dead")
+TRASH = ("", "store", "retry", "dead")
+
+
+class Copies(NamedTuple):
+    """Where copies of the id lie; '' none."""
+
+    waiting: str
+    flight: str
+    dead: str
+    trash: str
+
+    @property
+    def reachable(self) -> bool:
+        """A copy waits for its retry beside one in flight only when the trash has given it back."""
+        if self.waiting == "retry" and self.flight:
+            return self.trash == "" or (self.trash == "dead" and not self.dead)
+        return True
+
+
+ALL = [copies for copies in map(Copies._make, product(WAITING, FLIGHT, DEAD, TRASH)) if copies.reachable]
+
+
+class Walker(Machine):
+    """The stateful machine, led by hand."""
+
+    pattern = "pooled"
+
+    def put(self, *, inline: bool = False) -> None:
+        self.send(ID, 1, None if inline and self.pattern == "mixed" else 2)
+
+    def grab(self, most: int = 1) -> None:
+        self.time_passes(100)
+        self.redis_is_as_the_model_says()
+        self.take(most)
+
+    def settle_last(self, how: str, delay_ms: int | None = None) -> None:
+        (delivery,) = [d for d in self.deliveries if d.raw_id == ID.encode() and self.model.valid(d.raw_id, d.receipt)]
+        raw, receipt = delivery.raw_id, delivery.receipt
+        if how == "extend":
+            self.extend(delivery, delay_ms)
+        elif how == "ack":
+            assert self.rmq.ack(delivery) == [self.model.ack(raw, receipt)]
+        elif how == "nack":
+            expected = self.model.nack(raw, receipt, delay_ms, "Nack", "")
+            assert self.rmq.nack(delivery, delay_ms=delay_ms) == [expected]
+        elif how == "reject":
+            assert self.rmq.reject(delivery) == [self.model.nack(raw, receipt, 0, "Reject", "", reject=True)]
+        else:
+            expected = self.model.release(raw, receipt, delay_ms or 0, delivery.score)
+            assert self.rmq.release(delivery, delay_ms=delay_ms or 0) == [expected]
+
+    def act(self, action: str) -> None:
+        self.redis_is_as_the_model_says()
+        self.operate(ID, action, 60)
+
+    def die(self) -> None:
+        self.put()
+        self.grab()
+        self.settle_last("reject")
+
+    def fail(self) -> None:
+        self.put()
+        self.grab()
+        self.settle_last("nack", 60_000)
+
+    def build(self, copies: Copies) -> None:
+        """Brings the copies to where they are to lie, by operations."""
+        lent = copies.waiting == "retry" and copies.flight
+        if lent:
+            self.fail()
+            self.act("cancel")
+        elif copies.trash == "dead":
+            self.die()
+            self.act("drop")
+        elif copies.trash:
+            self.put() if copies.trash == "store" else self.fail()
+            self.act("cancel")
+        if copies.dead or (lent and copies.trash):
+            self.die()
+        if copies.flight:
+            self.put(inline=True)
+            if copies.flight == "together":
+                self.send("b", 1, None)
+            self.grab(2 if copies.flight == "together" else 1)
+        if lent:
+            self.act("restore")
+            if copies.trash:
+                self.act("drop")
+        elif copies.waiting == "store":
+            self.put()
+        elif copies.waiting:
+            self.fail()
+        self.redis_is_as_the_model_says()
+        assert (
+            Copies(
+                "store" if ID.encode() in self.model.store else "retry" if ID.encode() in self.model.retry else "",
+                copies.flight if ID.encode() in self.model.prepare else "",
+                "dead" if ID.encode() in self.model.dead else "",
+                self.model.trash[ID.encode()].queue if ID.encode() in self.model.trash else "",
+            )
+            == copies
+        )
+
+    @contextmanager
+    def undone(self) -> Iterator[None]:
+        """Whatever happens inside did not happen."""
+        kept = {key: self.plain.dump(key) for key in self.plain.keys(f"*{self.namespace}*")}
+        told = {name: deepcopy(getattr(self, name)) for name in ("model", "read_until", "told", "contents")}
+        deliveries, now_ms = [(each, each.receipt) for each in self.deliveries], self.redis.now_ms
+        yield
+        self.plain.delete(*self.plain.keys(f"*{self.namespace}*"))
+        for key, value in kept.items():
+            self.plain.restore(key, 0, value)
+        for name, value in told.items():
+            setattr(self, name, value)
+        self.redis.now_ms = now_ms
+        self.deliveries = [each for each, _ in deliveries]
+        for each, receipt in deliveries:
+            each.receipt = receipt
+
+
+def timeout(walker: Walker) -> None:
+    walker.time_passes(TIMEOUT_MS)
+    walker.keep()
+
+
+def promote(walker: Walker) -> None:
+    walker.time_passes(60_000)
+    walker.keep()
+
+
+def send_several(walker: Walker) -> None:
+    walker.send_many([(ID, 20, 2), (ID, 60, None), ("c", 20, None), (ID, 20, 3)])
+
+
+OPERATIONS: dict[str, Callable[[Walker], None]] = {
+    "send, inline": lambda walker: walker.send(ID, 20, None),
+    "send, pooled": lambda walker: walker.send(ID, 20, 2),
+    "send, newer version": lambda walker: walker.send(ID, 20, 3),
+    "send, older version": lambda walker: walker.send(ID, 20, 1),
+    "send, twice in one batch": send_several,
+    "take, one": lambda walker: walker.grab(1),
+    "take, several": lambda walker: walker.grab(3),
+    "run out of time": timeout,
+    "takeover": lambda walker: walker.owner_dies(),
+    "promote": promote,
+    "cancel": lambda walker: walker.act("cancel"),
+    "reschedule": lambda walker: walker.act("reschedule"),
+    "run_now": lambda walker: walker.act("run_now"),
+    "requeue": lambda walker: walker.act("requeue"),
+    "drop": lambda walker: walker.act("drop"),
+    "restore": lambda walker: walker.act("restore"),
+}
+SETTLING: dict[str, tuple[str, int | None]] = {
+    "ack": ("ack", None),
+    "nack": ("nack", 0),
+    "nack, with a delay": ("nack", DELAY_MS),
+    "reject": ("reject", None),
+    "release": ("release", 0),
+    "release, with a delay": ("release", DELAY_MS),
+    "extend": ("extend", None),
+}
+
+
+def walker_on(client: ClockedRedis, plain: Any, namespace: str, kind: TopicKind, pattern: str) -> Walker:
+    walker = Walker.__new__(type("Walker", (Walker,), {"kind": kind, "pattern": pattern}))
+    client.move(0)
+    walker.open(client, plain, namespace)
+    walker.define(retries=3, backoff_ms=0, merge="latest", undo_ms=86_400_000, journal="full")
+    return walker
+
+
+def walk(walker: Walker, copies: Copies) -> None:
+    walker.build(copies)
+    for name, operate in OPERATIONS.items():
+        with walker.undone():
+            try:
+                operate(walker)
+                walker.redis_is_as_the_model_says()
+                # And nothing is stuck: whatever can still be delivered is.
+                walker.time_passes(90_000)
+                walker.keep()
+                walker.grab(3)
+                walker.redis_is_as_the_model_says()
+            except BaseException as error:
+                error.add_note(f"{name}, with {copies}")
+                raise
+    for name, (how, delay_ms) in SETTLING.items() if copies.flight else ():
+        with walker.undone():
+            try:
+                walker.settle_last(how, delay_ms)
+                walker.redis_is_as_the_model_says()
+            except BaseException as error:
+                error.add_note(f"{name}, with {copies}")
+                raise
+
+
+@pytest.mark.parametrize("pattern", ["pooled", "mixed"])
+@pytest.mark.parametrize("kind", list(TopicKind))
+def test_every_cell_on_redis(redis_server: EmbeddedRedis, namespace: str, kind: TopicKind, pattern: str) -> None:
+    client, plain = ClockedRedis.open(redis_server.url, namespace), redis_server.client()
+    for copies in ALL:
+        walker = walker_on(client, plain, namespace, kind, pattern)
+        walk(walker, copies)
+        walker.clear()
+    client.forget()
+    client.close()
+    plain.close()
+
+
+class ClockedFake(ClockedRedis, fakeredis.FakeRedis):
+    """The same clock for scripts that run inside the process."""
+
+
+@pytest.mark.parametrize("kind", list(TopicKind))
+def test_the_cells_on_fakeredis(namespace: str, kind: TopicKind) -> None:
+    """Without the combinations with the trash, which the scripts treat as they do on Redis."""
+    server = fakeredis.FakeServer()
+    for copies in ALL:
+        if copies.trash:
+            continue
+        for name, operate in OPERATIONS.items():
+            client = ClockedFake(server=server)
+            client.begin(namespace)
+            walker = walker_on(client, fakeredis.FakeRedis(server=server), namespace, kind, "mixed")
+            walker.build(copies)
+            try:
+                operate(walker)
+                walker.redis_is_as_the_model_says()
+            except BaseException as error:
+                error.add_note(f"{name}, with {copies}")
+                raise
+            walker.clear()
+
+
+def test_every_operation_of_the_documented_table_is_walked() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "engine.md").read_text()
+    table = text.split("## Copies of one id")[1].split("\n## ")[0]
+    rows = [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("| ")][1:]
+    assert set(rows) == {*OPERATIONS, *SETTLING, "purge"}
+
+
+@pytest.mark.parametrize("kind", list(TopicKind))
+def test_purge_leaves_nothing_of_any_copy(redis_server: EmbeddedRedis, namespace: str, kind: TopicKind) -> None:
+    client, plain = ClockedRedis.open(redis_server.url, namespace), redis_server.client()
+    for copies in ALL:
+        walker = walker_on(client, plain, namespace, kind, "mixed")
+        walker.build(copies)
+        keys = walker.rmq.keyspace.slot_keys("t", 0)
+        held = sum(map(len, walker.model.queues()))
+        assert client.execute_command(*Call(script("purge"), keys, [60_000]).by_text()) == held
+        assert [key for key in keys_of(plain, namespace) if key.endswith((":t_0", ":t_0}"))] == []
+        assert plain.hgetall(f"stats{{{namespace}:t_0}}") == {b"shape": b"gone"}
+        walker.clear()
+    client.forget()
+    client.close()
+    plain.close()

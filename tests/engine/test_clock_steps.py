@@ -1,0 +1,122 @@
+"""The server's clock steps back by ten minutes, and forward: what holds for a while holds no longer than that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from rmq_core import RMQ, FixedTimeMessage, Inspector, PriorityMessage, Topic, TopicKind
+from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.scripts import Call, script, upkeep
+from tests.engine.books import assert_books_balance
+from tests.engine.clock import ClockedRedis
+
+BACK_MS = 600_000
+TIMEOUT_MS, BACKOFF_MS = 5_000, 2_000
+
+
+@pytest.fixture
+def clock(redis_server: EmbeddedRedis, namespace: str) -> Iterator[ClockedRedis]:
+    client = ClockedRedis.open(redis_server.url, namespace)
+    yield client
+    client.forget()
+    client.close()
+
+
+@pytest.fixture
+def rmq(clock: ClockedRedis, redis_server: EmbeddedRedis, namespace: str) -> Iterator[RMQ]:
+    with RMQ(namespace=namespace, client=clock) as opened:
+        yield opened
+        raw = redis_server.client()
+        assert_books_balance(raw, namespace)
+        for key in raw.scan_iter(f"*{namespace}:*"):
+            if b":clock" not in key:
+                raw.delete(key)
+        raw.close()
+
+
+def define(rmq: RMQ, kind: TopicKind = TopicKind.PRIORITY, **options: int) -> Topic:
+    settings = {"backoff_ms": BACKOFF_MS, "backoff_max_ms": BACKOFF_MS, "visibility_timeout_ms": TIMEOUT_MS} | options
+    return rmq.define(Topic("work", kind, slots=1, **settings))
+
+
+def look(rmq: RMQ, topic: Topic) -> None:
+    """What any consumer or keeper does on the way."""
+    rmq.connection.run([upkeep(rmq.keyspace, topic, 0)])
+
+
+def test_a_limited_topic_goes_on(rmq: RMQ, clock: ClockedRedis) -> None:
+    define(rmq, rate_limit=100)
+    rmq.send_many("work", [PriorityMessage(f"{n}", 20) for n in range(50)])
+    assert rmq.take("work", 50)
+    clock.move(-BACK_MS)
+    taken = rmq.take("work", 50)
+    clock.move(50)
+    assert taken or rmq.take("work", 50)
+
+
+def test_a_delivery_times_out_one_timeout_after_the_step(rmq: RMQ, clock: ClockedRedis) -> None:
+    topic = define(rmq)
+    rmq.send("work", PriorityMessage("a", 20))
+    (held,) = rmq.take("work")
+    clock.move(-BACK_MS)
+    look(rmq, topic)
+    clock.move(TIMEOUT_MS - 1)
+    look(rmq, topic)
+    assert rmq.take("work") == []
+    clock.move(1)
+    look(rmq, topic)
+    (again,) = rmq.take("work")
+    assert (again.text, again.attempt) == ("a", 2)
+    assert rmq.ack(held) == ["stale"]
+
+
+def test_what_is_extended_for_long_is_left_in_peace(rmq: RMQ, clock: ClockedRedis) -> None:
+    topic = define(rmq)
+    rmq.send("work", PriorityMessage("a", 20))
+    (held,) = rmq.take("work")
+    assert rmq.extend(held, for_ms=3_600_000) == ["done"]
+    for _ in range(3):
+        clock.move(TIMEOUT_MS + 1)
+        look(rmq, topic)
+    assert rmq.ack(held) == ["done"]
+
+
+def test_a_back_off_lasts_no_longer_than_from_now(rmq: RMQ, clock: ClockedRedis) -> None:
+    topic = define(rmq)
+    rmq.send("work", PriorityMessage("a", 20))
+    rmq.nack(rmq.take("work"))
+    clock.move(-BACK_MS)
+    look(rmq, topic)
+    clock.move(BACKOFF_MS - 1)
+    assert rmq.take("work") == []
+    clock.move(1)
+    (again,) = rmq.take("work")
+    assert again.attempt == 2
+
+
+def test_a_lease_ends_though_its_time_seems_far(rmq: RMQ, redis_server: EmbeddedRedis, namespace: str) -> None:
+    keys = rmq.keyspace.election("keeper")
+    with redis_server.client() as raw:
+        raw.set(keys[0], "7 somebody", px=BACK_MS)
+    assert rmq.connection.run([Call(script("lead"), list(keys), ["me", 5_000])]) == [[0, 5_000]]
+    with redis_server.client() as raw:
+        assert raw.pttl(keys[0]) <= 5_000
+
+
+@pytest.mark.parametrize("step_ms", [-BACK_MS, BACK_MS])
+def test_nothing_is_early_nor_lost(rmq: RMQ, clock: ClockedRedis, namespace: str, step_ms: int) -> None:
+    topic = define(rmq, TopicKind.FIXED_TIME)
+    due_ms = clock.now_ms + 60_000
+    rmq.send_many("work", [FixedTimeMessage(f"{n}", due_ms) for n in range(5)])
+    clock.move(step_ms)
+    taken = rmq.take("work", 10)
+    assert len(taken) == (5 if clock.now_ms >= due_ms else 0)
+    clock.move(max(0, due_ms - clock.now_ms))
+    taken = taken or rmq.take("work", 10)
+    assert [delivery.text for delivery in taken] == ["0", "1", "2", "3", "4"]
+    rmq.ack(taken)
+    look(rmq, topic)
+    (sample,) = Inspector(rmq).sample()
+    assert (sample.ledger_gap, sample.backlog) == (0, 0)

@@ -1,0 +1,124 @@
+"""Clients find the new master when the old one dies, hangs or comes back, whatever has become of the Sentinels."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from rmq_core import RMQ, PriorityMessage
+from rmq_core.embedded.ports import free_port
+from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.embedded.redis_sentinel import EmbeddedSentinel
+from rmq_core.embedded.replication import replication
+from rmq_core.errors import ConnectionLost
+from tests.engine.conformance.bench import Bench, open_bench
+from tests.support.waiting import wait_until_async
+
+pytestmark = pytest.mark.cluster
+
+AT_MOST_S = 3.0
+"""How long a client tries, from its first failure: this much later than the failover it must have found the master."""
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[EmbeddedSentinel]:
+    with EmbeddedSentinel(password="p@ss/word", sentinel_password="an:other?") as service:
+        yield service
+
+
+@pytest.fixture(params=["sync", "async"])
+async def bench(request: pytest.FixtureRequest, service: EmbeddedSentinel) -> AsyncIterator[Bench]:
+    service.start()
+    raw = service.master().client()
+    async with open_bench(request.param, service.url, "failed", raw) as opened:
+        opened.q.connection.retry_for_s = AT_MOST_S
+        await opened.topic(slots=4)
+        yield opened
+        await opened.control.delete_topic("work", force=True)
+    raw.close()
+
+
+def held(server: EmbeddedRedis) -> int:
+    with server.client() as client:
+        return sum(int(client.zcard(f"failed:work_{slot}")) for slot in range(4))
+
+
+async def send(bench: Bench, *names: str) -> None:
+    """At once, so that there are several connections."""
+    await asyncio.gather(*(bench.q.send("work", PriorityMessage(name, 30)) for name in names))
+
+
+async def replicated(bench: Bench, service: EmbeddedSentinel, count: int) -> None:
+    replica = next(server for server in service.servers if server is not service.master())
+    await bench.until(lambda: held(replica) == count, "the replica to have the messages")
+
+
+async def new_master(service: EmbeddedSentinel, old: EmbeddedRedis) -> EmbeddedRedis:
+    return await asyncio.to_thread(service.wait_for_new_master, old)
+
+
+async def test_the_master_is_killed_and_comes_back_as_a_replica(bench: Bench, service: EmbeddedSentinel) -> None:
+    await send(bench, *"abcdefgh")
+    await replicated(bench, service, 8)
+    bench.q.connection.retry_for_s = 15.0
+    old = service.kill_master()
+    under_way = asyncio.create_task(send(bench, *"ij"))
+    new = await new_master(service, old)
+    bench.q.connection.retry_for_s = AT_MOST_S
+    await send(bench, *"kl")
+    await under_way
+    assert held(new) == 12
+    old.start()
+    await send(bench, *"mnop")
+    await wait_until_async(
+        lambda: replication(old)["role"] == "slave" and replication(old)["master_link_status"] == "up",
+        timeout_s=60,
+        what="the old master to be a replica",
+    )
+    await send(bench, *"qrst")
+    assert held(new) == 20
+    assert len(await bench.drain()) == 20
+
+
+async def test_a_master_that_hangs_and_wakes_up_gets_nothing(bench: Bench, service: EmbeddedSentinel) -> None:
+    """When it wakes up it still takes itself for the master, and forgets what it was given once it is told."""
+    await send(bench, *"abcdefgh")
+    await replicated(bench, service, 8)
+    old = service.master()
+    old.pause()
+    try:
+        sending = asyncio.create_task(send(bench, "under way"))
+        new = await new_master(service, old)
+    finally:
+        old.resume()
+    await send(bench, *"ijkl")
+    await sending
+    assert held(new) == 13
+
+
+async def test_sentinels_that_are_dead_or_silent_are_passed_over(service: EmbeddedSentinel) -> None:
+    service.start()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        dead = f"127.0.0.1:{free_port()},127.0.0.1:{silent.getsockname()[1]},"
+        url = service.url.replace("@127", f"@{dead}127")
+        for flavour in ("sync", "async"):
+            raw = service.master().client()
+            async with open_bench(flavour, url, "failed", raw) as bench:
+                bench.q.connection.retry_for_s = AT_MOST_S
+                await bench.topic()
+                await send(bench, "a")
+                assert len(await bench.drain()) == 1
+                await bench.control.delete_topic("work", force=True)
+            raw.close()
+
+
+def test_the_error_names_the_sentinels_password(service: EmbeddedSentinel) -> None:
+    service.start()
+    with (
+        RMQ(service.url.partition("?")[0], "failed", retry_for_s=0.2) as rmq,
+        pytest.raises(ConnectionLost, match="sentinel_password"),
+    ):
+        rmq.topic("work")

@@ -1,0 +1,174 @@
+"""Sends, takes and everything else go on while a hash slot is on its way from one node of a Cluster to another."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from rmq_core import RMQ, Control, PriorityMessage, Topic, TopicKind
+from rmq_core.embedded.redis_cluster import EmbeddedCluster
+from rmq_core.producer import Producer
+from tests.engine.books import assert_books_balance
+from tests.engine.conformance.bench import Bench, open_bench
+from tests.engine.resharding import Move
+from tests.support.executables import NAMES, executable
+
+pytestmark = pytest.mark.cluster
+
+POOLED = {"headers": {"a": "b"}}
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def cluster(request: pytest.FixtureRequest) -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(executable=executable(request.param)) as cluster:
+        yield cluster
+
+
+@pytest.fixture(params=["sync", "async"])
+async def bench(request: pytest.FixtureRequest, cluster: EmbeddedCluster) -> AsyncIterator[Bench]:
+    raw = cluster.client()
+    async with open_bench(request.param, cluster.url, "moved", raw) as opened:
+        yield opened
+        assert_books_balance(raw, "moved")
+        for topic in await opened.inspector.topics():
+            await opened.control.delete_topic(topic.name, force=True)
+    raw.disconnect_connection_pools()
+    raw.close()
+
+
+def slot_on_the_move(cluster: EmbeddedCluster) -> Move:
+    return Move.of(cluster, "moved:work_0")
+
+
+async def a_life(bench: Bench) -> None:
+    """One message that is sent, merged into, taken, nacked, taken, dies, is requeued, found and done; one cancelled."""
+    assert (await bench.q.send("work", PriorityMessage("m", 30, **POOLED))).merged is False
+    assert (await bench.q.send("work", PriorityMessage("m", 40, **POOLED))).merged is True
+    assert (await bench.q.send("work", PriorityMessage("plain", 20))).merged is False
+    assert [each.status for each in await bench.control.cancel("work", ["plain"])] == ["done"]
+    first = await bench.take_one()
+    assert first.content == b"m"
+    assert await bench.q.nack(first) == ["done"]
+    assert await bench.q.reject(await bench.take_one()) == ["done"]
+    assert [each.status for each in await bench.control.requeue("work", [first.id])] == ["done"]
+    (view,) = await bench.inspector.find("work", first.id)
+    assert view.states == ("ready",)
+    last = await bench.take_one()
+    assert last.content == b"m"
+    assert await bench.q.ack(last) == ["done"]
+
+
+async def test_a_slot_without_keys(bench: Bench, cluster: EmbeddedCluster) -> None:
+    await bench.topic()
+    move = slot_on_the_move(cluster)
+    move.begin()
+    # Nothing but the mark that says which topic it is.
+    assert set(move.keys()) <= {b"stats{moved:work_0}"}
+    await a_life(bench)
+    assert set(move.keys()) <= {b"stats{moved:work_0}"}
+    move.end()
+    await a_life(bench)
+
+
+async def test_a_slot_with_all_its_keys_on_the_old_node(bench: Bench, cluster: EmbeddedCluster) -> None:
+    await bench.topic()
+    await bench.q.send("work", PriorityMessage("before", 999, **POOLED))
+    move = slot_on_the_move(cluster)
+    move.begin()
+    assert move.keys()
+    assert (await bench.take_one()).content == b"before"
+    await a_life(bench)
+    move.end()
+    await a_life(bench)
+
+
+async def test_a_slot_with_keys_on_both_nodes(bench: Bench, cluster: EmbeddedCluster) -> None:
+    await bench.topic()
+    await bench.q.send("work", PriorityMessage("before", 999, **POOLED))
+    move = slot_on_the_move(cluster)
+    move.begin()
+    keys = move.keys()
+    move.carry(*keys[: len(keys) // 2])
+    assert (await bench.q.send("work", PriorityMessage("before", 999, **POOLED))).merged is True
+    taken = await bench.take_one()
+    assert taken.content == b"before"
+    await a_life(bench)
+    assert await bench.q.ack(taken) == ["done"]
+    move.end()
+
+
+async def test_a_large_slot_is_left_to_its_mover(
+    bench: Bench, cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rmq_core.moving.LARGE_BYTES", 10)
+    await bench.topic()
+    await bench.q.send("work", PriorityMessage("before", 999, **POOLED))
+    move = slot_on_the_move(cluster)
+    move.begin()
+    keys = move.keys()
+    sending = asyncio.create_task(bench.q.send("work", PriorityMessage("waits", 30)))
+    await bench.until(lambda: _tried(cluster), "the call to be turned away")
+    assert move.keys() == keys
+    assert not sending.done()
+    move.end()
+    assert (await sending).merged is False
+    assert [each.content for each in await bench.drain()] == [b"before", b"waits"]
+
+
+def _tried(cluster: EmbeddedCluster) -> bool:
+    """Whether a node was asked about sizes of keys."""
+    return any(
+        "cmdstat_memory|usage" in stats or "cmdstat_memory" in stats
+        for stats in (node.client().info("commandstats") for node in cluster.nodes)
+    )
+
+
+def test_nothing_is_lost_while_slots_go_round(cluster: EmbeddedCluster) -> None:
+    """Senders and takers at work, while every slot of the topic is moved and moved again."""
+    slots, batches, size = 4, 60, 25
+    with RMQ(cluster.url, "moved") as rmq:
+        rmq.define(Topic("work", TopicKind.PRIORITY, slots=slots))
+        over = threading.Event()
+        taken: list[str] = []
+
+        def go_round() -> int:
+            moves = 0
+            while not over.is_set():
+                for slot in range(slots):
+                    move = Move.of(cluster, f"moved:work_{slot}")
+                    move.begin()
+                    move.carry(*move.keys()[:1])
+                    move.end()
+                    moves += 1
+            return moves
+
+        def consume() -> None:
+            while not over.is_set():
+                some = rmq.take("work", 50)
+                taken.extend(each.id for each in some)
+                assert rmq.ack(some) == ["done"] * len(some)
+
+        with ThreadPoolExecutor(4) as threads:
+            moving, consuming = threads.submit(go_round), threads.submit(consume)
+            try:
+                with Producer(rmq) as producer:
+                    futures = [
+                        producer.send("work", PriorityMessage(f"{batch}-{number}", 30))
+                        for batch in range(batches)
+                        for number in range(size)
+                    ]
+                    sent = [future.result(timeout=120) for future in futures]
+            finally:
+                over.set()
+            assert moving.result() >= slots
+            consuming.result()
+        assert len(sent) == batches * size
+        while some := rmq.take("work", 1000):
+            taken.extend(each.id for each in some)
+            assert rmq.ack(some) == ["done"] * len(some)
+        assert sorted(taken) == sorted(f"{batch}-{number}" for batch in range(batches) for number in range(size))
+        assert Control(rmq).delete_topic("work") == 0

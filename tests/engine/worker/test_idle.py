@@ -1,0 +1,169 @@
+"""Slots where nothing happens cost next to nothing, and still nothing that happens there is missed."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+
+import pytest
+
+from rmq_core import FixedTimeMessage, Listener, TopicKind
+from rmq_core.worker import looking, threads
+from rmq_core.worker.looking import Looking
+from rmq_core.worker.slot_runner import SlotRunner
+from rmq_core.worker.threads import Threads
+from tests.engine.worker.bench import WorkerBench
+from tests.support.waiting import wait_until_async
+
+TOPICS, SLOTS = 30, 16
+
+
+@pytest.fixture
+async def looks(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[list[int]]:
+    """What every look of a worker found."""
+    found: list[int] = []
+    once = Looking.once
+
+    async def counting(self: Looking) -> int:
+        found.append(await once(self))
+        return found[-1]
+
+    monkeypatch.setattr(Looking, "once", counting)
+    yield found
+
+
+def names() -> list[str]:
+    return [f"t{i}" for i in range(TOPICS)]
+
+
+def idle_listeners(bench: WorkerBench, seen: list[str]) -> list[Listener]:
+    for name in names():
+        bench.topic(name, slots=SLOTS)
+    return [Listener(name, lambda delivery: seen.append(delivery.text)) for name in names()]
+
+
+def commands(bench: WorkerBench) -> int:
+    """Commands so far, those inside scripts too, without the worker's heartbeat."""
+    return sum(
+        stats["calls"]
+        for name, stats in bench.raw.info("commandstats").items()
+        if name in {"cmdstat_exists", "cmdstat_hvals", "cmdstat_zrangebyscore", "cmdstat_zrange", "cmdstat_zadd"}
+    )
+
+
+async def rounds(looks: list[int], count: int) -> None:
+    until = len(looks) + count
+    await wait_until_async(lambda: len(looks) >= until, what=f"{count} looks")
+
+
+async def test_empty_slots_cost_a_handful_of_commands_for_all_of_them(bench: WorkerBench, looks: list[int]) -> None:
+    seen: list[str] = []
+    async with bench.running(*idle_listeners(bench, seen)):
+        await rounds(looks, 3)  # every slot sleeps by then
+        before, looked = commands(bench), len(looks)
+        await rounds(looks, 3)
+        # One command in each look for 128 slots, and one look may be on its way.
+        assert commands(bench) - before <= (len(looks) - looked + 1) * -(-TOPICS * SLOTS // looking.SLOTS_AT_ONCE)
+
+
+async def test_slots_that_hold_what_is_not_due_are_not_read_again_and_again(
+    bench: WorkerBench, looks: list[int]
+) -> None:
+    bench.topic("timed", TopicKind.FIXED_TIME, slots=SLOTS)
+    due_ms = bench.inspector.now_ms() + 3_600_000
+    bench.rmq.send_many("timed", [FixedTimeMessage(f"m{i}", due_ms) for i in range(200)])
+    async with bench.running(Listener("timed", print)):
+        await rounds(looks, 3)
+        before, looked = commands(bench), len(looks)
+        await rounds(looks, 3)
+        # Their counters only.
+        assert commands(bench) - before <= (len(looks) - looked + 1) * SLOTS
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["an empty slot", "a slot that holds something"])
+async def test_what_nobody_was_told_of_is_found_by_the_next_look(
+    bench: WorkerBench, looks: list[int], held: bool
+) -> None:
+    bench.topic("timed", TopicKind.FIXED_TIME)
+    if held:
+        bench.rmq.send("timed", FixedTimeMessage("later", bench.inspector.now_ms() + 3_600_000))
+    seen: list[str] = []
+    async with bench.running(Listener("timed", lambda delivery: seen.append(delivery.text))):
+        await rounds(looks, 3)
+        keys = bench.rmq.keyspace.slot("timed", 0)
+        with bench.raw.pipeline() as both:  # a send whose notification got lost
+            both.hincrby(keys.stats, "sent", 1).zadd(keys.store, {"unheard": bench.inspector.now_ms()}).execute()
+        looked = len(looks)
+        await wait_until_async(lambda: seen == ["unheard"], what="the message")
+        assert sum(looks[looked - 1 :]) == 1  # that look woke the one runner
+
+
+async def test_a_clock_that_jumps_ahead_makes_due_what_was_not(bench: WorkerBench, looks: list[int]) -> None:
+    """The worker counts the time until a message is due by its own clock; the server's decides."""
+    bench.topic("timed", TopicKind.FIXED_TIME)
+    bench.rmq.send("timed", FixedTimeMessage("later", bench.inspector.now_ms() + 3_600_000))
+    seen: list[str] = []
+    async with bench.running(Listener("timed", lambda delivery: seen.append(delivery.text))) as worker:
+        await wait_until_async(
+            lambda: any((runner.idle_until_ms or -1) > 0 for runner in _runners(worker)), what="the slot to sleep"
+        )
+        await rounds(looks, 2)
+        # As if the server's clock had jumped by an hour: everything in the queue is an hour nearer.
+        keys = bench.rmq.keyspace.slot("timed", 0)
+        bench.raw.zincrby(keys.store, -3_600_000, "later")
+        (runner,) = _runners(worker)
+        assert runner.idle_until_ms
+        runner.idle_until_ms -= 3_600_000
+        await wait_until_async(lambda: seen == ["later"], what="the message")
+
+
+def _runners(worker: object) -> list[SlotRunner]:
+    topics = worker._topics.values()  # type: ignore[attr-defined]
+    return [runner for topic in topics for runner, _ in topic._runners.values()]
+
+
+async def test_a_paused_topic_with_a_backlog_is_left_alone(bench: WorkerBench, looks: list[int]) -> None:
+    bench.topic(slots=4, paused=True)
+    bench.send(*(f"m{i}" for i in range(50)))
+    seen: list[str] = []
+    async with bench.running(Listener("work", lambda delivery: seen.append(delivery.text))):
+        await wait_until_async(lambda: sum(looks) == 4, what="each slot to be seen to hold something")
+        await rounds(looks, 3)
+        assert sum(looks) == 4
+        bench.control.resume("work")
+        await wait_until_async(lambda: len(seen) == 50, what="all of them")
+
+
+async def test_after_a_new_subscription_everything_is_looked_at(bench: WorkerBench, looks: list[int]) -> None:
+    bench.topic()
+    async with bench.running(Listener("work", print)) as worker:
+        await rounds(looks, 2)
+        looking.FALLBACK_S, before = 3_600.0, looking.FALLBACK_S
+        try:
+            await rounds(looks, 1)  # the last of the old kind
+            looked = len(looks)
+            worker._looking.soon()
+            await wait_until_async(lambda: len(looks) == looked + 1, what="a look out of turn")
+        finally:
+            looking.FALLBACK_S = before
+
+
+async def test_threads_are_made_when_needed_used_again_and_end_when_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "IDLE_S", 0.05)
+    pool, used = Threads(), set()
+
+    def listener_threads() -> int:
+        return sum(thread.name.startswith("rmq-listener-") for thread in threading.enumerate())
+
+    before = listener_threads()
+    await asyncio.gather(*(pool.run(lambda: used.add(threading.get_ident())) for _ in range(2)))
+    for _ in range(20):
+        await pool.run(lambda: used.add(threading.get_ident()))
+    assert len(used) <= 2
+    barrier = threading.Barrier(5)
+    await asyncio.gather(*(pool.run(barrier.wait) for _ in range(5)))  # type: ignore[arg-type]
+    await wait_until_async(lambda: listener_threads() == before, what="idle threads to end")
+    await pool.run(lambda: used.add(0))
+    pool.close()
+    await wait_until_async(lambda: listener_threads() == before, what="the last to end")
