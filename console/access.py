@@ -51,6 +51,7 @@ class Action(StrEnum):
     RUN_NOW = "run_now"
     REQUEUE = "requeue"
     DROP = "drop"
+    ACKNOWLEDGE = "acknowledge"
     PAUSE = "pause"
     RESUME = "resume"
     DRAIN = "drain"
@@ -79,6 +80,7 @@ NEEDED: dict[Action, Permission] = {
     Action.RUN_NOW: Permission.OPERATE,
     Action.REQUEUE: Permission.OPERATE,
     Action.DROP: Permission.ADMINISTER,
+    Action.ACKNOWLEDGE: Permission.OPERATE,
     Action.PAUSE: Permission.OPERATE,
     Action.RESUME: Permission.OPERATE,
     Action.DRAIN: Permission.OPERATE,

@@ -1,7 +1,12 @@
 """App configuration: the console itself, and the admin site it uses."""
 
+from typing import Any
+
 from django.apps import AppConfig
 from django.contrib.admin.apps import AdminConfig
+from django.db.backends.signals import connection_created
+
+from rmq_core.text import shown
 
 
 class ConsoleConfig(AppConfig):
@@ -10,6 +15,21 @@ class ConsoleConfig(AppConfig):
 
     def ready(self) -> None:
         from console import checks  # noqa: F401  (registers the checks)
+
+        connection_created.connect(_read_odd_bytes)
+
+
+def _read_odd_bytes(connection: Any, **_: Any) -> None:
+    """SQLite keeps any bytes as text; one such row must not keep a page from the others."""
+    if connection.vendor == "sqlite":
+        connection.connection.text_factory = _text
+
+
+def _text(raw: bytes) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return shown(raw)
 
 
 class ConsoleAdminConfig(AdminConfig):

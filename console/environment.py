@@ -23,6 +23,7 @@ from rmq_core.ownership.config import ZooKeeperConfig
 from rmq_core.target import Target
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+USUAL_REDIS = "redis://127.0.0.1:6379/0"
 LOCAL_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
 
 
@@ -210,8 +211,10 @@ def _log_level(value: str) -> None:
 
 def _default_redis_url(data_dir: Path) -> str:
     """The Redis that `up` runs in the same data folder, so that commands beside it find it; else the usual port."""
-    port = data_dir / "redis_port"
-    return f"redis://127.0.0.1:{port.read_text().strip() if port.is_file() else 6379}/0"
+    try:
+        return (data_dir / "redis_url").read_text().strip() or USUAL_REDIS
+    except OSError:  # there is none, or the folder is somebody else's, which the settings say next
+        return USUAL_REDIS
 
 
 def _plain_url(redis_url: str) -> str:

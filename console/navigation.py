@@ -131,6 +131,14 @@ def stylesheet(request: HttpRequest) -> str:
     return static("console/css/console.css")
 
 
+def texts_script(request: HttpRequest) -> str:
+    return reverse("texts")
+
+
+def frame_script(request: HttpRequest) -> str:
+    return static("console/js/frame.js")
+
+
 def favicon(request: HttpRequest) -> str:
     return static("console/img/icon.svg")
 

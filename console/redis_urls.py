@@ -18,7 +18,7 @@ def channel_layer_host(url: str) -> dict[str, Any]:
         "sentinels": sentinel["SENTINELS"],
         "master_name": sentinel["MASTER_NAME"],
         "db": sentinel["DB"],
-        "sentinel_kwargs": None,
+        "sentinel_kwargs": sentinel.get("SENTINEL_KWARGS"),
         **PUBSUB_OPTIONS,
         **_options(sentinel),
     }
@@ -37,8 +37,11 @@ def sentinel_parts(url: str) -> dict[str, Any] | None:
     given = {name.upper(): target.options.get(name) for name in ("username", "password")}
     found = {"SENTINELS": target.hosts, "MASTER_NAME": target.service, "DB": target.options["db"]}
     found |= {name: value for name, value in given.items() if value}
-    if target.options.get("ssl"):
-        found["CONNECTION_KWARGS"] = {"ssl": True}
+    others = {name: value for name, value in target.options.items() if name not in {"username", "password", "db"}}
+    if others:
+        found["CONNECTION_KWARGS"] = others
+    if target.sentinel_options:
+        found["SENTINEL_KWARGS"] = target.sentinel_options
     return found
 
 

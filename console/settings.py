@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import secrets
+from datetime import timedelta
+
+from django.core.exceptions import ImproperlyConfigured
 
 from console.environment import BASE_DIR, read_environment
 from console.redis_urls import channel_layer_host, rq_connection
+from rmq_core.errors import EmbeddedServerError
+from rmq_core.private_files import OTHERS, private_folder
 
 ENVIRONMENT = read_environment()
 
 DEBUG = ENVIRONMENT.debug
 DATA_DIR = ENVIRONMENT.data_dir
-DATA_DIR.mkdir(parents=True, exist_ok=True)
+# What messages say and what opens doors is in there: nothing that our processes make is anybody else's.
+os.umask(os.umask(OTHERS) | OTHERS)
+_kept_there = (
+    *("secret_key", "admin_password", "up.lock", "redis_url", "redis_port", "zookeeper_port", "redis", "zookeeper"),
+    *(f"console.sqlite3{ending}" for ending in ("", "-wal", "-shm", "-journal")),
+    *("archive", "reports", "ledgers", "static"),
+)
+try:
+    private_folder(DATA_DIR, ours=_kept_there)
+except EmbeddedServerError as error:
+    raise ImproperlyConfigured(f"DATA_DIR: {error}") from None
 
 _secret_file = DATA_DIR / "secret_key"
 _stored_secret = _secret_file.read_text().strip() if _secret_file.is_file() else None
@@ -36,6 +52,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django_rq",
+    "axes",
     "ninja",
 ]
 
@@ -52,6 +69,7 @@ MIDDLEWARE = [
     "console.api.gate.gate",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "axes.middleware.AxesMiddleware",
 ]
 
 ROOT_URLCONF = "console.urls"
@@ -85,6 +103,18 @@ AUTH_PASSWORD_VALIDATORS = [
         "NumericPasswordValidator",
     )
 ]
+# Who guesses passwords has to wait: see console/signin.py.
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+AXES_HANDLER = "console.signin.Brake"
+AXES_LOCKOUT_CALLABLE = "console.signin.refused"
+AXES_USERNAME_CALLABLE = "console.signin.name_of"
+AXES_CLIENT_IP_CALLABLE = "console.signin.address_of"
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_FAILURE_LIMIT = 5
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_RESET_ON_SUCCESS = True
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_ENABLE_ADMIN = False
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "overview"
 
@@ -115,7 +145,9 @@ CHANNEL_LAYERS = {
         },
     },
 }
-RQ_QUEUES = {name: rq_connection(CONSOLE_REDIS_URL) for name in ("default", "pipeline")}
+# Several consoles, and other applications with RQ, may share a Redis: job queues carry the namespace.
+JOB_QUEUES = {name: f"{RMQ_NAMESPACE}:{name}" for name in ("default", "pipeline")}
+RQ_QUEUES = {name: rq_connection(CONSOLE_REDIS_URL) for name in JOB_QUEUES.values()}
 RQ = {"WORKER_CLASS": "console.supervise.horse.TetheredWorker"}
 RQ_SHOW_ADMIN_LINK = False
 
@@ -161,6 +193,7 @@ LOGGING = {
     "loggers": {
         "channels_redis": {"filters": [], "level": "CRITICAL"},
         "rq.worker": {"level": "WARNING"},
+        "axes": {"level": "ERROR"},  # console.signin says it, with what may be said
     },
 }
 
@@ -178,6 +211,7 @@ UNFOLD = {
         {"rel": "icon", "type": "image/svg+xml", "href": "console.navigation.favicon"},
     ],
     "STYLES": ["console.navigation.stylesheet"],
+    "SCRIPTS": ["console.navigation.texts_script", "console.navigation.frame_script"],
     "COLORS": {
         "primary": {
             "50": "oklch(97% .014 254.6)",

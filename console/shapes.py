@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from rmq_core.snapshots import FailureRecord, MessageRow, MessageView, SlotDetail
+from rmq_core.text import encodable
 from rmq_core.topic import Topic
 
 CONTENT_SHOWN_BYTES = 64 * 1024
@@ -64,12 +66,17 @@ def view_json(view: MessageView, payload: bool) -> dict[str, Any]:
     found |= {
         "states": list(view.states),
         "version": view.version,
-        "headers": dict(view.headers) if payload else None,
+        "headers": headers_json(view.headers) if payload else None,
         "header_count": len(view.headers),
         "failure": failure_json(view.failure, payload),
         "content": content_json(view.content) if payload else None,
     }
     return found
+
+
+def headers_json(headers: Mapping[str, str]) -> dict[str, str]:
+    """As sent, but for lone surrogates, which older releases let in and no reader of JSON need understand."""
+    return {encodable(name): encodable(value) for name, value in headers.items()}
 
 
 def content_json(content: bytes) -> dict[str, Any]:
@@ -122,8 +129,8 @@ def slot_json(detail: SlotDetail, now_ms: int, payload: bool) -> dict[str, Any]:
 
 
 def dumps(value: Any) -> str:
-    """Compact JSON."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    """Compact JSON, which can be sent whatever texts are in it."""
+    return encodable(json.dumps(value, separators=(",", ":"), ensure_ascii=False))
 
 
 def _text(raw: bytes, cut: bool) -> str | None:

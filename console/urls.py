@@ -23,6 +23,8 @@ from console.pages import (
 )
 from console.pages.converters import TabName, TopicName
 
+handler403 = "console.pages.shell.forbidden"
+
 register_converter(TopicName, "topic")
 register_converter(TabName, "tab")
 

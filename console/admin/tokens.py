@@ -6,12 +6,16 @@ from datetime import timedelta
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin, messages
-from django.core.exceptions import ValidationError
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
+from django.urls import path, reverse
 from django.utils import timezone
+from django.utils.crypto import constant_time_compare
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
@@ -27,6 +31,9 @@ from console.models.tokens import split_patterns
 
 DAYS_DEFAULT = 90
 DAYS_MAX = 732
+SECRET_COOKIE = "rmq_new_token"
+SECRET_S = 60
+"""How long the way from making a token to reading it may take."""
 
 
 class TokenForm(forms.ModelForm):
@@ -96,15 +103,43 @@ class ApiTokenAdmin(ModelAdmin):
         _write_down(request, "create_token", obj)
 
     def response_add(self, request: HttpRequest, obj: ApiToken, post_url_continue: str | None = None) -> HttpResponse:
-        """The one answer that holds the secret: neither stored, nor kept by the browser, nor shown again."""
+        """On to the page that shows the secret: reloading that one makes no second token.
+
+        The secret goes there with the browser itself, in a cookie for that page alone: nothing here keeps it.
+        """
+        address = reverse("admin:console_apitoken_secret", args=[obj.pk])
+        answer = redirect(address)
+        answer.set_cookie(
+            SECRET_COOKIE,
+            request.api_secret,  # type: ignore[attr-defined]
+            max_age=SECRET_S,
+            path=address,
+            secure=settings.SESSION_COOKIE_SECURE,
+            httponly=True,
+            samesite="Strict",
+        )
+        return _uncached(request, answer)
+
+    def get_urls(self) -> list[Any]:
+        page = self.admin_site.admin_view(self.secret_view)
+        return [path("<int:number>/secret/", page, name="console_apitoken_secret"), *super().get_urls()]
+
+    def secret_view(self, request: HttpRequest, number: int) -> HttpResponse:
+        """The one page that shows a secret: once, and the browser does not keep it."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        token = get_object_or_404(ApiToken, pk=number)
+        given = request.COOKIES.get(SECRET_COOKIE, "")
         context = {
             **self.admin_site.each_context(request),
             "title": gettext("API token"),
             "opts": self.model._meta,
-            "token": obj,
-            "secret": request.api_secret,  # type: ignore[attr-defined]
+            "token": token,
+            "secret": given if constant_time_compare(tokens.digest_of(given), token.digest) else "",
         }
-        return _uncached(request, TemplateResponse(request, "admin/console/apitoken/secret.html", context))
+        answer = TemplateResponse(request, "admin/console/apitoken/secret.html", context)
+        answer.delete_cookie(SECRET_COOKIE, path=request.path, samesite="Strict")
+        return _uncached(request, answer)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return allowed(request.user, Action.TOKENS)

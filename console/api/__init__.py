@@ -1,5 +1,7 @@
 """REST under `/api/v1`, one module per resource. `gate` stands before all of them."""
 
+from django.views.decorators.http import require_safe
+
 from console.api import (  # noqa: F401  (of `routers.topics`)
     audit,
     bulk,
@@ -18,6 +20,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     sending,
     topics,
 )
+from console.api.bodies import StrictParser
 from console.api.description import ABOUT, ConsoleAPI
 from console.api.pages import Docs
 
@@ -26,6 +29,8 @@ api = ConsoleAPI(
     version="1",
     description=ABOUT,
     docs=Docs(),
+    docs_decorator=require_safe,
+    parser=StrictParser(),
     urls_namespace="api-1",
 )
 errors.install(api)

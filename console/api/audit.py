@@ -9,6 +9,7 @@ from ninja import Query, Router, Schema
 
 from console.access import Permission
 from console.api.callers import caller_of
+from console.api.lists import readable
 from console.api.schemas import Cursor, Limit
 from console.models import AuditEntry
 from console.operations import audit_list
@@ -69,7 +70,7 @@ def audit(
     wanted = AuditFilter.from_mapping({**given, "since_ms": since_ms, "until_ms": until_ms})
     page = audit_list.page(wanted, cursor or "", limit)
     return {
-        "entries": [_entry(each, caller.payload) for each in page.entries],
+        "entries": readable(Entry, page.entries, lambda each: _entry(each, caller.payload)),
         "next": page.next_cursor,
         "count": page.count,
         "exact": page.exact,

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from ninja import Schema, Status
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from console.access import Action, Permission
 from console.api.callers import Caller, caller_of
@@ -17,7 +17,7 @@ from console.api.messages import canonical, outcome_of, refs_of
 from console.api.operations import OperationView, operation_of
 from console.api.routers import topics as router
 from console.api.rows import Row, row_of
-from console.api.schemas import ID_MAX, ActionOutcome, BigIn, Reason, Strict, Text, TopicName
+from console.api.schemas import ID_MAX, ActionOutcome, BigIn, Confirm, Reason, Strict, Text, TopicName
 from console.engine import engine
 from console.operations import bulk
 from console.operations.actions import MESSAGES_MAX, PERFORMED, Order, perform
@@ -52,13 +52,23 @@ class WaitingFilter(DeadFilter):
 
 
 class BulkBody(Strict):
-    """`ids` or `filter`. With `validate_only` nothing happens, and the answer is how many messages it would meet."""
+    """`ids` or `filter`. With `validate_only` nothing happens, and the answer is how many messages it would meet;
+    without it a `reason` has to be given."""
 
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "anyOf": [
+                {"required": ["reason"], "properties": {"reason": {"minLength": 1}}},
+                {"required": ["validate_only"], "properties": {"validate_only": {"const": True}}},
+            ]
+        },
+    )
     ids: list[str | Named] | None = Field(None, min_length=1, max_length=REFS_MAX)
     filter: DeadFilter | None = None
     reason: Reason = ""
     validate_only: bool = False
-    confirm: str = Field("", max_length=100, description="The topic's name, where more than 1,000 messages match.")
+    confirm: Confirm = Field("", max_length=100, description="The topic's name, where more than 1,000 messages match.")
     rate_per_s: float = Field(0, ge=0, le=RATE_MAX, description="At most so many messages a second.")
     spread_s: int = Field(0, ge=0, le=SPREAD_MAX_S, description="Evenly over so many seconds.")
 
@@ -66,6 +76,8 @@ class BulkBody(Strict):
     def _one_of(self) -> BulkBody:
         if (self.ids is None) == (self.filter is None):
             raise ValueError("give ids or filter, one of them")
+        if not self.validate_only and not self.reason.strip():
+            raise ValueError("reason: say why: this is kept with its reason; only validate_only needs none")
         return self
 
 

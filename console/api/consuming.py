@@ -24,6 +24,7 @@ from console.api.rows import content_fields
 from console.api.schemas import BigOut, Strict, Text, TopicName, lossless
 from console.api.sending import engine_for
 from console.engine import AsyncEngine
+from console.shapes import headers_json
 from rmq_core.message import Delivery, SettleStatus
 from rmq_core.topic import Topic
 
@@ -32,7 +33,7 @@ WAIT_MOST_MS = 30_000
 SETTLE_MOST = 1_000
 DELAY_MOST_MS = 10 * 366 * 86_400_000
 RECEIPT_MAX = 2_000
-TRUSTED_S = 1.0
+TRUSTED_S = 0.25
 """Who waited longer than this is looked at again before anything is handed out."""
 
 
@@ -191,7 +192,7 @@ def _taken(topic: Topic, delivery: Delivery) -> dict[str, Any]:
         "due_ms": delivery.due_ms,
         "priority": lossless(delivery.priority),
         "version": lossless(delivery.version),
-        "headers": delivery.headers,
+        "headers": headers_json(delivery.headers),
         **content_fields(delivery.content),
     }
 

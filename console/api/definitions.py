@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import asdict, fields
-from typing import Annotated, Any, get_type_hints
+from typing import Any, get_type_hints
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Header, Schema, Status
+from django.urls import reverse
+from ninja import Schema, Status
 from pydantic import Field, create_model
 
 from console.access import Action, Permission
 from console.api.callers import caller_of
-from console.api.errors import ApiError, invalid
+from console.api.errors import invalid
+from console.api.lists import readable
+from console.api.preconditions import IfMatch, IfNoneMatch, check_match, etag, expected_version, stale
 from console.api.routers import topics as router
-from console.api.schemas import WHY, Cursor, Limit, Reason, Strict, TopicName
-from console.api.topics import Definition, etag
+from console.api.schemas import NEEDED_WHY, WHY, Cursor, Limit, NeededReason, Strict, TopicName
+from console.api.topics import Definition
 from console.definitions import history, plan, store
 from console.definitions.fields import STORED, wanted_topic
 from console.engine import engine
@@ -24,7 +26,6 @@ from rmq_core.errors import UnknownTopic, VersionConflict
 from rmq_core.topic import Topic
 
 _HINTS = get_type_hints(Topic)
-_TAG = re.compile(r'(?:W/)?"([0-9]{1,16})"')
 
 DefinitionBody = create_model(
     "DefinitionBody",
@@ -33,9 +34,6 @@ DefinitionBody = create_model(
     " chosen once.",
     **{each.name: (_HINTS[each.name], Field(None)) for each in fields(Topic) if each.name not in STORED},
 )
-
-IfMatch = Annotated[str, Header(alias="If-Match", max_length=100, description='The version to replace, such as "3".')]
-IfNoneMatch = Annotated[str, Header(alias="If-None-Match", max_length=100, description="`*`: only create.")]
 
 
 class PlanLine(Schema):
@@ -91,7 +89,7 @@ class Revisions(Schema):
 
 class RollbackBody(Strict):
     revision: int = Field(ge=1, le=2**63 - 1, description="The `id` of the revision to bring back.")
-    reason: Reason
+    reason: NeededReason
 
 
 @router.put(
@@ -112,6 +110,7 @@ def put_topic(
     if_none_match: IfNoneMatch = "",
 ) -> Any:
     """Changing asks for `If-Match` with the version (the ETag of GET), so that nobody's edit is overwritten unseen.
+    A change that changes nothing leaves the version as it is.
 
     With `validate_only` nothing is changed, and the answer is the plan: which messages are affected, and how.
     """
@@ -124,22 +123,27 @@ def put_topic(
     wanted = wanted_topic(values, now)
     if validate_only:
         return Status(200, plan.change_plan(now, wanted).as_json())
-    expected = _expected(now, if_match, if_none_match)
+    expected = expected_version(now, if_match, if_none_match)
     try:
         saved = store.save(caller.who, wanted, expected, reason)
     except VersionConflict as error:
-        raise _stale(str(error)) from None
+        raise stale(str(error)) from None
     response["ETag"] = etag(saved)
+    if not expected:
+        response["Location"] = reverse("api-1:topic", kwargs={"topic": topic})
     return Status(200 if expected else 201, asdict(saved))
 
 
 @router.delete(
     "/{topic:topic}", response=Deleted, url_name="delete-topic", tags=["definitions"], summary="Delete a topic"
 )
-def delete_topic(request: HttpRequest, topic: TopicName, reason: str = WHY, force: bool = False) -> dict[str, Any]:
+def delete_topic(
+    request: HttpRequest, topic: TopicName, reason: str = NEEDED_WHY, force: bool = False, if_match: IfMatch = ""
+) -> dict[str, Any]:
     """Refused (409) while it holds messages, unless an administrator forces it: then they are gone."""
     caller = caller_of(request)
     caller.require(Action.FORCE_DELETE if force else Action.DELETE_TOPIC, topic)
+    check_match(_stored(topic), if_match)
     return {"messages": store.delete(caller.who, topic, reason, force)}
 
 
@@ -158,7 +162,7 @@ def revisions(request: HttpRequest, topic: TopicName, limit: Limit = 50, cursor:
             raise invalid("cursor", "this cursor leads nowhere; begin again without it")
     found = history.page(topic, before, limit + 1)
     following = f"{topic}/{found[limit - 1].pk}" if len(found) > limit else None
-    return {"revisions": [history.revision_json(each) for each in found[:limit]], "next": following}
+    return {"revisions": readable(Revision, found[:limit], history.revision_json), "next": following}
 
 
 @router.post(
@@ -173,11 +177,11 @@ def rollback(
 ) -> Any:
     caller = caller_of(request)
     caller.require(Action.EDIT_TOPIC, topic)
-    expected = _expected(store.stored(topic), if_match, "")
+    expected = expected_version(store.stored(topic), if_match, "")
     try:
         saved = store.rollback(caller.who, topic, body.revision, expected, body.reason)
     except VersionConflict as error:
-        raise _stale(str(error)) from None
+        raise stale(str(error)) from None
     response["ETag"] = etag(saved)
     return asdict(saved)
 
@@ -188,38 +192,3 @@ def _stored(name: str) -> Topic | None:
         return engine().client.topic(name)
     except UnknownTopic:
         return None
-
-
-def _expected(now: Topic | None, if_match: str, if_none_match: str) -> int:
-    """The version to replace; 0: to be created. Raises 412, 428."""
-    if if_none_match:
-        if if_none_match.strip() != "*":
-            raise invalid("If-None-Match", "may only be *")
-        if now is not None:
-            raise ApiError(412, "topic_exists", f"The topic exists already, with version {now.version}.")
-        return 0
-    if not if_match:
-        if now is None:
-            return 0
-        raise ApiError(
-            428,
-            "version_required",
-            f'The topic exists. Send the version you have seen, such as If-Match: "{now.version}".',
-            [("If-Match", "is missing")],
-        )
-    if now is None:
-        raise ApiError(412, "no_such_version", "The topic does not exist; leave If-Match out to create it.")
-    if if_match.strip() == "*":
-        return now.version
-    found = _TAG.fullmatch(if_match.strip())
-    if found is None:
-        raise invalid("If-Match", 'must be a version in quotes, such as "3", or *')
-    if int(found[1]) != now.version:
-        raise _stale(f"The stored version is {now.version}.")
-    return now.version
-
-
-def _stale(detail: str) -> ApiError:
-    return ApiError(
-        412, "version_conflict", f"Somebody else has changed the topic meanwhile: read it again. {detail}".strip()
-    )

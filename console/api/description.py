@@ -33,6 +33,7 @@ _TEXTS = {
     404: "No such topic, message or address",
     409: "It conflicts with something; the message says what to do",
     412: "If-Match is not the stored version",
+    415: "The body is not said to be JSON in UTF-8",
     413: "The body, or a content, is too large",
     422: "Something in the request is wrong; `fields` says what",
     428: "Send If-Match",
@@ -86,7 +87,7 @@ def _complete_one(path: str, method: str, operation: dict[str, Any]) -> None:
     if method != "get":
         refusals.add(409)
     if "requestBody" in operation:
-        refusals.add(413)
+        refusals |= {413, 415}
     if any(parameter["name"] == "If-Match" for parameter in operation.get("parameters", [])):
         refusals |= {412, 428}
     for status in sorted(refusals):

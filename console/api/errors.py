@@ -11,11 +11,12 @@ from typing import Any
 
 from django.core.exceptions import RequestDataTooBig
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
 from console.access import Forbidden, OutOfScope
-from console.operations.actions import BadRequest
+from console.operations.actions import BadRequest, UnknownWorker
 from rmq_core import errors
 from rmq_core.errors import RMQError
 
@@ -28,6 +29,7 @@ _ENGINE: dict[type[RMQError], int] = {
     errors.UnknownTopic: 404,
     errors.ContentTooLarge: 413,
     errors.TopicConflict: 409,
+    errors.UnreadableTopic: 409,
     errors.VersionConflict: 409,
     errors.TopicNotEmpty: 409,
     errors.OwnershipError: 409,
@@ -119,12 +121,36 @@ def in_our_form(request: HttpRequest, response: HttpResponse) -> HttpResponse:
         phrase = HTTPStatus(status).phrase if status in list(HTTPStatus) else "Refused"
         word, message = phrase.lower().replace(" ", "_"), f"{phrase}."
     if status == 405:
-        message = f"{request.method} is not possible here; allowed: {response.get('Allow', '')}."
+        response["Allow"] = _allowed(response)
+        message = f"{request.method} is not possible here; allowed: {response['Allow']}."
     ours = respond(request, ApiError(status, word, message))
     for name in ("Allow", "Retry-After", "WWW-Authenticate"):
         if name in response:
             ours[name] = response[name]
     return ours
+
+
+def without_body(response: HttpResponseBase) -> HttpResponse:
+    """The answer to HEAD: that of GET, headers only."""
+    bare = HttpResponse(status=response.status_code)
+    bare.headers = response.headers
+    bare.cookies = response.cookies
+    if not response.streaming:
+        bare.headers.setdefault("Content-Length", str(len(response.content)))
+    response.close()
+    return bare
+
+
+def options_of(response: HttpResponseBase) -> HttpResponse:
+    """The answer to OPTIONS, out of the refusal of it."""
+    return HttpResponse(status=204, headers={"Allow": _allowed(response)})
+
+
+def _allowed(response: HttpResponseBase) -> str:
+    methods = {each.strip() for each in response.get("Allow", "").split(",")} - {""}
+    if "GET" in methods:
+        methods.add("HEAD")
+    return ", ".join(sorted(methods | {"OPTIONS"}))
 
 
 _PLAIN = {
@@ -145,6 +171,8 @@ def translate(error: Exception) -> ApiError:
             return ApiError(403, "out_of_scope", str(error))
         case Forbidden():
             return ApiError(403, "forbidden", str(error))
+        case UnknownWorker():
+            return ApiError(404, "unknown_worker", str(error))
         case BadRequest():
             return ApiError(422, "bad_request", str(error))
         case RMQError():
@@ -155,6 +183,8 @@ def translate(error: Exception) -> ApiError:
             return too_large()
         case Http404():
             return ApiError(404, *_PLAIN[404])
+        case HttpError(__cause__=ApiError() as cause):  # ninja wraps what the parser says
+            return cause
         case HttpError(status_code=400):
             return ApiError(422, "invalid", "The body is not JSON.", [("body", "not JSON")])
         case HttpError():

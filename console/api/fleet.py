@@ -12,15 +12,14 @@ from console.access import Action, Permission
 from console.api.callers import caller_of
 from console.api.errors import invalid
 from console.api.routers import topics
-from console.api.schemas import Reason, Strict, Text, TopicName
+from console.api.schemas import Name, NeededReason, Reason, Strict, Text, TopicName
 from console.engine import engine
-from console.operations.actions import Order, perform
+from console.operations.actions import Order, UnknownWorker, perform
 from console.pages.act import read_slots
 from rmq_core.snapshots import WorkerInfo
+from rmq_core.text import NAME_MAX, NotText, check_name
 
 router = Router(tags=["workers"])
-
-NAME_MAX = 200
 
 
 class Worker(Schema):
@@ -53,7 +52,7 @@ class Workers(Schema):
 
 
 class DrainBody(Strict):
-    reason: Reason
+    reason: NeededReason
 
 
 class UndrainBody(Strict):
@@ -61,7 +60,7 @@ class UndrainBody(Strict):
 
 
 class PinBody(Strict):
-    worker: Text = Field(min_length=1, max_length=NAME_MAX)
+    worker: Name = Field(min_length=1, max_length=NAME_MAX)
     slots: Text = Field(min_length=1, max_length=20_000, description="Numbers and ranges.", examples=["0-7,12"])
     reason: Reason = ""
 
@@ -105,7 +104,10 @@ def undrain(request: HttpRequest, worker: str, body: UndrainBody = Body(UndrainB
 )
 def pin(request: HttpRequest, topic: TopicName, body: PinBody) -> dict[str, Any]:
     slots = read_slots(body.slots)
-    return _act(request, Order(Action.PIN, topic, worker=body.worker, slots=slots, reason=body.reason))
+    try:
+        return _act(request, Order(Action.PIN, topic, worker=body.worker, slots=slots, reason=body.reason))
+    except UnknownWorker as error:
+        raise invalid("worker", str(error)) from None
 
 
 @topics.post(
@@ -120,8 +122,11 @@ def unpin(request: HttpRequest, topic: TopicName, body: UnpinBody) -> dict[str, 
 
 
 def _act(request: HttpRequest, order: Order) -> dict[str, Any]:
-    if order.worker and not (order.worker.isprintable() and len(order.worker) <= NAME_MAX):
-        raise invalid("worker", f"must be 1 to {NAME_MAX} printable characters")
+    if order.worker:
+        try:
+            check_name(order.worker, NAME_MAX)
+        except NotText as error:
+            raise invalid("worker", str(error)) from None
     return {"changed": int(perform(caller_of(request).who, order).values["changed"])}
 
 

@@ -19,7 +19,7 @@ from django.utils.decorators import sync_and_async_middleware
 
 from console.api import idempotency, limits
 from console.api.callers import Caller, identify
-from console.api.errors import ApiError, in_our_form, respond, too_large, unauthorized
+from console.api.errors import ApiError, in_our_form, options_of, respond, too_large, unauthorized, without_body
 from console.engine import async_engine, engine
 from console.models import KeptAnswer
 from rmq_core.errors import RMQError
@@ -53,16 +53,20 @@ def _named(request: HttpRequest) -> HttpRequest:
     if request.path_info.startswith(PREFIX):
         given = request.headers.get(REQUEST_ID, "")
         request.request_id = given if _ID.fullmatch(given) else uuid.uuid4().hex  # type: ignore[attr-defined]
+        if request.method == "HEAD":  # wherever there is GET
+            request.is_head, request.method = True, "GET"  # type: ignore[attr-defined]
     return request
 
 
 def _framed(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     if not request.path_info.startswith(PREFIX):
         return response
+    if request.method == "OPTIONS" and response.status_code == 405:
+        response = options_of(response)
     response = in_our_form(request, response)
     response[REQUEST_ID] = request.request_id  # type: ignore[attr-defined]
     response.headers.setdefault("Cache-Control", "no-store")
-    return response
+    return without_body(response) if getattr(request, "is_head", False) else response
 
 
 @sync_and_async_middleware
@@ -136,10 +140,13 @@ def _enter(request: HttpRequest) -> Caller | HttpResponse:
     except ApiError as error:
         return respond(request, error)
     if caller is None:
-        if request.path_info == DOCS:
+        if request.path_info == DOCS and request.method == "GET":
             return redirect_to_login(request.get_full_path())
         return respond(request, unauthorized("unauthorized", "Send an API token: Authorization: Bearer …"))
     request.caller = caller  # type: ignore[attr-defined]
+    # `identify` has looked at the session's token. Django would ask for one again at addresses that are not ninja's
+    # (the description, the root), also of those who come with an API token: 403 where 405 or 404 is meant.
+    request.csrf_processing_done = True  # type: ignore[attr-defined]
     return caller
 
 

@@ -158,14 +158,6 @@ def lateness(topics: Iterable[dict[str, Any]]) -> HistogramMetricFamily:
     return family
 
 
-def _below(counts: dict[int, int], octave: int) -> int:
-    return sum(n for bucket, n in counts.items() if bucket < octave * BUCKETS_PER_OCTAVE)
-
-
-def _middle_ms(bucket: int) -> float:
-    return (Histogram.upper_ms(bucket - 1) + Histogram.upper_ms(bucket)) / 2
-
-
 def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
     family = GaugeMetricFamily(name, text)
     family.add_metric([], value)

@@ -13,7 +13,8 @@ from console.access import Permission
 from console.api.callers import Caller, caller_of
 from console.api.description import plain
 from console.api.errors import ApiError, invalid
-from console.api.schemas import Cursor, Limit, Reason, Strict
+from console.api.lists import readable
+from console.api.schemas import Cursor, Limit, NeededReason, Strict
 from console.models import Operation
 from console.operations import bulk
 from console.operations.report import FORMATS, not_done, operation_json, report
@@ -39,7 +40,7 @@ class OperationView(Schema):
     topic: str
     filter: dict[str, Any] | None
     named: int
-    values: dict[str, int]
+    values: dict[str, Any]
     undoes: uuid.UUID | None
     reason: str
     who: str
@@ -82,7 +83,7 @@ class Operations(Schema):
 
 
 class UndoBody(Strict):
-    reason: Reason
+    reason: NeededReason
 
 
 @router.get("", response=Operations, url_name="operations", summary="Bulk actions, newest first")
@@ -103,7 +104,10 @@ def operations(
         found = found.filter(created__lte=last.created).exclude(created=last.created, id__gte=last.pk)
     page = list(found[: limit + 1])
     following = f"{page[limit - 1].pk}/{mark}" if len(page) > limit else None
-    return {"operations": [operation_of(each, caller) for each in page[:limit]], "next": following}
+    return {
+        "operations": readable(OperationView, page[:limit], lambda each: operation_of(each, caller)),
+        "next": following,
+    }
 
 
 @router.get("/{uuid:operation}", response=OperationDetail, url_name="operation", summary="How far one is")

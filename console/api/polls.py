@@ -97,11 +97,10 @@ class Desk:
 
     async def _look(self) -> float:
         """Take for those who wait now; the seconds until the next look is due."""
-        definition = await self.client.topic(self.topic)
         wanted = min(TAKE_MAX, sum(waiter.most for waiter in self._waiting))
         if not wanted:
             return 0
-        taken = await self.client.run(self.client.consumer(definition).take(wanted))
+        taken = await self.client.run(self.client.taken(self.topic, wanted))
         if taken.deliveries:
             await self._hand_out(taken.deliveries)
             return 0

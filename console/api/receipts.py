@@ -15,7 +15,7 @@ from django.utils.crypto import constant_time_compare, salted_hmac
 from rmq_core.message import Delivery
 from rmq_core.topic import Topic
 
-_FORM = struct.Struct(">HQQ")
+_FORM, _OLD_FORM = struct.Struct(">HQd"), struct.Struct(">HQQ")
 _SIGNED_BYTES = 12
 
 
@@ -40,6 +40,8 @@ def delivery_of(namespace: str, topic: Topic, receipt: str) -> Delivery:
     if len(packed) <= _FORM.size or not constant_time_compare(signature, _signature(namespace, topic.name, packed)):
         raise NotAReceipt("this is no receipt of this topic")
     slot, number, score = _FORM.unpack_from(packed)
+    if score < 1:  # a whole number, as receipts told it before scores had places
+        slot, number, score = _OLD_FORM.unpack_from(packed)
     if slot >= topic.slots:
         raise NotAReceipt("this is no receipt of this topic")
     raw = packed[_FORM.size :]

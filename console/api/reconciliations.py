@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import re
 import uuid
+from itertools import islice
 from typing import Annotated, Any, Literal
 
-from django.http import HttpRequest
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from ninja import Query, Router, Schema, Status
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from console.access import Permission
 from console.api.callers import Caller, caller_of
+from console.api.cursors import LONGEST, cursor_of, place_in
 from console.api.errors import ApiError, invalid
-from console.api.schemas import Limit, Reason, Strict, Text
+from console.api.lists import readable
+from console.api.schemas import Confirm, Limit, Name, Reason, Strict
 from console.models import Finding, Reconciliation
 from console.reconciliation import jobs, runs, shapes
 from console.reconciliation.runs import RunOrder
 from rmq_core.errors import UnknownTopic
+from rmq_core.text import check_name
 
 router = Router(tags=["reconciliation"])
+Ledger = Annotated[str, AfterValidator(lambda name: check_name(name, least=0))]
 Kind = Literal["reconcile", "archive", "restore"]
 
 
@@ -26,10 +34,10 @@ class RunBody(Strict):
     """`topics` empty: all of them. `confirm`: the word “restore”, where messages are to be put back."""
 
     kind: Kind = "reconcile"
-    topics: list[Annotated[Text, Field(max_length=100)]] = Field([], max_length=500)
-    ledger: Text = Field("", max_length=200, description="The name of a business ledger on the server.")
+    topics: list[Annotated[Name, Field(max_length=100)]] = Field([], max_length=500)
+    ledger: Ledger = Field("", max_length=200, description="The name of a business ledger on the server.")
     reason: Reason = ""
-    confirm: Text = Field("", max_length=40)
+    confirm: Confirm = Field("", max_length=40)
 
 
 class Stage(Schema):
@@ -41,7 +49,8 @@ class Stage(Schema):
 
 class Run(Schema):
     """A run. `complete` false: journals had gaps, and of what is missing nothing is said. `counts`: findings by kind,
-    `listed`: so many of the `findings` can be read here, the others are in the report."""
+    `listed`: so many of the `findings` can be read here, the others are in the report. `without_journal`: of a run over
+    all topics, those it says nothing of, for their journal is off."""
 
     id: str
     kind: Kind
@@ -55,6 +64,7 @@ class Run(Schema):
     findings: int
     listed: int
     counts: dict[str, int]
+    without_journal: list[str]
     user: str
     via: str
     reason: str
@@ -69,11 +79,15 @@ class Runs(Schema):
 
 
 class Detail(Run):
-    """`tables`: the report's figures, a row per topic. `changes`: by kind, against the run before."""
+    """`tables`: the report's figures, a row per topic. `changes`: by kind, against the run before. `ledger_left_out`:
+    rows of the business ledger about other topics, `{rows, topics}`. `restored`: of a restore, `{back, present, said}`:
+    copies put back, copies that were there, and sentences: what was left out, and why."""
 
     gaps: list[Any]
     changes: Any
     compared_with: str | None
+    ledger_left_out: dict[str, Any] | None
+    restored: dict[str, Any] | None
     tables: list[dict[str, Any]]
 
 
@@ -95,7 +109,7 @@ class Findings(Schema):
     next: str | None
 
 
-Before = Query(None, max_length=40, description="The `next` of the page before.")
+Before = Query(None, max_length=LONGEST, description="The `next` of the page before.")
 Word = Query("", max_length=100, pattern=r"^[^\x00]*$")
 
 
@@ -103,23 +117,25 @@ Word = Query("", max_length=100, pattern=r"^[^\x00]*$")
 def listed(
     request: HttpRequest, kind: Kind | None = None, limit: Limit = 50, cursor: str | None = Before
 ) -> dict[str, Any]:
-    """`kind` leaves only runs of one job."""
-    _require(request)
+    """`kind` leaves only runs of one job. A token for some topics sees runs that are about those alone."""
+    caller = _require(request)
     rows = Reconciliation.objects.defer("tables")
     if kind:
         rows = rows.filter(kind=kind)
-    if cursor:
-        last = Reconciliation.objects.filter(pk=_ident(cursor)).first()
+    query = ("runs", kind or "")
+    if cursor is not None:
+        last = Reconciliation.objects.filter(pk=_ident(place_in(cursor, *query))).first()
         if last is None:
-            raise invalid("cursor", "belongs to no run")
-        rows = rows.filter(created__lt=last.created)
-    some = list(rows[: limit + 1])
-    following = str(some[limit - 1].pk) if len(some) > limit else None
-    return {"runs": [shapes.run_json(each) for each in some[:limit]], "next": following}
+            raise invalid("cursor", "the run it names is no longer kept; begin again without it")
+        rows = rows.filter(Q(created__lt=last.created) | Q(created=last.created, pk__lt=last.pk))
+    seen = (each for each in rows.iterator(chunk_size=500) if runs.may_see(caller.user, each))
+    some = list(islice(seen, limit + 1))
+    following = cursor_of(some[limit - 1].pk, *query) if len(some) > limit else None
+    return {"runs": readable(Run, some[:limit], shapes.run_json), "next": following}
 
 
 @router.post("", response={202: Run}, url_name="reconciliation-start", summary="Start a run")
-def start(request: HttpRequest, body: RunBody) -> Any:
+def start(request: HttpRequest, response: HttpResponse, body: RunBody) -> Any:
     """It goes on by itself: follow it at its own address."""
     order = RunOrder(body.kind, tuple(body.topics), body.ledger, body.reason, body.confirm)
     try:
@@ -127,20 +143,22 @@ def start(request: HttpRequest, body: RunBody) -> Any:
     except UnknownTopic as error:
         raise invalid("topics", str(error)) from None
     jobs.enqueue(str(run.pk))
+    response["Location"] = reverse("api-1:reconciliation", kwargs={"ident": run.pk})
     return Status(202, shapes.run_json(run))
 
 
 @router.get("/{uuid:ident}", response=Detail, url_name="reconciliation", summary="One run, with its figures")
 def one(request: HttpRequest, ident: uuid.UUID) -> dict[str, Any]:
     caller = _require(request)
-    return shapes.detail_json(_run(ident), caller.payload)
+    return shapes.detail_json(_run(caller, ident), caller.payload)
 
 
 @router.post("/{uuid:ident}:stop", response=Run, url_name="reconciliation-stop", summary="Stop a run")
 def stop(request: HttpRequest, ident: uuid.UUID) -> dict[str, Any]:
+    """One's own; anybody's for an administrator."""
     caller = caller_of(request)
     caller.require(Permission.OPERATE)
-    return shapes.run_json(runs.stop(caller.who, _run(ident)))
+    return shapes.run_json(runs.stop(caller.who, _run(caller, ident)))
 
 
 @router.get("/{uuid:ident}/findings", response=Findings, url_name="reconciliation-findings", summary="What it found")
@@ -151,26 +169,30 @@ def findings(
     topic: str = Word,
     repair: str = Word,
     limit: Limit = 50,
-    cursor: Annotated[str | None, Query(pattern=r"^[0-9]{1,18}$", description="The `next` of the page before.")] = None,
+    cursor: str | None = Before,
 ) -> dict[str, Any]:
     caller = _require(request)
-    rows = Finding.objects.filter(run=_run(ident), pk__gt=int(cursor or 0)).order_by("pk")
+    query = ("findings", str(ident), kind, topic, repair)
+    after = 0 if cursor is None else _number(place_in(cursor, *query))
+    rows = Finding.objects.filter(run=_run(caller, ident), pk__gt=after).order_by("pk")
     wanted = {"kind": kind, "topic": topic, "repair": repair}
     some = list(rows.filter(**{name: value for name, value in wanted.items() if value})[: limit + 1])
-    following = str(some[limit - 1].pk) if len(some) > limit else None
-    return {"findings": [shapes.finding_json(each, caller.payload) for each in some[:limit]], "next": following}
+    following = cursor_of(some[limit - 1].pk, *query) if len(some) > limit else None
+    return {
+        "findings": readable(FindingShown, some[:limit], lambda each: shapes.finding_json(each, caller.payload)),
+        "next": following,
+    }
 
 
 def _require(request: HttpRequest) -> Caller:
-    # A run is about many topics, so a token for some of them does not see it.
     caller = caller_of(request)
-    caller.require(Permission.VIEW, "")
+    caller.require(Permission.VIEW)
     return caller
 
 
-def _run(ident: uuid.UUID) -> Reconciliation:
+def _run(caller: Caller, ident: uuid.UUID) -> Reconciliation:
     found = Reconciliation.objects.filter(pk=ident).first()
-    if found is None:
+    if found is None or not runs.may_see(caller.user, found):
         raise ApiError(404, "unknown_run", f"There is no run {ident}; it may be too old to be kept.")
     return found
 
@@ -180,3 +202,9 @@ def _ident(given: str) -> uuid.UUID:
         return uuid.UUID(given)
     except ValueError:
         raise invalid("cursor", "is not one of ours") from None
+
+
+def _number(given: str) -> int:
+    if re.fullmatch("[0-9]{1,18}", given) is None:
+        raise invalid("cursor", "is not one of ours")
+    return int(given)

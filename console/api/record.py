@@ -11,6 +11,7 @@ from pydantic import Field
 from console.access import Permission
 from console.api.callers import caller_of
 from console.api.errors import ApiError, invalid
+from console.api.lists import readable
 from console.api.routers import topics as router
 from console.api.schemas import BigOut, Cursor, Limit, MessageId, TopicName, lossless
 from console.engine import engine
@@ -23,10 +24,14 @@ assert set(RecordState.__args__) == set(MessageRecord.State.values)  # type: ign
 
 
 class Recorded(Schema):
-    """A message as far as the journal told of it. `id` is null and `error` cut for callers who may not read content."""
+    """A message as far as the journal told of it. `id` is null and `error` cut for callers who may not read content.
+
+    `slot_basis`: what its sender gave, where that is not the id.
+    """
 
     id: str | None
     slot: int
+    slot_basis: str | None
     state: RecordState
     first_ms: int
     updated_ms: int
@@ -129,7 +134,7 @@ def records(
         raise invalid("cursor", "must not hold the NUL character")
     rows, following = timeline.page(topic, state or "", cursor or "", limit)
     return {
-        "records": [_lossless(timeline.record_json(each, caller.payload)) for each in rows],
+        "records": readable(Recorded, rows, lambda each: _lossless(timeline.record_json(each, caller.payload))),
         "next": following,
     }
 

@@ -81,7 +81,7 @@ def message_of(view: MessageView, payload: bool) -> dict[str, Any]:
     return found | {
         "states": list(view.states),
         "version": lossless(view.version),
-        "headers": dict(view.headers) if payload else None,
+        "headers": shapes.headers_json(view.headers) if payload else None,
         "content": shown["text"],
         "content_base64": shown["base64"] if shown["text"] is None else None,
         "truncated": shown["truncated"],

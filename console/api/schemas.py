@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, get_args
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from ninja import Path as PathParam
 from ninja import Query, Schema
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
 from console.shapes import SAFE_INTEGER
 from rmq_core.snapshots import STATES
+from rmq_core.text import check_name, check_text
 
 REASON_MAX = 500
 CURSOR_MAX = 8_000
@@ -17,9 +19,32 @@ ID_MAX = 4_000
 
 
 class Strict(Schema):
-    """A request body: unknown fields are refused, so that a misspelt one is not silently without effect."""
+    """A request body: unknown fields are refused, so that a misspelt one is not silently without effect. So are true
+    and false where a number is asked for, and numbers and words for true and false."""
 
     model_config = ConfigDict(extra="forbid")
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_other_type(cls, value: Any, info: ValidationInfo) -> Any:
+        kinds = _kinds(cls.model_fields[str(info.field_name)].annotation)
+        if isinstance(value, bool):
+            if kinds & {int, float} and bool not in kinds:
+                raise ValueError("must be a number, not true or false")
+        elif value is not None and kinds - {NoneType} == {bool}:
+            raise ValueError("must be true or false")
+        elif isinstance(value, str) and float in kinds:
+            raise ValueError("must be a number, not text")
+        return value
+
+
+def _kinds(annotation: Any) -> set[Any]:
+    """The types that a field may have, those of unions apart."""
+    if get_origin(annotation) is Annotated:
+        return _kinds(get_args(annotation)[0])
+    if get_origin(annotation) in (Union, UnionType):
+        return set().union(*(_kinds(each) for each in get_args(annotation)))
+    return {annotation}
 
 
 def lossless(value: int | None) -> int | str | None:
@@ -47,12 +72,36 @@ BigIn = Annotated[
 
 BigOut = int | str
 Text = Annotated[str, AfterValidator(_printable)]
+"""Words to look for, or of a failure: an application's, so anything but NUL."""
+Name = Annotated[str, AfterValidator(check_name)]
+"""Printable, in one line."""
+Confirm = Annotated[str, AfterValidator(lambda typed: check_text(typed, REASON_MAX))]
+_WHY: Any = {"max_length": REASON_MAX, "examples": ["supplier is back, see INC-4711"]}
+
+
+def _reason(value: str) -> str:
+    return check_text(value, REASON_MAX)
+
+
+def _needed(value: str) -> str:
+    if not value.strip():
+        raise ValueError("say why: this is kept with its reason")
+    return value
+
+
 Reason = Annotated[
     str,
-    AfterValidator(_printable),
-    Field(max_length=REASON_MAX, description="Why; kept in the audit.", examples=["supplier is back, see INC-4711"]),
+    AfterValidator(_reason),
+    Field(**_WHY, description="Why; kept in the audit."),
 ]
-WHY = Query("", max_length=REASON_MAX, pattern=r"^[^\x00]*$", description="The reason; kept in the audit.")
+NeededReason = Annotated[
+    str,
+    AfterValidator(_reason),
+    AfterValidator(_needed),
+    Field(**_WHY, min_length=1, description="Why; kept in the audit. It must be given."),
+]
+WHY = Query("", max_length=REASON_MAX, description="The reason; kept in the audit.")
+NEEDED_WHY = Query(..., min_length=1, max_length=REASON_MAX, description="The reason; kept in the audit.")
 """Default of a query parameter. (ninja changes what stands in an `Annotated`, so that cannot be shared.)"""
 State = Literal["delayed", "ready", "waiting", "in_flight", "dead", "trash"]
 assert set(get_args(State)) == set(STATES)
@@ -107,7 +156,7 @@ class MessageResult(Schema):
 
     slot: int
     id: str
-    status: Literal["done", "in_flight", "not_found"]
+    status: Literal["done", "in_flight", "not_found", "occupied"]
 
 
 class ActionOutcome(Schema):

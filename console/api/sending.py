@@ -77,7 +77,8 @@ class SendBody(OneMessage):
 
 
 class SendResult(Schema):
-    """`merged`: it became one with a message that was waiting. `error` where it was refused."""
+    """`merged`: it became one with a message that was waiting; null where it was refused (`error`), and where it was
+    sent but nobody knows, because the queue's answer was lost and the message was sent again."""
 
     id: str
     slot: int
@@ -87,10 +88,12 @@ class SendResult(Schema):
 
 
 class SendAnswer(Schema):
-    """In the order sent. `sent` counts what the queue has now taken, merged ones included."""
+    """In the order sent. `sent` counts what the queue has now taken, merged ones included; `unsure`: so many of them
+    were sent twice, and merged with themselves or with another."""
 
     sent: int
     merged: int
+    unsure: int = 0
     refused: int
     results: list[SendResult]
 
@@ -142,8 +145,8 @@ def _answer(topic: Topic, messages: Sequence[Message], outcomes: Sequence[Sent |
     if not sent:
         raise next(outcome for outcome in outcomes if isinstance(outcome, RMQError))
     refused = len(messages) - len(sent)
-    merged = sum(each.merged for each in sent)
-    answer = {"sent": len(sent), "merged": merged, "refused": refused, "results": results}
+    counts = {"sent": len(sent), "merged": sum(each.merged is True for each in sent), "refused": refused}
+    answer = {**counts, "unsure": sum(each.merged is None for each in sent), "results": results}
     return Status(207 if refused else 200, answer)
 
 

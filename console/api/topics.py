@@ -9,13 +9,14 @@ from typing import Annotated, Any, get_type_hints
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from ninja import Body, Query, Schema
-from pydantic import create_model
+from pydantic import Field, create_model
 
 from console.access import Action, Permission
 from console.api.callers import caller_of
 from console.api.errors import invalid
+from console.api.preconditions import etag
 from console.api.routers import topics as router
-from console.api.schemas import BigOut, Reason, Strict, TopicName, lossless
+from console.api.schemas import BigIn, BigOut, Reason, Strict, TopicName, lossless
 from console.engine import engine
 from console.live.store import LiveKeys, read_frame
 from console.operations.actions import Order, perform
@@ -131,6 +132,21 @@ class Because(Strict):
     reason: Reason = ""
 
 
+class Seen(Because):
+    until_ms: BigIn | None = Field(
+        None, ge=1, description="What died up to then, ms since the epoch; now where it is left out."
+    )
+
+
+class Acknowledged(Schema):
+    """Dead letters somebody has seen: those up to `until_ms`, `count` of them."""
+
+    until_ms: int
+    count: int
+    by: str
+    at_ms: int
+
+
 class Paused(Schema):
     paused: bool
     version: int
@@ -208,14 +224,21 @@ def resume(request: HttpRequest, topic: TopicName, body: Because = Body(Because(
     return _switch(request, topic, Action.RESUME, body.reason)
 
 
+@router.post(
+    "/{topic:topic}/dead:acknowledge",
+    response=Acknowledged,
+    tags=["dead letters"],
+    url_name="acknowledge",
+    summary="Say that its dead letters are known: they are no problem until another one comes",
+)
+def acknowledge(request: HttpRequest, topic: TopicName, body: Seen = Body(Seen())) -> dict[str, Any]:  # noqa: B008
+    order = Order(Action.ACKNOWLEDGE, topic, reason=body.reason, until_ms=body.until_ms)
+    return perform(caller_of(request).who, order).values["acknowledged"]
+
+
 def _switch(request: HttpRequest, topic: str, action: Action, reason: str) -> dict[str, Any]:
     outcome = perform(caller_of(request).who, Order(action, topic, reason=reason))
     return {"paused": action is Action.PAUSE, "version": outcome.values["version"]}
-
-
-def etag(topic: Topic) -> str:
-    """The version of a definition as an entity tag."""
-    return f'"{topic.version}"'
 
 
 def _sample(topic: str) -> TopicSample:

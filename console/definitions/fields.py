@@ -10,6 +10,7 @@ from typing import Any, Literal
 from django.utils.translation import gettext, gettext_lazy
 
 from rmq_core.errors import InvalidTopic
+from rmq_core.text import NotText, check_text
 from rmq_core.topic import (
     MAX_BACKLOG,
     MAX_JOURNAL,
@@ -219,7 +220,7 @@ _KNOWN = {each.name: each.default for each in dataclasses.fields(Topic)}
 FIELDS = tuple(each for each in _ALL if each.name in _KNOWN)
 """In the order people read them."""
 BY_NAME = {each.name: each for each in FIELDS}
-STORED = frozenset({"version", "updated_ms"})
+STORED = frozenset(_KNOWN) - {each.name for each in _ALL}
 """What storing adds."""
 
 
@@ -281,8 +282,10 @@ def _problem(field: Field, value: Any) -> str | None:
             if not isinstance(value, bool):
                 return gettext("It must be true or false.")
         case "text":
-            if not isinstance(value, str) or len(value) > field.high:
-                return gettext("It must be text of at most %(most)d characters.") % {"most": field.high}
+            try:
+                check_text(value, field.high)
+            except NotText as error:
+                return gettext("It %(problem)s.") % {"problem": error}
         case _:
             if type(value) is not int or not field.low <= value <= field.high:
                 return gettext("It must be a whole number from %(low)s to %(high)s.") % {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING, Any
 
 from django.db import IntegrityError, transaction
@@ -61,10 +61,11 @@ def record_deleted(name: str, version: int, since_ms: int, now_ms: int, who: Who
     return newest
 
 
-def look(topics: Iterable[Topic], at_ms: int) -> int:
+def look(topics: Iterable[Topic], at_ms: int, left_out: Container[str] = ()) -> int:
     """Write down every version that is new here, and topics that are gone; returns how many.
 
     `at_ms`: a time by the Redis clock before `topics` were read, so that what was created since is not taken for gone.
+    `left_out`: topics that are there, though this release cannot read them.
     """
     found = {topic.name: topic for topic in topics}
     newest = {revision.topic: revision for revision in newest_of_all()}
@@ -74,7 +75,7 @@ def look(topics: Iterable[Topic], at_ms: int) -> int:
         if known is None or (known.version, known.stored_ms) != (topic.version, topic.updated_ms):
             noted += note(topic) is not None
     for name in newest.keys() - found.keys():
-        if _living(newest[name]) and newest[name].stored_ms < at_ms:
+        if name not in left_out and _living(newest[name]) and newest[name].stored_ms < at_ms:
             with transaction.atomic():
                 TopicRevision.objects.create(
                     topic=name, version=newest[name].version, stored_ms=at_ms, change=Change.DELETED, via=CODE
@@ -108,8 +109,11 @@ def revision_json(revision: TopicRevision) -> dict[str, Any]:
         "via": revision.via,
         "reason": revision.reason,
         "definition": revision.definition,
-        "difference": revision.difference,
+        "difference": [each for each in revision.difference if isinstance(each, dict) and {*each} >= _DIFFERENCE],
     }
+
+
+_DIFFERENCE = {"field", "before", "after"}
 
 
 def _identity(topic: Topic) -> dict[str, Any]:

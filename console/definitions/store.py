@@ -8,10 +8,10 @@ from django.utils.translation import gettext
 
 from console.access import Action, require
 from console.definitions import history
-from console.definitions.fields import definition_json, difference, wanted_topic
+from console.definitions.fields import BY_NAME, definition_json, difference, wanted_topic
 from console.engine import engine
 from console.models import TopicRevision
-from console.operations.actions import REASON_MAX, BadRequest, Who
+from console.operations.actions import BadRequest, Who, check_reason
 from console.operations.audited import audited
 from rmq_core.topic import Topic
 
@@ -33,6 +33,7 @@ def save(
 ) -> Topic:
     """Create a topic (version 0) or replace the version the change was made from; workers follow within a second.
 
+    What changes nothing is no new version.
     Raises `Forbidden`, `BadRequest`, `VersionConflict` (somebody else was first), `TopicConflict` (another shape),
     `UnknownTopic` (deleted meanwhile).
     """
@@ -42,11 +43,16 @@ def save(
         query["definition"] = definition_json(wanted)
     with audited(who, action, topic=wanted.name, query=query, reason=reason) as entry:
         require(who.user, action, wanted.name)
-        _check_reason(reason)
+        check_reason(reason)
         if expected_version:
             before = stored(wanted.name)
             history.note(before)  # what is replaced is in the history too, whoever made it
-            entry.query["difference"] = difference(definition_json(before), definition_json(wanted))
+            changes = difference(definition_json(before), definition_json(wanted))
+            entry.query["difference"] = changes
+            if not changes and before.version == expected_version:
+                entry.done = 1
+                entry.detail = {"version": before.version, "unchanged": True}
+                return before
         saved = engine().control.put_topic(wanted, expected_version)
         history.record(saved, change or (_EDITED if expected_version else _CREATED), who, reason)
         entry.done = 1
@@ -66,9 +72,8 @@ def rollback_target(name: str, revision: int) -> Topic:
     if row is None or row.definition is None:
         raise BadRequest(gettext("There is no such version to roll back to."))
     now = stored(name)
-    kept = {each: value for each, value in row.definition.items() if each in definition_json(now)}
-    values = {each: value for each, value in kept.items() if each not in ("version", "updated_ms", "paused")}
-    # Whether it is paused is about today, not about the settings.
+    # Fields of another release are left out. Whether it is paused is about today, not about the settings.
+    values = {each: value for each, value in row.definition.items() if each in BY_NAME and each != "paused"}
     return wanted_topic({**values, "paused": now.paused}, now)
 
 
@@ -80,9 +85,7 @@ def delete(who: Who, name: str, reason: str, force: bool = False) -> int:
     action = Action.FORCE_DELETE if force else Action.DELETE_TOPIC
     with audited(who, action, topic=name, query={"force": force}, reason=reason) as entry:
         require(who.user, action, name)
-        _check_reason(reason)
-        if not reason.strip():
-            raise BadRequest(gettext("Say why: this action is recorded with its reason."))
+        check_reason(reason, needed=True)
         topic = stored(name)
         history.note(topic)
         began_ms = engine().inspector.now_ms()
@@ -91,11 +94,6 @@ def delete(who: Who, name: str, reason: str, force: bool = False) -> int:
         entry.done = 1
         entry.detail = {"messages": gone, "definition": definition_json(topic)}
     return gone
-
-
-def _check_reason(reason: str) -> None:
-    if len(reason) > REASON_MAX:
-        raise BadRequest(gettext("The reason may have %(most)d characters.") % {"most": REASON_MAX})
 
 
 _CREATED, _EDITED = TopicRevision.Change.CREATED, TopicRevision.Change.EDITED

@@ -11,6 +11,7 @@ from django.db import close_old_connections
 
 from console.definitions import history
 from console.engine import AsyncEngine
+from rmq_core import registry
 from rmq_core.errors import RMQError
 from rmq_core.topic import Topic
 
@@ -21,15 +22,16 @@ LOOK_EVERY_S = 1.0
 
 async def watch_definitions(engine: AsyncEngine, stop: asyncio.Event) -> None:
     """Look every second; the database is only touched when a definition is new, another one, or gone."""
-    known: dict[str, tuple[int, int]] | None = None
+    known: tuple[frozenset[str], dict[str, tuple[int, int]]] | None = None
     complaining = False
     while not stop.is_set():
         try:
             at_ms = await engine.inspector.now_ms()
-            topics = await engine.inspector.topics()
-            found = {topic.name: (topic.version, topic.updated_ms) for topic in topics}
+            topics, unreadable = await engine.client.run(registry.read_everything(engine.client.keyspace))
+            left_out = frozenset(each.name for each in unreadable)
+            found = (left_out, {topic.name: (topic.version, topic.updated_ms) for topic in topics})
             if found != known:
-                await sync_to_async(_look)(topics, at_ms)
+                await sync_to_async(_look)(topics, at_ms, left_out)
                 known = found
             complaining = False
         except RMQError:
@@ -42,6 +44,6 @@ async def watch_definitions(engine: AsyncEngine, stop: asyncio.Event) -> None:
             await asyncio.wait_for(stop.wait(), LOOK_EVERY_S)
 
 
-def _look(topics: list[Topic], at_ms: int) -> None:
+def _look(topics: list[Topic], at_ms: int, left_out: frozenset[str]) -> None:
     close_old_connections()
-    history.look(topics, at_ms)
+    history.look(topics, at_ms, left_out)

@@ -6,13 +6,15 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from console.live.store import LiveKeys
+from console.live.store import LiveKeys, read_text
+from rmq_core.errors import ScriptFailed
 from rmq_core.scripts import Operation
 
 EVERY_S = 60
 POINTS = 60
 """An hour, one point each minute."""
 _TTL_MS = 2 * POINTS * EVERY_S * 1000
+Noted = tuple[int, dict[str, list[int]]]
 CLUSTERS_MOST = 500
 """Of each topic; the largest ones."""
 
@@ -22,8 +24,7 @@ def read(keys: LiveKeys, topics: Iterable[str]) -> Operation[dict[str, dict[str,
     names = list(topics)
     if not names:
         return {}
-    replies = yield [("GET", keys.clusters(name)) for name in names]
-    return {name: json.loads(stored)["counts"] if stored else {} for name, stored in zip(names, replies, strict=True)}
+    return {name: counts for name, (_, counts) in (yield from _stored(keys, names)).items()}
 
 
 def note(keys: LiveKeys, counted: Mapping[str, Mapping[str, int]], at_ms: int) -> Operation[None]:
@@ -31,13 +32,11 @@ def note(keys: LiveKeys, counted: Mapping[str, Mapping[str, int]], at_ms: int) -
     names = list(counted)
     if not names:
         return
-    replies = yield [("GET", keys.clusters(name)) for name in names]
     commands: list[tuple[Any, ...]] = []
-    for name, stored in zip(names, replies, strict=True):
-        before = json.loads(stored) if stored else {"at_ms": 0, "counts": {}}
-        if at_ms - before["at_ms"] < EVERY_S * 1000 * 0.9:
+    for name, (before_ms, before) in (yield from _stored(keys, names)).items():
+        if at_ms - before_ms < EVERY_S * 1000 * 0.9:
             continue
-        counts = trend(before["counts"], counted[name])
+        counts = trend(before, counted[name])
         text = json.dumps({"at_ms": at_ms, "counts": counts}, separators=(",", ":"))
         commands.append(("SET", keys.clusters(name), text, "PX", _TTL_MS) if counts else ("DEL", keys.clusters(name)))
     if commands:
@@ -55,3 +54,29 @@ def trend(before: Mapping[str, list[int]], now: Mapping[str, int]) -> dict[str, 
         if any(points):
             found[name] = points
     return found
+
+
+def _stored(keys: LiveKeys, names: list[str]) -> Operation[dict[str, Noted]]:
+    """When each topic's counts were noted, and the counts. What is not of our shape has not been noted."""
+    try:
+        replies = yield [("GET", keys.clusters(name)) for name in names]
+    except ScriptFailed:  # one of them is no text
+        replies = []
+        for name in names:
+            replies.append((yield from read_text(keys.clusters(name))))
+    return {name: _noted(stored) for name, stored in zip(names, replies, strict=True)}
+
+
+def _noted(stored: bytes | str | None) -> Noted:
+    try:
+        found = json.loads(stored or "{}")
+        at_ms, counts = found["at_ms"], found["counts"]
+        if _whole(at_ms) and all(isinstance(points, list) and all(map(_whole, points)) for points in counts.values()):
+            return at_ms, counts
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        pass
+    return 0, {}
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -5,21 +5,26 @@ Runs beside the sampler, on a connection of its own. The more a look cost, the l
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import Any
 
 from console.engine import AsyncEngine
 from console.live import store
 from console.live.fleet import owners_json
+from console.live.readable import AWAY, words_of
 from console.live.store import LiveKeys
 from console.shapes import dumps, row_json
 from rmq_core.errors import UnknownTopic
 from rmq_core.measures import Histogram
 from rmq_core.snapshots import Ages, MessageRow
 
+log = logging.getLogger("console.keeper")
+
 EVERY_S = 2.0
 FORECAST_EVERY_S = 10.0
 FORECAST_MINUTES = 30
+FAILED_S = 30.0
 SHARE = 20
 """A look may take at most one part in so many of the time until the next."""
 OLDEST_SHOWN = 25
@@ -32,6 +37,7 @@ class Details:
         self.engine = engine
         self.keys = keys
         self._next: dict[str, float] = {}
+        self._failed: set[str] = set()
         self._forecasts: dict[str, tuple[float, tuple[int, ...]]] = {}
 
     async def round(self, topics: frozenset[str] | set[str]) -> list[str]:
@@ -48,6 +54,15 @@ class Details:
                 await self._write(name)
             except UnknownTopic:
                 continue
+            except AWAY:
+                raise
+            except Exception as error:
+                if name not in self._failed:
+                    log.warning("the details of topic %s cannot be read: %s", name, words_of(error))
+                self._failed.add(name)
+                self._next[name] = time.monotonic() + FAILED_S
+                continue
+            self._failed.discard(name)
             written.append(name)
             self._next[name] = time.monotonic() + max(EVERY_S, SHARE * (time.monotonic() - started))
         return written

@@ -7,6 +7,7 @@ from typing import Any
 
 from console.engine import AsyncEngine
 from rmq_core import wishes
+from rmq_core.errors import ScriptFailed
 from rmq_core.ownership_log import OwnershipEvent, SlotOwner, to_ranges
 from rmq_core.snapshots import WorkerInfo
 from rmq_core.topic import Topic
@@ -42,7 +43,10 @@ async def fleet_frame(
     for topic in topics:
         shown.append(_topic(topic, workers, wanted))
         if serial(workers, topic.name):
-            found = await engine.inspector.ownership_timeline(topic.name, limit=EVENTS_EACH)
+            try:
+                found = await engine.inspector.ownership_timeline(topic.name, limit=EVENTS_EACH)
+            except ScriptFailed:
+                continue  # the key holds something else; who owns what does not come from there
             events += [(event, topic.name) for event in found]
     events.sort(key=lambda pair: -pair[0].at_ms)
     return {

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from console.live.acknowledged import Acknowledgement
 from console.live.tracker import Numbers
 from rmq_core.journal.trimmer import JournalState
-from rmq_core.snapshots import ServerInfo, WorkerInfo
+from rmq_core.snapshots import ServerInfo, Unreadable, WorkerInfo
 from rmq_core.topic import Topic
 
 Severity = Literal["critical", "warning", "info"]
@@ -46,13 +47,24 @@ class TopicState:
     ledger_gaps: Sequence[int]
     unowned: int = 0
     journal: JournalState | None = None
+    unacknowledged: int | None = None
+    """Of the dead letters; None: all of them."""
+    acknowledgement: Acknowledgement | None = None
 
 
 def find_problems(
-    states: Iterable[TopicState], server: ServerInfo | None, workers: Sequence[WorkerInfo], lag_warning_ms: int
+    states: Iterable[TopicState],
+    server: ServerInfo | None,
+    workers: Sequence[WorkerInfo],
+    lag_warning_ms: int,
+    unreadable: Sequence[Unreadable] = (),
 ) -> list[Problem]:
     """Everything that needs somebody's attention, worst first."""
     found = list(_of_server(server)) if server else []
+    found += [
+        Problem(f"unreadable_{each.kind}", "critical", None, {"name": each.name, "problem": each.problem})
+        for each in unreadable
+    ]
     found += [
         Problem("worker_lost", "warning", None, {"worker": worker.name, "host": worker.host})
         for worker in workers
@@ -86,8 +98,11 @@ def _of_topic(state: TopicState, lag_warning_ms: int) -> list[Problem]:
         add("lagging", "critical" if numbers.lag_ms > 10 * lag_warning_ms else "warning", lag_ms=numbers.lag_ms)
     elif not topic.timed and numbers.ready > 1000 and numbers.ready > 1.2 * state.ready_before:
         add("falling_behind", "warning", ready=numbers.ready, before=state.ready_before)
-    if numbers.dead > state.dead_before:
-        add("dead_growing", "warning", dead=numbers.dead, more=numbers.dead - state.dead_before)
+    fresh = numbers.dead if state.unacknowledged is None else state.unacknowledged
+    if fresh and numbers.dead > state.dead_before:
+        add("dead_growing", "warning", dead=numbers.dead, more=numbers.dead - state.dead_before, fresh=fresh)
+    elif fresh:
+        add("dead", "warning", dead=numbers.dead, fresh=fresh)
     if numbers.oldest_ms is not None and numbers.oldest_ms > STUCK_AFTER * topic.visibility_timeout_ms:
         add("stuck", "warning", oldest_ms=numbers.oldest_ms)
     if state.journal is not None and state.journal.slot_limit:

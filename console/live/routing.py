@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from channels.auth import AuthMiddlewareStack
 from channels.routing import URLRouter
-from channels.security.websocket import AllowedHostsOriginValidator
 from django.urls import path, re_path
 
+from console.live.origin import SameOrigin
 from console.live.sockets import FleetConsumer, OverviewConsumer, TopicConsumer
 from console.pages.converters import TopicName
 
 
-def websocket_application() -> AllowedHostsOriginValidator:
+def websocket_application() -> SameOrigin:
     routes = [
         path("live/overview/", OverviewConsumer.as_asgi()),
         path("live/workers/", FleetConsumer.as_asgi()),
         re_path(rf"^live/topics/(?P<topic>{TopicName.regex})/$", TopicConsumer.as_asgi()),
         re_path("", _nothing_here),
     ]
-    return AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(routes)))
+    return SameOrigin(AuthMiddlewareStack(URLRouter(routes)))
 
 
 async def _nothing_here(scope: object, receive: object, send: object) -> None:

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from console.engine import AsyncEngine
-from console.live import store
+from console.live import acknowledged, store
+from console.live.acknowledged import Acknowledgement, Unacknowledged
 from console.live.fleet import FLEET, fleet_frame, unowned
 from console.live.metrics import METRICS_MS, metrics_frame
 from console.live.problems import Problem, TopicState, find_problems
+from console.live.readable import AWAY, TopicReader, words_of
 from console.live.store import LiveKeys
 from console.live.tracker import Numbers, TopicTracker
 from console.shapes import dumps, topic_json
+from rmq_core import fleet as workers_of
 from rmq_core.journal.trimmer import JournalState
 from rmq_core.journal.trimmer import state as journal_state
 from rmq_core.measures import Histogram
-from rmq_core.snapshots import ServerInfo, TopicSample, WorkerInfo
+from rmq_core.snapshots import ServerInfo, TopicSample, Unreadable, WorkerInfo
+from rmq_core.topic import Topic
 from rmq_core.upkeep import tend
+
+log = logging.getLogger("console.keeper")
 
 SPARK_MS = 15_000
 SPARKS = 60
@@ -42,6 +49,8 @@ class _Known:
     bucket: int = -1
     unowned: deque[int] = field(default_factory=lambda: deque(maxlen=2))
     journal: JournalState | None = None
+    unacknowledged: Unacknowledged = field(default_factory=Unacknowledged)
+    fresh_dead: int = 0
 
 
 @dataclass(frozen=True)
@@ -65,30 +74,39 @@ class Sampler:
         self.interval_ms = interval_ms
         self.lag_warning_ms = lag_warning_ms
         self._known: dict[str, _Known] = {}
+        self._reader = TopicReader(engine)
         self._workers: list[WorkerInfo] = []
+        self._bad_workers: list[Unreadable] = []
+        self._bad: frozenset[Unreadable] = frozenset()
         self._server: ServerInfo | None = None
         self._rounds = 0
         self._heard = False
         self._sparks_at = -1
         self._metrics_at = 0
+        self._acknowledged: dict[str, Acknowledgement] = {}
 
     async def restore(self) -> None:
         """Go on with the coarse history another keeper has left."""
-        stored = await self.engine.client.run(store.read_text(self.keys.sparks))
-        for name, values in (json.loads(stored)["sparks"] if stored else {}).items():
-            self._known[name] = _Known(sparks=deque(values, maxlen=SPARKS))
+        try:
+            stored = await self.engine.client.run(store.read_text(self.keys.sparks))
+            for name, values in (json.loads(stored)["sparks"] if stored else {}).items():
+                self._known[name] = _Known(sparks=deque(map(int, values), maxlen=SPARKS))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            log.warning("the history another keeper has left cannot be read, and begins anew: %s", words_of(error))
+            self._known = {}
 
     async def round(self) -> Round:
         """One look; raises the engine's errors when Redis is away."""
         run = self.engine.client.run
         await self._look_around()
-        samples = await self.engine.inspector.sample()
-        tended = await run(tend(self.engine.client.keyspace, samples))
+        samples = await self._reader.samples()
+        tended = await self._tend(samples)
         at_ms = max((sample.at_ms for sample in samples), default=0) or await self.engine.inspector.now_ms()
         watched = await run(store.watched(self.keys.watch, at_ms))
         await self._look_at_journals(samples)
+        await self._look_at_dead_letters(samples)
         states = [self._take_in(sample) for sample in samples]
-        problems = find_problems(states, self._server, self._workers, self.lag_warning_ms)
+        problems = find_problems(states, self._server, self._workers, self.lag_warning_ms, self._unreadable())
         frames = {self.keys.overview: self._overview(at_ms, states, problems)}
         if FLEET in watched:
             topics = [sample.topic for sample in samples]
@@ -114,7 +132,9 @@ class Sampler:
     async def _look_around(self) -> None:
         self._heard = self._rounds % WORKERS_EVERY == 0
         if self._heard:
-            self._workers = await self.engine.inspector.workers()
+            self._workers, self._bad_workers = await self.engine.client.run(
+                workers_of.read_workers(self.engine.client.keyspace)
+            )
         if self._rounds % SERVER_EVERY == 0:
             self._server = await self.engine.inspector.server()
 
@@ -122,11 +142,57 @@ class Sampler:
         """Sizes of those that are on, and of those that were and whose readers may have something left."""
         if self._rounds % JOURNALS_EVERY:
             return
+
+        async def look(topic: Topic) -> None:
+            known = self._known[topic.name]
+            known.journal = await self.engine.client.run(journal_state(self.engine.client.keyspace, topic))
+
+        for sample in samples:
+            self._known.setdefault(sample.topic.name, _Known()).journal = None
+        with_journals = [sample.topic for sample in samples if any(slot.journal_mark for slot in sample.slots)]
+        await self._reader.each("its journal", with_journals, look)
+
+    async def _tend(self, samples: Sequence[TopicSample]) -> dict[str, int]:
+        """Put back what is overdue: of all topics at once, or one by one where that fails."""
+        run, keyspace = self.engine.client.run, self.engine.client.keyspace
+        try:
+            return await run(tend(keyspace, samples))
+        except AWAY:
+            raise
+        except Exception:
+            log.debug("looking after all topics at once failed", exc_info=True)
+        by_name = {sample.topic.name: sample for sample in samples}
+        tended: dict[str, int] = {}
+
+        async def look(topic: Topic) -> None:
+            tended.update(await run(tend(keyspace, [by_name[topic.name]])))
+
+        await self._reader.each("its timeouts", [sample.topic for sample in samples], look)
+        return tended
+
+    def _unreadable(self) -> list[Unreadable]:
+        """What is left out of everything, and has to be named."""
+        found = [*self.engine.inspector.unreadable, *self._reader.unreadable(), *self._bad_workers]
+        for each in frozenset(found) - self._bad:
+            log.error("something cannot be read: %s %s: %s", each.kind, each.name, each.problem)
+        self._bad = frozenset(found)
+        return found
+
+    async def _look_at_dead_letters(self, samples: Sequence[TopicSample]) -> None:
+        """How many of each topic nobody has acknowledged; an acknowledgement ends with its topic."""
+        run = self.engine.client.run
+        found = await run(acknowledged.read(self.keys.acknowledged))
+        versions = {sample.topic.name: sample.topic.version for sample in samples}
+        gone = [name for name, each in found.items() if versions.get(name, -1) < each.version]
+        await run(acknowledged.forget(self.keys.acknowledged, gone))
+        self._acknowledged = {name: each for name, each in found.items() if name not in gone}
         for sample in samples:
             known = self._known.setdefault(sample.topic.name, _Known())
-            known.journal = None
-            if any(slot.journal_mark for slot in sample.slots):
-                known.journal = await self.engine.client.run(journal_state(self.engine.client.keyspace, sample.topic))
+            known_of = self._acknowledged.get(sample.topic.name)
+            died = sample.counters.died if known_of and sample.dead else 0
+            known.fresh_dead = await known.unacknowledged.count(
+                self.engine, sample.topic.name, sample.dead, died, known_of
+            )
 
     def _take_in(self, sample: TopicSample) -> TopicState:
         known = self._known.setdefault(sample.topic.name, _Known())
@@ -147,8 +213,9 @@ class Sampler:
         listening = sum(sample.topic.name in worker.topics and worker.state == "running" for worker in self._workers)
         gaps = tuple(known.gaps)
         return TopicState(
-            sample.topic, numbers, listening, dead_before, ready_before, gaps, missing, journal=known.journal
-        )
+            sample.topic, numbers, listening, dead_before, ready_before, gaps, missing, journal=known.journal,
+            unacknowledged=known.fresh_dead, acknowledgement=self._acknowledged.get(sample.topic.name),
+        )  # fmt: skip
 
     def _overview(self, at_ms: int, states: Sequence[TopicState], problems: Sequence[Problem]) -> str:
         return dumps(
@@ -184,6 +251,7 @@ class Sampler:
             "lag_topic": worst.topic.name if worst and worst.numbers.lag_ms else None,
             "p99": None if p99 is None else round(p99),
             "oldest_ms": max((each.oldest_ms for each in numbers if each.oldest_ms is not None), default=None),
+            "acknowledged": sum(state.numbers.dead - (state.unacknowledged or 0) for state in states),
             "workers": sum(worker.state == "running" for worker in self._workers),
         }
 
@@ -198,6 +266,7 @@ class Sampler:
                 "point": state.numbers.point(),
                 "workers": state.workers,
                 "journal": None if state.journal is None else asdict(state.journal),
+                "acknowledged": None if state.acknowledgement is None else state.acknowledgement.as_json(),
                 "slots": self._known[state.topic.name].tracker.slots(),
                 "problems": [each.as_json() for each in problems if each.topic == state.topic.name],
             }

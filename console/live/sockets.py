@@ -139,7 +139,7 @@ class OverviewConsumer(LiveConsumer):
         return OVERVIEW
 
     async def greet(self) -> None:
-        await self.send_text(store.read_text(self.keys.sparks))
+        await self.send_text(store.read_sparks(self.keys.sparks))
         await self.send_frame(self.keys.overview, 0)
 
     async def tick(self, event: dict[str, Any]) -> None:

@@ -12,21 +12,32 @@ every kind of Redis the queue works on. All keys expire by themselves.
 | `history:<topic>` | list of points, one a sample: JSON arrays |
 | `topic:<topic>`, `details:<topic>`, `masked:<topic>` | newest frames of a watched topic |
 | `clusters:<topic>` | how many dead letters each cluster had in the last hour |
+| `acknowledged` | dead letters somebody has seen and lets lie: topic → who, when, up to when |
 | `watch` | which topics somebody looks at: name → until when (ms) |
 """
 
 from __future__ import annotations
 
+import json
+import logging
+import re
 from collections.abc import Iterable
+from typing import Any
 
+from rmq_core.errors import ScriptFailed
 from rmq_core.inspection import now_ms
 from rmq_core.scripts import Operation
 from rmq_core.slots import Keyspace
+
+log = logging.getLogger(__name__)
 
 HISTORY_S = 15 * 60
 FRAME_TTL_MS = 60_000
 WATCH_MS = 12_000
 _TRIM_EVERY = 20
+_POINT = re.compile(rb"\[[-+0-9.eE,\[\]nul ]*\]")
+"""Numbers and nulls: only the outside is looked at."""
+_FRAME = re.compile(r"([0-9]{1,18})\n(\{.+\})", re.DOTALL)
 
 
 class LiveKeys:
@@ -39,6 +50,7 @@ class LiveKeys:
         self.fleet = prefix + "fleet"
         self.metrics = prefix + "metrics"
         self.watch = prefix + "watch"
+        self.acknowledged = prefix + "acknowledged"
         self._prefix = prefix
 
     def clusters(self, topic: str) -> str:
@@ -62,12 +74,12 @@ def write_frames(frames: dict[str, str], seq: int) -> Operation[None]:
 
 
 def read_frame(key: str) -> Operation[tuple[int, str] | None]:
-    """The newest frame under a key and its sequence number."""
-    (stored,) = yield [("GET", key)]
-    if stored is None:
-        return None
-    seq, _, text = stored.decode().partition("\n")
-    return int(seq), text
+    """The newest frame under a key and its sequence number; what is no frame of ours is none (decision 085).
+
+    Only its outside is looked at: frames are large, and the keeper replaces what else may lie there with its next look.
+    """
+    found = _FRAME.fullmatch((yield from read_text(key)) or "")
+    return None if found is None else (int(found[1]), found[2])
 
 
 def append_history(points: dict[str, str], keep: int, round_number: int) -> Operation[None]:
@@ -83,9 +95,12 @@ def append_history(points: dict[str, str], keep: int, round_number: int) -> Oper
 
 
 def read_history(key: str) -> Operation[str]:
-    """All points, as one JSON array."""
-    (points,) = yield [("LRANGE", key, 0, -1)]
-    return "[" + ",".join(point.decode() for point in points) + "]"
+    """All points, as one JSON array; what is no point is left out."""
+    try:
+        (stored,) = yield [("LRANGE", key, 0, -1)]
+    except ScriptFailed:  # something else than a list
+        stored = []
+    return "[" + ",".join(point.decode() for point in stored if _POINT.fullmatch(point)) + "]"
 
 
 def write_text(key: str, text: str, ttl_ms: int) -> Operation[None]:
@@ -93,20 +108,55 @@ def write_text(key: str, text: str, ttl_ms: int) -> Operation[None]:
 
 
 def read_text(key: str) -> Operation[str | None]:
-    (stored,) = yield [("GET", key)]
-    return None if stored is None else stored.decode()
+    """None also where it holds no text, or something else than a string."""
+    try:
+        (stored,) = yield [("GET", key)]
+        return None if stored is None else stored.decode()
+    except (ScriptFailed, UnicodeDecodeError):
+        return None
+
+
+def read_sparks(key: str) -> Operation[str | None]:
+    """The coarse history as JSON; None where it is not of our shape."""
+    text = yield from read_text(key)
+    try:
+        found = json.loads(text or "null")
+    except (ValueError, RecursionError):
+        return None
+    return text if isinstance(found, dict) and isinstance(found.get("sparks"), dict) else None
 
 
 def watch(keyspace: Keyspace, key: str, topic: str) -> Operation[None]:
     """Say that somebody looks at a topic; holds for `WATCH_MS`."""
     now = yield from now_ms(keyspace)
-    yield [("ZADD", key, now + WATCH_MS, topic), ("PEXPIRE", key, 2 * WATCH_MS)]
+    yield from anew(key, [("ZADD", key, now + WATCH_MS, topic), ("PEXPIRE", key, 2 * WATCH_MS)])
 
 
 def watched(key: str, at_ms: int) -> Operation[frozenset[str]]:
     """The topics somebody looks at."""
-    _, names = yield [("ZREMRANGEBYSCORE", key, "-inf", at_ms), ("ZRANGE", key, 0, -1)]
-    return frozenset(name.decode() for name in names)
+    _, names = yield from anew(key, [("ZREMRANGEBYSCORE", key, "-inf", at_ms), ("ZRANGE", key, 0, -1)])
+    return frozenset(name.decode() for name in names if is_text(name))
+
+
+def anew(key: str, commands: list[tuple[str | int, ...]]) -> Operation[Any]:
+    """The replies of commands on one key of ours. Where it is of another type, which no command of ours makes, it is
+    deleted first: the keeper could look no more, at anything (decision 085)."""
+    try:
+        return (yield commands)
+    except ScriptFailed as error:
+        if "WRONGTYPE" not in str(error):
+            raise
+    log.warning("%s held something else than it should and begins anew", key)
+    yield [("DEL", key)]
+    return (yield commands)
+
+
+def is_text(name: bytes) -> bool:
+    try:
+        name.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def forget(keys: Iterable[str]) -> Operation[None]:

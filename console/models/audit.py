@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+
+from console.access import Action
+from console.models.fields import JSONField
+from rmq_core.text import shown
+
+_OTHERS = ("create_token", "export", "resume_operation", "revoke_token", "sign_in", "unfence")
+_NEVER = {Action.PURGE, Action.TOKENS}
+"""Permissions to do something that is written down under another name."""
+ACTIONS = tuple(sorted({*(action.value for action in Action if action not in _NEVER), *_OTHERS}))
+"""Every action that is written down: what the audit can be filtered by. Nothing else is kept."""
 
 
 class AuditEntry(models.Model):
@@ -28,14 +40,23 @@ class AuditEntry(models.Model):
     username = models.CharField(_("who"), max_length=150)
     action = models.CharField(_("action"), max_length=40, db_index=True)
     topic = models.CharField(_("topic"), max_length=100, blank=True, db_index=True)
-    query = models.JSONField(_("query"), default=dict, help_text=_("What was asked for, exactly."))
+    query = JSONField(_("query"), default=dict, help_text=_("What was asked for, exactly."))
     reason = models.CharField(_("reason"), max_length=500, blank=True)
     asked = models.PositiveIntegerField(_("asked"), default=0)
     done = models.PositiveIntegerField(_("done"), default=0)
     result = models.CharField(_("result"), max_length=10, choices=Result.choices, default=Result.STARTED)
-    detail = models.JSONField(_("detail"), default=dict, help_text=_("The outcome of each message, or the error."))
+    detail = JSONField(_("detail"), default=dict, help_text=_("The outcome of each message, or the error."))
     address = models.GenericIPAddressField(_("from"), null=True)
     via = models.CharField(_("via"), max_length=20, default="page")
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """What is tried by somebody is written down whatever texts came with it: as can be kept and shown."""
+        if self.action not in ACTIONS:
+            raise ValueError(f"the audit knows no action {self.action!r}; add it to ACTIONS")
+        for name in ("username", "topic", "reason"):
+            field = self._meta.get_field(name)
+            setattr(self, name, shown(getattr(self, name), field.max_length))
+        super().save(*args, **kwargs)
 
     class Meta:
         ordering = ["-at", "-id"]

@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from console.models.audit import AuditEntry
+from console.models.fields import JSONField
 
 
 class Operation(models.Model):
@@ -32,9 +33,9 @@ class Operation(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     action = models.CharField(_("action"), max_length=40)
     topic = models.CharField(_("topic"), max_length=100, db_index=True)
-    filter = models.JSONField(_("filter"), null=True, help_text=_("Which messages; empty where they were named."))
-    refs = models.JSONField(_("messages"), default=list, help_text=_("[slot, id] pairs, where they were named."))
-    values = models.JSONField(_("values"), default=dict, help_text=_("The new due time or priority."))
+    filter = JSONField(_("filter"), null=True, help_text=_("Which messages; empty where they were named."))
+    refs = JSONField(_("messages"), default=list, help_text=_("[slot, id] pairs, where they were named."))
+    values = JSONField(_("values"), default=dict, help_text=_("The new due time or priority."))
     undoes = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="undone_by")
     reason = models.CharField(_("reason"), max_length=500, blank=True)
     user = models.ForeignKey(
@@ -67,7 +68,7 @@ class Operation(models.Model):
     finished = models.DateTimeField(_("finished"), null=True)
 
     cursor = models.TextField(default="", blank=True)
-    place = models.JSONField(default=dict, help_text=_("Pace and canary: see the runner."))
+    place = JSONField(default=dict, help_text=_("Pace and canary: see the runner."))
     parts = models.PositiveIntegerField(default=0)
     runner = models.CharField(max_length=64, blank=True, default="")
     due_ms = models.BigIntegerField(default=0)

@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from console.models.audit import AuditEntry
+from console.models.fields import JSONField
 
 
 class Kind(models.TextChoices):
@@ -24,7 +25,7 @@ class PipelineSchedule(models.Model):
     """Runs a job again and again. `next_ms`: epoch milliseconds of the Redis clock."""
 
     kind = models.CharField(max_length=10, choices=Kind.choices)
-    topics = models.JSONField(default=list)
+    topics = JSONField(default=list)
     ledger = models.CharField(max_length=200, blank=True, default="")
     every_s = models.PositiveIntegerField()
     enabled = models.BooleanField(default=True)
@@ -60,7 +61,7 @@ class Reconciliation(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.RECONCILE)
-    topics = models.JSONField(default=list)
+    topics = JSONField(default=list)
     ledger = models.CharField(max_length=200, blank=True, default="")
     schedule = models.ForeignKey(PipelineSchedule, null=True, on_delete=models.SET_NULL, related_name="runs")
     reason = models.CharField(max_length=500, blank=True)
@@ -72,10 +73,10 @@ class Reconciliation(models.Model):
 
     state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
     percent = models.PositiveSmallIntegerField(default=0)
-    stages = models.JSONField(default=list)
+    stages = JSONField(default=list)
     error = models.TextField(blank=True)
-    summary = models.JSONField(default=dict)
-    tables = models.JSONField(default=list, help_text="The report's table of topics.")
+    summary = JSONField(default=dict)
+    tables = JSONField(default=list, help_text="The report's table of topics.")
     complete = models.BooleanField(null=True)
     findings = models.PositiveIntegerField(default=0)
     listed = models.PositiveIntegerField(default=0)
@@ -108,7 +109,7 @@ class Finding(models.Model):
     topic = models.CharField(max_length=100)
     slot = models.IntegerField(null=True)
     ident = models.TextField(blank=True, help_text="In its printable form.")
-    evidence = models.JSONField(default=dict)
+    evidence = JSONField(default=dict)
     repair = models.CharField(max_length=20, default="none")
     operation = models.UUIDField(null=True, help_text="What was started to repair it.")
 

@@ -9,7 +9,8 @@ class MessageRecord(models.Model):
     """A message as the journal told of it so far. Times are epoch milliseconds of the Redis clock.
 
     `key` stands for topic, slot and id. Like the queue itself it knows where the id is: `queued` (in store or retry),
-    `in_flight`, `dead`; a duplicate may wait while its twin is in flight. `state` sums that up.
+    `in_flight`, `dead`; a duplicate may wait while its twin is in flight. `state` sums that up. `basis`: the slot basis
+    its sender gave, where that is not the id.
     """
 
     class State(models.TextChoices):
@@ -43,6 +44,7 @@ class MessageRecord(models.Model):
     failures = models.PositiveIntegerField(default=0)
     error = models.TextField(default="")
     body = models.BinaryField(null=True)
+    basis = models.BinaryField(null=True)
 
     class Meta:
         default_permissions = ()

@@ -6,6 +6,8 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from console.models.fields import JSONField
+
 
 class TopicRevision(models.Model):
     """One version of one topic. The truth is in Redis; this is who made it, when and why.
@@ -35,8 +37,8 @@ class TopicRevision(models.Model):
     username = models.CharField(_("who"), max_length=150, blank=True)
     via = models.CharField(_("via"), max_length=20, default="page")
     reason = models.CharField(_("reason"), max_length=500, blank=True)
-    definition = models.JSONField(_("definition"), null=True, help_text=_("Empty where the topic was deleted."))
-    difference = models.JSONField(_("difference"), default=list, help_text=_("Against the version before."))
+    definition = JSONField(_("definition"), null=True, help_text=_("Empty where the topic was deleted."))
+    difference = JSONField(_("difference"), default=list, help_text=_("Against the version before."))
 
     class Meta:
         ordering = ["-stored_ms", "-id"]

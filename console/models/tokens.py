@@ -13,9 +13,11 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from console.access import EVERY_TOPIC, ROLES, TokenUser
+from console.models.fields import JSONField
+from rmq_core.text import NotText
+from rmq_core.text import check_name as check_printable
 
 PATTERN = re.compile(r"[A-Za-z0-9_.*?-]{1,100}")
-NAME = re.compile(r"[^\x00-\x1f\x7f]+")
 PATTERNS_MAX = 50
 RATE_DEFAULT = 6_000
 RATE_MAX = 1_000_000
@@ -36,8 +38,10 @@ def check_patterns(text: str) -> None:
 
 def check_name(text: str) -> None:
     """Raises `ValidationError` for a name that could not be printed on one line."""
-    if NAME.fullmatch(text) is None:
-        raise ValidationError(gettext("Use printable characters only."))
+    try:
+        check_printable(text)
+    except NotText:
+        raise ValidationError(gettext("Use printable characters only.")) from None
 
 
 class ApiToken(models.Model):
@@ -109,7 +113,7 @@ class KeptAnswer(models.Model):
     fingerprint = models.CharField(max_length=64)
     started_at = models.DateTimeField(default=timezone.now, db_index=True)
     status = models.PositiveSmallIntegerField(null=True)
-    headers = models.JSONField(default=dict)
+    headers = JSONField(default=dict)
     body = models.BinaryField(null=True)
 
     class Meta:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.utils.translation import gettext
@@ -13,10 +13,12 @@ from console.access import Action, Forbidden, User, account_of, require
 from console.definitions import history
 from console.engine import engine
 from console.models import AuditEntry
+from console.operations.acknowledging import acknowledge
 from rmq_core.actions import ActionResult
 from rmq_core.errors import RMQError
 from rmq_core.message import MessageRef
 from rmq_core.ownership_log import to_ranges
+from rmq_core.text import NotText, check_name, check_text
 from rmq_core.topic import Topic
 
 MESSAGES_MAX = 500
@@ -27,6 +29,20 @@ DETAILS_KEPT = 200
 
 class BadRequest(ValueError):
     """What was asked for cannot be done as it is; the text is for the person who asked."""
+
+
+def check_reason(reason: Any, needed: bool = False) -> None:
+    """Whether that can be kept as somebody's reason; `needed`: there must be one. Raises `BadRequest`."""
+    try:
+        check_text(reason, REASON_MAX)
+    except NotText as error:
+        raise BadRequest(gettext("The reason %(problem)s.") % {"problem": error}) from None
+    if needed and not reason.strip():
+        raise BadRequest(gettext("Say why: this action is recorded with its reason."))
+
+
+class UnknownWorker(BadRequest):
+    """Nobody has heard of a worker of that name lately."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +57,7 @@ class Who:
 @dataclass(frozen=True)
 class Order:
     """One action as asked for. `due_ms` (epoch ms) or `priority` only to reschedule; `worker` and `slots` only for
-    actions on the fleet, where `topic` may be empty."""
+    actions on the fleet, where `topic` may be empty; `until_ms` (epoch ms) only to acknowledge."""
 
     action: Action
     topic: str
@@ -51,13 +67,16 @@ class Order:
     priority: int | None = None
     worker: str = ""
     slots: Sequence[int] = ()
+    until_ms: int | None = None
+    by: str = ""
+    """Who asks; `perform` fills it in."""
 
     def query(self) -> dict[str, Any]:
         """For the audit: what was asked for, exactly."""
         asked: dict[str, Any] = {}
         if self.refs:
             asked["messages"] = [[ref.slot, ref.id] for ref in self.refs]
-        for name in ("due_ms", "priority"):
+        for name in ("due_ms", "priority", "until_ms"):
             if getattr(self, name) is not None:
                 asked[name] = getattr(self, name)
         if self.worker:
@@ -91,7 +110,7 @@ def perform(who: Who, order: Order) -> Outcome:
         action=order.action.value,
         topic=order.topic,
         query=order.query(),
-        reason=order.reason[:REASON_MAX],
+        reason=order.reason,
         asked=max(1, len(order.refs), len(order.slots)),
         address=who.address,
         via=who.via,
@@ -102,9 +121,12 @@ def perform(who: Who, order: Order) -> Outcome:
     except (Forbidden, BadRequest) as error:
         _finish(entry, AuditEntry.Result.REFUSED, detail={"error": str(error)})
         raise
+    except RMQError as error:
+        _finish(entry, AuditEntry.Result.FAILED, detail={"error": f"{type(error).__name__}: {error}"})
+        raise
     entry.save()
     try:
-        outcome = _RUN[order.action](order)
+        outcome = _RUN[order.action](replace(order, by=entry.username))
     except RMQError as error:
         _finish(entry, AuditEntry.Result.FAILED, detail={"error": f"{type(error).__name__}: {error}"})
         raise
@@ -133,10 +155,36 @@ def _check(order: Order) -> None:
         raise BadRequest(gettext("Name the worker."))
     if order.action in _ON_SLOTS and not (order.topic and order.slots):
         raise BadRequest(gettext("Name the topic and its slots, such as 0-7,12."))
-    if order.action in REASON_NEEDED and not order.reason.strip():
-        raise BadRequest(gettext("Say why: this action is recorded with its reason."))
-    if len(order.reason) > REASON_MAX:
-        raise BadRequest(gettext("The reason may have %(most)d characters.") % {"most": REASON_MAX})
+    check_reason(order.reason, order.action in REASON_NEEDED)
+    if order.slots:
+        _check_slots(order)
+    if order.worker:
+        _check_worker(order)
+
+
+def _check_slots(order: Order) -> None:
+    last = engine().client.topic(order.topic).slots - 1
+    outside = [slot for slot in order.slots if not 0 <= slot <= last]
+    if outside:
+        raise BadRequest(
+            gettext("Slot %(slot)d is not one of this topic: they go from 0 to %(last)d.")
+            % {"slot": outside[0], "last": last}
+        )
+
+
+def _check_worker(order: Order) -> None:
+    """Somebody heard of lately; one that is gone may still be let work again when it comes back."""
+    try:
+        check_name(order.worker)
+    except NotText as error:
+        raise BadRequest(gettext("The worker's name %(problem)s.") % {"problem": error}) from None
+    known = {worker.name for worker in engine().inspector.workers()}
+    if order.action is Action.UNDRAIN:
+        known |= engine().inspector.wishes().drained
+    if order.worker not in known:
+        raise UnknownWorker(
+            gettext("Nobody has heard of a worker “%(name)s” lately; see the list of workers.") % {"name": order.worker}
+        )
 
 
 def _finish(entry: AuditEntry, result: AuditEntry.Result, *, done: int = 0, detail: dict[str, Any]) -> None:
@@ -177,6 +225,11 @@ def _resume(order: Order) -> Outcome:
     return _redefine(order.topic, engine().control.resume)
 
 
+def _acknowledge(order: Order) -> Outcome:
+    made = acknowledge(order.topic, order.until_ms, order.by, order.reason)
+    return Outcome(1, 1, values={"acknowledged": made})
+
+
 def _redefine(name: str, change: Callable[[str], Topic]) -> Outcome:
     engine().client.forget(name)
     before = engine().client.topic(name)
@@ -210,6 +263,7 @@ _RUN: dict[Action, Callable[[Order], Outcome]] = {
     Action.DROP: _on_messages("drop"),
     Action.RESTORE: _on_messages("restore"),
     Action.RESCHEDULE: _reschedule,
+    Action.ACKNOWLEDGE: _acknowledge,
     Action.PAUSE: _pause,
     Action.RESUME: _resume,
     Action.DRAIN: _drain,
@@ -221,4 +275,4 @@ PERFORMED = frozenset(_RUN)
 """What `perform` can do; other actions have places of their own."""
 _ON_WORKERS = frozenset({Action.DRAIN, Action.UNDRAIN})
 _ON_SLOTS = frozenset({Action.PIN, Action.UNPIN})
-_ON_MESSAGES = frozenset(_RUN) - {Action.PAUSE, Action.RESUME} - _ON_WORKERS - _ON_SLOTS
+_ON_MESSAGES = frozenset(_RUN) - {Action.PAUSE, Action.RESUME, Action.ACKNOWLEDGE} - _ON_WORKERS - _ON_SLOTS

@@ -17,6 +17,7 @@ from django.utils.translation import gettext
 from console.access import Action
 from console.models import AuditEntry
 from console.operations.actions import BadRequest
+from rmq_core.text import NotText, check_text, encodable
 
 COUNTED_MOST = 10_000
 EXPORT_AT_ONCE = 1_000
@@ -186,7 +187,7 @@ def _position(wanted: AuditFilter, cursor: str) -> int:
 
 def _json_line(entry: AuditEntry) -> str:
     values = dict(zip(COLUMNS, _values(entry), strict=True))
-    return json.dumps(values, ensure_ascii=False) + "\n"
+    return encodable(json.dumps(values, ensure_ascii=False)) + "\n"
 
 
 def _values(entry: AuditEntry) -> tuple[Any, ...]:
@@ -208,7 +209,7 @@ def _cells(entry: AuditEntry) -> list[str]:
 def _csv_line(cells: Any) -> str:
     line = io.StringIO()
     csv.writer(line).writerow(cells)
-    return line.getvalue()
+    return encodable(line.getvalue())
 
 
 def _moment(ms: int) -> datetime:
@@ -216,11 +217,12 @@ def _moment(ms: int) -> datetime:
 
 
 def _text(name: str, value: Any) -> str:
-    if not isinstance(value, str) or len(value) > TEXT_MAX or "\0" in value:
+    try:
+        return check_text(value, TEXT_MAX)
+    except NotText:
         raise BadRequest(
             gettext("%(name)s must be text of at most %(most)d characters.") % {"name": name, "most": TEXT_MAX}
-        )
-    return value
+        ) from None
 
 
 def _time(name: str, value: Any) -> int:

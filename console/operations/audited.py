@@ -8,7 +8,7 @@ from typing import Any
 
 from console.access import Action, Forbidden, account_of, allowed, require
 from console.models import AuditEntry
-from console.operations.actions import REASON_MAX, BadRequest, Who
+from console.operations.actions import BadRequest, Who
 from rmq_core.errors import RMQError
 
 
@@ -31,9 +31,9 @@ def audited(
         user=account_of(who.user),  # type: ignore[misc]
         username=who.user.get_username(),
         action=action.value,
-        topic=topic[:100],
+        topic=topic,
         query=dict(query or {}),
-        reason=reason[:REASON_MAX],
+        reason=reason,
         asked=asked,
         address=who.address,
         via=who.via,

@@ -15,7 +15,7 @@ from console.access import Action, Forbidden, Permission, account_of, allowed, r
 from console.engine import engine
 from console.models import AuditEntry, Operation
 from console.operations import jobs, orders
-from console.operations.actions import REASON_MAX, BadRequest, Who
+from console.operations.actions import BadRequest, Who
 from console.operations.canary import Canary
 from console.operations.holding import complete_audit, undoable
 from console.operations.orders import BulkOrder
@@ -161,7 +161,7 @@ def _entry(who: Who, action: str, topic: str, query: dict[str, Any], reason: str
         action=action,
         topic=topic,
         query=query,
-        reason=reason[:REASON_MAX],
+        reason=reason,
         asked=1,
         address=who.address,
         via=who.via,

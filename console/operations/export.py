@@ -15,6 +15,7 @@ from rmq_core.scripts import Operation as Steps
 from rmq_core.slots import Keyspace
 from rmq_core.snapshots import MessageRow
 from rmq_core.topic import Topic
+from rmq_core.trash import OWN_POOL, own_body
 
 SCAN = 500
 BYTES_AT_ONCE = 4 * 1024 * 1024
@@ -60,16 +61,19 @@ def by_size(rows: Sequence[MessageRow], most: int) -> Iterator[list[MessageRow]]
 
 
 def _bodies(keyspace: Keyspace, topic: Topic, rows: Sequence[MessageRow]) -> Steps[list[Body | None]]:
-    """The body of each row; None where it went away meanwhile."""
+    """The body of each row (all of one state); None where it went away meanwhile."""
     by_slot: dict[int, list[MessageRow]] = {}
     for row in rows:
         by_slot.setdefault(row.slot, []).append(row)
-    replies = yield [
-        ("HMGET", keyspace.slot(topic.name, slot).body, *(row.raw_id for row in some)) for slot, some in by_slot.items()
-    ]
+    requests = []
+    for slot, some in by_slot.items():
+        keys, ids = keyspace.slot(topic.name, slot), [row.raw_id for row in some]
+        requests += [("HMGET", keys.body, *ids), ("HMGET", getattr(keys, OWN_POOL.get(some[0].state, "body")), *ids)]
+    replies = yield requests
     found: dict[tuple[int, bytes], Body | None] = {}
-    for (slot, some), stored in zip(by_slot.items(), replies, strict=True):
-        for row, body in zip(some, stored, strict=True):
+    for (slot, some), pooled, own in zip(by_slot.items(), replies[::2], replies[1::2], strict=True):
+        for row, shared, stored in zip(some, pooled, own, strict=True):
+            body = own_body(row.state, shared, stored)
             inline = Body(row.raw_id, {}, 0) if row.size == len(row.raw_id) else None
             found[slot, row.raw_id] = decode_body(body) if body is not None else inline
     return [found[row.slot, row.raw_id] for row in rows]

@@ -8,6 +8,7 @@ import uuid
 from datetime import timedelta
 
 import django_rq
+from django.conf import settings
 from django.db import DatabaseError
 from django.utils import timezone
 from redis.exceptions import RedisError
@@ -20,7 +21,7 @@ from rmq_core.errors import ConnectionLost
 
 log = logging.getLogger("console.operations")
 
-QUEUE = "default"
+QUEUE = settings.JOB_QUEUES["default"]
 JOB_TIMEOUT_S = 300
 """Far more than a slice takes: it ends a job that hangs, and the operation goes on in another."""
 KEPT = timedelta(days=90)

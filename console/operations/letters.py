@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 from console.access import Action, Permission, account_of, require
 from console.engine import engine
 from console.models import AuditEntry
-from console.operations.actions import REASON_MAX, BadRequest, Who
+from console.operations.actions import BadRequest, Who, check_reason
 from console.operations.bulk import refusals
 from rmq_core.errors import RMQError
 from rmq_core.message import FixedTimeMessage, Message, MessageRef, PriorityMessage, RangeMergeMessage
@@ -44,7 +44,7 @@ def resend(who: Who, wanted: Correction) -> Sent:
         action=Action.SEND.value,
         topic=wanted.topic,
         query={"corrects": [wanted.ref.slot, wanted.ref.id], "drop": wanted.drop},
-        reason=wanted.reason[:REASON_MAX],
+        reason=wanted.reason,
         asked=1,
         address=who.address,
         via=who.via,
@@ -54,8 +54,7 @@ def resend(who: Who, wanted: Correction) -> Sent:
         require(who.user, Permission.READ_PAYLOAD)
         if wanted.drop:
             require(who.user, Action.DROP, wanted.topic)
-        if not wanted.reason.strip():
-            raise BadRequest(gettext("Say why: this action is recorded with its reason."))
+        check_reason(wanted.reason, needed=True)
         topic = engine().client.topic(wanted.topic)
         old = _dead_letter(wanted)
         if wanted.content.encode(errors="replace") == old.content:

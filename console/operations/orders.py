@@ -12,7 +12,8 @@ from django.utils.translation import gettext
 from console.access import Action, Permission, require
 from console.engine import engine
 from console.models import Operation
-from console.operations.actions import REASON_MAX, BadRequest, Who
+from console.operations import actions
+from console.operations.actions import BadRequest, Who
 from rmq_core.filters import MessageFilter
 from rmq_core.message import MessageRef
 from rmq_core.topic import Topic
@@ -130,10 +131,7 @@ def check(order: BulkOrder, *, to_look: bool = False) -> Topic:
 
 def check_reason(order: BulkOrder) -> None:
     """Bulk actions always say why. Raises `BadRequest`."""
-    if not order.reason.strip():
-        raise BadRequest(gettext("Say why: this action is recorded with its reason."))
-    if len(order.reason) > REASON_MAX:
-        raise BadRequest(gettext("The reason may have %(most)d characters.") % {"most": REASON_MAX})
+    actions.check_reason(order.reason, needed=True)
 
 
 def check_confirmed(order: BulkOrder, count: int) -> None:

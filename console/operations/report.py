@@ -10,6 +10,7 @@ from typing import Any
 
 from console.models import Operation, OperationPart
 from console.operations.holding import undoable
+from rmq_core.text import encodable, shown
 
 SHOWN = 200
 FORMATS = {"jsonl": "application/x-ndjson", "csv": "text/csv"}
@@ -22,7 +23,8 @@ def operation_json(operation: Operation, payload: bool) -> dict[str, Any]:
     wanted = dict(operation.filter) if operation.filter is not None else None
     if wanted is not None and not payload:
         wanted |= {name: "…" for name in CONTENT_FIELDS if wanted.get(name)}
-    canary = operation.place.get("canary") or {}
+    canary = operation.place.get("canary")
+    canary = canary if isinstance(canary, dict) else {}
     return {
         "id": str(operation.pk),
         "action": operation.action,
@@ -68,7 +70,7 @@ def not_done(operation: Operation, payload: bool, most: int = SHOWN) -> list[dic
     found: list[dict[str, Any]] = []
     parts = OperationPart.objects.filter(operation=operation).exclude(undone="[]").order_by("number")
     for stored in parts.values_list("undone", flat=True).iterator(chunk_size=10):
-        found += [_line(each, payload) for each in json.loads(stored)[: most - len(found)]]
+        found += [_line(each, payload) for each in _undone(stored)[: most - len(found)]]
         if len(found) >= most:
             break
     return found
@@ -80,7 +82,7 @@ def report(operation: Operation, form: str) -> Iterator[str]:
     if form == "csv":
         yield csv_lines([["id", "slot", "status"]])
     for stored in parts.values_list("undone", flat=True).iterator(chunk_size=10):
-        lines = [_line(each, True) for each in json.loads(stored)]
+        lines = [_line(each, True) for each in _undone(stored)]
         yield (
             csv_lines([line["id"], line["slot"], line["status"]] for line in lines)
             if form == "csv"
@@ -88,16 +90,27 @@ def report(operation: Operation, form: str) -> Iterator[str]:
         )
 
 
+def _undone(stored: str) -> list[list[Any]]:
+    """What a part was left with; what is no such list is said, and keeps nobody from the other parts."""
+    try:
+        match json.loads(stored):
+            case [*rows] if all(isinstance(each, list) and len(each) == 3 for each in rows):
+                return rows
+    except (ValueError, RecursionError):
+        pass
+    return [[-1, "", f"unreadable: {shown(stored, 200)}"]]
+
+
 def csv_lines(rows: Iterable[Iterable[Any]]) -> str:
     """Rows as CSV; cells that a spreadsheet would take for a formula are defused."""
     out = io.StringIO()
     csv.writer(out).writerows([_defused(cell) for cell in row] for row in rows)
-    return out.getvalue()
+    return encodable(out.getvalue())
 
 
 def json_lines(values: Iterable[Any]) -> str:
     """Values as JSON Lines."""
-    return "".join(_dumped(values))
+    return encodable("".join(_dumped(values)))
 
 
 def _dumped(values: Iterable[Any]) -> Iterator[str]:

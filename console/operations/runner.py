@@ -187,7 +187,8 @@ class Slice:
         if operation.action == Action.RESCHEDULE:
             return control.reschedule(operation.topic, refs, **operation.values)
         if operation.action == Action.REPAIR:
-            return mend(operation.topic, str(operation.values.get("repair")), refs)
+            values = operation.values
+            return mend(operation.topic, str(values.get("repair")), refs, str(values.get("run") or ""))
         found: list[ActionResult] = getattr(control, Action(operation.action).value)(operation.topic, refs)
         return found
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ from django.utils.translation import gettext
 
 from console.access import Action, require
 from console.engine import engine
+from console.json_input import NotJson, read_json
 from console.operations.actions import BadRequest, Who
 from console.operations.audited import audited
 from rmq_core.errors import ConnectionLost, ContentTooLarge, MessageError, RMQError
@@ -34,6 +34,8 @@ AUDITED = 500
 VALUE_OF = {TopicKind.RANGE_MERGE: "range_ms", TopicKind.PRIORITY: "priority", TopicKind.FIXED_TIME: "due_ms"}
 FIELDS = frozenset({"content", "encoding", "key", "slot_basis", "headers", "version", *VALUE_OF.values()})
 NUMBER_DIGITS = 20
+_STATUS: dict[bool | None, str] = {False: "new", True: "merged", None: "unsure"}
+STATUSES = (*_STATUS.values(), "failed")
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Prospect:
 
 @dataclass(frozen=True)
 class Sending:
-    """What became of one message: new, merged or failed."""
+    """What became of one message: new, merged, unsure (sent twice, so new or merged) or failed."""
 
     draft: Draft
     status: str
@@ -133,10 +135,10 @@ def send(who: Who, topic: Topic, found: list[Draft], reason: str = "") -> list[S
             except RMQError as error:
                 results.append(Sending(draft, "failed", str(error)))
             else:
-                results.append(Sending(draft, "merged" if sent.merged else "new"))
+                results.append(Sending(draft, _STATUS[sent.merged]))
         results += [Sending(draft, "failed", gettext("Not tried any more.")) for draft in found[len(results) :]]
-        counts = {status: sum(each.status == status for each in results) for status in ("new", "merged", "failed")}
-        entry.done = counts["new"] + counts["merged"]
+        counts = {status: sum(each.status == status for each in results) for status in STATUSES}
+        entry.done = sum(count for status, count in counts.items() if status != "failed")
         failed = [[each.draft.slot, each.draft.id, each.problem] for each in results if each.status == "failed"]
         entry.detail = {"counts": counts, "not_done": failed[:AUDITED]}
         if failed and not entry.done:
@@ -219,8 +221,8 @@ def _number(values: Mapping[str, Any], name: str) -> int | None:
 
 def _object(line: str) -> dict[str, Any]:
     try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
+        found = read_json(line.encode(errors="surrogatepass"))
+    except NotJson:
         raise BadRequest(gettext("It is not JSON.")) from None
     if not isinstance(found, dict) or set(found) - FIELDS:
         raise BadRequest(

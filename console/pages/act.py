@@ -22,7 +22,7 @@ SLOT_RANGES = re.compile(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*")
 
 @action_view
 def act(request: HttpRequest, topic: str, action: str) -> dict[str, Any]:
-    """`{messages: [[slot, id], …], reason, due_ms, priority}` → what became of each message."""
+    """`{messages: [[slot, id], …], reason, due_ms, priority, until_ms}` → what became of each message."""
     wanted = TOPIC_ACTIONS.get(action)
     if wanted is None:
         raise BadRequest(gettext("There is no action of that name."))
@@ -34,6 +34,7 @@ def act(request: HttpRequest, topic: str, action: str) -> dict[str, Any]:
         reason=text(body, "reason", REASON_MAX),
         due_ms=whole(body, "due_ms", None, 0, DUE_MAX),
         priority=whole(body, "priority", None, 0, 2**53),
+        until_ms=whole(body, "until_ms", None, 0, DUE_MAX),
     )
     outcome = perform(who_of(request), order)
     return {

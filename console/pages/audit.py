@@ -9,11 +9,12 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from console.access import Action, Forbidden, Permission, require
+from console.access import Forbidden, Permission, require
 from console.models import AuditEntry
+from console.models.audit import ACTIONS
 from console.operations import audit_list
 from console.operations.audit_list import AuditFilter
-from console.pages.data import choice, data_view, error_response, text, whole
+from console.pages.data import choice, data_view, error_response, raw_text, text, whole
 from console.pages.shell import console_page, render_page
 from console.pages.streams import download
 
@@ -34,7 +35,7 @@ def page(request: HttpRequest) -> HttpResponse:
         gettext("Audit"),
         data={
             "urls": {"data": reverse("audit-data"), "export": reverse("audit-export"), "entries": reverse("audit")},
-            "actions": sorted({action.value for action in Action}),
+            "actions": ACTIONS,
             "results": [[value, str(label)] for value, label in AuditEntry.Result.choices],
             "vias": list(vias[:50]),
         },
@@ -80,7 +81,7 @@ def export(request: HttpRequest) -> StreamingHttpResponse:
 @data_view
 def of_message(request: HttpRequest, topic: str) -> dict[str, Any]:
     """What people did to one message; for everybody who may look, without where they sat."""
-    ident = text(request.GET, "id", 4000)
+    ident = raw_text(request.GET, "id", 4000)
     slot = whole(request.GET, "slot", None, 0, 4095)
     entries, complete = audit_list.actions_on(topic, slot, ident) if ident else ([], True)
     shown = ("at_ms", "who", "action", "reason", "via")

@@ -15,7 +15,7 @@ from console.operations.actions import REASON_MAX, BadRequest, Who
 from console.operations.orders import BulkOrder
 from console.operations.report import FORMATS, operation_json
 from console.pages.act import DUE_MAX, refs_of
-from console.pages.data import action_view, body_of, choice, data_view, text, whole
+from console.pages.data import action_view, body_of, choice, data_view, flag, raw_text, text, whole
 from console.pages.streams import download
 from console.shapes import row_json
 from rmq_core.filters import MessageFilter
@@ -55,10 +55,10 @@ def resend(request: HttpRequest, topic: str) -> dict[str, Any]:
     """`{message: [slot, id], content, drop, reason}` → the new message; see `letters.resend`."""
     body = body_of(request)
     (ref,) = refs_of([body.get("message")])
-    content = text(body, "content", CONTENT_MAX)
+    content = raw_text(body, "content", CONTENT_MAX)
     if not content:
         raise BadRequest(gettext("The content must not be empty."))
-    wanted = letters.Correction(topic, ref, content, bool(body.get("drop")), text(body, "reason", REASON_MAX))
+    wanted = letters.Correction(topic, ref, content, flag(body, "drop"), text(body, "reason", REASON_MAX))
     sent = letters.resend(who(request), wanted)
     return {"id": sent.id, "slot": sent.slot, "merged": sent.merged}
 
@@ -95,7 +95,7 @@ def filter_from_query(request: HttpRequest, state: str) -> MessageFilter:
     """A filter out of an address. Raises `InvalidFilter`, `BadRequest`."""
     query = request.GET
     values: dict[str, Any] = {"state": state}
-    values |= {name: text(query, name, 500) for name in FILTER_TEXTS if query.get(name)}
+    values |= {name: raw_text(query, name, 500) for name in FILTER_TEXTS if query.get(name)}
     for name, most in (("slot", MAX_SLOTS - 1), ("since_ms", DUE_MAX), ("until_ms", DUE_MAX)):
         number = whole(query, name, None, 0, most)
         if number is not None:

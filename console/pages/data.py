@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-import json
 import logging
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,9 +12,10 @@ from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import requires_csrf_token
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from console.access import Forbidden, Permission, missing, require
+from console.json_input import NotJson, read_json
 from console.operations.actions import BadRequest, Who
 from rmq_core.errors import (
     BacklogFull,
@@ -25,16 +26,20 @@ from rmq_core.errors import (
     RMQError,
     TopicError,
     UnknownTopic,
+    UnreadableTopic,
     VersionConflict,
 )
+from rmq_core.text import NotText, check_text, check_unicode
 
 log = logging.getLogger("console.pages")
 View = Callable[..., Any]
+_WHOLE = re.compile(r"-?[0-9]{1,20}")
 
 STATUS: dict[type[RMQError], int] = {
     BacklogFull: 429,
     InvalidFilter: 422,
     UnknownTopic: 404,
+    UnreadableTopic: 409,
     VersionConflict: 409,
     TopicError: 422,
     MessageError: 422,
@@ -45,7 +50,7 @@ STATUS: dict[type[RMQError], int] = {
 
 def data_view(view: View) -> View:
     """A GET that returns a JSON-able value or a response of its own; signed in and allowed to view."""
-    return never_cache(require_GET(_guarded(view)))
+    return never_cache(require_safe(_guarded(view)))
 
 
 def action_view(view: View) -> View:
@@ -87,9 +92,10 @@ def who_of(request: HttpRequest) -> Who:
 def body_of(request: HttpRequest) -> dict[str, Any]:
     """The JSON object of a POST. Raises `BadRequest`."""
     try:
-        found = json.loads(request.body or b"{}")
-    except (ValueError, RecursionError):
-        raise BadRequest(gettext("The request is not JSON.")) from None
+        found = read_json(request.body or b"{}")
+    except NotJson as error:
+        words = gettext("The request is not JSON.")
+        raise BadRequest(f"{words} {error.field}: {error}" if error.field else words) from None
     if not isinstance(found, dict):
         raise BadRequest(gettext("The request must be a JSON object."))
     return found
@@ -100,10 +106,9 @@ def whole(values: Mapping[str, Any], name: str, default: int | None, low: int, h
     value = values.get(name)
     if value in (None, ""):
         return default
-    try:
-        number = int(value) if not isinstance(value, bool | float) else None
-    except (TypeError, ValueError):
-        number = None
+    if isinstance(value, str):  # out of an address, or of JavaScript, which loses digits of large numbers
+        value = int(value) if _WHOLE.fullmatch(value) else None
+    number = value if type(value) is int else None
     if number is None or not low <= number <= high:
         raise BadRequest(
             gettext("%(name)s must be a whole number from %(low)d to %(high)d.")
@@ -114,11 +119,35 @@ def whole(values: Mapping[str, Any], name: str, default: int | None, low: int, h
 
 def text(values: Mapping[str, Any], name: str, most: int = 1000) -> str:
     """A text out of query or body; "" where it is not given. Raises `BadRequest`."""
-    value = values.get(name) or ""
-    if not isinstance(value, str) or len(value) > most:
+    value = values.get(name)
+    if value is None:
+        return ""
+    try:
+        return check_text(value, most)
+    except NotText:
         raise BadRequest(
             gettext("%(name)s must be text of at most %(most)d characters.") % {"name": name, "most": most}
-        )
+        ) from None
+
+
+def raw_text(values: Mapping[str, Any], name: str, most: int = 1000) -> str:
+    """What belongs to an application: an id, a content, what to look for in them. Raises `BadRequest`."""
+    value = values.get(name)
+    if value is None:
+        return ""
+    try:
+        if len(check_unicode(value)) <= most:
+            return value
+    except NotText:
+        pass
+    raise BadRequest(gettext("%(name)s must be text of at most %(most)d characters.") % {"name": name, "most": most})
+
+
+def flag(values: Mapping[str, Any], name: str) -> bool:
+    """True or false out of a body; false where it is not given. Raises `BadRequest`."""
+    value = values.get(name, False)
+    if not isinstance(value, bool):
+        raise BadRequest(gettext("%(name)s must be true or false.") % {"name": name})
     return value
 
 

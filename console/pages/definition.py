@@ -16,7 +16,7 @@ from console.engine import engine
 from console.models import TopicRevision
 from console.operations.actions import REASON_MAX, BadRequest
 from console.operations.audited import require_audited
-from console.pages.data import action_view, body_of, data_view, text, who_of, whole
+from console.pages.data import action_view, body_of, data_view, flag, text, who_of, whole
 from console.pages.shell import console_page, render_page
 from rmq_core.errors import RMQError, VersionConflict
 from rmq_core.topic import Topic
@@ -143,9 +143,7 @@ def rollback(request: HttpRequest, topic: str) -> Any:
 def delete(request: HttpRequest, topic: str) -> dict[str, Any]:
     """`{reason, force, confirm}` → how many messages went with it; forcing needs the topic's name in `confirm`."""
     body = body_of(request)
-    force = body.get("force", False)
-    if not isinstance(force, bool):
-        raise BadRequest(gettext("force must be true or false."))
+    force = flag(body, "force")
     if force and body.get("confirm") != topic:
         raise BadRequest(gettext("Type the topic's name to delete it with its messages."))
     gone = store.delete(who_of(request), topic, text(body, "reason", REASON_MAX), force)

@@ -9,10 +9,11 @@ from django.utils.translation import gettext
 from console.access import Permission, allowed, require
 from console.engine import engine
 from console.operations.actions import BadRequest
-from console.pages.data import data_view, error_response, text, whole
+from console.pages.data import data_view, error_response, raw_text, whole
 from console.pages.messages import found_anywhere
 from console.pages.shell import console_page, render_page
 from console.pages.topic import page_data
+from console.record import timeline
 from console.shapes import topic_json, view_json
 from rmq_core.errors import ConnectionLost, RMQError
 from rmq_core.snapshots import MessageView
@@ -26,12 +27,14 @@ def page(request: HttpRequest, topic: str) -> HttpResponse:
     try:
         definition = engine().client.topic(topic)
         found = found_anywhere(topic, ident) if ident else []
+        # "²" is a digit, and no number.
+        if slot.isdecimal():
+            found = [view for view in found if view.row.slot == int(slot)]
+        lives = timeline.of_message(definition, ident) if ident and not found else []
     except ConnectionLost as error:
         return render_page(request, "console/away.html", topic, error=str(error), status=503)
     except RMQError as error:
         return render_page(request, "console/missing.html", topic, error=str(error), status=404)
-    if slot.isdigit():
-        found = [view for view in found if view.row.slot == int(slot)]
     return render_page(
         request,
         "console/message.html",
@@ -41,9 +44,10 @@ def page(request: HttpRequest, topic: str) -> HttpResponse:
             "topic": topic_json(definition),
             "ident": ident,
             "messages": [view_json(view, payload) for view in found],
+            "lives": [timeline.record_json(each.record, payload) for each in lives],
         },
         topic=definition,
-        status=200 if found else 404,
+        status=200 if found or lives else 404,
     )
 
 
@@ -51,7 +55,7 @@ def page(request: HttpRequest, topic: str) -> HttpResponse:
 def content(request: HttpRequest, topic: str) -> HttpResponse:
     """The whole content as a file; never as something a browser would show or run."""
     require(request.user, Permission.READ_PAYLOAD)
-    ident = text(request.GET, "id", 4000)
+    ident = raw_text(request.GET, "id", 4000)
     if not ident:
         raise BadRequest(gettext("Give the id of the message."))
     slot = whole(request.GET, "slot", None, 0, 4095)

@@ -10,7 +10,8 @@ from django.utils.translation import gettext
 from console.access import Permission, allowed, require
 from console.engine import engine
 from console.operations.actions import BadRequest
-from console.pages.data import choice, data_view, text, whole
+from console.pages.data import choice, data_view, raw_text, text, whole
+from console.record import timeline
 from console.shapes import row_json, slot_json, view_json
 from rmq_core.snapshots import STATES, MessageRow, MessageView
 
@@ -37,14 +38,18 @@ def rows(request: HttpRequest, topic: str) -> dict[str, Any]:
 
 @data_view
 def find(request: HttpRequest, topic: str) -> dict[str, Any]:
-    """Every message with an id; it is looked for in the slot its id, or the given basis, leads to first."""
-    ident = text(request.GET, "id", 4000)
+    """Every message with an id, first looked for where the id or its basis leads; or else what the record knows."""
+    ident = raw_text(request.GET, "id", 4000)
     if not ident:
         raise BadRequest(gettext("Give the id to look for."))
-    basis = text(request.GET, "basis", 4000) or None
+    basis = raw_text(request.GET, "basis", 4000) or None
     payload = allowed(request.user, Permission.READ_PAYLOAD)
     found = found_anywhere(topic, ident, basis)
-    return {"messages": [view_json(view, payload) for view in found]}
+    lives = [] if found else timeline.of_message(engine().client.topic(topic), ident)
+    return {
+        "messages": [view_json(view, payload) for view in found],
+        "lives": [timeline.record_json(each.record, payload) for each in lives],
+    }
 
 
 def found_anywhere(topic: str, ident: str, basis: str | None = None) -> list[MessageView]:
@@ -58,7 +63,7 @@ def search(request: HttpRequest, topic: str) -> dict[str, Any]:
     """One step of a search in content; the page takes the next step until it is stopped."""
     require(request.user, Permission.READ_PAYLOAD)
     query = request.GET
-    wanted = text(query, "text", 500)
+    wanted = raw_text(query, "text", 500)
     if not wanted:
         raise BadRequest(gettext("Give the text to look for."))
     page = engine().inspector.search(

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 
 from console.engine import engine
-from console.live.store import LiveKeys, read_frame, read_text
+from console.live.store import LiveKeys, read_frame, read_sparks
 from console.pages.shell import console_page, render_page
 from rmq_core.errors import RMQError
 
@@ -31,7 +31,7 @@ def newest() -> dict[str, Any]:
     run = engine().client.run
     try:
         frame = run(read_frame(keys.overview))
-        sparks = run(read_text(keys.sparks))
+        sparks = run(read_sparks(keys.sparks))
     except RMQError as error:
         return {"frame": None, "sparks": None, "problem": str(error)}
     return {

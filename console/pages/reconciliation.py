@@ -16,7 +16,7 @@ from console.engine import engine
 from console.models import Finding, PipelineSchedule, Reconciliation
 from console.operations.actions import REASON_MAX, BadRequest
 from console.operations.report import operation_json
-from console.pages.data import action_view, body_of, choice, data_view, error_response, text, who_of, whole
+from console.pages.data import action_view, body_of, choice, data_view, error_response, flag, text, who_of, whole
 from console.pages.shell import console_page, render_page
 from console.pages.streams import download
 from console.reconciliation import jobs, places, repairs, report, runs, shapes
@@ -89,7 +89,7 @@ def start(request: HttpRequest) -> dict[str, Any]:
 
 @action_view
 def schedule(request: HttpRequest) -> dict[str, Any] | HttpResponse:
-    """`{kind, topics, ledger, every_s}` makes one; `{id, enabled}` or `{id, delete}` changes one."""
+    """`{kind, topics, ledger, every_s}` makes one; `{id, enabled}` switches, `{id, delete, reason}` deletes one."""
     body = body_of(request)
     number = whole(body, "id", None, 1, 2**53)
     if number is None:
@@ -98,10 +98,10 @@ def schedule(request: HttpRequest) -> dict[str, Any] | HttpResponse:
     found = PipelineSchedule.objects.filter(pk=number).first()
     if found is None:
         return error_response(404, "unknown_schedule", gettext("There is no such schedule."))
-    if body.get("delete"):
-        runs.remove(who_of(request), found)
+    if flag(body, "delete"):
+        runs.remove(who_of(request), found, text(body, "reason", REASON_MAX))
         return {}
-    return shapes.schedule_json(runs.switch(who_of(request), found, bool(body.get("enabled"))))
+    return shapes.schedule_json(runs.switch(who_of(request), found, flag(body, "enabled")))
 
 
 @data_view

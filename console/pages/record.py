@@ -8,14 +8,14 @@ from django.http import HttpRequest
 
 from console.access import Permission, allowed
 from console.engine import engine
-from console.pages.data import data_view, text, whole
+from console.pages.data import data_view, raw_text, whole
 from console.record import timeline
 
 
 @data_view
 def of_message(request: HttpRequest, topic: str) -> dict[str, Any]:
     """`id` and, where it is known, `slot` → every step of it that was recorded, oldest first."""
-    ident = text(request.GET, "id", 4000)
+    ident = raw_text(request.GET, "id", 4000)
     slot = whole(request.GET, "slot", None, 0, 4095)
     definition = engine().client.topic(topic)
     payload = allowed(request.user, Permission.READ_PAYLOAD)

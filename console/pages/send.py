@@ -65,7 +65,7 @@ def do(request: HttpRequest, topic: str) -> dict[str, Any]:
         prospects = sending.dry_run(definition, found)
         return {"dry_run": True, "count": len(found), "messages": [_prospect(each) for each in prospects[:SHOWN]]}
     results = sending.send(who, definition, found, text(body, "reason", REASON_MAX))
-    counts = {status: sum(each.status == status for each in results) for status in ("new", "merged", "failed")}
+    counts = {status: sum(each.status == status for each in results) for status in sending.STATUSES}
     # Those that failed are what somebody has to see.
     shown = sorted(results, key=lambda each: each.status != "failed")[:SHOWN]
     return {"dry_run": False, "count": len(found), **counts, "messages": [_result(each) for each in shown]}

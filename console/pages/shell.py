@@ -13,10 +13,15 @@ from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import get_token
 from django.shortcuts import render
 from django.urls import get_script_prefix, reverse
+from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
+from django.views.defaults import permission_denied
 
 from console.access import Forbidden, Permission, allowed, grants, require
+from console.engine import engine
+from console.operations.actions import BadRequest
+from rmq_core.errors import RMQError
 
 View = Callable[..., HttpResponse]
 
@@ -32,9 +37,20 @@ def console_page(view: View) -> View:
             require(request.user, Permission.VIEW)
         except Forbidden as error:
             return render_page(request, "console/forbidden.html", "", error=str(error), status=403)
-        return view(request, *args, **kwargs)
+        try:
+            return view(request, *args, **kwargs)
+        except BadRequest as error:  # an address that somebody has changed
+            return render_page(request, "console/missing.html", gettext("Not found"), error=str(error), status=404)
 
-    return never_cache(require_GET(wrapped))
+    return never_cache(require_safe(wrapped))
+
+
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """What the admin refuses, in the console's frame."""
+    if not request.user.is_authenticated:
+        return permission_denied(request, exception)
+    words = str(exception) or gettext("Your role does not allow this.")
+    return render_page(request, "console/forbidden.html", gettext("You may not see this page"), error=words, status=403)
 
 
 def _places(request: HttpRequest) -> dict[str, str]:
@@ -43,6 +59,14 @@ def _places(request: HttpRequest) -> dict[str, str]:
     if allowed(request.user, Permission.AUDIT):
         names.append("audit")
     return {name: reverse(name) for name in names}
+
+
+def _now_ms() -> int | None:
+    """Redis's clock; None where it does not answer."""
+    try:
+        return engine().inspector.now_ms()
+    except RMQError:
+        return None
 
 
 def render_page(
@@ -62,6 +86,8 @@ def render_page(
         "grants": grants(request.user).as_json(),
         "interval_ms": settings.SAMPLE_INTERVAL_MS,
         "lag_warning_ms": settings.LAG_WARNING_MS,
+        # By this clock the page tells how old its first data is.
+        "now_ms": _now_ms() if data and "socket" in data else None,
     }
     return render(
         request,

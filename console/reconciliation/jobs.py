@@ -8,6 +8,7 @@ import time
 from datetime import timedelta
 
 import django_rq
+from django.conf import settings
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext
@@ -20,7 +21,7 @@ from console.reconciliation.running import Runner, complete_audit
 
 log = logging.getLogger("console.reconciliation")
 
-QUEUE = "pipeline"
+QUEUE = settings.JOB_QUEUES["pipeline"]
 """Of its own: a run takes minutes, and bulk operations must not wait behind it."""
 JOB_TIMEOUT_S = 24 * 3600
 KEPT = timedelta(days=90)
@@ -87,7 +88,10 @@ def _start_scheduled(schedule: PipelineSchedule, now_ms: int) -> None:
     try:
         run = runs.scheduled(schedule)
     except BadRequest as error:  # one is still under way, or its ledger is gone
-        log.info("schedule %s is left out this time: %s", schedule.pk, error)
+        log.warning("schedule %s is left out this time: %s", schedule.pk, error)
+        return
+    except Exception:  # one that cannot be run keeps no other from running
+        log.exception("schedule %s could not be started", schedule.pk)
         return
     enqueue(str(run.pk))
 

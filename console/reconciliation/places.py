@@ -13,6 +13,7 @@ from django.utils.translation import gettext
 
 from console.models import Reconciliation
 from console.operations.actions import BadRequest
+from rmq_core.text import NotText, check_name, shown
 
 LEDGER_SUFFIXES = (".csv", ".parquet")
 
@@ -32,7 +33,19 @@ def ledgers() -> list[str]:
     folder = Path(settings.PIPELINE_LEDGERS)
     if not folder.is_dir():
         return []
-    return sorted(each.name for each in folder.iterdir() if each.suffix in LEDGER_SUFFIXES and each.name[0] != ".")
+    return sorted(
+        each.name
+        for each in folder.iterdir()
+        if each.suffix in LEDGER_SUFFIXES and each.name[0] != "." and _is_name(each.name)
+    )
+
+
+def _is_name(name: str) -> bool:
+    """What is no text cannot be shown, nor asked for."""
+    try:
+        return bool(check_name(name))
+    except NotText:
+        return False
 
 
 def ledger_path(name: str) -> Path:
@@ -40,6 +53,14 @@ def ledger_path(name: str) -> Path:
     if name not in ledgers():
         raise BadRequest(gettext("There is no ledger of the name “%(name)s”.") % {"name": name})
     return Path(settings.PIPELINE_LEDGERS) / name
+
+
+def plain(words: str) -> str:
+    """What a run said, for people: the names of files without the server's folders, which are nobody's business."""
+    for folder in (settings.PIPELINE_LEDGERS, settings.PIPELINE_REPORTS, settings.PIPELINE_ARCHIVE, settings.BASE_DIR):
+        for path in {str(folder), str(Path(folder).resolve())} - {"/", "."}:
+            words = words.replace(f"file:{path}/", "").replace(f"{path}/", "").replace(path, Path(path).name)
+    return shown(words)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from console.access import Action, Permission, account_of, require
 from console.engine import engine
 from console.models import AuditEntry, Finding, Operation, Reconciliation
 from console.operations import jobs
-from console.operations.actions import REASON_MAX, BadRequest, Who
+from console.operations.actions import BadRequest, Who, check_reason
 from console.operations.bulk import refusals
 from console.operations.orders import REFS_MAX
 from console.reconciliation import mending
@@ -60,7 +60,7 @@ def preview(who: Who, order: RepairOrder) -> Forecast:
     some = list(findings[:LOOKED_AT_MOST])
     outcomes: Counter[str] = Counter()
     for topic, refs in _by_topic(some).items():
-        outcomes += mending.forecast(topic, order.repair, refs)
+        outcomes += mending.forecast(topic, order.repair, refs, str(order.run.pk))
     return Forecast(count, len(some), outcomes, some[:5])
 
 
@@ -72,17 +72,14 @@ def start(who: Who, order: RepairOrder) -> list[Operation]:
         action=Action.REPAIR.value,
         topic=order.topic,
         query=order.query(),
-        reason=order.reason[:REASON_MAX],
+        reason=order.reason,
         asked=1,
         address=who.address,
         via=who.via,
     )
     with refusals(entry):
         _permit(who, order)
-        if not order.reason.strip():
-            raise BadRequest(gettext("Say why: this action is recorded with its reason."))
-        if len(order.reason) > REASON_MAX:
-            raise BadRequest(gettext("The reason may have %(most)d characters.") % {"most": REASON_MAX})
+        check_reason(order.reason, needed=True)
         chosen = list(_findings(order)[: REFS_MAX * TOPICS_AT_ONCE])
         if not chosen:
             raise BadRequest(gettext("No finding is left that this would repair."))
@@ -120,15 +117,17 @@ def start(who: Who, order: RepairOrder) -> list[Operation]:
 
 def _permit(who: Who, order: RepairOrder) -> None:
     require(who.user, Action.REPAIR, order.topic)
-    # Orphans may be the only trace of a content.
-    if order.repair == "drop_orphan":
+    # Orphans may be the only trace of a content; and whoever corrects the books says what is true.
+    if order.repair in ("drop_orphan", "correct_counters", "take_stock"):
         require(who.user, Permission.ADMINISTER)
     if order.repair not in mending.KINDS:
         raise BadRequest(gettext("There is no repair of that name."))
 
 
 def _findings(order: RepairOrder) -> QuerySet[Finding]:
-    found = Finding.objects.filter(run=order.run, repair=order.repair, slot__isnull=False).exclude(ident="")
+    found = Finding.objects.filter(run=order.run, repair=order.repair, slot__isnull=False)
+    if order.repair != "correct_counters":  # which is of a slot, not of a message
+        found = found.exclude(ident="")
     if order.finding is not None:
         return found.filter(pk=order.finding)
     if order.kind:

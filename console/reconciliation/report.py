@@ -17,13 +17,18 @@ from django.db import transaction
 
 from console.models import Finding, Reconciliation
 from console.reconciliation import places
+from console.reconciliation.mending import KINDS
 from rmq_core.message import id_to_text
+from rmq_core.text import shown
+from rmq_core.topic import MAX_SLOTS
 
 FINDINGS_MOST = 100_000
 TOPICS_MOST = 5_000
 ROWS_AT_ONCE = 2_000
 SUMMARY_MOST = 4_000_000
-REPAIRS = ("requeue", "requeue_dead", "send_again", "drop_orphan", "none")
+WITHOUT = "without_journal"
+"""In a run's summary: topics it says nothing of, for their journal is off."""
+REPAIRS = (*KINDS, "none")
 
 
 class BadReport(Exception):
@@ -33,11 +38,12 @@ class BadReport(Exception):
 def take_in(run: Reconciliation, beat: Callable[[], Any] = lambda: None) -> None:
     """Fill in what the report says; `beat` is called now and then. Raises `BadReport`."""
     folder = places.report_of(run)
-    run.summary = _summary(folder)
+    run.summary = _summary(folder) | {name: each for name, each in run.summary.items() if name == WITHOUT}
     run.complete = bool(run.summary.get("complete", False))
     run.tables = [row for _, row in zip(range(TOPICS_MOST), _rows(folder / "topics"), strict=False)]
     counts = run.summary.get("counts")
-    total, listed = sum(map(int, counts.values())) if isinstance(counts, dict) else 0, 0
+    told = counts.values() if isinstance(counts, dict) else ()
+    total, listed = sum(each for each in told if type(each) is int), 0
     run.found.all().delete()
     for batch in _batches(folder / "findings"):
         room = FINDINGS_MOST - listed
@@ -70,7 +76,7 @@ def _summary(folder: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > SUMMARY_MOST:
             raise BadReport("the report's summary is too large")
-        found = json.loads(path.read_text())
+        found = json.loads(path.read_text(), parse_constant=lambda _: None)
     except FileNotFoundError:
         raise BadReport("the run has left no report") from None
     except ValueError:
@@ -85,9 +91,9 @@ def _finding(run: Reconciliation, row: dict[str, Any]) -> Finding:
     slot = row.get("slot")
     return Finding(
         run=run,
-        kind=str(row.get("kind") or "unknown")[:60],
-        topic=str(row.get("topic") or "")[:100],
-        slot=None if slot is None else int(slot),
+        kind=shown(str(row.get("kind") or "unknown"), 60),
+        topic=shown(str(row.get("topic") or ""), 100),
+        slot=slot if type(slot) is int and 0 <= slot < MAX_SLOTS else None,
         ident=_ident(row.get("id")) or "",
         evidence=_evidence(row.get("evidence")),
         repair=repair if repair in REPAIRS else "none",
@@ -97,14 +103,14 @@ def _finding(run: Reconciliation, row: dict[str, Any]) -> Finding:
 def _ident(raw: Any) -> str | None:
     if raw is None or raw == b"":
         return None
-    return id_to_text(bytes(raw)) if isinstance(raw, bytes | bytearray) else str(raw)
+    return id_to_text(bytes(raw)) if isinstance(raw, bytes | bytearray) else shown(str(raw))
 
 
 def _evidence(given: Any) -> dict[str, Any]:
     try:
-        found = json.loads(given) if isinstance(given, str) else given
-    except ValueError:
-        return {"text": str(given)}
+        found = json.loads(given, parse_constant=str) if isinstance(given, str) else given
+    except (ValueError, RecursionError):
+        return {"text": shown(str(given))}
     return found if isinstance(found, dict) else {} if found is None else {"value": found}
 
 

@@ -18,6 +18,7 @@ from django.utils.translation import gettext
 from console.models import AuditEntry, Reconciliation
 from console.reconciliation import places, report
 from console.supervise.child import Child
+from rmq_core.text import shown
 
 log = logging.getLogger("console.reconciliation")
 
@@ -27,6 +28,8 @@ SILENT_MS = 15_000
 GRACE_S = 15.0
 """To end by itself after it was asked to."""
 SENTENCE_MAX = 2_000
+SAID_MOST, SAID_MAX = 100, 1_000
+"""Sentences of a restore that are kept, and how long each may be; the log has them all."""
 State = Reconciliation.State
 
 
@@ -60,7 +63,7 @@ class Runner:
         except Exception as error:
             log.exception("run %s failed", self.run.pk)
             with contextlib.suppress(Lost):
-                self._end(State.FAILED, f"{type(error).__name__}: {error}")
+                self._end(State.FAILED, places.plain(f"{type(error).__name__}: {error}"))
 
     def _work(self) -> None:
         path = places.log_of(self.run)
@@ -77,7 +80,8 @@ class Runner:
             self._end(State.STOPPED)
         elif code != 0:
             self._end(
-                State.FAILED, _last_words(path) or gettext("It ended with the exit code %(code)d.") % {"code": code}
+                State.FAILED,
+                places.plain(_last_words(path)) or gettext("It ended with the exit code %(code)d.") % {"code": code},
             )
         else:
             if self.run.kind == "reconcile":
@@ -107,6 +111,8 @@ class Runner:
             if "stage" in told:
                 self._stage(told)
                 return
+            if self.run.kind == "restore" and "left_out" in told:
+                self.run.summary = self.run.summary | {"restored": _restored(told)}
         output.write(line.encode() + b"\n")
         output.flush()
 
@@ -148,6 +154,12 @@ class Runner:
     def _write(self, **values: Any) -> None:
         if not Reconciliation.objects.filter(pk=self.run.pk, runner=self._name).update(**values):
             raise Lost
+
+
+def _restored(told: dict[str, Any]) -> dict[str, Any]:
+    """What a restore did, for the page: how many copies, and what a person must know beside that."""
+    said = [shown(str(each), SAID_MAX) for each in list(told["said"])[:SAID_MOST]]
+    return {"back": int(told["restored"]), "present": int(told["present"]), "said": said}
 
 
 def complete_audit(run: Reconciliation) -> None:

@@ -10,14 +10,18 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from console.access import Action, account_of, require
+from console.access import Action, Permission, User, account_of, in_scope, require
 from console.engine import engine
 from console.models import AuditEntry, PipelineSchedule, Reconciliation
-from console.operations.actions import REASON_MAX, BadRequest, Who
+from console.models.fields import UNREADABLE
+from console.operations.actions import BadRequest, Who, check_reason
 from console.operations.audited import audited
 from console.operations.bulk import refusals
 from console.reconciliation import places
+from console.reconciliation.report import WITHOUT
 from console.reconciliation.running import complete_audit
+from rmq_core.errors import RMQError
+from rmq_core.topic import Journal
 
 State = Reconciliation.State
 ACTIONS = {"reconcile": Action.RECONCILE, "archive": Action.ARCHIVE, "restore": Action.RESTORE_ALL}
@@ -51,9 +55,9 @@ def start(who: Who, order: RunOrder) -> Reconciliation:
         user=account_of(who.user),  # type: ignore[misc]
         username=who.user.get_username(),
         action=action.value,
-        topic=order.topics[0][:100] if len(order.topics) == 1 else "",
+        topic=order.topics[0] if len(order.topics) == 1 else "",
         query=order.query(),
-        reason=order.reason[:REASON_MAX],
+        reason=order.reason,
         asked=1,
         address=who.address,
         via=who.via,
@@ -69,6 +73,7 @@ def start(who: Who, order: RunOrder) -> Reconciliation:
             topics=list(order.topics),
             ledger=order.ledger,
             reason=order.reason,
+            summary=_beforehand(order.topics),
             user=entry.user,
             username=entry.username,
             via=who.via,
@@ -86,12 +91,15 @@ def scheduled(schedule: PipelineSchedule) -> Reconciliation:
     """The run that a schedule asks for now. Raises `BadRequest` while the one before is still under way."""
     if schedule.runs.filter(state__in=Reconciliation.LIVE).exists():
         raise BadRequest(gettext("The run before is still under way."))
+    if UNREADABLE in schedule.topics:
+        raise BadRequest(gettext("Its topics cannot be read: delete it, and make another."))
     if schedule.ledger:
         places.ledger_path(schedule.ledger)
     return Reconciliation.objects.create(
         kind=schedule.kind,
         topics=schedule.topics,
         ledger=schedule.ledger,
+        summary=_beforehand(schedule.topics),
         schedule=schedule,
         username=schedule.username,
         via="schedule",
@@ -99,11 +107,16 @@ def scheduled(schedule: PipelineSchedule) -> Reconciliation:
 
 
 def stop(who: Who, run: Reconciliation) -> Reconciliation:
-    """End a run; what it has done so far stays. Raises `BadRequest` where it has ended already."""
+    """End a run; what it has done so far stays. One's own, or anybody's for an administrator.
+
+    Raises `Forbidden`, and `BadRequest` where it has ended already.
+    """
     action = ACTIONS[run.kind]
     with audited(who, action, query={"stop": str(run.pk)}) as entry:
         for topic in run.topics or ("",):
             require(who.user, action, topic)
+        if not _own(who, run):
+            require(who.user, Permission.ADMINISTER)
         mine = Reconciliation.objects.filter(pk=run.pk)
         now = timezone.now()
         if mine.filter(state=State.QUEUED).update(state=State.STOPPED, finished=now):
@@ -145,12 +158,38 @@ def switch(who: Who, found: PipelineSchedule, enabled: bool) -> PipelineSchedule
     return found
 
 
-def remove(who: Who, found: PipelineSchedule) -> None:
-    """Delete a schedule; its runs stay."""
-    with audited(who, Action.SCHEDULE, query={"schedule": found.pk, "delete": True}) as entry:
+def remove(who: Who, found: PipelineSchedule, reason: str) -> None:
+    """Delete a schedule; its runs stay. The audit keeps what it was. Raises `Forbidden`, `BadRequest` (no reason)."""
+    what = {"kind": found.kind, "topics": found.topics, "ledger": found.ledger, "every_s": found.every_s}
+    query = {"schedule": found.pk, "delete": True, **what}
+    with audited(who, Action.SCHEDULE, query=query, reason=reason) as entry:
         require(who.user, Action.SCHEDULE, "")
+        check_reason(reason, needed=True)
         found.delete()
         entry.done = 1
+
+
+def may_see(user: User, run: Reconciliation) -> bool:
+    """Whether somebody who may look at all may look at this run: at every topic of it."""
+    return all(in_scope(user, topic) for topic in run.topics or ("",))
+
+
+def _own(who: Who, run: Reconciliation) -> bool:
+    """Whether it is theirs: they started it, or made the schedule that did."""
+    name = who.user.get_username()
+    if run.via == "schedule":
+        return account_of(who.user) is not None and run.username == name
+    return (run.user_id, run.username) == (getattr(who.user, "pk", None), name)
+
+
+def _beforehand(topics: Sequence[str]) -> dict[str, Any]:
+    """What has to be said of a run over all topics: those it can say nothing of, for their journal is off."""
+    if topics:
+        return {}
+    try:
+        return {WITHOUT: [topic.name for topic in engine().inspector.topics() if topic.journal is Journal.OFF]}
+    except RMQError:
+        return {}  # the run itself will say that the queue cannot be reached
 
 
 def _check(order: RunOrder) -> None:
@@ -164,5 +203,4 @@ def _check(order: RunOrder) -> None:
         if order.kind != "reconcile":
             raise BadRequest(gettext("A ledger is for reconciliations only."))
         places.ledger_path(order.ledger)
-    if len(order.reason) > REASON_MAX:
-        raise BadRequest(gettext("The reason may have %(most)d characters.") % {"most": REASON_MAX})
+    check_reason(order.reason)

@@ -27,7 +27,7 @@ def run_json(run: Reconciliation) -> dict[str, Any]:
     return {
         "id": str(run.pk),
         "kind": run.kind,
-        "topics": run.topics,
+        "topics": _names(run.topics),
         "ledger": run.ledger,
         "scheduled": run.via == "schedule",
         "reason": run.reason,
@@ -35,12 +35,13 @@ def run_json(run: Reconciliation) -> dict[str, Any]:
         "via": run.via,
         "state": run.state,
         "percent": run.percent,
-        "stages": [{"name": name, "since_ms": ms, "done": done, "total": all_} for name, ms, done, all_ in run.stages],
+        "stages": _stages(run.stages),
         "error": run.error,
         "complete": run.complete,
         "findings": run.findings,
         "listed": run.listed,
         "counts": counts if isinstance(counts, dict) else {},
+        "without_journal": _names(run.summary.get(report.WITHOUT)),
         "created_ms": _ms(run.created),
         "started_ms": _ms(run.started),
         "finished_ms": _ms(run.finished),
@@ -49,15 +50,44 @@ def run_json(run: Reconciliation) -> dict[str, Any]:
 
 def detail_json(run: Reconciliation, payload: bool) -> dict[str, Any]:
     """Everything about a run but its findings. Causes of failures are content."""
-    tables = [dict(row) for row in run.tables]
+    tables = [dict(row) for row in run.tables if isinstance(row, dict)]
     if not payload:
         tables = [{**row, "causes": None} for row in tables]
     return run_json(run) | {
         "gaps": run.summary.get("gaps") or [],
         "changes": run.summary.get("changes"),
         "compared_with": run.summary.get("compared_with"),
+        "restored": run.summary.get("restored"),
+        "ledger_left_out": _left_out(_inputs(run).get("of_ledger")),
         "tables": tables,
     }
+
+
+def _stages(stages: list[Any]) -> list[dict[str, Any]]:
+    found = []
+    for each in stages:
+        match each:
+            case [str(name), int(ms), int(done), int(total)]:
+                found.append({"name": name, "since_ms": ms, "done": done, "total": total})
+    return found
+
+
+def _names(given: Any) -> list[str]:
+    return [each for each in given if isinstance(each, str)] if isinstance(given, list) else []
+
+
+def _inputs(run: Reconciliation) -> dict[str, Any]:
+    """What the report says it compared."""
+    told = run.summary.get("inputs")
+    return told if isinstance(told, dict) else {}
+
+
+def _left_out(told: Any) -> dict[str, Any] | None:
+    """Rows of the ledger that are about other topics than those of the run."""
+    match told:
+        case {"left_out_rows": int(rows), "left_out": dict(topics)} if rows:
+            return {"rows": rows, "topics": topics}
+    return None
 
 
 def trend_json(run: Reconciliation) -> dict[str, Any]:
@@ -66,7 +96,9 @@ def trend_json(run: Reconciliation) -> dict[str, Any]:
         "id": str(run.pk),
         "at_ms": _ms(run.finished),
         "findings": run.findings,
-        "topics": [{name: row.get(name) for name in FIGURES} for row in run.tables[:TREND_TOPICS]],
+        "topics": [
+            {name: row.get(name) for name in FIGURES} for row in run.tables[:TREND_TOPICS] if isinstance(row, dict)
+        ],
     }
 
 
@@ -92,7 +124,7 @@ def schedule_json(schedule: PipelineSchedule) -> dict[str, Any]:
     return {
         "id": schedule.pk,
         "kind": schedule.kind,
-        "topics": schedule.topics,
+        "topics": _names(schedule.topics),
         "ledger": schedule.ledger,
         "every_s": schedule.every_s,
         "enabled": schedule.enabled,

@@ -19,11 +19,12 @@ from console.record import intake
 from console.record.intake import Batch, Overtaken, Place
 from rmq_core.journal import reader, trimmer
 from rmq_core.journal.reader import Position, Read
+from rmq_core.pipeline.positions import reader_of
 from rmq_core.topic import Topic
 
 log = logging.getLogger("console.record")
 
-READER, ARCHIVE = "record", "archive"
+READER = "record"
 SLOTS_AT_ONCE = 16
 STEPS_AT_ONCE = 10_000
 """About so many transitions are wanted in a batch; an entry holds from one to some thousand of them."""
@@ -118,7 +119,7 @@ class Follower:
         for topic in topics:
             wanted = topic.journal != "off" and any(not names or topic.name in names for names in scheduled)
             if wanted and topic.name not in self._held:
-                await client.run(reader.register(client.keyspace, topic, ARCHIVE))
+                await client.run(reader.register(client.keyspace, topic, reader_of(settings.PIPELINE_ARCHIVE)))
                 self._held.add(topic.name)
 
     async def _leave(self, topic: Topic) -> None:

@@ -60,6 +60,7 @@ class Life:
     failures: int
     error: str
     body: bytes | None
+    basis: bytes | None
 
     def where(self) -> str:
         """Where it is; "" where it is in no queue."""
@@ -98,7 +99,7 @@ def unknown(key: uuid.UUID, step: Step) -> Life:
     at = step.at_ms
     return Life(
         key, step.topic, step.slot, step.id, State.UNKNOWN.value, "", False, False, at, at, None, None, None, 0, 0, 0,
-        "", None,
+        "", None, None,
     )  # fmt: skip
 
 
@@ -118,8 +119,11 @@ def live(life: Life, step: Step) -> Written:
         life.error = "timeout"
     to = _arrive(life, step)
     body = getattr(step, "body", None)
+    basis = getattr(step, "basis", None)
     if body is not None:
         life.body = body
+    if body is not None or basis is not None:
+        life.basis = basis
     life.state = life.where() or _INTO.get(event) or (life.state if event in ("erased", "merged") else State.UNKNOWN)
     life.updated_ms = max(life.updated_ms, at_ms)
     if life.state not in MessageRecord.ENDED:

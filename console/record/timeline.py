@@ -66,6 +66,7 @@ def record_json(record: MessageRecord, payload: bool) -> dict[str, Any]:
     return {
         "id": id_to_text(bytes(record.ident)) if payload else None,
         "slot": record.slot,
+        "slot_basis": id_to_text(bytes(record.basis)) if payload and record.basis else None,
         "state": record.state,
         "first_ms": record.first_ms,
         "updated_ms": record.updated_ms,

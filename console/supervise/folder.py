@@ -8,6 +8,8 @@ import secrets
 from pathlib import Path
 from typing import IO
 
+from rmq_core.private_files import open_private, write_private
+
 
 class FolderInUse(RuntimeError):
     """Another `manage.py up` runs in the folder; the text says which."""
@@ -17,13 +19,13 @@ class DataFolder:
     """What `up` keeps between runs, below `path`."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        path.mkdir(parents=True, exist_ok=True)
+        self.path = path  # closed to others by the settings
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock: IO[str] | None = None
 
     def lock(self) -> None:
         """Hold the folder until this process ends. Raises `FolderInUse`."""
-        lock = (self.path / "up.lock").open("a+")
+        lock = open(self.path / "up.lock", "a+", opener=open_private)  # noqa: SIM115 (open is what holds it)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -45,19 +47,14 @@ class DataFolder:
 
     def secret(self, name: str, length: int) -> str:
         """A random text that is made once and kept."""
-        path = self.path / name
-        if not path.exists():
-            self.write(name, secrets.token_urlsafe(length))
-        return path.read_text().strip()
+        if not (kept := self.read(name)):  # a full disk may have left it empty
+            kept = secrets.token_urlsafe(length)
+            self.write(name, kept)
+        return kept
 
     def write(self, name: str, text: str) -> None:
         """Keep a text, readable by its owner only."""
-        path = self.path / name
-        fresh = path.with_suffix(".new")
-        fresh.unlink(missing_ok=True)
-        fresh.touch(mode=0o600)
-        fresh.write_text(text + "\n")
-        fresh.replace(path)
+        write_private(self.path / name, text + "\n")
 
     def read(self, name: str) -> str | None:
         path = self.path / name

@@ -16,6 +16,9 @@ PR_SET_PDEATHSIG = 1
 class TetheredWorker(Worker):
     """RQ runs each job in a process of a group of its own, which nobody would reach once its worker is gone."""
 
+    def check_for_suspension(self, burst: bool) -> None:
+        """RQ's one mark for that stops every worker of a Redis: another application's `rq suspend` is not for us."""
+
     def main_work_horse(self, *args: Any, **options: Any) -> Any:
         """In the forked process, before the job."""
         if sys.platform == "linux":

@@ -6,11 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from console.supervise.folder import DataFolder
-from rmq_core.embedded.ports import PortTaken
+from rmq_core.embedded.ports import LOOPBACK, PortTaken
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.embedded.server import EmbeddedServer
 from rmq_core.embedded.zookeeper import EmbeddedZooKeeper
 
+URL_FILE = "redis_url"
 REDIS_CONFIG = {"appendfsync": "everysec", "auto-aof-rewrite-min-size": "256mb"}
 
 
@@ -32,7 +33,7 @@ class Kept(ABC):
     @property
     @abstractmethod
     def address(self) -> str:
-        """Where clients find it."""
+        """Where clients find it, with the password where there is one: not for the log."""
 
     def start(self) -> None:
         """Start it, on its old port if that is free. Raises `EmbeddedServerError`."""
@@ -43,7 +44,7 @@ class Kept(ABC):
             self._server.start()
         self.folder.write(f"{self.name}_port", str(self._server.port))
         data = self.folder.path / self.name
-        self._say(f"listening on {self.address}, process {self._server.pid}, data in {data}", self.name)
+        self._say(f"listening on {LOOPBACK}:{self._server.port}, process {self._server.pid}, data in {data}", self.name)
 
     def look(self) -> None:
         """Start it again if it has ended."""
@@ -59,9 +60,14 @@ class Kept(ABC):
 
 
 class KeptRedis(Kept):
-    """With an append-only file."""
+    """With an append-only file, and a password; commands beside `up` find both in the file `redis_url`."""
 
     name = "redis"
+
+    def start(self) -> None:
+        super().start()
+        self.folder.write(URL_FILE, self.address)
+        self._say(f"its address with the password is kept in {self.folder.path / URL_FILE}", self.name)
 
     def _make(self, port: int | None) -> EmbeddedRedis:
         return EmbeddedRedis(self.folder.path / self.name, appendonly=True, port=port, config=REDIS_CONFIG)

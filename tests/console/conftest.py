@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,6 +17,7 @@ from rmq_core import RMQ, FixedTimeMessage, Topic, TopicKind
 from rmq_core.control import Control
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.inspector import Inspector
+from rmq_core.scripts import Call, script
 from tests.support.keys import remove_keys_of
 
 FAR = 3_600_000
@@ -44,6 +46,17 @@ class Queue:
         (delivery,) = self.client.take(topic, timeout_ms=2000)
         self.client.nack(delivery, error=error, message=f"no tail number in {content}")
         return delivery.id
+
+    def worker(self, name: str = "w1", **about: Any) -> str:
+        """A worker that has reported itself, as the engine's do."""
+        known = {
+            "host": "here", "pid": 7, "topics": ["orders"], "started_ms": 1, "threads": 2, "in_flight": 0, "done": 0,
+            "failed": 0, "done_per_s": 0.0, "stuck": 0, "version": "1", "state": "running", "stale": 0,
+            "session": "shared", "session_for_ms": 0, "weight": 1, "slots": {}, "versions": {},
+        }  # fmt: skip
+        args = [name, json.dumps({**known, **about}), 3_600_000]
+        self.client.connection.run([Call(script("heartbeat"), [self.client.keyspace.workers], args)])
+        return name
 
     def find(self, ident: str, topic: str = "orders") -> Any:
         views = self.inspector.find(topic, ident)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import socket
 import sqlite3
@@ -68,7 +67,7 @@ class Stack:
 
     @property
     def redis_url(self) -> str:
-        return re.findall(r"listening on (redis://\S+),", self.log)[-1]
+        return (self.folder / "redis_url").read_text().strip()
 
     def client(self) -> RMQ:
         return RMQ(self.redis_url)

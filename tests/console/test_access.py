@@ -201,6 +201,7 @@ def test_each_role_does_what_it_may(
     ref = queue.ref(ident)
     if action is Action.RESTORE:
         queue.control.cancel("orders", [ident])
+    queue.worker("w1")
     body: dict[str, Any] = {"worker": "w1", "topic": "orders", "slots": "0"}
     if action not in FLEET_ACTIONS:
         body = {"messages": [ref], "due_ms": queue.inspector.now_ms() + 60_000}

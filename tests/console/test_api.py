@@ -26,13 +26,16 @@ def test_ready_names_what_is_wrong(client: Client, db: None, settings: Any) -> N
     assert "127.0.0.1" not in answer.content.decode()
 
 
+FRAME = '{"type":"overview"}'
+
+
 def test_ready_needs_a_fresh_sample(queue: Queue, client: Client, db: None, settings: Any) -> None:
     keys = LiveKeys(settings.RMQ_NAMESPACE)
     assert client.get("/api/v1/health/ready").json()["checks"]["keeper"] != "ok"
     now = queue.inspector.now_ms()
-    queue.client.run(write_frames({keys.overview: "{}"}, now - 60_000))
+    queue.client.run(write_frames({keys.overview: FRAME}, now - 60_000))
     assert client.get("/api/v1/health/ready").status_code == 503
-    queue.client.run(write_frames({keys.overview: "{}"}, now))
+    queue.client.run(write_frames({keys.overview: FRAME}, now))
     assert client.get("/api/v1/health/ready").json()["status"] == "ok"
 
 

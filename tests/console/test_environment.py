@@ -110,6 +110,15 @@ def test_sentinels_may_have_ipv6_addresses_and_tls() -> None:
     assert layer["ssl"] is True and jobs["CONNECTION_KWARGS"] == {"ssl": True}
 
 
+def test_the_options_of_a_sentinel_url_reach_channels_and_the_jobs() -> None:
+    url = "sentinel://:servers@a:1/main?ssl=true&ssl_ca_certs=/ca&sentinel_password=own&sentinel_ssl_ca_certs=/other"
+    layer, jobs = channel_layer_host(url), rq_connection(url)
+    own = {"ssl": True, "ssl_ca_certs": "/other", "password": "own"}
+    assert layer["sentinel_kwargs"] == jobs["SENTINEL_KWARGS"] == own
+    assert (layer["password"], layer["ssl_ca_certs"]) == ("servers", "/ca")
+    assert jobs["CONNECTION_KWARGS"] == {"ssl": True, "ssl_ca_certs": "/ca"}
+
+
 def manage(*arguments: str, folder: Path, **environ: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(BASE_DIR / "manage.py"), *arguments]
     base = {"PATH": os.environ["PATH"], "DATA_DIR": str(folder)}

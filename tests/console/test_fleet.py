@@ -73,6 +73,9 @@ def wishes(queue: Queue) -> dict[bytes, bytes]:
 
 
 def test_draining_needs_a_reason_is_remembered_and_written_down(queue: Queue, act: Callable[..., Any]) -> None:
+    assert act("drain", worker="w-1", reason="nobody has it").status_code == 422
+    AuditEntry.objects.all().delete()
+    queue.worker("w-1")
     assert act("drain", worker="w-1").status_code == 422
     assert wishes(queue) == {}
     assert act("drain", worker="w-1", reason="new kernel").json() == {"asked": 1, "done": 1, "changed": True}
@@ -86,6 +89,7 @@ def test_draining_needs_a_reason_is_remembered_and_written_down(queue: Queue, ac
 
 def test_slots_are_pinned_and_released_by_ranges(queue: Queue, act: Callable[..., Any]) -> None:
     queue.topic()
+    queue.worker("w-1")
     assert act("pin", worker="w-1", topic="orders", slots="0-1, 3").json()["changed"] == 3
     assert set(wishes(queue)) == {b"pin:orders:0", b"pin:orders:1", b"pin:orders:3"}
     assert act("unpin", topic="orders", slots="1,3").json()["changed"] == 2
@@ -96,6 +100,7 @@ def test_slots_are_pinned_and_released_by_ranges(queue: Queue, act: Callable[...
 @pytest.mark.parametrize("slots", ["", "x", "3-1", "1--2", "5000", "0-9999", "0,,1", "-1", "4"])
 def test_bad_slots_are_refused_and_change_nothing(queue: Queue, act: Callable[..., Any], slots: str) -> None:
     queue.topic()
+    queue.worker("w-1")
     answer = act("pin", worker="w-1", topic="orders", slots=slots)
     assert answer.status_code == 422 and answer.json()["message"]
     assert wishes(queue) == {}

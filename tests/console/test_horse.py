@@ -38,7 +38,7 @@ def test_a_job_ends_with_its_killed_worker(tmp_path: Path) -> None:
             [sys.executable, "manage.py", "rqworker", "pipeline", "-v0"], cwd=BASE_DIR, env=environ
         )
         try:
-            Queue("pipeline", connection=client).enqueue("time.sleep", 600)
+            Queue("rmq:pipeline", connection=client).enqueue("time.sleep", 600)
             horse = wait_until(lambda: child_of(worker.pid), timeout_s=60, what="the job has begun")
         finally:
             worker.send_signal(signal.SIGKILL)

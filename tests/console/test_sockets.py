@@ -70,8 +70,40 @@ async def test_nobody_gets_in_without_signing_in_or_permission(queue: Queue, sig
 
 async def test_a_page_of_another_site_cannot_connect(queue: Queue, signed_in: Any) -> None:
     _, cookie = await signed_in("Admin")
-    async with opened("/live/overview/", cookie, (b"origin", b"https://evil.example")) as socket:
-        assert not socket.connected
+    others = (
+        "https://evil.example",
+        "http://testserver:8001",
+        "https://testserver",
+        "http://testserver.evil",
+        "null",
+        "",
+    )
+    for other in others:
+        async with opened("/live/overview/", cookie, (b"origin", other.encode())) as socket:
+            assert not socket.connected, other
+    async with opened("/live/overview/", cookie, (b"x-origin", b"")) as socket:
+        assert not socket.connected  # no browser is without one
+
+
+async def test_an_origin_is_scheme_host_and_port(queue: Queue, signed_in: Any, settings: Any) -> None:
+    settings.CSRF_TRUSTED_ORIGINS = ["https://console.example"]
+    _, cookie = await signed_in("Viewer")
+    asked = [
+        ("ws", "testserver:8000", "http://testserver:8000", True),
+        ("wss", "testserver", "https://testserver", True),
+        ("wss", "testserver", "http://testserver", False),
+        ("ws", "testserver:8000", "http://testserver", False),
+        ("ws", "evil.example", "http://evil.example", False),  # a host that is not ours
+        ("ws", "testserver", "https://console.example", True),  # behind a proxy that speaks TLS
+        ("ws", "testserver", "http://console.example", False),
+    ]
+    for scheme, host, origin, fits in asked:
+        headers = [(b"host", host.encode()), (b"origin", origin.encode()), (b"cookie", cookie)]
+        socket = WebSocket(websocket_application(), "/live/overview/", headers, scheme)
+        assert await socket.connect() == fits, (scheme, host, origin)
+        await socket.disconnect()
+    await get_channel_layer().flush()
+    await async_engine().client.close()
 
 
 @pytest.mark.parametrize("path", ["/live/nothing/", "/live/topics/9bad/", "/live/topics/a b/"])
@@ -125,12 +157,15 @@ async def test_a_topic_brings_its_history_and_is_watched(queue: Queue, signed_in
 @pytest.mark.parametrize(("role", "seen"), [("Viewer", "masked"), ("Payload reader", "whole")])
 async def test_details_are_masked_by_role(queue: Queue, signed_in: Any, settings: Any, role: str, seen: str) -> None:
     keys = LiveKeys(settings.RMQ_NAMESPACE)
-    frames = {keys.details("orders", payload=True): '"whole"', keys.details("orders", payload=False): '"masked"'}
+    frames = {
+        keys.details("orders", payload=True): '{"seen":"whole"}',
+        keys.details("orders", payload=False): '{"seen":"masked"}',
+    }
     queue.client.run(store.write_frames(frames, 1))
     _, cookie = await signed_in(role)
     async with opened("/live/topics/orders/", cookie) as socket:
         await socket.receive()
-        assert await socket.receive() == seen
+        assert await socket.receive() == {"seen": seen}
 
 
 @pytest.mark.parametrize("how", ["sign out", "lose the role", "be deactivated"])
@@ -177,13 +212,13 @@ async def test_when_redis_is_away_the_browser_is_asked_to_come_back(signed_in: A
 
 async def test_under_a_sub_path_sockets_answer_with_and_without_it(queue: Queue, signed_in: Any, settings: Any) -> None:
     keys = LiveKeys(settings.RMQ_NAMESPACE)
-    queue.client.run(store.write_frames({keys.overview: "1"}, 1))
+    queue.client.run(store.write_frames({keys.overview: '{"n":1}'}, 1))
     _, cookie = await signed_in()
     application = under_sub_path(websocket_application(), "/tools/rmq")
     for path in ("/live/overview/", "/tools/rmq/live/overview/"):
         socket = WebSocket(application, path, [ORIGIN, (b"cookie", cookie)])
         assert await socket.connect()
-        assert await socket.receive() == 1
+        assert await socket.receive() == {"n": 1}
         await socket.disconnect()
     await get_channel_layer().flush()
     await async_engine().client.close()

@@ -51,7 +51,7 @@ def send(stack: Stack, first: int, number: int) -> None:
 
 def test_everything_runs_and_messages_are_delivered(stack: Stack) -> None:
     commands = " ".join(stack.children().values())
-    for part in ("redis-server", "uvicorn", "manage.py keeper", "manage.py worker", "manage.py rqworker"):
+    for part in ("valkey-server", "uvicorn", "manage.py keeper", "manage.py worker", "manage.py rqworker"):
         assert part in commands
     before = delivered(stack)
     send(stack, 0, 50)
@@ -69,7 +69,7 @@ def test_the_address_and_the_password_are_printed_and_kept(stack: Stack) -> None
 def test_kill_9_of_any_process_heals_and_loses_nothing(stack: Stack) -> None:
     before = delivered(stack)
     children = stack.children()
-    (redis,) = [pid for pid, command in children.items() if "redis-server" in command]
+    (redis,) = [pid for pid, command in children.items() if "valkey-server" in command]
     send(stack, 1000, 50)
     for number, victims in enumerate(([redis], [pid for pid in children if pid != redis])):
         for pid in victims:

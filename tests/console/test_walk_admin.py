@@ -30,7 +30,7 @@ MODELS: dict[str, tuple[frozenset[str], ...]] = {
     # These lead to the console's own pages, which decide by themselves.
     "console_topicdefinition": (EVERYBODY, NOBODY, NOBODY, NOBODY, NOBODY),
 }
-OWN = {"auth_user_password_change": ADMIN}
+OWN = {"auth_user_password_change": ADMIN, "console_apitoken_secret": ADMIN}
 # Django's and Unfold's own: they ask for a signed-in member of staff, and show what that one may see.
 FRAME = {
     "index", "login", "logout", "password_change", "password_change_done", "autocomplete", "jsi18n", "view_on_site",
@@ -59,7 +59,7 @@ def rows(queue: Queue, person: Callable[..., User]) -> dict[str, int | str]:
 
 
 def address(name: str, key: int | str) -> str:
-    needs_key = name.endswith(("_change", "_delete", "_history"))
+    needs_key = name.endswith(("_change", "_delete", "_history", "_secret"))
     return reverse(f"admin:{name}", args=[key] if needs_key else [])
 
 
@@ -74,8 +74,12 @@ def test_each_role_opens_what_it_may(rows: dict[str, int | str], as_role: Callab
                 wrong.append((model, form, answer.status_code))
             assert answer.status_code in (200, 302, 403), (model, form)
     assert not wrong
-    answer = browser.get(address("auth_user_password_change", rows["auth_user"]))
-    assert answer.status_code == (200 if role in OWN["auth_user_password_change"] else 403)
+    for name, model in (("auth_user_password_change", "auth_user"), ("console_apitoken_secret", "console_apitoken")):
+        answer = browser.get(address(name, rows[model]))
+        assert answer.status_code == (200 if role in OWN[name] else 403)
+        if answer.status_code == 403:  # in the console's own frame, with words and a way on
+            assert "rc-empty" in answer.content.decode()
+            assert role is None or "Overview" in answer.content.decode()
 
 
 def test_strangers_are_asked_to_sign_in(rows: dict[str, int | str], client: Client) -> None:

@@ -11,8 +11,17 @@ from asgiref.testing import ApplicationCommunicator
 class WebSocket(ApplicationCommunicator):
     """Connects, receives, sends; every wait is bounded."""
 
-    def __init__(self, application: Any, path: str, headers: list[tuple[bytes, bytes]]) -> None:
-        scope = {"type": "websocket", "path": path, "query_string": b"", "headers": headers, "subprotocols": []}
+    def __init__(self, application: Any, path: str, headers: list[tuple[bytes, bytes]], scheme: str = "ws") -> None:
+        if all(name != b"host" for name, _ in headers):
+            headers = [(b"host", b"testserver"), *headers]
+        scope = {
+            "type": "websocket",
+            "scheme": scheme,
+            "path": path,
+            "query_string": b"",
+            "headers": headers,
+            "subprotocols": [],
+        }
         super().__init__(application, scope)
 
     async def connect(self) -> bool:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from rmq_core import FixedTimeMessage, TopicKind
+from console.api import receipts
+from rmq_core import FixedTimeMessage, PriorityMessage, TopicKind
 from tests.console.api.conftest import Caller, problem
 from tests.console.conftest import Queue
 
@@ -172,3 +173,24 @@ def test_a_repeated_take_brings_the_same_deliveries(queue: Queue, operator: Call
     again = operator.post(TAKE, {"max": 1}, Idempotency_Key="t1")
     assert again.json() == first.json() and len(first.json()["deliveries"]) == 1
     assert queue.inspector.sample(["orders"])[0].prepare == 1
+
+
+def test_what_is_released_over_rest_keeps_its_place(queue: Queue, operator: Caller) -> None:
+    queue.topic(kind=TopicKind.PRIORITY, slots=1)
+    for name in ("first", "second", "third"):
+        queue.client.send("orders", PriorityMessage(name, 50))
+    taken = take(operator, max=2)
+    assert [each["content"] for each in taken] == ["first", "second"]
+    settle(operator, {"receipt": taken[0]["receipt"], "outcome": "release"})
+    assert [each["content"] for each in take(operator, max=1)] == ["first"]
+
+
+def test_a_receipt_of_the_release_before_places_still_settles(queue: Queue, operator: Caller) -> None:
+    queue.topic(kind=TopicKind.PRIORITY, slots=1)
+    queue.client.send("orders", PriorityMessage("a", 50))
+    (delivery,) = queue.client.take("orders")
+    packed = receipts._OLD_FORM.pack(delivery.slot, delivery.receipt, 50) + delivery.raw_id
+    namespace = queue.client.keyspace.namespace
+    old = base64.urlsafe_b64encode(receipts._signature(namespace, "orders", packed) + packed).decode().rstrip("=")
+    found = receipts.delivery_of(namespace, queue.client.topic("orders"), old)
+    assert (found.score, found.receipt, found.raw_id) == (50, delivery.receipt, b"a")

@@ -41,8 +41,13 @@ def test_the_second_of_two_editors_is_told(queue: Queue, editor: Caller) -> None
     assert "If-Match" in found["message"]
     problem(editor("PUT", "/topics/orders", NEW, If_None_Match="*"), 412, "topic_exists")
     problem(editor("PUT", "/topics/other", NEW, If_Match='"1"'), 412, "no_such_version")
-    for wrong in ("3", "abc", '"-1"', '"' + "9" * 30 + '"'):
+    for wrong in ("3", "abc", '"3', '"3" "4"', '"3",*'):
         problem(editor("PUT", "/topics/orders", {"weight": 3}, If_Match=wrong), 422, "invalid")
+    # Tags that are not ours, and weak ones, which never say that it is the very same.
+    for other in ('"-1"', '"' + "9" * 30 + '"', 'W/"2"', '"1", W/"2"'):
+        problem(editor("PUT", "/topics/orders", {"weight": 3}, If_Match=other), 412, "version_conflict")
+    assert editor("PUT", "/topics/orders", {"weight": 3}, If_Match='"1", "2"').status_code == 200
+    problem(editor("PUT", "/topics/orders", {"weight": 4}, If_Match='"3"', If_None_Match='W/"3"'), 412, "topic_exists")
     assert editor("PUT", "/topics/orders", {"weight": 4}, If_Match="*").status_code == 200
     assert queue.inspector.topics()[0].weight == 4
 
@@ -103,7 +108,8 @@ def test_delete(queue: Queue, editor: Caller, caller: Callable[..., Caller]) -> 
     queue.delayed()
     admin = caller("Admin")
     problem(editor("DELETE", "/topics/orders?reason=x"), 403, "forbidden")
-    problem(admin("DELETE", "/topics/orders"), 422, "bad_request")
+    problem(admin("DELETE", "/topics/orders"), 422, "invalid")
+    problem(admin("DELETE", "/topics/orders?reason=%20"), 422, "bad_request")
     problem(admin("DELETE", "/topics/orders?reason=old"), 409, "topic_not_empty")
     assert queue.find("a") is not None
     assert admin.ok("DELETE", "/topics/orders?reason=old&force=true") == {"messages": 1}

@@ -51,7 +51,7 @@ def description() -> Any:
 def stage(queue: Queue, settings: Any) -> Queue:
     queue.topic()
     queue.topic("ranked", TopicKind.PRIORITY)
-    queue.client.send("ranked", PriorityMessage("x", 2**53, key="a"))
+    queue.client.send("ranked", PriorityMessage("x", 2**20, key="a"))
     queue.delayed("a")
     queue.delayed("a/b")
     queue.dead("d")

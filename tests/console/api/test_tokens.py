@@ -39,10 +39,16 @@ def test_an_administrator_makes_one_and_sees_it_once(queue: Queue, as_role: Call
     queue.topic("orders.new")
     browser = as_role("Admin")
     assert browser.get(ADD).status_code == 200
-    answer = browser.post(ADD, form())
-    assert answer.status_code == 200, answer.context["errors"] if answer.context else answer.content
+    made = browser.post(ADD, form())
+    assert made.status_code == 302, made.context["errors"] if made.context else made.content
+    assert "no-store" in made["Cache-Control"] and "rmq_" not in made.content.decode()
+    cookie = made.cookies["rmq_new_token"]
+    assert (cookie["path"], cookie["httponly"], cookie["samesite"]) == (made["Location"], True, "Strict")
+    answer = browser.get(made["Location"])
     (secret,) = set(re.findall(r"rmq_[0-9a-f]{8}_[A-Za-z0-9_-]{43}", answer.content.decode()))
     assert "no-store" in answer["Cache-Control"]
+    again = browser.get(made["Location"])  # the page is reloaded
+    assert again.status_code == 200 and secret not in again.content.decode()
     token = ApiToken.objects.get()
     assert token.role == "Operator" and token.created_by and token.created_by.username == "admin"
     assert Caller(secret).ok("GET", "/me")["topics"] == ["orders.*"]
@@ -50,6 +56,8 @@ def test_an_administrator_makes_one_and_sees_it_once(queue: Queue, as_role: Call
         page = browser.get(address)
         assert page.status_code == 200
         assert token.prefix in page.content.decode() and secret not in page.content.decode()
+    browser.cookies["rmq_new_token"] = "rmq_of_somebody_else"  # what is shown there is that token's secret, or nothing
+    assert "somebody_else" not in browser.get(made["Location"]).content.decode()
     entry = AuditEntry.objects.get(action="create_token")
     assert entry.username == "admin" and secret not in str(entry.query)
 

@@ -12,6 +12,7 @@ from console.engine import new_async_engine
 from console.live.sampler import Sampler
 from console.live.store import LiveKeys
 from console.models import AuditEntry
+from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.topic import Topic, TopicKind
 from tests.console.api.conftest import Caller, problem
 from tests.console.conftest import Queue
@@ -96,10 +97,20 @@ def test_pause_and_resume_are_written_down(queue: Queue, operator: Caller) -> No
     problem(operator.post("/topics/nosuch:pause"), 404, "unknown_topic")
 
 
-def test_workers_and_pins(queue: Queue, operator: Caller, caller: Callable[..., Caller]) -> None:
+def test_workers_and_pins(
+    queue: Queue, operator: Caller, caller: Callable[..., Caller], redis_server: EmbeddedRedis
+) -> None:
     queue.topic()
     assert operator.ok("GET", "/workers") == {"workers": [], "drained_away": []}
+    problem(operator.post("/workers/host%2Fw1:drain", {"reason": "x"}), 404, "unknown_worker")
+    problem(operator.post("/workers/host%2Fw1:undrain", {}), 404, "unknown_worker")
+    found = problem(operator.post("/topics/orders/slots:pin", {"worker": "w1", "slots": "0"}), 422, "invalid")
+    assert found["fields"][0]["field"] == "worker" and not queue.inspector.wishes().drained
+    queue.worker("host/w1")
+    queue.worker("w1")
     assert operator.ok("POST", "/workers/host%2Fw1:drain", {"reason": "going home"}) == {"changed": 1}
+    with redis_server.client() as raw:  # it went home
+        raw.hdel(queue.client.keyspace.workers, "host/w1")
     assert operator.ok("GET", "/workers")["drained_away"] == ["host/w1"]
     assert caller("Viewer", topics="orders").ok("GET", "/workers")["drained_away"] == []
     assert operator.ok("POST", "/workers/host%2Fw1:undrain") == {"changed": 1}
@@ -107,6 +118,9 @@ def test_workers_and_pins(queue: Queue, operator: Caller, caller: Callable[..., 
     assert dict(queue.inspector.wishes().pins["orders"]) == {0: "w1", 1: "w1", 3: "w1"}
     assert operator.ok("POST", "/topics/orders/slots:unpin", {"slots": "0-3"}) == {"changed": 3}
     problem(operator.post("/topics/orders/slots:pin", {"worker": "w1", "slots": "3-1"}), 422, "bad_request")
+    # A slot that the topic does not have: none of the others is pinned either.
+    problem(operator.post("/topics/orders/slots:pin", {"worker": "w1", "slots": "0-4"}), 422, "bad_request")
+    assert not queue.inspector.wishes().pins
     problem(operator.post("/topics/orders/slots:pin", {"slots": "1"}), 422, "invalid")
     problem(operator.post("/workers/w1:drain", {}), 422, "invalid")
     for hostile in ("a%00b", "a%07b", "x" * 201):

@@ -53,6 +53,7 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("POST", "/topics/{topic}/slots:unpin"): Route(Action.UNPIN, "/topics/orders/slots:unpin", {"slots": "0"}),
     ("POST", "/topics/{topic}:pause"): Route(Action.PAUSE, "/topics/orders:pause", {}),
     ("POST", "/topics/{topic}:resume"): Route(Action.RESUME, "/topics/orders:resume", {}),
+    ("POST", "/topics/{topic}/dead:acknowledge"): Route(Action.ACKNOWLEDGE, "/topics/orders/dead:acknowledge", {}),
     ("POST", "/topics/{topic}/messages"): Route(
         Action.SEND, "/topics/orders/messages", {"content": "a", "delay_ms": 60_000}
     ),

@@ -37,7 +37,7 @@ for role in ("Viewer", "Operator", "Editor", "Admin"):
     user.groups.add(Group.objects.get(name=role))
     session = SessionStore()
     session[SESSION_KEY] = str(user.pk)
-    session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]
+    session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[-1]
     session[HASH_SESSION_KEY] = user.get_session_auth_hash()
     session.create()
     print(user.username, settings.SESSION_COOKIE_NAME, session.session_key)
@@ -90,7 +90,7 @@ def open_page(stack: Stack, browser: Browser, contexts: list[BrowserContext]) ->
     problems: list[str] = []
 
     def open_as(path: str, who: str = "operator", **options: Any) -> Page:
-        context = browser.new_context(viewport={"width": 1280, "height": 900}, **options)
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}} | options)
         contexts.append(context)
         context.add_cookies([stack.cookies[who]])
         page = context.new_page()

@@ -2,48 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import re
-import threading
-from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from rmq_core import Delivery, FixedTimeMessage, Listener, Topic, Worker
+from rmq_core import FixedTimeMessage, Topic
 from tests.console.browser.conftest import forgive
+from tests.console.browser.running import RunningWorker
 from tests.console.conftest import Queue
 from tests.console.stack import Stack
 from tests.support.waiting import wait_until
 
 Open = Callable[..., Page]
-
-
-class RunningWorker:
-    """A worker in a thread of its own whose listener counts attempts and always fails."""
-
-    def __init__(self, url: str, topic: str) -> None:
-        self.attempts: Counter[str] = Counter()
-        self._worker = Worker(url, [Listener(topic, self._fail)], name=f"test-{topic}")
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._worker.serve(),))
-
-    def _fail(self, delivery: Delivery) -> None:
-        self.attempts[delivery.id] += 1
-        raise KeyError("tail number")
-
-    def __enter__(self) -> RunningWorker:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self._loop.call_soon_threadsafe(self._worker.stop)
-        self._thread.join(20)
-        self._loop.close()
-        assert not self._thread.is_alive()
 
 
 @pytest.fixture

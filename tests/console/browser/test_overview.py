@@ -40,7 +40,7 @@ def test_a_problem_leads_to_the_page_that_fixes_it(open_page: Open, queue: Queue
     page = open_page("/")
     expect(cell(page, topic, "dead")).to_have_text("0")
     queue.dead("d", topic=topic)
-    problem = page.locator(".rc-problem", has_text=topic).filter(has_text="dead letters")
+    problem = page.locator(".rc-problem", has_text=topic).filter(has_text="dead letter")
     expect(problem).to_be_visible()
     problem.get_by_role("link").click()
     page.wait_for_url(re.compile(rf"/topics/{topic}/dead/"))

@@ -86,6 +86,28 @@ def test_a_finding_is_repaired_after_a_dry_run(stack: Stack, open_page: Callable
     expect(page.locator(".rc-step").filter(has_text="sent")).to_be_visible(timeout=20_000)
 
 
+def test_a_schedule_is_deleted_with_a_reason(stack: Stack, open_page: Callable[..., Page]) -> None:
+    stack.manage(MAKE_SCHEDULE)
+    page = open_page("/reconciliation/", "admin")
+    schedules = page.get_by_role("region", name="Schedules")
+    schedules.get_by_role("button", name="Delete").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("will not run by itself any more")
+    dialog.get_by_role("button", name="Delete").click()
+    expect(dialog).to_be_visible()  # not without a reason
+    dialog.get_by_label("Reason").fill("moved to the night")
+    dialog.get_by_role("button", name="Delete").click()
+    expect(dialog).to_have_count(0)
+    expect(schedules).to_be_hidden()
+
+
+MAKE_SCHEDULE = """
+from console.models import PipelineSchedule
+PipelineSchedule.objects.all().delete()
+PipelineSchedule.objects.create(kind="archive", every_s=86400, next_ms=2**52, username="a")
+"""
+
+
 def entries(client: RMQ) -> int:
     """In the topic's journals."""
     return sum(client.connection.run([("XLEN", client.keyspace.slot("reconciled", slot).journal) for slot in range(2)]))

@@ -167,7 +167,7 @@ def test_pausing_a_topic(open_page: Open, queue: Queue, topic: str) -> None:
     expect(page.locator("#rc-problems")).to_contain_text("Paused")
     page.get_by_role("button", name="Resume topic").click()
     confirm(page, "Resume topic")
-    expect(page.locator("#rc-topic-state")).to_have_text("Running")
+    expect(page.locator("#rc-topic-state")).to_have_text("No workers")
 
 
 def test_find_by_id_and_search_in_content(open_page: Open, queue: Queue, topic: str) -> None:
@@ -179,7 +179,7 @@ def test_find_by_id_and_search_in_content(open_page: Open, queue: Queue, topic: 
     page.keyboard.press("/")
     page.keyboard.type("lost")
     page.keyboard.press("Enter")
-    expect(page.locator(".rc-search-progress")).to_contain_text("Found in dead.")
+    expect(page.locator(".rc-search-progress")).to_contain_text("Found: dead.")
     expect(page.get_by_role("button", name="lost", exact=True)).to_be_visible()
     assert "q=lost" in page.url
     page.get_by_role("combobox", name="Look in").select_option("content")

@@ -15,6 +15,7 @@ from typing import Any
 import django_rq
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 from django_rq.settings import QUEUES
@@ -28,6 +29,7 @@ from console.reconciliation.running import Runner
 from console.reconciliation.runs import RunOrder
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import UnknownTopic
+from tests.console.api.conftest import Caller, make_token, problem
 from tests.console.conftest import Queue
 from tests.console.reconciliation import program
 from tests.support.waiting import wait_until
@@ -88,6 +90,87 @@ def test_a_run_tells_its_stages_and_takes_its_report_in(office: Office) -> None:
     entry = AuditEntry.objects.get()
     assert (entry.action, entry.result, entry.reason, entry.topic) == ("reconcile", "done", "monday", "orders")
     assert entry.detail["run"] == str(run.pk)
+
+
+def test_a_run_over_all_topics_names_those_it_says_nothing_of(office: Office) -> None:
+    office.queue.topic("written", journal="events")
+    run = office.do(reason="all")
+    assert run.state == "done"
+    for shown in (shapes.run_json(run), shapes.detail_json(run, True)):
+        assert shown["without_journal"] == ["orders"]
+    assert shapes.run_json(office.start(topics=("orders",)))["without_journal"] == []
+    jobs.look(runs.schedule(office.who, RunOrder(), 3_600).next_ms)
+    assert Reconciliation.objects.get(via="schedule").summary == {"without_journal": ["orders"]}
+
+
+def test_rows_of_other_topics_in_a_ledger_are_told(office: Office) -> None:
+    run = office.do(topics=("orders",))
+    assert shapes.detail_json(run, True)["ledger_left_out"] is None
+    # Where a reconciliation's summary has it.
+    run.summary["inputs"] = {"of_ledger": {"left_out_rows": 12, "left_out": {"gate-close": 10, "boarding": 2}}}
+    shown = shapes.detail_json(run, True)["ledger_left_out"]
+    assert shown == {"rows": 12, "topics": {"gate-close": 10, "boarding": 2}}
+
+
+def test_a_restore_says_what_it_did_and_what_it_left_out(office: Office) -> None:
+    run = office.do(kind="restore", reason="the server is new", confirm="restore")
+    assert run.state == "done"
+    told = shapes.detail_json(run, True)["restored"]
+    assert (told["back"], told["present"]) == (12, 1)
+    assert told["said"] == ["left out: topic orders, slot 3: its history is not whole (file). Bring it back."]
+    assert shapes.detail_json(office.do(), True)["restored"] is None
+
+
+def test_what_failed_names_no_folder_of_the_server(office: Office, settings: Any) -> None:
+    words = f"the ledger {settings.PIPELINE_LEDGERS}/flights.csv lacks a column (file:{settings.PIPELINE_REPORTS}/x)"
+    assert places.plain(words) == "the ledger flights.csv lacks a column (x)"
+
+
+def test_one_schedule_that_cannot_run_keeps_no_other(office: Office, caplog: pytest.LogCaptureFixture) -> None:
+    now = office.queue.inspector.now_ms()
+    bad = PipelineSchedule.objects.create(kind="archive", topics=["orders"], every_s=60, username="a")
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE console_pipelineschedule SET topics = %s WHERE id = %s", ['"orders"', bad.pk])
+    PipelineSchedule.objects.create(kind="archive", topics=["orders"], every_s=60, username="b")
+    jobs.look(now)
+    assert [run.username for run in Reconciliation.objects.all()] == ["b"]  # and not the other one over all topics
+    assert f"schedule {bad.pk} " in caplog.text
+
+
+def test_a_token_for_some_topics_sees_and_stops_what_it_may_start(office: Office) -> None:
+    office.queue.topic("bills")
+    ask = Caller(*make_token("Operator", "orders"))
+    own = ask.ok("POST", "/reconciliations", {"topics": ["orders"]}, status=202)
+    assert ask.ok("GET", f"/reconciliations/{own['id']}")["topics"] == ["orders"]
+    assert ask.ok("GET", f"/reconciliations/{own['id']}/findings") == {"findings": [], "next": None}
+    for topics in (["bills"], ["orders", "bills"], []):
+        problem(ask.post("/reconciliations", {"topics": topics}), 403, "out_of_scope")
+        other = office.start(topics=tuple(topics))
+        for method, path in (("GET", ""), ("GET", "/findings"), ("POST", ":stop")):
+            problem(ask(method, f"/reconciliations/{other.pk}{path}"), 404, "unknown_run")
+    assert [each["id"] for each in ask.ok("GET", "/reconciliations?limit=1")["runs"]] == [own["id"]]
+    # Of the same topic, but somebody else's.
+    other = office.start(topics=("orders",), kind="archive")
+    assert len(ask.ok("GET", "/reconciliations")["runs"]) == 2
+    problem(ask.post(f"/reconciliations/{other.pk}:stop"), 403, "forbidden")
+    assert ask.ok("POST", f"/reconciliations/{own['id']}:stop")["state"] == "stopped"
+
+
+def test_only_administrators_stop_what_is_somebody_elses(office: Office, person: Callable[..., User]) -> None:
+    one, two = Who(person("Operator", "one")), Who(person("Operator", "two"))
+    run = runs.start(one, RunOrder(kind="archive"))
+    with pytest.raises(Forbidden, match="administer"):
+        runs.stop(two, run)
+    run.refresh_from_db()
+    assert run.state == "queued"
+    assert AuditEntry.objects.get(username="two").result == "refused"
+    assert runs.stop(one, run).state == "stopped"
+    assert runs.stop(office.who, runs.start(one, RunOrder(kind="archive"))).state == "stopped"
+    schedule = runs.schedule(Who(person("Editor", "planner")), RunOrder(kind="archive"), 3_600)
+    by_schedule = runs.scheduled(schedule)
+    with pytest.raises(Forbidden):
+        runs.stop(two, by_schedule)
+    assert runs.stop(Who(User.objects.get(username="planner")), by_schedule).state == "stopped"
 
 
 def test_a_failure_is_told_in_its_own_sentence(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,8 +257,15 @@ def test_a_schedule_starts_runs_and_never_two_at_once(office: Office) -> None:
     runs.switch(office.who, schedule, False)
     jobs.look(schedule.next_ms + 90_000_000)
     assert Reconciliation.objects.count() == 2
-    runs.remove(office.who, schedule)
+    with pytest.raises(BadRequest, match="Say why"):
+        runs.remove(office.who, schedule, " ")
+    assert PipelineSchedule.objects.exists()
+    runs.remove(office.who, schedule, "moved to the night")
     assert not PipelineSchedule.objects.exists()
+    # What it was is in the audit, so that it can be made again.
+    entry = AuditEntry.objects.filter(action="schedule", result="done").first()
+    assert entry is not None and entry.reason == "moved to the night"
+    assert (entry.query["kind"], entry.query["topics"], entry.query["every_s"]) == ("reconcile", ["orders"], 3_600)
     with pytest.raises(BadRequest, match="schedule"):
         runs.schedule(office.who, RunOrder(kind="restore"), 3_600)
     with pytest.raises(BadRequest, match="minute"):

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+import platform
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.db import connections
 
 from console.engine import AsyncEngine, new_async_engine
 from console.models import MessageRecord, MessageTransition, PipelineSchedule, RecordPosition
 from console.record import follow, intake
 from console.record.follow import READER, Follower
-from rmq_core import FixedTimeMessage, PriorityMessage, TopicKind
+from rmq_core import Delivery, FixedTimeMessage, Listener, PriorityMessage, TopicKind, Worker
+from rmq_core.embedded.zookeeper import EmbeddedZooKeeper
 from rmq_core.journal import reader, trimmer
-from rmq_core.topic import Journal
+from rmq_core.pipeline.positions import reader_of
+from rmq_core.topic import Journal, Topic
 from tests.console.conftest import Queue, roles_come_back
+from tests.support.waiting import wait_until_async
 
 __all__ = ["roles_come_back"]
 pytestmark = [
@@ -84,6 +90,56 @@ async def until_quiet(follower: Follower) -> int:
     while written := sum((await follower.round()).values()):
         total += written
     return total
+
+
+@pytest.mark.parametrize("owned", [False, True], ids=["shared", "owned"])
+async def test_every_transition_of_a_worker_names_it_and_its_host(
+    queue: Queue, engine: AsyncEngine, owned: bool, zookeeper: EmbeddedZooKeeper
+) -> None:
+    await sync_to_async(queue.client.define)(Topic("orders", TopicKind.PRIORITY, journal=Journal.EVENTS, backoff_ms=0))
+    done: list[str] = []
+
+    def handle(delivery: Delivery) -> None:
+        done.append(delivery.text)
+        if delivery.text == "bad" and delivery.attempt == 1:
+            raise ValueError("not yet")
+
+    worker = Worker(
+        queue.client.target.url,
+        [Listener("orders", handle)],
+        name="packer-7",
+        namespace=queue.client.keyspace.namespace,
+        zookeeper=f"{zookeeper.hosts}" if owned else None,
+    )
+    serving = asyncio.create_task(worker.serve())
+    names = ["bad", *map(str, range(40))]
+    await sync_to_async(queue.client.send_many)("orders", [PriorityMessage(name, 20) for name in names])
+    await wait_until_async(lambda: len(done) == len(names) + 1, what="all to be handled")
+    worker.stop()
+    await serving
+    await Follower(engine).round()
+    steps = MessageTransition.objects.exclude(event="sent")
+    told = await sync_to_async(lambda: set(steps.values_list("event", "worker", "host")))()
+    assert {(event, "packer-7", platform.node()) for event in ("taken", "acked", "retried")} <= told
+    assert {worker for _, worker, _ in told} == {"packer-7"}
+
+
+@pytest.mark.parametrize("journal", [Journal.EVENTS, Journal.FULL])
+async def test_the_record_knows_the_slot_basis(queue: Queue, engine: AsyncEngine, journal: Journal) -> None:
+    await sync_to_async(queue.client.define)(Topic("orders", TopicKind.PRIORITY, journal=journal))
+    messages = [
+        PriorityMessage("a", 20, slot_basis=b"cust\x00omer"),
+        PriorityMessage("b", 20),
+        PriorityMessage("c", 20, key="k", slot_basis="k"),
+    ]
+    await sync_to_async(queue.client.send_many)("orders", messages)
+    await Follower(engine).round()
+    found = await sync_to_async(lambda: list(MessageRecord.objects.values_list("ident", "basis")))()
+    assert {bytes(ident): basis and bytes(basis) for ident, basis in found} == {
+        b"a": b"cust\x00omer",
+        b"b": None,
+        b"k": None,
+    }
 
 
 async def test_the_record_says_what_the_queue_says(queue: Queue, engine: AsyncEngine) -> None:
@@ -226,4 +282,4 @@ async def test_nothing_is_trimmed_before_a_scheduled_archive_has_read_it(queue: 
     await until_quiet(Follower(engine))
     state = queue.client.run(trimmer.state(queue.client.keyspace, queue.client.topic("orders")))
     assert state.entries == state.written > 0
-    assert {each.name for each in state.readers} == {"record", "archive"}
+    assert {each.name for each in state.readers} == {"record", reader_of(settings.PIPELINE_ARCHIVE)}

@@ -30,6 +30,10 @@ export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+export function setTitle(element, text) {
+  if (element.title !== text) element.title = text;
+}
+
 export function setClass(element, name, on) {
   if (element.classList.contains(name) !== Boolean(on)) element.classList.toggle(name, Boolean(on));
 }

@@ -18,25 +18,27 @@ export async function get(address, query = {}, signal = undefined) {
   for (const [name, value] of Object.entries(query)) {
     if (value !== null && value !== undefined && value !== "") url.searchParams.set(name, value);
   }
-  return answer(await reach(url, { headers: { Accept: "application/json" }, signal }));
+  const lost = gettext("The server cannot be reached.");
+  return answer(await reach(url, { headers: { Accept: "application/json" }, signal }, lost));
 }
 
 export async function post(address, body) {
-  return answer(
-    await reach(new URL(address, location.href), {
-      method: "POST",
-      headers: { "Content-Type": "application/json", Accept: "application/json", "X-CSRFToken": page.csrf },
-      body: JSON.stringify(body),
-    }),
-  );
+  const options = {
+    method: "POST",
+    headers: { "Content-Type": "application/json", Accept: "application/json", "X-CSRFToken": page.csrf },
+    body: JSON.stringify(body),
+  };
+  // It may have arrived, and only the answer was lost.
+  const lost = gettext("The server did not answer. Look whether it was done before you try again.");
+  return answer(await reach(new URL(address, location.href), options, lost));
 }
 
-async function reach(url, options) {
+async function reach(url, options, lost) {
   try {
     return await fetch(url, { credentials: "same-origin", ...options });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ServerError(0, "unreachable", gettext("The server cannot be reached. Nothing was changed."));
+    throw new ServerError(0, "unreachable", lost);
   }
 }
 

@@ -19,6 +19,7 @@ export class Live {
     this.shownMs = 0;
     this.receivedAt = 0;
     this.intervalMs = page.interval_ms;
+    this.greeted = false;
     this.buildStatus();
     if (path)
       this.socket = new Socket(
@@ -37,13 +38,24 @@ export class Live {
   }
 
   receive(message) {
-    if (message.at_ms && message.interval_ms) {
-      this.atMs = message.at_ms;
-      this.receivedAt = Date.now();
-      this.intervalMs = message.interval_ms;
-    }
+    if (message.at_ms && message.interval_ms) this.date(message);
     this.take(message);
     this.draw();
+  }
+
+  /** How old a frame is: what is pushed is new; the first one of a page or of a connection may have lain there. */
+  date({ at_ms, interval_ms }) {
+    if (at_ms === this.atMs) return;
+    const age = this.greeted ? 0 : Math.max(0, this.serverMs() - at_ms);
+    this.greeted = this.state === "open";
+    this.atMs = at_ms;
+    this.receivedAt = Date.now() - age;
+    this.intervalMs = interval_ms;
+  }
+
+  serverMs() {
+    if (this.atMs) return this.nowMs();
+    return page.now_ms ? page.now_ms + performance.now() : 0;
   }
 
   draw() {
@@ -64,6 +76,9 @@ export class Live {
   }
 
   changed(state, nextTry) {
+    if (state === "lost") this.wasLost = true;
+    if (state === "open") this.wasLost = false;
+    if (state !== "open") this.greeted = false;
     this.state = state;
     this.nextTry = nextTry;
     this.look();
@@ -88,7 +103,8 @@ export class Live {
   }
 
   look() {
-    const lost = this.state !== "open" && this.state !== "connecting";
+    // As long as a new connection brings nothing, the old one is lost.
+    const lost = this.wasLost || !["open", "connecting"].includes(this.state);
     const old = lost || this.stale();
     const word = this.paused
       ? gettext("Paused")
@@ -131,16 +147,19 @@ export class Live {
     if (this.state === "signedOut")
       return [gettext("You are signed out."), [gettext("Sign in"), () => location.reload()]];
     if (this.state === "forbidden") return [gettext("You no longer have the permission to see live data."), null];
+    const known = this.atMs
+      ? fill(gettext("What you see is as of %(time)s."), { time: time(this.shownMs || this.atMs) })
+      : gettext("Nothing was received yet.");
+    const lost = `${gettext("The connection is lost.")} ${known}`;
     if (this.state === "lost") {
-      const seconds = Math.max(0, Math.ceil((this.nextTry - Date.now()) / 1000));
-      return [
-        fill(gettext("The connection is lost. What you see is old. Next try in %(seconds)s s."), { seconds }),
-        retry,
-      ];
+      const seconds = Math.max(1, Math.ceil((this.nextTry - Date.now()) / 1000));
+      return [`${lost} ${fill(gettext("Next try in %(seconds)s s."), { seconds })}`, retry];
     }
+    if (this.wasLost) return [`${lost} ${gettext("Trying now.")}`, null];
     if (this.stale()) {
-      const age = duration(Date.now() - this.receivedAt);
-      return [fill(gettext("No new data for %(age)s: Redis or the keeper may be away."), { age }), null];
+      const age = duration(1000 * Math.floor((Date.now() - this.receivedAt) / 1000));
+      const words = fill(gettext("No new data for %(age)s: Redis or the keeper may be away."), { age });
+      return [`${words} ${known}`, null];
     }
     return [null, null];
   }

@@ -1,16 +1,27 @@
-// Colours of the current theme, for canvases; they are drawn again when it changes.
+// Colours and sizes of the current theme, for canvases; they are drawn again when it changes.
 
 const listeners = new Set();
+const known = new Map();
 
+/** A custom property of the page. Asked of the browser once: to ask it between two changes makes it lay out again. */
 export function color(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  if (!known.has(name)) known.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim());
+  return known.get(name);
 }
+
+/** A length in CSS pixels out of tokens.css; 0 where what it is for is not shown. */
+export const pixels = (name) => Number.parseFloat(color(name)) || 0;
 
 export function onThemeChange(listener) {
   listeners.add(listener);
 }
 
-new MutationObserver(() => listeners.forEach((listener) => listener())).observe(document.documentElement, {
+// First of all listeners, since whoever draws imports this: another width may mean other lengths.
+addEventListener("resize", () => known.clear());
+new MutationObserver(() => {
+  known.clear();
+  listeners.forEach((listener) => listener());
+}).observe(document.documentElement, {
   attributes: true,
   attributeFilter: ["class"],
 });

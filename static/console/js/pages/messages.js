@@ -18,14 +18,14 @@ const PAGE = 50;
 const TABS = {
   delayed: [gettext("Delayed"), (now) => now.backlog - now.ready - now.waiting],
   ready: [gettext("Ready"), (now) => now.ready],
-  waiting: [gettext("Waiting"), (now) => now.waiting],
+  waiting: [gettext("Retrying"), (now) => now.waiting],
   in_flight: [gettext("In flight"), (now) => now.in_flight],
   trash: [gettext("Removed"), () => null],
 };
 const EMPTY = {
   delayed: gettext("Nothing waits for its time."),
   ready: gettext("Nothing is ready: workers keep up."),
-  waiting: gettext("Nothing waits for a retry."),
+  waiting: gettext("Nothing is to be tried again."),
   in_flight: gettext("Nothing is in flight."),
   trash: gettext("Nothing was cancelled or dropped lately."),
   dead: gettext("No dead letters. Messages come here when all their retries have failed."),
@@ -43,8 +43,8 @@ export class MessagesTab {
     this.cursor = null;
     this.more = false;
     this.list = new MessageList({
-      onOpen: (row) => openMessage(row, live.nowMs(), () => this.load()),
-      onChanged: () => this.load(),
+      onOpen: (row) => openMessage(row, live.nowMs(), () => this.changed()),
+      onChanged: () => this.changed(),
       onSelection: () => {},
       nowMs: () => live.nowMs(),
     });
@@ -57,7 +57,7 @@ export class MessagesTab {
     this.load();
     setInterval(() => this.refresh(), REFRESH_MS);
     shortcut("/", gettext("Search"), () => this.search.input.focus());
-    openFromAddress(live.nowMs(), () => this.load());
+    openFromAddress(live.nowMs(), () => this.changed());
   }
 
   build() {
@@ -99,9 +99,10 @@ export class MessagesTab {
       gettext("Load more"),
     );
     const dead = this.states.includes("dead");
+    if (dead) this.clusters = new Clusters(page.urls.clusters, { topic: page.topic });
     replace(
       byId("rc-tab"),
-      dead ? new Clusters(page.urls.clusters, { topic: page.topic }).element : null,
+      this.clusters?.element,
       h(
         "section",
         { class: "rc-card rc-flush" },
@@ -166,12 +167,19 @@ export class MessagesTab {
       this.live.paused ||
       document.hidden ||
       this.list.selected.size ||
-      this.search.active ||
       this.more ||
       document.querySelector("dialog[open]")
     )
       return;
-    this.load();
+    if (this.search.active) this.search.refresh();
+    else this.load();
+  }
+
+  /** Somebody acted: whatever shows it shows it as it is now, what was found as well. */
+  changed() {
+    this.clusters?.load();
+    if (this.search.active) this.search.start();
+    else this.load();
   }
 
   async load() {

@@ -10,7 +10,7 @@ import { Tile, tileRow } from "../parts/tiles.js";
 import { TopicFilter } from "../parts/topicfilter.js";
 import { TopicTable } from "../parts/topictable.js";
 
-const DEAD = ["dead_growing"];
+const DEAD = ["dead_growing", "dead"];
 const FLEET = ["unowned", "zookeeper_away", "worker_lost", "no_workers"];
 let frame = page.frame;
 let sparks = page.sparks;
@@ -31,7 +31,7 @@ const tiles = [
   new Tile(gettext("Oldest in flight"), (t) => [duration(t.oldest_ms)]),
   new Tile(gettext("Dead"), (t) => [
     count(t.dead),
-    t.waiting ? fill(gettext("%(waiting)s waiting"), { waiting: count(t.waiting) }) : "",
+    t.waiting ? fill(gettext("%(retrying)s retrying"), { retrying: count(t.waiting) }) : "",
   ]),
   new Tile(gettext("Workers"), (t) => [count(t.workers), "", t.workers === 0 && t.ready > 0]),
 ];
@@ -39,7 +39,7 @@ const server = h("p", { class: "rc-server rc-muted" });
 const problemList = h("ul", { class: "rc-problems" });
 const problems = h("section", { "aria-label": gettext("Problems") }, problemList);
 const filter = new TopicFilter(() => render());
-const table = new TopicTable((name) => filter.sortBy(name));
+const table = new TopicTable((name) => filter.sortBy(name), sparkOf);
 const topics = h(
   "section",
   { class: "rc-card rc-flush" },
@@ -71,22 +71,36 @@ function take(message) {
 
 function render() {
   if (!frame) return;
+  table.look();
   byId("rc-page").classList.remove("rc-waiting");
   tiles.forEach((tile) => tile.update(frame.totals));
   if (frame.problems.length) showProblems(problemList, frame.problems, place);
-  else if (problemList.dataset.shown !== "none") {
-    problemList.dataset.shown = "none";
-    replace(
-      problemList,
-      h("li", { class: "rc-problem rc-problem-none" }, icon("check_circle"), h("span", {}, gettext("No problems."))),
-    );
-  }
+  else showNone();
   showServer();
   const groups = filter.apply(frame.topics);
   const shown = groups.reduce((sum, [, some]) => sum + some.length, 0);
   nothing.hidden = shown > 0 || frame.topics.length === 0;
   showFirstSteps(frame.topics.length === 0);
-  table.update(groups, sparkOf, filter.sort);
+  table.update(groups, filter.sort);
+}
+
+function showNone() {
+  const known = frame.totals.acknowledged;
+  const words = [
+    gettext("No problems."),
+    known
+      ? fill(ngettext("%(n)s dead letter is acknowledged.", "%(n)s dead letters are acknowledged.", known), {
+          n: count(known),
+        })
+      : null,
+  ];
+  const text = words.filter(Boolean).join(" ");
+  if (problemList.dataset.shown === text) return;
+  problemList.dataset.shown = text;
+  replace(
+    problemList,
+    h("li", { class: "rc-problem rc-problem-none" }, icon("check_circle"), h("span", {}, text)),
+  );
 }
 
 function place(problem) {

@@ -8,6 +8,7 @@ import { fill, gettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { Choice } from "../parts/choice.js";
 import { LiveList, nameCell, showStart } from "../parts/livelist.js";
+import { planDialog } from "../parts/plandialog.js";
 import { RunBar } from "../parts/runbar.js";
 import { RunCharts } from "../parts/runcharts.js";
 import { isLive, JOBS, outcome, RUN_STATES, scope } from "../parts/runwords.js";
@@ -115,8 +116,10 @@ function showSchedules(found) {
           h(
             "span",
             { class: "rc-actions rc-end" },
-            change(each.enabled ? gettext("Let it rest") : gettext("Go on"), { id: each.id, enabled: !each.enabled }),
-            change(gettext("Delete"), { id: each.id, delete: true }),
+            button(each.enabled ? gettext("Let it rest") : gettext("Go on"), () =>
+              change({ id: each.id, enabled: !each.enabled }),
+            ),
+            button(gettext("Delete"), () => askDelete(each)),
           ),
         ),
       ),
@@ -124,7 +127,25 @@ function showSchedules(found) {
   );
 }
 
-function change(label, values) {
+async function change(values) {
+  await post(page.urls.schedule, values);
+  await list.load();
+}
+
+function askDelete(schedule) {
+  planDialog({
+    title: fill(gettext("Delete the schedule of “%(job)s”"), { job: JOBS[schedule.kind] }),
+    plan: {
+      difference: [],
+      lines: [{ severity: "caution", text: gettext("It will not run by itself any more. The runs it has made stay.") }],
+    },
+    label: gettext("Delete"),
+    danger: true,
+    submit: ({ reason }) => change({ id: schedule.id, delete: true, reason }),
+  });
+}
+
+function button(label, act) {
   const lacking = page.grants.actions.schedule;
   return h(
     "button",
@@ -139,8 +160,7 @@ function change(label, values) {
           return;
         }
         try {
-          await post(page.urls.schedule, values);
-          await list.load();
+          await act();
         } catch (problem) {
           toast(problem.message, "error");
         }

@@ -156,8 +156,17 @@ function showFacts() {
   const gaps = run.gaps
     .slice(0, 10)
     .map((gap) => h("div", {}, `${[gap.topic, gap.slot].filter((each) => each !== null).join(" ")}: ${GAPS[gap.reason] ?? gap.reason ?? ""}`));
+  const left = run.ledger_left_out;
+  const others = left
+    ? fill(gettext("%(rows)s rows are about other topics (%(topics)s) and were left out."), {
+        rows: exact(left.rows),
+        topics: Object.keys(left.topics).join(", "),
+      })
+    : "";
   const pairs = [
     [gettext("Topics"), scope(run)],
+    [gettext("Nothing is said of, for their journal is off"), run.without_journal.join(", ")],
+    [gettext("Business ledger"), [run.ledger, others].filter(Boolean).join(" · ")],
     [gettext("Reason"), run.reason],
     [gettext("Who"), run.scheduled ? fill(gettext("the schedule of %(who)s"), { who: run.user }) : `${run.user} (${run.via})`],
     [gettext("Created"), dateTime(run.created_ms)],
@@ -165,6 +174,7 @@ function showFacts() {
     [gettext("Finished"), run.finished_ms ? dateTime(run.finished_ms) : ""],
     [gettext("Compared with"), run.compared_with ? other(run.compared_with) : ""],
     [gettext("Changes"), changes.length ? changes : ""],
+    [gettext("What to know"), run.restored?.said.length ? run.restored.said.map((each) => h("div", {}, each)) : ""],
     [gettext("Gaps in journals"), gaps.length ? gaps : ""],
   ].filter(([, value]) => value);
   replace(facts, pairList(pairs));

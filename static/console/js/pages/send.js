@@ -22,7 +22,7 @@ const MODES = {
     ),
   ],
 };
-const STATUS = { new: gettext("sent"), merged: gettext("merged"), failed: gettext("failed") };
+const STATUS = { new: gettext("sent"), merged: gettext("merged"), unsure: gettext("sent, perhaps merged"), failed: gettext("failed") };
 const missing = page.grants.actions.send;
 let mode = Object.hasOwn(MODES, param("mode")) ? param("mode") : "one";
 
@@ -209,12 +209,15 @@ function show(answer) {
         merged: count(answer.merged),
         failed: count(answer.failed),
       });
+  const unsure = answer.unsure
+    ? fill(gettext("%(n)s more were sent twice, and may have merged."), { n: count(answer.unsure) })
+    : "";
   replace(
     results,
-    h("h2", { class: "rc-card-title rc-strong" }, words),
+    h("h2", { class: "rc-card-title rc-strong" }, [words, unsure].filter(Boolean).join(" ")),
     h(
       "div",
-      { class: "rc-scroll" },
+      { class: "rc-scroll", tabindex: "0" },
       h(
         "table",
         { class: "rc-table" },

@@ -1,17 +1,20 @@
 // A topic's page: header, actions, and the tab that is shown.
 import { byId, h, icon, replace, setText } from "../core/dom.js";
-import { count, duration, rate } from "../core/format.js";
+import { count, dateTime, duration, rate } from "../core/format.js";
 import { shortcut } from "../core/keys.js";
 import { Live } from "../core/live.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { actionButton } from "../parts/actions.js";
 import { showProblems } from "../parts/problems.js";
+import { topicState } from "../parts/topicstate.js";
 import { DefinitionTab } from "./definition.js";
 import { LiveTab } from "./live.js";
 import { MessagesTab } from "./messages.js";
 import { SlotsTab } from "./slots.js";
 
+const DEAD = ["dead_growing", "dead"];
+const FLEET = ["unowned", "no_workers"];
 let frame = null;
 const live = new Live(page.socket, take, render);
 const tab = buildTab();
@@ -50,13 +53,7 @@ function render() {
   if (!frame) return;
   page.topic = frame.topic;
   showState(frame.topic);
-  showProblems(problems, frame.problems, (problem) =>
-    problem.code === "dead_growing" && page.tab !== "dead"
-      ? topicAddress(page.topic.name, "dead")
-      : problem.code === "unowned"
-        ? `${page.root}workers/`
-        : null,
-  );
+  showProblems(problems, frame.problems, place, acknowledge);
   problems.hidden = !frame.problems.length;
   const now = frame.now;
   const facts = [
@@ -66,10 +63,41 @@ function render() {
     frame.topic.timed ? fill(gettext("due lag %(lag)s"), { lag: duration(now.lag_ms) }) : null,
     fill(ngettext("%(n)s worker", "%(n)s workers", frame.workers), { n: count(frame.workers) }),
     frame.journal ? journal(frame.journal) : null,
+    frame.acknowledged && now.dead ? acknowledged(frame.acknowledged) : null,
   ];
   setText(byId("rc-facts"), facts.filter(Boolean).join(" · "));
   const dead = byId("rc-dead-count");
   if (dead) setText(dead, now.dead ? ` ${count(now.dead)}` : "");
+}
+
+function place(problem) {
+  if (DEAD.includes(problem.code) && page.tab !== "dead") return topicAddress(page.topic.name, "dead");
+  return FLEET.includes(problem.code) ? `${page.root}workers/` : null;
+}
+
+/** Of what is shown: who died since then is news. */
+function acknowledge(problem) {
+  if (!DEAD.includes(problem.code)) return null;
+  const button = actionButton(
+    "acknowledge",
+    () => [],
+    () => {},
+    () => [],
+    () => ({ until_ms: live.shownMs }),
+  );
+  button.classList.add("rc-small");
+  return button;
+}
+
+function acknowledged(found) {
+  return fill(
+    ngettext(
+      "%(n)s dead letter acknowledged by %(who)s, %(time)s",
+      "%(n)s dead letters acknowledged by %(who)s, %(time)s",
+      found.count,
+    ),
+    { n: count(found.count), who: found.by, time: dateTime(found.at_ms) },
+  );
 }
 
 /** How many entries the journal holds, and who has not read them. */
@@ -83,15 +111,12 @@ function journal(state) {
 }
 
 function showState(topic) {
+  const badge = byId("rc-topic-state");
+  const state = topicState(topic, frame);
+  if (badge.firstChild?.outerHTML !== state.outerHTML) replace(badge, state);
   const place = byId("rc-topic-actions");
   if (place.dataset.paused === String(topic.paused)) return;
   place.dataset.paused = String(topic.paused);
-  const state = h(
-    "span",
-    { class: topic.paused ? "rc-tag rc-tag-paused" : "rc-tag rc-tag-good" },
-    topic.paused ? gettext("Paused") : gettext("Running"),
-  );
-  replace(byId("rc-topic-state"), state);
   replace(
     place,
     sendLink(),

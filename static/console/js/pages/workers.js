@@ -69,7 +69,7 @@ const COLUMNS = [
   [gettext("Failed"), "rc-num"],
   [gettext("Stale"), "rc-num"],
   [gettext("Started")],
-  ["", "rc-wide-cell"],
+  [gettext("Actions"), "rc-wide-cell rc-hidden-title"],
 ];
 const body = h("tbody");
 const nothing = h(

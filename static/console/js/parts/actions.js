@@ -82,13 +82,21 @@ const ACTIONS = {
     symbol: "play_circle",
     ask: () => gettext("Resume %(topic)s?"),
     say: gettext("Workers take messages of this topic again."),
-    done: () => gettext("The topic is running."),
+    done: () => gettext("The topic is resumed."),
+  },
+  acknowledge: {
+    label: gettext("Acknowledge"),
+    symbol: "done_all",
+    ask: () => gettext("Acknowledge the dead letters of %(topic)s?"),
+    say: gettext("They stay where they are, and are no problem until another message dies. Your name is kept with it."),
+    done: () => gettext("The dead letters are acknowledged."),
   },
 };
 const STATUS = { in_flight: gettext("in flight"), not_found: gettext("no longer there") };
 
-/** A button for an action on `refs()`: [[slot, id], …]. Forbidden ones are shown, disabled, and say why. */
-export function actionButton(name, refs, onDone) {
+/** A button for an action on `refs()`: [[slot, id], …]; `messages()`: the same as they are now. Forbidden ones are shown,
+    disabled, and say why. `extra()`: more for the server. */
+export function actionButton(name, refs, onDone, messages = () => [], extra = () => ({})) {
   const action = ACTIONS[name];
   const missing = page.grants.actions[name];
   const button = h(
@@ -103,11 +111,11 @@ export function actionButton(name, refs, onDone) {
     icon(action.symbol),
     action.label,
   );
-  button.addEventListener("click", () => (missing ? toast(missing, "error") : confirm(name, refs(), onDone)));
+  button.addEventListener("click", () => (missing ? toast(missing, "error") : confirm(name, refs(), onDone, messages(), extra())));
   return button;
 }
 
-function confirm(name, refs, onDone) {
+function confirm(name, refs, onDone, messages, extra) {
   const action = ACTIONS[name];
   const topic = page.topic;
   const title = fill(action.ask(refs.length), { n: refs.length, topic: topic.name });
@@ -118,7 +126,7 @@ function confirm(name, refs, onDone) {
     required: Boolean(action.reason),
     autocomplete: "off",
   });
-  const value = action.value ? newValue(topic) : null;
+  const value = action.value ? newValue(topic, messages) : null;
   const error = h("p", { class: "rc-error", role: "alert", hidden: true });
   const submit = h(
     "button",
@@ -152,7 +160,12 @@ function confirm(name, refs, onDone) {
     event.preventDefault();
     submit.disabled = true;
     try {
-      const result = await post(`${page.urls.act}${name}/`, { messages: refs, reason: reason.value, ...value?.read() });
+      const result = await post(`${page.urls.act}${name}/`, {
+        messages: refs,
+        reason: reason.value,
+        ...extra,
+        ...value?.read(),
+      });
       dialog.close();
       report(name, result);
       onDone(result);

@@ -2,6 +2,7 @@
 import { h, replace } from "../core/dom.js";
 import { count } from "../core/format.js";
 import { fill, gettext } from "../core/text.js";
+import { ChartTable } from "./charttable.js";
 import { tableToggle } from "./tabletoggle.js";
 
 export class Bars {
@@ -35,7 +36,7 @@ export class Bars {
     this.note.textContent = note;
     const top = Math.max(1, line ?? 0, ...values.map(([, number]) => number));
     if (!values.some(([, number]) => number)) replace(this.bars, h("p", { class: "rc-nothing" }, this.empty));
-    else if (this.asTable) replace(this.bars, this.table(values));
+    else if (this.asTable) this.drawTable(values);
     else
       replace(
         this.bars,
@@ -80,14 +81,9 @@ export class Bars {
     return plot;
   }
 
-  table(values) {
-    const rows = values.map(([label, number]) =>
-      h("tr", {}, h("th", { scope: "row" }, label), h("td", { class: "rc-num" }, count(number))),
-    );
-    return h(
-      "div",
-      { class: "rc-scroll rc-chart-table", tabindex: "0" },
-      h("table", { class: "rc-table" }, h("tbody", {}, rows)),
-    );
+  drawTable(values) {
+    this.table ??= new ChartTable();
+    if (!this.table.element.isConnected) replace(this.bars, this.table.element);
+    this.table.update(values.map(([label, number]) => [label, label, count(number)]));
   }
 }

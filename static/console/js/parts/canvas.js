@@ -1,7 +1,7 @@
 // Canvases that are sharp on every screen.
 
-/** Size a canvas to its box; returns its context, scaled to CSS pixels, cleared. */
-export function prepare(canvas, width = canvas.clientWidth, height = canvas.clientHeight) {
+/** Give a canvas that size in CSS pixels; returns its context, scaled to them, cleared. Reads nothing of the layout. */
+export function prepare(canvas, width, height) {
   const scale = window.devicePixelRatio || 1;
   const [wide, high] = [Math.round(width * scale), Math.round(height * scale)];
   if (canvas.width !== wide || canvas.height !== high) {

@@ -26,7 +26,7 @@ export class Clusters {
       [gettext("Last hour")],
       [gettext("First seen"), "rc-less"],
       [gettext("Last seen")],
-      [""],
+      [h("span", { class: "rc-sr" }, gettext("Actions"))],
     ].filter(Boolean);
     this.scroll = h(
       "div",

@@ -30,7 +30,7 @@ export function conflictDialog({ base, theirs, mine, revision, choose }) {
     ),
     h(
       "div",
-      { class: "rc-scroll" },
+      { class: "rc-scroll", tabindex: "0" },
       h(
         "table",
         { class: "rc-table rc-difference" },

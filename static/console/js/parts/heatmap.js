@@ -4,6 +4,7 @@ import { count, duration, rate } from "../core/format.js";
 import { fill, gettext } from "../core/text.js";
 import { color } from "../core/theme.js";
 import { prepare } from "./canvas.js";
+import { ChartTable } from "./charttable.js";
 import { OwnerScale } from "./ownerscale.js";
 import { Scale, heatColors } from "./scale.js";
 import { tableToggle } from "./tabletoggle.js";
@@ -64,7 +65,11 @@ export class HeatMap {
     );
     this.segments.lastChild.hidden = this.metric !== "owner";
     this.choose(this.metric);
-    new ResizeObserver(() => this.draw()).observe(this.box);
+    // Its width is told, not asked for: to ask makes the browser lay out everything that has changed so far.
+    new ResizeObserver(([entry]) => {
+      this.width = entry.contentRect.width;
+      this.draw();
+    }).observe(this.box);
   }
 
   choose(name) {
@@ -108,7 +113,17 @@ export class HeatMap {
     return this.slots?.backlog?.length ?? 0;
   }
 
+  /** Draws with the next frame, once however often it is asked to. */
   draw() {
+    if (this.waiting) return;
+    this.waiting = true;
+    requestAnimationFrame(() => {
+      this.waiting = false;
+      this.drawNow();
+    });
+  }
+
+  drawNow() {
     if (!this.amount) return;
     this.scale =
       this.metric === "owner"
@@ -117,7 +132,7 @@ export class HeatMap {
     this.showLegend();
     this.showReadout();
     if (this.asTable) return this.drawTable();
-    const width = this.box.clientWidth;
+    const width = this.width;
     if (!width) return;
     this.columns = this.fitting(width, HANDY);
     if (this.amount / this.columns > TALLEST / HANDY) this.columns = this.fitting(width, SMALLEST);
@@ -233,43 +248,20 @@ export class HeatMap {
     const order = [...this.values.keys()]
       .sort((one, other) => this.values[other] - this.values[one])
       .slice(0, TABLE_ROWS);
-    const rows = order.map((slot) =>
-      h(
-        "tr",
-        {},
-        h(
-          "th",
-          { scope: "row" },
-          h(
-            "button",
-            { type: "button", class: "rc-link", onclick: () => this.onOpen(slot) },
-            fill(gettext("Slot %(slot)s"), { slot }),
-          ),
-        ),
-        h("td", { class: "rc-num" }, this.scale.word?.(this.values[slot]) ?? format(this.values[slot])),
-      ),
+    if (!this.table?.element.isConnected || this.tableOf !== this.metric) {
+      this.tableOf = this.metric;
+      this.table = new ChartTable([gettext("Slot"), label], (slot) => this.onOpen(Number(slot)));
+      this.more = h("p", { class: "rc-muted" });
+      replace(this.box, this.table.element, this.more);
+    }
+    this.table.update(
+      order.map((slot) => [
+        slot,
+        fill(gettext("Slot %(slot)s"), { slot }),
+        this.scale.word?.(this.values[slot]) ?? format(this.values[slot]),
+      ]),
     );
-    const more =
-      this.amount > order.length
-        ? h(
-            "p",
-            { class: "rc-muted" },
-            fill(gettext("The %(n)s largest of %(all)s."), { n: order.length, all: count(this.amount) }),
-          )
-        : null;
-    replace(
-      this.box,
-      h(
-        "div",
-        { class: "rc-scroll rc-chart-table", tabindex: "0" },
-        h(
-          "table",
-          { class: "rc-table" },
-          h("thead", {}, h("tr", {}, h("th", {}, gettext("Slot")), h("th", { class: "rc-num" }, label))),
-          h("tbody", {}, rows),
-        ),
-        more,
-      ),
-    );
+    const words = fill(gettext("The %(n)s largest of %(all)s."), { n: order.length, all: count(this.amount) });
+    setText(this.more, this.amount > order.length ? words : "");
   }
 }

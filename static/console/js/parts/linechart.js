@@ -4,6 +4,7 @@ import { time } from "../core/format.js";
 import { AT } from "../core/point.js";
 import { gettext } from "../core/text.js";
 import { color } from "../core/theme.js";
+import { ChartTable } from "./charttable.js";
 import { tableToggle } from "./tabletoggle.js";
 
 const { Chart } = window;
@@ -24,6 +25,12 @@ export class LineChart {
     this.asTable = false;
     this.canvas = h("canvas", { role: "img", "aria-label": title });
     this.box = h("div", { class: "rc-chart" }, this.canvas);
+    // The first drawing waits until there is room; asking for the width at every one would lay the page out each time.
+    new ResizeObserver(([entry]) => {
+      const first = !this.width;
+      this.width = entry.contentRect.width;
+      if (first && this.points) this.update(this.points, this.range);
+    }).observe(this.box);
     this.legend = h("div", { class: "rc-legend" });
     this.values = lines.map(([name, label], index) => this.legendEntry(name, label, index));
     this.toggle = tableToggle(() => this.switchView());
@@ -73,7 +80,7 @@ export class LineChart {
     const last = points.at(-1);
     this.lines.forEach(([name], index) => setText(this.values[index], last ? this.format(last[AT[name]]) : "–"));
     if (this.asTable) this.drawTable(points);
-    else if (this.canvas.clientWidth) this.drawChart(points, range, last);
+    else if (this.width) this.drawChart(points, range, last);
   }
 
   drawChart(points, range, last) {
@@ -170,38 +177,14 @@ export class LineChart {
   drawTable(points) {
     const step = Math.max(1, Math.ceil(points.length / TABLE_ROWS));
     const rows = points.filter((_, index) => (points.length - 1 - index) % step === 0).reverse();
-    replace(
-      this.box,
-      h(
-        "div",
-        { class: "rc-scroll rc-chart-table", tabindex: "0" },
-        h(
-          "table",
-          { class: "rc-table" },
-          h(
-            "thead",
-            {},
-            h(
-              "tr",
-              {},
-              h("th", { scope: "col" }, gettext("Time")),
-              this.lines.map(([, label]) => h("th", { scope: "col", class: "rc-num" }, label)),
-            ),
-          ),
-          h(
-            "tbody",
-            {},
-            rows.map((point) =>
-              h(
-                "tr",
-                {},
-                h("th", { scope: "row" }, time(point[AT.at_ms])),
-                this.lines.map(([name]) => h("td", { class: "rc-num" }, this.format(point[AT[name]]))),
-              ),
-            ),
-          ),
-        ),
-      ),
+    this.table ??= new ChartTable([gettext("Time"), ...this.lines.map(([, label]) => label)]);
+    if (!this.table.element.isConnected) replace(this.box, this.table.element);
+    this.table.update(
+      rows.map((point) => [
+        point[AT.at_ms],
+        time(point[AT.at_ms]),
+        ...this.lines.map(([name]) => this.format(point[AT[name]])),
+      ]),
     );
   }
 }

@@ -142,7 +142,8 @@ export class MessageList {
     if (this.barFor !== this.state) {
       this.barFor = this.state;
       const refs = () => [...this.selected.values()].map((row) => [row.slot, row.id]);
-      const buttons = ACTIONS_OF[this.state].map((name) => actionButton(name, refs, () => this.clear(true)));
+      const now = () => [...this.selected.values()];
+      const buttons = ACTIONS_OF[this.state].map((name) => actionButton(name, refs, () => this.clear(true), now));
       this.words = h("strong", {});
       const none = h(
         "button",

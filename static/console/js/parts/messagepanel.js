@@ -4,7 +4,9 @@ import { h, replace } from "../core/dom.js";
 import { get } from "../core/http.js";
 import { page } from "../core/page.js";
 import { gettext } from "../core/text.js";
+import { activity } from "./activity.js";
 import { Drawer } from "./drawer.js";
+import { goneWords } from "./gone.js";
 import { messageAddress, messageView } from "./messageview.js";
 
 /** Show a message by its slot and id, which the address keeps. `onDone()` after an action. */
@@ -24,11 +26,13 @@ export async function openMessage(row, nowMs, onDone) {
   }
   replace(drawer.extra, h("a", { href: messageAddress(row) }, gettext("Open as page")));
   try {
-    const { messages } = await get(page.urls.find, { id: row.id });
+    const { messages, lives } = await get(page.urls.find, { id: row.id });
     const found = messages.find((message) => message.slot === row.slot) ?? messages[0];
     if (!found) {
       drawer.show(
-        h("p", { class: "rc-nothing" }, gettext("It is no longer there: done, cancelled or dropped meanwhile.")),
+        h("div", { class: "rc-empty" }, h("h2", {}, goneWords(lives))),
+        h("h3", {}, gettext("What happened")),
+        activity(row.id, row.slot),
       );
       return;
     }

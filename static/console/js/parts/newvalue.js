@@ -1,38 +1,67 @@
-// The field for a new due time, or a new priority.
-import { h, replace } from "../core/dom.js";
-import { dateTime } from "../core/format.js";
-import { gettext } from "../core/text.js";
+// The field for a new due time, or a new priority. It begins with what the message has now.
+import { h, setText } from "../core/dom.js";
+import { count, dateTime } from "../core/format.js";
+import { fill, gettext } from "../core/text.js";
 
-/** `element` to show, `input` to focus, `read()` for the server. */
-export function newValue(topic) {
-  if (!topic.timed) {
-    const input = h("input", { class: "rc-input", type: "number", min: 17, step: 1, required: true, name: "priority" });
-    return {
-      input,
-      element: h("label", {}, gettext("New priority (17 or more, higher is sooner)"), input),
-      read: () => ({ priority: input.value }),
-    };
-  }
+/** `messages`: those to be changed, where they are known. `element` to show, `input` to focus, `read()` for the server. */
+export function newValue(topic, messages = []) {
+  return topic.timed ? newTime(spanOf(messages.map((each) => each.score_ms))) : newPriority(spanOf(messages.map((each) => each.priority)));
+}
+
+function newPriority(span) {
+  const input = h("input", {
+    class: "rc-input",
+    type: "number",
+    min: 17,
+    step: 1,
+    required: true,
+    name: "priority",
+    value: span && span.low === span.high ? span.low : null,
+  });
+  return {
+    input,
+    element: h("label", {}, gettext("New priority (17 or more, higher is sooner)"), input, present(span, count)),
+    read: () => ({ priority: input.value }),
+  };
+}
+
+function newTime(span) {
+  const proposed = span && span.low === span.high ? localText(span.low) : null;
   const input = h("input", {
     class: "rc-input",
     type: "datetime-local",
-    step: 1,
+    step: "any",
     required: true,
     name: "due",
-    value: localText(Date.now() + 600_000),
+    value: proposed,
   });
+  // An hour that the clock shows twice a year means what it meant as long as nobody touches it.
+  const chosen = () => (input.value === input.defaultValue ? (span?.low ?? Number.NaN) : new Date(input.value).getTime());
   const shown = h("span", { class: "rc-muted" });
-  const show = () => replace(shown, dateTime(new Date(input.value).getTime()));
+  const show = () => setText(shown, dateTime(chosen()));
   input.addEventListener("input", show);
   show();
   return {
     input,
-    element: h("label", {}, gettext("New due time"), input, shown),
-    read: () => ({ due_ms: new Date(input.value).getTime() }),
+    element: h("label", {}, gettext("New due time"), input, shown, present(span, dateTime)),
+    read: () => ({ due_ms: chosen() }),
   };
 }
 
+/** The lowest and the highest of the values there are; null without any. */
+function spanOf(values) {
+  const known = values.filter((value) => value !== null && value !== undefined);
+  return known.length ? { low: Math.min(...known), high: Math.max(...known) } : null;
+}
+
+function present(span, words) {
+  if (!span || span.low === span.high) return null;
+  const sentence = fill(gettext("Now from %(low)s to %(high)s."), { low: words(span.low), high: words(span.high) });
+  return h("span", { class: "rc-muted" }, sentence);
+}
+
+/** As a field for local times wants it; without the milliseconds where there are none. */
 function localText(ms) {
-  const local = new Date(ms - new Date(ms).getTimezoneOffset() * 60_000);
-  return local.toISOString().slice(0, 19);
+  const local = new Date(ms - new Date(ms).getTimezoneOffset() * 60_000).toISOString();
+  return local.slice(0, ms % 1000 ? 23 : 19);
 }

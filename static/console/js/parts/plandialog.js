@@ -14,7 +14,7 @@ export const fieldOf = (name) => page.fields.find((field) => field.name === name
 export function differenceTable(difference) {
   return h(
     "div",
-    { class: "rc-scroll" },
+    { class: "rc-scroll", tabindex: "0" },
     h(
       "table",
       { class: "rc-table rc-difference" },

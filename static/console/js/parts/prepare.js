@@ -6,6 +6,7 @@ import { Bars } from "./bars.js";
 import { openMessage } from "./messagepanel.js";
 
 const LABELS = 5;
+const BARS = 8; // at least
 
 export class PrepareQueue {
   constructor(live) {
@@ -86,8 +87,9 @@ export class PrepareQueue {
 /** Quarter octaves are too fine to look at: one bar for each doubling. */
 function coarse(buckets) {
   if (!buckets.length) return [];
-  const last = Math.max(...buckets.map(([upper]) => octave(upper)));
-  const first = Math.min(...buckets.map(([upper]) => octave(upper)), last - 7);
+  // Below a millisecond there is nothing to tell apart.
+  const first = Math.max(0, Math.min(...buckets.map(([upper]) => octave(upper)), lastOf(buckets) - BARS + 1));
+  const last = Math.max(lastOf(buckets), first + BARS - 1);
   const sums = new Map();
   for (const [upper, number] of buckets) sums.set(octave(upper), (sums.get(octave(upper)) ?? 0) + number);
   const labelled = Math.ceil((last - first + 1) / LABELS);
@@ -97,4 +99,5 @@ function coarse(buckets) {
   });
 }
 
+const lastOf = (buckets) => Math.max(...buckets.map(([upper]) => octave(upper)));
 const octave = (ms) => Math.max(0, Math.ceil(Math.log2(Math.max(1, ms))));

@@ -5,7 +5,15 @@ import { page } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 
 const SENTENCES = {
-  no_workers: (v) => fill(gettext("%(ready)s messages are ready and no worker listens."), { ready: count(v.ready) }),
+  no_workers: (v) =>
+    fill(
+      ngettext(
+        "%(ready)s message is ready and no worker listens.",
+        "%(ready)s messages are ready and no worker listens.",
+        v.ready,
+      ),
+      { ready: count(v.ready) },
+    ),
   lagging: (v) => fill(gettext("The oldest due message has been waiting for %(lag)s."), { lag: duration(v.lag_ms) }),
   falling_behind: (v) =>
     fill(gettext("The backlog grew from %(before)s to %(ready)s in five minutes."), {
@@ -13,11 +21,31 @@ const SENTENCES = {
       ready: count(v.ready),
     }),
   dead_growing: (v) =>
-    fill(gettext("%(more)s more dead letters within five minutes, %(dead)s in all."), {
-      more: count(v.more),
-      dead: count(v.dead),
+    fill(
+      ngettext(
+        "%(more)s more dead letter within five minutes, %(dead)s in all.",
+        "%(more)s more dead letters within five minutes, %(dead)s in all.",
+        v.more,
+      ),
+      { more: count(v.more), dead: count(v.dead) },
+    ),
+  dead: (v) =>
+    v.fresh < v.dead
+      ? fill(
+          ngettext(
+            "%(fresh)s dead letter nobody has acknowledged, %(dead)s in all.",
+            "%(fresh)s dead letters nobody has acknowledged, %(dead)s in all.",
+            v.fresh,
+          ),
+          { fresh: count(v.fresh), dead: count(v.dead) },
+        )
+      : fill(ngettext("%(n)s dead letter, not acknowledged.", "%(n)s dead letters, not acknowledged.", v.dead), {
+          n: count(v.dead),
+        }),
+  paused: (v) =>
+    fill(ngettext("Paused; %(ready)s message is ready.", "Paused; %(ready)s messages are ready.", v.ready), {
+      ready: count(v.ready),
     }),
-  paused: (v) => fill(gettext("Paused; %(ready)s messages are ready."), { ready: count(v.ready) }),
   stuck: (v) => fill(gettext("A delivery has been in flight for %(age)s."), { age: duration(v.oldest_ms) }),
   ledger: (v) => fill(gettext("The ledger does not balance: %(gap)s messages unaccounted for."), { gap: count(v.gap) }),
   worker_lost: (v) => fill(gettext("Worker %(worker)s on %(host)s is silent."), v),
@@ -41,6 +69,8 @@ const SENTENCES = {
       gettext("The journal is %(share)s percent full; when it is full, sends are refused. Its readers must catch up."),
       v,
     ),
+  unreadable_topic: (v) => fill(gettext("Of the topic %(name)s something cannot be read: %(problem)s"), v),
+  unreadable_worker: (v) => fill(gettext("The row of the worker %(name)s is left out: it %(problem)s"), v),
   memory: (v) => fill(gettext("Redis uses %(share)s percent of its memory limit."), v),
 };
 
@@ -50,6 +80,7 @@ export const CHIPS = {
   lagging: gettext("Lagging"),
   falling_behind: gettext("Falling behind"),
   dead_growing: gettext("Dead growing"),
+  dead: gettext("Dead letters"),
   stuck: gettext("Stuck"),
   ledger: gettext("Ledger"),
   journal_full: gettext("Journal full"),
@@ -64,30 +95,39 @@ export const sentence = (problem) => (SENTENCES[problem.code] ?? (() => problem.
 const MOST_SHOWN = 6;
 let all = false;
 
-/** One line per problem; more than a few can be unfolded; `place(problem)` is the address of the page that fixes it. */
-export function showProblems(list, problems, place) {
+/** One line per problem; more than a few can be unfolded. `place(problem)`: the address of the page that fixes it;
+    `act(problem)`: a button that does, or null. */
+export function showProblems(list, problems, place, act = () => null) {
   const key = JSON.stringify([problems, all]);
   if (list.dataset.shown === key) return;
   list.dataset.shown = key;
-  const lines = problems.slice(0, all ? problems.length : MOST_SHOWN).map((problem) => line(problem, place(problem)));
+  const focused = list.contains(document.activeElement) ? nameOf(document.activeElement) : null;
+  const lines = problems.slice(0, all ? problems.length : MOST_SHOWN).map((problem) => line(problem, place(problem), act(problem)));
   const left = problems.length - MOST_SHOWN;
   if (left > 0) {
     const words = all ? gettext("Show fewer") : fill(ngettext("%(n)s more", "%(n)s more", left), { n: left });
     const toggle = h("button", { type: "button", class: "rc-link", "aria-expanded": String(all) }, words);
     toggle.addEventListener("click", () => {
       all = !all;
-      showProblems(list, problems, place);
+      showProblems(list, problems, place, act);
       list.querySelector("button")?.focus();
     });
     lines.push(h("li", { class: "rc-problem" }, toggle));
   }
   replace(list, lines);
+  if (focused) [...list.querySelectorAll("a, button")].find((each) => nameOf(each) === focused)?.focus();
 }
 
-function line(problem, address) {
+/** Of a link or button in the list, as long as its problem is there. */
+const nameOf = (element) => `${element.closest("li").dataset.problem} ${element.tagName}`;
+
+function line(problem, address, button) {
   return h(
     "li",
-    { class: `rc-problem rc-problem-${problem.severity}` },
+    {
+      class: `rc-problem rc-problem-${problem.severity}`,
+      dataset: { problem: `${problem.code} ${problem.topic} ${problem.values.worker ?? ""}` },
+    },
     icon(SYMBOLS[problem.severity]),
     h(
       "p",
@@ -96,6 +136,7 @@ function line(problem, address) {
       problem.topic && problem.topic !== page.topic?.name ? [h("strong", {}, problem.topic), " "] : null,
       sentence(problem),
     ),
+    button,
     address ? h("a", { href: address }, gettext("Open")) : null,
   );
 }

@@ -27,7 +27,7 @@ export class Revisions {
       h("h2", { class: "rc-card-title rc-strong" }, gettext("History")),
       h(
         "div",
-        { class: "rc-scroll" },
+        { class: "rc-scroll", tabindex: "0" },
         h(
           "table",
           { class: "rc-table rc-history" },

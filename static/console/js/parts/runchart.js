@@ -3,6 +3,7 @@ import { h, replace } from "../core/dom.js";
 import { dateTime } from "../core/format.js";
 import { gettext } from "../core/text.js";
 import { color } from "../core/theme.js";
+import { ChartTable } from "./charttable.js";
 import { tableToggle } from "./tabletoggle.js";
 
 const { Chart } = window;
@@ -90,30 +91,16 @@ export class RunChart {
   }
 
   drawTable() {
-    const titles = [gettext("Run"), ...this.lines.map(([, label]) => label)];
-    replace(
-      this.box,
-      h(
-        "div",
-        { class: "rc-scroll rc-chart-table", tabindex: "0" },
-        h(
-          "table",
-          { class: "rc-table" },
-          h("thead", {}, h("tr", {}, titles.map((title) => h("th", { scope: "col" }, title)))),
-          h(
-            "tbody",
-            {},
-            [...this.points].reverse().map((point) =>
-              h(
-                "tr",
-                {},
-                h("th", { scope: "row" }, dateTime(point.at_ms)),
-                this.lines.map(([name]) => h("td", { class: "rc-num" }, this.format(point[name] ?? null))),
-              ),
-            ),
-          ),
-        ),
-      ),
+    this.table ??= new ChartTable([gettext("Run"), ...this.lines.map(([, label]) => label)]);
+    if (!this.table.element.isConnected) replace(this.box, this.table.element);
+    this.table.update(
+      [...this.points]
+        .reverse()
+        .map((point) => [
+          point.at_ms,
+          dateTime(point.at_ms),
+          ...this.lines.map(([name]) => this.format(point[name] ?? null)),
+        ]),
     );
   }
 }

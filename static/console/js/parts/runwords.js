@@ -32,9 +32,11 @@ export const STAGES = {
 };
 
 export const FINDINGS = {
-  lost: gettext("Lost: accepted, never ended, and nowhere"),
+  lost: gettext("Lost: accepted, not ended, and not where it must be"),
   unexpected: gettext("In a queue though its journal says it is not"),
   wrong_slot: gettext("In the wrong slot"),
+  missing_content: gettext("Its content is gone"),
+  altered: gettext("Other values or content than its journal says"),
   stuck_in_prepare: gettext("Stuck in flight"),
   overdue: gettext("Overdue"),
   orphan_body: gettext("Content without a message"),
@@ -57,14 +59,21 @@ export const GAPS = {
   elsewhere: gettext("It was archived, but not where this run looked: give it that archive."),
   past: `${gettext("The journal was switched on while messages were there.")} ${AFRESH}`,
   off: gettext("The journal is off: switch it on, best while the topic is empty."),
-  missing: gettext("Entries were trimmed by hand, or lost with a server."),
-  doubled: gettext("The archive holds entries twice: somebody has copied folders of it."),
+  missing: `${gettext("Entries were trimmed by hand, or lost with a server.")} ${AFRESH}`,
+  file: gettext("The archive had them, and has them no more: bring its files back from a backup."),
+  slot: gettext("The archive has nothing of this slot any more: bring its files back from a backup."),
+  doubled: gettext("The archive holds entries twice: somebody has copied folders of it. Take the copies away."),
+  forked: `${gettext("The server has lost the end of its journal, and gone on with the same numbers: messages that came at that time may be lost, or come twice.")} ${AFRESH}`,
   restarted: gettext("The server has lost the end of its journal: restore what the archive holds."),
 };
 
 export const REPAIRS = {
   requeue: gettext("Put back"),
   requeue_dead: gettext("Requeue the dead letter"),
+  set_right: gettext("Make it what the journal says"),
+  move: gettext("Move it to its slot"),
+  take_stock: gettext("Let the journal take stock"),
+  correct_counters: gettext("Correct the counters"),
   send_again: gettext("Send again"),
   drop_orphan: gettext("Remove the remains"),
   none: gettext("Has to be looked at"),
@@ -87,6 +96,10 @@ export function scope(run) {
 /** What came of a run, in words. */
 export function outcome(run) {
   if (run.error) return run.error;
+  if (run.state === "done" && run.restored) {
+    const { back, present } = run.restored;
+    return fill(gettext("%(n)s put back, %(present)s were there already"), { n: exact(back), present: exact(present) });
+  }
   if (run.state !== "done" || run.kind !== "reconcile") return "";
   const words = run.findings
     ? fill(ngettext("%(n)s finding", "%(n)s findings", run.findings), { n: exact(run.findings) })

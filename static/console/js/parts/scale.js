@@ -15,13 +15,15 @@ export class Scale {
     this.top = roundUp(Math.max(largest, STEPS - 1));
     // Step 0 is "nothing"; step i holds values up to bounds[i].
     this.bounds = [0];
-    for (let step = 1; step < STEPS; step += 1) this.bounds.push(Math.round(this.top ** (step / (STEPS - 1))));
+    // Each step has a bound of its own: rounded, low ones would be the same.
+    for (let step = 1; step < STEPS; step += 1)
+      this.bounds.push(Math.max(this.bounds[step - 1] + 1, Math.round(this.top ** (step / (STEPS - 1)))));
   }
 
   step(value) {
     if (!(value > 0)) return 0;
-    const step = Math.ceil((Math.log(Math.max(1, value)) / Math.log(this.top)) * (STEPS - 1));
-    return Math.min(STEPS - 1, Math.max(1, step));
+    const step = this.bounds.findIndex((bound) => value <= bound);
+    return step < 0 ? STEPS - 1 : step;
   }
 }
 

@@ -5,6 +5,8 @@ import { exact } from "../core/format.js";
 import { get } from "../core/http.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
+import { goneWords } from "./gone.js";
+import { STATES } from "./states.js";
 
 export class Search {
   /** `state()` to search in; `onFound({rows, state, words})` as results come; `onClear()` when the search ends. */
@@ -46,6 +48,7 @@ export class Search {
   clear() {
     this.stop?.abort();
     this.active = false;
+    this.found = null;
     this.progress.hidden = true;
     this.input.value = "";
     setParams({ q: "", by: "" });
@@ -57,9 +60,15 @@ export class Search {
     this.onClear();
   }
 
+  /** A message found by its id moves on by itself; a search in content is work, and is not repeated unasked. */
+  refresh() {
+    if (this.found) this.tell(() => this.byId(this.found));
+  }
+
   async start() {
     const text = this.input.value.trim();
     if (!text) return this.end();
+    this.found = null;
     this.stop?.abort();
     this.stop = new AbortController();
     this.active = true;
@@ -68,15 +77,11 @@ export class Search {
   }
 
   async byId(text) {
-    const { messages } = await get(page.urls.find, { id: text }, this.stop.signal);
+    const { messages, lives } = await get(page.urls.find, { id: text }, this.stop.signal);
+    if (!this.active) return;
+    this.found = text;
     const state = messages[0]?.state ?? this.state();
-    this.say(
-      messages.length
-        ? fill(gettext("Found in %(state)s."), {
-            state: messages.map((message) => message.states.join(", ")).join("; "),
-          })
-        : gettext("No message has this id; it may be done by now."),
-    );
+    this.say(messages.length ? foundWords(messages) : goneWords(lives));
     this.onFound({ rows: messages.filter((message) => message.state === state).map(asRow), state, words: "" });
   }
 
@@ -124,6 +129,9 @@ export class Search {
       { type: "button", class: "rc-button rc-small", onclick: () => this.end() },
       gettext("Back to the list"),
     );
+    const key = JSON.stringify([words, button?.[0]]);
+    if (key === this.said && !button) return;
+    this.said = key;
     replace(
       this.progress,
       h("span", {}, words),
@@ -131,6 +139,11 @@ export class Search {
       clear,
     );
   }
+}
+
+function foundWords(messages) {
+  const places = messages.map((message) => message.states.map((state) => STATES[state] ?? state).join(", "));
+  return fill(gettext("Found: %(state)s."), { state: places.join("; ") });
 }
 
 function asRow(message) {

@@ -43,7 +43,7 @@ function draw(drawer, slot, live) {
       ...owner(slot),
       [gettext("Delayed"), count(slot.delayed)],
       [gettext("Ready"), count(slot.ready)],
-      [gettext("Waiting for a retry"), count(slot.waiting)],
+      [gettext("Retrying"), count(slot.waiting)],
       [gettext("In flight"), count(slot.in_flight)],
       [gettext("Dead"), count(slot.dead)],
       [gettext("Due lag"), duration(slot.lag_ms)],

@@ -1,13 +1,13 @@
 // A line without axes.
-import { color } from "../core/theme.js";
+import { color, pixels } from "../core/theme.js";
 import { prepare } from "./canvas.js";
 
 export function drawSpark(canvas, values) {
-  const width = canvas.clientWidth;
-  const height = canvas.clientHeight;
+  const width = pixels("--rc-spark-width");
+  const height = pixels("--rc-spark-height");
   if (!width || values.length < 2) return;
   const context = prepare(canvas, width, height);
-  const top = Math.max(1, ...values);
+  const top = values.reduce((most, value) => Math.max(most, value), 1);
   const x = (index) => (index / (values.length - 1)) * (width - 2) + 1;
   const y = (value) => height - 2 - (value / top) * (height - 4);
   context.beginPath();

@@ -4,7 +4,7 @@ import { gettext } from "../core/text.js";
 export const STATES = {
   delayed: gettext("delayed"),
   ready: gettext("ready"),
-  waiting: gettext("waiting for a retry"),
+  waiting: gettext("retrying"),
   in_flight: gettext("in flight"),
   dead: gettext("dead"),
   trash: gettext("removed"),

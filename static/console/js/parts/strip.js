@@ -1,10 +1,11 @@
 // A topic's slots in one line: the slot heat map, small.
+import { pixels } from "../core/theme.js";
 import { prepare } from "./canvas.js";
 import { Scale, heatColors } from "./scale.js";
 
 export function drawStrip(canvas, values, colors = heatColors()) {
-  const width = canvas.clientWidth;
-  const height = canvas.clientHeight;
+  const width = pixels("--rc-strip-width");
+  const height = pixels("--rc-strip-height");
   if (!width) return;
   const context = prepare(canvas, width, height);
   const scale = new Scale(Math.max(0, ...values));

@@ -2,11 +2,13 @@
 import { param, setParams } from "../core/address.js";
 import { h, replace, setText } from "../core/dom.js";
 import { shortcut } from "../core/keys.js";
+import { language } from "../core/page.js";
 import { gettext } from "../core/text.js";
 import { CHIPS } from "./problems.js";
 import { SORTABLE } from "./topictable.js";
 
 const GROUP_FROM = 12;
+const names = new Intl.Collator(language, { numeric: true });
 
 export class TopicFilter {
   constructor(onChange) {
@@ -71,7 +73,7 @@ export class TopicFilter {
   compare(one, other) {
     const name = this.sort.replace(/^-/, "");
     const sign = this.sort.startsWith("-") ? -1 : 1;
-    const byName = one.name.localeCompare(other.name);
+    const byName = names.compare(one.name, other.name);
     return name === "name" ? sign * byName : sign * ((one[name] ?? -1) - (other[name] ?? -1)) || byName;
   }
 
@@ -112,7 +114,8 @@ function byPrefix(topics) {
   const groups = new Map();
   for (const topic of topics) {
     const prefix = topic.name.split(/[._-]/, 1)[0];
-    groups.set(prefix, [...(groups.get(prefix) ?? []), topic]);
+    if (!groups.has(prefix)) groups.set(prefix, []);
+    groups.get(prefix).push(topic);
   }
   const alone = [...groups.values()].filter((group) => group.length === 1).flat();
   const named = [...groups].filter(([, group]) => group.length > 1);

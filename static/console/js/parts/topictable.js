@@ -1,12 +1,14 @@
-// The table of topics: rows stay where they are and change in place.
-import { h, icon, replace, setClass, setText } from "../core/dom.js";
+// The table of topics: rows stay where they are and change in place; only those on the screen exist.
+import { h, icon, replace, setClass, setText, setTitle } from "../core/dom.js";
 import { count, duration, exact, rate } from "../core/format.js";
 import { topicAddress } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
+import { pixels } from "../core/theme.js";
 import { CHIPS } from "./problems.js";
 import { heatColors } from "./scale.js";
 import { drawSpark } from "./spark.js";
 import { drawStrip } from "./strip.js";
+import { WindowedRows } from "./windowedrows.js";
 
 export const KINDS = {
   "range-merge": gettext("range merge"),
@@ -24,7 +26,7 @@ const COLUMNS = [
   ["out_s", gettext("Out/s"), (t) => rate(t.out_s)],
   ["lag_ms", gettext("Due lag"), (t) => (t.timed ? duration(t.lag_ms) : "–")],
   ["in_flight", gettext("In flight"), (t) => count(t.in_flight), (t) => exact(t.in_flight)],
-  ["waiting", gettext("Waiting"), (t) => count(t.waiting), (t) => exact(t.waiting)],
+  ["waiting", gettext("Retrying"), (t) => count(t.waiting), (t) => exact(t.waiting)],
   ["dead", gettext("Dead"), (t) => count(t.dead), (t) => exact(t.dead)],
   ["workers", gettext("Workers"), (t) => count(t.workers)],
 ];
@@ -32,10 +34,9 @@ const NUMERIC = COLUMNS.filter((column) => column[2]);
 export const SORTABLE = COLUMNS.map(([name]) => name).filter((name) => name !== "strip" && name !== "spark");
 
 class Row {
-  constructor(name, observer) {
-    this.visible = true;
-    this.name = name;
-    this.link = h("a", { href: topicAddress(name), class: "rc-topic-link" }, name);
+  constructor(sparks) {
+    this.sparks = sparks;
+    this.link = h("a", { class: "rc-topic-link" });
     this.meta = h("span", { class: "rc-topic-meta" });
     this.strip = h("canvas", { class: "rc-strip", role: "img" });
     this.spark = h("canvas", {
@@ -52,22 +53,29 @@ class Row {
       h("td", { class: "rc-col-spark" }, this.spark),
       Object.values(this.cells),
     );
-    this.element.row = this;
-    observer.observe(this.element);
   }
 
-  update(topic, sparks, colors) {
+  update({ topic }) {
+    // Scrolling draws rows again of which nothing has changed.
+    const colors = heatColors();
+    const drawn = [topic, colors.join(), devicePixelRatio, pixels("--rc-strip-width")];
+    if (this.drawn?.every((value, at) => value === drawn[at])) return;
+    this.drawn = drawn;
+    if (this.link.textContent !== topic.name) {
+      this.link.textContent = topic.name;
+      this.link.setAttribute("href", topicAddress(topic.name));
+    }
     this.showMeta(topic);
     for (const [key, , text, title] of NUMERIC) {
       setText(this.cells[key], text(topic));
-      if (title) this.cells[key].title = title(topic);
+      if (title) setTitle(this.cells[key], title(topic));
     }
-    setClass(this.cells.dead, "rc-bad", topic.problems.includes("dead_growing"));
+    setClass(this.cells.dead, "rc-bad", topic.problems.includes("dead_growing") || topic.problems.includes("dead"));
     setClass(this.cells.lag_ms, "rc-bad", topic.problems.includes("lagging"));
     setClass(this.cells.workers, "rc-bad", topic.problems.includes("no_workers"));
     this.strip.setAttribute("aria-label", fill(gettext("Backlog of %(slots)s slots"), { slots: topic.slots }));
     drawStrip(this.strip, topic.strip, colors);
-    drawSpark(this.spark, sparks);
+    drawSpark(this.spark, this.sparks(topic));
   }
 
   showMeta(topic) {
@@ -82,15 +90,29 @@ class Row {
   }
 }
 
+/** The line above the topics whose names begin alike. */
+class Heading {
+  constructor() {
+    this.title = h("th", { scope: "rowgroup" });
+    this.element = h("tr", { class: "rc-group" }, this.title);
+  }
+
+  update({ heading }) {
+    setText(this.title, heading);
+    // One that spans more columns than are shown would add some.
+    const columns = pixels("--rc-topic-columns");
+    if (this.title.colSpan !== columns) this.title.colSpan = columns;
+  }
+}
+
 export class TopicTable {
-  constructor(onSort) {
-    this.rows = new Map();
-    this.known = new Map();
-    // With a thousand topics, only the rows on screen are drawn.
-    this.observer = new IntersectionObserver((entries) => this.scrolled(entries), { rootMargin: "200px" });
-    this.order = "";
+  /** `onSort(column)`; `sparks(topic)`: values of its small chart. */
+  constructor(onSort, sparks) {
     this.heads = new Map();
-    this.body = h("tbody");
+    const body = h("tbody");
+    this.rows = new WindowedRows(body, (item) =>
+      item.topic ? new Row(sparks) : new Heading(),
+    );
     const heads = COLUMNS.map(([name, title]) => {
       const sortable = SORTABLE.includes(name);
       const label = sortable
@@ -104,50 +126,26 @@ export class TopicTable {
       this.heads.set(name, head);
       return head;
     });
-    this.element = h("table", { class: "rc-table rc-topics" }, h("thead", {}, h("tr", {}, heads)), this.body);
+    this.element = h("table", { class: "rc-table rc-topics" }, h("thead", {}, h("tr", {}, heads)), body);
   }
 
-  /** `groups`: [[title or null, [topics]]]; `sparks`: name → values; `sort`: "name" or "-name". */
-  update(groups, sparks, sort) {
-    const colors = heatColors();
+  /** Where it stands on the screen; before anything is changed. */
+  look() {
+    this.rows.look();
+  }
+
+  /** `groups`: [[title or null, [topics]]]; `sort`: "name" or "-name". */
+  update(groups, sort) {
     for (const [name, head] of this.heads) {
       const direction = sort === name ? "ascending" : sort === `-${name}` ? "descending" : "none";
-      head.setAttribute("aria-sort", direction);
+      if (head.getAttribute("aria-sort") !== direction) head.setAttribute("aria-sort", direction);
     }
-    const order = groups.map(([title, topics]) => `${title}:${topics.map((topic) => topic.name)}`).join("|");
-    if (order !== this.order) this.arrange(groups);
-    this.order = order;
-    for (const [, topics] of groups) {
-      for (const topic of topics) {
-        const row = this.rows.get(topic.name);
-        this.known.set(topic.name, () => row.update(topic, sparks(topic), heatColors()));
-        if (row.visible) row.update(topic, sparks(topic), colors);
-      }
-    }
-  }
-
-  scrolled(entries) {
-    for (const { target, isIntersecting } of entries) {
-      if (isIntersecting && !target.row.visible) this.known.get(target.row.name)?.();
-      target.row.visible = isIntersecting;
-    }
-  }
-
-  arrange(groups) {
-    const wanted = new Set(groups.flatMap(([, topics]) => topics.map((topic) => topic.name)));
-    for (const name of this.rows.keys()) if (!wanted.has(name)) this.rows.delete(name);
-    const lines = groups.flatMap(([title, topics]) => {
-      const rows = topics.map((topic) => {
-        if (!this.rows.has(topic.name)) this.rows.set(topic.name, new Row(topic.name, this.observer));
-        return this.rows.get(topic.name).element;
-      });
-      if (!title) return rows;
-      const words = `${title} (${topics.length})`;
-      return [h("tr", { class: "rc-group" }, h("th", { colspan: COLUMNS.length, scope: "rowgroup" }, words)), ...rows];
+    const items = groups.flatMap(([title, topics]) => {
+      const lines = topics.map((topic) => ({ key: `t ${topic.name}`, sort: "topic", topic }));
+      const heading = `${title} (${topics.length})`;
+      return title ? [{ key: `g ${title}`, sort: "heading", heading }, ...lines] : lines;
     });
-    // Moving a row would take the focus from a link in it.
-    const focused = document.activeElement;
-    replace(this.body, lines);
-    if (focused && this.body.contains(focused)) focused.focus();
+    this.element.setAttribute("aria-rowcount", items.length + 1);
+    this.rows.show(items);
   }
 }

@@ -1,0 +1,76 @@
+"""If-Match and If-None-Match against the version of a definition, by RFC 9110: strong where it is about replacing."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from ninja import Header
+
+from console.api.errors import ApiError, invalid
+from rmq_core.topic import Topic
+
+IfMatch = Annotated[str, Header(alias="If-Match", max_length=500, description='The version to replace, such as "3".')]
+IfNoneMatch = Annotated[str, Header(alias="If-None-Match", max_length=500, description="`*`: only create.")]
+
+_TAG = r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"'
+_TAGS = re.compile(rf"{_TAG}(?:[ \t]*,[ \t]*{_TAG})*")
+
+
+def etag(topic: Topic) -> str:
+    """The version of a definition as an entity tag."""
+    return f'"{topic.version}"'
+
+
+def expected_version(now: Topic | None, if_match: str, if_none_match: str) -> int:
+    """The version to replace; 0: to be created. Raises 412, 428."""
+    check_match(now, if_match)
+    wanted = tags_of("If-None-Match", if_none_match)
+    if now is not None and (wanted == ["*"] or any(weak(tag) == etag(now) for tag in wanted)):
+        raise ApiError(412, "topic_exists", f"The topic exists already, with version {now.version}.")
+    if now is None:
+        return 0
+    if not if_match.strip():
+        raise ApiError(
+            428,
+            "version_required",
+            f'The topic exists. Send the version you have seen, such as If-Match: "{now.version}".',
+            [("If-Match", "is missing")],
+        )
+    return now.version
+
+
+def check_match(now: Topic | None, if_match: str) -> None:
+    """Where a version is asked for, it must be the stored one. Raises 412."""
+    wanted = tags_of("If-Match", if_match)
+    if not wanted:
+        return
+    if now is None:
+        raise ApiError(412, "no_such_version", "The topic does not exist; leave If-Match out to create it.")
+    # A weak tag never matches here: it does not say that it is the very same.
+    if wanted != ["*"] and etag(now) not in wanted:
+        raise stale(f"The stored version is {now.version}.")
+
+
+def tags_of(name: str, header: str) -> list[str]:
+    """The entity tags of a header; `*` alone. Raises 422 for what are none."""
+    given = header.strip()
+    if not given:
+        return []
+    if given == "*":
+        return ["*"]
+    if _TAGS.fullmatch(given) is None:
+        raise invalid(name, 'must be a version in quotes, such as "3", or *')
+    return re.findall(_TAG, given)
+
+
+def weak(tag: str) -> str:
+    """A tag without the mark that it is a weak one."""
+    return tag.removeprefix("W/")
+
+
+def stale(detail: str) -> ApiError:
+    """Somebody else was first."""
+    return ApiError(
+        412, "version_conflict", f"Somebody else has changed the topic meanwhile: read it again. {detail}".strip()
+    )

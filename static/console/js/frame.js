@@ -1,0 +1,69 @@
+// Unfold's frame by keyboard: what only answers to clicks there becomes a button that Tab finds and Enter and Space press.
+// A classic script, since the frame of the admin's pages has no modules.
+(() => {
+  const LABELS = {
+    dock_to_right: gettext("Show or hide the sidebar"),
+    close: gettext("Close the sidebar"),
+  };
+  const ACTS = "[x-on\\:click]";
+  const NATIVE = "a[href], button, input, select, textarea, summary, label";
+  const FOCUSABLE = "a[href], button, input:not([type=hidden]), [tabindex='0']";
+
+  document.addEventListener("DOMContentLoaded", () => {
+    for (const element of document.querySelectorAll(`#page ${ACTS}`)) asButton(element);
+    userMenu();
+    // The frame names no landmark that one could jump to.
+    document.getElementById("main")?.setAttribute("role", "main");
+  });
+
+  function asButton(element) {
+    if (element.matches(NATIVE) || element.querySelector(NATIVE) || element.hasAttribute("tabindex")) return;
+    element.setAttribute("role", "button");
+    element.tabIndex = 0;
+    const label = LABELS[element.textContent.trim()];
+    if (label) {
+      element.setAttribute("aria-label", label);
+      element.title = label;
+    }
+    element.addEventListener("keydown", (event) => {
+      if (event.target !== element || (event.key !== "Enter" && event.key !== " ")) return;
+      event.preventDefault();
+      element.click();
+    });
+  }
+
+  /** Theme, language and leaving: the menu stands before its button in the page, so the focus is taken there and back. */
+  function userMenu() {
+    const box = document.querySelector("#nav-sidebar [x-data*=openUserLinks]");
+    const button = box?.querySelector(":scope > [role=button]");
+    const menu = box?.querySelector(":scope > nav");
+    if (!button || !menu) return;
+    const name = button.querySelector(".truncate")?.textContent.trim() ?? "";
+    button.setAttribute("aria-label", interpolate(gettext("Account of %(name)s: theme, language, log out"), { name }, true));
+    button.setAttribute("aria-haspopup", "true");
+    button.setAttribute("aria-expanded", "false");
+    menu.setAttribute("aria-label", gettext("Account"));
+    const shown = () => menu.checkVisibility();
+    let byKey = false;
+    button.addEventListener("keydown", () => {
+      byKey = true;
+    });
+    button.addEventListener("pointerdown", () => {
+      byKey = false;
+    });
+    new MutationObserver(() => {
+      const open = shown();
+      if (String(open) === button.getAttribute("aria-expanded")) return;
+      button.setAttribute("aria-expanded", String(open));
+      if (open && byKey) menu.querySelector(FOCUSABLE)?.focus();
+    }).observe(menu, { attributes: true, attributeFilter: ["style"] });
+    box.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || !shown()) return;
+      button.click();
+      button.focus();
+    });
+    box.addEventListener("focusout", (event) => {
+      if (shown() && event.relatedTarget && !box.contains(event.relatedTarget)) button.click();
+    });
+  }
+})();

@@ -1,0 +1,39 @@
+// A chart's numbers as a table. It changes in place, so that the place in it and the focus stay.
+import { h, setText } from "../core/dom.js";
+
+export class ChartTable {
+  /** `titles` of its columns, or none; with `onOpen(key)` the first cell of a line is a button. */
+  constructor(titles = [], onOpen = null) {
+    this.onOpen = onOpen;
+    this.body = h("tbody");
+    const heads = titles.map((title, at) => h("th", { scope: "col", class: at ? "rc-num" : null }, title));
+    this.element = h(
+      "div",
+      { class: "rc-scroll rc-chart-table", tabindex: "0" },
+      h("table", { class: "rc-table" }, titles.length ? h("thead", {}, h("tr", {}, heads)) : null, this.body),
+    );
+  }
+
+  /** `lines`: [[key, text, …numbers as text]]. */
+  update(lines) {
+    while (this.body.rows.length > lines.length) this.body.lastChild.remove();
+    lines.forEach(([key, ...texts], at) => {
+      const row = this.body.rows[at] ?? this.body.appendChild(this.line(texts.length));
+      row.dataset.key = key;
+      texts.forEach((text, column) => setText(column ? row.cells[column] : row.querySelector("[data-name]"), text));
+    });
+  }
+
+  line(columns) {
+    const name = this.onOpen
+      ? h("button", {
+          type: "button",
+          class: "rc-link",
+          "data-name": "",
+          onclick: (event) => this.onOpen(event.target.closest("tr").dataset.key),
+        })
+      : h("span", { "data-name": "" });
+    const numbers = Array.from({ length: columns - 1 }, () => h("td", { class: "rc-num" }));
+    return h("tr", {}, h("th", { scope: "row" }, name), numbers);
+  }
+}

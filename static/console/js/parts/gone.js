@@ -1,0 +1,24 @@
+// What is said of an id that is no longer in the queue: what the record knows of it.
+import { dateTime } from "../core/format.js";
+import { fill, gettext } from "../core/text.js";
+import { STATES } from "./states.js";
+
+const ENDED = {
+  done: gettext("Done %(time)s"),
+  cancelled: gettext("Cancelled %(time)s"),
+  dropped: gettext("Dropped %(time)s"),
+};
+
+/** How one life of the id ended, or where it was last seen: the record comes a moment after the queue. */
+export function endWords(life) {
+  const time = dateTime(life.ended_ms ?? life.updated_ms);
+  if (life.state in ENDED) return fill(ENDED[life.state], { time });
+  const state = STATES[life.state] ?? gettext("in an unknown state");
+  return fill(gettext("Last recorded %(time)s: %(state)s"), { time, state });
+}
+
+/** `lives`: what the record has of an id, one per slot that knew it. */
+export function goneWords(lives) {
+  if (!lives?.length) return gettext("No message has this id, and the record knows none.");
+  return `${lives.map(endWords).join("; ")}.`;
+}

@@ -1,0 +1,79 @@
+"""Job queues carry the namespace: nobody else's worker takes our jobs, and ours takes nobody's."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from redis import Redis
+from rq import Queue, SimpleWorker
+from rq.job import Job
+from rq.suspension import suspend
+
+from console.environment import BASE_DIR
+from rmq_core.embedded.redis import EmbeddedRedis
+
+ENQUEUE = "from console.operations import jobs; jobs.enqueue('{}')"
+OPERATION = "00000000-0000-4000-8000-00000000000{}"
+
+
+class Console:
+    """An installation in a namespace of its own, as processes see it."""
+
+    def __init__(self, url: str, folder: Path, namespace: str) -> None:
+        self._environ = {
+            **{name: os.environ[name] for name in ("PATH",)},
+            **{"DJANGO_SETTINGS_MODULE": "console.settings", "PYTHONPATH": str(BASE_DIR)},
+            **{"REDIS_URL": url, "DATA_DIR": str(folder / namespace), "RMQ_NAMESPACE": namespace},
+        }
+        self.manage("migrate", "-v0")
+
+    def manage(self, *arguments: str) -> str:
+        command = [sys.executable, "manage.py", *arguments]
+        ran = subprocess.run(
+            command, cwd=BASE_DIR, env=self._environ, capture_output=True, text=True, check=False, timeout=120
+        )
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout + ran.stderr
+
+    def enqueue(self, number: int) -> None:
+        self.manage("shell", "-v0", "-c", ENQUEUE.format(OPERATION.format(number)))
+
+    def work(self) -> None:
+        self.manage("rqworker", "default", "pipeline", "--burst", "-v0")
+
+
+def jobs(client: Redis, queue: str) -> list[str]:
+    return Queue(queue, connection=client).get_job_ids()
+
+
+def test_two_consoles_and_a_stranger_share_a_redis_and_take_only_their_own(tmp_path: Path) -> None:
+    with EmbeddedRedis() as server, Redis.from_url(server.url) as client:
+        ours, theirs = Console(server.url, tmp_path, "ours"), Console(server.url, tmp_path, "theirs")
+        strange = Queue("default", connection=client).enqueue("tests.nowhere.to_be_found")
+        ours.enqueue(1)
+        theirs.enqueue(2)
+        # Each of them works off all that it sees, in an order that would let it take the others'.
+        theirs.work()
+        assert (len(jobs(client, "ours:default")), jobs(client, "theirs:default")) == (1, [])
+        assert jobs(client, "default") == [strange.id], "a stranger's job waits for the stranger"
+        (mine,) = jobs(client, "ours:default")
+        SimpleWorker([Queue("default", connection=client)], connection=client).work(
+            burst=True, logging_level="CRITICAL"
+        )
+        assert Job.fetch(mine, connection=client).is_queued
+        suspend(client)  # the stranger's `rq suspend`, which RQ means for every worker of this Redis
+        ours.work()
+        assert jobs(client, "ours:default") == []
+
+
+def test_a_queue_that_is_not_ours_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    from django.core.management import CommandError, call_command
+
+    with pytest.raises(CommandError, match="there is no job queue mail: there are default and pipeline"):
+        call_command("rqworker", "mail")
+    assert set(settings.RQ_QUEUES) == {"rmq:default", "rmq:pipeline"}
