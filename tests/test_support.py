@@ -80,11 +80,11 @@ def test_proxy_passes_what_it_gets(redis_server: EmbeddedRedis) -> None:
 
 def test_proxy_cuts_and_takes_new_connections(redis_server: EmbeddedRedis) -> None:
     with TcpProxy(redis_server.port) as proxy:
-        with _socket(proxy) as held:
+        with _socket(proxy, redis_server) as held:
             assert _ping(held) == b"+PONG\r\n"
             assert proxy.cut() == 1
             assert held.recv(100) == b""
-        with _socket(proxy) as fresh:
+        with _socket(proxy, redis_server) as fresh:
             assert _ping(fresh) == b"+PONG\r\n"
 
 
@@ -100,7 +100,7 @@ def test_proxy_refuses_until_it_accepts(redis_server: EmbeddedRedis) -> None:
 
 
 def test_proxy_stalls_until_it_flows(redis_server: EmbeddedRedis) -> None:
-    with TcpProxy(redis_server.port) as proxy, _socket(proxy) as held:
+    with TcpProxy(redis_server.port) as proxy, _socket(proxy, redis_server) as held:
         _ping(held)
         proxy.stall()
         held.settimeout(0.1)
@@ -112,7 +112,7 @@ def test_proxy_stalls_until_it_flows(redis_server: EmbeddedRedis) -> None:
 
 
 def test_proxy_delays_in_each_direction(redis_server: EmbeddedRedis) -> None:
-    with TcpProxy(redis_server.port) as proxy, _socket(proxy) as held:
+    with TcpProxy(redis_server.port) as proxy, _socket(proxy, redis_server) as held:
         proxy.delay(100)
         began = time.monotonic()
         assert _ping(held) == b"+PONG\r\n"
@@ -139,8 +139,11 @@ def _client(proxy: TcpProxy, server: EmbeddedRedis, **options: object) -> redis.
     return redis.Redis.from_pool(redis.ConnectionPool(**kwargs))
 
 
-def _socket(proxy: TcpProxy) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", proxy.port), timeout=10)
+def _socket(proxy: TcpProxy, server: EmbeddedRedis) -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", proxy.port), timeout=10)
+    connection.sendall(f"AUTH {server.password}\r\n".encode())
+    assert connection.recv(100) == b"+OK\r\n"
+    return connection
 
 
 def _ping(connection: socket.socket) -> bytes:

@@ -99,7 +99,7 @@ def test_a_command_beside_up_finds_its_redis(
     rmq: RMQ, environ: dict[str, str], redis_server: EmbeddedRedis, tmp_path: Path
 ) -> None:
     Results(rmq).save_board("BOS", "B6", {"as_of": "2013-02-08 09:00", "rows": []})
-    (tmp_path / "redis_port").write_text(f"{redis_server.port}\n")
+    (tmp_path / "redis_url").write_text(f"{redis_server.url}\n")
     assert manage({**environ, "REDIS_URL": ""}, "board", "BOS").stdout == "BOS B6  as of 2013-02-08 09:00\n"
 
 

@@ -10,12 +10,18 @@ class KeySpace(Protocol):
 
     def scan_iter(self, match: str, count: int) -> object: ...
 
+    def pttl(self, name: bytes) -> int: ...
+
     def delete(self, *names: bytes) -> object: ...
 
 
 def keys_of(client: KeySpace, namespace: str) -> list[str]:
-    """Every key that belongs to ``namespace``, sorted, in printable form."""
-    return sorted(repr(key)[2:-1] for key in _scan(client, namespace))
+    """Every key that belongs to ``namespace``, sorted, in printable form.
+
+    But for those that end by themselves, and the one that remembers on purpose which topics were deleted.
+    """
+    kept = f"deleted{{{namespace}:topics}}".encode()
+    return sorted(repr(key)[2:-1] for key in _scan(client, namespace) if key != kept and client.pttl(key) == -1)
 
 
 def remove_keys_of(client: KeySpace, namespace: str) -> None:
