@@ -307,6 +307,7 @@ class AsyncConnection:
                 for number, position in enumerate(left):
                     request = requests[position]
                     if isinstance(found[number], NoScriptError) and isinstance(request, Call):
+                        replies.reordered = True
                         (found[number],) = await self._execute([request.by_text()])
             except (redis.RedisError, redis.RedisClusterException, OSError) as error:
                 trouble, replies.replayed = error, True
@@ -317,6 +318,7 @@ class AsyncConnection:
                 trouble = replies[left[0]] if left else None
             if trouble is None:
                 return replies
+            replies.reordered = True
             await asyncio.sleep(_pause(tries, trouble))
 
     async def _execute(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:

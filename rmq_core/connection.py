@@ -246,6 +246,7 @@ class Connection:
                 for number, position in enumerate(left):
                     request = requests[position]
                     if isinstance(found[number], NoScriptError) and isinstance(request, Call):
+                        replies.reordered = True
                         (found[number],) = self._execute([request.by_text()])
             except (redis.RedisError, redis.RedisClusterException, OSError) as error:
                 trouble, replies.replayed = error, True
@@ -256,6 +257,7 @@ class Connection:
                 trouble = replies[left[0]] if left else None
             if trouble is None:
                 return replies
+            replies.reordered = True
             _pause(tries, trouble)
 
     def _execute(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:

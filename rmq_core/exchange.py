@@ -164,6 +164,7 @@ def _round(under_way: Sequence[tuple[Job, Unit]], routes: Routes) -> Generator[P
             for job, _ in units:
                 job.trouble = answer.error
                 job.replies.replayed |= answer.sent
+                job.replies.reordered = True
             continue
         at = 0
         for job, unit in units:
@@ -172,6 +173,7 @@ def _round(under_way: Sequence[tuple[Job, Unit]], routes: Routes) -> Generator[P
             at += width
             if verdict is None:
                 continue
+            job.replies.reordered = True
             if isinstance(verdict, NoScriptError):
                 unknown.setdefault(line, []).append((job, unit))
             elif routes.moved(verdict):

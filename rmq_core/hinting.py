@@ -65,7 +65,7 @@ class Hints:
                 known[slot] = look_ms
             elif not topic.timed and head:
                 known[slot] = int(head)
-            if not topic.timed and look_ms > now_ms:
+            if not topic.timed and look_ms != NO_LOOK:
                 later[slot] = look_ms
         ready = {slot: at for slot, at in known.items() if not topic.timed or at <= now_ms}
         found = sorted(ready, key=ready.__getitem__, reverse=not topic.timed)[:wanted]
@@ -111,19 +111,24 @@ def with_looks(keyspace: Keyspace, topic: Topic, slots: Sequence[int], calls: Se
     if not keyspace.spread or not calls:
         return (yield calls)
     looked = sorted(set(slots))
-    replies = yield [*calls, *(on_slot("look", keyspace, topic, slot) for slot in looked)]
-    found = zip(looked, replies[len(calls) :], strict=True)
-    yield [request for slot, reply in found for request in _as_looked(keyspace, topic, slot, reply)]
+    looks = [on_slot("look", keyspace, topic, slot) for slot in looked]
+    replies = yield [*calls, *looks]
+    found = replies[len(calls) :]
+    if getattr(replies, "reordered", False):  # see `rmq_core.wire.Replies`: the looks may have been done first
+        found = yield looks
+    several = zip(looked, found, strict=True)
+    yield [request for slot, reply in several for request in _as_looked(keyspace, topic, slot, reply)]
     return list(replies[: len(calls)])
 
 
 def _as_looked(keyspace: Keyspace, topic: Topic, slot: int, reply: Sequence[Any]) -> Iterator[Request]:
-    now_ms, look_ms, head = reply
+    _, look_ms, head = reply
+    look = None if look_ms == NO_LOOK else look_ms
     if topic.timed:
-        yield _hint(keyspace, topic, 0, slot, None if look_ms == NO_LOOK else look_ms)
+        yield _hint(keyspace, topic, 0, slot, look)
     else:
         yield _hint(keyspace, topic, 0, slot, head)
-        yield _hint(keyspace, topic, 1, slot, look_ms if look_ms > now_ms else None)
+        yield _hint(keyspace, topic, 1, slot, look)  # of what is due already, too: a retry shows in no head
 
 
 def _hint(keyspace: Keyspace, topic: Topic, which: int, slot: int, score: Any) -> Request:

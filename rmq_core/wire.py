@@ -133,9 +133,14 @@ class Ordered(Each):
 
 
 class Replies(list[Any]):
-    """Replies, in the order of the requests; ``replayed``: some were asked for again after an answer was lost."""
+    """Replies, in the order of the requests.
+
+    ``replayed``: some were asked for again after an answer was lost; ``reordered``: some were done after others that
+    stand behind them.
+    """
 
     replayed = False
+    reordered = False
 
 
 class Failed(NamedTuple):

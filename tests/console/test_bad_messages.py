@@ -23,7 +23,7 @@ def stage(queue: Queue) -> Queue:
     for state in ("dead", "ready"):
         ident = queue.dead(state, error="E\ud800"[:1]) if state == "dead" else queue.delayed(state, in_ms=0)
         keys = queue.client.keyspace.slot("orders", 0)
-        queue.client.connection.run([("HSET", keys.body, ident, BODY)])
+        queue.client.connection.run([("HDEL", keys.dead_record, ident), ("HSET", keys.body, ident, BODY)])
     return queue
 
 

@@ -31,12 +31,12 @@ class Move:
         _ask(self.new, "CLUSTER SETSLOT", self.slot, "IMPORTING", _ask(self.old, "CLUSTER MYID"))
         _ask(self.old, "CLUSTER SETSLOT", self.slot, "MIGRATING", _ask(self.new, "CLUSTER MYID"))
 
-    def keys(self) -> list[bytes]:
+    def keys(self) -> list[str]:
         """What the old node still has of the slot."""
-        found: list[bytes] = _ask(self.old, "CLUSTER GETKEYSINSLOT", self.slot, 1000)
+        found: list[str] = _ask(self.old, "CLUSTER GETKEYSINSLOT", self.slot, 1000)
         return found
 
-    def carry(self, *keys: bytes) -> None:
+    def carry(self, *keys: str) -> None:
         """Moves keys."""
         if keys:
             secret = ("AUTH", self.new.password) if self.new.password else ()

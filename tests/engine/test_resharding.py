@@ -67,9 +67,9 @@ async def test_a_slot_without_keys(bench: Bench, cluster: EmbeddedCluster) -> No
     move = slot_on_the_move(cluster)
     move.begin()
     # Nothing but the mark that says which topic it is.
-    assert set(move.keys()) <= {b"stats{moved:work_0}"}
+    assert set(move.keys()) <= {"stats{moved:work_0}"}
     await a_life(bench)
-    assert set(move.keys()) <= {b"stats{moved:work_0}"}
+    assert set(move.keys()) <= {"stats{moved:work_0}"}
     move.end()
     await a_life(bench)
 

@@ -85,15 +85,17 @@ class SentinelProcess(EmbeddedRedis):
 
 
 @pytest.fixture(scope="module")
-def sentinel_port(master: tuple[EmbeddedRedis, int], files: Files) -> Iterator[int]:
+def sentinel(master: tuple[EmbeddedRedis, int], files: Files) -> Iterator[str]:
+    """The beginning of a URL."""
     port = free_port()
     config: dict[str, ConfigValue] = {
         "tls-port": port,
         "sentinel monitor": ("secure", LOOPBACK, master[1], 1),
+        "sentinel auth-pass": ("secure", master[0].password),
         **files.directives(),
     }
     with SentinelProcess(executable=executable("installed"), config=config):
-        yield port
+        yield f"sentinel://:{master[0].password}@{LOOPBACK}:{port}/secure/0?ssl=true&"
 
 
 async def works(url: str) -> None:
@@ -116,19 +118,18 @@ async def refused(url: str) -> None:
 
 
 async def test_one_server(master: tuple[EmbeddedRedis, int], files: Files, strangers: Files) -> None:
-    url = f"rediss://{LOOPBACK}:{master[1]}/0?"
+    url = f"rediss://:{master[0].password}@{LOOPBACK}:{master[1]}/0?"
     await works(url + urlencode(files.options()))
     await refused(url + urlencode(strangers.options()))
     await refused(url + urlencode({"ssl_ca_certs": files.ca}))
 
 
-async def test_sentinel(sentinel_port: int, files: Files, strangers: Files) -> None:
-    url = f"sentinel://{LOOPBACK}:{sentinel_port}/secure/0?ssl=true&"
-    await works(url + urlencode(files.options()))
-    await works(url + urlencode({**files.options(), **files.options("sentinel_")}))
-    await refused(url + urlencode({**files.options(), **strangers.options("sentinel_")}))
-    await refused(url + urlencode({**strangers.options(), **files.options("sentinel_")}))
-    await refused(url + urlencode({**files.options(), "sentinel_ssl": "false"}))
+async def test_sentinel(sentinel: str, files: Files, strangers: Files) -> None:
+    await works(sentinel + urlencode(files.options()))
+    await works(sentinel + urlencode({**files.options(), **files.options("sentinel_")}))
+    await refused(sentinel + urlencode({**files.options(), **strangers.options("sentinel_")}))
+    await refused(sentinel + urlencode({**strangers.options(), **files.options("sentinel_")}))
+    await refused(sentinel + urlencode({**files.options(), "sentinel_ssl": "false"}))
 
 
 async def test_cluster(files: Files, strangers: Files) -> None:
@@ -138,6 +139,6 @@ async def test_cluster(files: Files, strangers: Files) -> None:
     with EmbeddedRedis(executable=executable("installed"), config=config) as node, node.client() as client:
         client.execute_command("CLUSTER ADDSLOTS", *range(16_384))
         wait_until(lambda: client.execute_command("CLUSTER INFO")["cluster_state"] == "ok", what="the Cluster to serve")
-        url = f"cluster://{LOOPBACK}:{port}?ssl=true&"
+        url = f"cluster://:{node.password}@{LOOPBACK}:{port}?ssl=true&"
         await works(url + urlencode(files.options()))
         await refused(url + urlencode(strangers.options()))

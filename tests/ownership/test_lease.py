@@ -7,6 +7,8 @@ import time
 from rmq_core import Delivery, Listener, Topic
 from rmq_core.ownership.lease import Lease
 from rmq_core.worker.batch import Batch
+from rmq_core.worker.dispatch import Dispatch
+from rmq_core.worker.fair_share import FairShare
 
 
 def test_a_proof_extends_it_from_when_it_was_asked_for() -> None:
@@ -28,6 +30,10 @@ def test_a_proof_asked_for_before_a_break_proves_nothing() -> None:
     assert lease.valid
 
 
+def _lanes() -> Dispatch:
+    return Dispatch(timed=False, gate=FairShare(1).join("work", 1))
+
+
 def _deliveries(count: int) -> list[Delivery]:
     return [Delivery("work", 0, b"%d" % i, i, 17, None, False, 16) for i in range(count)]
 
@@ -41,7 +47,7 @@ def test_no_call_begins_after_its_end() -> None:
             lease.break_off()  # as kazoo's thread does while a call runs
 
     batch = Batch(Listener("work", work, Topic("work", "priority")), _deliveries(4), lease)
-    batch.run()
+    batch.run(_lanes())
     assert begun == ["0", "1"]
     assert [finished.delivery.id for finished in batch.finished] == ["0", "1"]
     assert batch.closing
@@ -56,5 +62,5 @@ async def test_nor_does_a_coroutine() -> None:
         lease.break_off()
 
     batch = Batch(Listener("work", work, Topic("work", "priority")), _deliveries(3), lease)
-    await batch.run_async()
+    await batch.run_async(_lanes())
     assert (begun, batch.closing) == (["0"], True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from rmq_core import AsyncControl, AsyncRMQ, Listener, Topic
+from rmq_core import AsyncControl, AsyncRMQ, Listener, PriorityMessage, Topic
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.ownership.lease import Lease
 from rmq_core.scripts import epoch_text
@@ -66,17 +66,21 @@ async def test_a_slot_is_retired_while_it_waits_for_a_turn(redis_server: Embedde
     share = FairShare(2)
     gate, _ = share.join("work", 1), share.join("idle", 1)
     async with AsyncRMQ(redis_server.url, namespace) as client:
-        definition = await client.define(Topic("work", "priority", slots=4))
+        definition = await client.define(Topic("work", "priority", slots=1))
+        await client.send("work", PriorityMessage("a", 30))
         listener = Listener("work", print, definition)
         topic = TopicRunner(client, definition, listener, gate, Threads(), "ann", 10, Lease.for_ever())
         topic.events = events = Events()
         while gate.running < int(share.capacity) - 1:
             await gate.acquire()  # turns that do not end
-        topic.add(3)
+        topic.add(0)
         await wait_until_async(lambda: gate.wants, what="the slot to wait for a turn")
-        topic.retire(3)
-        await wait_until_async(lambda: events.ended_slots == [3], what="the slot to be retired")
+        topic.retire(0)
+        await wait_until_async(lambda: events.ended_slots == [0], what="the slot to be retired")
         assert topic.slots == ()
+        (back,) = await client.take("work", timeout_ms=10_000)
+        assert (back.text, back.attempt) == ("a", 1)
+        await client.ack(back)
         await AsyncControl(client).delete_topic("work")
 
 
