@@ -93,7 +93,7 @@ class EmbeddedSentinel(EmbeddedGroup):
         master.kill()
         return master
 
-    def wait_for_new_master(self, old: EmbeddedRedis, timeout_s: float = 30) -> EmbeddedRedis:
+    def wait_for_new_master(self, old: EmbeddedRedis, timeout_s: float = 90) -> EmbeddedRedis:
         """The successor of ``old``, once there is one that takes writes."""
 
         def succeeded() -> bool:
