@@ -9,7 +9,8 @@
 -- include shared/journal.lua
 -- include shared/sending.lua
 
--- A function costs as much as a small command, and most calls need few of them: whatever only some need is made there.
+-- A function costs as much as a small command, and most calls need few of them: what some calls do is no function, and
+-- makes those it needs itself.
 local FIRST = 8
 local n = (#ARGV - FIRST + 1) / 2
 -- Adds before it removes anything: a full server refuses a script only at a first write that adds.
@@ -34,85 +35,8 @@ local function add_to_store(...)
   return new
 end
 
--- score, id, … of the batch, with as little work for each message as can be: these loops are most of a large send.
-local function scored_by_priority()
-  -- As in shared/priority_places.lua, and as text: the server's way from a fraction to text is slow.
-  local PLACES, DIGITS = 4294967296, 10000000000
-  local each, format = DIGITS / PLACES, string.format
-  local scored, wholes, number = {}, {}, numbered - n
-  for at = FIRST, FIRST + n * 2 - 2, 2 do
-    local priority = ARGV[at]
-    local whole = wholes[priority]
-    if not whole then
-      whole = format('%d.', priority - 1)
-      wholes[priority] = whole
-    end
-    number = number + 1
-    if number % PLACES == 0 then
-      scored[at - FIRST + 1] = priority
-    else
-      scored[at - FIRST + 1] = format('%s%010d', whole, DIGITS - number % PLACES * each)
-    end
-    scored[at - FIRST + 2] = ARGV[at + 1]
-  end
-  return scored
-end
-
-local function scored_by_time()
--- include shared/timed_places.lua
-
-  local scored, format, base = {}, string.format, KIND == 'range-merge' and now or 0
-  local value_before, score, ms, step, whole = nil, nil, 0, 0, nil
-  for at = FIRST, FIRST + n * 2 - 2, 2 do
-    local value = ARGV[at]
-    if value == value_before and score + step < ms + 1 then
-      score = score + step
-      whole = whole or ms_text(ms) .. '.'
-    else
-      if value_before then
-        places_used(score)
-      end
-      value_before, score = value, timed_place(base + value)
-      ms = math.floor(score)
-      step, whole = step_at(ms), nil
-    end
-    if score == ms then
-      scored[at - FIRST + 1] = ms_text(ms)
-    elseif whole and near(ms) then
-      scored[at - FIRST + 1] = format('%s%04d', whole, (score - ms) * 10000 + 0.5)
-    else
-      scored[at - FIRST + 1] = timed_text(ms, score)
-    end
-    scored[at - FIRST + 2] = ARGV[at + 1]
-  end
-  return scored
-end
-
--- Those that waited before, or were sent twice by this call: whether they move.
-local function move_duplicates(scored)
-  local whole_of = KIND == 'priority' and math.ceil or math.floor
-  local all = {}
-  for i = 1, n do
-    all[i] = scored[i * 2]
-  end
-  local moved, seen, stored = {}, {}, redis.call('ZMSCORE', STORE, unpack(all))
-  for i = 1, n do
-    local id = all[i]
-    if whole_of(tonumber(seen[id] or stored[i])) ~= tonumber(ARGV[FIRST + i * 2 - 2]) then
-      -- The place that was chosen above is used by nobody; a second one for the same id comes behind the first.
-      local score = scored[i * 2 - 1]
-      moved[#moved + 1] = score
-      moved[#moved + 1] = id
-      seen[id] = score
-    end
-  end
-  if #moved > 0 then
-    redis.call('ZADD', STORE, unpack(moved))
-  end
-end
-
--- With a look at what is known of each.
-local function send_known()
+local new
+if JOURNALING or redis.call('EXISTS', RETRY, BODY) > 0 then
 -- include shared/bodies.lua
 -- include shared/records.lua
 -- include shared/timed_places.lua
@@ -145,13 +69,14 @@ local function send_known()
     return redis.call('EXISTS', key) == 1 and redis.call(command, key, unpack(ids)) or {}
   end
   local stored, retrying, bodies = known(STORE, 'ZMSCORE'), known(RETRY, 'ZMSCORE'), known(BODY, 'HMGET')
-  local new, scored, seen = 0, {}, {}
+  local scored, seen = {}, {}
   local function flush()
     if #scored > 0 then
       add_to_store(unpack(scored))
       scored = {}
     end
   end
+  new = 0
   for i, id in ipairs(ids) do
     local value = tonumber(ARGV[FIRST + i * 2 - 2])
     if retrying[i] or bodies[i] then
@@ -170,17 +95,77 @@ local function send_known()
     end
   end
   flush()
-  return new
-end
-
-local new
-if JOURNALING or redis.call('EXISTS', RETRY, BODY) > 0 then
-  new = send_known()
 else
-  local scored = numbered and scored_by_priority() or scored_by_time()
+  -- score, id, … of the batch, with as little work for each message as can be: these loops are most of a large send.
+  local scored, format = {}, string.format
+  if numbered then
+    -- As in shared/priority_places.lua, and as text: the server's way from a fraction to text is slow.
+    local PLACES, DIGITS = 4294967296, 10000000000
+    local each, wholes, number = DIGITS / PLACES, {}, numbered - n
+    for at = FIRST, FIRST + n * 2 - 2, 2 do
+      local priority = ARGV[at]
+      local whole = wholes[priority]
+      if not whole then
+        whole = format('%d.', priority - 1)
+        wholes[priority] = whole
+      end
+      number = number + 1
+      if number % PLACES == 0 then
+        scored[at - FIRST + 1] = priority
+      else
+        scored[at - FIRST + 1] = format('%s%010d', whole, DIGITS - number % PLACES * each)
+      end
+      scored[at - FIRST + 2] = ARGV[at + 1]
+    end
+  else
+-- include shared/timed_places.lua
+    local base = KIND == 'range-merge' and now or 0
+    local value_before, score, ms, step, whole = nil, nil, 0, 0, nil
+    for at = FIRST, FIRST + n * 2 - 2, 2 do
+      local value = ARGV[at]
+      if value == value_before and score + step < ms + 1 then
+        score = score + step
+        whole = whole or ms_text(ms) .. '.'
+      else
+        if value_before then
+          places_used(score)
+        end
+        value_before, score = value, timed_place(base + value)
+        ms = math.floor(score)
+        step, whole = step_at(ms), nil
+      end
+      if score == ms then
+        scored[at - FIRST + 1] = ms_text(ms)
+      elseif whole and near(ms) then
+        scored[at - FIRST + 1] = format('%s%04d', whole, (score - ms) * 10000 + 0.5)
+      else
+        scored[at - FIRST + 1] = timed_text(ms, score)
+      end
+      scored[at - FIRST + 2] = ARGV[at + 1]
+    end
+  end
   new = add_to_store('NX', unpack(scored))
   if new < n and KIND ~= 'range-merge' then
-    move_duplicates(scored)
+    -- Those that waited before, or were sent twice by this call: whether they move.
+    local whole_of = KIND == 'priority' and math.ceil or math.floor
+    local all = {}
+    for i = 1, n do
+      all[i] = scored[i * 2]
+    end
+    local moved, seen, stored = {}, {}, redis.call('ZMSCORE', STORE, unpack(all))
+    for i = 1, n do
+      local id = all[i]
+      if whole_of(tonumber(seen[id] or stored[i])) ~= tonumber(ARGV[FIRST + i * 2 - 2]) then
+        -- The place that was chosen above is used by nobody; a second one for the same id comes behind the first.
+        local score = scored[i * 2 - 1]
+        moved[#moved + 1] = score
+        moved[#moved + 1] = id
+        seen[id] = score
+      end
+    end
+    if #moved > 0 then
+      redis.call('ZADD', STORE, unpack(moved))
+    end
   end
 end
 

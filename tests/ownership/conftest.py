@@ -18,7 +18,7 @@ from tests.support.profiles import load_profile
 load_profile()
 
 TICK_MS = 200
-SESSION_MS = 1_000
+SESSION_MS = 2_000
 
 
 @pytest.fixture(scope="session")

@@ -9,13 +9,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
 from rmq_core import RMQ, Control, FixedTimeMessage, Inspector
 from rmq_core.ownership.config import ZooKeeperConfig
-from tests.ownership.checker import Verdict, check
+from tests.ownership.checker import Entry, Verdict, check
 from tests.ownership.expiry import expire
 from tests.ownership.program import TOPIC, topic
 from tests.support.waiting import wait_until
@@ -102,6 +103,20 @@ class Fleet:
         """SIGSTOP."""
         os.kill(self.workers[name].pid, signal.SIGSTOP)
 
+    def freeze_in_a_call(self, name: str) -> None:
+        """The same, at a moment at which one of its listeners runs."""
+
+        def caught() -> bool:
+            self.freeze(name)
+            entries = [Entry.read(line) for line in self.redis.lrange(f"{self.namespace}:log", 0, -1)]
+            running = Counter(-1 if entry.event != "start" else 1 for entry in entries if entry.worker == name)
+            if running[1] > running[-1]:
+                return True
+            self.thaw(name)
+            return False
+
+        wait_until(caught, timeout_s=60, what=f"a call of {name} to be caught")
+
     def thaw(self, name: str) -> None:
         """SIGCONT."""
         os.kill(self.workers[name].pid, signal.SIGCONT)
@@ -117,7 +132,7 @@ class Fleet:
         """Who has each slot, as the owners say."""
         return {owner.slot: owner.worker for owner in self.inspector.assignment(TOPIC)}
 
-    def owned_by(self, *names: str, timeout_s: float = 30, even: bool = True) -> float:
+    def owned_by(self, *names: str, timeout_s: float = 120, even: bool = True) -> float:
         """Waits until these workers, and only these, own and run every slot; how long that took."""
         began = time.monotonic()
         wait_until(lambda: self._settled(set(names), even), timeout_s=timeout_s, what=f"all slots to be with {names}")
@@ -158,12 +173,12 @@ class Fleet:
         (sample,) = self.inspector.sample([TOPIC])
         return sample.counters.acked
 
-    def wait_done(self, count: int | None = None, timeout_s: float = 60) -> None:
+    def wait_done(self, count: int | None = None, timeout_s: float = 150) -> None:
         """Waits until so many (None: all) are acknowledged."""
         wanted = self.sent if count is None else count
         wait_until(lambda: self.done() >= wanted, timeout_s=timeout_s, what=f"{wanted} messages to be done")
 
-    def works_again(self, timeout_s: float = 60) -> float:
+    def works_again(self, timeout_s: float = 150) -> float:
         """Waits until every worker says it is connected, all slots are owned, and each slot has worked off a
         message sent from now on; how long that took."""
         began = time.monotonic()

@@ -86,7 +86,7 @@ def test_a_frozen_worker_wakes_up_after_its_session(new_fleet: NewFleet) -> None
     fleet.owned_by("ann", "bob", "cyd")
     fleet.send(MESSAGES)
     fleet.wait_done(MESSAGES // 10)
-    fleet.freeze("ann")
+    fleet.freeze_in_a_call("ann")
     taken_over_s = fleet.owned_by("bob", "cyd")
     wait_until(lambda: fleet.epochs() == fleet.epochs_seen(), what="every slot to be at work with its new owner")
     fleet.thaw("ann")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -47,7 +48,7 @@ class Runners:
 
 @pytest.fixture
 async def session(quick: ZooKeeperConfig, namespace: str) -> AsyncIterator[Session]:
-    session = Session(quick)
+    session = Session(replace(quick, session_timeout_ms=10_000))
     await session.open()
     yield session
     await session.close()

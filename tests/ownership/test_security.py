@@ -17,7 +17,7 @@ from rmq_core.embedded.zookeeper import EmbeddedZooKeeper
 from rmq_core.errors import ConfigurationError, ZooKeeperUnavailable
 from rmq_core.ownership.config import ZooKeeperConfig
 from rmq_core.ownership.session import Session
-from tests.ownership.conftest import SESSION_MS, TICK_MS
+from tests.ownership.conftest import TICK_MS
 from tests.ownership.fleet import Fleet
 
 pytestmark = pytest.mark.zookeeper
@@ -55,7 +55,7 @@ async def refuses_strangers(config: ZooKeeperConfig, strangers: list[ZooKeeperCo
 
 
 def config_for(hosts: str) -> ZooKeeperConfig:
-    return ZooKeeperConfig(hosts, session_timeout_ms=SESSION_MS, connect_timeout_ms=2_000)
+    return ZooKeeperConfig(hosts, session_timeout_ms=10_000, connect_timeout_ms=15_000)
 
 
 async def test_digest_closes_our_nodes_to_others(quick_zookeeper: EmbeddedZooKeeper, namespace: str) -> None:
@@ -159,4 +159,4 @@ async def test_tls_is_passed_through(tls_hosts: str, certificates: Path, namespa
     )
     for config in wrong:
         with pytest.raises(ZooKeeperUnavailable):
-            await Session(config).open()
+            await Session(replace(config, connect_timeout_ms=2_000)).open()

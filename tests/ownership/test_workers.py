@@ -132,7 +132,7 @@ def test_a_second_worker_of_the_same_name_says_so_and_ends(new_fleet: NewFleet) 
     first = fleet.workers.pop("ann")
     fleet.start("ann")
     second = fleet.workers["ann"]
-    assert second.wait(20) != 0
+    assert second.wait(60) != 0
     assert "already has the name 'ann'" in fleet.log("ann")
     fleet.workers["ann"] = first
     fleet.owned_by("ann")
@@ -145,7 +145,7 @@ def test_a_worker_of_another_redis_with_another_shape_is_refused(new_fleet: NewF
     with kazoo(quick) as client:
         client.set(f"/{fleet.namespace}/topics/{TOPIC}", b'{"kind":"fixed-time","slots":64,"version":1}')
     fleet.start("bob")
-    assert fleet.workers.pop("bob").wait(20) != 0
+    assert fleet.workers.pop("bob").wait(60) != 0
     assert "TopicConflict" in fleet.log("bob")
     assert "slots=64" in fleet.log("bob")
 
@@ -153,7 +153,7 @@ def test_a_worker_of_another_redis_with_another_shape_is_refused(new_fleet: NewF
 def test_no_zookeeper_is_said_at_the_start(new_fleet: NewFleet, quick: ZooKeeperConfig) -> None:
     fleet = new_fleet(slots=4)
     fleet.start("ann", zookeeper=replace(quick, hosts="127.0.0.1:1", connect_timeout_ms=300))
-    assert fleet.workers.pop("ann").wait(20) != 0
+    assert fleet.workers.pop("ann").wait(60) != 0
     assert "ZooKeeperUnavailable" in fleet.log("ann")
 
 

@@ -21,8 +21,9 @@ end
 -- Counting tells it without a score's way into text and back.
 local head
 if KIND == 'priority' then
+  local in_flight = redis.call('ZCARD', PREPARE)
   if redis.call('ZCOUNT', STORE, '(' .. EDGE - 1, '+inf') == 0
-    or redis.call('ZCARD', STORE) <= redis.call('ZCARD', PREPARE) then
+    or in_flight > 0 and redis.call('ZCARD', STORE) <= in_flight then
     head = EDGE
   end
 else
