@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -43,14 +43,15 @@ class Script:
 
 @cache
 def script(name: str) -> Script:
-    """Loads ``lua/<name>.lua``; each ``-- include: path`` line is replaced by that file, once."""
-    root = files("rmq_core") / "lua"
-    lines: list[str] = []
-    for line in (root / f"{name}.lua").read_text().splitlines():
-        directive = line.removeprefix("-- include ")
-        lines.append(line if directive == line else (root / directive).read_text())
-    text = "\n".join(lines)
+    """Loads ``lua/<name>.lua``; each ``-- include path`` line is replaced by that file, and so are those in it."""
+    text = "\n".join(_lines(f"{name}.lua"))
     return Script(name, text, hashlib.sha1(text.encode()).hexdigest())
+
+
+def _lines(path: str) -> Iterator[str]:
+    for line in (files("rmq_core") / "lua" / path).read_text().splitlines():
+        included = line.removeprefix("-- include ")
+        yield from [line] if included == line else _lines(included)
 
 
 class Call(NamedTuple):

@@ -5,12 +5,16 @@
 -- reply  {new, merged, head for the topic's hint (false: none, or noted already)}
 --        error RMQPAST <ms> when a fixed time has gone by, RMQJOURNAL <entries> when readers of the journal are too far
 --        behind, RMQSHAPE <shape> when the topic is another one by now: nothing was sent
--- include shared/slot.lua
--- include shared/journal.lua
+-- include shared/keys.lua
+-- include shared/marks.lua
+
+-- A function costs as much as a small command, and so does the clock. A plain message needs neither: so what some calls
+-- do is no function, and makes those it needs itself.
+if JOURNALING or ARGV[1] ~= 'priority' then
+-- include shared/clock.lua
+end
 -- include shared/sending.lua
 
--- A function costs as much as a small command, and most calls need few of them: what some calls do is no function, and
--- makes those it needs itself.
 local FIRST = 8
 local n = (#ARGV - FIRST + 1) / 2
 -- Adds before it removes anything: a full server refuses a script only at a first write that adds.
@@ -37,6 +41,9 @@ end
 
 local new
 if JOURNALING or redis.call('EXISTS', RETRY, BODY) > 0 then
+  -- With a look at what is known of each.
+-- include shared/counting.lua
+-- include shared/journaling.lua
 -- include shared/bodies.lua
 -- include shared/records.lua
 -- include shared/timed_places.lua
@@ -95,6 +102,9 @@ if JOURNALING or redis.call('EXISTS', RETRY, BODY) > 0 then
     end
   end
   flush()
+  count('sent', n)
+  count('merged', n - new)
+  write_counts()
 else
   -- score, id, … of the batch, with as little work for each message as can be: these loops are most of a large send.
   local scored, format = {}, string.format
@@ -118,6 +128,9 @@ else
       scored[at - FIRST + 2] = ARGV[at + 1]
     end
   else
+    local function ms_text(ms)
+      return format('%d', ms)
+    end
 -- include shared/timed_places.lua
     local base = KIND == 'range-merge' and now or 0
     local value_before, score, ms, step, whole = nil, nil, 0, 0, nil
@@ -125,7 +138,7 @@ else
       local value = ARGV[at]
       if value == value_before and score + step < ms + 1 then
         score = score + step
-        whole = whole or ms_text(ms) .. '.'
+        whole = whole or format('%d.', ms)
       else
         if value_before then
           places_used(score)
@@ -135,7 +148,7 @@ else
         step, whole = step_at(ms), nil
       end
       if score == ms then
-        scored[at - FIRST + 1] = ms_text(ms)
+        scored[at - FIRST + 1] = format('%d', ms)
       elseif whole and near(ms) then
         scored[at - FIRST + 1] = format('%s%04d', whole, (score - ms) * 10000 + 0.5)
       else
@@ -167,9 +180,10 @@ else
       redis.call('ZADD', STORE, unpack(moved))
     end
   end
+  redis.call('HINCRBY', STATS, 'sent', n)
+  if new < n then
+    redis.call('HINCRBY', STATS, 'merged', n - new)
+  end
 end
-
-count('sent', n)
-count('merged', n - new)
-write_counts()
-return {new, n - new, announce()}
+-- include shared/announcing.lua
+return {new, n - new, noted}

@@ -56,7 +56,9 @@ reply[1], reply[2] = new, accepted - new
 count('sent', accepted)
 count('merged', accepted - new)
 write_counts()
-if new > 0 then
-  reply[3] = announce()
+if new == 0 then
+  head = nil
 end
+-- include shared/announcing.lua
+reply[3] = noted
 return reply

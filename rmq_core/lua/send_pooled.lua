@@ -43,4 +43,5 @@ end
 count('sent', n)
 count('merged', n - new)
 write_counts()
-return {new, n - new, announce()}
+-- include shared/announcing.lua
+return {new, n - new, noted}

@@ -4,7 +4,7 @@ local KIND, CHANNEL, SLOT, MERGE = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local EDGE, LATEST = tonumber(ARGV[5]), MERGE ~= 'first'
 
 if marks[2] and marks[2] ~= ARGV[7] then
-  return misfit(ARGV[7])
+  return redis.error_reply('RMQSHAPE ' .. marks[2])
 elseif KIND == 'fixed-time' and EDGE <= now and ARGV[6] ~= '1' then
   return redis.error_reply(string.format('RMQPAST %.0f', now - EDGE))
 elseif JOURNALING then
@@ -28,19 +28,7 @@ if KIND == 'priority' then
   end
 else
   local due = KIND == 'range-merge' and now + EDGE or EDGE
-  if redis.call('ZCOUNT', STORE, ms_text(now + 1), ms_text(due)) == 0 then
+  if redis.call('ZCOUNT', STORE, string.format('%d', now + 1), string.format('%d', due)) == 0 then
     head = due
   end
-end
-
--- Wakes who sleeps, and corrects the topic's hint for those who pull. Returns what the client is to note elsewhere.
-local function announce()
-  if not head then
-    return false
-  end
-  if HEADS ~= STORE then
-    redis.call('ZADD', HEADS, KIND == 'priority' and 'GT' or 'LT', head, SLOT)
-  end
-  redis.call('PUBLISH', CHANNEL, SLOT .. ' ' .. ms_text(head))
-  return HEADS == STORE and ms_text(head)
 end

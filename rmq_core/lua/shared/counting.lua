@@ -1,0 +1,33 @@
+-- What a call counts, and what is done at its end. Needs shared/keys.lua.
+local counted = {}
+-- What fragments have to write when all is done.
+local at_the_end, write_journal
+
+local function count(event, n)
+  counted[event] = (counted[event] or 0) + n
+end
+
+-- Call once, after the last change. Whatever changes a slot counts something: the sampler relies on it.
+local function write_counts()
+  if at_the_end then
+    at_the_end()
+  end
+  if write_journal then
+    write_journal()
+  end
+  for event, n in pairs(counted) do
+    if n ~= 0 then
+      redis.call('HINCRBY', STATS, event, n)
+    end
+  end
+end
+
+-- Whole milliseconds as text: Lua's own way from number to text loses digits, and the server's is slow.
+local function ms_text(ms)
+  return string.format('%d', ms)
+end
+
+-- The score of the copy that waits: in retry or in store; nil where none does.
+local function waiting(id)
+  return redis.call('ZSCORE', RETRY, id) or redis.call('ZSCORE', STORE, id) or nil
+end

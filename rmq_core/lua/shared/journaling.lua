@@ -1,0 +1,97 @@
+-- One journal entry per call, written together with the change: `rmq_core/journal/entries.py` tells the layout.
+-- Needs clock, counting, marks.
+local items_of, entered
+-- '<host> <worker>' of the worker that makes the change, where one does; see shared/policy.lua.
+local changed_by
+
+-- Refuses a caller whose definition is of another life of the topic: '<kind> <slots> <created_ms>'. Slots of topics
+-- that were defined before there was such a mark bear none.
+local function misfit(shape)
+  if marks[2] and marks[2] ~= shape then
+    return redis.error_reply('RMQSHAPE ' .. marks[2])
+  end
+  return nil
+end
+
+if JOURNALING then
+  local entry = {now}
+  entered = {}
+
+  -- The ids and details of one event on one way ('sp': from store to prepare), in the order of what happens to an id.
+  function items_of(event, route)
+    local known = entered[event .. route]
+    if not known then
+      known = {event, route, {}}
+      entered[event .. route] = known
+      entry[#entry + 1] = known
+    end
+    return known[3], known
+  end
+
+  -- Redis has cmsgpack, in C; other servers that run our scripts (fakeredis) may not.
+  local function pack(value)
+    local function number(tag, left, bytes)
+      local digits = {}
+      for i = bytes, 1, -1 do
+        digits[i] = string.char(left % 256)
+        left = math.floor(left / 256)
+      end
+      return string.char(tag) .. table.concat(digits)
+    end
+    if type(value) == 'number' then
+      if value ~= math.floor(value) then
+        value = string.format('%.17g', value) -- readers take numbers as text, too
+        return number(0xdb, #value, 4) .. value
+      end
+      return number(0xcf, value, 8)
+    elseif type(value) == 'string' then
+      return number(0xdb, #value, 4) .. value
+    elseif not value then
+      return string.char(0xc2)
+    end
+    local parts = {number(0xdd, #value, 4)}
+    for i = 1, #value do
+      parts[i + 1] = pack(value[i])
+    end
+    return table.concat(parts)
+  end
+
+  function write_journal()
+    if #entry > 1 then
+      local n = redis.call('HINCRBY', STATS, 'journaled', 1)
+      local packed = (cmsgpack and cmsgpack.pack or pack)(entry)
+      if changed_by then
+        redis.call('XADD', JOURNAL, '*', 'n', n, 'v', packed, 'w', changed_by)
+      else
+        redis.call('XADD', JOURNAL, '*', 'n', n, 'v', packed)
+      end
+    end
+  end
+end
+
+-- What follows may concern the same ids again: it is listed behind all that came before.
+local function next_phase()
+  entered = {}
+end
+
+-- `body` is for events that say what the content is from now on: false where it stays as it was.
+local function note(event, route, id, detail, body)
+  if not JOURNALING then
+    return
+  end
+  local items, known = items_of(event, route)
+  items[#items + 1] = id
+  items[#items + 1] = detail
+  if JOURNAL_FULL and body ~= nil then
+    known[4] = known[4] or {}
+    known[4][#items / 2] = body
+  elseif body and string.byte(body) == 1 then
+    -- Without the body, its slot basis: what a message belongs together with must not be lost.
+    local length, from = string.match(body, '^\1%d+ (%d+) %d+ ()')
+    if length ~= '0' then
+      known[4], known[5] = false, known[5] or {}
+      table.insert(known[5], #items / 2)
+      table.insert(known[5], string.sub(body, from, from + length - 1))
+    end
+  end
+end
