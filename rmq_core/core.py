@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from rmq_core import registry
-from rmq_core.consuming import Consumer, Taken
-from rmq_core.errors import EvictionEnabled, InvalidMessage, ScriptFailed, ServerTooOld, TopicReshaped
-from rmq_core.message import Delivery, Message
+from rmq_core.consuming import Consumer, Statuses, Taken, same_topic
+from rmq_core.errors import EvictionEnabled, InvalidMessage, ScriptFailed, ServerTooOld, TopicReshaped, UnknownTopic
+from rmq_core.message import Delivery, Message, SettleStatus
 from rmq_core.scripts import Operation
 from rmq_core.slots import Keyspace
 from rmq_core.target import Target
@@ -125,6 +125,27 @@ class ClientCore:
             self.forget(name)
             topic = yield from self.checked_topic(name)
             return (yield from operation(self.keyspace, topic, *args, **kwargs))
+
+    def settled(
+        self, settle: Callable[..., Operation[Statuses]], deliveries: Sequence[Delivery], **options: Any
+    ) -> Operation[list[SettleStatus]]:
+        """Settles deliveries of one topic. Those of a topic that is gone, or of a slot it has no more, are stale."""
+        name = same_topic(deliveries)
+        statuses: list[SettleStatus] = ["stale"] * len(deliveries)
+        left: Sequence[int] = range(len(deliveries))
+        for _ in range(2):
+            try:
+                topic = yield from self.checked_topic(name)
+            except UnknownTopic:
+                break
+            found = yield from settle(self.keyspace, topic, [deliveries[position] for position in left], **options)
+            for position, status in zip(left, found, strict=True):
+                statuses[position] = status or "stale"
+            left = [position for position, status in zip(left, found, strict=True) if status is None]
+            if not left:
+                break
+            self.forget(name)
+        return statuses
 
     def taken(self, name: str, most: int) -> Operation[Taken]:
         """One look for messages of a topic by its pull consumer."""

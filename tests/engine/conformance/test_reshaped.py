@@ -71,3 +71,51 @@ async def test_an_edit_keeps_the_life_of_a_topic(bench: Bench) -> None:
     remember(bench, topic)
     await bench.q.send("work", PriorityMessage("a", 20))
     assert [delivery.text for delivery in await bench.drain()] == ["a"]
+
+
+SETTLINGS = ("ack", "nack", "reject", "release", "extend")
+
+
+@pytest.mark.parametrize("how", SETTLINGS)
+async def test_deliveries_of_a_deleted_topic_are_stale(bench: Bench, how: str) -> None:
+    topic = await bench.topic(slots=8)
+    await bench.q.send_many("work", [PriorityMessage(f"{n}", 20) for n in range(20)])
+    taken = await bench.q.take("work", 20)
+    await bench.control.delete_topic("work", force=True)
+    remember(bench, topic)
+    settle = getattr(bench.q, how)
+    assert await settle(taken) == ["stale"] * 20  # by what was remembered
+    assert await settle(taken) == ["stale"] * 20  # by what is stored
+    assert keys_of(bench.raw, bench.namespace) == []
+
+
+@pytest.mark.parametrize("how", SETTLINGS)
+async def test_deliveries_of_another_shape_are_stale_and_the_others_settle(bench: Bench, how: str) -> None:
+    old = await bench.topic(slots=16)
+    await bench.q.send_many("work", [PriorityMessage(f"{n}", 20) for n in range(40)])
+    before = await bench.q.take("work", 40)
+    assert max(delivery.slot for delivery in before) > 1
+    await bench.control.delete_topic("work", force=True)
+    await bench.topic(slots=2)
+    await bench.q.send_many("work", [PriorityMessage(f"{n}", 20) for n in range(4)])
+    after = await bench.q.take("work", 4)
+    assert len(after) == 4
+    settle = getattr(bench.q, how)
+    remember(bench, old)
+    mixed = [*before[:20], *after[:2], *before[20:]]
+    assert await settle(mixed) == ["stale"] * 20 + ["done"] * 2 + ["stale"] * 20
+    assert await settle([*after[2:], *before]) == ["done"] * 2 + ["stale"] * 40
+
+
+async def test_deliveries_of_another_kind_are_stale(bench: Bench) -> None:
+    old = await bench.topic()
+    await bench.q.send("work", PriorityMessage("a", 20))
+    before = await bench.take_one()
+    await bench.control.delete_topic("work", force=True)
+    await bench.topic(TopicKind.FIXED_TIME)
+    await bench.q.send("work", FixedTimeMessage("a", await bench.now_ms()), allow_past=True)
+    after = await bench.take_one()
+    for how in SETTLINGS:
+        remember(bench, old)
+        assert await getattr(bench.q, how)(before) == ["stale"]
+    assert await bench.q.ack([before, after]) == ["stale", "done"]
