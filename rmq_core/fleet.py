@@ -7,8 +7,8 @@ import math
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, cast, get_args
 
-from rmq_core.inspection import now_ms
 from rmq_core.ownership_log import from_ranges
+from rmq_core.present import now_ms
 from rmq_core.sampling import pairs
 from rmq_core.scripts import Operation
 from rmq_core.slots import Keyspace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rmq_core import FixedTimeMessage, PriorityMessage, Topic, TopicKind, errors
+from rmq_core import FixedTimeMessage, MessageFilter, PriorityMessage, Topic, TopicKind, errors
 from rmq_core.scripts import cycle, upkeep
 from tests.engine.conformance.bench import FAR_MS, Bench
 from tests.support.keys import keys_of
@@ -119,3 +119,59 @@ async def test_deliveries_of_another_kind_are_stale(bench: Bench) -> None:
         remember(bench, old)
         assert await getattr(bench.q, how)(before) == ["stale"]
     assert await bench.q.ack([before, after]) == ["stale", "done"]
+
+
+async def test_reads_follow_the_topic_that_was_made_anew(bench: Bench) -> None:
+    old = await bench.topic(slots=16)
+    await bench.control.delete_topic("work", force=True)
+    await bench.topic(slots=2)
+    for number in range(6):
+        await bench.q.send("work", PriorityMessage(f"{number}", 20, key=f"k{number}"))
+    for slot in (2, 15):
+        for read in (bench.inspector.slot, lambda _, slot: bench.inspector.messages("work", "ready", slot=slot)):
+            remember(bench, old)
+            with pytest.raises(errors.InvalidMessage, match="from 0 to 1"):
+                await read("work", slot)
+    remember(bench, old)
+    assert (await bench.inspector.slot("work", 1)).sample.slot == 1
+    for read in (
+        lambda: bench.inspector.messages("work", "ready"),
+        lambda: bench.inspector.search("work", "k"),
+        lambda: bench.inspector.select("work", MessageFilter("ready", text="k")),
+    ):
+        remember(bench, old)
+        assert len((await read()).rows) == 6
+    remember(bench, old)
+    assert [view.row.id for view in await bench.inspector.find("work", "k3")] == ["k3"]
+
+
+async def test_reads_of_a_deleted_topic_say_so(bench: Bench) -> None:
+    old = await bench.topic(slots=4)
+    await bench.control.delete_topic("work", force=True)
+    for read in (
+        lambda: bench.inspector.slot("work", 3),
+        lambda: bench.inspector.messages("work", "ready"),
+        lambda: bench.inspector.find("work", "a"),
+        lambda: bench.inspector.removed("work", "a"),
+        lambda: bench.inspector.forecast("work"),
+        lambda: bench.inspector.prepare_ages("work"),
+        lambda: bench.inspector.search("work", "a"),
+        lambda: bench.inspector.select("work", MessageFilter("dead")),
+        lambda: bench.inspector.preview("work", MessageFilter("dead")),
+    ):
+        remember(bench, old)
+        with pytest.raises(errors.UnknownTopic):
+            await read()
+
+
+async def test_slots_that_a_topic_made_anew_has_more_of_are_known_at_once(bench: Bench) -> None:
+    old = await bench.topic(slots=2)
+    await bench.control.delete_topic("work", force=True)
+    await bench.topic(slots=16)
+    remember(bench, old)
+    assert (await bench.inspector.slot("work", 15)).sample.slot == 15
+    remember(bench, old)
+    assert (await bench.inspector.messages("work", "ready", slot=15)).rows == ()
+    for wrong in (-1, 16, True, "3"):
+        with pytest.raises(errors.InvalidMessage, match="from 0 to 15"):
+            await bench.inspector.messages("work", "ready", slot=wrong)
