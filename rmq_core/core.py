@@ -14,6 +14,7 @@ from rmq_core.message import Delivery, Message, SettleStatus
 from rmq_core.scripts import Operation
 from rmq_core.slots import Keyspace
 from rmq_core.target import Target
+from rmq_core.text import NotText, check_unicode, shown
 from rmq_core.topic import Topic
 
 P = ParamSpec("P")
@@ -28,12 +29,13 @@ DEFINITION_TTL_S = 1.0
 
 def topic_name(topic: object) -> str:
     """The name that a `Topic` or a name means. Raises `InvalidMessage`."""
-    if type(topic) is str:
-        return topic
     if isinstance(topic, Topic):
         return topic.name
     if isinstance(topic, str):
-        return str(topic)
+        try:
+            return str(topic) if topic.isascii() else check_unicode(str(topic))
+        except NotText as error:
+            raise InvalidMessage(f"the topic name {shown(topic, 100)!r} {error}") from None
     raise InvalidMessage(f"a topic is given as its name or as a Topic, not as {type(topic).__name__} ({topic!r:.80})")
 
 
