@@ -11,6 +11,7 @@ from rmq_core import registry
 from rmq_core.consuming import Consumer, Statuses, Taken, same_topic
 from rmq_core.errors import EvictionEnabled, InvalidMessage, ScriptFailed, ServerTooOld, TopicReshaped, UnknownTopic
 from rmq_core.message import Delivery, Message, SettleStatus
+from rmq_core.programs import program_of
 from rmq_core.scripts import Operation
 from rmq_core.slots import Keyspace
 from rmq_core.target import Target
@@ -170,7 +171,7 @@ class ClientCore:
         for info in _per_node(server):
             version = str(info.get("redis_version", "0"))
             if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_SERVER:
-                raise ServerTooOld(f"Redis {version} is too old: the scripts need 6.2 or newer")
+                raise ServerTooOld(f"{program_of(info)} is too old: the scripts need Redis 6.2, Valkey, or newer ones")
         for info in _per_node(memory):
             policy = info.get("maxmemory_policy", "noeviction")
             if policy != "noeviction" and not self.allow_eviction:
