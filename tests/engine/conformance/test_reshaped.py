@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rmq_core import FixedTimeMessage, MessageFilter, PriorityMessage, Topic, TopicKind, errors
@@ -175,3 +177,16 @@ async def test_slots_that_a_topic_made_anew_has_more_of_are_known_at_once(bench:
     for wrong in (-1, 16, True, "3"):
         with pytest.raises(errors.InvalidMessage, match="from 0 to 15"):
             await bench.inspector.messages("work", "ready", slot=wrong)
+
+
+async def test_a_change_to_a_topic_is_none_to_the_one_made_anew(bench: Bench) -> None:
+    old = await bench.topic()
+    await bench.control.delete_topic("work")
+    new = await bench.topic()
+    assert (new.version, new.slots, new.kind) == (old.version, old.slots, old.kind)
+    with pytest.raises(errors.VersionConflict, match="made anew"):
+        await bench.redefine(old, weight=7)
+    assert (await bench.redefine(new, weight=8)).weight == 8
+    # Who wrote the definition out and names a version alone cannot be told apart.
+    by_hand = replace(new, created_ms=0, updated_ms=0, version=0, weight=9)
+    assert (await bench.control.put_topic(by_hand, 2)).weight == 9
