@@ -23,7 +23,7 @@ BASES = 300
 RATE = 600
 NAMES = ("ann", "bob", "cyd")
 SETTLE_S = 120.0
-MAX_RETRIES = 4
+MAX_RETRIES = 1
 
 
 @dataclass

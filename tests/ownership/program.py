@@ -40,8 +40,9 @@ return stale and 0 or 1
 """
 
 
-KILLER = "kill"
-"""A message whose id begins with it ends the process that runs it, and leaves no line."""
+KILLER = "!kill"
+"""A message whose id begins with it ends the process that runs it, and leaves no line. It sorts before all others, so
+that whatever failed together with it comes after it again."""
 DIED = 9
 MAX_RETRIES = 16
 
