@@ -11,10 +11,12 @@ def main() -> None:
     from django.core.management import execute_from_command_line
 
     from console.environment import read_environment
+    from rmq_core.text import NotText, check_arguments
 
     try:
+        check_arguments(sys.argv[1:])
         read_environment()
-    except ImproperlyConfigured as error:
+    except (ImproperlyConfigured, NotText) as error:
         sys.exit(str(error))
     execute_from_command_line(sys.argv)
 

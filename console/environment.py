@@ -21,6 +21,7 @@ from environs import Env, EnvValidationError, ValidationError
 from rmq_core.errors import ConfigurationError
 from rmq_core.ownership.config import ZooKeeperConfig
 from rmq_core.target import Target
+from rmq_core.text import NotText, check_unicode
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 USUAL_REDIS = "redis://127.0.0.1:6379/0"
@@ -109,7 +110,11 @@ class _reader(Env):
         self._environ = environ
 
     def _get_value(self, env_key: str, default: Any) -> Any:
-        return self._environ.get(env_key) or default
+        try:
+            return check_unicode(self._environ.get(env_key) or "") or default
+        except NotText as error:
+            self._errors[env_key].append(f"{error}.")
+            return default
 
 
 def _explain(error: EnvValidationError) -> str:

@@ -19,6 +19,7 @@ from rmq_core.message import Message
 from rmq_core.ownership.config import ZooKeeperConfig
 from rmq_core.ownership_log import to_ranges
 from rmq_core.snapshots import STATES, MessageRow
+from rmq_core.text import NotText, check_arguments
 from rmq_core.worker import Worker, find_listeners
 
 DEFAULT_URL = "redis://localhost:6379/0"
@@ -103,7 +104,13 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command; 0 done, 1 refused or failed (said on standard error), 2 wrong usage."""
-    arguments = parser().parse_args(argv)
+    given = sys.argv[1:] if argv is None else argv
+    try:
+        check_arguments(given)
+    except NotText as error:
+        print(f"rmq_core: {error}; content that is no text goes through standard input ('-')", file=sys.stderr)
+        return 2
+    arguments = parser().parse_args(given)
     try:
         return int(arguments.run(arguments))
     except RMQError as error:

@@ -135,7 +135,7 @@ class AsyncRMQ(ClientCore):
             self.wakeups.remove(channel, wake)
 
     async def ack(self, deliveries: Delivery | Iterable[Delivery]) -> list[SettleStatus]:
-        """Settles deliveries that succeeded; ``stale``: timed out meanwhile, somebody else has it."""
+        """Settles deliveries that succeeded; ``stale``: timed out meanwhile, or its topic is gone."""
         return await self._settle(consuming.ack, deliveries)
 
     async def nack(
@@ -169,7 +169,7 @@ class AsyncRMQ(ClientCore):
         listed = deliveries_of(deliveries)
         if not listed:
             return []
-        return await self.run(self.on_topic(operation, listed[0].topic, listed, **options))
+        return await self.run(self.settled(operation, listed, **options))
 
     # -- life
 

@@ -141,7 +141,7 @@ class RMQ(ClientCore):
             pubsub.close()
 
     def ack(self, deliveries: Delivery | Iterable[Delivery]) -> list[SettleStatus]:
-        """Settles deliveries that succeeded; ``stale``: timed out meanwhile, somebody else has it."""
+        """Settles deliveries that succeeded; ``stale``: timed out meanwhile, or its topic is gone."""
         return self._settle(consuming.ack, deliveries)
 
     def nack(
@@ -171,7 +171,7 @@ class RMQ(ClientCore):
         listed = deliveries_of(deliveries)
         if not listed:
             return []
-        return self.run(self.on_topic(operation, listed[0].topic, listed, **options))
+        return self.run(self.settled(operation, listed, **options))
 
     # -- life
 

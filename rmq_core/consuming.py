@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 from rmq_core import limits
-from rmq_core.errors import InvalidMessage, RMQError
+from rmq_core.errors import InvalidMessage, RMQError, TopicReshaped
 from rmq_core.hinting import CANDIDATES_MOST, Hints, with_looks
 from rmq_core.message import Delivery, SettleStatus
 from rmq_core.outcomes import check_delay
@@ -146,14 +146,44 @@ def _cut(plan: dict[int, int], most: int) -> dict[int, int]:
     return kept
 
 
-def _by_slot(topic: Topic, deliveries: Sequence[Delivery]) -> dict[int, list[int]]:
-    """Positions by slot; a delivery of another topic is an `InvalidMessage`."""
+Asked: TypeAlias = Callable[[int, Sequence[int]], Call]
+"""Makes the call that settles deliveries of a slot, named by their positions."""
+
+Statuses: TypeAlias = list[SettleStatus | None]
+"""In the order of the deliveries; None: the topic is another one by now than the definition says, nothing was done."""
+
+
+def same_topic(deliveries: Sequence[Delivery]) -> str:
+    """The topic of all of them. Raises `InvalidMessage` where they are of several."""
+    name = deliveries[0].topic
+    for delivery in deliveries:
+        if delivery.topic != name:
+            raise InvalidMessage(f"delivery {delivery.id!r} belongs to topic {delivery.topic!r}, not {name!r}")
+    return name
+
+
+def _asked(keyspace: Keyspace, topic: Topic, deliveries: Sequence[Delivery], ask: Asked) -> Operation[list[Any]]:
+    """What the scripts replied to each delivery: 0 where it is stale, None where its slot refused the definition.
+
+    A delivery may be of a life of the topic in which it had more slots: nothing of that is left.
+    """
     slots: dict[int, list[int]] = {}
     for position, delivery in enumerate(deliveries):
-        if delivery.topic != topic.name:
-            raise InvalidMessage(f"delivery {delivery.id!r} belongs to topic {delivery.topic!r}, not {topic.name!r}")
-        slots.setdefault(delivery.slot, []).append(position)
-    return slots
+        if delivery.slot < topic.slots:
+            slots.setdefault(delivery.slot, []).append(position)
+    parts = [(slot, some) for slot, positions in slots.items() for some in batches(positions, BATCH_MAX)]
+    replies = yield from with_looks(keyspace, topic, list(slots), Each(ask(slot, some) for slot, some in parts))
+    found: list[Any] = [0] * len(deliveries)
+    for (_, some), reply in zip(parts, replies, strict=True):
+        if isinstance(reply, RMQError) and not isinstance(reply, TopicReshaped):
+            raise reply
+        for at, position in enumerate(some):
+            found[position] = None if isinstance(reply, RMQError) else reply[at]
+    return found
+
+
+def _statuses(replies: Sequence[Any]) -> Statuses:
+    return [None if reply is None else "done" if reply else "stale" for reply in replies]
 
 
 def _settle(
@@ -162,23 +192,14 @@ def _settle(
     topic: Topic,
     deliveries: Sequence[Delivery],
     groups: Sequence[Sequence[Any]],
-) -> Operation[list[SettleStatus]]:
-    calls: list[Call] = []
-    order: list[int] = []
-    for slot, positions in _by_slot(topic, deliveries).items():
-        for some in batches(positions, BATCH_MAX):
-            calls.append(settle(name, keyspace, topic, slot, [groups[position] for position in some]))
-            order += some
-    slots = [delivery.slot for delivery in deliveries]
-    replies = yield from with_looks(keyspace, topic, slots, calls)
-    statuses: list[SettleStatus] = ["stale"] * len(deliveries)
-    for position, done in zip(order, (status for reply in replies for status in reply), strict=True):
-        if done:
-            statuses[position] = "done"
-    return statuses
+) -> Operation[Statuses]:
+    def ask(slot: int, some: Sequence[int]) -> Call:
+        return settle(name, keyspace, topic, slot, [groups[position] for position in some])
+
+    return _statuses((yield from _asked(keyspace, topic, deliveries, ask)))
 
 
-def ack(keyspace: Keyspace, topic: Topic, deliveries: Sequence[Delivery]) -> Operation[list[SettleStatus]]:
+def ack(keyspace: Keyspace, topic: Topic, deliveries: Sequence[Delivery]) -> Operation[Statuses]:
     """Settles deliveries that succeeded."""
     groups = [Ack(delivery.raw_id, delivery.receipt) for delivery in deliveries]
     return _settle("ack", keyspace, topic, deliveries, groups)
@@ -194,7 +215,7 @@ def nack(
     worker: str = "",
     delay_ms: int | None = None,
     reject: bool = False,
-) -> Operation[list[SettleStatus]]:
+) -> Operation[Statuses]:
     """Settles deliveries that failed; ``delay_ms`` None: the topic's back-off; ``reject``: dead at once."""
     fragment = failure_fragment(error, message, worker)
     delay = REJECTED if reject else TOPIC_BACKOFF if delay_ms is None else check_delay(delay_ms)
@@ -204,7 +225,7 @@ def nack(
 
 def release(
     keyspace: Keyspace, topic: Topic, deliveries: Sequence[Delivery], *, delay_ms: int = 0
-) -> Operation[list[SettleStatus]]:
+) -> Operation[Statuses]:
     """Gives deliveries back without counting an attempt."""
     check_delay(delay_ms)
     groups = [Release(delivery.raw_id, delivery.receipt, delay_ms, delivery.score) for delivery in deliveries]
@@ -213,21 +234,17 @@ def release(
 
 def extend(
     keyspace: Keyspace, topic: Topic, deliveries: Sequence[Delivery], *, for_ms: int | None = None
-) -> Operation[list[SettleStatus]]:
+) -> Operation[Statuses]:
     """More time; the deliveries' receipts are replaced in place."""
     if for_ms is not None:
         check_delay(for_ms, "for_ms")
-    calls: list[Call] = []
-    order: list[int] = []
-    for slot, positions in _by_slot(topic, deliveries).items():
-        for some in batches(positions, BATCH_MAX):
-            receipts = [(deliveries[position].raw_id, deliveries[position].receipt) for position in some]
-            calls.append(extend_call(keyspace, topic, slot, receipts, for_ms))
-            order += some
-    replies = yield from with_looks(keyspace, topic, [delivery.slot for delivery in deliveries], calls)
-    statuses: list[SettleStatus] = ["stale"] * len(deliveries)
-    for position, receipt in zip(order, (receipt for reply in replies for receipt in reply), strict=True):
+
+    def ask(slot: int, some: Sequence[int]) -> Call:
+        receipts = [(deliveries[position].raw_id, deliveries[position].receipt) for position in some]
+        return extend_call(keyspace, topic, slot, receipts, for_ms)
+
+    receipts = yield from _asked(keyspace, topic, deliveries, ask)
+    for delivery, receipt in zip(deliveries, receipts, strict=True):
         if receipt:
-            deliveries[position].receipt = receipt
-            statuses[position] = "done"
-    return statuses
+            delivery.receipt = receipt
+    return _statuses(receipts)

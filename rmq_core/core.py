@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from rmq_core import registry
-from rmq_core.consuming import Consumer, Taken
-from rmq_core.errors import EvictionEnabled, InvalidMessage, ScriptFailed, ServerTooOld, TopicReshaped
-from rmq_core.message import Delivery, Message
+from rmq_core.consuming import Consumer, Statuses, Taken, same_topic
+from rmq_core.errors import EvictionEnabled, InvalidMessage, ScriptFailed, ServerTooOld, TopicReshaped, UnknownTopic
+from rmq_core.message import Delivery, Message, SettleStatus
+from rmq_core.programs import program_of
 from rmq_core.scripts import Operation
 from rmq_core.slots import Keyspace
 from rmq_core.target import Target
+from rmq_core.text import NotText, check_unicode, shown
 from rmq_core.topic import Topic
 
 P = ParamSpec("P")
@@ -28,12 +30,13 @@ DEFINITION_TTL_S = 1.0
 
 def topic_name(topic: object) -> str:
     """The name that a `Topic` or a name means. Raises `InvalidMessage`."""
-    if type(topic) is str:
-        return topic
     if isinstance(topic, Topic):
         return topic.name
     if isinstance(topic, str):
-        return str(topic)
+        try:
+            return str(topic) if topic.isascii() else check_unicode(str(topic))
+        except NotText as error:
+            raise InvalidMessage(f"the topic name {shown(topic, 100)!r} {error}") from None
     raise InvalidMessage(f"a topic is given as its name or as a Topic, not as {type(topic).__name__} ({topic!r:.80})")
 
 
@@ -126,6 +129,27 @@ class ClientCore:
             topic = yield from self.checked_topic(name)
             return (yield from operation(self.keyspace, topic, *args, **kwargs))
 
+    def settled(
+        self, settle: Callable[..., Operation[Statuses]], deliveries: Sequence[Delivery], **options: Any
+    ) -> Operation[list[SettleStatus]]:
+        """Settles deliveries of one topic. Those of a topic that is gone, or of a slot it has no more, are stale."""
+        name = same_topic(deliveries)
+        statuses: list[SettleStatus] = ["stale"] * len(deliveries)
+        left: Sequence[int] = range(len(deliveries))
+        for _ in range(2):
+            try:
+                topic = yield from self.checked_topic(name)
+            except UnknownTopic:
+                break
+            found = yield from settle(self.keyspace, topic, [deliveries[position] for position in left], **options)
+            for position, status in zip(left, found, strict=True):
+                statuses[position] = status or "stale"
+            left = [position for position, status in zip(left, found, strict=True) if status is None]
+            if not left:
+                break
+            self.forget(name)
+        return statuses
+
     def taken(self, name: str, most: int) -> Operation[Taken]:
         """One look for messages of a topic by its pull consumer."""
         return self.on_topic(self._take, name, most)
@@ -147,7 +171,7 @@ class ClientCore:
         for info in _per_node(server):
             version = str(info.get("redis_version", "0"))
             if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_SERVER:
-                raise ServerTooOld(f"Redis {version} is too old: the scripts need 6.2 or newer")
+                raise ServerTooOld(f"{program_of(info)} is too old: the scripts need Redis 6.2, Valkey, or newer ones")
         for info in _per_node(memory):
             policy = info.get("maxmemory_policy", "noeviction")
             if policy != "noeviction" and not self.allow_eviction:

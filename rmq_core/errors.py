@@ -220,7 +220,8 @@ _SCRIPT_ERRORS: dict[str, tuple[type[RMQError], str]] = {
     ),
     "RMQVERSION": (
         VersionConflict,
-        "the definition changed meanwhile (stored version {detail}); read it again and repeat the change",
+        "the definition changed meanwhile, or the topic was made anew (stored version {detail}); read it again and"
+        " repeat the change",
     ),
 }
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from rmq_core.errors import InvalidFilter
 from rmq_core.fingerprints import LENGTH
 from rmq_core.scores import SCORE_MAX, SHIFT
+from rmq_core.text import NotText, check_unicode
 from rmq_core.topic import MAX_SLOTS, Topic
 
 FilterState: TypeAlias = Literal["delayed", "ready", "waiting", "dead", "trash"]
@@ -58,9 +59,9 @@ class MessageFilter:
         if not isinstance(value, str) or len(value) > TEXT_MAX:
             raise InvalidFilter(name, f"must be text of at most {TEXT_MAX} characters")
         try:
-            value.encode()
-        except UnicodeEncodeError:
-            raise InvalidFilter(name, "holds a lone surrogate, which is not valid Unicode text") from None
+            check_unicode(value)
+        except NotText as error:
+            raise InvalidFilter(name, str(error)) from None
 
     def _whole(self, name: str, high: int) -> None:
         value = getattr(self, name)

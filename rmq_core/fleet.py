@@ -7,8 +7,9 @@ import math
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, cast, get_args
 
-from rmq_core.inspection import now_ms
 from rmq_core.ownership_log import from_ranges
+from rmq_core.present import now_ms
+from rmq_core.programs import program_of
 from rmq_core.sampling import pairs
 from rmq_core.scripts import Operation
 from rmq_core.slots import Keyspace
@@ -120,9 +121,11 @@ def server(_: Keyspace) -> Operation[ServerInfo]:
     def total(field: str) -> int:
         return sum(int(node.get(field, 0)) for node in nodes)
 
+    program = program_of(first)
     return ServerInfo(
-        version=str(first.get("redis_version", "?")),
-        mode=str(first.get("redis_mode", "?")),
+        program=program.family,
+        version=program.version,
+        mode=str(first.get("redis_mode") or first.get("server_mode", "?")),  # Valkey has the second
         used_memory=total("used_memory"),
         maxmemory=total("maxmemory"),
         policy=str(first.get("maxmemory_policy", "?")),

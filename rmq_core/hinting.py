@@ -11,7 +11,8 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from rmq_core.scripts import NO_LOOK, Call, Operation, Request, on_slot
+from rmq_core.errors import RMQError
+from rmq_core.scripts import NO_LOOK, Each, Operation, Request, on_slot
 from rmq_core.slots import Keyspace
 from rmq_core.topic import Topic
 
@@ -103,20 +104,23 @@ class Hints:
         return [slot % topic.slots for slot in range(first, first + min(LOOKS_AT_ONCE, topic.slots))]
 
 
-def with_looks(keyspace: Keyspace, topic: Topic, slots: Sequence[int], calls: Sequence[Call]) -> Operation[list[Any]]:
+def with_looks(
+    keyspace: Keyspace, topic: Topic, slots: Sequence[int], calls: Sequence[Request]
+) -> Operation[list[Any]]:
     """The replies to calls that may bring messages of these slots forward.
 
-    Where the scripts cannot write the hint, the slots are looked at behind them, and the client writes it.
+    Where the scripts cannot write the hint, the slots are looked at behind them, and the client writes it. Errors are
+    raised, or are replies where the calls are an `Each`.
     """
     if not keyspace.spread or not calls:
         return (yield calls)
     looked = sorted(set(slots))
     looks = [on_slot("look", keyspace, topic, slot) for slot in looked]
-    replies = yield [*calls, *looks]
+    replies = yield Each([*calls, *looks]) if isinstance(calls, Each) else [*calls, *looks]
     found = replies[len(calls) :]
     if getattr(replies, "reordered", False):  # see `rmq_core.wire.Replies`: the looks may have been done first
-        found = yield looks
-    several = zip(looked, found, strict=True)
+        found = yield Each(looks) if isinstance(calls, Each) else looks
+    several = [(slot, reply) for slot, reply in zip(looked, found, strict=True) if not isinstance(reply, RMQError)]
     yield [request for slot, reply in several for request in _as_looked(keyspace, topic, slot, reply)]
     return list(replies[: len(calls)])
 

@@ -12,6 +12,7 @@ from rmq_core.fingerprints import UNKNOWN
 from rmq_core.measures import Histogram
 from rmq_core.message import Body, as_bytes, basis_of, decode_body, raw_id
 from rmq_core.paging import Entry
+from rmq_core.present import now_ms, now_of
 from rmq_core.sampling import slot_sample
 from rmq_core.scores import RETRIED_MAX, SHIFT, due_of, exact, failures_of, is_retried, priority_of
 from rmq_core.scripts import Call, Operation, batches, on_ids, script, snapshot
@@ -34,16 +35,9 @@ AGES_MOST = 2_000
 LOST_AFTER_MS = 5_000
 
 
-def now_ms(_: Keyspace) -> Operation[int]:
-    """The Redis clock."""
-    ((seconds, micros),) = yield [("TIME",)]
-    return int(seconds) * 1000 + int(micros) // 1000
-
-
 def slot(keyspace: Keyspace, topic: Topic, number: int, heads: int = 10) -> Operation[SlotDetail]:
     """One slot: its counts, the messages it will hand out next, and those it has handed out."""
-    if type(number) is not int or not 0 <= number < topic.slots:
-        raise InvalidMessage(f"slot={number!r} must be a whole number from 0 to {topic.slots - 1}")
+    yield from now_of(keyspace, topic, number)
     (row,) = yield [snapshot(keyspace, topic, number)]
     only = range(number, number + 1)
     now = row[0]
@@ -69,7 +63,7 @@ def messages(
     cursor: str | None = None,
 ) -> Operation[Page]:
     """One page of a state over all slots (or one). ``newest``: latest time, or lowest priority, first."""
-    now = yield from now_ms(keyspace)
+    now = yield from now_of(keyspace, topic, slot)
     ranked = state == "ready" and not topic.timed
     found, following = yield from paging.entries(
         keyspace,
@@ -178,7 +172,7 @@ def _row(topic: Topic, state: State, entry: Entry, view: list[bytes]) -> Message
 
 def prepare_ages(keyspace: Keyspace, topic: Topic) -> Operation[Ages]:
     """How long deliveries have been in flight; the oldest of each slot, `AGES_MOST` in all."""
-    now = yield from now_ms(keyspace)
+    now = yield from now_of(keyspace, topic)
     share = max(1, AGES_MOST // topic.slots)
     keys = [keyspace.slot(topic.name, number).prepare for number in range(topic.slots)]
     requests: list[tuple[Any, ...]] = []
@@ -204,7 +198,7 @@ def forecast(keyspace: Keyspace, topic: Topic, minutes: int = 60) -> Operation[t
     """Messages (delayed and waiting for a retry) that become due in each of the coming minutes."""
     if type(minutes) is not int or not 1 <= minutes <= 1_440:
         raise InvalidMessage(f"minutes={minutes!r} must be a whole number from 1 to 1440")
-    now = yield from now_ms(keyspace)
+    now = yield from now_of(keyspace, topic)
     totals = [0] * minutes
     for some in batches(range(topic.slots), SLOTS_AT_ONCE):
         for counts in (yield [_forecast(keyspace, topic, number, now, minutes) for number in some]):
@@ -236,7 +230,7 @@ def find(
 
 
 def _views(keyspace: Keyspace, topic: Topic, raw: bytes, slots: Sequence[int]) -> Operation[list[MessageView]]:
-    now = yield from now_ms(keyspace)
+    now = yield from now_of(keyspace, topic)
     replies = yield [on_ids("view", keyspace, topic, number, [raw]) for number in slots]
     found = [_view(topic, number, raw, reply[0], now) for number, reply in zip(slots, replies, strict=True)]
     return [view for view in found if view is not None]
@@ -257,7 +251,7 @@ def removed(
 
 
 def _removed(keyspace: Keyspace, topic: Topic, raw: bytes, slots: Sequence[int]) -> Operation[list[MessageView]]:
-    now = yield from now_ms(keyspace)
+    now = yield from now_of(keyspace, topic)
     requests: list[tuple[Any, ...]] = []
     for number in slots:
         keys = keyspace.slot(topic.name, number)

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rmq_core import clusters, fleet, inspection, ownership_log, registry, sampling, searching, selecting, wishes
+from rmq_core import (
+    clusters,
+    fleet,
+    inspection,
+    ownership_log,
+    present,
+    registry,
+    sampling,
+    searching,
+    selecting,
+    wishes,
+)
 from rmq_core.async_client import AsyncRMQ
 from rmq_core.client import RMQ
 from rmq_core.filters import MessageFilter
@@ -46,7 +57,7 @@ class Inspector:
 
     def now_ms(self) -> int:
         """The Redis clock."""
-        return self.client.run(inspection.now_ms(self.client.keyspace))
+        return self.client.run(present.now_ms(self.client.keyspace))
 
     def topics(self) -> list[Topic]:
         """Every definition, by name."""
@@ -182,7 +193,7 @@ class AsyncInspector:
 
     async def now_ms(self) -> int:
         """The Redis clock."""
-        return await self.client.run(inspection.now_ms(self.client.keyspace))
+        return await self.client.run(present.now_ms(self.client.keyspace))
 
     async def topics(self) -> list[Topic]:
         """Every definition, by name."""

@@ -19,6 +19,7 @@ from rmq_core.scores import (
     priority_of,
     read_stamp,
 )
+from rmq_core.text import shown, unencodable
 from rmq_core.topic import TopicKind
 
 INLINE_MAX = 64
@@ -96,6 +97,8 @@ class _Message:
             )
         if not self.content:
             raise InvalidMessage("content must not be empty")
+        if isinstance(self.content, str) and not self.content.isascii():
+            as_bytes(self.content, "content")
         if self.key is not None or self.slot_basis is not None or self.headers is not None or self.version != 0:
             self._check_extras()
 
@@ -108,9 +111,7 @@ class _Message:
         if type(self.version) is not int or not 0 <= self.version < SCORE_MAX:
             raise InvalidMessage(f"version={self.version!r} must be a whole number from 0 to 2**53")
         if self.headers is not None:
-            if not isinstance(self.headers, Mapping) or not all(
-                isinstance(name, str) and isinstance(value, str) for name, value in self.headers.items()
-            ):
+            if not isinstance(self.headers, Mapping):
                 raise InvalidMessage("headers must map text to text")
             if len(_header_bytes(self.headers)) > HEADERS_MAX:
                 raise InvalidMessage(f"headers must be at most {HEADERS_MAX} bytes as JSON")
@@ -187,11 +188,18 @@ def as_bytes(value: str | bytes, field: str) -> bytes:
         return value
     try:
         return value.encode()
-    except UnicodeEncodeError:
-        raise InvalidMessage(f"{field} holds a lone surrogate, which is not valid Unicode text") from None
+    except UnicodeEncodeError as error:
+        raise InvalidMessage(f"{field} {unencodable(error)}") from None
 
 
 def _header_bytes(headers: Mapping[str, str]) -> bytes:
+    # Checked here, not only where a message is made: a mapping may have been changed since.
+    for name, value in headers.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise InvalidMessage("headers must map text to text")
+        if not (name.isascii() and value.isascii()):
+            as_bytes(name, f"the header name {shown(name, 80)!r}")
+            as_bytes(value, f"the header {shown(name, 80)!r}")
     return json.dumps(dict(headers), separators=(",", ":")).encode()
 
 

@@ -76,12 +76,16 @@ def _parsed(keyspace: Keyspace, name: str, stored: bytes) -> Topic:
 
 
 def put(keyspace: Keyspace, topic: Topic, expected_version: int) -> Operation[Topic]:
-    """Creates (0) or replaces (its version) a definition. Raises `VersionConflict`, `TopicConflict`."""
+    """Creates (0) or replaces (its version) a definition. Raises `VersionConflict`, `TopicConflict`.
+
+    A topic that was deleted and made anew has the same versions again: where ``topic`` says when the one that is meant
+    was created, as every definition that was read does, no other is replaced.
+    """
     before = None
     if expected_version:
         before = yield from read(keyspace, topic.name)
         _same_shape(topic, before)
-    args = [topic.name, expected_version, topic.to_json(), keyspace.changes]
+    args = [topic.name, expected_version, topic.to_json(), keyspace.changes, topic.created_ms]
     (reply,) = yield [Call(script("topic_put"), [keyspace.topics], args)]
     stored = Topic.from_stored(reply)
     if before is None:
@@ -149,7 +153,8 @@ def delete(keyspace: Keyspace, name: str, force: bool = False) -> Operation[int]
             raise TopicNotEmpty(
                 f"topic {name!r} still holds {held} message(s); let them drain or drop them, or force the deletion"
             )
-    yield [Call(script("topic_delete"), [keyspace.topics, keyspace.deleted], [name, topic.version, keyspace.changes])]
+    args = [name, topic.version, keyspace.changes, topic.created_ms]
+    yield [Call(script("topic_delete"), [keyspace.topics, keyspace.deleted], args)]
     gone = 0
     for slots in batches(range(topic.slots), SLOTS_AT_ONCE):
         gone += sum((yield [Call(script("purge"), keyspace.slot_keys(name, slot), [REFUSED_MS]) for slot in slots]))

@@ -7,8 +7,10 @@ import json
 
 from rmq_core import paging
 from rmq_core.errors import InvalidMessage
-from rmq_core.inspection import now_ms, rows
+from rmq_core.inspection import rows
+from rmq_core.message import as_bytes
 from rmq_core.paging import Entry
+from rmq_core.present import now_of
 from rmq_core.scripts import Operation
 from rmq_core.slots import Keyspace
 from rmq_core.snapshots import MessageRow, SearchPage, State
@@ -31,9 +33,9 @@ def search(
         raise InvalidMessage("the text to search for must not be empty")
     if type(scan) is not int or not 1 <= scan <= 100_000:
         raise InvalidMessage(f"scan={scan!r} must be a whole number from 1 to 100000")
-    needle = text.encode(errors="replace")
+    needle = as_bytes(text, "the text to search for")
     started, looked_before, position = _read_search_cursor(cursor)
-    now = started or (yield from now_ms(keyspace))
+    now = started or (yield from now_of(keyspace, topic))
     total = yield from count(keyspace, topic, state, now)
     found_rows: list[MessageRow] = []
     looked = 0

@@ -12,9 +12,10 @@ from rmq_core import clusters, paging
 from rmq_core.errors import InvalidFilter, InvalidMessage
 from rmq_core.filters import MessageFilter
 from rmq_core.fingerprints import UNKNOWN
-from rmq_core.inspection import now_ms, rows
+from rmq_core.inspection import rows
 from rmq_core.message import decode_body
 from rmq_core.paging import Entry, Window
+from rmq_core.present import now_of
 from rmq_core.scores import PRIORITY_MIN, SHIFT
 from rmq_core.scripts import Operation, batches
 from rmq_core.slots import Keyspace
@@ -87,8 +88,8 @@ def preview(keyspace: Keyspace, topic: Topic, wanted: MessageFilter, *, scan: in
     be looked at; else an estimate from the oldest and the newest ``scan / 2``.
     """
     _check("scan", scan, SCAN_MAX)
+    now = yield from now_of(keyspace, topic)
     slots = wanted.slots(topic)
-    now = yield from now_ms(keyspace)
     span = _span(topic, wanted, now)
     total = yield from _count(keyspace, topic, span, slots)
     if not wanted.needs_look:
@@ -134,14 +135,13 @@ def _scan(
     _check("scan", scan, SCAN_MAX)
     if limit is not None:
         _check("limit", limit, SCAN_MAX)
-    slots = wanted.slots(topic)
     if cursor:
         place = _read_cursor(cursor, topic, wanted)
         span = _span(topic, wanted, place.now_ms)
     else:
-        now = yield from now_ms(keyspace)
+        now = yield from now_of(keyspace, topic)
         span = _span(topic, wanted, now)
-        place = _Place(now, 0, (yield from _count(keyspace, topic, span, slots)), None)
+        place = _Place(now, 0, (yield from _count(keyspace, topic, span, wanted.slots(topic))), None)
     matched, looked, position = yield from _look(
         keyspace, topic, wanted, span, place.now_ms, scan, limit=limit, position=place.position
     )

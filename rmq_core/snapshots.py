@@ -343,7 +343,7 @@ class WorkerInfo:
 
 @dataclass(frozen=True, slots=True)
 class ServerInfo:
-    """The Redis server (of a Cluster: sums over its nodes)."""
+    """The Redis server (of a Cluster: sums over its nodes). ``program``: Redis or Valkey, ``version``: its own."""
 
     version: str
     mode: str
@@ -352,3 +352,4 @@ class ServerInfo:
     policy: str
     connected_clients: int
     ops_per_s: int
+    program: str = "Redis"

@@ -17,6 +17,7 @@ from redis.sentinel import Sentinel
 from rmq_core.errors import ConfigurationError
 from rmq_core.hosts import host_and_port, parts, whole
 from rmq_core.packing import PACKER
+from rmq_core.text import NotText, check_unicode
 from rmq_core.url_options import read_options
 
 SOCKET_TIMEOUT_S = 5.0
@@ -38,6 +39,10 @@ class Target:
     def __init__(self, url: str) -> None:
         if not isinstance(url, str) or "://" not in url:
             raise ConfigurationError(f"the Redis URL must begin with {SCHEMES}")
+        try:
+            check_unicode(url)
+        except NotText as error:
+            raise ConfigurationError(f"the Redis URL {error}") from None
         self.url = url
         scheme, _, rest = url.partition("://")
         self.scheme = scheme.removeprefix("redis+")

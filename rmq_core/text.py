@@ -8,6 +8,7 @@ were given, or raise `NotText`. ``shown`` is for what is stored already: whateve
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 NAME_MAX = 200
@@ -48,8 +49,22 @@ def check_unicode(value: Any) -> str:
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise NotText(f"must not hold {_named(value[error.start])}") from None
+        raise NotText(unencodable(error)) from None
     return value
+
+
+def unencodable(error: UnicodeEncodeError) -> str:
+    """What is wrong, as `NotText` says it."""
+    return f"must not hold {_named(error.object[error.start])}"
+
+
+def check_arguments(given: Sequence[str]) -> None:
+    """What a program was started with: bytes that are no UTF-8 come as lone surrogates."""
+    for position, each in enumerate(given, 1):
+        try:
+            check_unicode(each)
+        except NotText as error:
+            raise NotText(f"argument {position} ({shown(each, 100)}) {error}") from None
 
 
 def shown(value: str | bytes, most: int | None = None) -> str:

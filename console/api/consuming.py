@@ -16,7 +16,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from console.access import Permission
 from console.api.callers import caller_of, still_there
-from console.api.errors import invalid
+from console.api.errors import ApiError, invalid
 from console.api.polls import Desk, desk
 from console.api.receipts import NotAReceipt, delivery_of, receipt_of
 from console.api.routers import topics as router
@@ -101,7 +101,9 @@ class SettleBody(Strict):
 
 
 class Settled(Schema):
-    """`stale`: it timed out meanwhile and is somebody else's. `receipt`: of an extend, the new one."""
+    """`stale`: it timed out meanwhile and is somebody else's, or its topic is gone. `receipt`: of an extend, the new
+    one.
+    """
 
     id: str
     slot: int
@@ -149,8 +151,11 @@ async def take(request: HttpRequest, topic: TopicName, body: TakeBody = Body(Tak
 async def settle(request: HttpRequest, topic: TopicName, body: SettleBody) -> Any:
     await sync_to_async(_may_consume)(request, topic)
     async with engine_for(request) as engine:
-        definition = await engine.client.topic(topic)
-        deliveries = [_delivery(definition, each.receipt, n) for n, each in enumerate(body.settle)]
+        try:
+            deliveries = [_delivery(topic, each.receipt, n) for n, each in enumerate(body.settle)]
+        except ApiError:
+            await engine.client.topic(topic)  # of a topic that is not, one hears that first
+            raise
         statuses = await _settle(engine, deliveries, body.settle)
     results = [
         {
@@ -201,7 +206,7 @@ def _receipt(delivery: Delivery) -> str:
     return receipt_of(settings.RMQ_NAMESPACE, delivery)
 
 
-def _delivery(topic: Topic, receipt: str, number: int) -> Delivery:
+def _delivery(topic: str, receipt: str, number: int) -> Delivery:
     try:
         return delivery_of(settings.RMQ_NAMESPACE, topic, receipt)
     except NotAReceipt as error:

@@ -109,7 +109,7 @@ def put_topic(
     if_match: IfMatch = "",
     if_none_match: IfNoneMatch = "",
 ) -> Any:
-    """Changing asks for `If-Match` with the version (the ETag of GET), so that nobody's edit is overwritten unseen.
+    """Changing asks for `If-Match` with the ETag of GET, so that nobody's edit is overwritten unseen.
     A change that changes nothing leaves the version as it is.
 
     With `validate_only` nothing is changed, and the answer is the plan: which messages are affected, and how.
@@ -125,7 +125,7 @@ def put_topic(
         return Status(200, plan.change_plan(now, wanted).as_json())
     expected = expected_version(now, if_match, if_none_match)
     try:
-        saved = store.save(caller.who, wanted, expected, reason)
+        saved = store.save(caller.who, wanted, expected, reason, created_ms=now.created_ms if now else 0)
     except VersionConflict as error:
         raise stale(str(error)) from None
     response["ETag"] = etag(saved)
@@ -177,9 +177,10 @@ def rollback(
 ) -> Any:
     caller = caller_of(request)
     caller.require(Action.EDIT_TOPIC, topic)
-    expected = expected_version(store.stored(topic), if_match, "")
+    now = store.stored(topic)
+    expected = expected_version(now, if_match, "")
     try:
-        saved = store.rollback(caller.who, topic, body.revision, expected, body.reason)
+        saved = store.rollback(caller.who, topic, body.revision, expected, body.reason, now.created_ms)
     except VersionConflict as error:
         raise stale(str(error)) from None
     response["ETag"] = etag(saved)

@@ -10,23 +10,37 @@ from ninja import Header
 from console.api.errors import ApiError, invalid
 from rmq_core.topic import Topic
 
-IfMatch = Annotated[str, Header(alias="If-Match", max_length=500, description='The version to replace, such as "3".')]
+IfMatch = Annotated[str, Header(alias="If-Match", max_length=500, description="The ETag of the version to replace.")]
 IfNoneMatch = Annotated[str, Header(alias="If-None-Match", max_length=500, description="`*`: only create.")]
+ReadIfNoneMatch = Annotated[
+    str,
+    Header(
+        alias="If-None-Match",
+        max_length=500,
+        description="ETags that are known: the answer is 304 where one of them is the stored version's.",
+    ),
+]
 
 _TAG = r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"'
 _TAGS = re.compile(rf"{_TAG}(?:[ \t]*,[ \t]*{_TAG})*")
 
 
 def etag(topic: Topic) -> str:
-    """The version of a definition as an entity tag."""
-    return f'"{topic.version}"'
+    """The version of a definition as an entity tag; a topic that was deleted and made anew has no tag twice."""
+    return f'"{topic.version}-{topic.created_ms}"'
+
+
+def not_modified(now: Topic, if_none_match: str) -> bool:
+    """Whether a reader has that version already."""
+    wanted = tags_of("If-None-Match", if_none_match)
+    return wanted == ["*"] or any(weak(tag) == etag(now) for tag in wanted)
 
 
 def expected_version(now: Topic | None, if_match: str, if_none_match: str) -> int:
     """The version to replace; 0: to be created. Raises 412, 428."""
     check_match(now, if_match)
-    wanted = tags_of("If-None-Match", if_none_match)
-    if now is not None and (wanted == ["*"] or any(weak(tag) == etag(now) for tag in wanted)):
+    tags_of("If-None-Match", if_none_match)
+    if now is not None and not_modified(now, if_none_match):
         raise ApiError(412, "topic_exists", f"The topic exists already, with version {now.version}.")
     if now is None:
         return 0
@@ -34,7 +48,7 @@ def expected_version(now: Topic | None, if_match: str, if_none_match: str) -> in
         raise ApiError(
             428,
             "version_required",
-            f'The topic exists. Send the version you have seen, such as If-Match: "{now.version}".',
+            f"The topic exists. Send the ETag of the version you have seen, such as If-Match: {etag(now)}.",
             [("If-Match", "is missing")],
         )
     return now.version
@@ -49,7 +63,7 @@ def check_match(now: Topic | None, if_match: str) -> None:
         raise ApiError(412, "no_such_version", "The topic does not exist; leave If-Match out to create it.")
     # A weak tag never matches here: it does not say that it is the very same.
     if wanted != ["*"] and etag(now) not in wanted:
-        raise stale(f"The stored version is {now.version}.")
+        raise stale(f"The stored version is {now.version}, its ETag {etag(now)}.")
 
 
 def tags_of(name: str, header: str) -> list[str]:
@@ -60,7 +74,7 @@ def tags_of(name: str, header: str) -> list[str]:
     if given == "*":
         return ["*"]
     if _TAGS.fullmatch(given) is None:
-        raise invalid(name, 'must be a version in quotes, such as "3", or *')
+        raise invalid(name, "must be an ETag in quotes, as GET gives it, or *")
     return re.findall(_TAG, given)
 
 

@@ -13,7 +13,6 @@ import struct
 from django.utils.crypto import constant_time_compare, salted_hmac
 
 from rmq_core.message import Delivery
-from rmq_core.topic import Topic
 
 _FORM, _OLD_FORM = struct.Struct(">HQd"), struct.Struct(">HQQ")
 _SIGNED_BYTES = 12
@@ -30,22 +29,22 @@ def receipt_of(namespace: str, delivery: Delivery) -> str:
     return base64.urlsafe_b64encode(signed).decode().rstrip("=")
 
 
-def delivery_of(namespace: str, topic: Topic, receipt: str) -> Delivery:
-    """What the engine needs to settle: inverse of `receipt_of`, without the content. Raises `NotAReceipt`."""
+def delivery_of(namespace: str, topic: str, receipt: str) -> Delivery:
+    """What the engine needs to settle: inverse of `receipt_of`, without the content. Raises `NotAReceipt`.
+
+    Nothing is asked of the topic: it may have been deleted, or made anew with fewer slots, which the engine answers.
+    """
     try:
         signed = base64.b64decode(receipt + "=" * (-len(receipt) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
         raise NotAReceipt("this is no receipt") from None
     signature, packed = signed[:_SIGNED_BYTES], signed[_SIGNED_BYTES:]
-    if len(packed) <= _FORM.size or not constant_time_compare(signature, _signature(namespace, topic.name, packed)):
+    if len(packed) <= _FORM.size or not constant_time_compare(signature, _signature(namespace, topic, packed)):
         raise NotAReceipt("this is no receipt of this topic")
     slot, number, score = _FORM.unpack_from(packed)
     if score < 1:  # a whole number, as receipts told it before scores had places
         slot, number, score = _OLD_FORM.unpack_from(packed)
-    if slot >= topic.slots:
-        raise NotAReceipt("this is no receipt of this topic")
-    raw = packed[_FORM.size :]
-    return Delivery(topic.name, slot, raw, number, score, None, topic.timed, topic.max_retries)
+    return Delivery(topic, slot, packed[_FORM.size :], number, score, None, timed=False, max_retries=0)
 
 
 def _signature(namespace: str, topic: str, packed: bytes) -> bytes:

@@ -8,13 +8,13 @@ from typing import Annotated, Any, get_type_hints
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from ninja import Body, Query, Schema
+from ninja import Body, Query, Schema, Status
 from pydantic import Field, create_model
 
 from console.access import Action, Permission
 from console.api.callers import caller_of
 from console.api.errors import invalid
-from console.api.preconditions import etag
+from console.api.preconditions import ReadIfNoneMatch, etag, not_modified
 from console.api.routers import topics as router
 from console.api.schemas import BigIn, BigOut, Reason, Strict, TopicName, lossless
 from console.engine import engine
@@ -30,7 +30,7 @@ _HINTS = get_type_hints(Topic)
 Definition = create_model(
     "Definition",
     __base__=Schema,
-    __doc__="A stored definition. `version` grows with every change; send it back as If-Match.",
+    __doc__="A stored definition. `version` grows with every change; the ETag goes back as If-Match.",
     **{field.name: (_HINTS[field.name], ...) for field in fields(Topic)},
 )
 CounterValues = create_model(
@@ -163,11 +163,20 @@ def topics(request: HttpRequest) -> dict[str, Any]:
     return {"topics": [asdict(topic) | {"numbers": numbers.get(topic.name)} for topic in found]}
 
 
-@router.get("/{topic:topic}", response=TopicView, tags=["topics"], url_name="topic", summary="One topic, counted now")
-def topic(request: HttpRequest, response: HttpResponse, topic: TopicName) -> dict[str, Any]:
+@router.get(
+    "/{topic:topic}",
+    response={200: TopicView, 304: None},
+    tags=["topics"],
+    url_name="topic",
+    summary="One topic, counted now",
+)
+def topic(request: HttpRequest, response: HttpResponse, topic: TopicName, if_none_match: ReadIfNoneMatch = "") -> Any:
+    """The ETag is that of the definition: who wants the counts sends no `If-None-Match`."""
     caller_of(request).require(Permission.VIEW, topic)
     sample = _sample(topic)
     response["ETag"] = etag(sample.topic)
+    if not_modified(sample.topic, if_none_match):
+        return Status(304, None)
     return asdict(sample.topic) | {"counts": _counts(sample)}
 
 

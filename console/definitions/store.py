@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from django.utils.translation import gettext
@@ -30,10 +31,12 @@ def save(
     reason: str = "",
     *,
     change: TopicRevision.Change | None = None,
+    created_ms: int = 0,
 ) -> Topic:
     """Create a topic (version 0) or replace the version the change was made from; workers follow within a second.
 
-    What changes nothing is no new version.
+    What changes nothing is no new version. `created_ms`: of the topic the change was made from, 0 where that is not
+    known; one that was made anew since has the same versions again.
     Raises `Forbidden`, `BadRequest`, `VersionConflict` (somebody else was first), `TopicConflict` (another shape),
     `UnknownTopic` (deleted meanwhile).
     """
@@ -49,21 +52,23 @@ def save(
             history.note(before)  # what is replaced is in the history too, whoever made it
             changes = difference(definition_json(before), definition_json(wanted))
             entry.query["difference"] = changes
-            if not changes and before.version == expected_version:
+            same = before.version == expected_version and created_ms in (0, before.created_ms)
+            if not changes and same:
                 entry.done = 1
                 entry.detail = {"version": before.version, "unchanged": True}
                 return before
-        saved = engine().control.put_topic(wanted, expected_version)
+        saved = engine().control.put_topic(replace(wanted, created_ms=created_ms), expected_version)
         history.record(saved, change or (_EDITED if expected_version else _CREATED), who, reason)
         entry.done = 1
         entry.detail = {"version": saved.version}
     return saved
 
 
-def rollback(who: Who, name: str, revision: int, expected_version: int, reason: str) -> Topic:
+def rollback(who: Who, name: str, revision: int, expected_version: int, reason: str, created_ms: int = 0) -> Topic:
     """Make an earlier version (`revision`: its id in the history) the newest one again. Raises as `save`."""
     require(who.user, Action.EDIT_TOPIC, name)
-    return save(who, rollback_target(name, revision), expected_version, reason, change=_ROLLED_BACK)
+    target = rollback_target(name, revision)
+    return save(who, target, expected_version, reason, change=_ROLLED_BACK, created_ms=created_ms)
 
 
 def rollback_target(name: str, revision: int) -> Topic:

@@ -294,6 +294,7 @@ def _server_json(server: ServerInfo | None) -> dict[str, Any] | None:
     if server is None:
         return None
     return {
+        "program": server.program,
         "version": server.version,
         "mode": server.mode,
         "used_memory": server.used_memory,

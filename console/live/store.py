@@ -25,7 +25,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from rmq_core.errors import ScriptFailed
-from rmq_core.inspection import now_ms
+from rmq_core.present import now_ms
 from rmq_core.scripts import Operation
 from rmq_core.slots import Keyspace
 

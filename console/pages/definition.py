@@ -112,7 +112,9 @@ def save(request: HttpRequest, topic: str | None = None) -> Any:
     if now is not None and not reason.strip():
         return _problems(InvalidDefinition({"reason": gettext("Say why: the change is kept with its reason.")}))
     try:
-        saved = store.save(who, wanted, _version(body) if now else 0, reason)
+        saved = store.save(
+            who, wanted, _version(body) if now else 0, reason, created_ms=_created_ms(body) if now else 0
+        )
     except VersionConflict:
         if now is None:
             return _problems(InvalidDefinition({"name": gettext("A topic of this name is there already.")}))
@@ -133,7 +135,7 @@ def rollback(request: HttpRequest, topic: str) -> Any:
     if not reason.strip():
         raise BadRequest(gettext("Say why: the change is kept with its reason."))
     try:
-        saved = store.rollback(who, topic, revision, _version(body), reason)
+        saved = store.rollback(who, topic, revision, _version(body), reason, _created_ms(body))
     except VersionConflict:
         return _conflict(store.stored(topic), body, always=True)
     return {"definition": definition_json(saved)}
@@ -179,10 +181,18 @@ def _version(body: dict[str, Any]) -> int:
     return version
 
 
+def _created_ms(body: dict[str, Any]) -> int:
+    """Of the topic the change was made from; 0: an older page does not tell."""
+    base = body.get("base")
+    created_ms = base.get("created_ms") if isinstance(base, dict) else 0
+    return created_ms if type(created_ms) is int and 0 <= created_ms <= VERSION_MAX else 0
+
+
 def _conflict(now: Topic, body: dict[str, Any], always: bool = False) -> HttpResponse | None:
     """409 with the present definition and who made it, where that is not what the change was made from."""
     base = body.get("base")
-    if now.version == _version(body) and not always:
+    same = now.version == _version(body) and _created_ms(body) in (0, now.created_ms)
+    if same and not always:
         return None
     revision = history.note(now)
     return JsonResponse(

@@ -1,10 +1,11 @@
 -- Forgets a topic definition, if its version is still the expected one.
 -- KEYS   the registry; when which topic was deleted on purpose, by name (ms): a restore must not bring it back
--- ARGV   name, expected version, channel of changes
+-- ARGV   name, expected version, channel of changes, when the expected one was created
 -- reply  1; error RMQVERSION <stored version>
 local stored = redis.call('HGET', KEYS[1], ARGV[1])
 local version = stored and tonumber(string.match(stored, '^{"version":(%d+),')) or 0
-if version ~= tonumber(ARGV[2]) then
+local born = stored and tonumber(string.match(stored, '"created_ms":(%d+)') or 0)
+if version ~= tonumber(ARGV[2]) or born ~= tonumber(ARGV[4]) then
   return redis.error_reply(string.format('RMQVERSION %d', version))
 end
 local time = redis.call('TIME')

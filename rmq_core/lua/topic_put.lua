@@ -1,16 +1,19 @@
 -- Stores a topic definition, if its version is still the one the change was made from.
 -- KEYS   the registry
--- ARGV   name, expected version (0: must not exist), definition as a JSON object without version and times, channel of changes
+-- ARGV   name, expected version (0: must not exist), definition as a JSON object without version and times, channel of
+--        changes, when the expected one was created (0: not known): a topic made anew has the same versions again
 -- reply  the stored definition; error RMQVERSION <stored version>
 local stored = redis.call('HGET', KEYS[1], ARGV[1])
 local version = stored and tonumber(string.match(stored, '^{"version":(%d+),')) or 0
-if version ~= tonumber(ARGV[2]) then
+local born = stored and tonumber(string.match(stored, '"created_ms":(%d+)') or 0) or 0
+local another_life = version > 0 and ARGV[5] ~= '0' and born ~= tonumber(ARGV[5])
+if version ~= tonumber(ARGV[2]) or another_life then
   return redis.error_reply(string.format('RMQVERSION %d', version))
 end
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 -- The time of its creation tells one life of a topic from the next; definitions older than this field have none.
-local created = stored and tonumber(string.match(stored, '"created_ms":(%d+)') or 0) or now
+local created = stored and born or now
 local definition = string.format('{"version":%d,"updated_ms":%.0f,"created_ms":%.0f,', version + 1, now, created)
   .. string.sub(ARGV[3], 2)
 redis.call('HSET', KEYS[1], ARGV[1], definition)

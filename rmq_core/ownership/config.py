@@ -12,6 +12,7 @@ from kazoo.hosts import collect_hosts
 
 from rmq_core.errors import ConfigurationError
 from rmq_core.hosts import parts
+from rmq_core.text import NotText, check_unicode
 
 ENVIRONMENT = "ZOOKEEPER_URL"
 _TRUE, _FALSE = {"1", "true", "yes", "on"}, {"0", "false", "no", "off"}
@@ -49,6 +50,7 @@ class ZooKeeperConfig:
     check_hostname: bool = False
 
     def __post_init__(self) -> None:
+        self._check_texts()
         self._check_hosts()
         for name, low, high in (
             ("session_timeout_ms", 200, 600_000),
@@ -66,6 +68,15 @@ class ZooKeeperConfig:
             raise ConfigurationError("ZooKeeper needs a username and a password, or neither")
         if self.check_hostname and not self.verify_certs:
             raise ConfigurationError("check_hostname needs verify_certs")
+
+    def _check_texts(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if isinstance(value, str):
+                try:
+                    check_unicode(value)
+                except NotText as error:
+                    raise ConfigurationError(f"{each.name} of ZooKeeper {error}") from None
 
     def _check_hosts(self) -> None:
         if not isinstance(self.hosts, str) or not self.hosts:

@@ -21,6 +21,7 @@ from rmq_core.pipeline.progress import Progress
 from rmq_core.pipeline.sentences import sentence, was_interrupted
 from rmq_core.pipeline.session import log_file, open_session
 from rmq_core.pipeline.sources.options import SourceOptions
+from rmq_core.text import NotText, check_arguments
 
 DEFAULT_URL = "redis://localhost:6379/0"
 
@@ -140,7 +141,13 @@ def _interrupted(number: int, frame: object) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """0: done; 1: not, and the last line on standard error says why; 130: interrupted."""
-    given = parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    try:
+        check_arguments(words)
+    except NotText as error:
+        print(f"rmq_core.pipeline: {error}", file=sys.stderr)
+        return 2
+    given = parser().parse_args(words)
     if given.command == "package":
         return _package(given.folder)
     _asked_to_end.clear()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from rmq_core.errors import ConfigurationError
-from rmq_core.topic import Topic
+from rmq_core.topic import NAME, Topic
 from rmq_core.worker.calling import check_function, is_coroutine_function, name_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -32,6 +32,8 @@ class Listener:
     max_runtime_ms: int = 600_000
 
     def __post_init__(self) -> None:
+        if not isinstance(self.topic, str) or NAME.fullmatch(self.topic) is None:
+            raise ConfigurationError(f"a listener is of a topic, and {self.topic!r:.120} is no topic's name")
         for field, high in (("batch", 1_000), ("max_runtime_ms", 86_400_000)):
             value = getattr(self, field)
             if type(value) is not int or not 1 <= value <= high:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
+from rmq_core.text import NAME_MAX, shown
 from rmq_core.wakeups import FALLBACK_S
 from rmq_core.worker.alone import Alone
 from rmq_core.worker.coroutines import Coroutines
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-HOST = platform.node().replace(" ", "-") or "unknown"
+HOST = shown(platform.node(), NAME_MAX).replace(" ", "-") or "unknown"
 BATCH_BUDGET_S = 0.25
 GRANTS_APART_S = 0.005
 """Asking for takes more often would bring them one by one; asking this late loses none."""

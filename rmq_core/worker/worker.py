@@ -31,6 +31,7 @@ from rmq_core.ownership.shared import SharedOwnership
 from rmq_core.ownership_log import to_ranges
 from rmq_core.scripts import Call, one, script
 from rmq_core.tasks import end
+from rmq_core.text import NAME_MAX, shown
 from rmq_core.wishes import checked_name
 from rmq_core.worker.alone import Alone
 from rmq_core.worker.coroutines import Coroutines
@@ -254,7 +255,7 @@ class Worker:
         standing = self._ownership.standing()
         return json.dumps(
             {
-                "host": platform.node(),
+                "host": shown(platform.node(), NAME_MAX),
                 "pid": os.getpid(),
                 "topics": sorted(self._topics),
                 "started_ms": self._started_ms,

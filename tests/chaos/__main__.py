@@ -38,22 +38,24 @@ class Row:
     late: int
     late_of_others: int
     repeated: int
+    wrongly_dead: int
     owned_again_s: tuple[float, ...]
 
     @property
     def broken(self) -> bool:
         """Whether a promise was not kept."""
-        return bool(self.lost or self.overlapping or self.disordered or self.late_of_others)
+        return bool(self.lost or self.overlapping or self.disordered or self.late_of_others or self.wrongly_dead)
 
     def markdown(self) -> str:
         median, worst = statistics.median(self.owned_again_s), max(self.owned_again_s)
         cells = [self.fault, self.faults, f"{self.messages:,}", self.lost, self.overlapping, self.disordered]
-        cells += [self.late, self.repeated, f"{median:.2f} / {worst:.2f}"]
+        cells += [self.late, self.repeated, self.wrongly_dead, f"{median:.2f} / {worst:.2f}"]
         return "| " + " | ".join(map(str, cells)) + " |"
 
 
-HEAD = """| fault | times | messages | lost | overlapping | out of order | late, refused | repeated | owned again, s |
-|---|---|---|---|---|---|---|---|---|"""
+HEADS = ("fault", "times", "messages", "lost", "overlapping", "out of order", "late, refused", "repeated")
+HEADS += ("wrongly dead", "owned again, s")
+HEAD = f"| {' | '.join(HEADS)} |\n{'|---' * len(HEADS)}|"
 
 
 def suffer(name: str, faults: Iterable[Fault], seed: int) -> Row:
@@ -79,6 +81,7 @@ def suffer(name: str, faults: Iterable[Fault], seed: int) -> Row:
             len({entry.id for entry in late}),
             len({entry.id for entry in late if entry.worker not in on.frozen}),
             verdict.repeated,
+            on.fleet.died() - on.killers,
             tuple(times),
         )
         if row.broken:

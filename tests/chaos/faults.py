@@ -8,9 +8,10 @@ from typing import TypeAlias
 
 from kazoo.client import KazooClient
 
+from rmq_core import FixedTimeMessage
 from rmq_core.ownership.config import ZooKeeperConfig
-from tests.chaos.stage import SESSION_MS, SETTLE_S, Stage, timed
-from tests.ownership.program import TOPIC
+from tests.chaos.stage import MAX_RETRIES, SESSION_MS, SETTLE_S, Stage, timed
+from tests.ownership.program import KILLER, TOPIC
 from tests.support.waiting import wait_until
 
 Fault: TypeAlias = Callable[[Stage], float]
@@ -143,6 +144,32 @@ def redis_restarts(stage: Stage) -> float:
     return timed(lambda: _at_work(stage))
 
 
+def message_kills(stage: Stage) -> float:
+    """A message whose listener ends the process, each time somebody starts it again: dead by its own count alone."""
+    fleet = stage.fleet
+    stage.killers += 1
+    ident = f"{KILLER}{stage.killers}"
+    fleet.rmq.send(TOPIC, FixedTimeMessage(ident, fleet.inspector.now_ms()), allow_past=True)
+    deaths = 0
+
+    def dead() -> bool:
+        nonlocal deaths
+        deaths += fleet.start_the_dead()
+        return bool(fleet.inspector.messages(TOPIC, "dead").rows)
+
+    def over() -> None:
+        wait_until(dead, timeout_s=SETTLE_S, what="the killer to be dead")
+        _at_work(stage)
+
+    took = timed(over)
+    (letter,) = fleet.inspector.messages(TOPIC, "dead").rows
+    assert (letter.id, letter.failures) == (ident, MAX_RETRIES + 1), letter
+    assert deaths > MAX_RETRIES, deaths
+    (dropped,) = fleet.control.drop(TOPIC, letter.ref)
+    assert dropped.status == "done"
+    return took
+
+
 FAULTS: dict[str, Fault] = {
     "a worker leaves and joins": leaves_and_joins,
     "a worker is killed (SIGKILL)": is_killed,
@@ -154,4 +181,5 @@ FAULTS: dict[str, Fault] = {
     "owner nodes are removed": nodes_are_removed,
     "fences are lost": fences_are_lost,
     "Redis is killed": redis_restarts,
+    "a message kills its process": message_kills,
 }

@@ -23,6 +23,7 @@ BASES = 300
 RATE = 600
 NAMES = ("ann", "bob", "cyd")
 SETTLE_S = 120.0
+MAX_RETRIES = 1
 
 
 @dataclass
@@ -36,6 +37,8 @@ class Stage:
     chance: random.Random
     frozen: set[str] = field(default_factory=set)
     """Workers that were frozen: theirs alone may come late."""
+    killers: int = 0
+    """Messages that kill their process, so far: they alone may have died."""
 
     def anybody(self) -> str:
         """A worker."""
@@ -85,7 +88,9 @@ def stage(namespace: str, seed: int) -> Iterator[Stage]:
         ensemble = stack.enter_context(EmbeddedEnsemble(tick_ms=TICK_MS))
         proxy = stack.enter_context(TcpProxy(ensemble.servers[0].port))
         config = ZooKeeperConfig(ensemble.hosts, session_timeout_ms=SESSION_MS, heal_ms=1_000)
-        fleet = stack.enter_context(Fleet(redis.url, namespace, config, slots=SLOTS, bases=BASES))
+        fleet = stack.enter_context(
+            Fleet(redis.url, namespace, config, slots=SLOTS, bases=BASES, max_retries=MAX_RETRIES)
+        )
         fleet.start(*NAMES)
         fleet.owned_by(*NAMES, timeout_s=SETTLE_S)
         yield Stage(redis, ensemble, fleet, proxy, random.Random(seed))

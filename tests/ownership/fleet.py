@@ -18,7 +18,7 @@ from rmq_core import RMQ, Control, FixedTimeMessage, Inspector
 from rmq_core.ownership.config import ZooKeeperConfig
 from tests.ownership.checker import Entry, Verdict, check
 from tests.ownership.expiry import expire
-from tests.ownership.program import TOPIC, topic
+from tests.ownership.program import DIED, MAX_RETRIES, TOPIC, topic
 from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -40,6 +40,7 @@ class Fleet:
         threads: int = 4,
         grace_ms: int = 10_000,
         worker_url: str | None = None,
+        max_retries: int = MAX_RETRIES,
     ) -> None:
         self.namespace = namespace
         self.slots = slots
@@ -59,9 +60,10 @@ class Fleet:
             "work_ms": work_ms,
             "threads": threads,
             "grace_ms": grace_ms,
+            "max_retries": max_retries,
         }
         self._numbers = [0] * bases
-        self.rmq.define(topic(slots, visibility_timeout_ms))
+        self.rmq.define(topic(slots, visibility_timeout_ms, max_retries))
         self._logs = tempfile.TemporaryDirectory(prefix="fleet-")
 
     # -- workers
@@ -98,6 +100,14 @@ class Fleet:
         process = self.workers.pop(name)
         process.kill()
         process.wait()
+
+    def start_the_dead(self) -> int:
+        """Starts again whom a message has killed; how many that were."""
+        ended = [name for name, process in self.workers.items() if process.poll() is not None]
+        for name in ended:
+            assert self.workers.pop(name).returncode == DIED, self.log(name)
+            self.start(name)
+        return len(ended)
 
     def freeze(self, name: str) -> None:
         """SIGSTOP."""
@@ -172,6 +182,11 @@ class Fleet:
         """How many messages were acknowledged."""
         (sample,) = self.inspector.sample([TOPIC])
         return sample.counters.acked
+
+    def died(self) -> int:
+        """How often a message became a dead letter."""
+        (sample,) = self.inspector.sample([TOPIC])
+        return sample.counters.died
 
     def wait_done(self, count: int | None = None, timeout_s: float = 150) -> None:
         """Waits until so many (None: all) are acknowledged."""

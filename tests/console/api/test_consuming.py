@@ -100,6 +100,20 @@ def test_receipts_prove_a_delivery_of_this_topic(queue: Queue, operator: Caller,
     assert settle(operator, {"receipt": receipt})["done"] == 1
 
 
+def test_receipts_of_a_topic_that_is_gone_are_stale(queue: Queue, operator: Caller) -> None:
+    queue.topic(slots=16)
+    ready(queue, *(f"{n}" for n in range(20)))
+    old = [{"receipt": each["receipt"]} for each in take(operator, max=20)]
+    queue.control.delete_topic("orders", force=True)
+    assert settle(operator, *old)["stale"] == 20
+    problem(operator.post(SETTLE, {"settle": [{"receipt": "x"}]}), 404, "unknown_topic")
+    queue.topic(slots=1)
+    ready(queue, "new")
+    (new,) = take(operator)
+    found = settle(operator, *old, {"receipt": new["receipt"]})
+    assert (found["done"], found["stale"], found["results"][-1]["status"]) == (1, 20, "done")
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -192,5 +206,5 @@ def test_a_receipt_of_the_release_before_places_still_settles(queue: Queue, oper
     packed = receipts._OLD_FORM.pack(delivery.slot, delivery.receipt, 50) + delivery.raw_id
     namespace = queue.client.keyspace.namespace
     old = base64.urlsafe_b64encode(receipts._signature(namespace, "orders", packed) + packed).decode().rstrip("=")
-    found = receipts.delivery_of(namespace, queue.client.topic("orders"), old)
+    found = receipts.delivery_of(namespace, "orders", old)
     assert (found.score, found.receipt, found.raw_id) == (50, delivery.receipt, b"a")

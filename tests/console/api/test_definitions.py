@@ -22,7 +22,7 @@ def test_create_read_change(queue: Queue, editor: Caller) -> None:
     made = editor("PUT", "/topics/orders", NEW)
     assert made.status_code == 201, made.content
     version = made.json()["version"]
-    assert made["ETag"] == f'"{version}"' and made.json()["max_retries"] == 3
+    assert made["ETag"] == f'"{version}-{made.json()["created_ms"]}"' and made.json()["max_retries"] == 3
     assert editor.get("/topics/orders")["ETag"] == made["ETag"]
     changed = editor("PUT", "/topics/orders?reason=slower", {"max_retries": 5}, If_Match=made["ETag"])
     assert changed.status_code == 200, changed.content
@@ -35,7 +35,7 @@ def test_create_read_change(queue: Queue, editor: Caller) -> None:
 
 def test_the_second_of_two_editors_is_told(queue: Queue, editor: Caller) -> None:
     tag = editor("PUT", "/topics/orders", NEW)["ETag"]
-    assert editor("PUT", "/topics/orders", {"weight": 2}, If_Match=tag).status_code == 200
+    second = editor("PUT", "/topics/orders", {"weight": 2}, If_Match=tag)["ETag"]
     problem(editor("PUT", "/topics/orders", {"weight": 3}, If_Match=tag), 412, "version_conflict")
     found = problem(editor("PUT", "/topics/orders", {"weight": 3}), 428, "version_required")
     assert "If-Match" in found["message"]
@@ -44,12 +44,44 @@ def test_the_second_of_two_editors_is_told(queue: Queue, editor: Caller) -> None
     for wrong in ("3", "abc", '"3', '"3" "4"', '"3",*'):
         problem(editor("PUT", "/topics/orders", {"weight": 3}, If_Match=wrong), 422, "invalid")
     # Tags that are not ours, and weak ones, which never say that it is the very same.
-    for other in ('"-1"', '"' + "9" * 30 + '"', 'W/"2"', '"1", W/"2"'):
+    for other in ('"-1"', '"' + "9" * 30 + '"', f"W/{second}", f"{tag}, W/{second}", '"2"', '"2-0"'):
         problem(editor("PUT", "/topics/orders", {"weight": 3}, If_Match=other), 412, "version_conflict")
-    assert editor("PUT", "/topics/orders", {"weight": 3}, If_Match='"1", "2"').status_code == 200
-    problem(editor("PUT", "/topics/orders", {"weight": 4}, If_Match='"3"', If_None_Match='W/"3"'), 412, "topic_exists")
+    third = editor("PUT", "/topics/orders", {"weight": 3}, If_Match=f"{tag}, {second}")["ETag"]
+    found = editor("PUT", "/topics/orders", {"weight": 4}, If_Match=third, If_None_Match=f"W/{third}")
+    problem(found, 412, "topic_exists")
     assert editor("PUT", "/topics/orders", {"weight": 4}, If_Match="*").status_code == 200
     assert queue.inspector.topics()[0].weight == 4
+
+
+def test_a_tag_of_a_topic_is_none_of_the_one_made_anew(
+    queue: Queue, editor: Caller, caller: Callable[..., Caller]
+) -> None:
+    admin = caller("Admin")
+    tag = editor("PUT", "/topics/orders", NEW)["ETag"]
+    revision = editor.ok("GET", "/topics/orders/revisions")["revisions"][0]["id"]
+    assert admin("DELETE", "/topics/orders?reason=gone").status_code == 200
+    again = editor("PUT", "/topics/orders", NEW)
+    assert again.json()["version"] == 1 and again["ETag"] != tag
+    problem(editor("PUT", "/topics/orders", {"weight": 2}, If_Match=tag), 412, "version_conflict")
+    back = {"revision": revision, "reason": "as it was"}
+    problem(editor.post("/topics/orders:rollback", back, If_Match=tag), 412, "version_conflict")
+    problem(admin("DELETE", "/topics/orders?reason=gone", If_Match=tag), 412, "version_conflict")
+    assert editor.get("/topics/orders", If_None_Match=tag).status_code == 200
+    assert editor("PUT", "/topics/orders", {"weight": 2}, If_Match=again["ETag"]).status_code == 200
+
+
+def test_who_knows_the_definition_hears_that_it_is_the_same(queue: Queue, editor: Caller) -> None:
+    tag = editor("PUT", "/topics/orders", NEW)["ETag"]
+    for known in (tag, f"W/{tag}", f'"other", {tag}', "*"):
+        for method in ("GET", "HEAD"):
+            found = editor(method, "/topics/orders", If_None_Match=known)
+            assert (found.status_code, found.content, found["ETag"]) == (304, b"", tag)
+    for other in ('"1"', '"other"', ""):
+        assert editor.get("/topics/orders", If_None_Match=other).status_code == 200
+    problem(editor.get("/topics/orders", If_None_Match="1"), 422, "invalid")
+    problem(editor.get("/topics/nowhere", If_None_Match="*"), 404, "unknown_topic")
+    editor("PUT", "/topics/orders", {"weight": 2}, If_Match=tag)
+    assert editor.get("/topics/orders", If_None_Match=tag).status_code == 200
 
 
 def test_a_plan_changes_nothing(queue: Queue, editor: Caller) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from console.definitions import history
-from console.definitions.fields import defaults
+from console.definitions.fields import defaults, definition_json
 from console.models import AuditEntry, TopicRevision
 from rmq_core import PriorityMessage, Topic, TopicKind
 from tests.console.conftest import Queue
@@ -91,6 +91,29 @@ def test_a_topic_deleted_meanwhile_is_not_brought_back(queue: Queue, post: Post)
     answer = post("/topics/orders/definition/save/", values={"weight": 2}, version=1, reason="x")
     assert (answer.status_code, answer.json()["code"]) == (404, "UnknownTopic")
     assert queue.inspector.topics() == []
+
+
+def test_an_edit_of_a_topic_is_none_of_the_one_made_anew(queue: Queue, post: Post) -> None:
+    queue.topic()
+    base = definition_json(stored(queue))
+    revision = history.note(stored(queue)).pk
+    queue.control.delete_topic("orders")
+    queue.topic()
+    now = definition_json(stored(queue))
+    assert (now["version"], now["created_ms"] > base["created_ms"]) == (1, True)
+    about = {"version": 1, "reason": "x", "base": base}
+    for address, body in (
+        ("plan", {"values": {"weight": 6}}),
+        ("save", {"values": {"weight": 6}}),
+        ("save", {"values": {}}),
+        ("rollback", {"revision": revision}),
+    ):
+        answer = post(f"/topics/orders/definition/{address}/", **about, **body)
+        assert (answer.status_code, answer.json()["code"]) == (409, "VersionConflict"), address
+        assert answer.json()["definition"] == now
+    assert version_of(queue) == 1
+    answer = post("/topics/orders/definition/save/", values={"weight": 6}, version=1, reason="x", base=now)
+    assert answer.status_code == 200 and stored(queue).weight == 6
 
 
 def test_what_code_declares_never_overwrites_an_edit(queue: Queue, post: Post) -> None:

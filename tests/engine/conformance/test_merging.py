@@ -210,3 +210,18 @@ async def test_a_dead_letter_and_a_new_send_of_the_same_id_are_two(bench: Bench)
     await bench.q.reject(await bench.take_one())
     assert len(bench.books().queues["dead"]) == 1
     assert bench.books().stats["merged"] == 1
+
+
+async def test_a_lower_version_than_the_dead_letters_is_a_message_of_its_own(bench: Bench) -> None:
+    await bench.topic()
+    await bench.q.send("work", PriorityMessage("A", 20, key="k", version=5))
+    await bench.q.reject(await bench.take_one())
+    # Only what waits or is in flight is merged into, never what is dead.
+    assert (await bench.q.send("work", PriorityMessage("B", 30, key="k", version=3))).merged is False
+    assert (await bench.q.send("work", PriorityMessage("older", 40, key="k", version=2))).merged is True
+    (delivery,) = await bench.drain()
+    assert (delivery.content, delivery.version, delivery.priority) == (b"B", 3, 30)
+    await bench.control.requeue("work", ["k"])
+    (delivery,) = await bench.drain()
+    assert (delivery.content, delivery.version, delivery.priority) == (b"A", 5, 20)
+    assert bench.books().held == set()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from rmq_core import FixedTimeMessage, PriorityMessage, Topic, TopicKind, errors
+from rmq_core import FixedTimeMessage, MessageFilter, PriorityMessage, Topic, TopicKind, errors
 from rmq_core.scripts import cycle, upkeep
 from tests.engine.conformance.bench import FAR_MS, Bench
 from tests.support.keys import keys_of
@@ -71,3 +73,120 @@ async def test_an_edit_keeps_the_life_of_a_topic(bench: Bench) -> None:
     remember(bench, topic)
     await bench.q.send("work", PriorityMessage("a", 20))
     assert [delivery.text for delivery in await bench.drain()] == ["a"]
+
+
+SETTLINGS = ("ack", "nack", "reject", "release", "extend")
+
+
+@pytest.mark.parametrize("how", SETTLINGS)
+async def test_deliveries_of_a_deleted_topic_are_stale(bench: Bench, how: str) -> None:
+    topic = await bench.topic(slots=8)
+    await bench.q.send_many("work", [PriorityMessage(f"{n}", 20) for n in range(20)])
+    taken = await bench.q.take("work", 20)
+    await bench.control.delete_topic("work", force=True)
+    remember(bench, topic)
+    settle = getattr(bench.q, how)
+    assert await settle(taken) == ["stale"] * 20  # by what was remembered
+    assert await settle(taken) == ["stale"] * 20  # by what is stored
+    assert keys_of(bench.raw, bench.namespace) == []
+
+
+@pytest.mark.parametrize("how", SETTLINGS)
+async def test_deliveries_of_another_shape_are_stale_and_the_others_settle(bench: Bench, how: str) -> None:
+    old = await bench.topic(slots=16)
+    await bench.q.send_many("work", [PriorityMessage(f"{n}", 20) for n in range(40)])
+    before = await bench.q.take("work", 40)
+    assert max(delivery.slot for delivery in before) > 1
+    await bench.control.delete_topic("work", force=True)
+    await bench.topic(slots=2)
+    await bench.q.send_many("work", [PriorityMessage(f"{n}", 20) for n in range(4)])
+    after = await bench.q.take("work", 4)
+    assert len(after) == 4
+    settle = getattr(bench.q, how)
+    remember(bench, old)
+    mixed = [*before[:20], *after[:2], *before[20:]]
+    assert await settle(mixed) == ["stale"] * 20 + ["done"] * 2 + ["stale"] * 20
+    assert await settle([*after[2:], *before]) == ["done"] * 2 + ["stale"] * 40
+
+
+async def test_deliveries_of_another_kind_are_stale(bench: Bench) -> None:
+    old = await bench.topic()
+    await bench.q.send("work", PriorityMessage("a", 20))
+    before = await bench.take_one()
+    await bench.control.delete_topic("work", force=True)
+    await bench.topic(TopicKind.FIXED_TIME)
+    await bench.q.send("work", FixedTimeMessage("a", await bench.now_ms()), allow_past=True)
+    after = await bench.take_one()
+    for how in SETTLINGS:
+        remember(bench, old)
+        assert await getattr(bench.q, how)(before) == ["stale"]
+    assert await bench.q.ack([before, after]) == ["stale", "done"]
+
+
+async def test_reads_follow_the_topic_that_was_made_anew(bench: Bench) -> None:
+    old = await bench.topic(slots=16)
+    await bench.control.delete_topic("work", force=True)
+    await bench.topic(slots=2)
+    for number in range(6):
+        await bench.q.send("work", PriorityMessage(f"{number}", 20, key=f"k{number}"))
+    for slot in (2, 15):
+        for read in (bench.inspector.slot, lambda _, slot: bench.inspector.messages("work", "ready", slot=slot)):
+            remember(bench, old)
+            with pytest.raises(errors.InvalidMessage, match="from 0 to 1"):
+                await read("work", slot)
+    remember(bench, old)
+    assert (await bench.inspector.slot("work", 1)).sample.slot == 1
+    for read in (
+        lambda: bench.inspector.messages("work", "ready"),
+        lambda: bench.inspector.search("work", "k"),
+        lambda: bench.inspector.select("work", MessageFilter("ready", text="k")),
+    ):
+        remember(bench, old)
+        assert len((await read()).rows) == 6
+    remember(bench, old)
+    assert [view.row.id for view in await bench.inspector.find("work", "k3")] == ["k3"]
+
+
+async def test_reads_of_a_deleted_topic_say_so(bench: Bench) -> None:
+    old = await bench.topic(slots=4)
+    await bench.control.delete_topic("work", force=True)
+    for read in (
+        lambda: bench.inspector.slot("work", 3),
+        lambda: bench.inspector.messages("work", "ready"),
+        lambda: bench.inspector.find("work", "a"),
+        lambda: bench.inspector.removed("work", "a"),
+        lambda: bench.inspector.forecast("work"),
+        lambda: bench.inspector.prepare_ages("work"),
+        lambda: bench.inspector.search("work", "a"),
+        lambda: bench.inspector.select("work", MessageFilter("dead")),
+        lambda: bench.inspector.preview("work", MessageFilter("dead")),
+    ):
+        remember(bench, old)
+        with pytest.raises(errors.UnknownTopic):
+            await read()
+
+
+async def test_slots_that_a_topic_made_anew_has_more_of_are_known_at_once(bench: Bench) -> None:
+    old = await bench.topic(slots=2)
+    await bench.control.delete_topic("work", force=True)
+    await bench.topic(slots=16)
+    remember(bench, old)
+    assert (await bench.inspector.slot("work", 15)).sample.slot == 15
+    remember(bench, old)
+    assert (await bench.inspector.messages("work", "ready", slot=15)).rows == ()
+    for wrong in (-1, 16, True, "3"):
+        with pytest.raises(errors.InvalidMessage, match="from 0 to 15"):
+            await bench.inspector.messages("work", "ready", slot=wrong)
+
+
+async def test_a_change_to_a_topic_is_none_to_the_one_made_anew(bench: Bench) -> None:
+    old = await bench.topic()
+    await bench.control.delete_topic("work")
+    new = await bench.topic()
+    assert (new.version, new.slots, new.kind) == (old.version, old.slots, old.kind)
+    with pytest.raises(errors.VersionConflict, match="made anew"):
+        await bench.redefine(old, weight=7)
+    assert (await bench.redefine(new, weight=8)).weight == 8
+    # Who wrote the definition out and names a version alone cannot be told apart.
+    by_hand = replace(new, created_ms=0, updated_ms=0, version=0, weight=9)
+    assert (await bench.control.put_topic(by_hand, 2)).weight == 9

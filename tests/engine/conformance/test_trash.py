@@ -225,3 +225,47 @@ async def test_deleting_a_topic_empties_its_trash(bench: Bench) -> None:
     await bench.control.cancel("gone", ["a"])
     await bench.control.delete_topic("gone")
     assert bench.raw.exists(f"trash{{{bench.namespace}:gone_0}}") == 0
+
+
+@pytest.mark.parametrize(("how", "delay_ms"), [("nack", FAR_MS), ("nack", 0), ("release", FAR_MS), ("release", 0)])
+@pytest.mark.parametrize("pooled", [False, True])
+async def test_a_copy_that_was_restored_beside_one_in_flight_takes_it_in(
+    bench: Bench, how: str, delay_ms: int, pooled: bool
+) -> None:
+    """Take, nack with a delay, cancel, send again, take, restore, then nack or release: one waits, in one queue."""
+    await bench.topic()
+    options = {"key": "a", "headers": {"x": "y"}} if pooled else {}
+    await bench.q.send("work", PriorityMessage("old" if pooled else "a", 20, **options))
+    await bench.q.nack(await bench.take_one(), delay_ms=FAR_MS)
+    await bench.control.cancel("work", ["a"])
+    assert (await bench.q.send("work", PriorityMessage("new" if pooled else "a", 30, **options))).merged is False
+    held = await bench.take_one()
+    assert held.content == (b"new" if pooled else b"a")
+    assert [each.status for each in await bench.control.restore("work", ["a"])] == ["done"]
+    assert await getattr(bench.q, how)(held, delay_ms=delay_ms) == ["done"]
+    books = bench.books()
+    assert books.problems() == []
+    assert [name for name, queue in books.queues.items() if b"a" in queue] in (["store"], ["retry"])
+    assert (books.stats["merged"], books.stats["restored"], books.trash) == (1, 1, {})
+    await bench.control.run_now("work", ["a"])
+    (delivery,) = await bench.drain()
+    assert (delivery.content, delivery.attempt) == (b"old" if pooled else b"a", 2)
+
+
+async def test_a_dead_letter_that_made_room_is_restored_when_there_is_room_again(bench: Bench) -> None:
+    await bench.topic()
+    for text, priority in (("A", 20), ("B", 30)):
+        await bench.q.send("work", PriorityMessage(text, priority, key="k", headers={"of": text}))
+        await bench.q.reject(await bench.take_one(), message=text)
+    assert [each.status for each in await bench.control.restore("work", ["k"])] == ["occupied"]
+    # Requeued, B delivers B; then A comes back as it died, and delivers A.
+    for text, priority in (("B", 30), ("A", 20)):
+        assert [each.status for each in await bench.control.requeue("work", ["k"])] == ["done"]
+        (delivery,) = await bench.drain()
+        assert (delivery.text, delivery.headers, delivery.priority) == (text, {"of": text}, priority)
+        if text == "B":
+            assert [each.status for each in await bench.control.restore("work", ["k"])] == ["done"]
+            (view,) = await bench.inspector.find("work", "k")
+            assert (view.states, view.content, view.failure.message) == (("dead",), b"A", "A")
+    (sample,) = await bench.inspector.sample()
+    assert (sample.dead, sample.trash, sample.ledger_gap) == (0, 0, 0)

@@ -134,7 +134,7 @@ function showServer() {
   const words = [fill(ngettext("%(n)s topic", "%(n)s topics", number), { n: count(number) })];
   if (info) {
     const memory = info.maxmemory ? `${bytes(info.used_memory)} / ${bytes(info.maxmemory)}` : bytes(info.used_memory);
-    words.push(`Redis ${info.version}`, memory, fill(gettext("%(ops)s commands/s"), { ops: count(info.ops_per_s) }));
+    words.push(`${info.program ?? "Redis"} ${info.version}`, memory, fill(gettext("%(ops)s commands/s"), { ops: count(info.ops_per_s) }));
   }
   if (frame.interval_ms > 1500)
     words.push(fill(gettext("sampled every %(time)s"), { time: duration(frame.interval_ms) }));
