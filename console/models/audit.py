@@ -26,8 +26,14 @@ class AuditEntry(models.Model):
         STARTED = "started", _("started")
         DONE = "done", _("done")
         PARTLY = "partly", _("partly done")
+        NOTHING = "nothing", _("nothing done")
         REFUSED = "refused", _("refused")
         FAILED = "failed", _("failed")
+
+        @classmethod
+        def of(cls, done: int, complete: bool) -> AuditEntry.Result:
+            """What ran to its end, or was stopped: all, some, or none of it was done."""
+            return cls.DONE if complete else cls.PARTLY if done else cls.NOTHING
 
     at = models.DateTimeField(_("when"), auto_now_add=True, db_index=True)
     user = models.ForeignKey(

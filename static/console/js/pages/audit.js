@@ -10,7 +10,7 @@ import { Drawer } from "../parts/drawer.js";
 import { pairList } from "../parts/failure.js";
 
 const TYPING_MS = 300;
-const RESULT_TAGS = { done: "good", partly: "warn", refused: "dead", failed: "dead", started: "neutral" };
+const RESULT_TAGS = { done: "good", partly: "warn", nothing: "warn", refused: "dead", failed: "dead", started: "neutral" };
 const NAMES = ["who", "action", "topic", "result", "via", "text", "since", "until"];
 
 const values = Object.fromEntries(NAMES.map((name) => [name, param(name)]));
