@@ -12,7 +12,7 @@ from tests.console.browser.conftest import forgive
 from tests.console.conftest import Queue
 
 Open = Callable[..., Page]
-SOON_MS = 30_000
+SOON_MS = 60_000
 
 
 @pytest.mark.parametrize("tab", ["", "messages/", "slots/"])
