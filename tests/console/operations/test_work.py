@@ -72,15 +72,6 @@ def test_an_operation_that_did_nothing_says_so(desk: Desk) -> None:
     assert AuditEntry.objects.get().result == "nothing"
 
 
-def test_a_topic_that_was_deleted_ends_it_with_a_sentence(desk: Desk) -> None:
-    desk.delayed(5)
-    operation = desk.start(Action.CANCEL, "delayed", text="m")
-    desk.queue.control.delete_topic("orders", force=True)
-    desk.finish(operation)
-    operation.refresh_from_db()
-    assert (operation.state, operation.done, operation.error) == ("failed", 0, "The topic was deleted.")
-
-
 def test_named_messages_are_reported_one_by_one(desk: Desk) -> None:
     desk.delayed(3)
     desk.queue.control.run_now("orders", ["m1"])
