@@ -33,6 +33,7 @@ class AuditEntryAdmin(ModelAdmin):
         label={
             "done": "success",
             "partly": "warning",
+            "nothing": "warning",
             "refused": "danger",
             "failed": "danger",
             "started": "info",

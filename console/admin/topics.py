@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
+from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -23,6 +24,8 @@ from console.models import TopicDefinition, TopicRevision
 from console.pages.topic import KINDS
 from rmq_core.errors import RMQError
 
+PER_PAGE = 100
+
 
 @admin.register(TopicDefinition)
 class TopicDefinitionAdmin(ModelAdmin):
@@ -37,12 +40,15 @@ class TopicDefinitionAdmin(ModelAdmin):
         except RMQError as problem:
             topics, error = [], str(problem)
         term = request.GET.get("q", "").strip().lower()
-        newest = {row.topic: row for row in history.newest_of_all()}
-        rows = [(topic, KINDS[topic.kind], newest.get(topic.name)) for topic in topics if term in topic.name.lower()]
+        found = Paginator([topic for topic in topics if term in topic.name.lower()], PER_PAGE)
+        shown = found.get_page(request.GET.get("p"))
+        newest = {row.topic: row for row in history.newest_of_names([topic.name for topic in shown])}
+        rows = [(topic, KINDS[topic.kind], newest.get(topic.name)) for topic in shown]
         context = {
             **self.admin_site.each_context(request),
             "title": self.model._meta.verbose_name_plural,
             "rows": rows,
+            "page": shown,
             "term": term,
             "error": error,
             "may_create": allowed(request.user, Action.CREATE_TOPIC),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -18,6 +18,7 @@ from console.api.operations import OperationView, operation_of
 from console.api.routers import topics as router
 from console.api.rows import Row, row_of
 from console.api.schemas import ID_MAX, ActionOutcome, BigIn, Confirm, Reason, Strict, Text, TopicName
+from console.api.states import AskedBacklogState
 from console.engine import engine
 from console.operations import bulk
 from console.operations.actions import MESSAGES_MAX, PERFORMED, Order, perform
@@ -48,7 +49,7 @@ class DeadFilter(Strict):
 
 
 class WaitingFilter(DeadFilter):
-    state: Literal["delayed", "ready", "waiting"]
+    state: AskedBacklogState
 
 
 class BulkBody(Strict):

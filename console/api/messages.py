@@ -23,10 +23,10 @@ from console.api.schemas import (
     Limit,
     MessageId,
     Reason,
-    State,
     Strict,
     TopicName,
 )
+from console.api.states import AskedState
 from console.engine import engine
 from console.operations.actions import Order, Outcome, perform
 from rmq_core.actions import located
@@ -73,7 +73,7 @@ class RescheduleIt(RunIt):
 def messages(
     request: HttpRequest,
     topic: TopicName,
-    state: State = "ready",
+    state: AskedState = "ready",
     slot: Slot = None,
     order: Literal["oldest", "newest"] = "oldest",
     limit: Limit = 50,
@@ -110,7 +110,7 @@ def search(
     request: HttpRequest,
     topic: TopicName,
     text: Annotated[str, Query(min_length=1, max_length=500)],
-    state: State = "ready",
+    state: AskedState = "ready",
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from console.api.description import plain
 from console.api.errors import ApiError, invalid
 from console.api.lists import readable
 from console.api.schemas import Cursor, Limit, NeededReason, Strict
+from console.api.states import said
 from console.models import Operation
 from console.operations import bulk
 from console.operations.report import FORMATS, not_done, operation_json, report
@@ -163,6 +164,8 @@ def operation_undo(request: HttpRequest, response: HttpResponse, operation: uuid
 def operation_of(operation: Operation, caller: Caller) -> dict[str, Any]:
     found = operation_json(operation, caller.payload)
     found["who"] = found.pop("user")
+    if found["filter"] is not None and "state" in found["filter"]:
+        found["filter"]["state"] = said(found["filter"]["state"])
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from django.http import HttpRequest
 from ninja import Query, Schema
@@ -14,13 +14,10 @@ from console.api.errors import ApiError, invalid
 from console.api.lists import readable
 from console.api.routers import topics as router
 from console.api.schemas import BigOut, Cursor, Limit, MessageId, TopicName, lossless
+from console.api.states import AskedRecordState, RecordState, said
 from console.engine import engine
-from console.models import MessageRecord
 from console.record import timeline
 from rmq_core.topic import MAX_SLOTS
-
-RecordState = Literal["delayed", "ready", "waiting", "in_flight", "dead", "done", "cancelled", "dropped", "unknown"]
-assert set(RecordState.__args__) == set(MessageRecord.State.values)  # type: ignore[attr-defined]
 
 
 class Recorded(Schema):
@@ -103,8 +100,8 @@ def of_message(
     return {
         "lives": [
             {
-                "record": _lossless(timeline.record_json(each.record, caller.payload)),
-                "steps": [_lossless(step) for step in timeline.steps_json(each, caller.payload)],
+                "record": _shown(timeline.record_json(each.record, caller.payload)),
+                "steps": [_shown(step) for step in timeline.steps_json(each, caller.payload)],
                 "more": each.more,
                 "gap_ms": each.since_ms,
             }
@@ -123,7 +120,7 @@ def of_message(
 def records(
     request: HttpRequest,
     topic: TopicName,
-    state: RecordState | None = None,
+    state: AskedRecordState | None = None,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> dict[str, Any]:
@@ -134,10 +131,11 @@ def records(
         raise invalid("cursor", "must not hold the NUL character")
     rows, following = timeline.page(topic, state or "", cursor or "", limit)
     return {
-        "records": readable(Recorded, rows, lambda each: _lossless(timeline.record_json(each, caller.payload))),
+        "records": readable(Recorded, rows, lambda each: _shown(timeline.record_json(each, caller.payload))),
         "next": following,
     }
 
 
-def _lossless(values: dict[str, Any]) -> dict[str, Any]:
-    return {**values, "priority": lossless(values["priority"])}
+def _shown(values: dict[str, Any]) -> dict[str, Any]:
+    states = {name: said(values[name]) for name in ("state", "from", "to") if name in values}
+    return {**values, **states, "priority": lossless(values["priority"])}

@@ -8,14 +8,15 @@ from typing import Any
 from ninja import Schema
 
 from console import shapes
-from console.api.schemas import BigOut, State, lossless
+from console.api.schemas import BigOut, lossless
+from console.api.states import State, said
 from rmq_core.snapshots import MessageRow, MessageView
 
 
 class Row(Schema):
     """A line of a list. `id`, `preview` and the words of `error` are null or cut where the caller may not read content.
 
-    `at_ms`: when it is due (delayed, ready, waiting), was taken (in flight) or died (dead).
+    `at_ms`: when it is due (delayed, ready, retrying), was taken (in flight) or died (dead).
     """
 
     id: str | None
@@ -71,6 +72,7 @@ class Messages(Schema):
 def row_of(row: MessageRow, payload: bool) -> dict[str, Any]:
     found = shapes.row_json(row, payload)
     found["at_ms"] = found.pop("score_ms")
+    found["state"] = said(row.state)
     found["priority"] = lossless(row.priority)
     return found
 
@@ -79,7 +81,7 @@ def message_of(view: MessageView, payload: bool) -> dict[str, Any]:
     found = row_of(view.row, payload)
     shown = shapes.content_json(view.content) if payload else {"text": None, "base64": None, "truncated": False}
     return found | {
-        "states": list(view.states),
+        "states": [said(state) for state in view.states],
         "version": lossless(view.version),
         "headers": shapes.headers_json(view.headers) if payload else None,
         "content": shown["text"],

@@ -10,7 +10,6 @@ from ninja import Query, Schema
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
 from console.shapes import SAFE_INTEGER
-from rmq_core.snapshots import STATES
 from rmq_core.text import check_name, check_text
 
 REASON_MAX = 500
@@ -103,8 +102,6 @@ NeededReason = Annotated[
 WHY = Query("", max_length=REASON_MAX, description="The reason; kept in the audit.")
 NEEDED_WHY = Query(..., min_length=1, max_length=REASON_MAX, description="The reason; kept in the audit.")
 """Default of a query parameter. (ninja changes what stands in an `Annotated`, so that cannot be shared.)"""
-State = Literal["delayed", "ready", "waiting", "in_flight", "dead", "trash"]
-assert set(get_args(State)) == set(STATES)
 
 TopicName = Annotated[
     str, PathParam(description="The topic's name.", pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,99}$", examples=["orders"])

@@ -50,7 +50,7 @@ class Numbers(Schema):
     failed_s: float | None
     backlog: int
     ready: int
-    waiting: int
+    retrying: int
     in_flight: int
     dead: int
     lag_ms: int
@@ -69,7 +69,7 @@ class Counts(Schema):
     backlog: int
     ready: int
     delayed: int
-    waiting: int
+    retrying: int
     in_flight: int
     dead: int
     lag_ms: int
@@ -97,7 +97,7 @@ class SlotLine(Schema):
     backlog: int
     ready: int
     delayed: int
-    waiting: int
+    retrying: int
     in_flight: int
     dead: int
     lag_ms: int
@@ -263,7 +263,7 @@ def _numbers() -> dict[str, dict[str, Any]]:
     """Of every topic, out of the keeper's newest frame; nothing where it has not sampled lately."""
     frame = engine().client.run(read_frame(LiveKeys(settings.RMQ_NAMESPACE).overview))
     listed = json.loads(frame[1]).get("topics", []) if frame else []
-    return {each["name"]: each for each in listed}
+    return {each["name"]: {**each, "retrying": each["waiting"]} for each in listed}
 
 
 def _counts(sample: TopicSample) -> dict[str, Any]:
@@ -272,7 +272,7 @@ def _counts(sample: TopicSample) -> dict[str, Any]:
         "backlog": sample.backlog,
         "ready": sample.ready,
         "delayed": sum(slot.delayed for slot in sample.slots),
-        "waiting": sample.waiting,
+        "retrying": sample.waiting,
         "in_flight": sample.prepare,
         "dead": sample.dead,
         "lag_ms": sample.lag_ms,
@@ -292,7 +292,7 @@ def _slot(slot: SlotSample, now_ms: int) -> dict[str, Any]:
         "backlog": slot.backlog,
         "ready": slot.ready,
         "delayed": slot.delayed,
-        "waiting": slot.retry,
+        "retrying": slot.retry,
         "in_flight": slot.prepare,
         "dead": slot.dead,
         "lag_ms": slot.lag_ms(now_ms),

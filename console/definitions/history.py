@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Container, Iterable
 from typing import TYPE_CHECKING, Any
 
 from django.db import IntegrityError, transaction
@@ -138,3 +138,9 @@ def newest_of_all() -> Iterable[TopicRevision]:
     """The newest row of every name."""
     last = TopicRevision.objects.filter(topic=OuterRef("topic")).values("pk")[:1]
     return TopicRevision.objects.filter(pk=Subquery(last))
+
+
+def newest_of_names(names: Collection[str]) -> Iterable[TopicRevision]:
+    """The newest row of each of these names."""
+    last = TopicRevision.objects.filter(topic=OuterRef("topic")).values("pk")[:1]
+    return TopicRevision.objects.filter(topic__in=names, pk=Subquery(last))

@@ -25,7 +25,7 @@ from console.live.fleet import FLEET
 from console.live.frames import frames
 from console.live.groups import FLEET_GROUP, OVERVIEW, topic_group
 from console.live.store import LiveKeys
-from rmq_core.errors import RMQError
+from rmq_core.errors import RMQError, UnknownTopic
 
 log = logging.getLogger("console.live")
 
@@ -115,6 +115,10 @@ class LiveConsumer(AsyncWebsocketConsumer, ABC):
             await asyncio.sleep(WATCH_EVERY_S)
             with contextlib.suppress(RMQError):
                 await client.run(store.watch(client.keyspace, self.keys.watch, name))
+                await self.watched()
+
+    async def watched(self) -> None:
+        """Called after each renewal of the watch."""
 
     async def _refusal(self) -> int | None:
         user = await _current_user(self.scope)
@@ -160,7 +164,15 @@ class TopicConsumer(LiveConsumer):
         await self.send('{"type":"history","points":' + history + "}")
         await self.send_frame(self.keys.topic(self.topic), 0)
         await self.details_tick({})
+        await self.watched()
         self._tasks.append(asyncio.create_task(self._watch(self.topic)))
+
+    async def watched(self) -> None:
+        """Nothing is sampled of a topic that was deleted: the page would take Redis for away."""
+        try:
+            await async_engine().client.topic(self.topic)
+        except UnknownTopic:
+            await self.send('{"type":"gone"}')
 
     async def tick(self, event: dict[str, Any]) -> None:
         await self.send_frame(self.keys.topic(self.topic), event["seq"])

@@ -17,6 +17,40 @@ _NEVER = {Action.PURGE, Action.TOKENS}
 """Permissions to do something that is written down under another name."""
 ACTIONS = tuple(sorted({*(action.value for action in Action if action not in _NEVER), *_OTHERS}))
 """Every action that is written down: what the audit can be filtered by. Nothing else is kept."""
+LABELS = {
+    "acknowledge": _("acknowledge dead letters"),
+    "archive": _("archive"),
+    "cancel": _("cancel"),
+    "create_token": _("make a token"),
+    "create_topic": _("create a topic"),
+    "delete_topic": _("delete a topic"),
+    "drain": _("drain a worker"),
+    "drop": _("drop dead letters"),
+    "edit_topic": _("edit a topic"),
+    "export": _("export"),
+    "force_delete": _("delete a topic with its messages"),
+    "pause": _("pause a topic"),
+    "pin": _("move slots to a worker"),
+    "reconcile": _("reconcile"),
+    "repair": _("repair"),
+    "requeue": _("requeue dead letters"),
+    "reschedule": _("reschedule"),
+    "restore": _("restore"),
+    "restore_all": _("restore from the archive"),
+    "resume": _("resume a topic"),
+    "resume_operation": _("resume an operation"),
+    "revoke_token": _("revoke a token"),
+    "run_now": _("run now"),
+    "schedule": _("schedule runs"),
+    "send": _("send"),
+    "sign_in": _("sign in"),
+    "stop_operation": _("stop an operation"),
+    "undrain": _("end a drain"),
+    "unfence": _("share the slots again"),
+    "unpin": _("release slots"),
+}
+"""What people read; a filter, an export and REST say the word itself."""
+assert set(LABELS) == set(ACTIONS)
 
 
 class AuditEntry(models.Model):
@@ -26,8 +60,14 @@ class AuditEntry(models.Model):
         STARTED = "started", _("started")
         DONE = "done", _("done")
         PARTLY = "partly", _("partly done")
+        NOTHING = "nothing", _("nothing done")
         REFUSED = "refused", _("refused")
         FAILED = "failed", _("failed")
+
+        @classmethod
+        def of(cls, done: int, complete: bool) -> AuditEntry.Result:
+            """What ran to its end, or was stopped: all, some, or none of it was done."""
+            return cls.DONE if complete else cls.PARTLY if done else cls.NOTHING
 
     at = models.DateTimeField(_("when"), auto_now_add=True, db_index=True)
     user = models.ForeignKey(

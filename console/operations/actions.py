@@ -132,10 +132,9 @@ def perform(who: Who, order: Order) -> Outcome:
         raise
     if outcome.stored is not None:
         history.record(outcome.stored, history.Change.EDITED, who, order.reason)
-    complete = outcome.done == outcome.asked
     _finish(
         entry,
-        AuditEntry.Result.DONE if complete else AuditEntry.Result.PARTLY,
+        AuditEntry.Result.of(outcome.done, outcome.done == outcome.asked),
         done=outcome.done,
         detail=_detail(outcome),
     )

@@ -16,6 +16,7 @@ from django.utils.translation import gettext
 
 from console.access import Action
 from console.models import AuditEntry
+from console.models.audit import LABELS
 from console.operations.actions import BadRequest
 from rmq_core.text import NotText, check_text, encodable
 
@@ -108,6 +109,7 @@ def entry_json(entry: AuditEntry) -> dict[str, Any]:
         "at_ms": round(entry.at.timestamp() * 1000),
         "who": entry.username,
         "action": entry.action,
+        "action_label": str(LABELS.get(entry.action, entry.action)),
         "topic": entry.topic,
         "result": entry.result,
         "result_label": entry.get_result_display(),

@@ -47,7 +47,7 @@ def audited(
         _finish(entry, AuditEntry.Result.FAILED, f"{type(error).__name__}: {error}")
         raise
     if entry.result == AuditEntry.Result.STARTED:
-        entry.result = AuditEntry.Result.DONE if entry.done >= entry.asked else AuditEntry.Result.PARTLY
+        entry.result = AuditEntry.Result.of(entry.done, entry.done >= entry.asked)
     entry.save()
 
 

@@ -121,7 +121,7 @@ def complete_audit(operation: Operation) -> None:
         result = results.PARTLY if operation.done else results.FAILED
     else:
         complete = operation.state == State.DONE and not operation.skipped and not operation.failed
-        result = results.DONE if complete else results.PARTLY
+        result = results.of(operation.done, complete)
     AuditEntry.objects.filter(pk=operation.audit_id).update(
         result=result,
         done=operation.done,

@@ -21,7 +21,7 @@ from console.operations.holding import Held, Lost
 from console.operations.sources import source_of
 from console.reconciliation.mending import mend
 from rmq_core.actions import ActionResult
-from rmq_core.errors import ConnectionLost, RMQError
+from rmq_core.errors import ConnectionLost, RMQError, UnknownTopic
 from rmq_core.message import MessageRef
 
 log = logging.getLogger("console.operations")
@@ -79,6 +79,8 @@ class Slice:
         except ConnectionLost as error:
             self.operation.error = str(error)
             self.held.let_go(round(time.time() * 1000) + AWAY_MS)
+        except UnknownTopic:
+            self.held.end(State.FAILED, "The topic was deleted.")
         except RMQError as error:
             self.held.end(State.FAILED, f"{type(error).__name__}: {error}")
         finally:

@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 
 from console.access import Forbidden, Permission, require
 from console.models import AuditEntry
-from console.models.audit import ACTIONS
+from console.models.audit import ACTIONS, LABELS
 from console.operations import audit_list
 from console.operations.audit_list import AuditFilter
 from console.pages.data import choice, data_view, error_response, raw_text, text, whole
@@ -35,7 +35,7 @@ def page(request: HttpRequest) -> HttpResponse:
         gettext("Audit"),
         data={
             "urls": {"data": reverse("audit-data"), "export": reverse("audit-export"), "entries": reverse("audit")},
-            "actions": ACTIONS,
+            "actions": [[name, str(LABELS[name])] for name in ACTIONS],
             "results": [[value, str(label)] for value, label in AuditEntry.Result.choices],
             "vias": list(vias[:50]),
         },

@@ -78,10 +78,15 @@ def _guarded(view: View) -> View:
             status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
             if status == 500:
                 log.exception("%s %s", request.method, request.path)
-            return error_response(status, type(error).__name__, str(error))
+            return error_response(status, type(error).__name__, _words(error))
         return found if isinstance(found, HttpResponseBase) else JsonResponse(found)
 
     return wrapped
+
+
+def _words(error: RMQError) -> str:
+    """For people; the engine's own sentence about a missing topic tells programmers how to define one."""
+    return gettext("This topic was deleted.") if isinstance(error, UnknownTopic) else str(error)
 
 
 def who_of(request: HttpRequest) -> Who:

@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.views import redirect_to_login
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.middleware.csrf import get_token
 from django.shortcuts import render
 from django.urls import get_script_prefix, reverse
@@ -51,6 +51,14 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
         return permission_denied(request, exception)
     words = str(exception) or gettext("Your role does not allow this.")
     return render_page(request, "console/forbidden.html", gettext("You may not see this page"), error=words, status=403)
+
+
+def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """A form of a page that was opened before somebody signed in anew, or of another site."""
+    words = gettext("This page is older than your sign-in. Nothing was done: reload it and try again.")
+    if request.content_type == "application/json":
+        return JsonResponse({"code": "csrf", "message": words}, status=403)
+    return render_page(request, "console/stale_form.html", gettext("Nothing was done"), error=words, status=403)
 
 
 def _places(request: HttpRequest) -> dict[str, str]:

@@ -165,7 +165,9 @@ def _restored(told: dict[str, Any]) -> dict[str, Any]:
 def complete_audit(run: Reconciliation) -> None:
     """Say in the audit what came of a run."""
     results = AuditEntry.Result
-    result = {State.DONE: results.DONE, State.STOPPED: results.PARTLY}.get(State(run.state), results.FAILED)
+    # Whoever only compares has done nothing until it is through.
+    stopped = results.NOTHING if run.kind == "reconcile" else results.PARTLY
+    result = {State.DONE: results.DONE, State.STOPPED: stopped}.get(State(run.state), results.FAILED)
     detail = {"run": str(run.pk), "state": run.state, "findings": run.findings}
     if run.error:
         detail["error"] = run.error

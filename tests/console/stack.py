@@ -21,6 +21,9 @@ from rmq_core import RMQ
 from rmq_core.embedded.ports import free_port
 from tests.support.waiting import wait_until
 
+START_S = 180
+"""Six processes and a database: seconds on a quiet machine, minutes on a busy one."""
+
 
 class Stack:
     """`with Stack(folder) as stack:` is ready when the block begins, and gone after it."""
@@ -41,7 +44,7 @@ class Stack:
         command = [sys.executable, str(BASE_DIR / "manage.py"), "up", "--port", str(self.port), *self._arguments]
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(command, env=self._environ, stdout=log, stderr=log)
-        wait_until(self.ready, timeout_s=60, what=f"everything answers; its log:\n{self.log[-3000:]}")
+        wait_until(self.ready, timeout_s=START_S, what=f"everything answers; its log:\n{self.log[-3000:]}")
         return self
 
     @property
@@ -91,7 +94,7 @@ class Stack:
         """Run Python in the installation's Django; returns what it prints."""
         environ = self._environ | {"REDIS_URL": self.redis_url}
         command = [sys.executable, str(BASE_DIR / "manage.py"), "shell", "-v0", "-c", code]
-        return subprocess.run(command, env=environ, check=True, timeout=60, capture_output=True, text=True).stdout
+        return subprocess.run(command, env=environ, check=True, timeout=START_S, capture_output=True, text=True).stdout
 
     def sql(self, statement: str) -> None:
         """Change a row behind the console's back; Django takes seconds to start."""
@@ -102,7 +105,7 @@ class Stack:
         """Ask it to end; returns its exit code."""
         assert self.process is not None
         self.process.send_signal(number)
-        return self.process.wait(40)
+        return self.process.wait(START_S)
 
     def __enter__(self) -> Self:
         return self.start()

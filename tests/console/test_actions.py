@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from console.models import AuditEntry
-from console.operations import actions
+from console.operations import actions, audit_list
 from console.operations.actions import MESSAGES_MAX
 from rmq_core import PriorityMessage, TopicKind
 from tests.console.conftest import FAR, Queue
@@ -62,6 +62,14 @@ def test_dead_letters_are_requeued_and_dropped(queue: Queue, act: Callable[..., 
     assert queue.find("a").row.state == "ready"
     assert act("drop", messages=[second], reason="of no use").json()["done"] == 1
     assert queue.find("b") is None
+
+
+def test_an_action_that_met_nothing_is_not_partly_done(queue: Queue, act: Callable[..., Any]) -> None:
+    queue.topic()
+    act("cancel", messages=[[0, "nobody"], [1, "nobody"]], reason="a test")
+    entry = AuditEntry.objects.get(action="cancel")
+    assert (entry.done, entry.asked, entry.result, entry.get_result_display()) == (0, 2, "nothing", "nothing done")
+    assert audit_list.status_of(entry, 0, "nobody") == "not_found"
 
 
 def test_messages_that_moved_on_are_told_one_by_one(queue: Queue, act: Callable[..., Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -12,9 +13,10 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.test import AsyncClient, Client
-from django.utils import timezone
+from django.utils import timezone, translation
 
 from console.models import AuditEntry
+from console.models.audit import LABELS
 from console.operations import audit_list
 from tests.console.conftest import Queue
 
@@ -194,3 +196,14 @@ def test_a_long_audit_says_that_not_all_was_looked_at(
         entry(query={"messages": [[0, "a"]]})
     found = as_role("Viewer").get("/topics/orders/data/actions/?id=a&slot=0").json()
     assert (len(found["actions"]), found["complete"]) == (2, False)
+
+
+def test_people_read_what_an_action_is_in_their_language(queue: Queue, as_role: Callable[..., Client]) -> None:
+    entry(action="archive", result="nothing")
+    browser = as_role("Admin")
+    (shown,) = browser.get("/audit/data/").json()["entries"]
+    assert (shown["action"], shown["action_label"], shown["result_label"]) == ("archive", "archive", "nothing done")
+    (shown,) = browser.get("/audit/data/", headers={"accept-language": "zh-hans"}).json()["entries"]
+    assert (shown["action"], shown["action_label"], shown["result_label"]) == ("archive", "归档", "未执行任何操作")
+    with translation.override("zh-hans"):
+        assert all(re.search("[\u4e00-\u9fff]", str(label)) for label in LABELS.values())

@@ -154,6 +154,19 @@ async def test_a_topic_brings_its_history_and_is_watched(queue: Queue, signed_in
         assert await socket.receive() == {"type": "topic"}
 
 
+async def test_who_watches_a_topic_hears_that_it_is_gone(
+    queue: Queue, signed_in: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sockets, "WATCH_EVERY_S", 0.1)
+    await sync_to_async(queue.topic)()
+    _, cookie = await signed_in("Viewer")
+    async with opened("/live/topics/orders/", cookie) as socket:
+        assert (await socket.receive())["type"] == "history"
+        assert await socket.receive_nothing(timeout=0.5)
+        await sync_to_async(queue.control.delete_topic)("orders")
+        assert await socket.receive() == {"type": "gone"}
+
+
 @pytest.mark.parametrize(("role", "seen"), [("Viewer", "masked"), ("Payload reader", "whole")])
 async def test_details_are_masked_by_role(queue: Queue, signed_in: Any, settings: Any, role: str, seen: str) -> None:
     keys = LiveKeys(settings.RMQ_NAMESPACE)

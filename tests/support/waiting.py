@@ -10,11 +10,13 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+PATIENCE_S = 30
+"""Of a machine that is busy with other things; what is true sooner is seen sooner."""
 _FIRST_LOOK_S = 0.002
 _SLOWEST_LOOK_S = 0.1
 
 
-def wait_until(condition: Callable[[], T], *, timeout_s: float = 10, what: str) -> T:
+def wait_until(condition: Callable[[], T], *, timeout_s: float = PATIENCE_S, what: str) -> T:
     """Look until ``condition()`` is true and return its value; fail, naming ``what``, after ``timeout_s``."""
     for pause_s in _pauses(timeout_s):
         value = condition()
@@ -24,7 +26,7 @@ def wait_until(condition: Callable[[], T], *, timeout_s: float = 10, what: str) 
     return _last_look(condition(), timeout_s, what)
 
 
-async def wait_until_async(condition: Callable[[], T | Awaitable[T]], *, timeout_s: float = 10, what: str) -> T:
+async def wait_until_async(condition: Callable[[], T | Awaitable[T]], *, timeout_s: float = PATIENCE_S, what: str) -> T:
     """``wait_until`` for coroutines; ``condition`` may be a plain function or a coroutine function."""
     for pause_s in _pauses(timeout_s):
         value = await _value(condition)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
 from rmq_core import RMQ, Topic, TopicKind
 from tests.console.conftest import Queue
@@ -26,6 +27,13 @@ ARGUMENTS = [
     "--disable-quic",
     "--no-first-run",
 ]
+HERE = Path(__file__).parent
+LIMIT_S = 600
+PATIENCE_MS = 60_000
+"""The end of every wait: a machine may be busy with other things. Whatever is there sooner is met sooner."""
+# Colours are measured, and places pressed: nothing fades or slides meanwhile.
+USUAL: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce"}
+expect.set_options(timeout=PATIENCE_MS)
 MAKE_PEOPLE = """
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
@@ -43,6 +51,13 @@ for role in ("Viewer", "Operator", "Editor", "Admin"):
     print(user.username, settings.SESSION_COOKIE_NAME, session.session_key)
 """
 _numbers = itertools.count(1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Who starts the stack first on a busy machine needs minutes before the test itself begins."""
+    for item in items:
+        if item.path.parent == HERE and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(LIMIT_S))
 
 
 @pytest.fixture(scope="session")
@@ -90,11 +105,11 @@ def open_page(stack: Stack, browser: Browser, contexts: list[BrowserContext]) ->
     problems: list[str] = []
 
     def open_as(path: str, who: str = "operator", **options: Any) -> Page:
-        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}} | options)
+        context = browser.new_context(**USUAL | options)
         contexts.append(context)
         context.add_cookies([stack.cookies[who]])
         page = context.new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(PATIENCE_MS)
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("console", lambda message: problems.append(said(message)) if message.type == "error" else None)
         page.problems = problems  # type: ignore[attr-defined]

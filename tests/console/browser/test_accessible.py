@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable
 
 import pytest
@@ -38,6 +40,27 @@ PAGES = {
 }
 
 
+def violations(page: Page) -> list[str]:
+    """What axe finds once nothing moves or fades."""
+    page.evaluate("() => Promise.allSettled(document.getAnimations().map((each) => each.finished))")
+    found = Axe().run(page, options=OPTIONS).response["violations"]
+    return [f"{each['id']}: {node['html'][:200]}" for each in found for node in each["nodes"]]
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_old_data_is_as_readable_as_new(open_page: Open, queue: Queue, stack: Stack, topic: str, look: str) -> None:
+    queue.dead("d", topic=topic)
+    page = open_page(f"/topics/{topic}/", **LOOKS[look])
+    expect(page.locator("#rc-facts:not(:empty)")).to_be_visible()
+    (keeper,) = [pid for pid, command in stack.children().items() if "manage.py keeper" in command]
+    os.kill(keeper, signal.SIGSTOP)
+    try:
+        expect(page.locator("#rc-page")).to_have_class("rc-page rc-stale")
+        assert not (found := violations(page)), "\n".join(found)
+    finally:
+        os.kill(keeper, signal.SIGCONT)
+
+
 @pytest.mark.parametrize("look", LOOKS)
 def test_axe_finds_nothing(open_page: Open, queue: Queue, stack: Stack, topic: str, look: str) -> None:
     queue.delayed("a", topic=topic)
@@ -47,7 +70,6 @@ def test_axe_finds_nothing(open_page: Open, queue: Queue, stack: Stack, topic: s
     for path, ready in PAGES.items():
         page.goto(stack.address + path.format(topic=topic))
         expect(page.locator(ready).first).to_be_visible()
-        for each in Axe().run(page, options=OPTIONS).response["violations"]:
-            found += [f"{path}: {each['id']}: {node['html'][:200]}" for node in each["nodes"]]
+        found += [f"{path}: {each}" for each in violations(page)]
     forgive(page, 404)  # of the id nobody has
     assert not found, "\n".join(found)

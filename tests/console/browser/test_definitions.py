@@ -76,12 +76,12 @@ def test_workers_follow_an_edit_without_a_restart(
         wait_until(lambda: queue.find(key, topic).row.state == "dead", what=f"{key} is dead")
         return worker.attempts[key] == 3
 
-    wait_until(dies_after_three, timeout_s=5, what="the worker gives messages two more tries")
+    wait_until(dies_after_three, timeout_s=60, what="the worker gives messages two more tries")
 
     page.get_by_label("Paused").check()
     save(page, "maintenance")
     expect(page.locator("#rc-topic-state")).to_have_text("Paused")
-    wait_until(lambda: _stays_ready(queue, topic), timeout_s=5, what="the worker takes nothing any more")
+    wait_until(lambda: _stays_ready(queue, topic), timeout_s=60, what="the worker takes nothing any more")
     page.get_by_label("Paused").uncheck()
     save(page, "maintenance is over")
     wait_until(lambda: not queue.inspector.sample([topic])[0].ready, what="the worker takes again")

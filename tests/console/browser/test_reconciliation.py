@@ -83,7 +83,7 @@ def test_a_finding_is_repaired_after_a_dry_run(stack: Stack, open_page: Callable
     page.wait_for_url(re.compile(f"/reconciliation/{RUN}/"))
     assert_repairable(page, damaged)
     page.goto(f"{stack.address}/topics/reconciled/message/?id=m3")
-    expect(page.locator(".rc-step").filter(has_text="sent")).to_be_visible(timeout=20_000)
+    expect(page.locator(".rc-step").filter(has_text="sent")).to_be_visible(timeout=60_000)
 
 
 def test_a_schedule_is_deleted_with_a_reason(stack: Stack, open_page: Callable[..., Page]) -> None:
@@ -124,5 +124,5 @@ def assert_repairable(page: Page, client: RMQ) -> None:
     dialog.get_by_label("Reason").fill("left behind by hand")
     dialog.get_by_role("button", name="Repair").click()
     page.wait_for_url(re.compile(r"/operations/[0-9a-f-]{36}/"))
-    expect(page.locator(".rc-tag-done")).to_be_visible(timeout=30_000)
+    expect(page.locator(".rc-tag-done")).to_be_visible(timeout=60_000)
     assert client.connection.run([("HEXISTS", client.keyspace.slot("reconciled", 0).body, "ghost")]) == [0]

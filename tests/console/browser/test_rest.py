@@ -12,7 +12,7 @@ from rmq_core import registry
 from tests.console.conftest import Queue
 from tests.console.stack import Stack
 
-SLOW_MS = 30_000
+SLOW_MS = 60_000
 """The page has a large script; the machine may be busy."""
 
 

@@ -43,7 +43,7 @@ def test_everything_works_below_a_path(below: Stack, browser: Browser) -> None:
     page.goto(f"{below.address}/admin/console/auditentry/")
     expect(page.locator("#content")).to_contain_text("run_now")
     page.goto(f"{below.address}/api/v1/docs")
-    expect(page.locator("#swagger-ui")).to_contain_text("RMQ Console", timeout=30_000)
+    expect(page.locator("#swagger-ui")).to_contain_text("RMQ Console", timeout=60_000)
     page.goto(f"{below.address}/topics/orders/")
     page.keyboard.press("g")
     page.keyboard.press("o")

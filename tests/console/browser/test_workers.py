@@ -16,7 +16,7 @@ from tests.console.stack import Stack
 from tests.support.waiting import wait_until
 
 PARCELS = Topic("parcels", TopicKind.PRIORITY, slots=8, visibility_timeout_ms=2_000, backoff_ms=0)
-MOVED_MS = 40_000
+MOVED_MS = 60_000
 
 
 @listener(PARCELS)
@@ -29,7 +29,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     where = tmp_path_factory.mktemp("fleet") / "data"
     with Stack(where, RMQ_LISTENERS="tests.console.browser.test_workers:ship") as stack:
         make_people(stack)
-        wait_until(lambda: owned(stack) == [4, 4], timeout_s=30, what="both workers own their half")
+        wait_until(lambda: owned(stack) == [4, 4], timeout_s=60, what="both workers own their half")
         yield stack
 
 
@@ -54,11 +54,11 @@ def test_a_killed_workers_slots_move_and_nothing_is_lost(stack: Stack, open_page
         client.send_many("parcels", [PriorityMessage(f"parcel {n}", 20) for n in range(200)])
     # The supervisor starts it again under its name: it gets its slots back.
     expect(page.locator(".rc-timeline")).to_contain_text("took over 4 slots", timeout=MOVED_MS)
-    wait_until(lambda: owned(stack) == [4, 4], timeout_s=40, what="the new process owns its half again")
+    wait_until(lambda: owned(stack) == [4, 4], timeout_s=60, what="the new process owns its half again")
     with stack.client() as client:
         inspector = Inspector(client)
         wait_until(
-            lambda: inspector.sample(["parcels"])[0].counters.acked == 200, timeout_s=30, what="every parcel is shipped"
+            lambda: inspector.sample(["parcels"])[0].counters.acked == 200, timeout_s=60, what="every parcel is shipped"
         )
         assert inspector.sample(["parcels"])[0].ledger_gap == 0
 
@@ -70,10 +70,10 @@ def test_a_worker_is_drained_and_undrained(stack: Stack, open_page: Callable[...
     page.get_by_label("Reason").fill("new kernel")
     page.locator("dialog button[type=submit]").click()
     expect(worker).to_contain_text("Drained", timeout=MOVED_MS)
-    wait_until(lambda: owned(stack) == [0, 8], timeout_s=20, what="the other one owns everything")
+    wait_until(lambda: owned(stack) == [0, 8], timeout_s=60, what="the other one owns everything")
     worker.get_by_role("button", name="Undrain").click()
     page.locator("dialog button[type=submit]").click()
-    wait_until(lambda: owned(stack) == [4, 4], timeout_s=20, what="both own their half again")
+    wait_until(lambda: owned(stack) == [4, 4], timeout_s=60, what="both own their half again")
     expect(worker).to_contain_text("Running", timeout=MOVED_MS)
 
 
@@ -82,10 +82,10 @@ def test_slots_are_moved_and_released(stack: Stack, open_page: Callable[..., Pag
     row(page, "worker-1").get_by_role("button", name="Move slots").click()
     page.get_by_label("Slots: numbers and ranges").fill("0-7")
     page.locator("dialog button[type=submit]").click()
-    wait_until(lambda: owned(stack) == [0, 8], timeout_s=20, what="all slots are pinned to one")
+    wait_until(lambda: owned(stack) == [0, 8], timeout_s=60, what="all slots are pinned to one")
     page.get_by_label("Wishes").get_by_role("button", name="Release").first.click()
     page.locator("dialog button[type=submit]").click()
-    wait_until(lambda: owned(stack) == [4, 4], timeout_s=20, what="the balance is back")
+    wait_until(lambda: owned(stack) == [4, 4], timeout_s=60, what="the balance is back")
 
 
 def test_a_viewer_is_told_what_is_missing(open_page: Callable[..., Page]) -> None:

@@ -124,7 +124,7 @@ def test_a_topic_deleted_meanwhile_fails_the_operation_in_words(desk: Desk) -> N
     desk.queue.control.delete_topic("orders", force=True)
     desk.finish(operation)
     assert operation.state == "failed"
-    assert "UnknownTopic" in operation.error
+    assert operation.error == "The topic was deleted."
     assert AuditEntry.objects.get().result == "failed"
 
 

@@ -65,6 +65,13 @@ def test_messages_are_run_now_rescheduled_and_given_a_priority(desk: Desk) -> No
     assert desk.queue.find("j7", "jobs").row.priority == 90
 
 
+def test_an_operation_that_did_nothing_says_so(desk: Desk) -> None:
+    desk.delayed(1)
+    refs = [MessageRef(0, "nobody"), MessageRef(1, "nobody")]
+    assert desk.do(Action.CANCEL, refs=refs).done == 0
+    assert AuditEntry.objects.get().result == "nothing"
+
+
 def test_named_messages_are_reported_one_by_one(desk: Desk) -> None:
     desk.delayed(3)
     desk.queue.control.run_now("orders", ["m1"])

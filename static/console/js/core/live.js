@@ -20,6 +20,7 @@ export class Live {
     this.receivedAt = 0;
     this.intervalMs = page.interval_ms;
     this.greeted = false;
+    this.gone = null;
     this.buildStatus();
     if (path)
       this.socket = new Socket(
@@ -105,7 +106,7 @@ export class Live {
   look() {
     // As long as a new connection brings nothing, the old one is lost.
     const lost = this.wasLost || !["open", "connecting"].includes(this.state);
-    const old = lost || this.stale();
+    const old = lost || this.stale() || Boolean(this.gone);
     const word = this.paused
       ? gettext("Paused")
       : lost
@@ -115,7 +116,7 @@ export class Live {
           : this.state === "connecting"
             ? gettext("Connecting…")
             : gettext("Live");
-    setText(this.word, word);
+    setText(this.word, this.gone && !lost ? gettext("Old data") : word);
     this.dot.dataset.state = this.paused ? "paused" : old ? "lost" : this.state === "open" ? "live" : "connecting";
     const as = fill(gettext("as of %(time)s"), { time: time(this.shownMs || this.atMs) });
     setText(this.asOf, this.atMs ? as : "");
@@ -156,6 +157,7 @@ export class Live {
       return [`${lost} ${fill(gettext("Next try in %(seconds)s s."), { seconds })}`, retry];
     }
     if (this.wasLost) return [`${lost} ${gettext("Trying now.")}`, null];
+    if (this.gone) return this.gone;
     if (this.stale()) {
       const age = duration(1000 * Math.floor((Date.now() - this.receivedAt) / 1000));
       const words = fill(gettext("No new data for %(age)s: Redis or the keeper may be away."), { age });

@@ -10,7 +10,7 @@ import { Drawer } from "../parts/drawer.js";
 import { pairList } from "../parts/failure.js";
 
 const TYPING_MS = 300;
-const RESULT_TAGS = { done: "good", partly: "warn", refused: "dead", failed: "dead", started: "neutral" };
+const RESULT_TAGS = { done: "good", partly: "warn", nothing: "warn", refused: "dead", failed: "dead", started: "neutral" };
 const NAMES = ["who", "action", "topic", "result", "via", "text", "since", "until"];
 
 const values = Object.fromEntries(NAMES.map((name) => [name, param(name)]));
@@ -32,7 +32,7 @@ const controls = {
   action: select(
     "action",
     gettext("Action"),
-    page.actions.map((each) => [each, each]),
+    page.actions,
   ),
   topic: input("topic", gettext("Topic")),
   result: select("result", gettext("Result"), page.results),
@@ -202,7 +202,7 @@ function line(entry) {
       ),
     ),
     h("td", { class: "rc-strong" }, entry.who),
-    h("td", { class: "rc-mono" }, entry.action),
+    h("td", { title: entry.action }, entry.action_label),
     h("td", {}, entry.topic ? h("a", { class: "rc-link", href: topicAddress(entry.topic) }, entry.topic) : "–"),
     h(
       "td",
@@ -230,7 +230,7 @@ async function show(number) {
         [gettext("Who"), entry.who],
         [gettext("From"), entry.address ?? "–"],
         [gettext("Via"), entry.via],
-        [gettext("Action"), h("span", { class: "rc-mono" }, entry.action)],
+        [gettext("Action"), `${entry.action_label} (${entry.action})`],
         [gettext("Topic"), entry.topic || "–"],
         [gettext("Result"), tag(entry)],
         [gettext("Done"), `${count(entry.done)} / ${count(entry.asked)}`],

@@ -165,6 +165,7 @@ export class MessagesTab {
   refresh() {
     if (
       this.live.paused ||
+      this.live.gone ||
       document.hidden ||
       this.list.selected.size ||
       this.more ||

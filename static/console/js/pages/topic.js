@@ -45,10 +45,23 @@ function buildTab() {
 
 function take(message) {
   if (message.type === "topic") frame = message;
+  if (message.type === "topic" || message.type === "gone") live.gone = goneWords(message);
   tab.take(message);
 }
 
+/** What this page is about is no longer there: the words, and the way out; null where it is as it was. */
+function goneWords({ topic }) {
+  if (!topic) {
+    const words = fill(gettext("The topic %(topic)s was deleted. What you see is what it was."), { topic: page.topic.name });
+    return [words, [gettext("All topics"), () => location.assign(page.root)]];
+  }
+  if (topic.kind === page.topic.kind && topic.slots === page.topic.slots) return null;
+  const words = gettext("This topic was deleted, and another of the same name was made. This page is about the old one.");
+  return [words, [gettext("Reload"), () => location.reload()]];
+}
+
 function render() {
+  if (live.gone) return;
   tab.render();
   if (!frame) return;
   page.topic = frame.topic;

@@ -22,6 +22,7 @@ const STATUS = {
   failed: gettext("failed"),
   refused: gettext("refused"),
   started: gettext("never finished"),
+  nothing: gettext("nothing was done"),
 };
 
 /** `message` may be null, where it is gone. */

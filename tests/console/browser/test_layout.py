@@ -1,0 +1,66 @@
+"""Where things are, narrow and wide: nothing sticks out, the tabs stay, no label is cut, no focus is hidden."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.console.conftest import Queue
+
+Open = Callable[..., Page]
+NARROW, USUAL, WIDE = ({"width": width, "height": 740} for width in (360, 1280, 2560))
+STICKS_OUT = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+# What lies at the beginning of the element that has the focus is that element, or a part of it.
+HIDDEN = """() => {
+  const element = document.activeElement;
+  const box = element.getBoundingClientRect();
+  const top = document.elementFromPoint(box.left + Math.min(box.width / 2, 20), box.top + Math.min(box.height / 2, 12));
+  return !top || !(element === top || element.contains(top) || top.contains(element));
+}"""
+
+
+@pytest.mark.parametrize("path", ["/", "/topics/{}/", "/topics/{}/messages/", "/topics/{}/dead/", "/audit/", "/send"])
+def test_a_narrow_page_does_not_scroll_sideways(open_page: Open, queue: Queue, topic: str, path: str) -> None:
+    queue.dead("d", topic=topic)
+    address = f"/topics/{topic}/send/" if path == "/send" else path.format(topic)
+    page = open_page(address, "admin", viewport=NARROW)
+    expect(page.locator(".rc-card").first).to_be_visible()
+    assert page.evaluate(STICKS_OUT) <= 0
+
+
+def test_tabs_begin_where_the_name_begins_at_any_width(open_page: Open, topic: str) -> None:
+    page = open_page(f"/topics/{topic}/", viewport=NARROW)
+    for size in (NARROW, USUAL, WIDE):
+        page.set_viewport_size(size)  # type: ignore[arg-type]
+        name, tabs = page.locator(".rc-topic-head h2").bounding_box(), page.locator(".rc-topic-head nav").bounding_box()
+        assert name and tabs and tabs["x"] == name["x"] and tabs["y"] >= name["y"] + name["height"], size
+
+
+def test_the_words_of_the_search_box_fit(open_page: Open) -> None:
+    page = open_page("/audit/", "admin")
+    words = page.locator("#nav-sidebar").get_by_text("Search…", exact=True)
+    assert words.evaluate("(element) => element.scrollWidth <= element.clientWidth")
+
+
+def test_a_problem_has_room_for_its_words(open_page: Open, queue: Queue, topic: str) -> None:
+    queue.dead("d", topic=topic)
+    page = open_page(f"/topics/{topic}/", viewport=NARROW)
+    words = page.locator("#rc-problems p, #rc-problems .rc-problem > span:not([class])").first
+    expect(words).to_be_visible()
+    box = words.bounding_box()
+    assert box and box["width"] >= 180
+
+
+@pytest.mark.parametrize("size", [NARROW, USUAL], ids=["narrow", "usual"])
+def test_no_field_has_the_focus_under_the_bar_of_the_form(open_page: Open, topic: str, size: dict[str, int]) -> None:
+    page = open_page(f"/topics/{topic}/definition/", "admin", viewport=size)
+    first = page.locator("#rc-tab form :is(input, select, textarea):not(:disabled)").first
+    first.focus()
+    hidden = []
+    while page.evaluate("document.activeElement.closest('.rc-field') !== null"):
+        if page.evaluate(HIDDEN):
+            hidden.append(page.evaluate("document.activeElement.outerHTML.slice(0, 80)"))
+        page.keyboard.press("Tab")
+    assert not hidden
