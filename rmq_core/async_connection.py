@@ -45,7 +45,7 @@ class _Asked:
 
     def __init__(self, calls: Sequence[Call], future: asyncio.Future[list[Any]]) -> None:
         self.calls = calls
-        self.packed = pack([call.by_sha() for call in calls])  # here, so that a bad argument fails nobody else
+        self.packed = pack(calls)  # here, so that a bad argument fails nobody else
         self.future = future
         self.job: Job | None = None
         self.tries: Iterator[float] | None = None

@@ -127,7 +127,7 @@ class Connection:
             return self._finish(Job(calls))
         if self._client is None:
             self._retried(self._open)
-        answers = self._lines.land(self._lines.launch({None: [call.by_sha() for call in calls]}, self._pool))
+        answers = self._lines.land(self._lines.launch({None: calls}, self._pool))
         replies = answers[None]
         if isinstance(replies, list) and healthy(replies):
             return replies

@@ -121,7 +121,7 @@ class ClientCore:
         the arguments must bear to be used twice.
         """
         name = topic_name(name)
-        topic = yield from self.checked_topic(name)
+        topic = self.known_topic(name) or (yield from self.checked_topic(name))
         try:
             return (yield from operation(self.keyspace, topic, *args, **kwargs))
         except TopicReshaped:

@@ -14,7 +14,7 @@ from redis.exceptions import ExecAbortError, NoScriptError
 
 from rmq_core.moving import settle_move
 from rmq_core.routes import Line, Routes
-from rmq_core.scripts import Call
+from rmq_core.scripts import Call, Request
 from rmq_core.wire import Failed, Ordered, Replies, passing, reply_or_error
 
 ATOMIC_MAX = 100
@@ -80,11 +80,11 @@ class Job:
         """Forgets the units that have their answers."""
         self._open = [unit for unit in self._open if self.replies[unit.positions[-1]] is _OPEN]
 
-    def packed(self, unit: Unit) -> list[tuple[Any, ...]]:
+    def commands(self, unit: Unit) -> list[Request]:
         """The unit as commands. A transaction brings its scripts along: an unknown one would fail alone."""
         if len(unit.positions) == 1:
-            return [self.calls[unit.positions[0]].by_sha()]
-        commands: list[tuple[Any, ...]] = [("MULTI",)]
+            return [self.calls[unit.positions[0]]]
+        commands: list[Request] = [("MULTI",)]
         taught = set()
         for position in unit.positions:
             call = self.calls[position]
@@ -93,7 +93,7 @@ class Job:
         return [*commands, ("EXEC",)]
 
 
-Plan: TypeAlias = Mapping[Line, Sequence[tuple[Any, ...]]]
+Plan: TypeAlias = Mapping[Line, Sequence[Request]]
 Answers: TypeAlias = Mapping[Line, Sequence[Any] | Failed]
 Attempt: TypeAlias = Generator[Plan, Answers, None]
 """Yields commands by server; is sent, for each, a reply per command or what kept it from answering."""
@@ -153,7 +153,9 @@ def _round(under_way: Sequence[tuple[Job, Unit]], routes: Routes) -> Generator[P
             if not passing(error):
                 raise
             job.trouble = error
-    answers = yield {line: [each for job, unit in units for each in job.packed(unit)] for line, units in lines.items()}
+    answers = yield {
+        line: [each for job, unit in units for each in job.commands(unit)] for line, units in lines.items()
+    }
     again = any(job.ordered for job, _ in under_way)
     unknown: dict[Line, list[tuple[Job, Unit]]] = {}
     moving: list[tuple[Job, Unit, Line, Exception]] = []

@@ -110,8 +110,10 @@ def send(keyspace: Keyspace, topic: Topic, message: Message, *, allow_past: bool
         groups = [value, encoded.id, encoded.body]
         call = send_pooled_call(keyspace, topic, slot, groups, value, allow_past=allow_past)
     replies = yield [call]
-    yield from note_heads(keyspace, topic, [call], replies)
-    return _sent(encoded.id, slot, count(replies))
+    if keyspace.spread:
+        yield from note_heads(keyspace, topic, [call], replies)
+    merged = replies[0][1] == 1
+    return Sent(id_to_text(encoded.id), slot, None if merged and _replayed(replies) else merged)
 
 
 def note_heads(

@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from hiredis import pack_command
 from redis.exceptions import (
     AskError,
     AuthenticationError,
@@ -30,7 +29,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from rmq_core.errors import ConfigurationError, ConnectionLost, InvalidMessage, RMQError, from_reply
-from rmq_core.packing import spelled
+from rmq_core.packing import packed, spelled
 from rmq_core.scripts import Call, Each, Request
 
 RETRY_FOR_S = 15.0
@@ -103,10 +102,10 @@ def command(request: Request) -> tuple[Any, ...]:
     return spelled(request.by_sha() if isinstance(request, Call) else request)
 
 
-def pack(commands: Iterable[tuple[Any, ...]]) -> bytes:
+def pack(commands: Iterable[Request]) -> bytes:
     """Commands as they are sent. Raises `InvalidMessage`."""
     try:
-        return b"".join(map(pack_command, map(spelled, commands)))
+        return b"".join(map(packed, commands))
     except (TypeError, ValueError) as error:  # what is no text and no number, and text that cannot be encoded
         raise InvalidMessage(f"no command can be made of such an argument: {error}") from None
 
@@ -118,7 +117,7 @@ class Packed(NamedTuple):
     commands: int
 
     @classmethod
-    def of(cls, commands: Sequence[tuple[Any, ...]]) -> Packed:
+    def of(cls, commands: Sequence[Request]) -> Packed:
         """Raises `InvalidMessage`."""
         return cls(pack(commands), len(commands))
 
