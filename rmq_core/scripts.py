@@ -44,8 +44,13 @@ class Script:
 @cache
 def script(name: str) -> Script:
     """Loads ``lua/<name>.lua``; each ``-- include path`` line is replaced by that file, and so are those in it."""
-    text = "\n".join(_lines(f"{name}.lua"))
+    text = source(f"{name}.lua")
     return Script(name, text, hashlib.sha1(text.encode()).hexdigest())
+
+
+def source(path: str) -> str:
+    """A Lua file with what it includes."""
+    return "\n".join(_lines(path))
 
 
 def _lines(path: str) -> Iterator[str]:

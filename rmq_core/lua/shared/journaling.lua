@@ -13,7 +13,7 @@ local function misfit(shape)
   return nil
 end
 
-if JOURNALING then
+local function begin_entry()
   local entry = {now}
   entered = {}
 
@@ -67,6 +67,10 @@ if JOURNALING then
       end
     end
   end
+end
+
+if JOURNALING then
+  begin_entry()
 end
 
 -- What follows may concern the same ids again: it is listed behind all that came before.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib.resources import files
 
 import pytest
 from hypothesis import given
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from rmq_core import scores
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.measures import Histogram
-from rmq_core.scripts import Nack, failure_fragment, policy, settle
+from rmq_core.scripts import Nack, cycle, failure_fragment, policy, settle, source
 from rmq_core.slots import Keyspace
 from rmq_core.topic import Topic, TopicKind
 from tests.engine.clock import START_MS, ClockedRedis
@@ -84,8 +83,7 @@ def test_a_priority_and_its_place_come_back(priority: int, number: int) -> None:
 @pytest.fixture(scope="module")
 def places_script() -> str:
     """The real fragments: places of a time given one after the other, and of a priority."""
-    shared = files("rmq_core") / "lua" / "shared"
-    text = "".join((shared / f"{name}.lua").read_text() for name in ("slot", "timed_places", "priority_places"))
+    text = "\n".join(source(f"shared/{name}.lua") for name in ("slot", "timed_places", "priority_places"))
     return (
         text
         + """
@@ -133,8 +131,7 @@ def test_a_time_or_a_priority_is_never_taken_for_retries(score: int, most: int) 
 @pytest.fixture(scope="module")
 def policy_script() -> str:
     """The real fragments, with a question appended."""
-    shared = files("rmq_core") / "lua" / "shared"
-    text = "".join((shared / f"{name}.lua").read_text() for name in ("slot", "journal", "policy"))
+    text = "\n".join(source(f"shared/{name}.lua") for name in ("slot", "journal", "policy"))
     return text + "\nreturn {retries_left(tonumber(ARGV[POLICY + 1])), failures_of(tonumber(ARGV[POLICY + 2]))}"
 
 
@@ -185,7 +182,6 @@ LATENESSES = sorted(
 
 
 def test_lua_and_python_count_the_same_lateness_in_the_same_bucket(clocked: ClockedRedis, namespace: str) -> None:
-    from rmq_core.scripts import cycle
 
     topic = Topic("t", TopicKind.FIXED_TIME, slots=1)
     keyspace = Keyspace(namespace)
