@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from rmq_core import consuming, registry, sending
 from rmq_core.async_connection import AsyncConnection
 from rmq_core.core import ClientCore, deliveries_of, several, topic_name
+from rmq_core.errors import TopicReshaped
 from rmq_core.message import Delivery, Message, SettleStatus
 from rmq_core.outcomes import check_delay
 from rmq_core.scripts import NO_LOOK, Call, Operation
@@ -94,9 +95,13 @@ class AsyncRMQ(ClientCore):
         groups = sending.groups(self.keyspace, definition, messages, allow_past=allow_past)
         total = SentMany(0, 0)
         sent: deque[list[Call]] = deque()
-        async for replies in self.connection.stream(sending.remembered(groups, sent)):
-            total = sending.plus(total, sending.count(replies))
-            await self.run(sending.note_heads(self.keyspace, definition, sent.popleft(), replies))
+        try:
+            async for replies in self.connection.stream(sending.remembered(groups, sent)):
+                total = sending.plus(total, sending.count(replies))
+                await self.run(sending.note_heads(self.keyspace, definition, sent.popleft(), replies))
+        except TopicReshaped:
+            await self.run(self.reshaped(definition.name))  # repeating the whole follows the new one
+            raise
         return total
 
     # -- taking and settling

@@ -63,9 +63,8 @@ def each(client: RMQ | AsyncRMQ, name: str, messages: Sequence[Message]) -> Oper
     results = yield from _each(client, (yield from client.checked_topic(name)), messages)
     again = [position for position, result in enumerate(results) if isinstance(result, TopicReshaped)]
     if again:
-        client.forget(name)
         try:
-            topic = yield from client.checked_topic(name)
+            topic = yield from client.reshaped(name)
         except TopicError as error:
             anew: list[Sent | Exception] = [error] * len(again)
         else:

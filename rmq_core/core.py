@@ -125,9 +125,18 @@ class ClientCore:
         try:
             return (yield from operation(self.keyspace, topic, *args, **kwargs))
         except TopicReshaped:
-            self.forget(name)
-            topic = yield from self.checked_topic(name)
+            topic = yield from self.reshaped(name)
             return (yield from operation(self.keyspace, topic, *args, **kwargs))
+
+    def reshaped(self, name: str) -> Operation[Topic]:
+        """The definition of a topic that was made anew, whose slots all know it from now on. Raises `UnknownTopic`.
+
+        Whoever defined it may not have come to all of them yet, or have died before it could.
+        """
+        self.forget(name)
+        topic = yield from self.checked_topic(name)
+        yield from registry.mark_shape(self.keyspace, topic)
+        return topic
 
     def settled(
         self, settle: Callable[..., Operation[Statuses]], deliveries: Sequence[Delivery], **options: Any

@@ -86,10 +86,11 @@ def put(keyspace: Keyspace, topic: Topic, expected_version: int) -> Operation[To
         before = yield from read(keyspace, topic.name)
         _same_shape(topic, before)
     args = [topic.name, expected_version, topic.to_json(), keyspace.changes, topic.created_ms]
-    (reply,) = yield [Call(script("topic_put"), [keyspace.topics], args)]
+    (reply,) = yield [Call(script("topic_put"), [keyspace.topics, keyspace.deleted], args)]
     stored = Topic.from_stored(reply)
     if before is None:
-        yield from _mark_shape(keyspace, stored)
+        # Should this process die in between, whoever defines the topic or is refused does it: see `mark_shape`.
+        yield from mark_shape(keyspace, stored)
     known = (Journal.OFF, stored.journal_max) if before is None else (before.journal, before.journal_max)
     if known != (stored.journal, stored.journal_max):
         # Should this process die in between, whoever keeps the slots does it: see `rmq_core.upkeep`.
@@ -108,6 +109,7 @@ def define(keyspace: Keyspace, topic: Topic) -> Operation[Topic]:
         if stored is not None:
             known = _parsed(keyspace, topic.name, stored)
             _same_shape(topic, known)
+            yield from _mark_left_out(keyspace, known)
             return known
         try:
             return (yield from put(keyspace, topic, 0))
@@ -115,10 +117,18 @@ def define(keyspace: Keyspace, topic: Topic) -> Operation[Topic]:
             continue  # somebody else defined it between our two steps
 
 
-def _mark_shape(keyspace: Keyspace, topic: Topic) -> Operation[None]:
-    """Makes every slot refuse callers that know another life of the topic."""
+def mark_shape(keyspace: Keyspace, topic: Topic) -> Operation[None]:
+    """Makes every slot refuse callers that know another life of the topic, but for slots of a later one."""
+    args = [topic.shape, topic.created_ms]
     for slots in batches(range(topic.slots), SLOTS_AT_ONCE):
-        yield [Call(script("shape_set"), keyspace.slot_keys(topic.name, slot), [topic.shape]) for slot in slots]
+        yield [Call(script("shape_set"), keyspace.slot_keys(topic.name, slot), args) for slot in slots]
+
+
+def _mark_left_out(keyspace: Keyspace, topic: Topic) -> Operation[None]:
+    """Goes on where whoever created the topic died before all its slots were marked."""
+    marks = yield [("HGET", keyspace.slot(topic.name, slot).stats, "shape") for slot in range(topic.slots)]
+    if any(mark is not None and mark.decode() != topic.shape for mark in marks):
+        yield from mark_shape(keyspace, topic)
 
 
 def _same_shape(topic: Topic, stored: Topic) -> None:
@@ -155,9 +165,9 @@ def delete(keyspace: Keyspace, name: str, force: bool = False) -> Operation[int]
             )
     args = [name, topic.version, keyspace.changes, topic.created_ms]
     yield [Call(script("topic_delete"), [keyspace.topics, keyspace.deleted], args)]
-    gone = 0
+    gone, purge = 0, [topic.shape, topic.created_ms, REFUSED_MS]
     for slots in batches(range(topic.slots), SLOTS_AT_ONCE):
-        gone += sum((yield [Call(script("purge"), keyspace.slot_keys(name, slot), [REFUSED_MS]) for slot in slots]))
+        gone += sum((yield [Call(script("purge"), keyspace.slot_keys(name, slot), purge) for slot in slots]))
     yield from ownership_log.forget(keyspace, name)
     yield from wishes.forget(keyspace, name)
     yield from limits.forget(keyspace, name)

@@ -1,20 +1,15 @@
--- Deletes every key of a slot, whatever it holds, and for a while refuses whoever has not heard that the topic is gone.
+-- Deletes every key of a slot, and for a while refuses whoever has not heard that the topic is gone. A slot that belongs
+-- to another life of the topic by now is left alone.
 -- KEYS   the slot's keys
--- ARGV   how long to refuse (ms)
+-- ARGV   shape of the life that is deleted, when that began, how long to refuse (ms)
 -- reply  the number of messages that went with it
--- include shared/slot.lua
+-- include shared/keys.lua
 
-local gone = 0
-for _, queue in ipairs({STORE, RETRY, PREPARE, DEAD}) do
-  gone = gone + redis.call('ZCARD', queue)
+local known = redis.call('HGET', STATS, 'shape')
+if known and known ~= ARGV[1] and string.sub(known, 1, 4) ~= 'gone' then
+  return 0
 end
-for i, key in ipairs(KEYS) do
-  if key ~= HEADS and key ~= DUE then
-    redis.call('UNLINK', key)
-  end
-end
--- On Cluster the store stands in the places of the hints.
-redis.call('UNLINK', STORE)
-redis.call('HSET', STATS, 'shape', 'gone')
-redis.call('PEXPIRE', STATS, ARGV[1])
+-- include shared/purging.lua
+redis.call('HSET', STATS, 'shape', 'gone ' .. ARGV[2])
+redis.call('PEXPIRE', STATS, ARGV[3])
 return gone

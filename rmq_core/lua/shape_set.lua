@@ -1,9 +1,23 @@
--- Marks a slot with the life of its topic: scripts refuse callers that know another one.
+-- Marks a slot with the life of its topic: scripts refuse callers that know another one. What an earlier life has left
+-- goes with it: whoever deleted that has not come here yet. A mark of a later life stays, and so does that of one which
+-- was deleted since.
 -- KEYS   the slot's keys
--- ARGV   shape: '<kind> <slots> <created_ms>'
--- reply  1
--- include shared/slot.lua
+-- ARGV   shape: '<kind> <slots> <created_ms>', created_ms
+-- reply  1: the slot has this mark
+-- include shared/keys.lua
 
+local known, created_ms = redis.call('HGET', STATS, 'shape'), tonumber(ARGV[2])
+if known == ARGV[1] then
+  return 1
+elseif known then
+  local known_ms = tonumber(string.match(known, '(%d+)$')) or 0
+  local is_gone = string.sub(known, 1, 4) == 'gone'
+  if known_ms > created_ms or is_gone and known_ms == created_ms then
+    return 0
+  elseif not is_gone then
+-- include shared/purging.lua
+  end
+end
 redis.call('HSET', STATS, 'shape', ARGV[1])
 redis.call('PERSIST', STATS)
 return 1

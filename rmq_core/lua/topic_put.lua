@@ -1,5 +1,5 @@
 -- Stores a topic definition, if its version is still the one the change was made from.
--- KEYS   the registry
+-- KEYS   the registry; when which topic was deleted on purpose, by name (ms)
 -- ARGV   name, expected version (0: must not exist), definition as a JSON object without version and times, channel of
 --        changes, when the expected one was created (0: not known): a topic made anew has the same versions again
 -- reply  the stored definition; error RMQVERSION <stored version>
@@ -13,7 +13,7 @@ end
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 -- The time of its creation tells one life of a topic from the next; definitions older than this field have none.
-local created = stored and born or now
+local created = stored and born or math.max(now, (tonumber(redis.call('HGET', KEYS[2], ARGV[1]) or nil) or 0) + 1)
 local definition = string.format('{"version":%d,"updated_ms":%.0f,"created_ms":%.0f,', version + 1, now, created)
   .. string.sub(ARGV[3], 2)
 redis.call('HSET', KEYS[1], ARGV[1], definition)
