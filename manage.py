@@ -11,7 +11,7 @@ def main() -> None:
     from django.core.management import execute_from_command_line
 
     from console.environment import read_environment
-    from rmq_core.text import NotText, check_arguments
+    from rmq_core.model.text import NotText, check_arguments
 
     try:
         check_arguments(sys.argv[1:])

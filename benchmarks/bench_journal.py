@@ -7,7 +7,7 @@ import time
 from benchmarks.consuming import CONTENT, cycle_rate, define, fill, worker_rate
 from benchmarks.harness import PrivateRedis, Report, alternate_many, at_least, repeats_for
 from rmq_core import RMQ, PriorityMessage, Topic
-from rmq_core.topic import Journal
+from rmq_core.model.topic import Journal
 
 SLOTS = 16
 BATCH = 100

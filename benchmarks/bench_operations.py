@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.harness import PrivateRedis, Report, alternate_many, at_least, at_most, repeats_for
 from rmq_core import RMQ, Control, Inspector, MessageFilter, PriorityMessage, Topic, TopicKind
-from rmq_core.fingerprints import fingerprint
+from rmq_core.model.fingerprints import fingerprint
 
 SLOTS = 64
 BATCH = 1_000

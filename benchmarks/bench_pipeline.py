@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.harness import PrivateRedis, Report, Series, at_least, at_most, repeats_for
 from rmq_core import RMQ, PriorityMessage, Topic, TopicKind
 from rmq_core.journal import reader, trimmer
+from rmq_core.model.topic import Journal
 from rmq_core.pipeline.archive import archive
 from rmq_core.pipeline.reconcile import Inputs, reconcile
 from rmq_core.pipeline.session import open_session
 from rmq_core.pipeline.sources.options import SourceOptions
-from rmq_core.scripts import Ack, cycle, read_cycle
-from rmq_core.topic import Journal
+from rmq_core.protocol.scripts import Ack, cycle, read_cycle
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -19,7 +19,7 @@ from benchmarks.processes import output_of
 from rmq_core import RMQ, PriorityMessage, Topic, TopicKind
 from rmq_core.embedded.postgres import EmbeddedPostgres, postgres_programs
 from rmq_core.errors import EmbeddedServerError
-from rmq_core.topic import Journal
+from rmq_core.model.topic import Journal
 
 ROOT = Path(__file__).parent.parent
 PER_MESSAGE = 3  # sent, taken, acked

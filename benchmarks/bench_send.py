@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from benchmarks.harness import PrivateRedis, Report, alternate, at_least, repeats_for
 from rmq_core import RMQ, PriorityMessage, Topic, TopicKind
-from rmq_core.scripts import Call, Script
+from rmq_core.protocol.scripts import Call, Script
 
 CONTENT = b"message-%08d"
 ZADD_BATCH = 500

@@ -6,7 +6,7 @@ from django.apps import AppConfig
 from django.contrib.admin.apps import AdminConfig
 from django.db.backends.signals import connection_created
 
-from rmq_core.text import shown
+from rmq_core.model.text import shown
 
 
 class ConsoleConfig(AppConfig):

@@ -11,10 +11,10 @@ from django.conf import settings
 from django.core.signals import setting_changed
 from django.dispatch import receiver
 
-from rmq_core.async_client import AsyncRMQ
-from rmq_core.client import RMQ
-from rmq_core.control import Control
-from rmq_core.inspector import AsyncInspector, Inspector
+from rmq_core.client.async_rmq import AsyncRMQ
+from rmq_core.client.control import Control
+from rmq_core.client.inspector import AsyncInspector, Inspector
+from rmq_core.client.rmq import RMQ
 
 PATIENCE_S = 2.0
 """How long a page waits for Redis before it says that Redis is away."""

@@ -19,9 +19,9 @@ from django.core.exceptions import ImproperlyConfigured
 from environs import Env, EnvValidationError, ValidationError
 
 from rmq_core.errors import ConfigurationError
+from rmq_core.model.text import NotText, check_unicode
 from rmq_core.ownership.config import ZooKeeperConfig
-from rmq_core.target import Target
-from rmq_core.text import NotText, check_unicode
+from rmq_core.transport.redis_url import Target
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 USUAL_REDIS = "redis://127.0.0.1:6379/0"

@@ -10,7 +10,7 @@ import json
 import math
 from typing import Any
 
-from rmq_core.text import NotText, check_unicode
+from rmq_core.model.text import NotText, check_unicode
 
 DEPTH_MAX = 32
 LARGEST = 10**25

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rmq_core.target import Target
+from rmq_core.transport.redis_url import Target
 
 PUBSUB_OPTIONS = {"socket_timeout": None, "socket_connect_timeout": 5, "health_check_interval": 15}
 

@@ -10,9 +10,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from rmq_core.snapshots import FailureRecord, MessageRow, MessageView, SlotDetail
-from rmq_core.text import encodable
-from rmq_core.topic import Topic
+from rmq_core.model.text import encodable
+from rmq_core.model.topic import Topic
+from rmq_core.model.views import FailureRecord, MessageRow, MessageView, SlotDetail
 
 CONTENT_SHOWN_BYTES = 64 * 1024
 SAFE_INTEGER = 2**53 - 1

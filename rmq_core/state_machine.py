@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
 from rmq_core.errors import ConfigurationError
-from rmq_core.outcomes import Reject, Retry
+from rmq_core.model.outcomes import Reject, Retry
 
 
 class Step(StrEnum):

@@ -15,13 +15,13 @@ from asyncio import CancelledError
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
-from rmq_core.client import RMQ
-from rmq_core.control import Control
+from rmq_core.client.control import Control
+from rmq_core.client.inspector import Inspector
+from rmq_core.client.rmq import RMQ
 from rmq_core.errors import ConfigurationError
-from rmq_core.inspector import Inspector
-from rmq_core.message import Delivery
-from rmq_core.outcomes import Reject, Release, Retry, words_of
-from rmq_core.topic import Topic
+from rmq_core.model.message import Delivery
+from rmq_core.model.outcomes import Reject, Release, Retry, words_of
+from rmq_core.model.topic import Topic
 from rmq_core.worker.calling import call
 from rmq_core.worker.listeners import Listener, as_listeners
 

@@ -23,9 +23,9 @@ from console.engine import engine
 from console.operations import bulk
 from console.operations.actions import MESSAGES_MAX, PERFORMED, Order, perform
 from console.operations.orders import CANARY_MAX, RATE_MAX, REFS_MAX, SPREAD_MAX_S, BulkOrder
-from rmq_core.filters import MessageFilter
-from rmq_core.message import MessageRef
-from rmq_core.topic import MAX_SLOTS
+from rmq_core.model.filters import MessageFilter
+from rmq_core.model.message import MessageRef
+from rmq_core.model.topic import MAX_SLOTS
 
 DELAY_MOST_MS = 10 * 366 * 86_400_000
 

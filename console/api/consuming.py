@@ -25,8 +25,8 @@ from console.api.schemas import BigOut, Strict, Text, TopicName, lossless
 from console.api.sending import engine_for
 from console.engine import AsyncEngine
 from console.shapes import headers_json
-from rmq_core.message import Delivery, SettleStatus
-from rmq_core.topic import Topic
+from rmq_core.model.message import Delivery, SettleStatus
+from rmq_core.model.topic import Topic
 
 TAKE_MOST = 256
 WAIT_MOST_MS = 30_000

@@ -23,7 +23,7 @@ from console.definitions.fields import STORED, wanted_topic
 from console.engine import engine
 from console.models import TopicRevision
 from rmq_core.errors import UnknownTopic, VersionConflict
-from rmq_core.topic import Topic
+from rmq_core.model.topic import Topic
 
 _HINTS = get_type_hints(Topic)
 

@@ -16,8 +16,8 @@ from console.api.schemas import Name, NeededReason, Reason, Strict, Text, TopicN
 from console.engine import engine
 from console.operations.actions import Order, UnknownWorker, perform
 from console.pages.act import read_slots
-from rmq_core.snapshots import WorkerInfo
-from rmq_core.text import NAME_MAX, NotText, check_name
+from rmq_core.model.text import NAME_MAX, NotText, check_name
+from rmq_core.model.views import WorkerInfo
 
 router = Router(tags=["workers"])
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 
-from rmq_core.scripts import Operation
+from rmq_core.protocol.scripts import Operation
 
 WINDOW_S = 60
 

@@ -29,10 +29,10 @@ from console.api.schemas import (
 from console.api.states import AskedState
 from console.engine import engine
 from console.operations.actions import Order, Outcome, perform
-from rmq_core.actions import located
-from rmq_core.message import MessageRef, id_from_text, id_to_text
-from rmq_core.snapshots import MessageView
-from rmq_core.topic import MAX_SLOTS
+from rmq_core.model.message import MessageRef, id_from_text, id_to_text
+from rmq_core.model.topic import MAX_SLOTS
+from rmq_core.model.views import MessageView
+from rmq_core.ops.actions import located
 
 SCAN = 2_000
 Slot = Annotated[int | None, Query(ge=0, lt=MAX_SLOTS, description="Only this slot.")]

@@ -15,11 +15,11 @@ from collections import deque
 from dataclasses import dataclass
 
 from console.engine import AsyncEngine, async_engine
-from rmq_core.consuming import TAKE_MAX
 from rmq_core.errors import RMQError
-from rmq_core.message import Delivery
-from rmq_core.scripts import NO_LOOK
-from rmq_core.wakeups import FALLBACK_S
+from rmq_core.model.message import Delivery
+from rmq_core.ops.consuming import TAKE_MAX
+from rmq_core.protocol.scripts import NO_LOOK
+from rmq_core.transport.notifications import FALLBACK_S
 
 log = logging.getLogger("console.api")
 

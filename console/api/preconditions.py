@@ -8,7 +8,7 @@ from typing import Annotated
 from ninja import Header
 
 from console.api.errors import ApiError, invalid
-from rmq_core.topic import Topic
+from rmq_core.model.topic import Topic
 
 IfMatch = Annotated[str, Header(alias="If-Match", max_length=500, description="The ETag of the version to replace.")]
 IfNoneMatch = Annotated[str, Header(alias="If-None-Match", max_length=500, description="`*`: only create.")]

@@ -23,7 +23,7 @@ from console.models import Finding, Reconciliation
 from console.reconciliation import jobs, runs, shapes
 from console.reconciliation.runs import RunOrder
 from rmq_core.errors import UnknownTopic
-from rmq_core.text import check_name
+from rmq_core.model.text import check_name
 
 router = Router(tags=["reconciliation"])
 Ledger = Annotated[str, AfterValidator(lambda name: check_name(name, least=0))]

@@ -17,7 +17,7 @@ from console.api.schemas import BigOut, Cursor, Limit, MessageId, TopicName, los
 from console.api.states import AskedRecordState, RecordState, said
 from console.engine import engine
 from console.record import timeline
-from rmq_core.topic import MAX_SLOTS
+from rmq_core.model.topic import MAX_SLOTS
 
 
 class Recorded(Schema):

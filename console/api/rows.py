@@ -10,7 +10,7 @@ from ninja import Schema
 from console import shapes
 from console.api.schemas import BigOut, lossless
 from console.api.states import State, said
-from rmq_core.snapshots import MessageRow, MessageView
+from rmq_core.model.views import MessageRow, MessageView
 
 
 class Row(Schema):

@@ -10,7 +10,7 @@ from ninja import Query, Schema
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
 from console.shapes import SAFE_INTEGER
-from rmq_core.text import check_name, check_text
+from rmq_core.model.text import check_name, check_text
 
 REASON_MAX = 500
 CURSOR_MAX = 8_000

@@ -22,10 +22,10 @@ from console.api.routers import topics as router
 from console.api.schemas import BigIn, Strict, TopicName
 from console.engine import AsyncEngine, async_engine, new_async_engine
 from rmq_core.errors import MessageError, RMQError
-from rmq_core.message import FixedTimeMessage, Message, PriorityMessage, RangeMergeMessage, encode, id_to_text
-from rmq_core.sending import Sent
-from rmq_core.slots import slot_for
-from rmq_core.topic import Topic, TopicKind
+from rmq_core.model.message import FixedTimeMessage, Message, PriorityMessage, RangeMergeMessage, encode, id_to_text
+from rmq_core.model.topic import Topic, TopicKind
+from rmq_core.ops.sending import Sent
+from rmq_core.protocol.keys import slot_for
 
 MESSAGES_MAX = 1_000
 DELAY_MAX_MS = 10 * 366 * 86_400_000

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import AfterValidator, BeforeValidator
 
 from console.models import MessageRecord
-from rmq_core.snapshots import STATES
+from rmq_core.model.views import STATES
 
 OURS, ENGINES = "retrying", "waiting"
 

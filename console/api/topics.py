@@ -21,9 +21,9 @@ from console.engine import engine
 from console.live.store import LiveKeys, read_frame
 from console.operations.actions import Order, perform
 from console.shapes import row_json
-from rmq_core.measures import COUNTERS
-from rmq_core.snapshots import SlotSample, TopicSample
-from rmq_core.topic import Topic
+from rmq_core.model.stats import COUNTERS
+from rmq_core.model.topic import Topic
+from rmq_core.model.views import SlotSample, TopicSample
 
 _HINTS = get_type_hints(Topic)
 # The stored definition, whatever fields this release of the engine has.

@@ -10,8 +10,8 @@ from typing import Any, Literal
 from django.utils.translation import gettext, gettext_lazy
 
 from rmq_core.errors import InvalidTopic
-from rmq_core.text import NotText, check_text
-from rmq_core.topic import (
+from rmq_core.model.text import NotText, check_text
+from rmq_core.model.topic import (
     MAX_BACKLOG,
     MAX_JOURNAL,
     MAX_RATE,

@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 from console.access import account_of
 from console.definitions.fields import definition_json, difference
 from console.models import TopicRevision
-from rmq_core.topic import Topic
+from rmq_core.model.topic import Topic
 
 if TYPE_CHECKING:
     from console.operations.actions import Who

@@ -11,9 +11,9 @@ from django.utils.translation import gettext
 from console.definitions.fields import definition_json, difference
 from console.engine import engine
 from rmq_core.errors import TopicConflict
-from rmq_core.journaling import slot_limit
-from rmq_core.snapshots import MessageRow, State, TopicSample
-from rmq_core.topic import Journal, Topic
+from rmq_core.model.topic import Journal, Topic
+from rmq_core.model.views import MessageRow, State, TopicSample
+from rmq_core.ops.journal_marks import slot_limit
 
 Severity = Literal["info", "caution", "danger"]
 LOOKED_AT = 2_000

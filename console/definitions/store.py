@@ -14,7 +14,7 @@ from console.engine import engine
 from console.models import TopicRevision
 from console.operations.actions import BadRequest, Who, check_reason
 from console.operations.audited import audited
-from rmq_core.topic import Topic
+from rmq_core.model.topic import Topic
 
 
 def stored(name: str) -> Topic:

@@ -11,9 +11,9 @@ from django.db import close_old_connections
 
 from console.definitions import history
 from console.engine import AsyncEngine
-from rmq_core import registry
 from rmq_core.errors import RMQError
-from rmq_core.topic import Topic
+from rmq_core.model.topic import Topic
+from rmq_core.ops import registry
 
 log = logging.getLogger("console.definitions")
 

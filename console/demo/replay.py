@@ -14,7 +14,7 @@ from console.demo.schedule import DAY_MS, MERGE_MS, Event, board_message, gate_m
 from console.demo.topics import DEPARTURE_BOARD, GATE_CLOSE, TOPICS
 from rmq_core import RMQ, Inspector
 from rmq_core.errors import ConnectionLost, ServerFull, UnknownTopic
-from rmq_core.message import Message
+from rmq_core.model.message import Message
 
 log = logging.getLogger(__name__)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rmq_core import Topic, TopicKind
-from rmq_core.topic import Journal
+from rmq_core.model.topic import Journal
 
 GATE_CLOSE = Topic(
     "gate-close",

@@ -13,8 +13,8 @@ from typing import Any
 from console.engine import AsyncEngine
 from console.live.store import anew
 from rmq_core.errors import RMQError
-from rmq_core.scripts import Operation
-from rmq_core.snapshots import MessageRow
+from rmq_core.model.views import MessageRow
+from rmq_core.protocol.scripts import Operation
 
 LOOKED_AT = 100
 """So many of the newest dead letters are looked at to count the new ones; beyond, all later ones count as new."""

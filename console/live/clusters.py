@@ -8,7 +8,7 @@ from typing import Any
 
 from console.live.store import LiveKeys, read_text
 from rmq_core.errors import ScriptFailed
-from rmq_core.scripts import Operation
+from rmq_core.protocol.scripts import Operation
 
 EVERY_S = 60
 POINTS = 60

@@ -16,8 +16,8 @@ from console.live.readable import AWAY, words_of
 from console.live.store import LiveKeys
 from console.shapes import dumps, row_json
 from rmq_core.errors import UnknownTopic
-from rmq_core.measures import Histogram
-from rmq_core.snapshots import Ages, MessageRow
+from rmq_core.model.stats import Histogram
+from rmq_core.model.views import Ages, MessageRow
 
 log = logging.getLogger("console.keeper")
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from console.engine import AsyncEngine
-from rmq_core import wishes
 from rmq_core.errors import ScriptFailed
-from rmq_core.ownership_log import OwnershipEvent, SlotOwner, to_ranges
-from rmq_core.snapshots import WorkerInfo
-from rmq_core.topic import Topic
-from rmq_core.wishes import Wishes
+from rmq_core.model.topic import Topic
+from rmq_core.model.views import WorkerInfo
+from rmq_core.ops import placement
+from rmq_core.ops.placement import Wishes
+from rmq_core.queries.owners import OwnershipEvent, SlotOwner, to_ranges
 
 FLEET = "!fleet"
 """Stands for the Workers page among the watched topics; no topic can be called that."""
@@ -37,7 +37,7 @@ async def fleet_frame(
     engine: AsyncEngine, topics: Sequence[Topic], workers: Sequence[WorkerInfo], at_ms: int, interval_ms: int
 ) -> dict[str, Any]:
     """Workers, what operators want of them, who owns how much, and what happened lately."""
-    wanted = await engine.client.run(wishes.read(engine.client.keyspace))
+    wanted = await engine.client.run(placement.read(engine.client.keyspace))
     events: list[tuple[OwnershipEvent, str]] = []
     shown = []
     for topic in topics:

@@ -9,8 +9,8 @@ from typing import Any, Literal
 from console.live.acknowledged import Acknowledgement
 from console.live.tracker import Numbers
 from rmq_core.journal.trimmer import JournalState
-from rmq_core.snapshots import ServerInfo, Unreadable, WorkerInfo
-from rmq_core.topic import Topic
+from rmq_core.model.topic import Topic
+from rmq_core.model.views import ServerInfo, Unreadable, WorkerInfo
 
 Severity = Literal["critical", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")

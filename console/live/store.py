@@ -25,9 +25,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from rmq_core.errors import ScriptFailed
-from rmq_core.present import now_ms
-from rmq_core.scripts import Operation
-from rmq_core.slots import Keyspace
+from rmq_core.protocol.keys import Keyspace
+from rmq_core.protocol.scripts import Operation
+from rmq_core.queries.present import now_ms
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from console.access import Action
 from console.models.fields import JSONField
-from rmq_core.text import shown
+from rmq_core.model.text import shown
 
 _OTHERS = ("create_token", "export", "resume_operation", "revoke_token", "sign_in", "unfence")
 _NEVER = {Action.PURGE, Action.TOKENS}

@@ -9,7 +9,7 @@ from typing import Any
 from django.db import models
 from django.db.models.expressions import Col
 
-from rmq_core.text import cleaned, shown
+from rmq_core.model.text import cleaned, shown
 
 log = logging.getLogger("console.models")
 

@@ -14,8 +14,8 @@ from django.utils.translation import gettext_lazy as _
 
 from console.access import EVERY_TOPIC, ROLES, TokenUser
 from console.models.fields import JSONField
-from rmq_core.text import NotText
-from rmq_core.text import check_name as check_printable
+from rmq_core.model.text import NotText
+from rmq_core.model.text import check_name as check_printable
 
 PATTERN = re.compile(r"[A-Za-z0-9_.*?-]{1,100}")
 PATTERNS_MAX = 50

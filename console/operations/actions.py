@@ -14,12 +14,12 @@ from console.definitions import history
 from console.engine import engine
 from console.models import AuditEntry
 from console.operations.acknowledging import acknowledge
-from rmq_core.actions import ActionResult
 from rmq_core.errors import RMQError
-from rmq_core.message import MessageRef
-from rmq_core.ownership_log import to_ranges
-from rmq_core.text import NotText, check_name, check_text
-from rmq_core.topic import Topic
+from rmq_core.model.message import MessageRef
+from rmq_core.model.text import NotText, check_name, check_text
+from rmq_core.model.topic import Topic
+from rmq_core.ops.actions import ActionResult
+from rmq_core.queries.owners import to_ranges
 
 MESSAGES_MAX = 500
 REASON_MAX = 500

@@ -18,7 +18,7 @@ from console.access import Action
 from console.models import AuditEntry
 from console.models.audit import LABELS
 from console.operations.actions import BadRequest
-from rmq_core.text import NotText, check_text, encodable
+from rmq_core.model.text import NotText, check_text, encodable
 
 COUNTED_MOST = 10_000
 EXPORT_AT_ONCE = 1_000

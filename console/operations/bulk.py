@@ -20,7 +20,7 @@ from console.operations.canary import Canary
 from console.operations.holding import complete_audit, undoable
 from console.operations.orders import BulkOrder
 from rmq_core.errors import RMQError
-from rmq_core.snapshots import Preview
+from rmq_core.model.views import Preview
 
 __all__ = ["BulkOrder", "preview", "resume", "start", "stop", "undo"]
 

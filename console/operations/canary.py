@@ -9,10 +9,10 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from console.engine import engine
-from rmq_core.message import MessageRef, raw_id
-from rmq_core.scripts import Operation as Steps
-from rmq_core.slots import Keyspace
-from rmq_core.topic import Topic
+from rmq_core.model.message import MessageRef, raw_id
+from rmq_core.model.topic import Topic
+from rmq_core.protocol.keys import Keyspace
+from rmq_core.protocol.scripts import Operation as Steps
 
 PATIENCE_MS = 6 * 3_600_000
 """After this long without an end the operation stops: nobody seems to consume."""

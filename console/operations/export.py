@@ -9,13 +9,13 @@ from typing import Any
 
 from console.engine import engine
 from console.operations.report import csv_lines, json_lines
-from rmq_core.filters import MessageFilter
-from rmq_core.message import Body, decode_body
-from rmq_core.scripts import Operation as Steps
-from rmq_core.slots import Keyspace
-from rmq_core.snapshots import MessageRow
-from rmq_core.topic import Topic
-from rmq_core.trash import OWN_POOL, own_body
+from rmq_core.model.filters import MessageFilter
+from rmq_core.model.message import Body, decode_body
+from rmq_core.model.topic import Topic
+from rmq_core.model.views import MessageRow
+from rmq_core.protocol.keys import Keyspace
+from rmq_core.protocol.scripts import Operation as Steps
+from rmq_core.queries.trash import OWN_POOL, own_body
 
 SCAN = 500
 BYTES_AT_ONCE = 4 * 1024 * 1024

@@ -14,12 +14,12 @@ from console.models import AuditEntry
 from console.operations.actions import BadRequest, Who, check_reason
 from console.operations.bulk import refusals
 from rmq_core.errors import RMQError
-from rmq_core.message import FixedTimeMessage, Message, MessageRef, PriorityMessage, RangeMergeMessage
-from rmq_core.scores import PRIORITY_MIN
-from rmq_core.sending import Sent
-from rmq_core.slots import slot_for
-from rmq_core.snapshots import MessageView
-from rmq_core.topic import Topic, TopicKind
+from rmq_core.model.message import FixedTimeMessage, Message, MessageRef, PriorityMessage, RangeMergeMessage
+from rmq_core.model.scores import PRIORITY_MIN
+from rmq_core.model.topic import Topic, TopicKind
+from rmq_core.model.views import MessageView
+from rmq_core.ops.sending import Sent
+from rmq_core.protocol.keys import slot_for
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from console.engine import engine
 from console.models import Operation
 from console.operations import actions
 from console.operations.actions import BadRequest, Who
-from rmq_core.filters import MessageFilter
-from rmq_core.message import MessageRef
-from rmq_core.topic import Topic
+from rmq_core.model.filters import MessageFilter
+from rmq_core.model.message import MessageRef
+from rmq_core.model.topic import Topic
 
 CONFIRM_ABOVE = 1_000
 REFS_MAX = 10_000

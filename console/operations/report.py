@@ -10,7 +10,7 @@ from typing import Any
 
 from console.models import Operation, OperationPart
 from console.operations.holding import undoable
-from rmq_core.text import encodable, shown
+from rmq_core.model.text import encodable, shown
 
 SHOWN = 200
 FORMATS = {"jsonl": "application/x-ndjson", "csv": "text/csv"}

@@ -20,9 +20,9 @@ from console.operations.canary import Canary
 from console.operations.holding import Held, Lost
 from console.operations.sources import source_of
 from console.reconciliation.mending import mend
-from rmq_core.actions import ActionResult
 from rmq_core.errors import ConnectionLost, RMQError, UnknownTopic
-from rmq_core.message import MessageRef
+from rmq_core.model.message import MessageRef
+from rmq_core.ops.actions import ActionResult
 
 log = logging.getLogger("console.operations")
 

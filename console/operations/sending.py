@@ -16,7 +16,7 @@ from console.json_input import NotJson, read_json
 from console.operations.actions import BadRequest, Who
 from console.operations.audited import audited
 from rmq_core.errors import ConnectionLost, ContentTooLarge, MessageError, RMQError
-from rmq_core.message import (
+from rmq_core.model.message import (
     FixedTimeMessage,
     Message,
     PriorityMessage,
@@ -24,8 +24,8 @@ from rmq_core.message import (
     encode,
     id_to_text,
 )
-from rmq_core.slots import slot_for
-from rmq_core.topic import Topic, TopicKind
+from rmq_core.model.topic import Topic, TopicKind
+from rmq_core.protocol.keys import slot_for
 
 MESSAGES_MAX = 1_000
 LOOKED_UP = 50

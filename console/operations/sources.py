@@ -11,9 +11,9 @@ from typing import Protocol
 from console.access import Action
 from console.engine import engine
 from console.models import Operation, OperationPart
-from rmq_core.filters import MessageFilter
-from rmq_core.message import MessageRef
-from rmq_core.snapshots import MessageRow
+from rmq_core.model.filters import MessageFilter
+from rmq_core.model.message import MessageRef
+from rmq_core.model.views import MessageRow
 
 SCAN = 5_000
 LOOK_S = 0.2

@@ -11,8 +11,8 @@ from django.utils.translation import gettext
 from console.access import Action
 from console.operations.actions import PERFORMED, REASON_MAX, BadRequest, Order, perform
 from console.pages.data import action_view, body_of, text, who_of, whole
-from rmq_core.message import MessageRef
-from rmq_core.topic import MAX_SLOTS
+from rmq_core.model.message import MessageRef
+from rmq_core.model.topic import MAX_SLOTS
 
 DUE_MAX = 2**53 // 1000
 FLEET_ACTIONS = frozenset({Action.DRAIN, Action.UNDRAIN, Action.PIN, Action.UNPIN})

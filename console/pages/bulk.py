@@ -18,8 +18,8 @@ from console.pages.act import DUE_MAX, refs_of
 from console.pages.data import action_view, body_of, choice, data_view, flag, raw_text, text, whole
 from console.pages.streams import download
 from console.shapes import row_json
-from rmq_core.filters import MessageFilter
-from rmq_core.topic import MAX_SLOTS
+from rmq_core.model.filters import MessageFilter
+from rmq_core.model.topic import MAX_SLOTS
 
 CONTENT_MAX = 2_000_000
 FILTER_TEXTS = ("text", "error", "fingerprint")

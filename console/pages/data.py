@@ -29,7 +29,7 @@ from rmq_core.errors import (
     UnreadableTopic,
     VersionConflict,
 )
-from rmq_core.text import NotText, check_text, check_unicode
+from rmq_core.model.text import NotText, check_text, check_unicode
 
 log = logging.getLogger("console.pages")
 View = Callable[..., Any]

@@ -19,7 +19,7 @@ from console.operations.audited import require_audited
 from console.pages.data import action_view, body_of, data_view, flag, text, who_of, whole
 from console.pages.shell import console_page, render_page
 from rmq_core.errors import RMQError, VersionConflict
-from rmq_core.topic import Topic
+from rmq_core.model.topic import Topic
 
 HISTORY = 20
 VERSION_MAX = 2**53

@@ -16,7 +16,7 @@ from console.pages.topic import page_data
 from console.record import timeline
 from console.shapes import topic_json, view_json
 from rmq_core.errors import ConnectionLost, RMQError
-from rmq_core.snapshots import MessageView
+from rmq_core.model.views import MessageView
 
 
 @console_page

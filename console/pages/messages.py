@@ -13,7 +13,7 @@ from console.operations.actions import BadRequest
 from console.pages.data import choice, data_view, raw_text, text, whole
 from console.record import timeline
 from console.shapes import row_json, slot_json, view_json
-from rmq_core.snapshots import STATES, MessageRow, MessageView
+from rmq_core.model.views import STATES, MessageRow, MessageView
 
 LIMIT_MAX = 200
 SCAN = 2_000

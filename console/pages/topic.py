@@ -13,8 +13,8 @@ from console.pages.definition import tab_data, urls
 from console.pages.shell import console_page, render_page
 from console.shapes import topic_json
 from rmq_core.errors import RMQError, UnknownTopic
-from rmq_core.snapshots import STATES
-from rmq_core.topic import Topic, TopicKind
+from rmq_core.model.topic import Topic, TopicKind
+from rmq_core.model.views import STATES
 
 TABS = {
     "live": gettext_lazy("Live"),

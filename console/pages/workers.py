@@ -16,7 +16,7 @@ from console.live.store import LiveKeys, read_frame
 from console.pages.data import data_view, whole
 from console.pages.shell import console_page, render_page
 from rmq_core.errors import RMQError
-from rmq_core.ownership_log import ENTRIES_MOST
+from rmq_core.queries.owners import ENTRIES_MOST
 
 TIMELINE = 200
 

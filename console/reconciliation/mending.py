@@ -12,13 +12,13 @@ from django.conf import settings
 from console.engine import engine
 from console.models import Finding, MessageRecord
 from console.record.life import key_of
-from rmq_core import repairs
-from rmq_core.actions import ActionResult
 from rmq_core.errors import InvalidMessage
-from rmq_core.message import MessageRef, id_from_text
-from rmq_core.repairs import Lost, Mend
-from rmq_core.scores import PRIORITY_MIN
-from rmq_core.topic import Topic
+from rmq_core.model.message import MessageRef, id_from_text
+from rmq_core.model.scores import PRIORITY_MIN
+from rmq_core.model.topic import Topic
+from rmq_core.ops import repairs
+from rmq_core.ops.actions import ActionResult
+from rmq_core.ops.repairs import Lost, Mend
 
 KINDS = (
     *("set_right", "move", "take_stock", "correct_counters", "requeue", "requeue_dead", "drop_orphan"),

@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 
 from console.models import Reconciliation
 from console.operations.actions import BadRequest
-from rmq_core.text import NotText, check_name, shown
+from rmq_core.model.text import NotText, check_name, shown
 
 LEDGER_SUFFIXES = (".csv", ".parquet")
 

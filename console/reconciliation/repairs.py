@@ -18,7 +18,7 @@ from console.operations.actions import BadRequest, Who, check_reason
 from console.operations.bulk import refusals
 from console.operations.orders import REFS_MAX
 from console.reconciliation import mending
-from rmq_core.message import MessageRef
+from rmq_core.model.message import MessageRef
 
 LOOKED_AT_MOST = 1_000
 TOPICS_AT_ONCE = 20

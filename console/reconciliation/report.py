@@ -18,9 +18,9 @@ from django.db import transaction
 from console.models import Finding, Reconciliation
 from console.reconciliation import places
 from console.reconciliation.mending import KINDS
-from rmq_core.message import id_to_text
-from rmq_core.text import shown
-from rmq_core.topic import MAX_SLOTS
+from rmq_core.model.message import id_to_text
+from rmq_core.model.text import shown
+from rmq_core.model.topic import MAX_SLOTS
 
 FINDINGS_MOST = 100_000
 TOPICS_MOST = 5_000

@@ -18,7 +18,7 @@ from django.utils.translation import gettext
 from console.models import AuditEntry, Reconciliation
 from console.reconciliation import places, report
 from console.supervise.child import Child
-from rmq_core.text import shown
+from rmq_core.model.text import shown
 
 log = logging.getLogger("console.reconciliation")
 

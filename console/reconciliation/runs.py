@@ -21,7 +21,7 @@ from console.reconciliation import places
 from console.reconciliation.report import WITHOUT
 from console.reconciliation.running import complete_audit
 from rmq_core.errors import RMQError
-from rmq_core.topic import Journal
+from rmq_core.model.topic import Journal
 
 State = Reconciliation.State
 ACTIONS = {"reconcile": Action.RECONCILE, "archive": Action.ARCHIVE, "restore": Action.RESTORE_ALL}

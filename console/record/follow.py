@@ -19,8 +19,8 @@ from console.record import intake
 from console.record.intake import Batch, Overtaken, Place
 from rmq_core.journal import reader, trimmer
 from rmq_core.journal.reader import Position, Read
+from rmq_core.model.topic import Topic
 from rmq_core.pipeline.positions import reader_of
-from rmq_core.topic import Topic
 
 log = logging.getLogger("console.record")
 

@@ -13,9 +13,9 @@ from django.utils.translation import gettext
 from console.models import MessageRecord, MessageTransition, RecordPosition
 from console.operations.actions import BadRequest
 from console.record.life import key_of
-from rmq_core.message import id_from_text, id_to_text
-from rmq_core.slots import slot_for
-from rmq_core.topic import Topic
+from rmq_core.model.message import id_from_text, id_to_text
+from rmq_core.model.topic import Topic
+from rmq_core.protocol.keys import slot_for
 
 STEPS_MOST = 500
 LOOKED_UP = 500

@@ -24,9 +24,9 @@ from typing import Any, NamedTuple
 
 import msgpack
 
-from rmq_core.message import decode_body
-from rmq_core.scores import RETRIED_MAX, SHIFT, due_of, exact, priority_of
-from rmq_core.topic import Topic
+from rmq_core.model.message import decode_body
+from rmq_core.model.scores import RETRIED_MAX, SHIFT, due_of, exact, priority_of
+from rmq_core.model.topic import Topic
 
 PLACES = {
     "n": "new",

@@ -14,9 +14,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from rmq_core.errors import ConfigurationError
 from rmq_core.journal.entries import Transition, decode, number_of
-from rmq_core.scripts import Call, Operation, batches, script
-from rmq_core.slots import Keyspace
-from rmq_core.topic import Topic
+from rmq_core.model.topic import Topic
+from rmq_core.protocol.keys import Keyspace
+from rmq_core.protocol.scripts import Call, Operation, batches, script
 
 SLOTS_AT_ONCE = 64
 ENTRIES_AT_ONCE = 1_000

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rmq_core.journal.entries import MARKS, Transition
-from rmq_core.measures import COUNTERS
+from rmq_core.model.stats import COUNTERS
 
 QUEUES = ("store", "retry", "prepare", "dead", "trash")
 WAITING = ("store", "retry")

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from rmq_core.journal import reader
 from rmq_core.journal.reader import START, Position
-from rmq_core.journaling import slot_limit
-from rmq_core.scripts import Call, Operation, batches, script
-from rmq_core.slots import Keyspace
-from rmq_core.topic import Topic
+from rmq_core.model.topic import Topic
+from rmq_core.ops.journal_marks import slot_limit
+from rmq_core.protocol.keys import Keyspace
+from rmq_core.protocol.scripts import Call, Operation, batches, script
 
 SLOTS_AT_ONCE = 64
 

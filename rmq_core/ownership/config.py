@@ -11,8 +11,8 @@ from urllib.parse import parse_qsl
 from kazoo.hosts import collect_hosts
 
 from rmq_core.errors import ConfigurationError
-from rmq_core.hosts import parts
-from rmq_core.text import NotText, check_unicode
+from rmq_core.model.text import NotText, check_unicode
+from rmq_core.transport.hosts import parts
 
 ENVIRONMENT = "ZOOKEEPER_URL"
 _TRUE, _FALSE = {"1", "true", "yes", "on"}, {"0", "false", "no", "off"}

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from rmq_core.model.topic import Topic
 from rmq_core.ownership.lease import Lease
-from rmq_core.topic import Topic
 
 
 class SessionState(StrEnum):

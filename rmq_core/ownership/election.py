@@ -23,14 +23,14 @@ from uuid import uuid4
 
 from kazoo.exceptions import KazooException, NoNodeError
 
-from rmq_core.async_client import AsyncRMQ
+from rmq_core.client.async_rmq import AsyncRMQ
 from rmq_core.errors import ConfigurationError, LeadershipLost, RMQError
 from rmq_core.ownership.config import ZooKeeperConfig
 from rmq_core.ownership.contract import SessionState
 from rmq_core.ownership.lease import Lease
 from rmq_core.ownership.nodes import Paths
 from rmq_core.ownership.session import Session
-from rmq_core.scripts import Call, script
+from rmq_core.protocol.scripts import Call, script
 
 log = logging.getLogger(__name__)
 

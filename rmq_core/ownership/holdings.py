@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 
 from kazoo.exceptions import KazooException, NodeExistsError, NoNodeError
 
-from rmq_core import ownership_log
-from rmq_core.async_client import AsyncRMQ
+from rmq_core.client.async_rmq import AsyncRMQ
 from rmq_core.errors import EpochTooLow, RMQError
 from rmq_core.ownership.contract import Topical
 from rmq_core.ownership.nodes import Paths, decode_assignment
 from rmq_core.ownership.session import Callback, Session
-from rmq_core.ownership_log import OwnershipEventKind
-from rmq_core.scripts import batches, claim, epoch_text
+from rmq_core.protocol.scripts import batches, claim, epoch_text
+from rmq_core.queries import owners
+from rmq_core.queries.owners import OwnershipEventKind
 
 log = logging.getLogger(__name__)
 
@@ -281,7 +281,7 @@ class Holdings:
         """For people to see; that it fails must not stop anything."""
         keyspace = self._client.keyspace
         calls = [
-            ownership_log.note(keyspace, self.name, event, self._worker, epoch, slots, reason)
+            owners.note(keyspace, self.name, event, self._worker, epoch, slots, reason)
             for epoch, slots in _grouped((node.epoch, slot) for slot, node in nodes.items())
         ]
         try:

@@ -14,15 +14,15 @@ from typing import Any
 
 from kazoo.exceptions import BadVersionError, KazooException, NoNodeError
 
-from rmq_core import wishes
-from rmq_core.async_client import AsyncRMQ
+from rmq_core.client.async_rmq import AsyncRMQ
 from rmq_core.errors import RMQError
+from rmq_core.ops import placement
+from rmq_core.ops.placement import Wishes
 from rmq_core.ownership.assignment import Assignment, contenders, plan
 from rmq_core.ownership.election import Term
 from rmq_core.ownership.members import Members
 from rmq_core.ownership.nodes import Member, Paths, decode_assignment, encode_assignment
 from rmq_core.ownership.session import Session
-from rmq_core.wishes import Wishes
 
 log = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ class Leader:
     async def _read_wishes(self) -> Wishes:
         """Those read before, when Redis is away; without any nothing is assigned, for nothing can be taken either."""
         try:
-            self._wishes = await self._client.run(wishes.read(self._client.keyspace))
+            self._wishes = await self._client.run(placement.read(self._client.keyspace))
         except RMQError as error:
             if self._wishes is None:
                 raise

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
 
 from rmq_core.errors import TopicConflict, WorkerNameTaken
+from rmq_core.model.topic import Topic
 from rmq_core.ownership.nodes import Member, Paths, Shape, worker_name
 from rmq_core.ownership.session import Callback, Session
-from rmq_core.topic import Topic
 
 NAMESAKE_S = 2.0
 LOOK_S = 0.1

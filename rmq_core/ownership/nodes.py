@@ -18,8 +18,8 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from rmq_core.errors import ConfigurationError
+from rmq_core.model.topic import Topic
 from rmq_core.ownership.assignment import Assignment, Claim
-from rmq_core.topic import Topic
 
 
 class Paths:

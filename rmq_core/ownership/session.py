@@ -23,7 +23,7 @@ from rmq_core.errors import ConfigurationError, ZooKeeperUnavailable
 from rmq_core.ownership.config import ZooKeeperConfig
 from rmq_core.ownership.contract import SessionState
 from rmq_core.ownership.lease import Lease
-from rmq_core.tasks import end
+from rmq_core.transport.tasks import end
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 
 from kazoo.exceptions import KazooException, NoAuthError, NoNodeError
 
-from rmq_core.async_client import AsyncRMQ
+from rmq_core.client.async_rmq import AsyncRMQ
 from rmq_core.errors import ConfigurationError, RMQError, ZooKeeperUnavailable
 from rmq_core.ownership.config import ZooKeeperConfig
 from rmq_core.ownership.contract import SessionState, Standing, Topical
@@ -26,7 +26,7 @@ from rmq_core.ownership.leader import Leader
 from rmq_core.ownership.members import Members
 from rmq_core.ownership.nodes import Member, Paths
 from rmq_core.ownership.session import Session
-from rmq_core.tasks import end
+from rmq_core.transport.tasks import end
 
 log = logging.getLogger(__name__)
 

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from rmq_core.errors import PipelineError, RMQError
+from rmq_core.model.text import NotText, check_arguments
 from rmq_core.pipeline import archive, reconcile, restore, shipping, verdicts
 from rmq_core.pipeline.files import check_reports
 from rmq_core.pipeline.progress import Progress
 from rmq_core.pipeline.sentences import sentence, was_interrupted
 from rmq_core.pipeline.session import log_file, open_session
 from rmq_core.pipeline.sources.options import SourceOptions
-from rmq_core.text import NotText, check_arguments
 
 DEFAULT_URL = "redis://localhost:6379/0"
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.errors import PipelineError
+from rmq_core.model.topic import Topic
 from rmq_core.pipeline import positions
 from rmq_core.pipeline.archived import DIGITS, Archive, batch_name
 from rmq_core.pipeline.compaction import compact
@@ -22,7 +23,6 @@ from rmq_core.pipeline.schemas import EVENTS, ddl
 from rmq_core.pipeline.sentences import patiently, plain_errors
 from rmq_core.pipeline.sources.journal import NAME, JournalSource
 from rmq_core.pipeline.sources.options import SourceOptions
-from rmq_core.topic import Topic
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

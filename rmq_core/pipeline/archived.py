@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.errors import PipelineError
+from rmq_core.model.topic import Topic
 from rmq_core.pipeline.files import files as files_of
 from rmq_core.pipeline.files import read_text, seen_here
 from rmq_core.pipeline.schemas import EVENTS, ddl
 from rmq_core.pipeline.sentences import sentence
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS, position_of
 from rmq_core.pipeline.sources.journal import number_of, since_of
-from rmq_core.topic import Topic
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

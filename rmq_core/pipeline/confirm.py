@@ -9,7 +9,7 @@ from rmq_core.pipeline.mends import SEEN
 from rmq_core.pipeline.schemas import FINDINGS
 from rmq_core.pipeline.sources.decoding import whole
 from rmq_core.pipeline.sources.options import SourceOptions
-from rmq_core.scripts import Call, script
+from rmq_core.protocol.scripts import Call, script
 
 if TYPE_CHECKING:
     import pyarrow

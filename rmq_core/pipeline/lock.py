@@ -8,10 +8,10 @@ import threading
 import uuid
 from types import TracebackType
 
-from rmq_core.connection import Connection
 from rmq_core.errors import PipelineError, RMQError
 from rmq_core.pipeline.sources.options import SourceOptions
-from rmq_core.scripts import Call, script
+from rmq_core.protocol.scripts import Call, script
+from rmq_core.transport.sync import Connection
 
 TTL_MS = 30_000
 RENEW_S = 5.0

@@ -13,9 +13,9 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from rmq_core.model.scores import PRIORITY_MIN, SHIFT
 from rmq_core.pipeline.replay import MARKS, MESSAGE
 from rmq_core.pipeline.schemas import COPIES, FINDINGS
-from rmq_core.scores import PRIORITY_MIN, SHIFT
 
 if TYPE_CHECKING:
     import pyarrow

@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 from hashlib import blake2b
 
-from rmq_core.client import RMQ
+from rmq_core.client.rmq import RMQ
 from rmq_core.journal import reader, trimmer
 from rmq_core.journal.reader import START, Position
+from rmq_core.model.topic import Topic
 from rmq_core.pipeline.sources.options import RESERVED, SourceOptions
-from rmq_core.topic import Topic
 
 ALL_ARCHIVES = RESERVED
 """The one name that archives of older releases shared, whatever their path."""

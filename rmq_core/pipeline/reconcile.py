@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.errors import PipelineError
+from rmq_core.model.topic import Journal, Topic
 from rmq_core.pipeline import business as of_business
 from rmq_core.pipeline import figures, gaps, mends, positions, report, verdicts
 from rmq_core.pipeline.archived import Archive, without_deleted
@@ -19,7 +20,6 @@ from rmq_core.pipeline.sentences import patiently, plain_errors
 from rmq_core.pipeline.sources.journal import JournalSource
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.pipeline.sources.queues import QueuesSource
-from rmq_core.topic import Journal, Topic
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -12,10 +12,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from rmq_core import repairs
-from rmq_core.client import RMQ
+from rmq_core.client.rmq import RMQ
 from rmq_core.errors import PipelineError
-from rmq_core.message import MessageRef, id_to_text
+from rmq_core.model.message import MessageRef, id_to_text
+from rmq_core.model.scores import SHIFT
+from rmq_core.model.topic import Topic
+from rmq_core.ops import repairs
+from rmq_core.ops.repairs import Mend
 from rmq_core.pipeline import gaps, mends
 from rmq_core.pipeline.archived import Archive
 from rmq_core.pipeline.progress import QUIET, Progress
@@ -25,9 +28,6 @@ from rmq_core.pipeline.sentences import patiently, plain_errors
 from rmq_core.pipeline.sources.journal import JournalSource
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.pipeline.sources.queues import books, read_books
-from rmq_core.repairs import Mend
-from rmq_core.scores import SHIFT
-from rmq_core.topic import Topic
 
 if TYPE_CHECKING:
     import pyarrow

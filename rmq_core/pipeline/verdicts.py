@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rmq_core.model.scores import RETRIED_MAX, SHIFT
 from rmq_core.pipeline.replay import MESSAGE, SLOT, entry_of, evidence, ms_of
 from rmq_core.pipeline.schemas import COPIES, INLINE
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
-from rmq_core.scores import RETRIED_MAX, SHIFT
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

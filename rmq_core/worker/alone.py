@@ -1,6 +1,6 @@
 """When one message runs while nothing else does in this process.
 
-What was in flight when a process died is handed out only so (`rmq_core/lua/shared/origins.lua`): if it was that message
+What was in flight when a process died is handed out only so (`lua/shared/origins.lua`): if it was that message
 which killed it, the next death counts for it, and for no other. While anybody waits for that, no call begins, in any
 slot of any topic; what was prefetched is given back; what runs is finished and settled. Then those who wait have one
 message each, in turn, until nobody waits.

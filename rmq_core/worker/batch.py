@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rmq_core.message import Delivery
+from rmq_core.model.message import Delivery
+from rmq_core.model.scores import RETRIED_MAX
 from rmq_core.ownership.lease import Lease
-from rmq_core.scores import RETRIED_MAX
 from rmq_core.worker.calling import call, call_async
 from rmq_core.worker.listeners import Listener
 from rmq_core.worker.ranks import FIRST, LAST, rank_of

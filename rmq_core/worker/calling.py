@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from rmq_core.errors import ConfigurationError, UnfinishedWork
 
 if TYPE_CHECKING:
-    from rmq_core.message import Delivery
+    from rmq_core.model.message import Delivery
     from rmq_core.worker.listeners import Listener
 
 LAZY = (Generator, AsyncGenerator, map, filter, itertools.starmap)

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from rmq_core.scores import RETRIED_MAX
+from rmq_core.model.scores import RETRIED_MAX
 from rmq_core.worker.ranks import LAST, rank_of_head
 
 if TYPE_CHECKING:

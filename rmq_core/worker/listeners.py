@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from rmq_core.errors import ConfigurationError
-from rmq_core.topic import NAME, Topic
+from rmq_core.model.topic import NAME, Topic
 from rmq_core.worker.calling import check_function, is_coroutine_function, name_of
 
 F = TypeVar("F", bound=Callable[..., Any])

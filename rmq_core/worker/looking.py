@@ -16,12 +16,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
 from rmq_core.errors import RMQError
-from rmq_core.scripts import NO_LOOK, Call, Request, batches, on_slot, script
-from rmq_core.slots import QUEUE_KEYS
-from rmq_core.wakeups import FALLBACK_S
+from rmq_core.protocol.keys import QUEUE_KEYS
+from rmq_core.protocol.scripts import NO_LOOK, Call, Request, batches, on_slot, script
+from rmq_core.transport.notifications import FALLBACK_S
 
 if TYPE_CHECKING:
-    from rmq_core.async_client import AsyncRMQ
+    from rmq_core.client.async_rmq import AsyncRMQ
     from rmq_core.worker.slot_runner import SlotRunner
     from rmq_core.worker.topic_runner import TopicRunner
 

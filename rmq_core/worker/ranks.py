@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from rmq_core.scores import RETRIED_MAX, due_of, priority_of
+from rmq_core.model.scores import RETRIED_MAX, due_of, priority_of
 
 if TYPE_CHECKING:
-    from rmq_core.message import Delivery
+    from rmq_core.model.message import Delivery
 
 FIRST = math.inf
 LAST = -math.inf

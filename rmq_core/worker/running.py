@@ -7,13 +7,13 @@ import logging
 from typing import TYPE_CHECKING
 
 from rmq_core.errors import Fenced, RMQError
-from rmq_core.outcomes import Release
+from rmq_core.model.outcomes import Release
 from rmq_core.worker.batch import Batch, Finished
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rmq_core.message import Delivery
+    from rmq_core.model.message import Delivery
     from rmq_core.worker.settling import Settling
     from rmq_core.worker.topic_runner import TopicRunner
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from rmq_core.errors import Fenced, RMQError
-from rmq_core.outcomes import Reject, Release, Retry, words_of
-from rmq_core.scripts import (
+from rmq_core.model.outcomes import Reject, Release, Retry, words_of
+from rmq_core.protocol.scripts import (
     BATCH_MAX,
     REJECTED,
     TOPIC_BACKOFF,
@@ -21,11 +21,11 @@ from rmq_core.scripts import (
     failure_fragment,
     read_cycle,
 )
-from rmq_core.scripts import Release as ReleaseGroup
+from rmq_core.protocol.scripts import Release as ReleaseGroup
 from rmq_core.worker.batch import Finished
 
 if TYPE_CHECKING:
-    from rmq_core.message import Delivery
+    from rmq_core.model.message import Delivery
     from rmq_core.worker.topic_runner import TopicRunner
 
 log = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ class Settling:
         self.unsettled += some
 
     async def cycle(self, limit: int, *, alone: bool = False, floor: int | None = None) -> Cycled:
-        """Settles what is finished and takes up to ``limit``; ``alone``, ``floor``: see `rmq_core.scripts.cycle`."""
+        """Settles what is finished and takes up to ``limit``; ``alone``, ``floor``: see `scripts.cycle`."""
         settling = self.unsettled[:BATCH_MAX]
         acks: list[Ack] = []
         nacks: list[Nack] = []
@@ -82,7 +82,7 @@ class Settling:
 
     async def extend(self, deliveries: list[Delivery], *, alone: bool = False) -> list[Delivery]:
         """Another visibility timeout for these; those that somebody else has by now. ``alone``: see
-        `rmq_core.scripts.extend`.
+        `rmq_core.protocol.scripts.extend`.
         """
         receipts = [(delivery.raw_id, delivery.receipt) for delivery in deliveries]
         topic, by = self._topic.definition, self._topic.by

@@ -8,10 +8,10 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from rmq_core import limits
 from rmq_core.errors import Fenced, RMQError
-from rmq_core.scripts import BATCH_MAX, NO_LOOK, Cycled, on_slot, one, takeover
-from rmq_core.wakeups import FALLBACK_S
+from rmq_core.ops import quotas
+from rmq_core.protocol.scripts import BATCH_MAX, NO_LOOK, Cycled, on_slot, one, takeover
+from rmq_core.transport.notifications import FALLBACK_S
 from rmq_core.worker.line import Place
 from rmq_core.worker.looking import NEVER
 from rmq_core.worker.ranks import LAST
@@ -19,7 +19,7 @@ from rmq_core.worker.running import SETTLE_EVERY_S, Running
 from rmq_core.worker.settling import Settling
 
 if TYPE_CHECKING:
-    from rmq_core.message import Delivery
+    from rmq_core.model.message import Delivery
     from rmq_core.worker.batch import Batch
     from rmq_core.worker.topic_runner import TopicRunner
 
@@ -353,12 +353,12 @@ class SlotRunner:
         now_ms, look_ms, *_ = await run(one(on_slot("look", keyspace, topic, self.slot), tuple))
         if topic.paused or look_ms == NO_LOOK or look_ms > now_ms:
             return await self._cycle(0), None
-        grant = await run(limits.ask(keyspace, topic, limit))
+        grant = await run(quotas.ask(keyspace, topic, limit))
         if not grant.messages:
             wait_s = self._topic.next_grant_s(grant.wait_us)
             return await self._cycle(0), wait_s
         cycled = await self._cycle(grant.messages, alone=alone, floor=floor)
-        await run(limits.give_back(keyspace, topic, grant.messages - len(cycled.deliveries)))
+        await run(quotas.give_back(keyspace, topic, grant.messages - len(cycled.deliveries)))
         return cycled, None
 
     async def _take_over(self) -> None:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rmq_core.text import NAME_MAX, shown
-from rmq_core.wakeups import FALLBACK_S
+from rmq_core.model.text import NAME_MAX, shown
+from rmq_core.transport.notifications import FALLBACK_S
 from rmq_core.worker.alone import Alone
 from rmq_core.worker.coroutines import Coroutines
 from rmq_core.worker.dispatch import Dispatch
@@ -22,12 +22,12 @@ from rmq_core.worker.ranks import rank_of, rank_of_head
 from rmq_core.worker.slot_runner import SlotRunner
 
 if TYPE_CHECKING:
-    from rmq_core.async_client import AsyncRMQ
-    from rmq_core.message import Delivery
+    from rmq_core.client.async_rmq import AsyncRMQ
+    from rmq_core.model.message import Delivery
+    from rmq_core.model.topic import Topic
     from rmq_core.ownership.contract import SlotEvents
     from rmq_core.ownership.lease import Lease
-    from rmq_core.slots import Keyspace
-    from rmq_core.topic import Topic
+    from rmq_core.protocol.keys import Keyspace
     from rmq_core.worker.batch import Batch
     from rmq_core.worker.fair_share import Gate
     from rmq_core.worker.listeners import Listener

@@ -23,16 +23,16 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from rmq_core import registry
-from rmq_core.async_client import AsyncRMQ
+from rmq_core.client.async_rmq import AsyncRMQ
 from rmq_core.errors import ConfigurationError, RMQError
+from rmq_core.model.text import NAME_MAX, shown
+from rmq_core.ops import registry
+from rmq_core.ops.placement import checked_name
 from rmq_core.ownership.contract import Ownership
 from rmq_core.ownership.shared import SharedOwnership
-from rmq_core.ownership_log import to_ranges
-from rmq_core.scripts import Call, one, script
-from rmq_core.tasks import end
-from rmq_core.text import NAME_MAX, shown
-from rmq_core.wishes import checked_name
+from rmq_core.protocol.scripts import Call, one, script
+from rmq_core.queries.owners import to_ranges
+from rmq_core.transport.tasks import end
 from rmq_core.worker.alone import Alone
 from rmq_core.worker.coroutines import Coroutines
 from rmq_core.worker.fair_share import FairShare

@@ -14,10 +14,10 @@ from django.utils import translation
 
 from console.redis_urls import channel_layer_host
 from rmq_core import RMQ, FixedTimeMessage, Topic, TopicKind
-from rmq_core.control import Control
+from rmq_core.client.control import Control
+from rmq_core.client.inspector import Inspector
 from rmq_core.embedded.redis import EmbeddedRedis
-from rmq_core.inspector import Inspector
-from rmq_core.scripts import Call, script
+from rmq_core.protocol.scripts import Call, script
 from tests.support.keys import remove_keys_of
 
 FAR = 3_600_000

@@ -78,7 +78,7 @@ def collect_what_redis_py_leaves_open() -> None:
 
 
 def forget_topic(url: str, namespace: str) -> None:
-    from rmq_core.control import Control
+    from rmq_core.client.control import Control
 
     with RMQ(url, namespace) as client:
         Control(client).delete_topic("orders", force=True)

@@ -14,8 +14,8 @@ from console.live.fleet import owners_json, serial, unowned
 from console.live.problems import find_problems
 from console.models import AuditEntry
 from rmq_core import Topic, TopicKind
-from rmq_core.ownership_log import SlotOwner
-from rmq_core.snapshots import WorkerInfo
+from rmq_core.model.views import WorkerInfo
+from rmq_core.queries.owners import SlotOwner
 from tests.console.conftest import Queue
 
 TOPIC = Topic("orders", TopicKind.PRIORITY, slots=4)

@@ -14,7 +14,7 @@ from redis.exceptions import NoPermissionError
 from console.environment import BASE_DIR
 from rmq_core import RMQ, Control, FixedTimeMessage, Inspector, PriorityMessage, RangeMergeMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
-from rmq_core.filters import MessageFilter
+from rmq_core.model.filters import MessageFilter
 from rmq_core.worker import Worker, listener
 from tests.console.test_deployments import sample_and_read_back
 from tests.console.test_job_queues import Console, jobs

@@ -10,7 +10,7 @@ from console.models import AuditEntry
 from console.supervise.sharing import share_slots
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import Fenced
-from rmq_core.scripts import claim, one
+from rmq_core.protocol.scripts import claim, one
 from tests.console.conftest import Queue
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from console.live.problems import Problem, TopicState, find_problems
 from console.live.tracker import POINT, STRIP_CELLS, Numbers, TopicTracker
-from rmq_core.snapshots import Counters, Histogram, ServerInfo, SlotSample, TopicSample, WorkerInfo
-from rmq_core.topic import Topic, TopicKind
+from rmq_core.model.topic import Topic, TopicKind
+from rmq_core.model.views import Counters, Histogram, ServerInfo, SlotSample, TopicSample, WorkerInfo
 
 TOPIC = Topic("orders", TopicKind.FIXED_TIME, slots=4)
 EMPTY = Counters()

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from rmq_core.journal import Transition
 from rmq_core.journal.replay import QUEUES, Replayed, replay
-from rmq_core.measures import COUNTERS
-from rmq_core.trash import Trashed
+from rmq_core.model.stats import COUNTERS
+from rmq_core.queries.trash import Trashed
 from tests.engine.books import SlotBooks
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from rmq_core import RMQ, FixedTimeMessage, Inspector, PriorityMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
-from rmq_core.scripts import Call, script, upkeep
+from rmq_core.protocol.scripts import Call, script, upkeep
 from tests.engine.books import assert_books_balance
 from tests.engine.clock import ClockedRedis
 

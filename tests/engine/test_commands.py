@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from rmq_core import RMQ, Control, Inspector, PriorityMessage, Topic, TopicKind
-from rmq_core.__main__ import main
+from rmq_core.cli.main import main
 from rmq_core.embedded.redis import EmbeddedRedis
-from rmq_core.fingerprints import fingerprint
+from rmq_core.model.fingerprints import fingerprint
 from tests.engine.books import assert_books_balance
 
 Run = Callable[..., Any]

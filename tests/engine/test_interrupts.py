@@ -15,12 +15,12 @@ import redis
 
 from rmq_core import RMQ, Control, PriorityMessage, Producer, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
-from rmq_core.scripts import Operation
+from rmq_core.protocol.scripts import Operation
 
 ROOT = Path(__file__).parents[2]
 SIGNALS = """
 import signal
-from rmq_core.wire import pack
+from rmq_core.transport.retry import pack
 
 def interrupt(*_):
     raise KeyboardInterrupt
@@ -69,7 +69,7 @@ def test_a_signal_while_commands_are_packed_is_an_exception() -> None:
 
 def test_numbers_of_a_greeting_are_written_out_too(rmq: RMQ, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
-    for module in ("rmq_core.wire.pack_command", "redis.connection.hiredis.pack_command"):
+    for module in ("rmq_core.transport.packing.pack_command", "redis.connection.hiredis.pack_command"):
         original = redis.connection.hiredis.pack_command
 
         def noting(words: tuple[Any, ...], original: Callable[..., bytes] = original) -> bytes:

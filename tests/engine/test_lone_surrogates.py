@@ -25,11 +25,11 @@ from rmq_core import (
     Worker,
     errors,
 )
-from rmq_core.__main__ import main
+from rmq_core.cli.main import main
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.ownership.config import ZooKeeperConfig
-from rmq_core.slots import Keyspace
-from rmq_core.target import Target
+from rmq_core.protocol.keys import Keyspace
+from rmq_core.transport.redis_url import Target
 from tests.support.keys import keys_of
 
 ROOT = Path(__file__).parent.parent.parent

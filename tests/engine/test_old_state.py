@@ -24,7 +24,7 @@ from rmq_core import (
 )
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.journal import reader
-from rmq_core.message import digest
+from rmq_core.model.message import digest
 from tests.engine.books import SlotBooks, assert_books_balance, slot_books
 from tests.engine.clock import ClockedRedis
 from tests.engine.journals import assert_replay_is_the_truth

@@ -147,7 +147,7 @@ def test_a_server_that_is_away_holds_the_end_up_for_a_while_and_what_is_lost_is_
     said = run(
         rmq,
         """
-        from rmq_core import exits
+        from rmq_core.client import exits
         exits.EXIT_S = 1.0
         lost = []
         producer = Producer(RMQ("redis://127.0.0.1:1", namespace), flush_ms=60_000,

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from rmq_core import RMQ, Control, PriorityMessage, Topic, TopicKind
+from rmq_core.client.producer import Producer
 from rmq_core.embedded.redis_cluster import EmbeddedCluster
-from rmq_core.producer import Producer
 from tests.engine.books import assert_books_balance
 from tests.engine.conformance.bench import Bench, open_bench
 from tests.engine.resharding import Move
@@ -104,7 +104,7 @@ async def test_a_slot_with_keys_on_both_nodes(bench: Bench, cluster: EmbeddedClu
 async def test_a_large_slot_is_left_to_its_mover(
     bench: Bench, cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rmq_core.moving.LARGE_BYTES", 10)
+    monkeypatch.setattr("rmq_core.transport.resharding.LARGE_BYTES", 10)
     await bench.topic()
     await bench.q.send("work", PriorityMessage("before", 999, **POOLED))
     move = slot_on_the_move(cluster)

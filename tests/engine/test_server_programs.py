@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from rmq_core import RMQ, AsyncInspector, AsyncRMQ, Inspector, errors
-from rmq_core.core import ClientCore
+from rmq_core.client.base import ClientCore
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.embedded.redis_binary import redis_servers
-from rmq_core.programs import program_of
+from rmq_core.model.programs import program_of
 from tests.support.servers import SERVER_KINDS, server_of
 
 

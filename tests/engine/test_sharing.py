@@ -10,7 +10,7 @@ import pytest
 
 from rmq_core import RMQ, Control, PriorityMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
-from rmq_core.sending import MESSAGES_AT_ONCE
+from rmq_core.ops.sending import MESSAGES_AT_ONCE
 
 
 @pytest.fixture

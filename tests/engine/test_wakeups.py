@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from rmq_core.wakeups import Wakeups
+from rmq_core.transport.notifications import Wakeups
 from tests.support.waiting import wait_until_async
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rmq_core import RMQ, Control, PriorityMessage
-from rmq_core.__main__ import main
+from rmq_core.cli.main import main
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import Fenced
 from rmq_core.ownership.config import ZooKeeperConfig

@@ -16,7 +16,7 @@ from rmq_core.ownership.nodes import (
     node_name,
     worker_name,
 )
-from rmq_core.ownership_log import from_ranges, to_ranges
+from rmq_core.queries.owners import from_ranges, to_ranges
 
 printable = st.characters(exclude_categories=("C", "Z")).filter(str.isprintable) | st.just(" ")
 names = st.text(printable, min_size=1, max_size=40)

@@ -9,7 +9,7 @@ import pytest
 from rmq_core import PriorityMessage
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.ownership.config import ZooKeeperConfig
-from rmq_core.slots import slot_for
+from rmq_core.protocol.keys import slot_for
 from tests.engine.worker.supervisor import Supervisor
 from tests.engine.worker.test_poison import FAILURES
 from tests.support.waiting import wait_until

@@ -11,12 +11,12 @@ from zlib import crc32
 import pytest
 
 from rmq_core import AsyncControl, AsyncInspector, AsyncRMQ, Delivery, PriorityMessage, Topic
-from rmq_core import upkeep as upkeep_module
+from rmq_core.client import reaper as upkeep_module
+from rmq_core.client.reaper import Upkeep, overdue_ms
 from rmq_core.embedded.redis import EmbeddedRedis
-from rmq_core.scores import SHIFT
-from rmq_core.scripts import claim, cycle, epoch_text
-from rmq_core.snapshots import TopicSample
-from rmq_core.upkeep import Upkeep, overdue_ms
+from rmq_core.model.scores import SHIFT
+from rmq_core.model.views import TopicSample
+from rmq_core.protocol.scripts import claim, cycle, epoch_text
 from tests.support.proxy import TcpProxy
 from tests.support.waiting import wait_until_async
 

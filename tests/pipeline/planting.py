@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from rmq_core import RMQ, FixedTimeMessage, Topic, TopicKind
-from rmq_core.slots import SlotKeys, slot_for
-from rmq_core.topic import Journal
+from rmq_core.model.topic import Journal
+from rmq_core.protocol.keys import SlotKeys, slot_for
 from tests.pipeline import parquet
 
 FAR_MS = 3_600_000

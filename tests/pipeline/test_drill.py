@@ -15,14 +15,14 @@ import pytest
 from rmq_core import RMQ, Control, FixedTimeMessage, Inspector, PriorityMessage, RangeMergeMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import PipelineError
-from rmq_core.message import MessageRef
+from rmq_core.model.message import MessageRef
+from rmq_core.model.topic import Journal
 from rmq_core.pipeline.archive import archive
 from rmq_core.pipeline.reconcile import Inputs, reconcile
 from rmq_core.pipeline.restore import restore
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.pipeline.sources.queues import read_slot
-from rmq_core.topic import Journal
-from rmq_core.trash import Trashed
+from rmq_core.queries.trash import Trashed
 
 MESSAGES = int(os.environ.get("DRILL_MESSAGES", "6000"))
 """200,000 is the full drill; the suite has time for a smaller one."""

@@ -12,15 +12,16 @@ import msgpack
 import pyarrow.parquet as pq
 import pytest
 
-from rmq_core import RMQ, Control, FixedTimeMessage, PriorityMessage, Topic, TopicKind, repairs
+from rmq_core import RMQ, Control, FixedTimeMessage, PriorityMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
-from rmq_core.message import MessageRef, id_to_text
+from rmq_core.model.message import MessageRef, id_to_text
+from rmq_core.model.topic import Journal
+from rmq_core.ops import repairs
+from rmq_core.ops.repairs import Mend
 from rmq_core.pipeline.archive import archive
 from rmq_core.pipeline.reconcile import Inputs, reconcile
 from rmq_core.pipeline.restore import restore
 from rmq_core.pipeline.sources.options import SourceOptions
-from rmq_core.repairs import Mend
-from rmq_core.topic import Journal
 from tests.pipeline.test_drill import everything
 
 FAR_MS = 3_600_000

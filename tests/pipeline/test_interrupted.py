@@ -15,10 +15,10 @@ from rmq_core import RMQ, FixedTimeMessage, PriorityMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import PipelineError
 from rmq_core.journal import reader
+from rmq_core.model.topic import Journal
 from rmq_core.pipeline.archive import archive
 from rmq_core.pipeline.archived import Archive
 from rmq_core.pipeline.sources.options import SourceOptions
-from rmq_core.topic import Journal
 from tests.pipeline.told import FAR_MS, exactly, rows, transitions
 from tests.support.proxy import TcpProxy
 from tests.support.waiting import wait_until

@@ -11,13 +11,13 @@ import pytest
 
 from rmq_core import RMQ, Control, FixedTimeMessage, Inspector, PriorityMessage, Topic, TopicKind
 from rmq_core.journal import reader
+from rmq_core.model.topic import Journal
 from rmq_core.pipeline.archive import archive
 from rmq_core.pipeline.reconcile import Inputs, reconcile
 from rmq_core.pipeline.sentences import sentence
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.pipeline.sources.queues import QueuesSource
-from rmq_core.slots import slot_for
-from rmq_core.topic import Journal
+from rmq_core.protocol.keys import slot_for
 
 FAR_MS = 3_600_000
 

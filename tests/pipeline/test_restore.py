@@ -12,10 +12,10 @@ import pytest
 
 from rmq_core import RMQ, Control, FixedTimeMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.model.topic import Journal
 from rmq_core.pipeline.archive import archive
 from rmq_core.pipeline.restore import decide, put_back, restore
 from rmq_core.pipeline.sources.options import SourceOptions
-from rmq_core.topic import Journal
 from tests.pipeline import parquet
 
 DUE = int(time.time() * 1000) + 3_600_000

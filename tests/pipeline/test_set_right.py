@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
-from rmq_core import RMQ, Control, FixedTimeMessage, Inspector, Topic, TopicKind, repairs
+from rmq_core import RMQ, Control, FixedTimeMessage, Inspector, Topic, TopicKind
 from rmq_core.journal import reader
 from rmq_core.journal.replay import replay
-from rmq_core.message import MessageRef
+from rmq_core.model.message import MessageRef
+from rmq_core.model.topic import Journal
+from rmq_core.ops import repairs
+from rmq_core.ops.repairs import Mend
 from rmq_core.pipeline.mends import packed_copy
-from rmq_core.repairs import Mend
-from rmq_core.topic import Journal
-from rmq_core.trash import Trashed
+from rmq_core.queries.trash import Trashed
 
 FAR_MS = 3_600_000
 HOSTILE = [b"\x00", b"\xff\xfe", b"a,b", b'"', b"two\nlines", b"a b", b"%41", b"x"]

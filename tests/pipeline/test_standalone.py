@@ -20,9 +20,9 @@ from rmq_core.embedded.java import find_java
 from rmq_core.embedded.ports import LOOPBACK, free_port
 from rmq_core.errors import PipelineError
 from rmq_core.journal import reader
+from rmq_core.model.topic import Journal
 from rmq_core.pipeline.__main__ import main
 from rmq_core.pipeline.session import open_session
-from rmq_core.topic import Journal
 from tests.pipeline import both_jobs
 from tests.pipeline.standalone import Standalone, bare_python, without_java
 from tests.support.missing import missing
@@ -128,11 +128,11 @@ def test_what_spark_submit_takes_is_written(tmp_path: Path, capsys: pytest.Captu
     made, program = tmp_path / "here" / "rmq_core.zip", tmp_path / "here" / "rmq_pipeline.py"
     assert f"--py-files {made} {program}" in capsys.readouterr().out
     python = bare_python(tmp_path / "python")
-    ask = "import rmq_core.scripts as s; print(s.__file__, len(s.script('send').text) > 100)"
+    ask = "import rmq_core.protocol.scripts as s; print(s.__file__, len(s.script('send').text) > 100)"
     ran = subprocess.run(
         [python, "-c", ask], env={"PYTHONPATH": str(made)}, cwd=tmp_path, capture_output=True, text=True
     )
-    assert ran.stdout.split() == [f"{made}/rmq_core/scripts.py", "True"], ran.stderr
+    assert ran.stdout.split() == [f"{made}/rmq_core/protocol/scripts.py", "True"], ran.stderr
     ran = subprocess.run([python, program, "--help"], env={"PYTHONPATH": str(made)}, capture_output=True, text=True)
     assert "archive" in ran.stdout, ran.stderr
     (tmp_path / "file").touch()

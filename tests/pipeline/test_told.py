@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from rmq_core import RMQ, FixedTimeMessage, Inspector, PriorityMessage, Topic, TopicKind
+from rmq_core.model.topic import Journal
 from rmq_core.pipeline.sources.decoding import Columns, whole
-from rmq_core.topic import Journal
 from tests.pipeline.told import be_busy, exactly, rows, transitions
 
 HOSTILE = [b"\x00", b"\xff\xfe", b"a,b", b'"', b"two\nlines", b"a b", b"%41", b"\\", "\u2028é😀".encode()]

@@ -7,7 +7,7 @@ from typing import Any
 
 from rmq_core import RMQ, FixedTimeMessage, Inspector, PriorityMessage, Topic, TopicKind
 from rmq_core.journal import reader
-from rmq_core.topic import Journal
+from rmq_core.model.topic import Journal
 
 FAR_MS = 3_600_000
 

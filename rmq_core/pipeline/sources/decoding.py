@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.journal.entries import _unescaped as unescaped
-from rmq_core.message import BODY_FORMAT
+from rmq_core.model.message import BODY_FORMAT
+from rmq_core.model.scores import RETRIED_MAX, SHIFT
+from rmq_core.model.topic import TopicKind
 from rmq_core.pipeline.schemas import EVENTS, arrow
-from rmq_core.scores import RETRIED_MAX, SHIFT
-from rmq_core.topic import TopicKind
 
 if TYPE_CHECKING:
     import pyarrow

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
-from rmq_core.client import RMQ
-from rmq_core.connection import Connection
+from rmq_core.client.rmq import RMQ
 from rmq_core.journal import reader
 from rmq_core.journal.reader import Position
+from rmq_core.model.topic import Topic
 from rmq_core.pipeline.schemas import EVENTS, ddl
 from rmq_core.pipeline.sources.decoding import batches, position_of
 from rmq_core.pipeline.sources.options import SourceOptions, slot_groups
-from rmq_core.topic import Topic
+from rmq_core.transport.sync import Connection
 
 if TYPE_CHECKING:
     import pyarrow

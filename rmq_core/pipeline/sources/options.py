@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from rmq_core import registry
-from rmq_core.client import RMQ
-from rmq_core.connection import Connection
+from rmq_core.client.rmq import RMQ
 from rmq_core.errors import ConfigurationError
 from rmq_core.journal.reader import READER
-from rmq_core.slots import Keyspace
-from rmq_core.target import Target
-from rmq_core.topic import Topic
+from rmq_core.model.topic import Topic
+from rmq_core.ops import registry
+from rmq_core.protocol.keys import Keyspace
+from rmq_core.transport.redis_url import Target
+from rmq_core.transport.sync import Connection
 
 SLOTS_PER_PARTITION = 8
 RETRY_FOR_S = 15.0

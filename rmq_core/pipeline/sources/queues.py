@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from rmq_core.connection import Connection
-from rmq_core.measures import Counters
+from rmq_core.model.stats import Counters
 from rmq_core.pipeline.schemas import PARTS, QUEUES, SCORED, arrow, ddl
 from rmq_core.pipeline.sources.decoding import whole
 from rmq_core.pipeline.sources.options import SourceOptions, slot_groups
-from rmq_core.scripts import Call, script
-from rmq_core.slots import Keyspace
-from rmq_core.trash import Trashed
+from rmq_core.protocol.keys import Keyspace
+from rmq_core.protocol.scripts import Call, script
+from rmq_core.queries.trash import Trashed
+from rmq_core.transport.sync import Connection
 
 if TYPE_CHECKING:
     import pyarrow

@@ -18,7 +18,7 @@ from console.live.metrics import METRICS_MS
 from console.live.sampler import Sampler
 from console.live.store import LiveKeys
 from rmq_core import FixedTimeMessage, PriorityMessage, TopicKind
-from rmq_core.measures import COUNTERS
+from rmq_core.model.stats import COUNTERS
 from tests.console.api.conftest import Caller, problem
 from tests.console.conftest import Queue
 

@@ -13,7 +13,7 @@ from console.live.sampler import Sampler
 from console.live.store import LiveKeys
 from console.models import AuditEntry
 from rmq_core.embedded.redis import EmbeddedRedis
-from rmq_core.topic import Topic, TopicKind
+from rmq_core.model.topic import Topic, TopicKind
 from tests.console.api.conftest import Caller, problem
 from tests.console.conftest import Queue
 

@@ -13,7 +13,7 @@ from typing import Any
 from playwright.sync_api import Page, expect
 
 from rmq_core import FixedTimeMessage
-from rmq_core.filters import MessageFilter
+from rmq_core.model.filters import MessageFilter
 from tests.console.conftest import FAR, Queue
 from tests.console.stack import Stack
 from tests.support.waiting import wait_until

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Page, expect
 
-from rmq_core import registry
+from rmq_core.ops import registry
 from tests.console.conftest import Queue
 from tests.console.stack import Stack
 

@@ -18,7 +18,7 @@ from console.operations.actions import Who
 from console.operations.orders import BulkOrder
 from rmq_core import FixedTimeMessage
 from rmq_core.embedded.redis import EmbeddedRedis
-from rmq_core.filters import MessageFilter
+from rmq_core.model.filters import MessageFilter
 from tests.console.conftest import FAR, Queue
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from rmq_core import FixedTimeMessage, Topic, TopicKind
-from rmq_core.control import Control
-from rmq_core.filters import MessageFilter
-from rmq_core.inspector import Inspector
+from rmq_core.client.control import Control
+from rmq_core.client.inspector import Inspector
+from rmq_core.model.filters import MessageFilter
 from tests.console.conftest import FAR
 from tests.console.stack import Stack
 from tests.support.waiting import wait_until
@@ -22,7 +22,7 @@ from django.contrib.auth.models import User
 from console.access import Action
 from console.operations.actions import Who
 from console.operations.bulk import BulkOrder, start
-from rmq_core.filters import MessageFilter
+from rmq_core.model.filters import MessageFilter
 user = User.objects.filter(is_superuser=True).first()
 start(Who(user), BulkOrder(Action.CANCEL, "orders", MessageFilter("delayed"), reason="a test", confirm="orders",
                            rate_per_s=2000))

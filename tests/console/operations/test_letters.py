@@ -20,8 +20,8 @@ from console.operations.export import by_size
 from console.operations.keeping import note_clusters
 from console.operations.report import csv_lines
 from rmq_core import FixedTimeMessage, PriorityMessage, RangeMergeMessage, TopicKind
-from rmq_core.slots import slot_for
-from rmq_core.snapshots import MessageRow
+from rmq_core.model.views import MessageRow
+from rmq_core.protocol.keys import slot_for
 from tests.console.conftest import Queue
 from tests.console.operations.desk import Desk, text_of
 

@@ -17,7 +17,7 @@ from console.operations.orders import BulkOrder
 from console.operations.report import operation_json
 from rmq_core import MessageRef
 from rmq_core.errors import InvalidMessage, UnknownTopic
-from rmq_core.filters import MessageFilter
+from rmq_core.model.filters import MessageFilter
 from tests.console.operations.desk import Desk
 
 

@@ -14,7 +14,7 @@ from console.reconciliation import repairs
 from console.reconciliation.repairs import RepairOrder
 from console.record.life import key_of
 from rmq_core import FixedTimeMessage
-from rmq_core.slots import slot_for
+from rmq_core.protocol.keys import slot_for
 from tests.console.operations.desk import Desk, desk
 
 __all__ = ["desk"]

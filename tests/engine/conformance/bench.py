@@ -27,7 +27,7 @@ from rmq_core import (
     TopicKind,
 )
 from rmq_core.journal import Read, reader
-from rmq_core.scripts import one
+from rmq_core.protocol.scripts import one
 from tests.engine.books import SlotBooks, slot_books
 from tests.engine.journals import assert_replay_is_the_truth
 from tests.support.waiting import wait_until_async

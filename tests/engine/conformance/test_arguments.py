@@ -9,7 +9,7 @@ import pytest
 
 from rmq_core import MessageRef, PriorityMessage, TopicKind
 from rmq_core.errors import InvalidMessage, RMQError
-from rmq_core.scripts import Call, one, script
+from rmq_core.protocol.scripts import Call, one, script
 from tests.engine.conformance.bench import Bench
 
 ONE_OR_MANY = ("cancel", "run_now", "requeue", "drop", "restore")

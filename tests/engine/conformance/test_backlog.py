@@ -17,7 +17,7 @@ from rmq_core import (
     TopicKind,
     errors,
 )
-from rmq_core import limits as engine_limits
+from rmq_core.ops import quotas as engine_limits
 from tests.engine.conformance.bench import FAR_MS, Awaited, Bench
 from tests.engine.conformance.test_controlling import KINDS, Scene
 

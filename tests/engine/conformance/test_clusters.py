@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rmq_core import MessageFilter, PriorityMessage, TopicKind
-from rmq_core.fingerprints import OTHER, UNKNOWN, fingerprint
+from rmq_core.model.fingerprints import OTHER, UNKNOWN, fingerprint
 from tests.engine.conformance.bench import FAR_MS, Bench, message
 from tests.engine.conformance.test_controlling import KINDS, Scene
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rmq_core import PriorityMessage, Topic, errors
-from rmq_core.scripts import Ack, claim, cycle, epoch_text, extend, read_cycle, settle, upkeep
+from rmq_core.protocol.scripts import Ack, claim, cycle, epoch_text, extend, read_cycle, settle, upkeep
 from tests.engine.conformance.bench import FAR_MS, Bench
 
 OLD, NEW = 7, 12_345_678_901

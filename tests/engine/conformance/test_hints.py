@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from rmq_core import PriorityMessage, hinting
-from rmq_core.consuming import Consumer
-from rmq_core.scripts import on_slot
+from rmq_core import PriorityMessage
+from rmq_core.ops import hints
+from rmq_core.ops.consuming import Consumer
+from rmq_core.protocol.scripts import on_slot
 from tests.engine.conformance.bench import Bench
 
 
@@ -19,7 +20,7 @@ async def test_a_retry_that_is_due_is_found_by_the_first_look(bench: Bench) -> N
 
 
 async def test_a_retry_that_is_due_is_found_by_the_hint_alone(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hinting, "LOOK_EVERY_S", 3_600.0)
+    monkeypatch.setattr(hints, "LOOK_EVERY_S", 3_600.0)
     topic = await bench.topic(slots=8)
     other = Consumer(bench.q.keyspace, topic)
     assert (await bench.q.run(other.take(1))).deliveries == []  # it has looked at every slot, and will not again
@@ -32,7 +33,7 @@ async def test_a_retry_that_is_due_is_found_by_the_hint_alone(bench: Bench, monk
 async def test_a_script_that_had_to_be_taught_leaves_no_wrong_hint(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hinting, "LOOK_EVERY_S", 3_600.0)
+    monkeypatch.setattr(hints, "LOOK_EVERY_S", 3_600.0)
     topic = await bench.topic()
     other = Consumer(bench.q.keyspace, topic)
     assert (await bench.q.run(other.take(1))).deliveries == []

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rmq_core import PriorityMessage, Topic, errors
-from rmq_core.registry import REFUSED_MS
-from rmq_core.scripts import Call, script
+from rmq_core.ops.registry import REFUSED_MS
+from rmq_core.protocol.scripts import Call, script
 from tests.engine.conformance.bench import Bench
 
 

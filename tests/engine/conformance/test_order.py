@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rmq_core import FixedTimeMessage, MessageRef, PriorityMessage, RangeMergeMessage, TopicKind, errors
-from rmq_core.scores import PRIORITY_MAX
+from rmq_core.model.scores import PRIORITY_MAX
 from tests.engine.conformance.bench import FAR_MS, SOON_MS, Bench
 
 KINDS = list(TopicKind)

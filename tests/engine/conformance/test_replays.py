@@ -12,9 +12,9 @@ import pytest
 from rmq_core import AsyncProducer, PriorityMessage, Producer
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import Fenced, InvalidMessage
-from rmq_core.exchange import ATOMIC_MAX
-from rmq_core.scripts import BATCH_MAX, Call, Operation, Script
-from rmq_core.wire import Ordered
+from rmq_core.protocol.scripts import BATCH_MAX, Call, Operation, Script
+from rmq_core.transport.exchange import ATOMIC_MAX
+from rmq_core.transport.retry import Ordered
 from tests.engine.conformance.bench import Bench, open_bench
 from tests.support.proxy import TcpProxy
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rmq_core import FixedTimeMessage, MessageFilter, PriorityMessage, Topic, TopicKind, errors
-from rmq_core.scripts import cycle, upkeep
+from rmq_core.protocol.scripts import cycle, upkeep
 from tests.engine.conformance.bench import FAR_MS, Bench
 from tests.support.keys import keys_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rmq_core import FixedTimeMessage, MessageFilter, PriorityMessage, TopicKind, errors
-from rmq_core.fingerprints import fingerprint
+from rmq_core.model.fingerprints import fingerprint
 from tests.engine.conformance.bench import FAR_MS, Bench
 from tests.engine.conformance.test_controlling import KINDS, Scene
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from rmq_core import Delivery, FixedTimeMessage, PriorityMessage, Topic, TopicKind, errors
-from rmq_core.ownership_log import note
-from rmq_core.scripts import Ack, Cycled, Release, claim, cycle, epoch_text, extend, read_cycle, takeover
+from rmq_core.protocol.scripts import Ack, Cycled, Release, claim, cycle, epoch_text, extend, read_cycle, takeover
+from rmq_core.queries.owners import note
 from tests.engine.conformance.bench import FAR_MS, Bench
 
 FIRST, SECOND = 10, 20

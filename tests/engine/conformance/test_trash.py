@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from rmq_core import FixedTimeMessage, MessageRef, PriorityMessage, TopicKind
-from rmq_core.scripts import upkeep
-from rmq_core.trash import Trashed
-from rmq_core.upkeep import tend
+from rmq_core.client.reaper import tend
+from rmq_core.protocol.scripts import upkeep
+from rmq_core.queries.trash import Trashed
 from tests.engine.conformance.bench import FAR_MS, Bench
 from tests.engine.conformance.test_controlling import KINDS, Scene, scene  # noqa: F401 - a fixture
 

@@ -8,16 +8,10 @@ from typing import Any
 
 import pytest
 
-from rmq_core import (
-    FixedTimeMessage,
-    PriorityMessage,
-    RangeMergeMessage,
-    TopicKind,
-    async_client,
-    client,
-    consuming,
-    wakeups,
-)
+from rmq_core import FixedTimeMessage, PriorityMessage, RangeMergeMessage, TopicKind
+from rmq_core.client import async_rmq, rmq
+from rmq_core.ops import consuming
+from rmq_core.transport import notifications
 from tests.engine.conformance.bench import FAR_MS, SOON_MS, Bench
 
 _QUIET_LOOKS = 5
@@ -40,7 +34,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.fixture
 def no_fallback(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever sleeps is woken by a notification or not at all."""
-    for module in (client, async_client, wakeups):
+    for module in (rmq, async_rmq, notifications):
         monkeypatch.setattr(module, "FALLBACK_S", 3_600.0)
 
 

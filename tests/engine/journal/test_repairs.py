@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rmq_core import repairs
-from rmq_core.message import MessageRef
-from rmq_core.repairs import Lost
+from rmq_core.model.message import MessageRef
+from rmq_core.ops import repairs
+from rmq_core.ops.repairs import Lost
 from tests.engine.journal.conftest import Journaled
 from tests.engine.journals import assert_replay_is_the_truth
 

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from rmq_core import RMQ, Control, PriorityMessage, Producer, errors
-from rmq_core.__main__ import main
-from rmq_core.sampling import SampleCache, sample
-from rmq_core.upkeep import tend
+from rmq_core.cli.main import main
+from rmq_core.client.reaper import tend
+from rmq_core.queries.sampling import SampleCache, sample
 from tests.engine.journal.conftest import Journaled
 from tests.engine.journals import assert_replay_is_the_truth
 

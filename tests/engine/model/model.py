@@ -12,8 +12,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from rmq_core.fingerprints import fingerprint
-from rmq_core.topic import Topic, TopicKind
+from rmq_core.model.fingerprints import fingerprint
+from rmq_core.model.topic import Topic, TopicKind
 
 RETRIED_MAX = 16
 SHIFT = 1000

@@ -13,8 +13,8 @@ import fakeredis
 import pytest
 
 from rmq_core.embedded.redis import EmbeddedRedis
-from rmq_core.scripts import Call, script
-from rmq_core.topic import TopicKind
+from rmq_core.model.topic import TopicKind
+from rmq_core.protocol.scripts import Call, script
 from tests.engine.clock import ClockedRedis
 from tests.engine.model.test_model import TIMEOUT_MS, Machine
 from tests.support.keys import keys_of

@@ -24,10 +24,10 @@ from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.journal import reader
 from rmq_core.journal.reader import START
 from rmq_core.journal.replay import Replayed
-from rmq_core.message import decode_body
-from rmq_core.scripts import one, takeover, upkeep
-from rmq_core.topic import Topic, TopicKind
-from rmq_core.trash import Trashed
+from rmq_core.model.message import decode_body
+from rmq_core.model.topic import Topic, TopicKind
+from rmq_core.protocol.scripts import one, takeover, upkeep
+from rmq_core.queries.trash import Trashed
 from tests.engine.books import SlotBooks, slot_books
 from tests.engine.clock import ClockedRedis
 from tests.engine.journals import assert_replay_is_the_truth

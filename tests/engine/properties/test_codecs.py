@@ -11,9 +11,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rmq_core import FixedTimeMessage, PriorityMessage, RangeMergeMessage, Topic, TopicKind, errors
-from rmq_core.message import HEADERS_MAX, basis_of, decode_body, encode, id_from_text, id_to_text
-from rmq_core.ownership_log import from_ranges, to_ranges
-from rmq_core.slots import QUEUE_KEYS, Keyspace, slot_for
+from rmq_core.model.message import HEADERS_MAX, basis_of, decode_body, encode, id_from_text, id_to_text
+from rmq_core.protocol.keys import QUEUE_KEYS, Keyspace, slot_for
+from rmq_core.queries.owners import from_ranges, to_ranges
 
 ids = st.binary(min_size=1, max_size=512) | st.text(min_size=1, max_size=80).filter(
     lambda text: not any("\ud800" <= each <= "\udfff" for each in text)

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from rmq_core import RMQ, Inspector, MessageFilter, PriorityMessage, Topic, TopicKind, errors, id_to_text
 from rmq_core.embedded.redis import EmbeddedRedis
-from rmq_core.filters import FILTER_STATES, MS_MAX, TEXT_MAX
-from rmq_core.fingerprints import UNKNOWN, fingerprint
-from rmq_core.message import encode
-from rmq_core.scripts import failure_fragment
-from rmq_core.slots import Keyspace
+from rmq_core.model.filters import FILTER_STATES, MS_MAX, TEXT_MAX
+from rmq_core.model.fingerprints import UNKNOWN, fingerprint
+from rmq_core.model.message import encode
+from rmq_core.protocol.keys import Keyspace
+from rmq_core.protocol.scripts import failure_fragment
 
 SLOTS = 4
 NAMESPACE = "filtering"

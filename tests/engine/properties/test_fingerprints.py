@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rmq_core.fingerprints import KEPT, LENGTH, OTHER, UNKNOWN, fingerprint, normalised
-from rmq_core.scripts import script
+from rmq_core.model.fingerprints import KEPT, LENGTH, OTHER, UNKNOWN, fingerprint, normalised
+from rmq_core.protocol.scripts import script
 
 SAME = [
     ("user 17 has no order", "user 4711 has no order"),

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from rmq_core import RMQ, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
-from rmq_core.paging import Entry, entries
-from rmq_core.slots import Keyspace
+from rmq_core.protocol.keys import Keyspace
+from rmq_core.queries.paging import Entry, entries
 
 NOW_MS = 1_700_000_000_000
 SLOTS = 8

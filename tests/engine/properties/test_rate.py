@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from rmq_core import Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
-from rmq_core.limits import Grant, rate
-from rmq_core.slots import Keyspace
+from rmq_core.ops.quotas import Grant, rate
+from rmq_core.protocol.keys import Keyspace
 from tests.engine.clock import ClockedRedis
 
 BURST_S = 0.025

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmq_core import scores
 from rmq_core.embedded.redis import EmbeddedRedis
-from rmq_core.measures import Histogram
-from rmq_core.scripts import Nack, cycle, failure_fragment, policy, settle, source
-from rmq_core.slots import Keyspace
-from rmq_core.topic import Topic, TopicKind
+from rmq_core.model import scores
+from rmq_core.model.stats import Histogram
+from rmq_core.model.topic import Topic, TopicKind
+from rmq_core.protocol.keys import Keyspace
+from rmq_core.protocol.scripts import Nack, cycle, failure_fragment, policy, settle, source
 from tests.engine.clock import START_MS, ClockedRedis
 
 LATEST_MS = scores.SCORE_MAX // scores.SHIFT - 1

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmq_core.errors import InvalidTopic
-from rmq_core.text import NotText, check_name, check_text, check_unicode, cleaned, encodable, shown
-from rmq_core.topic import Topic, TopicKind
+from rmq_core.model.text import NotText, check_name, check_text, check_unicode, cleaned, encodable, shown
+from rmq_core.model.topic import Topic, TopicKind
 
 ANY = st.text(alphabet=st.characters(exclude_categories=[]), max_size=50)
 ODD = ["\ud800", "\udfff", "\x00", "\x1b[2J", "\x85", "\u2028", "\u202e", "\u2066", "\ufffe"]

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rmq_core.errors import ConfigurationError
-from rmq_core.target import Target
+from rmq_core.transport.redis_url import Target
 
 names = st.from_regex(r"[a-z][a-z0-9.-]{0,20}[a-z0-9]", fullmatch=True) | st.just("10.0.0.7") | st.just("[::1]")
 hosts = st.lists(st.tuples(names, st.integers(1, 65_535)), min_size=1, max_size=4)

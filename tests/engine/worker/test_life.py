@@ -9,7 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from rmq_core import Delivery, FixedTimeMessage, Listener, TopicKind, errors, fleet, wakeups
+from rmq_core import Delivery, FixedTimeMessage, Listener, TopicKind, errors
+from rmq_core.queries import fleet
+from rmq_core.transport import notifications
 from rmq_core.worker import looking, topic_runner
 from tests.engine.worker.bench import WorkerBench
 from tests.support.waiting import wait_until_async
@@ -263,7 +265,7 @@ async def test_a_lost_wake_up_costs_one_look(bench: WorkerBench) -> None:
         with bench.raw.pipeline() as both:  # a send whose notification got lost
             both.hincrby(keys.stats, "sent", 1).zadd(keys.store, {"unheard": 20}).execute()
         await wait_until_async(lambda: "unheard" in seen, what="the fallback look")
-    assert wakeups.FALLBACK_S <= 1
+    assert notifications.FALLBACK_S <= 1
 
 
 async def test_the_heartbeat_says_what_the_worker_does(bench: WorkerBench, gate: threading.Event) -> None:

@@ -80,7 +80,7 @@ def test_another_limit_is_followed_while_running(bench: WorkerBench) -> None:
 
 
 def _read(bench: WorkerBench) -> object:
-    from rmq_core import registry
+    from rmq_core.ops import registry
 
     return registry.read(bench.rmq.keyspace, "work")
 

@@ -1,0 +1,99 @@
+"""``python -m rmq_core journal``: prints a topic's journal, and follows it. Reads only, holds nothing back."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from rmq_core.cli.commands import client, show
+from rmq_core.client.inspector import Inspector
+from rmq_core.client.rmq import RMQ
+from rmq_core.errors import InvalidMessage
+from rmq_core.journal import Gap, Position, Transition, reader
+from rmq_core.journal.trimmer import JournalState
+from rmq_core.model.message import id_to_text, raw_id
+from rmq_core.model.topic import Topic
+
+PAUSE_S = 0.5
+WORDS = {
+    "missing": "entries {after_n} to {before_n} are missing in between",
+    "restarted": "the numbers began anew after {after_n}",
+    "off": "the journal was off until here: what the slot held has a past that was not written down",
+}
+
+
+def print_journal(arguments: argparse.Namespace) -> int:
+    """A line (``--json``: an object) per transition and per gap, oldest first."""
+    with client(arguments) as rmq:
+        topic = rmq.topic(arguments.topic)
+        if arguments.state:
+            state = Inspector(rmq).journal(topic.name)
+            show(arguments, asdict(state), _state_lines(state))
+            return 0
+        slots = _slots(topic, arguments.slot)
+        wanted = None if arguments.id is None else raw_id(arguments.id)
+        for each in _read(rmq, topic, slots, arguments.follow):
+            if isinstance(each, Transition) and wanted is not None and each.id != wanted:
+                continue
+            print(json.dumps(_values(each)) if arguments.json else _line(each), flush=arguments.follow)
+    return 0
+
+
+def _slots(topic: Topic, slot: int | None) -> range:
+    if slot is None:
+        return range(topic.slots)
+    if not 0 <= slot < topic.slots:
+        raise InvalidMessage(f"slot={slot} must be a whole number from 0 to {topic.slots - 1}")
+    return range(slot, slot + 1)
+
+
+def _read(rmq: RMQ, topic: Topic, slots: range, follow: bool) -> Iterator[Transition | Gap]:
+    after: dict[int, Position] = {}
+    while True:
+        found = rmq.run(reader.read(rmq.keyspace, topic, slots, after))
+        after = found.positions
+        # Of one look, in order of time over the slots; each slot's own order stays.
+        told: list[Transition | Gap] = [*found.gaps, *found.transitions]
+        yield from sorted(told, key=lambda each: each.at_ms or 0)
+        if not found.behind:
+            if not follow:
+                return
+            time.sleep(PAUSE_S)
+
+
+def _values(each: Transition | Gap) -> dict[str, Any]:
+    if isinstance(each, Gap):
+        return {"gap": each.reason} | asdict(each)
+    values = each._asdict()
+    body = values.pop("body")
+    return values | {"id": id_to_text(each.id) if each.id else "", "body_bytes": None if body is None else len(body)}
+
+
+def _line(each: Transition | Gap) -> str:
+    if isinstance(each, Gap):
+        words = WORDS[each.reason].format(after_n=each.after_n + 1, before_n=each.before_n - 1)
+        return f"{_time(each.at_ms)}  slot {each.slot:<4} GAP          {words}"
+    told = " ".join(filter(None, (each.error, each.message)))
+    way = f"{each.origin} → {each.target}"
+    ident = id_to_text(each.id) if each.id else ""
+    return f"{_time(each.at_ms)}  slot {each.slot:<4} {each.event:<12} {way:<18} {ident}  {told}".rstrip()
+
+
+def _time(at_ms: int | None) -> str:
+    if at_ms is None:
+        return "-" * 23
+    return datetime.fromtimestamp(at_ms / 1000, UTC).replace(tzinfo=None).isoformat(" ", "milliseconds")
+
+
+def _state_lines(state: JournalState) -> list[str]:
+    size = "" if state.size is None else f", about {state.size:,} bytes"
+    lines = [f"{state.mode}: {state.entries:,} entries{size}, {state.written:,} ever written"]
+    if state.slot_limit:
+        lines.append(f"the fullest slot holds {state.fullest:,} of {state.slot_limit:,}")
+    lines += [f"reader {each.name}: {each.behind:,} behind, {each.behind_ms / 1000:.1f} s" for each in state.readers]
+    return lines if state.readers else [*lines, "nobody reads it durably: nothing is trimmed"]

@@ -1,0 +1,1 @@
+"""The synchronous and the asyncio shells around operations and queries."""

@@ -1,0 +1,172 @@
+"""Every action an operator takes. Each is atomic per slot and safe to repeat.
+
+``refs``: a message or many, each by its id, a `MessageRef`, a `Sent` or a `Delivery`.
+"""
+
+from __future__ import annotations
+
+from rmq_core.client.async_rmq import AsyncRMQ
+from rmq_core.client.base import topic_name
+from rmq_core.client.rmq import RMQ
+from rmq_core.model.topic import Topic
+from rmq_core.ops import actions, placement, registry
+from rmq_core.ops.actions import ActionResult, Targets
+
+
+class Control:
+    """Synchronous actions over a client."""
+
+    def __init__(self, client: RMQ) -> None:
+        self.client = client
+
+    def cancel(self, topic: str | Topic, refs: Targets) -> list[ActionResult]:
+        """Takes waiting messages out of the queue; for the topic's ``undo_ms`` they can be restored."""
+        return self._act(topic, "cancel", refs)
+
+    def run_now(self, topic: str | Topic, refs: Targets) -> list[ActionResult]:
+        """Makes waiting messages ready at once."""
+        return self._act(topic, "run_now", refs)
+
+    def reschedule(
+        self, topic: str | Topic, refs: Targets, *, due_ms: int | None = None, priority: int | None = None
+    ) -> list[ActionResult]:
+        """Gives waiting messages another due time or priority. Raises `DueInThePast`, `InvalidMessage`."""
+        return self.client.run(
+            self.client.on_topic(actions.reschedule, topic, actions.listed(refs), due_ms=due_ms, priority=priority)
+        )
+
+    def requeue(self, topic: str | Topic, refs: Targets) -> list[ActionResult]:
+        """Brings dead letters back, with every retry."""
+        return self._act(topic, "requeue", refs)
+
+    def drop(self, topic: str | Topic, refs: Targets) -> list[ActionResult]:
+        """Removes dead letters; for the topic's ``undo_ms`` they can be restored."""
+        return self._act(topic, "drop", refs)
+
+    def restore(self, topic: str | Topic, refs: Targets) -> list[ActionResult]:
+        """Brings cancelled and dropped messages back to where they were."""
+        return self._act(topic, "restore", refs)
+
+    def _act(self, topic: str | Topic, name: str, refs: Targets) -> list[ActionResult]:
+        return self.client.run(self.client.on_topic(actions.act, topic, name, actions.listed(refs)))
+
+    def put_topic(self, topic: Topic, expected_version: int) -> Topic:
+        """Creates (0) or replaces (its version) a definition. Raises `VersionConflict`, `TopicConflict`."""
+        return self.client.remember(self.client.run(registry.put(self.client.keyspace, topic, expected_version)))
+
+    def pause(self, topic: str | Topic) -> Topic:
+        """Stops the taking of messages; sending goes on."""
+        return self.client.remember(self.client.run(registry.pause(self.client.keyspace, topic_name(topic), True)))
+
+    def resume(self, topic: str | Topic) -> Topic:
+        """Starts the taking again."""
+        return self.client.remember(self.client.run(registry.pause(self.client.keyspace, topic_name(topic), False)))
+
+    def delete_topic(self, name: str | Topic, force: bool = False) -> int:
+        """Deletes a topic with every key; returns how many messages went with it. Raises `TopicNotEmpty`."""
+        name = topic_name(name)
+        gone = self.client.run(registry.delete(self.client.keyspace, name, force))
+        self.client.forget(name)
+        return gone
+
+    def unfence(self, topic: str | Topic) -> int:
+        """Hands a topic's slots back to shared mode; returns how many had an owner."""
+        return self.client.run(self.client.on_topic(actions.unfence, topic))
+
+    def drain(self, worker: str) -> bool:
+        """Takes every slot from a worker for as long as it stays drained; whether that is a change."""
+        return self.client.run(placement.drain(self.client.keyspace, worker, True))
+
+    def undrain(self, worker: str) -> bool:
+        """Lets a drained worker have slots again; whether that is a change."""
+        return self.client.run(placement.drain(self.client.keyspace, worker, False))
+
+    def pin(self, topic: str | Topic, slot: int, worker: str) -> bool:
+        """Gives a slot to one worker whenever that is there and not drained; whether that is a change."""
+        return self.client.run(self.client.on_topic(placement.pin, topic, slot, worker))
+
+    def unpin(self, topic: str | Topic, slot: int) -> bool:
+        """Lets a slot go to whoever; whether that is a change."""
+        return self.client.run(self.client.on_topic(placement.pin, topic, slot, None))
+
+
+class AsyncControl:
+    """The same actions, awaited."""
+
+    def __init__(self, client: AsyncRMQ) -> None:
+        self.client = client
+
+    async def cancel(self, topic: str | Topic, refs: Targets) -> list[ActionResult]:
+        """Takes waiting messages out of the queue; for the topic's ``undo_ms`` they can be restored."""
+        return await self._act(topic, "cancel", refs)
+
+    async def run_now(self, topic: str | Topic, refs: Targets) -> list[ActionResult]:
+        """Makes waiting messages ready at once."""
+        return await self._act(topic, "run_now", refs)
+
+    async def reschedule(
+        self, topic: str | Topic, refs: Targets, *, due_ms: int | None = None, priority: int | None = None
+    ) -> list[ActionResult]:
+        """Gives waiting messages another due time or priority. Raises `DueInThePast`, `InvalidMessage`."""
+        return await self.client.run(
+            self.client.on_topic(actions.reschedule, topic, actions.listed(refs), due_ms=due_ms, priority=priority)
+        )
+
+    async def requeue(self, topic: str | Topic, refs: Targets) -> list[ActionResult]:
+        """Brings dead letters back, with every retry."""
+        return await self._act(topic, "requeue", refs)
+
+    async def drop(self, topic: str | Topic, refs: Targets) -> list[ActionResult]:
+        """Removes dead letters; for the topic's ``undo_ms`` they can be restored."""
+        return await self._act(topic, "drop", refs)
+
+    async def restore(self, topic: str | Topic, refs: Targets) -> list[ActionResult]:
+        """Brings cancelled and dropped messages back to where they were."""
+        return await self._act(topic, "restore", refs)
+
+    async def _act(self, topic: str | Topic, name: str, refs: Targets) -> list[ActionResult]:
+        return await self.client.run(self.client.on_topic(actions.act, topic, name, actions.listed(refs)))
+
+    async def put_topic(self, topic: Topic, expected_version: int) -> Topic:
+        """Creates (0) or replaces (its version) a definition. Raises `VersionConflict`, `TopicConflict`."""
+        stored = await self.client.run(registry.put(self.client.keyspace, topic, expected_version))
+        return self.client.remember(stored)
+
+    async def pause(self, topic: str | Topic) -> Topic:
+        """Stops the taking of messages; sending goes on."""
+        return self.client.remember(
+            await self.client.run(registry.pause(self.client.keyspace, topic_name(topic), True))
+        )
+
+    async def resume(self, topic: str | Topic) -> Topic:
+        """Starts the taking again."""
+        return self.client.remember(
+            await self.client.run(registry.pause(self.client.keyspace, topic_name(topic), False))
+        )
+
+    async def delete_topic(self, name: str | Topic, force: bool = False) -> int:
+        """Deletes a topic with every key; returns how many messages went with it. Raises `TopicNotEmpty`."""
+        name = topic_name(name)
+        gone = await self.client.run(registry.delete(self.client.keyspace, name, force))
+        self.client.forget(name)
+        return gone
+
+    async def unfence(self, topic: str | Topic) -> int:
+        """Hands a topic's slots back to shared mode; returns how many had an owner."""
+        return await self.client.run(self.client.on_topic(actions.unfence, topic))
+
+    async def drain(self, worker: str) -> bool:
+        """Takes every slot from a worker for as long as it stays drained; whether that is a change."""
+        return await self.client.run(placement.drain(self.client.keyspace, worker, True))
+
+    async def undrain(self, worker: str) -> bool:
+        """Lets a drained worker have slots again; whether that is a change."""
+        return await self.client.run(placement.drain(self.client.keyspace, worker, False))
+
+    async def pin(self, topic: str | Topic, slot: int, worker: str) -> bool:
+        """Gives a slot to one worker whenever that is there and not drained; whether that is a change."""
+        return await self.client.run(self.client.on_topic(placement.pin, topic, slot, worker))
+
+    async def unpin(self, topic: str | Topic, slot: int) -> bool:
+        """Lets a slot go to whoever; whether that is a change."""
+        return await self.client.run(self.client.on_topic(placement.pin, topic, slot, None))

@@ -1,0 +1,303 @@
+"""Reads of live state for consoles and scripts: frozen pictures, bounded pages. Changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rmq_core.client.async_rmq import AsyncRMQ
+from rmq_core.client.rmq import RMQ
+from rmq_core.journal import trimmer
+from rmq_core.journal.trimmer import JournalState
+from rmq_core.model.filters import MessageFilter
+from rmq_core.model.topic import Topic
+from rmq_core.model.views import (
+    Ages,
+    DeadCluster,
+    MessageView,
+    Page,
+    Preview,
+    RefSelection,
+    SearchPage,
+    Selection,
+    ServerInfo,
+    SlotDetail,
+    State,
+    TopicSample,
+    Unreadable,
+    WorkerInfo,
+)
+from rmq_core.ops import placement, registry
+from rmq_core.ops.placement import Wishes
+from rmq_core.queries import clusters, fleet, lookups, owners, present, sampling, searching, selecting
+from rmq_core.queries.owners import OwnershipEvent, SlotOwner
+from rmq_core.queries.sampling import SampleCache
+
+
+class Inspector:
+    """Synchronous reads over a client. `rmq_core.queries.lookups` and its neighbours tell more of each."""
+
+    def __init__(self, client: RMQ) -> None:
+        self.client = client
+        self._cache = SampleCache()
+
+    @property
+    def unreadable(self) -> tuple[Unreadable, ...]:
+        """Definitions that the last `sample` could not read, and left out."""
+        return self._cache.unreadable
+
+    def now_ms(self) -> int:
+        """The Redis clock."""
+        return self.client.run(present.now_ms(self.client.keyspace))
+
+    def topics(self) -> list[Topic]:
+        """Every definition, by name."""
+        return self.client.run(registry.read_all(self.client.keyspace))
+
+    def sample(self, topic_names: Sequence[str] | None = None) -> list[TopicSample]:
+        """The state of topics (None: all). Cheap to repeat: only what changed is read again."""
+        spread = self.client.target.is_cluster
+        return self.client.run(sampling.sample(self.client.keyspace, self._cache, spread, topic_names))
+
+    def slot(self, topic: str, slot: int, heads: int = 10) -> SlotDetail:
+        """One slot: counts, next messages, messages in flight."""
+        return self.client.run(self.client.on_topic(lookups.slot, topic, slot, heads))
+
+    def messages(
+        self,
+        topic: str,
+        state: State,
+        *,
+        slot: int | None = None,
+        newest: bool = False,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Page:
+        """One page of a state."""
+        return self.client.run(
+            self.client.on_topic(lookups.messages, topic, state, slot=slot, newest=newest, limit=limit, cursor=cursor)
+        )
+
+    def prepare_ages(self, topic: str) -> Ages:
+        """How long deliveries have been in flight."""
+        return self.client.run(self.client.on_topic(lookups.prepare_ages, topic))
+
+    def forecast(self, topic: str, minutes: int = 60) -> tuple[int, ...]:
+        """Messages due in each coming minute."""
+        return self.client.run(self.client.on_topic(lookups.forecast, topic, minutes))
+
+    def find(self, topic: str, ident: str | bytes, slot_basis: str | bytes | None = None) -> list[MessageView]:
+        """Every message with that id."""
+        return self.client.run(self.client.on_topic(lookups.find, topic, ident, slot_basis))
+
+    def removed(self, topic: str, ident: str | bytes, slot_basis: str | bytes | None = None) -> list[MessageView]:
+        """What was cancelled or dropped under that id and can still be restored."""
+        return self.client.run(self.client.on_topic(lookups.removed, topic, ident, slot_basis))
+
+    def search(
+        self,
+        topic: str,
+        text: str,
+        *,
+        state: State = "ready",
+        limit: int = 50,
+        scan: int = 1_000,
+        cursor: str | None = None,
+    ) -> SearchPage:
+        """A bounded scan of contents."""
+        return self.client.run(
+            self.client.on_topic(searching.search, topic, text, state=state, limit=limit, scan=scan, cursor=cursor)
+        )
+
+    def select(
+        self,
+        topic: str,
+        wanted: MessageFilter,
+        cursor: str | None = None,
+        scan: int = 5_000,
+        limit: int | None = None,
+    ) -> Selection:
+        """The messages a filter selects, out of the next ``scan``. Raises `InvalidFilter`."""
+        return self.client.run(
+            self.client.on_topic(selecting.select, topic, wanted, cursor=cursor, scan=scan, limit=limit)
+        )
+
+    def select_refs(
+        self,
+        topic: str,
+        wanted: MessageFilter,
+        cursor: str | None = None,
+        scan: int = 5_000,
+        limit: int | None = None,
+    ) -> RefSelection:
+        """Their addresses alone: what acting on many needs."""
+        return self.client.run(
+            self.client.on_topic(selecting.select_refs, topic, wanted, cursor=cursor, scan=scan, limit=limit)
+        )
+
+    def preview(self, topic: str, wanted: MessageFilter, scan: int = 20_000) -> Preview:
+        """How many messages a filter selects, exactly or as an estimate, and some of them. Raises `InvalidFilter`."""
+        return self.client.run(self.client.on_topic(selecting.preview, topic, wanted, scan=scan))
+
+    def dead_clusters(self, topic: str) -> tuple[DeadCluster, ...]:
+        """Dead letters by what they died of, the largest cluster first."""
+        return self.client.run(self.client.on_topic(clusters.dead_clusters, topic))
+
+    def assignment(self, topic: str) -> tuple[SlotOwner, ...]:
+        """Who owns each slot, under which epoch, since when."""
+        return self.client.run(self.client.on_topic(owners.owners, topic))
+
+    def ownership_timeline(self, topic: str, slot: int | None = None, limit: int = 100) -> tuple[OwnershipEvent, ...]:
+        """Who claimed and released which slots when, newest first; bounded."""
+        return self.client.run(self.client.on_topic(owners.timeline, topic, slot, limit))
+
+    def journal(self, topic: str) -> JournalState:
+        """How large a topic's journal is, and how far behind its readers are."""
+        return self.client.run(self.client.on_topic(trimmer.state, topic))
+
+    def wishes(self) -> Wishes:
+        """Drained workers and pinned slots."""
+        return self.client.run(placement.read(self.client.keyspace))
+
+    def workers(self) -> list[WorkerInfo]:
+        """Workers heard of lately."""
+        return self.client.run(fleet.workers(self.client.keyspace))
+
+    def server(self) -> ServerInfo:
+        """The Redis server."""
+        return self.client.run(fleet.server(self.client.keyspace))
+
+
+class AsyncInspector:
+    """The same reads, awaited."""
+
+    def __init__(self, client: AsyncRMQ) -> None:
+        self.client = client
+        self._cache = SampleCache()
+
+    @property
+    def unreadable(self) -> tuple[Unreadable, ...]:
+        """Definitions that the last `sample` could not read, and left out."""
+        return self._cache.unreadable
+
+    async def now_ms(self) -> int:
+        """The Redis clock."""
+        return await self.client.run(present.now_ms(self.client.keyspace))
+
+    async def topics(self) -> list[Topic]:
+        """Every definition, by name."""
+        return await self.client.run(registry.read_all(self.client.keyspace))
+
+    async def sample(self, topic_names: Sequence[str] | None = None) -> list[TopicSample]:
+        """The state of topics (None: all). Cheap to repeat: only what changed is read again."""
+        spread = self.client.target.is_cluster
+        return await self.client.run(sampling.sample(self.client.keyspace, self._cache, spread, topic_names))
+
+    async def slot(self, topic: str, slot: int, heads: int = 10) -> SlotDetail:
+        """One slot: counts, next messages, messages in flight."""
+        return await self.client.run(self.client.on_topic(lookups.slot, topic, slot, heads))
+
+    async def messages(
+        self,
+        topic: str,
+        state: State,
+        *,
+        slot: int | None = None,
+        newest: bool = False,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Page:
+        """One page of a state."""
+        return await self.client.run(
+            self.client.on_topic(lookups.messages, topic, state, slot=slot, newest=newest, limit=limit, cursor=cursor)
+        )
+
+    async def prepare_ages(self, topic: str) -> Ages:
+        """How long deliveries have been in flight."""
+        return await self.client.run(self.client.on_topic(lookups.prepare_ages, topic))
+
+    async def forecast(self, topic: str, minutes: int = 60) -> tuple[int, ...]:
+        """Messages due in each coming minute."""
+        return await self.client.run(self.client.on_topic(lookups.forecast, topic, minutes))
+
+    async def find(self, topic: str, ident: str | bytes, slot_basis: str | bytes | None = None) -> list[MessageView]:
+        """Every message with that id."""
+        return await self.client.run(self.client.on_topic(lookups.find, topic, ident, slot_basis))
+
+    async def removed(self, topic: str, ident: str | bytes, slot_basis: str | bytes | None = None) -> list[MessageView]:
+        """What was cancelled or dropped under that id and can still be restored."""
+        return await self.client.run(self.client.on_topic(lookups.removed, topic, ident, slot_basis))
+
+    async def search(
+        self,
+        topic: str,
+        text: str,
+        *,
+        state: State = "ready",
+        limit: int = 50,
+        scan: int = 1_000,
+        cursor: str | None = None,
+    ) -> SearchPage:
+        """A bounded scan of contents."""
+        return await self.client.run(
+            self.client.on_topic(searching.search, topic, text, state=state, limit=limit, scan=scan, cursor=cursor)
+        )
+
+    async def select(
+        self,
+        topic: str,
+        wanted: MessageFilter,
+        cursor: str | None = None,
+        scan: int = 5_000,
+        limit: int | None = None,
+    ) -> Selection:
+        """The messages a filter selects, out of the next ``scan``. Raises `InvalidFilter`."""
+        return await self.client.run(
+            self.client.on_topic(selecting.select, topic, wanted, cursor=cursor, scan=scan, limit=limit)
+        )
+
+    async def select_refs(
+        self,
+        topic: str,
+        wanted: MessageFilter,
+        cursor: str | None = None,
+        scan: int = 5_000,
+        limit: int | None = None,
+    ) -> RefSelection:
+        """Their addresses alone: what acting on many needs."""
+        return await self.client.run(
+            self.client.on_topic(selecting.select_refs, topic, wanted, cursor=cursor, scan=scan, limit=limit)
+        )
+
+    async def preview(self, topic: str, wanted: MessageFilter, scan: int = 20_000) -> Preview:
+        """How many messages a filter selects, exactly or as an estimate, and some of them. Raises `InvalidFilter`."""
+        return await self.client.run(self.client.on_topic(selecting.preview, topic, wanted, scan=scan))
+
+    async def dead_clusters(self, topic: str) -> tuple[DeadCluster, ...]:
+        """Dead letters by what they died of, the largest cluster first."""
+        return await self.client.run(self.client.on_topic(clusters.dead_clusters, topic))
+
+    async def assignment(self, topic: str) -> tuple[SlotOwner, ...]:
+        """Who owns each slot, under which epoch, since when."""
+        return await self.client.run(self.client.on_topic(owners.owners, topic))
+
+    async def ownership_timeline(
+        self, topic: str, slot: int | None = None, limit: int = 100
+    ) -> tuple[OwnershipEvent, ...]:
+        """Who claimed and released which slots when, newest first; bounded."""
+        return await self.client.run(self.client.on_topic(owners.timeline, topic, slot, limit))
+
+    async def journal(self, topic: str) -> JournalState:
+        """How large a topic's journal is, and how far behind its readers are."""
+        return await self.client.run(self.client.on_topic(trimmer.state, topic))
+
+    async def wishes(self) -> Wishes:
+        """Drained workers and pinned slots."""
+        return await self.client.run(placement.read(self.client.keyspace))
+
+    async def workers(self) -> list[WorkerInfo]:
+        """Workers heard of lately."""
+        return await self.client.run(fleet.workers(self.client.keyspace))
+
+    async def server(self) -> ServerInfo:
+        """The Redis server."""
+        return await self.client.run(fleet.server(self.client.keyspace))

@@ -1,0 +1,108 @@
+"""Timeouts and due retries of slots that nobody looks after: their owner is gone, or they never had one; old trash.
+
+Whoever takes from a slot does this on the way, at the latest a second after it is due. So what has been overdue for
+longer shows by itself that nobody does, whatever heartbeats and owner nodes say. It needs no epoch and is safe to do
+at any time, by any number of keepers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+
+from rmq_core.client.async_rmq import AsyncRMQ
+from rmq_core.errors import RMQError
+from rmq_core.model.topic import Topic
+from rmq_core.model.views import SlotSample, TopicSample
+from rmq_core.ops import journal_marks
+from rmq_core.protocol.keys import Keyspace
+from rmq_core.protocol.scripts import Operation, batches, upkeep
+from rmq_core.queries import sampling
+from rmq_core.queries.sampling import SampleCache
+
+log = logging.getLogger(__name__)
+
+NEGLECTED_MS = 2_000
+AHEAD_MS = 2_000
+"""Receipts run ahead of the clock by less than this; see `shared/upkeep.lua`."""
+EVERY_S = 1.0
+MOVED_AT_ONCE = 500
+SLOTS_AT_ONCE = 64
+
+
+def overdue_ms(topic: Topic, slot: SlotSample, now_ms: int) -> int:
+    """For how long a timeout or a retry of a slot has been due; 0 when none is.
+
+    What seems to have been taken in the future shows that the clock has stepped back: the slot is to be visited, at
+    once and again, until its script has seen that for one timeout.
+    """
+    due = []
+    if slot.oldest_taken_ms is not None:
+        if slot.oldest_taken_ms > now_ms + AHEAD_MS:
+            return slot.oldest_taken_ms - now_ms
+        due.append(slot.oldest_taken_ms + topic.visibility_timeout_ms)
+    if slot.next_retry_ms is not None:
+        due.append(slot.next_retry_ms)
+    return max(0, now_ms - min(due)) if due else 0
+
+
+def trash_overdue_ms(topic: Topic, slot: SlotSample, now_ms: int) -> int:
+    """For how long the oldest of a slot's trash has been past restoring; 0 when none is."""
+    oldest = slot.oldest_trash_ms
+    return 0 if oldest is None else max(0, now_ms - oldest - topic.undo_ms)
+
+
+def tend(
+    keyspace: Keyspace, samples: Iterable[TopicSample], neglected_ms: int = NEGLECTED_MS
+) -> Operation[dict[str, int]]:
+    """Moves what is overdue by more than ``neglected_ms``; how many messages, by topic. Empties old trash, untold;
+    switches journals where that was left half done.
+
+    For whoever samples anyway; `Upkeep` does it alone.
+    """
+    samples = list(samples)
+    neglected = [
+        (sample.topic, slot.slot)
+        for sample in samples
+        for slot in sample.slots
+        if overdue_ms(sample.topic, slot, sample.at_ms) > neglected_ms
+        or trash_overdue_ms(sample.topic, slot, sample.at_ms) > neglected_ms
+    ]
+    for sample in samples:
+        unmarked = [slot.slot for slot in sample.slots if journal_marks.outdated(sample.topic, slot.journal_mark)]
+        if unmarked:
+            yield from journal_marks.set_marks(keyspace, sample.topic, unmarked)
+    moved: dict[str, int] = {}
+    for some in batches(neglected, SLOTS_AT_ONCE):
+        replies = yield [upkeep(keyspace, topic, slot, MOVED_AT_ONCE) for topic, slot in some]
+        for (topic, _), (_, _, expired, promoted, _) in zip(some, replies, strict=True):
+            moved[topic.name] = moved.get(topic.name, 0) + expired + promoted
+    return {name: count for name, count in moved.items() if count}
+
+
+class Upkeep:
+    """The loop of a keeper. Let one instance at a time run it: see `rmq_core.ownership.election`."""
+
+    def __init__(self, client: AsyncRMQ, neglected_ms: int = NEGLECTED_MS) -> None:
+        self._client = client
+        self._neglected_ms = neglected_ms
+        self._cache = SampleCache()
+
+    async def run(self) -> None:
+        """Until cancelled; trouble with the server is waited out."""
+        while True:
+            try:
+                await self.once()
+            except RMQError as error:
+                log.warning("upkeep: %s", error)
+            await asyncio.sleep(EVERY_S)
+
+    async def once(self) -> dict[str, int]:
+        """One round: how many messages were moved, by topic."""
+        client = self._client
+        samples = await client.run(sampling.sample(client.keyspace, self._cache, client.target.is_cluster))
+        moved = await client.run(tend(client.keyspace, samples, self._neglected_ms))
+        for name, count in moved.items():
+            log.warning("%s: %d messages of slots that nobody looks after were put back", name, count)
+        return moved

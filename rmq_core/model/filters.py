@@ -1,0 +1,115 @@
+"""Which messages somebody means: a state, and what must hold for a message of it. Checked on the way in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal, TypeAlias, get_args
+
+from rmq_core.errors import InvalidFilter
+from rmq_core.model.fingerprints import LENGTH
+from rmq_core.model.scores import SCORE_MAX, SHIFT
+from rmq_core.model.text import NotText, check_unicode
+from rmq_core.model.topic import MAX_SLOTS, Topic
+
+FilterState: TypeAlias = Literal["delayed", "ready", "waiting", "dead", "trash"]
+FILTER_STATES: tuple[FilterState, ...] = get_args(FilterState)
+TEXT_MAX = 1_000
+MS_MAX = SCORE_MAX // SHIFT
+
+_FINGERPRINT = re.compile(rf"[0-9a-f]{{{LENGTH}}}")
+_WHOLE = re.compile(r"[0-9]{1,16}")
+
+
+@dataclass(frozen=True, slots=True)
+class MessageFilter:
+    """Selects messages of one state; everything that is given must hold.
+
+    ``text`` is in the id or the content, ``error`` in the last failure's class or message (both as written: upper and
+    lower case differ), ``fingerprint`` is exactly the cluster's. ``since_ms`` and ``until_ms``, both included, bound
+    the row's time: due (delayed, ready, waiting), died (dead) or removed (trash). Raises `InvalidFilter`.
+    """
+
+    state: FilterState
+    text: str = ""
+    error: str = ""
+    fingerprint: str = ""
+    slot: int | None = None
+    since_ms: int | None = None
+    until_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.state not in FILTER_STATES:
+            raise InvalidFilter("state", f"{self.state!r:.80} must be one of {', '.join(FILTER_STATES)}")
+        self._text("text")
+        self._text("error")
+        if self.fingerprint != "" and not (
+            isinstance(self.fingerprint, str) and _FINGERPRINT.fullmatch(self.fingerprint)
+        ):
+            raise InvalidFilter("fingerprint", f"{self.fingerprint!r:.80} must be {LENGTH} of the digits 0-9 and a-f")
+        self._whole("slot", MAX_SLOTS - 1)
+        self._whole("since_ms", MS_MAX)
+        self._whole("until_ms", MS_MAX)
+        if self.since_ms is not None and self.until_ms is not None and self.since_ms > self.until_ms:
+            raise InvalidFilter("until_ms", f"{self.until_ms} must not be before since_ms={self.since_ms}")
+
+    def _text(self, name: str) -> None:
+        value = getattr(self, name)
+        if not isinstance(value, str) or len(value) > TEXT_MAX:
+            raise InvalidFilter(name, f"must be text of at most {TEXT_MAX} characters")
+        try:
+            check_unicode(value)
+        except NotText as error:
+            raise InvalidFilter(name, str(error)) from None
+
+    def _whole(self, name: str, high: int) -> None:
+        value = getattr(self, name)
+        if value is not None and (type(value) is not int or not 0 <= value <= high):
+            raise InvalidFilter(name, f"{value!r:.80} must be a whole number from 0 to {high}")
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any]) -> MessageFilter:
+        """From untrusted values; whole numbers may come as text. Raises `InvalidFilter`, naming the field."""
+        if not isinstance(values, Mapping):
+            raise InvalidFilter("filter", f"must be an object of fields, not {type(values).__name__}")
+        known = [field.name for field in fields(cls)]
+        for name in values:
+            if name not in known:
+                raise InvalidFilter(f"{name!s:.80}", f"is no field of a filter; those are {', '.join(known)}")
+        if "state" not in values:
+            raise InvalidFilter("state", f"is missing; it is one of {', '.join(FILTER_STATES)}")
+        given = dict(values)
+        for name in ("slot", "since_ms", "until_ms"):
+            value = given.get(name)
+            if isinstance(value, str) and _WHOLE.fullmatch(value):
+                given[name] = int(value)
+        for name in ("text", "error", "fingerprint"):
+            if given.get(name, "") is None:
+                del given[name]
+        if not isinstance(given["state"], str):
+            raise InvalidFilter("state", f"must be one of {', '.join(FILTER_STATES)}")
+        return cls(**given)
+
+    def to_mapping(self) -> dict[str, Any]:
+        """What `from_mapping` reads: the state, and whatever else is given."""
+        empty = ("", None)
+        return {field.name: value for field in fields(self) if (value := getattr(self, field.name)) not in empty}
+
+    @property
+    def needs_content(self) -> bool:
+        """Whether what it selects tells of contents: only for those who may read them."""
+        return bool(self.text or self.error)
+
+    @property
+    def needs_look(self) -> bool:
+        """Whether messages have to be looked at one by one."""
+        return bool(self.text or self.error or self.fingerprint)
+
+    def slots(self, topic: Topic) -> range:
+        """The slots it is about. Raises `InvalidFilter` for one that the topic does not have."""
+        if self.slot is None:
+            return range(topic.slots)
+        if self.slot >= topic.slots:
+            raise InvalidFilter("slot", f"{self.slot} must be a whole number from 0 to {topic.slots - 1}")
+        return range(self.slot, self.slot + 1)

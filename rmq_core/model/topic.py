@@ -1,0 +1,174 @@
+"""What a topic is: a validated, frozen definition."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from enum import StrEnum
+from typing import Any
+
+from rmq_core.errors import InvalidTopic
+from rmq_core.model.text import NotText, check_text, shown
+
+MAX_SLOTS = 4096
+MAX_RETRIES = 16
+MAX_BACKLOG = 10**12
+MAX_RATE = 1_000_000
+UNDO_MS = 86_400_000
+MAX_JOURNAL = 10**9
+MAX_UNDO_MS = 30 * UNDO_MS
+MAX_DESCRIPTION = 2_000
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,99}")
+
+
+class TopicKind(StrEnum):
+    """When a message of the topic is delivered, and what a duplicate does to one that waits."""
+
+    RANGE_MERGE = "range-merge"
+    PRIORITY = "priority"
+    FIXED_TIME = "fixed-time"
+
+
+class Merge(StrEnum):
+    """Which content survives when a duplicate with a key merges."""
+
+    LATEST = "latest"
+    FIRST = "first"
+
+
+class Journal(StrEnum):
+    """What is written down of each change: nothing, the change, or also the contents that were sent."""
+
+    OFF = "off"
+    EVENTS = "events"
+    FULL = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic definition. ``kind`` and ``slots`` never change; every other field may, at run time.
+
+    ``max_retries`` counts attempts after the first one (0…16). ``visibility_timeout_ms`` is how long a
+    delivery may stay unsettled before it is handed out again. After failure ``f`` a message waits
+    ``min(backoff_ms * 2**(f-1), backoff_max_ms)``; 0 retries at once. ``weight`` is the topic's share of a
+    worker's threads. ``max_backlog``: so many messages may wait (store and retry, all slots), then sends of new ones
+    raise `BacklogFull`; 0: any number. ``rate_limit``: messages taken per second by the whole fleet; 0: as many as can
+    be. ``undo_ms``: how long cancelled and dropped messages can be restored; 0: not at all. ``journal``:
+    whether every change of a message is written to the slots' journals. ``journal_max``: so many entries (all slots)
+    may wait for the journal's readers, then sends raise `JournalFull`; 0: any number. ``version`` is 0 until the
+    definition is stored, ``created_ms`` tells one life of the topic from the next. Raises `InvalidTopic`.
+    """
+
+    name: str
+    kind: TopicKind
+    slots: int = 64
+    max_retries: int = MAX_RETRIES
+    visibility_timeout_ms: int = 30_000
+    backoff_ms: int = 1_000
+    backoff_max_ms: int = 60_000
+    merge: Merge = Merge.LATEST
+    max_content_bytes: int = 1_048_576
+    weight: int = 1
+    paused: bool = False
+    max_backlog: int = 0
+    rate_limit: int = 0
+    undo_ms: int = UNDO_MS
+    journal: Journal = Journal.OFF
+    journal_max: int = 1_000_000
+    description: str = ""
+    version: int = 0
+    updated_ms: int = 0
+    created_ms: int = 0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or NAME.fullmatch(self.name) is None:
+            raise InvalidTopic(
+                f"topic name {self.name!r} must start with a letter and hold only letters, digits, '_', '.' and '-',"
+                " at most 100 of them"
+            )
+        object.__setattr__(self, "kind", self._choice("kind", TopicKind))
+        object.__setattr__(self, "merge", self._choice("merge", Merge))
+        object.__setattr__(self, "journal", self._choice("journal", Journal))
+        self._whole("slots", 1, MAX_SLOTS)
+        if self.slots & (self.slots - 1):
+            raise InvalidTopic(f"slots={self.slots} must be a power of two from 1 to {MAX_SLOTS}")
+        self._whole("max_retries", 0, MAX_RETRIES)
+        self._whole("visibility_timeout_ms", 100, 86_400_000)
+        self._whole("backoff_ms", 0, 86_400_000)
+        self._whole("backoff_max_ms", 0, 86_400_000)
+        self._whole("max_content_bytes", 64, 64 * 1_048_576)
+        self._whole("weight", 1, 1_000)
+        self._whole("max_backlog", 0, MAX_BACKLOG)
+        self._whole("rate_limit", 0, MAX_RATE)
+        self._whole("undo_ms", 0, MAX_UNDO_MS)
+        self._whole("journal_max", 0, MAX_JOURNAL)
+        self._whole("version", 0, 2**53)
+        self._whole("updated_ms", 0, 2**53)
+        self._whole("created_ms", 0, 2**53)
+        if self.backoff_max_ms < self.backoff_ms:
+            raise InvalidTopic(f"backoff_max_ms={self.backoff_max_ms} must not be below backoff_ms={self.backoff_ms}")
+        if not isinstance(self.paused, bool):
+            raise InvalidTopic(f"paused must be true or false, not {self.paused!r}")
+        try:
+            check_text(self.description, MAX_DESCRIPTION)
+        except NotText as error:
+            raise InvalidTopic(f"description {error}") from None
+
+    def _choice(self, field: str, choices: type[StrEnum]) -> StrEnum:
+        try:
+            return choices(getattr(self, field))
+        except ValueError:
+            names = ", ".join(choice.value for choice in choices)
+            raise InvalidTopic(f"{field}={getattr(self, field)!r} must be one of: {names}") from None
+
+    def _whole(self, field: str, low: int, high: int) -> None:
+        value = getattr(self, field)
+        if type(value) is not int or not low <= value <= high:
+            raise InvalidTopic(f"{field}={value!r} must be a whole number from {low} to {high}")
+
+    @property
+    def timed(self) -> bool:
+        """Whether messages wait for a time (and so have a lateness)."""
+        return self.kind is not TopicKind.PRIORITY
+
+    @property
+    def shape(self) -> str:
+        """What every script call tells, so that a slot of another life of the topic refuses it."""
+        return f"{self.kind.value} {self.slots} {self.created_ms}"
+
+    def same_definition(self, other: Topic) -> bool:
+        """Equal but for what storing adds (``version``, ``updated_ms``, ``created_ms``)."""
+        stored = replace(other, version=self.version, updated_ms=self.updated_ms, created_ms=self.created_ms)
+        return self == stored
+
+    def to_json(self) -> str:
+        """The stored form, without ``version`` and the times: the registry adds those."""
+        values = asdict(self)
+        del values["version"], values["updated_ms"], values["created_ms"]
+        return json.dumps(values, separators=(",", ":"))
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any]) -> Topic:
+        """Builds a definition from untrusted values; unknown fields are an `InvalidTopic`."""
+        known = {field.name for field in fields(cls)}
+        unknown = sorted(set(values) - known)
+        if unknown:
+            raise InvalidTopic(f"unknown field(s) {', '.join(unknown)}; known are {', '.join(sorted(known))}")
+        missing = sorted({"name", "kind"} - set(values))
+        if missing:
+            raise InvalidTopic(f"missing field(s): {', '.join(missing)}")
+        return cls(**values)
+
+    @classmethod
+    def from_stored(cls, stored: bytes | str) -> Topic:
+        """Reads what the registry holds; fields of a newer release are ignored, not refused. Raises `InvalidTopic`."""
+        known = {field.name for field in fields(cls)}
+        try:
+            values = {name: value for name, value in json.loads(stored).items() if name in known}
+            if isinstance(values.get("description"), str):  # older releases let anything in
+                values["description"] = shown(values["description"], MAX_DESCRIPTION)
+            return cls(**values)
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            raise InvalidTopic(f"this is no definition: {error}") from None

@@ -1,0 +1,355 @@
+"""Frozen pictures of live state, as the inspector returns them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+from rmq_core.model.message import MessageRef, id_to_text
+from rmq_core.model.stats import Counters, Histogram
+from rmq_core.model.topic import Topic
+
+State: TypeAlias = Literal["delayed", "ready", "waiting", "in_flight", "dead", "trash"]
+STATES: tuple[State, ...] = ("delayed", "ready", "waiting", "in_flight", "dead", "trash")
+PREVIEW_BYTES = 256
+
+
+@dataclass(frozen=True)
+class SlotSample:
+    """One slot at one instant. ``*_ms`` are epoch milliseconds; ``None``: nothing there.
+
+    ``journaled``: entries ever written to its journal; ``journal_mark``: how it journals (`ops.journal_marks`).
+    """
+
+    slot: int
+    at_ms: int
+    store: int
+    ready: int
+    retry: int
+    prepare: int
+    dead: int
+    bodies: int
+    failures_recorded: int
+    oldest_due_ms: int | None
+    next_due_ms: int | None
+    next_retry_ms: int | None
+    oldest_taken_ms: int | None
+    epoch: str | None
+    signature: bytes
+    counters: Counters
+    lateness: Histogram
+    trash: int = 0
+    oldest_trash_ms: int | None = None
+    journaled: int = 0
+    journal_mark: bytes | None = None
+
+    @property
+    def backlog(self) -> int:
+        """Waiting in any way: store and retry."""
+        return self.store + self.retry
+
+    @property
+    def delayed(self) -> int:
+        """In the store, not due yet."""
+        return self.store - self.ready
+
+    @property
+    def holds_until_ms(self) -> int | None:
+        """When time alone makes this picture untrue; None: never."""
+        return self.next_due_ms
+
+    def lag_ms(self, now_ms: int) -> int:
+        """How long the oldest due message has been waiting; 0 when none is due."""
+        return 0 if self.oldest_due_ms is None else max(0, now_ms - self.oldest_due_ms)
+
+    @property
+    def ledger_gap(self) -> int:
+        """sent + restored − (merged + acked + cancelled + dropped + all held): 0 when nothing was lost or doubled."""
+        counters = self.counters
+        ended = counters.merged + counters.acked + counters.cancelled + counters.dropped
+        return counters.sent + counters.restored - ended - self.store - self.retry - self.prepare - self.dead
+
+
+@dataclass(frozen=True)
+class TopicSample:
+    """All slots of a topic; sums are computed once, when first asked for. ``at_ms``: the Redis clock."""
+
+    topic: Topic
+    at_ms: int
+    slots: tuple[SlotSample, ...]
+
+    @cached_property
+    def backlog(self) -> int:
+        """Messages waiting, in store or retry."""
+        return sum(slot.store + slot.retry for slot in self.slots)
+
+    @cached_property
+    def ready(self) -> int:
+        """Messages that could be taken now."""
+        return sum(slot.ready for slot in self.slots)
+
+    @cached_property
+    def waiting(self) -> int:
+        """Messages waiting for their next try."""
+        return sum(slot.retry for slot in self.slots)
+
+    @cached_property
+    def prepare(self) -> int:
+        """Messages in flight."""
+        return sum(slot.prepare for slot in self.slots)
+
+    @cached_property
+    def dead(self) -> int:
+        """Dead letters."""
+        return sum(slot.dead for slot in self.slots)
+
+    @cached_property
+    def trash(self) -> int:
+        """Cancelled and dropped messages that can be restored."""
+        return sum(slot.trash for slot in self.slots)
+
+    @cached_property
+    def lag_ms(self) -> int:
+        """How long the oldest due message has been waiting."""
+        return max((slot.lag_ms(self.at_ms) for slot in self.slots), default=0)
+
+    @cached_property
+    def oldest_prepare_ms(self) -> int | None:
+        """How long the oldest delivery has been in flight; None when none is."""
+        taken = [slot.oldest_taken_ms for slot in self.slots if slot.oldest_taken_ms is not None]
+        return max(0, self.at_ms - min(taken)) if taken else None
+
+    @cached_property
+    def counters(self) -> Counters:
+        """Sums of the counters."""
+        return Counters.sum([slot.counters for slot in self.slots])
+
+    @cached_property
+    def lateness(self) -> Histogram:
+        """Delivered − due, since the topic exists."""
+        return Histogram.sum(slot.lateness for slot in self.slots)
+
+    @cached_property
+    def ledger_gap(self) -> int:
+        """Sum of the slots' gaps, each counted by its size."""
+        return sum(abs(slot.ledger_gap) for slot in self.slots)
+
+
+@dataclass(frozen=True, slots=True)
+class FailureRecord:
+    """Why a message failed last, and how often since it was first sent. ``fingerprint``: '' before there were any."""
+
+    error: str
+    message: str
+    worker: str
+    failures: int
+    first_ms: int
+    last_ms: int
+    traceback: str | None = None
+    fingerprint: str = ""
+
+    @classmethod
+    def read(cls, stored: bytes) -> FailureRecord | None:
+        """From the failed hash; None for what is no record of ours."""
+        try:
+            values: dict[str, Any] = json.loads(stored)
+            return cls(
+                **{name: values.get(name, "") for name in FAILURE_FIELDS if name != "traceback"},
+                traceback=values.get("traceback"),
+            )
+        except (ValueError, TypeError):
+            return None
+
+
+FAILURE_FIELDS = tuple(each.name for each in fields(FailureRecord))
+
+
+@dataclass(frozen=True, slots=True)
+class MessageRow:
+    """A line of a list. ``score_ms``: due (delayed, ready, waiting), taken (in flight), died (dead) or removed time.
+
+    ``fingerprint``: of a dead letter its cluster, else of the last failure, '' where it told none; None: never failed.
+    ``was``: of a message in the trash, where it is restored to.
+    """
+
+    slot: int
+    raw_id: bytes
+    state: State
+    score_ms: int | None
+    priority: int | None
+    failures: int
+    retries_left: int | None
+    error: str | None
+    receipt: int | None
+    size: int
+    preview: bytes
+    fingerprint: str | None = None
+    was: State | None = None
+
+    @property
+    def id(self) -> str:
+        """The id in its text form."""
+        return id_to_text(self.raw_id)
+
+    @property
+    def ref(self) -> MessageRef:
+        """Its full address."""
+        return MessageRef(self.slot, self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class MessageView:
+    """Everything known of one message. ``row``: its most advanced state; ``states``: all it is in.
+
+    ``content``, ``headers``, ``version``, ``failure``: of the copy in that state. ``slot_basis``: what its slot was
+    chosen by.
+    """
+
+    row: MessageRow
+    states: tuple[State, ...]
+    content: bytes
+    headers: Mapping[str, str]
+    version: int
+    failure: FailureRecord | None
+    slot_basis: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A bounded list; ``next_cursor`` None: the end. ``as_of_ms``: the Redis clock."""
+
+    rows: tuple[MessageRow, ...]
+    next_cursor: str | None
+    as_of_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPage:
+    """What a bounded scan found, how much it looked at, and of how many."""
+
+    rows: tuple[MessageRow, ...]
+    looked_at: int
+    total: int
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a bounded look found. ``looked_at``: since the first page; ``total``: how many there were to look at then.
+
+    ``next_cursor`` None: all were looked at.
+    """
+
+    rows: tuple[MessageRow, ...]
+    looked_at: int
+    total: int
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RefSelection:
+    """The same with nothing but the addresses: for those who act on many."""
+
+    refs: tuple[MessageRef, ...]
+    looked_at: int
+    total: int
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """How many messages a filter selects; not ``exact``: an estimate from ``looked_at`` of ``total``."""
+
+    count: int
+    exact: bool
+    looked_at: int
+    total: int
+    examples: tuple[MessageRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeadCluster:
+    """Dead letters of one topic that died of the same. ``error`` is a class, ``example`` the words of one of them."""
+
+    topic: str
+    fingerprint: str
+    error: str
+    example: str
+    count: int
+    first_ms: int | None
+    last_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ages:
+    """How long deliveries have been in flight; ``capped``: only the oldest of them were looked at."""
+
+    histogram: Histogram
+    looked_at: int
+    capped: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SlotDetail:
+    """One slot with its next and its in-flight messages."""
+
+    sample: SlotSample
+    heads: tuple[MessageRow, ...]
+    prepared: tuple[MessageRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Something stored that cannot be read, and is left out: ``kind`` topic or worker, its name, why."""
+
+    kind: Literal["topic", "worker"]
+    name: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerInfo:
+    """A worker as it last reported itself. ``lost``: silent for longer than it promised.
+
+    ``stale``: results that came too late to count. ``session``: how it stands with ZooKeeper (``shared``: without
+    it), ``session_since_ms``: since when. ``weight``: its share of slots beside the others'. ``slots``: what it takes
+    from now, by topic. ``versions``: the definition it works by, by topic; unknown of workers older than that field.
+    """
+
+    name: str
+    host: str
+    pid: int
+    topics: tuple[str, ...]
+    started_ms: int
+    seen_ms: int
+    threads: int
+    in_flight: int
+    done: int
+    failed: int
+    done_per_s: float
+    stuck: int
+    version: str
+    state: Literal["running", "stopping", "lost"]
+    stale: int
+    session: Literal["shared", "connected", "suspended", "lost"]
+    session_since_ms: int
+    weight: int
+    slots: Mapping[str, tuple[int, ...]]
+    versions: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerInfo:
+    """The Redis server (of a Cluster: sums over its nodes). ``program``: Redis or Valkey, ``version``: its own."""
+
+    version: str
+    mode: str
+    used_memory: int
+    maxmemory: int
+    policy: str
+    connected_clients: int
+    ops_per_s: int
+    program: str = "Redis"

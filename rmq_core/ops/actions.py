@@ -1,0 +1,137 @@
+"""Every action an operator takes on messages, as sans-IO operations; see `client.control` for the two shells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from rmq_core.errors import InvalidMessage
+from rmq_core.model.message import DUE_MAX_MS, Delivery, MessageRef, id_to_text, raw_id
+from rmq_core.model.scores import PRIORITY_MAX, PRIORITY_MIN
+from rmq_core.model.topic import Topic
+from rmq_core.ops.hints import with_looks
+from rmq_core.ops.sending import Sent
+from rmq_core.protocol.keys import Keyspace, slot_for
+from rmq_core.protocol.scripts import Operation, batches, on_ids
+from rmq_core.queries import lookups, owners
+
+ActionStatus: TypeAlias = Literal["done", "in_flight", "not_found", "occupied"]
+Target: TypeAlias = MessageRef | Sent | Delivery | str | bytes
+"""A message: where it is, what sending or taking said of it, or its id, which is looked for."""
+
+Targets: TypeAlias = Target | Iterable[Target]
+
+_STATUSES: dict[int, ActionStatus] = {0: "not_found", 1: "done", 2: "in_flight", 3: "occupied"}
+
+
+class ActionResult(NamedTuple):
+    """What an action did to one message. ``occupied``: another dead letter has its id, so it stays in the trash."""
+
+    ref: MessageRef
+    status: ActionStatus
+
+
+def act(keyspace: Keyspace, topic: Topic, name: str, targets: Targets, *values: Any) -> Operation[list[ActionResult]]:
+    """Runs ``cancel``, ``run_now``, ``reschedule``, ``requeue``, ``drop`` or ``restore``, results in the order given.
+
+    A target without its slot is looked for: in the slot its id names, then in all.
+    """
+    refs = yield from located(keyspace, topic, listed(targets), in_trash=name == "restore")
+    by_slot: dict[int, list[int]] = {}
+    for position, ref in enumerate(refs):
+        by_slot.setdefault(ref.slot, []).append(position)
+    results: list[ActionResult] = [ActionResult(ref, "not_found") for ref in refs]
+    groups = [(slot, some) for slot, positions in by_slot.items() for some in batches(positions)]
+    calls = [
+        on_ids(name, keyspace, topic, slot, [raw_id(refs[position].id) for position in some], *values)
+        for slot, some in groups
+    ]
+    replies = yield from with_looks(keyspace, topic, list(by_slot), calls)
+    for (_, some), reply in zip(groups, replies, strict=True):
+        for position, status in zip(some, reply, strict=True):
+            results[position] = ActionResult(refs[position], _STATUSES[status])
+    return results
+
+
+def listed(targets: Targets) -> list[Target]:
+    """One message or many, as a list; an id is one, never the sequence of its letters. Raises `InvalidMessage`."""
+    if isinstance(targets, (str, bytes, MessageRef, Sent, Delivery)):
+        return [targets]
+    if not isinstance(targets, Iterable):
+        raise _no_target(targets)
+    return list(targets)
+
+
+def _no_target(given: object) -> InvalidMessage:
+    return InvalidMessage(
+        "a message is named by its id, a MessageRef, a Sent or a Delivery,"
+        f" not by {type(given).__name__} ({given!r:.80})"
+    )
+
+
+def _ref(topic: Topic, target: Target) -> MessageRef | str | bytes:
+    if isinstance(target, Sent):
+        return MessageRef(target.slot, target.id)
+    if isinstance(target, Delivery):
+        if target.topic != topic.name:
+            raise InvalidMessage(f"delivery {target.id!r} belongs to topic {target.topic!r}, not {topic.name!r}")
+        return MessageRef(target.slot, target.id)
+    return target
+
+
+def located(keyspace: Keyspace, topic: Topic, targets: list[Target], in_trash: bool) -> Operation[list[MessageRef]]:
+    """Full addresses; an id that is nowhere keeps the slot it leads to, and may be several where it is in several."""
+    refs: list[MessageRef] = []
+    for given in targets:
+        target = _ref(topic, given)
+        if isinstance(target, MessageRef):
+            if type(target.slot) is not int or not 0 <= target.slot < topic.slots:
+                raise InvalidMessage(f"slot={target.slot!r} must be a whole number from 0 to {topic.slots - 1}")
+            refs.append(target)
+            continue
+        if not isinstance(target, (str, bytes)):
+            raise _no_target(given)
+        raw = raw_id(target)
+        if in_trash:
+            slots = yield from _trash_slots(keyspace, topic, raw)
+        else:
+            slots = [view.row.slot for view in (yield from lookups.find(keyspace, topic, target))]
+        refs += [MessageRef(slot, id_to_text(raw)) for slot in slots or [slot_for(raw, topic.slots)]]
+    return refs
+
+
+def _trash_slots(keyspace: Keyspace, topic: Topic, raw: bytes) -> Operation[list[int]]:
+    likely = slot_for(raw, topic.slots)
+    for some in ([likely], [slot for slot in range(topic.slots) if slot != likely]):
+        scores = yield [("ZSCORE", keyspace.slot(topic.name, slot).trash, raw) for slot in some]
+        found = [slot for slot, score in zip(some, scores, strict=True) if score is not None]
+        if found:
+            return found
+    return []
+
+
+def reschedule(
+    keyspace: Keyspace, topic: Topic, targets: Targets, *, due_ms: int | None, priority: int | None
+) -> Operation[list[ActionResult]]:
+    """Another due time (timed topics) or another priority (priority topics). Raises `DueInThePast`."""
+    if topic.timed:
+        value, field, low, high = due_ms, "due_ms", PRIORITY_MIN, DUE_MAX_MS
+        other = priority
+    else:
+        value, field, low, high = priority, "priority", PRIORITY_MIN, PRIORITY_MAX
+        other = due_ms
+    if value is None or other is not None:
+        raise InvalidMessage(f"a message of a {topic.kind.value} topic is rescheduled by {field}=…, and by that alone")
+    if type(value) is not int or not low <= value <= high:
+        raise InvalidMessage(f"{field}={value!r} must be a whole number from {low} to {high}")
+    return act(keyspace, topic, "reschedule", targets, value)
+
+
+def unfence(keyspace: Keyspace, topic: Topic) -> Operation[int]:
+    """Hands every slot back to shared mode; returns how many had an owner epoch."""
+    slots = [keyspace.slot(topic.name, slot) for slot in range(topic.slots)]
+    gone = yield [("DEL", keys.fence) for keys in slots]
+    yield [("HINCRBY", keys.stats, "unfenced", 1) for keys, had in zip(slots, gone, strict=True) if had]
+    owned = yield from owners.owners(keyspace, topic)
+    yield [owners.note_unfenced(keyspace, topic.name, [each.slot for each in owned if each.worker])]
+    return sum(gone)

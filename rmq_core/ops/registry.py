@@ -1,0 +1,192 @@
+"""Topic definitions in Redis: versioned, changed by compare-and-set, the same for every client."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from rmq_core.errors import (
+    InvalidTopic,
+    TopicConflict,
+    TopicNotEmpty,
+    UnknownTopic,
+    UnreadableTopic,
+    VersionConflict,
+)
+from rmq_core.model.text import shown
+from rmq_core.model.topic import Journal, Topic
+from rmq_core.model.views import Unreadable
+from rmq_core.ops import journal_marks, placement, quotas
+from rmq_core.protocol.keys import QUEUES, Keyspace
+from rmq_core.protocol.scripts import Call, Operation, batches, script
+from rmq_core.queries import owners
+
+SLOTS_AT_ONCE = 64
+REFUSED_MS = 3_600_000
+"""So long after its deletion a topic's slots refuse clients that have not heard of it."""
+
+
+class Definitions(NamedTuple):
+    """Every stored definition, by name; and those that this release cannot read."""
+
+    topics: list[Topic]
+    unreadable: list[Unreadable]
+
+
+def read(keyspace: Keyspace, name: str) -> Operation[Topic]:
+    """The stored definition; raises `UnknownTopic`, `UnreadableTopic`."""
+    (stored,) = yield [("HGET", keyspace.topics, name)]
+    if stored is None:
+        raise UnknownTopic(f"topic {name!r} is not defined; define it first: client.define(Topic({name!r}, kind=…))")
+    return _parsed(keyspace, name, stored)
+
+
+def read_all(keyspace: Keyspace) -> Operation[list[Topic]]:
+    """Every stored definition that can be read, by name: one bad row hides no other."""
+    return (yield from read_everything(keyspace)).topics
+
+
+def read_everything(keyspace: Keyspace) -> Operation[Definitions]:
+    """Every stored definition, those that cannot be read among them."""
+    (stored,) = yield [("HGETALL", keyspace.topics)]
+    pairs = stored.items() if isinstance(stored, dict) else zip(stored[::2], stored[1::2], strict=True)
+    found = Definitions([], [])
+    for raw_name, value in pairs:
+        name = shown(bytes(raw_name), 100)
+        try:
+            found.topics.append(_parsed(keyspace, name, value))
+        except UnreadableTopic as error:
+            found.unreadable.append(Unreadable("topic", name, str(error)))
+    found.topics.sort(key=lambda topic: topic.name)
+    return found
+
+
+def _parsed(keyspace: Keyspace, name: str, stored: bytes) -> Topic:
+    try:
+        topic = Topic.from_stored(stored)
+    except InvalidTopic as error:
+        problem = str(error)
+    else:
+        if topic.name == name:
+            return topic
+        problem = f"it names another topic, {topic.name!r}"
+    raise UnreadableTopic(
+        f"the stored definition of topic {name!r} cannot be read: {shown(problem, 300)}. Until field {name!r} of the"
+        f" hash {keyspace.topics} is put right or removed, or read by a newer release, the topic is left out"
+    )
+
+
+def put(keyspace: Keyspace, topic: Topic, expected_version: int) -> Operation[Topic]:
+    """Creates (0) or replaces (its version) a definition. Raises `VersionConflict`, `TopicConflict`.
+
+    A topic that was deleted and made anew has the same versions again: where ``topic`` says when the one that is meant
+    was created, as every definition that was read does, no other is replaced.
+    """
+    before = None
+    if expected_version:
+        before = yield from read(keyspace, topic.name)
+        _same_shape(topic, before)
+    args = [topic.name, expected_version, topic.to_json(), keyspace.changes, topic.created_ms]
+    (reply,) = yield [Call(script("topic_put"), [keyspace.topics, keyspace.deleted], args)]
+    stored = Topic.from_stored(reply)
+    if before is None:
+        # Should this process die in between, whoever defines the topic or is refused does it: see `mark_shape`.
+        yield from mark_shape(keyspace, stored)
+    known = (Journal.OFF, stored.journal_max) if before is None else (before.journal, before.journal_max)
+    if known != (stored.journal, stored.journal_max):
+        # Should this process die in between, whoever keeps the slots does it: see `rmq_core.client.reaper`.
+        yield from journal_marks.set_marks(keyspace, stored)
+    return stored
+
+
+def define(keyspace: Keyspace, topic: Topic) -> Operation[Topic]:
+    """What an application declares: creates the topic, or takes over the stored settings of the same shape.
+
+    A stored definition is never overwritten: it may hold an operator's edit. Raises `TopicConflict` when its kind
+    or slot amount differs.
+    """
+    while True:
+        (stored,) = yield [("HGET", keyspace.topics, topic.name)]
+        if stored is not None:
+            known = _parsed(keyspace, topic.name, stored)
+            _same_shape(topic, known)
+            yield from _mark_left_out(keyspace, known)
+            return known
+        try:
+            return (yield from put(keyspace, topic, 0))
+        except VersionConflict:
+            continue  # somebody else defined it between our two steps
+
+
+def mark_shape(keyspace: Keyspace, topic: Topic) -> Operation[None]:
+    """Makes every slot refuse callers that know another life of the topic, but for slots of a later one."""
+    args = [topic.shape, topic.created_ms]
+    for slots in batches(range(topic.slots), SLOTS_AT_ONCE):
+        yield [Call(script("shape_set"), keyspace.slot_keys(topic.name, slot), args) for slot in slots]
+
+
+def _mark_left_out(keyspace: Keyspace, topic: Topic) -> Operation[None]:
+    """Goes on where whoever created the topic died before all its slots were marked."""
+    marks = yield [("HGET", keyspace.slot(topic.name, slot).stats, "shape") for slot in range(topic.slots)]
+    if any(mark is not None and mark.decode() != topic.shape for mark in marks):
+        yield from mark_shape(keyspace, topic)
+
+
+def _same_shape(topic: Topic, stored: Topic) -> None:
+    if (topic.kind, topic.slots) != (stored.kind, stored.slots):
+        raise TopicConflict(
+            f"topic {topic.name!r} is defined with kind={stored.kind.value}, slots={stored.slots}; this client says"
+            f" kind={topic.kind.value}, slots={topic.slots}. Use the stored shape, or another topic name"
+        )
+
+
+def pause(keyspace: Keyspace, name: str, paused: bool) -> Operation[Topic]:
+    """Stops or starts the taking of messages; sending goes on."""
+    while True:
+        topic = yield from read(keyspace, name)
+        if topic.paused == paused:
+            return topic
+        try:
+            return (yield from put(keyspace, replace(topic, paused=paused), topic.version))
+        except VersionConflict:
+            continue  # somebody else's change was first: keep it and add ours
+
+
+def delete(keyspace: Keyspace, name: str, force: bool = False) -> Operation[int]:
+    """Deletes a topic and every key it has; returns how many messages went with it.
+
+    Raises `TopicNotEmpty` while it holds messages, unless ``force``.
+    """
+    topic = yield from read(keyspace, name)
+    if not force:
+        held = yield from _count(keyspace, topic)
+        if held:
+            raise TopicNotEmpty(
+                f"topic {name!r} still holds {held} message(s); let them drain or drop them, or force the deletion"
+            )
+    args = [name, topic.version, keyspace.changes, topic.created_ms]
+    yield [Call(script("topic_delete"), [keyspace.topics, keyspace.deleted], args)]
+    gone, purge = 0, [topic.shape, topic.created_ms, REFUSED_MS]
+    for slots in batches(range(topic.slots), SLOTS_AT_ONCE):
+        gone += sum((yield [Call(script("purge"), keyspace.slot_keys(name, slot), purge) for slot in slots]))
+    yield from owners.forget(keyspace, name)
+    yield from placement.forget(keyspace, name)
+    yield from quotas.forget(keyspace, name)
+    yield from journal_marks.forget(keyspace, name)
+    yield [("DEL", key) for key in keyspace.hints(name)]
+    return gone
+
+
+def deletions(keyspace: Keyspace) -> Operation[dict[str, int]]:
+    """Which topics were deleted on purpose, and when last (ms)."""
+    (stored,) = yield [("HGETALL", keyspace.deleted)]
+    pairs = stored.items() if isinstance(stored, dict) else zip(stored[::2], stored[1::2], strict=True)
+    return {name.decode(): int(deleted_ms) for name, deleted_ms in pairs}
+
+
+def _count(keyspace: Keyspace, topic: Topic) -> Operation[int]:
+    held = 0
+    for slots in batches(range(topic.slots), SLOTS_AT_ONCE):
+        queues = [key for slot in slots for key in keyspace.slot_keys(topic.name, slot)[:QUEUES]]
+        held += sum((yield [("ZCARD", key) for key in queues]))
+    return held

@@ -1,0 +1,225 @@
+"""Repairs of what should never happen, as sans-IO operations: what a reconciliation finds and an operator wants mended.
+
+All of them look again before they change anything, so a finding that is out of date does no harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from rmq_core.model.message import MessageRef, id_from_text
+from rmq_core.model.scores import SHIFT
+from rmq_core.model.topic import Topic
+from rmq_core.ops.actions import ActionResult, ActionStatus
+from rmq_core.protocol.keys import Keyspace
+from rmq_core.protocol.scripts import Call, Operation, Request, batches, policy, script, upkeep
+
+MOVED_AT_ONCE = 500
+ROUNDS_MOST = 1_000
+MENDED_AT_ONCE = 250
+RESTORABLE_MS = 86_400_000
+_STATUSES: dict[int, ActionStatus] = {0: "not_found", 1: "done", 2: "in_flight"}
+
+
+class Mend(NamedTuple):
+    """What a message must be. ``seen``: its scores in store, retry, prepare and dead when it was found otherwise.
+    ``copies``: packed as ``shared/records.lua`` has it. ``counts_lost``: the counters were lost with it.
+    """
+
+    ref: MessageRef
+    seen: tuple[float | None, ...]
+    copies: tuple[bytes, ...]
+    counts_lost: bool = False
+
+
+class Lost(NamedTuple):
+    """A message to put back: ``score`` is its due time (ms) or priority, ``body`` as in the body pool (``b""``: none,
+    the content is the id)."""
+
+    ref: MessageRef
+    score: int
+    body: bytes
+
+
+def drop_orphans(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -> Operation[list[ActionResult]]:
+    """Bodies and failure records without a message go. ``in_flight``: a queue holds the message after all."""
+    results: list[ActionResult] = []
+    for slot in sorted({ref.slot for ref in refs}):
+        for some in batches(ref for ref in refs if ref.slot == slot):
+            ids = [id_from_text(ref.id) for ref in some]
+            (statuses,) = yield [Call(script("drop_orphan"), keyspace.slot_keys(topic.name, slot), ids)]
+            results += [ActionResult(ref, _STATUSES[status]) for ref, status in zip(some, statuses, strict=True)]
+    return results
+
+
+def roll_back(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -> Operation[list[ActionResult]]:
+    """Deliveries beyond their visibility timeout go back, as every look at their slots would do.
+
+    ``in_flight``: its time is not over; ``not_found``: it was not in flight.
+    """
+    before = yield from _taken(keyspace, topic, refs)
+    for slot in {ref.slot for ref, score in zip(refs, before, strict=True) if score is not None}:
+        for _ in range(ROUNDS_MOST):
+            ((_, _, expired, *_),) = yield [upkeep(keyspace, topic, slot, MOVED_AT_ONCE)]
+            if expired < MOVED_AT_ONCE:
+                break
+    after = yield from _taken(keyspace, topic, refs)
+    return [ActionResult(ref, _became(old, new)) for ref, old, new in zip(refs, before, after, strict=True)]
+
+
+def set_right(keyspace: Keyspace, topic: Topic, mends: Sequence[Mend]) -> Operation[list[ActionResult]]:
+    """Makes messages what they must be, and has the journal take stock of them. ``in_flight``: it has moved since."""
+    results = {each.ref: ActionResult(each.ref, "in_flight") for each in mends}
+    groups: dict[tuple[int, bool], list[Mend]] = {}
+    for each in mends:
+        groups.setdefault((each.ref.slot, each.counts_lost), []).append(each)
+    for (slot, counts_lost), group in groups.items():
+        for some in batches(group, MENDED_AT_ONCE):
+            args: list[object] = [*policy(topic), keyspace.wake(topic.name), slot, int(counts_lost)]
+            for each in some:
+                seen = " ".join("-" if score is None else repr(float(score)) for score in each.seen)
+                args += (id_from_text(each.ref.id), seen, len(each.copies), *each.copies)
+            (statuses,) = yield [Call(script("repair"), keyspace.slot_keys(topic.name, slot), args)]
+            for each, status in zip(some, statuses, strict=True):
+                results[each.ref] = ActionResult(each.ref, _STATUSES[status])
+    return [results[each.ref] for each in mends]
+
+
+def take_stock(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -> Operation[list[ActionResult]]:
+    """Has the journal begin anew with what the queues hold of messages; nothing else changes."""
+    mends = []
+    for ref, seen in zip(refs, (yield from scores(keyspace, topic, refs)), strict=True):
+        mends.append(Mend(ref, seen, as_it_is(seen)))
+    return (yield from set_right(keyspace, topic, mends))
+
+
+def as_it_is(seen: Sequence[float | None]) -> tuple[bytes, ...]:
+    """Copies that are to stay as they are, packed; ``seen``: the scores in store, retry, prepare and dead."""
+    return tuple(
+        b"%c %b - - ? ? " % (letter, repr(float(score)).encode())
+        for letter, score in zip(b"srpd", seen, strict=True)
+        if score is not None
+    )
+
+
+def is_as_seen(keyspace: Keyspace, topic: Topic, mends: Sequence[Mend]) -> Operation[list[bool]]:
+    """Whether each message is still where it was when it was found."""
+    now = yield from scores(keyspace, topic, [each.ref for each in mends])
+    return [each.seen == scores for each, scores in zip(mends, now, strict=True)]
+
+
+def correct_counters(keyspace: Keyspace, topic: Topic, slot: int, gap: int, by: int) -> Operation[bool]:
+    """Corrects a slot's counters by ``by``, of its ledger's ``gap``; False: that is another one by now."""
+    (done,) = yield [Call(script("repair_counters"), keyspace.slot_keys(topic.name, slot), [gap, by])]
+    return bool(done)
+
+
+def scores(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -> Operation[list[tuple[float | None, ...]]]:
+    """Of each message, those in store, retry, prepare and dead."""
+    found: list[tuple[float | None, ...]] = []
+    for some in batches(refs):
+        requests: list[Request] = []
+        for ref in some:
+            keys, raw = keyspace.slot(topic.name, ref.slot), id_from_text(ref.id)
+            requests += [("ZSCORE", key, raw) for key in (keys.store, keys.retry, keys.prepare, keys.dead)]
+        replies = yield requests
+        known = [None if score is None else float(score) for score in replies]
+        found += [tuple(known[at : at + 4]) for at in range(0, len(known), 4)]
+    return found
+
+
+def put_back(keyspace: Keyspace, topic: Topic, lost: Iterable[Lost]) -> Operation[list[ActionResult]]:
+    """Messages that were accepted and are nowhere wait again. ``in_flight``: a queue holds it after all.
+
+    By way of the trash, whose restoring is atomic and merges into an equal id that is there. The journal is told that
+    they were nowhere: whoever replays it knows of no loss before.
+    """
+    messages = list(lost)
+    here = yield from held(keyspace, topic, [each.ref for each in messages])
+    results = [ActionResult(each.ref, "in_flight") for each in messages]
+    missing = [at for at, there in enumerate(here) if not there]
+    for some in batches(missing):
+        by_slot: dict[int, list[int]] = {}
+        for at in some:
+            by_slot.setdefault(messages[at].ref.slot, []).append(at)
+        for slot, places in by_slot.items():
+            keys = keyspace.slot(topic.name, slot)
+            ((seconds, _),) = yield [("TIME",)]
+            now_ms = int(seconds) * 1000
+            ids = [id_from_text(messages[at].ref.id) for at in places]
+            kept: list[bytes] = []
+            for raw, at in zip(ids, places, strict=True):
+                kept += (raw, _trashed(messages[at]))
+            yield [
+                ("HSET", keys.trashed, *kept),
+                ("ZADD", keys.trash, *(value for raw in ids for value in (now_ms, raw))),
+            ]
+            args = [*policy(topic), keyspace.wake(topic.name), slot, RESTORABLE_MS, *ids]
+            (statuses,) = yield [Call(script("restore"), keyspace.slot_keys(topic.name, slot), args)]
+            for at, status in zip(places, statuses, strict=True):
+                results[at] = ActionResult(messages[at].ref, "done" if status else "not_found")
+    return results
+
+
+def held(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -> Operation[list[bool]]:
+    """Whether any queue of its slot holds each message."""
+    found: list[bool] = []
+    for some in batches(refs):
+        requests: list[Request] = []
+        for ref in some:
+            keys, raw = keyspace.slot(topic.name, ref.slot), id_from_text(ref.id)
+            requests += [("ZSCORE", key, raw) for key in (keys.store, keys.retry, keys.prepare, keys.dead)]
+        replies = yield requests
+        found += [any(score is not None for score in replies[at : at + 4]) for at in range(0, len(replies), 4)]
+    return found
+
+
+def overdue(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -> Operation[list[bool]]:
+    """Whether each message is in flight beyond its visibility timeout."""
+    ((seconds, _),) = yield [("TIME",)]
+    limit = int(seconds) * 1000 - topic.visibility_timeout_ms
+    scores = yield from _taken(keyspace, topic, refs)
+    return [score is not None and score // SHIFT <= limit for score in scores]
+
+
+def dead(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -> Operation[list[bool]]:
+    """Whether each message is a dead letter."""
+    found: list[bool] = []
+    for some in batches(refs):
+        replies = yield [("ZSCORE", keyspace.slot(topic.name, ref.slot).dead, id_from_text(ref.id)) for ref in some]
+        found += [score is not None for score in replies]
+    return found
+
+
+def pooled(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -> Operation[list[bool]]:
+    """Whether the pools know anything of each message."""
+    found: list[bool] = []
+    for some in batches(refs):
+        requests: list[Request] = []
+        for ref in some:
+            keys, raw = keyspace.slot(topic.name, ref.slot), id_from_text(ref.id)
+            requests += [("HEXISTS", key, raw) for key in (keys.body, keys.failed, keys.priority)]
+        replies = yield requests
+        found += [any(replies[at : at + 3]) for at in range(0, len(replies), 3)]
+    return found
+
+
+def _taken(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -> Operation[list[int | None]]:
+    scores: list[int | None] = []
+    for some in batches(refs):
+        replies = yield [("ZSCORE", keyspace.slot(topic.name, ref.slot).prepare, id_from_text(ref.id)) for ref in some]
+        scores += [None if score is None else int(float(score)) for score in replies]
+    return scores
+
+
+def _became(old: int | None, new: int | None) -> ActionStatus:
+    if old is None:
+        return "not_found"
+    return "in_flight" if new == old else "done"
+
+
+def _trashed(message: Lost) -> bytes:
+    """As ``shared/trash.lua`` keeps it."""
+    size = str(len(message.body)) if message.body else "-"
+    return f"S {message.score} - - - {size} ".encode() + message.body

@@ -1,0 +1,297 @@
+"""Sending as sans-IO operations: validates against the topic, groups by slot, builds the script calls."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from rmq_core.errors import BacklogFull, ContentTooLarge, InvalidMessage, WrongKind
+from rmq_core.model.message import INLINE_MAX, Encoded, Message, encode, id_to_text
+from rmq_core.model.topic import Topic
+from rmq_core.ops import quotas
+from rmq_core.protocol.keys import Keyspace, crc32, slot_for
+from rmq_core.protocol.scripts import BATCH_MAX, Call, Operation, Request, batches, edge_of, note_head
+from rmq_core.protocol.scripts import send as send_call
+from rmq_core.protocol.scripts import send_limited as send_limited_call
+from rmq_core.protocol.scripts import send_pooled as send_pooled_call
+
+MESSAGES_AT_ONCE = 10_000
+
+
+class Sent(NamedTuple):
+    """What became of one message: its address, and whether it merged into one that was waiting.
+
+    ``merged`` is None where nobody knows: the answer was lost, and the message that waited when it was sent again may
+    have been itself.
+    """
+
+    id: str
+    slot: int
+    merged: bool | None
+
+
+class _Counts(NamedTuple):
+    new: int
+    merged: int
+
+
+class SentMany(_Counts):
+    """What became of many messages: ``(new, merged)``.
+
+    ``unsure``: so many of the ``merged`` may have been new, because an answer was lost and they were sent again.
+    """
+
+    unsure: int
+
+    def __new__(cls, new: int, merged: int, unsure: int = 0) -> SentMany:
+        made = super().__new__(cls, new, merged)
+        made.unsure = unsure
+        return made
+
+    def __getnewargs__(self) -> tuple[int, int, int]:
+        return (self.new, self.merged, self.unsure)
+
+    def __repr__(self) -> str:
+        unsure = f", unsure={self.unsure}" if self.unsure else ""
+        return f"SentMany(new={self.new}, merged={self.merged}{unsure})"
+
+
+def count(replies: Sequence[Any]) -> SentMany:
+    """What became of the messages of some calls, by their replies."""
+    merged = sum(reply[1] for reply in replies)
+    return SentMany(sum(reply[0] for reply in replies), merged, merged if _replayed(replies) else 0)
+
+
+def plus(some: SentMany, more: SentMany) -> SentMany:
+    """Both together."""
+    return SentMany(some.new + more.new, some.merged + more.merged, some.unsure + more.unsure)
+
+
+def _replayed(replies: Sequence[Any]) -> bool:
+    return getattr(replies, "replayed", False)  # see `rmq_core.transport.retry.Replies`
+
+
+def _sent(id: bytes, slot: int, sent: SentMany) -> Sent:
+    return Sent(id_to_text(id), slot, None if sent.unsure else sent.merged == 1)
+
+
+def _refuse(topic: Topic, message: object) -> WrongKind | InvalidMessage:
+    kind = getattr(message, "kind", None)
+    if kind is None:
+        return InvalidMessage(
+            f"a message must be a RangeMergeMessage, PriorityMessage or FixedTimeMessage, not {type(message).__name__}"
+        )
+    return WrongKind(f"topic {topic.name!r} takes {topic.kind.value} messages, not {kind.value}")
+
+
+def _check_size(topic: Topic, message: Message, encoded: Encoded) -> None:
+    size = len(message.content) if isinstance(message.content, bytes) else len(message.content.encode())
+    if size > topic.max_content_bytes:
+        raise ContentTooLarge(
+            f"content of {id_to_text(encoded.id):.80} has {size} bytes; topic {topic.name!r} takes at most"
+            f" {topic.max_content_bytes}: store it elsewhere and send a reference, or raise the topic's limit"
+        )
+
+
+def send(keyspace: Keyspace, topic: Topic, message: Message, *, allow_past: bool = False) -> Operation[Sent]:
+    """Sends one message."""
+    if getattr(message, "kind", None) is not topic.kind:
+        raise _refuse(topic, message)
+    encoded = encode(message)
+    if topic.max_backlog:
+        return (yield from _send_limited(keyspace, topic, message, encoded, allow_past))
+    slot = slot_for(encoded.basis, topic.slots)
+    value = message.value
+    if encoded.body is None:
+        call = send_call(keyspace, topic, slot, [value, encoded.id], value, allow_past=allow_past)
+    else:
+        _check_size(topic, message, encoded)
+        groups = [value, encoded.id, encoded.body]
+        call = send_pooled_call(keyspace, topic, slot, groups, value, allow_past=allow_past)
+    replies = yield [call]
+    if keyspace.spread:
+        yield from note_heads(keyspace, topic, [call], replies)
+    merged = replies[0][1] == 1
+    return Sent(id_to_text(encoded.id), slot, None if merged and _replayed(replies) else merged)
+
+
+def note_heads(
+    keyspace: Keyspace, topic: Topic, calls: Sequence[Call], replies: Sequence[Sequence[Any]]
+) -> Operation[None]:
+    """Tells the topic's hint what the replies of sends say, where the scripts could not."""
+    if not keyspace.spread:
+        return
+    noted: list[Request] = [
+        note_head(keyspace, topic, call.args[2], reply[2])
+        for call, reply in zip(calls, replies, strict=True)
+        if reply[2]
+    ]
+    if noted:
+        yield noted
+
+
+# -- topics with a max_backlog ---------------------------------------------------------------------------------------
+
+
+class _Item(NamedTuple):
+    """A message on its way, as `scripts.send_limited` wants it."""
+
+    message: Message
+    slot: int
+    group: tuple[int, bytes, bytes]
+
+
+def _item(topic: Topic, message: Message) -> _Item:
+    if getattr(message, "kind", None) is not topic.kind:
+        raise _refuse(topic, message)
+    encoded = encode(message)
+    if encoded.body is not None:
+        _check_size(topic, message, encoded)
+    group = (message.value, encoded.id, encoded.body or b"")
+    return _Item(message, slot_for(encoded.basis, topic.slots), group)
+
+
+def _full(topic: Topic, wait_ms: int, sent: SentMany, unsent: Sequence[_Item]) -> BacklogFull:
+    counts = f"; of these, {sum(sent)} were sent and {len(unsent)} were not" if sum(sent) + len(unsent) > 1 else ""
+    return BacklogFull(
+        f"topic {topic.name!r} holds as many waiting messages as its max_backlog={topic.max_backlog} lets it{counts}:"
+        f" try again in {wait_ms} ms, when consumers have taken some",
+        wait_ms,
+        sent,
+        tuple(item.message for item in unsent),
+    )
+
+
+def _send_limited(
+    keyspace: Keyspace, topic: Topic, message: Message, encoded: Encoded, allow_past: bool
+) -> Operation[Sent]:
+    item = _item(topic, message)
+    sent, unsent, wait_ms = yield from _push(keyspace, topic, [item], allow_past)
+    if unsent:
+        raise _full(topic, wait_ms, SentMany(0, 0), unsent)
+    return _sent(encoded.id, item.slot, sent)
+
+
+def send_many_limited(
+    keyspace: Keyspace, topic: Topic, messages: Iterable[Message], *, allow_past: bool = False
+) -> Operation[SentMany]:
+    """Sends a stream of messages to a topic with a ``max_backlog``, some thousand at a time.
+
+    Raises `BacklogFull` after the first of these of which something could not be sent; it tells what.
+    """
+    all_sent = SentMany(0, 0)
+    for some in batches(messages, MESSAGES_AT_ONCE):
+        sent, unsent, wait_ms = yield from _push(keyspace, topic, [_item(topic, each) for each in some], allow_past)
+        all_sent = plus(all_sent, sent)
+        if unsent:
+            raise _full(topic, wait_ms, all_sent, unsent)
+    return all_sent
+
+
+def _push(
+    keyspace: Keyspace, topic: Topic, items: list[_Item], allow_past: bool
+) -> Operation[tuple[SentMany, list[_Item], int]]:
+    """(what was sent, what there was no room for, ms until it is worth another try)."""
+    sent, wait_ms = SentMany(0, 0), 0
+    unsent: list[_Item] = []
+    for _ in range(quotas.ROUNDS):
+        by_slot: dict[int, list[_Item]] = {}
+        for item in items:
+            by_slot.setdefault(item.slot, []).append(item)
+        parts = [(slot, part) for slot, several in by_slot.items() for part in batches(several, BATCH_MAX)]
+        calls = [
+            send_limited_call(
+                keyspace,
+                topic,
+                slot,
+                [value for item in part for value in item.group],
+                edge_of(topic, [item.group[0] for item in part]),
+                allow_past=allow_past,
+            )
+            for slot, part in parts
+        ]
+        replies = yield calls
+        yield from note_heads(keyspace, topic, calls, replies)
+        sent = plus(sent, count(replies))
+        refused: dict[int, list[_Item]] = {}
+        for (slot, part), reply in zip(parts, replies, strict=True):
+            if len(reply) > 3:
+                refused.setdefault(slot, []).extend(part[position - 1] for position in reply[3:])
+        if not refused:
+            return sent, unsent, wait_ms
+        full = yield from quotas.widen(keyspace, topic, {slot: len(several) for slot, several in refused.items()})
+        items = []
+        for slot, several in refused.items():
+            if slot in full:
+                unsent += several
+                wait_ms = max(wait_ms, full[slot])
+            else:
+                items += several
+        if not items:
+            break
+    return sent, unsent + items, wait_ms or quotas.AGAIN_MS
+
+
+# -- streams ---------------------------------------------------------------------------------------------------------
+
+
+def groups(
+    keyspace: Keyspace, topic: Topic, messages: Iterable[Message], *, allow_past: bool = False
+) -> Iterator[list[Call]]:
+    """The calls that send a stream of messages, some thousand messages at a time."""
+    for some in batches(messages, MESSAGES_AT_ONCE):
+        yield _group(keyspace, topic, some, allow_past)
+
+
+def _with_bodies(inline: list[Any]) -> list[Any]:
+    """value, id, … as value, id, body, …"""
+    return [each for i in range(0, len(inline), 2) for each in (inline[i], inline[i + 1], b"")]
+
+
+def remembered(groups: Iterable[list[Call]], calls: deque[list[Call]]) -> Iterator[list[Call]]:
+    """The same groups; each is put into ``calls`` for whoever reads the replies."""
+    for group in groups:
+        calls.append(group)
+        yield group
+
+
+def _group(keyspace: Keyspace, topic: Topic, messages: list[Message], allow_past: bool) -> list[Call]:
+    """The calls for some messages, per slot in the order given: all of a slot go the way of its pooled ones."""
+    kind, slots = topic.kind, topic.slots
+    inline: dict[int, list[Any]] = {}
+    pooled: dict[int, list[Any]] = {}
+    for message in messages:
+        if getattr(message, "kind", None) is not kind:
+            raise _refuse(topic, message)
+        content = message.content
+        # The common message has nothing but its content; everything else goes the long way.
+        if message.key is None and message.slot_basis is None and not message.headers and message.version == 0:
+            try:
+                raw = content if type(content) is bytes else content.encode()  # type: ignore[union-attr]
+            except UnicodeEncodeError:
+                encode(message)
+                raise
+            if len(raw) <= INLINE_MAX:
+                slot = crc32(raw) % slots
+                if slot in inline:
+                    inline[slot] += (message.value, raw)
+                elif slot in pooled:
+                    pooled[slot] += (message.value, raw, b"")
+                else:
+                    inline[slot] = [message.value, raw]
+                continue
+        encoded = encode(message)
+        slot = slot_for(encoded.basis, slots)
+        if encoded.body is not None:
+            _check_size(topic, message, encoded)
+        if slot not in pooled:
+            pooled[slot] = _with_bodies(inline.pop(slot, []))
+        pooled[slot] += (message.value, encoded.id, encoded.body or b"")
+    calls = []
+    for build, width, groups in ((send_call, 2, inline), (send_pooled_call, 3, pooled)):
+        for slot, flat in groups.items():
+            for at in range(0, len(flat), width * BATCH_MAX):
+                part = flat[at : at + width * BATCH_MAX]
+                calls.append(build(keyspace, topic, slot, part, edge_of(topic, part[::width]), allow_past=allow_past))
+    return calls

@@ -1,0 +1,1 @@
+"""What is said to Redis: keys and scripts. No socket."""

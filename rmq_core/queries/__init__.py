@@ -1,0 +1,1 @@
+"""What reads, as operations without input or output; bounded, and true at the moment of the answer."""

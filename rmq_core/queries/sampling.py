@@ -1,0 +1,121 @@
+"""Samples: the counts of every slot, read again only where something happened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rmq_core.model.stats import Counters, Histogram
+from rmq_core.model.topic import Topic
+from rmq_core.model.views import SlotSample, TopicSample, Unreadable
+from rmq_core.ops import registry
+from rmq_core.protocol.keys import Keyspace
+from rmq_core.protocol.scripts import Call, Operation, batches, script, snapshot
+
+SLOTS_AT_ONCE = 128
+
+
+class SampleCache:
+    """The last picture of every slot, so that a slot where nothing happened is not read again; and which definitions
+    could not be read."""
+
+    def __init__(self) -> None:
+        self.topics: dict[str, TopicSample] = {}
+        self.unreadable: tuple[Unreadable, ...] = ()
+
+
+def sample(
+    keyspace: Keyspace, cache: SampleCache, spread: bool, names: Sequence[str] | None = None
+) -> Operation[list[TopicSample]]:
+    """Samples topics (None: all). ``spread``: keys are on several nodes, so one call may name one slot only."""
+    topics, unreadable = yield from registry.read_everything(keyspace)
+    cache.unreadable = tuple(unreadable)
+    if names is not None:
+        topics = [topic for topic in topics if topic.name in set(names)]
+    else:
+        for gone in set(cache.topics) - {topic.name for topic in topics}:
+            del cache.topics[gone]
+    size = 1 if spread else SLOTS_AT_ONCE
+    groups = [(topic, slots) for topic in topics for slots in batches(range(topic.slots), size)]
+    replies = yield [_changed(keyspace, topic, slots, cache.topics.get(topic.name)) for topic, slots in groups]
+    stale = [
+        (topic, slots[position - 1])
+        for (topic, slots), (_, positions) in zip(groups, replies, strict=True)
+        for position in positions
+    ]
+    clock = {topic.name: at_ms for (topic, _), (at_ms, _) in zip(groups, replies, strict=True)}
+    fresh: dict[str, dict[int, SlotSample]] = {}
+    for some in batches(stale):
+        rows = yield [snapshot(keyspace, topic, slot) for topic, slot in some]
+        for (topic, slot), row in zip(some, rows, strict=True):
+            fresh.setdefault(topic.name, {})[slot] = slot_sample(slot, row)
+            clock[topic.name] = max(clock[topic.name], row[0])
+    for topic in topics:
+        cache.topics[topic.name] = _merge(
+            topic, cache.topics.get(topic.name), fresh.get(topic.name, {}), clock[topic.name]
+        )
+    return [cache.topics[topic.name] for topic in topics]
+
+
+def _changed(keyspace: Keyspace, topic: Topic, slots: list[int], known: TopicSample | None) -> Call:
+    keys = [keyspace.slot_keys(topic.name, slot)[7] for slot in slots]
+    if known is None or known.topic != topic:  # deleted and defined anew, its counters may look the same
+        args = [b"-", -1] * len(slots)
+    else:
+        args = []
+        for slot in slots:
+            seen = known.slots[slot]
+            args += (seen.signature, -1 if seen.holds_until_ms is None else seen.holds_until_ms)
+    return Call(script("changed"), keys, args)
+
+
+def _merge(topic: Topic, known: TopicSample | None, fresh: dict[int, SlotSample], at_ms: int) -> TopicSample:
+    if known is not None and not fresh and known.topic == topic:
+        renewed = TopicSample(topic, at_ms, known.slots)
+        # Nothing happened: the sums that do not depend on the clock are carried over.
+        for name in ("backlog", "ready", "waiting", "prepare", "dead", "trash", "counters", "lateness", "ledger_gap"):
+            if name in known.__dict__:
+                renewed.__dict__[name] = known.__dict__[name]
+        return renewed
+    old = known.slots if known is not None and len(known.slots) == topic.slots else ()
+    slots = tuple(fresh[slot] if slot in fresh else old[slot] for slot in range(topic.slots))
+    return TopicSample(topic, at_ms, slots)
+
+
+def pairs(flat: list[bytes]) -> dict[bytes, bytes]:
+    """A flat reply of names and values, as a mapping."""
+    return dict(zip(flat[::2], flat[1::2], strict=True))
+
+
+def slot_sample(slot: int, row: list[Any]) -> SlotSample:
+    """What ``snapshot.lua`` replied."""
+    at_ms, store, ready, retry, prepare, dead, bodies, failures, *heads = row
+    oldest_due, next_due, next_retry, oldest_taken, fence, stats, lateness, trash, oldest_trash = heads
+    counters = pairs(stats)
+
+    def moment(value: int) -> int | None:
+        return None if value < 0 else value
+
+    return SlotSample(
+        slot=slot,
+        at_ms=at_ms,
+        store=store,
+        ready=ready,
+        retry=retry,
+        prepare=prepare,
+        dead=dead,
+        bodies=bodies,
+        failures_recorded=failures,
+        oldest_due_ms=moment(oldest_due),
+        next_due_ms=moment(next_due),
+        next_retry_ms=moment(next_retry),
+        oldest_taken_ms=moment(oldest_taken),
+        epoch=fence.decode() or None,
+        signature=b" ".join(stats[1::2]),
+        counters=Counters.read(counters),
+        lateness=Histogram({int(bucket): int(n) for bucket, n in pairs(lateness).items()}),
+        trash=trash,
+        oldest_trash_ms=moment(oldest_trash),
+        journaled=int(counters.get(b"journaled", 0)),
+        journal_mark=counters.get(b"journal"),
+    )

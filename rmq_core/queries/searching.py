@@ -1,0 +1,97 @@
+"""Looking for a text in contents: a bounded scan that says how much it has looked at."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+from rmq_core.errors import InvalidMessage
+from rmq_core.model.message import as_bytes
+from rmq_core.model.topic import Topic
+from rmq_core.model.views import MessageRow, SearchPage, State
+from rmq_core.protocol.keys import Keyspace
+from rmq_core.protocol.scripts import Operation
+from rmq_core.queries import paging
+from rmq_core.queries.lookups import rows
+from rmq_core.queries.paging import Entry
+from rmq_core.queries.present import now_of
+from rmq_core.queries.trash import OWN_POOL, own_body
+
+
+def search(
+    keyspace: Keyspace,
+    topic: Topic,
+    text: str,
+    *,
+    state: State = "ready",
+    limit: int = 50,
+    scan: int = 1_000,
+    cursor: str | None = None,
+) -> Operation[SearchPage]:
+    """Looks for ``text`` in ids and contents of at most ``scan`` messages of one state, going on at ``cursor``."""
+    if not isinstance(text, str) or not text:
+        raise InvalidMessage("the text to search for must not be empty")
+    if type(scan) is not int or not 1 <= scan <= 100_000:
+        raise InvalidMessage(f"scan={scan!r} must be a whole number from 1 to 100000")
+    needle = as_bytes(text, "the text to search for")
+    started, looked_before, position = _read_search_cursor(cursor)
+    now = started or (yield from now_of(keyspace, topic))
+    total = yield from count(keyspace, topic, state, now)
+    found_rows: list[MessageRow] = []
+    looked = 0
+    while looked < scan and len(found_rows) < limit:
+        size = min(paging.PAGE_MAX, scan - looked)
+        found, position = yield from paging.entries(keyspace, topic, state, now, limit=size, cursor=position)
+        looked += len(found)
+        matches = yield from _matching(keyspace, topic, found, needle, state)
+        found_rows += yield from rows(keyspace, topic, state, matches)
+        if position is None:
+            break
+    seen = looked_before + looked
+    following = json.dumps([now, seen, position]) if position else None
+    return SearchPage(
+        tuple(found_rows), seen, total, base64.urlsafe_b64encode(following.encode()).decode() if following else None
+    )
+
+
+def _read_search_cursor(cursor: str | None) -> tuple[int, int, str | None]:
+    if not cursor:
+        return 0, 0, None
+    try:
+        now, seen, position = json.loads(base64.urlsafe_b64decode(cursor))
+        return int(now), int(seen), str(position)
+    except (ValueError, TypeError):
+        raise InvalidMessage("this cursor is not one of ours; begin again without it") from None
+
+
+def _matching(
+    keyspace: Keyspace, topic: Topic, found: list[Entry], needle: bytes, state: State
+) -> Operation[list[Entry]]:
+    by_slot: dict[int, list[Entry]] = {}
+    for entry in found:
+        by_slot.setdefault(entry.slot, []).append(entry)
+    slots = {number: keyspace.slot(topic.name, number) for number in by_slot}
+    replies = yield [
+        request
+        for number, some in by_slot.items()
+        for request in (
+            ("HMGET", slots[number].body, *(entry.id for entry in some)),
+            ("HMGET", getattr(slots[number], OWN_POOL.get(state, "body")), *(entry.id for entry in some)),
+        )
+    ]
+    matching = set()
+    for some, pooled, own in zip(by_slot.values(), replies[::2], replies[1::2], strict=True):
+        for entry, shared, stored in zip(some, pooled, own, strict=True):
+            body = own_body(state, shared, stored)
+            if needle in entry.id or (body and needle in body):
+                matching.add(entry)
+    return [entry for entry in found if entry in matching]
+
+
+def count(keyspace: Keyspace, topic: Topic, state: State, now: int) -> Operation[int]:
+    """How many messages are in a state."""
+    found = paging.window(topic, state, now)
+    if found is None:
+        return 0
+    keys = [keyspace.slot_keys(topic.name, number)[found.queue] for number in range(topic.slots)]
+    return sum((yield [("ZCOUNT", key, found.low, found.high) for key in keys]))

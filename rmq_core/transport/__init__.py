@@ -1,0 +1,1 @@
+"""Sockets, and nothing else: which server, how a call gets there, and gets there again."""

@@ -1,0 +1,364 @@
+"""Runs requests in asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+import redis
+from redis.asyncio.cluster import ClusterNode
+from redis.exceptions import NoScriptError
+
+from rmq_core.errors import ConfigurationError, RMQError
+from rmq_core.protocol.scripts import Call, Each, Request
+from rmq_core.transport import forks
+from rmq_core.transport.aio_lines import AsyncLines, abandon
+from rmq_core.transport.exchange import Answers, Attempt, Group, Job, attempt
+from rmq_core.transport.nodes import ClusterRoutes, Line, Routes
+from rmq_core.transport.redis_url import Target, opened_with
+from rmq_core.transport.retry import (
+    RETRY_FOR_S,
+    Ordered,
+    Packed,
+    Replies,
+    command,
+    first_error,
+    healthy,
+    lost,
+    pack,
+    passing,
+    pauses,
+    refused,
+    reply_or_error,
+    scripted,
+)
+from rmq_core.transport.tasks import end
+
+
+class _Asked:
+    """Calls that somebody awaits."""
+
+    __slots__ = ("again_at", "calls", "future", "job", "packed", "tries")
+
+    def __init__(self, calls: Sequence[Call], future: asyncio.Future[list[Any]]) -> None:
+        self.calls = calls
+        self.packed = pack(calls)  # here, so that a bad argument fails nobody else
+        self.future = future
+        self.job: Job | None = None
+        self.tries: Iterator[float] | None = None
+        self.again_at = 0.0
+
+    def answer(self, replies: list[Any]) -> None:
+        if not self.future.done():
+            self.future.set_result(replies)
+
+    def fail(self, error: BaseException) -> None:
+        if not self.future.done():
+            self.future.set_exception(error)
+
+
+class AsyncConnection:
+    """Runs requests in asyncio. Whatever is asked for while a round trip is under way shares the next one.
+
+    It belongs to the event loop that uses it, and moves to the next one when that has ended.
+    """
+
+    def __init__(self, target: Target, client: Any = None, retry_for_s: float = RETRY_FOR_S) -> None:
+        self.target = target
+        self.retry_for_s = retry_for_s
+        self._client = client
+        self._given = client is not None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._start()
+        forks.follow(self)
+
+    def _start(self) -> None:
+        self._pending: list[_Asked] = []
+        self._waiting: list[_Asked] = []  # for another try
+        self._flusher: asyncio.Task[None] | None = None
+        self._new = asyncio.Event()
+        self._lines = AsyncLines()
+        self._nodes: dict[Line, Any] = {}
+        self._routes = ClusterRoutes(self.target.credentials) if self.target.is_cluster else Routes()
+
+    def after_fork(self) -> None:
+        """Leaves the parent's connections, and its event loop, to the parent."""
+        self._leave()
+
+    def _leave(self) -> None:
+        if self._client is not None and not self._given:
+            abandon(self._client, *self._nodes.values())
+            self._client = None
+        self._loop = None
+        self._start()
+
+    def _here(self) -> None:
+        """Makes the running event loop the one this object belongs to. Raises `ConfigurationError`."""
+        loop = asyncio.get_running_loop()
+        if self._loop is loop:
+            return
+        if self._loop is not None:
+            if self._loop.is_running():
+                raise ConfigurationError(
+                    "this AsyncRMQ is in use in another event loop, which is still running:"
+                    " make one client for each event loop"
+                )
+            self._leave()
+        self._loop = loop
+
+    @property
+    def client(self) -> Any:
+        """The redis-py client, opened on first use."""
+        self._here()
+        if self._client is None:
+            self._client = self.target.open_async()
+        return self._client
+
+    async def run(self, requests: Sequence[Request]) -> list[Any]:
+        """The replies in order; raises the first error among them, after passing ones were retried. See `Each`."""
+        if not requests:
+            return []
+        if self._loop is None or self._loop is not asyncio.get_running_loop():
+            self._here()
+        if self._given:
+            replies: list[Any] = await self._plain(requests)
+        elif scripted(requests):
+            replies = await self._direct(requests)  # type: ignore[arg-type]
+        elif self.target.is_cluster:
+            replies = []
+            for calls, part in groupby(requests, lambda request: type(request) is Call):
+                several: Any = list(part)
+                replies += await (self._direct(several) if calls else self._plain(several))
+        else:
+            task = asyncio.current_task()
+            asked_before = task.cancelling() if task else 0
+            replies = await self._plain(requests)
+            # redis-py swallows a cancellation that meets a connection being made.
+            if task and task.cancelling() > asked_before:
+                raise asyncio.CancelledError
+        if not isinstance(requests, Each):
+            first_error(replies)
+        return replies
+
+    async def stream(self, groups: Iterable[Sequence[Call]]) -> AsyncIterator[list[Any]]:
+        """The replies of each group; the next group is built while the server works on the one before.
+
+        Of the calls for one slot the second is sent when the first was answered: a replay never lands behind it.
+        """
+        waiting: asyncio.Task[list[Any]] | None = None
+        before = Group(())
+        try:
+            for calls in groups:
+                group = Group(calls)
+                if waiting is not None:
+                    arriving, waiting = waiting, None
+                    before.keep(-1, await arriving)
+                    yield before.replies
+                for number in range(len(group.waves) - 1):
+                    group.keep(number, await self.run(group.wave(number)))
+                waiting, before = asyncio.create_task(self.run(group.wave(-1))), group
+                await asyncio.sleep(0)
+            if waiting is not None:
+                arriving, waiting = waiting, None
+                before.keep(-1, await arriving)
+                yield before.replies
+        finally:
+            if waiting is not None:
+                waiting.cancel()
+
+    # -- scripts: one line to each server, as few writes as can be
+
+    async def _direct(self, calls: Sequence[Call]) -> list[Any]:
+        future: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
+        self._pending.append(_Asked(calls, future))
+        if self._flusher is None or self._flusher.done():
+            self._flusher = asyncio.create_task(self._flush())
+        elif self._waiting:
+            self._new.set()
+        return await future
+
+    async def _flush(self) -> None:
+        asked: list[_Asked] = []
+        try:
+            while self._pending or self._waiting:
+                asked = await self._due()
+                try:
+                    await self._bring(asked)
+                except RMQError as error:
+                    for each in asked:
+                        each.fail(error)
+        except BaseException as error:
+            failure = lost(error)
+            for each in (*asked, *self._pending, *self._waiting):
+                each.fail(failure)
+            self._pending, self._waiting = [], []
+            raise
+
+    async def _due(self) -> list[_Asked]:
+        """What is to be done now; there is something that waits."""
+        while True:
+            now = time.monotonic()
+            if self._waiting and not self.target.is_cluster:
+                # There is one server, and it is away: nobody overtakes.
+                until = min(each.again_at for each in self._waiting)
+                if until <= now:
+                    due, self._waiting, self._pending = [*self._waiting, *self._pending], [], []
+                    return due
+                await asyncio.sleep(until - now)
+                continue
+            due = [each for each in self._waiting if each.again_at <= now]
+            if due or self._pending:
+                self._waiting = [each for each in self._waiting if each.again_at > now]
+                due += self._pending
+                self._pending = []
+                return due
+            self._new.clear()
+            try:
+                async with asyncio.timeout(min(each.again_at for each in self._waiting) - now):
+                    await self._new.wait()
+            except TimeoutError:
+                continue
+
+    async def _bring(self, asked: list[_Asked]) -> None:
+        steps: Attempt | None = None
+        answers: Answers | None = None
+        if not self.target.is_cluster and all(each.job is None and type(each.calls) is not Ordered for each in asked):
+            packed = Packed(b"".join([each.packed for each in asked]), sum([len(each.calls) for each in asked]))
+            replies = await self._lines.one(self._line, None, packed)
+            answers = {None: replies}
+            if isinstance(replies, list) and healthy(replies):
+                at = 0
+                for each in asked:
+                    each.answer(replies[at : at + len(each.calls)])
+                    at += len(each.calls)
+                return
+        jobs = []
+        for each in asked:
+            each.job = each.job or Job(each.calls)
+            jobs.append(each.job)
+        if answers is not None:
+            steps = attempt(jobs, self._routes)
+            next(steps)
+        await self._try(jobs, steps, answers)
+        for each, job in zip(asked, jobs, strict=True):
+            self._judge(each, job)
+
+    async def _try(self, jobs: list[Job], steps: Attempt | None, answers: Answers | None) -> None:
+        try:
+            if steps is None or answers is None:
+                await self._prepare()
+                steps = attempt(jobs, self._routes)
+                plan = next(steps)
+            else:
+                plan = steps.send(answers)
+            while True:
+                plan = steps.send(await self._lines.exchange(plan, self._line))
+        except StopIteration:
+            pass
+        except (redis.RedisError, redis.RedisClusterException, OSError) as error:
+            for job in jobs:
+                job.trouble = error
+
+    def _judge(self, asked: _Asked, job: Job) -> None:
+        if job.done:
+            asked.answer(job.replies)
+            return
+        if job.trouble is not None:
+            if asked.tries is None:
+                asked.tries = pauses(self.retry_for_s)
+            try:
+                asked.again_at = time.monotonic() + _pause(asked.tries, job.trouble)
+            except Exception as error:
+                asked.fail(error)
+                return
+        self._waiting.append(asked)
+
+    async def _prepare(self) -> None:
+        client = self.client
+        if isinstance(self._routes, ClusterRoutes):
+            await client.initialize()
+            if self._routes.doubtful and self._routes.nodes is not None:
+                await client.nodes_manager.initialize()
+                self._routes.refreshed()
+            self._routes.nodes = client.nodes_manager
+
+    def _line(self, line: Line) -> Any:
+        """What lends connections to a server."""
+        if line is None:
+            return self.client.connection_pool
+        node = self._nodes.get(line)
+        if node is None:
+            node = self._nodes[line] = ClusterNode(*line, **self.client.get_connection_kwargs())
+        return node
+
+    # -- everything else goes through redis-py, which knows what replies look like
+
+    async def _plain(self, requests: Sequence[Request]) -> Replies:
+        replies = Replies([None] * len(requests))
+        left = list(range(len(requests)))
+        tries = pauses(self.retry_for_s)
+        while True:
+            trouble: Any = None
+            try:
+                found = await self._execute([command(requests[position]) for position in left])
+                for number, position in enumerate(left):
+                    request = requests[position]
+                    if isinstance(found[number], NoScriptError) and isinstance(request, Call):
+                        replies.reordered = True
+                        (found[number],) = await self._execute([request.by_text()])
+            except (redis.RedisError, redis.RedisClusterException, OSError) as error:
+                trouble, replies.replayed = error, True
+            else:
+                for position, reply in zip(left, found, strict=True):
+                    replies[position] = reply_or_error(reply) if not passing(reply) else reply
+                left = [position for position in left if passing(replies[position])]
+                trouble = replies[left[0]] if left else None
+            if trouble is None:
+                return replies
+            replies.reordered = True
+            await asyncio.sleep(_pause(tries, trouble))
+
+    async def _execute(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+        if len(commands) == 1:
+            try:
+                return [await self.client.execute_command(*commands[0])]
+            except redis.ResponseError as error:
+                return [error]
+        pipeline = self.client.pipeline() if self.target.is_cluster else self.client.pipeline(transaction=False)
+        for each in commands:
+            pipeline.execute_command(*each)
+        return list(await pipeline.execute(raise_on_error=False))
+
+    async def pubsub(self) -> Any:
+        """A subscription of its own; the caller closes it."""
+        return self.client.pubsub(ignore_subscribe_messages=True)
+
+    async def close(self) -> None:
+        """Closes what this object opened; what is still under way fails."""
+        if self._loop is not None and self._loop is not asyncio.get_running_loop() and not self._loop.is_running():
+            self._leave()
+        if self._flusher is not None:  # else it would connect once more
+            await end(self._flusher)
+            self._flusher = None
+        if self._client is not None and not self._given:
+            for node in self._nodes.values():
+                await node.disconnect()
+            self._nodes.clear()
+            for client in opened_with(self._client):
+                await client.aclose()
+            self._client = None
+
+
+def _pause(tries: Iterator[float], error: Exception) -> float:
+    """How long until another try. Raises what the error means where there is none."""
+    if not passing(error):
+        raise (
+            refused(error) if isinstance(error, (redis.RedisError, redis.RedisClusterException)) else error
+        ) from error
+    pause = next(tries, None)
+    if pause is None:
+        raise lost(error) from error
+    return pause

@@ -1,0 +1,126 @@
+"""The lines to servers of an asyncio connection, and how to part from those of an event loop that is not ours now."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import redis
+from redis.asyncio.cluster import ClusterNode, RedisCluster
+from redis.exceptions import BusyLoadingError, ResponseError
+
+from rmq_core.transport.exchange import Answers, Plan
+from rmq_core.transport.lines import ASK_AGAIN_S, DEMOTED, IDLE_S
+from rmq_core.transport.nodes import Line
+from rmq_core.transport.retry import Failed, Packed, passing, refused
+
+_abandoned: list[Any] = []
+"""Streams that must not be closed, nor be collected, which would close them: see `abandon`."""
+
+
+class AsyncLines:
+    """Exchanges with servers; ``lender`` gives, for a line, the redis-py pool or node that lends connections."""
+
+    def __init__(self) -> None:
+        self._used_at = time.monotonic()
+
+    async def exchange(self, plan: Plan, lender: Callable[[Line], Any]) -> Answers:
+        """Writes everything and reads everything. Raises `ConfigurationError`."""
+        packed = [(line, Packed.of(commands)) for line, commands in plan.items()]
+        if len(packed) == 1:
+            ((line, some),) = packed
+            return {line: await self.one(lender, line, some)}
+        answers = await asyncio.gather(*(self.one(lender, line, some) for line, some in packed))
+        return dict(zip(plan, answers, strict=True))
+
+    async def one(self, lender: Callable[[Line], Any], line: Line, packed: Packed) -> list[Any] | Failed:
+        """An exchange with one server. Raises `ConfigurationError`."""
+        sent = False
+        began = time.monotonic()
+        replies: list[Any] = []
+        try:
+            pool = lender(line)
+            if line is None:
+                await self._look_at(pool)
+                connection = await pool.get_connection()
+            else:
+                connection = pool.acquire_connection()
+            try:
+                if not connection.is_connected:
+                    await connection.connect()
+                sent = True
+                await connection.send_packed_command([packed.data])
+                for _ in range(packed.commands):
+                    try:
+                        replies.append(await connection.read_response(disconnect_on_error=False))
+                    except (ResponseError, BusyLoadingError) as error:
+                        replies.append(error)
+                if time.monotonic() - began > ASK_AGAIN_S:
+                    await _still_master(pool, connection)
+            except BaseException:
+                await connection.disconnect(nowait=True)
+                raise
+            finally:
+                if line is None:
+                    await pool.release(connection)
+                else:
+                    pool.release(connection)
+        except Exception as error:
+            if not passing(error):
+                raise (refused(error) if isinstance(error, redis.RedisError) else error) from error
+            return Failed(error, sent and (bool(replies) or DEMOTED not in str(error)))
+        return replies
+
+    async def _look_at(self, pool: Any) -> None:
+        """Before a line is used that was idle: whether the Sentinels name another master by now."""
+        idle = time.monotonic() - self._used_at > IDLE_S
+        self._used_at = time.monotonic()
+        if idle and hasattr(pool, "get_master_address"):
+            with contextlib.suppress(redis.RedisError, OSError):
+                await pool.get_master_address()  # which hangs up on the former one
+
+
+async def _still_master(pool: Any, connection: Any) -> None:
+    """Refuses an answer that came late from a server that was master, and will forget what it has just accepted."""
+    if not hasattr(pool, "get_master_address"):
+        return
+    try:
+        address = await pool.get_master_address()
+    except (redis.RedisError, OSError):
+        return  # no Sentinel knows better
+    if address != (connection.host, connection.port):
+        raise redis.ConnectionError("another server became master before this one answered")
+
+
+def abandon(client: Any, *nodes: ClusterNode) -> None:
+    """Parts from the connections of a client whose event loop has ended, or is that of a parent process.
+
+    Closing them as usual would ask that loop. In a forked child it would do worse: parent and child share what tells
+    the loop of incoming data, and the parent would never hear of its own connection again. So the sockets are closed
+    below everything that knows of them.
+    """
+    for connection in _connections_of(client, *nodes):
+        writer, connection._reader, connection._writer = connection._writer, None, None
+        if writer is None:
+            continue
+        _abandoned.append(writer)
+        with contextlib.suppress(AttributeError, OSError):  # uvloop's sockets are its own
+            os.close(writer.get_extra_info("socket")._sock.detach())
+
+
+def _connections_of(client: Any, *nodes: ClusterNode) -> Iterator[Any]:
+    if isinstance(client, RedisCluster):
+        manager = client.nodes_manager
+        for node in {*manager.nodes_cache.values(), *manager.startup_nodes.values()}:
+            yield from node._connections
+    else:
+        pool = client.connection_pool
+        yield from [*pool._available_connections, *pool._in_use_connections]
+        for sentinel in getattr(getattr(pool, "sentinel_manager", None), "sentinels", ()):
+            yield from [*sentinel.connection_pool._available_connections, *sentinel.connection_pool._in_use_connections]
+    for node in nodes:
+        yield from node._connections

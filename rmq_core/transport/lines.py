@@ -1,0 +1,183 @@
+"""The lines to servers of a synchronous connection: each is lent to one exchange at a time, and looked at when idle.
+
+The pool's own lending costs as much as a small script, and a connection per thread would outlive its thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import redis
+from redis.exceptions import BusyLoadingError, ResponseError
+
+from rmq_core.transport.exchange import Answers, Plan
+from rmq_core.transport.nodes import Line
+from rmq_core.transport.redis_url import SOCKET_TIMEOUT_S
+from rmq_core.transport.retry import Failed, pack, passing, refused
+
+IDLE_S = 1.0
+"""A line that was idle for longer is looked at before it is used: its server may have hung up, or be master no more."""
+
+ASK_AGAIN_S = 1.0
+"""So often, while a reply is awaited, a Sentinel is asked whether the server is still the master."""
+
+DEMOTED = "previous master"
+
+
+class Flight(NamedTuple):
+    """What has been written and is to be read."""
+
+    under_way: Sequence[tuple[Line, Any, int]]  # a connection, or a `Failed`
+    pid: int
+
+
+class Lines:
+    """Connections nobody uses just now, by server."""
+
+    def __init__(self) -> None:
+        self._free: dict[Line, list[tuple[Any, float]]] = {}
+
+    def borrow(self, line: Line, pool: Any) -> Any:
+        """A connection for one exchange; give it back afterwards. Raises what connecting raises."""
+        try:
+            connection, since = self._free[line].pop()
+        except (KeyError, IndexError):
+            return pool.get_connection()
+        try:
+            known = getattr(pool, "master_address", None)
+            if known is not None and known != (connection.host, connection.port):
+                connection.disconnect()
+            elif time.monotonic() - since > IDLE_S and connection.is_connected:
+                _look_at(connection, pool)
+            if not connection.is_connected:
+                connection.connect()  # never by itself: with Sentinel, only this asks who is the master now
+        except BaseException:
+            connection.disconnect()
+            self.give_back(line, connection)
+            raise
+        return connection
+
+    def give_back(self, line: Line, connection: Any) -> None:
+        """The connection may be lent again, connected or not."""
+        try:
+            self._free[line].append((connection, time.monotonic()))
+        except KeyError:
+            self._free.setdefault(line, []).append((connection, time.monotonic()))
+
+    def launch(self, plan: Plan, pools: Any) -> Flight:
+        """Writes everything; ``pools(line)`` gives a redis-py pool. Raises `ConfigurationError`, `InvalidMessage`."""
+        under_way: list[tuple[Line, Any, int]] = []
+        packed = [(line, pack(commands), len(commands)) for line, commands in plan.items()]
+        for line, data, count in packed:
+            connection: Any = None
+            try:
+                connection = self.borrow(line, pools(line))
+                connection.send_packed_command([data])
+            except Exception as error:
+                if connection is not None:
+                    connection.disconnect()
+                    self.give_back(line, connection)
+                if not passing(error):
+                    self.abandon(Flight(under_way, os.getpid()))
+                    raise (refused(error) if isinstance(error, redis.RedisError) else error) from error
+                under_way.append((line, Failed(error, sent=connection is not None), count))
+            except BaseException:
+                if connection is not None:
+                    connection.disconnect()
+                    self.give_back(line, connection)
+                self.abandon(Flight(under_way, os.getpid()))
+                raise
+            else:
+                under_way.append((line, connection, count))
+        return Flight(under_way, os.getpid())
+
+    def land(self, flight: Flight) -> Answers:
+        """Reads everything."""
+        answers: dict[Line, Sequence[Any] | Failed] = {}
+        left = list(flight.under_way)
+        try:
+            while left:
+                line, connection, count = left[0]
+                answers[line] = connection if isinstance(connection, Failed) else self.read(connection, count)
+                left.pop(0)  # before it is given back: an interrupt between the two must not give it back twice
+                if not isinstance(connection, Failed):
+                    self.give_back(line, connection)
+        finally:
+            self.abandon(Flight(left, flight.pid))
+        return answers
+
+    def read(self, connection: Any, count: int) -> list[Any] | Failed:
+        """So many replies; a refusal is one of them."""
+        replies: list[Any] = []
+        try:
+            for _ in range(count):
+                try:
+                    replies.append(_response(connection))
+                except (ResponseError, BusyLoadingError) as error:
+                    replies.append(error)
+        except Exception as error:
+            connection.disconnect()
+            if not passing(error):
+                raise (refused(error) if isinstance(error, redis.RedisError) else error) from error
+            return Failed(error, sent=bool(replies) or DEMOTED not in str(error))
+        except BaseException:
+            connection.disconnect()
+            raise
+        return replies
+
+    def abandon(self, flight: Flight) -> None:
+        """Nobody waits for these replies any more."""
+        if flight.pid != os.getpid():
+            return  # they are the parent's
+        for line, connection, _ in flight.under_way:
+            if not isinstance(connection, Failed):
+                connection.disconnect()
+                self.give_back(line, connection)
+
+    def close(self) -> None:
+        """Closes those nobody uses."""
+        free, self._free = self._free, {}
+        for several in free.values():
+            for connection, _ in several:
+                connection.disconnect()
+
+
+def _response(connection: Any) -> Any:
+    pool = getattr(connection, "connection_pool", None)  # with Sentinel only
+    if pool is None:
+        return connection.read_response(disconnect_on_error=False)
+    # A master that died without a word leaves its lines open: look for its successor before the time is over.
+    began = time.monotonic()
+    while True:
+        try:
+            reply = connection.read_response(timeout=ASK_AGAIN_S, disconnect_on_error=False)
+        except redis.TimeoutError:
+            if time.monotonic() - began > SOCKET_TIMEOUT_S or _succeeded(connection, pool):
+                raise
+        else:
+            # One that comes late may be that of a master which was asleep, and will forget what it has just accepted.
+            if time.monotonic() - began > ASK_AGAIN_S and _succeeded(connection, pool):
+                raise redis.ConnectionError("another server became master before this one answered")
+            return reply
+
+
+def _look_at(connection: Any, pool: Any) -> None:
+    """Disconnects what is not fit for use any more."""
+    try:
+        if connection.can_read(timeout=0):  # nothing is expected: the end of the stream
+            connection.disconnect()
+    except (redis.RedisError, OSError):
+        connection.disconnect()
+    if connection.is_connected and hasattr(pool, "get_master_address") and _succeeded(connection, pool):
+        connection.disconnect()
+
+
+def _succeeded(connection: Any, pool: Any) -> bool:
+    """Whether the Sentinels name another master; False where none of them answers."""
+    with contextlib.suppress(redis.RedisError, OSError):
+        return bool(pool.get_master_address() != (connection.host, connection.port))
+    return False
