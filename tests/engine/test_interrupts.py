@@ -69,7 +69,7 @@ def test_a_signal_while_commands_are_packed_is_an_exception() -> None:
 
 def test_numbers_of_a_greeting_are_written_out_too(rmq: RMQ, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
-    for module in ("rmq_core.wire.pack_command", "redis.connection.hiredis.pack_command"):
+    for module in ("rmq_core.packing.pack_command", "redis.connection.hiredis.pack_command"):
         original = redis.connection.hiredis.pack_command
 
         def noting(words: tuple[Any, ...], original: Callable[..., bytes] = original) -> bytes:
