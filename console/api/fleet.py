@@ -79,7 +79,7 @@ def workers(request: HttpRequest) -> dict[str, Any]:
     caller = caller_of(request)
     caller.require(Permission.VIEW)
     inspector = engine().inspector
-    drained = inspector.wishes().drained
+    drained = inspector.placement_overrides().drained
     found = [worker for worker in inspector.workers() if any(caller.sees(topic) for topic in worker.topics or [""])]
     names = {worker.name for worker in found}
     away = sorted(drained - names) if caller.sees("") else []

@@ -10,7 +10,7 @@ from rmq_core.errors import ScriptFailed
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import WorkerInfo
 from rmq_core.ops import placement
-from rmq_core.ops.placement import Wishes
+from rmq_core.ops.placement import Overrides
 from rmq_core.queries.owners import OwnershipEvent, SlotOwner, to_ranges
 
 FLEET = "!fleet"
@@ -60,7 +60,7 @@ async def fleet_frame(
     }
 
 
-def _topic(topic: Topic, workers: Sequence[WorkerInfo], wanted: Wishes) -> dict[str, Any]:
+def _topic(topic: Topic, workers: Sequence[WorkerInfo], wanted: Overrides) -> dict[str, Any]:
     missing = unowned(workers, topic)
     pins: Mapping[int, str] = wanted.pins.get(topic.name, {})
     by_worker: dict[str, list[int]] = {}
@@ -77,7 +77,7 @@ def _topic(topic: Topic, workers: Sequence[WorkerInfo], wanted: Wishes) -> dict[
     }
 
 
-def _worker(worker: WorkerInfo, wanted: Wishes) -> dict[str, Any]:
+def _worker(worker: WorkerInfo, wanted: Overrides) -> dict[str, Any]:
     return {
         "name": worker.name,
         "host": worker.host,

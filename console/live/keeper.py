@@ -88,7 +88,7 @@ class Keeper:
                     await sampler.restore()
                     restored = True
                 done = await sampler.round()
-                for name, count in done.tended.items():
+                for name, count in done.reaped.items():
                     log.warning("%s: put back %d messages of slots that nobody looks after", name, count)
                 self._watched = frozenset(done.watched) - {FLEET}
                 await _announce(OVERVIEW, done.seq)

@@ -19,7 +19,7 @@ from console.live.readable import AWAY, TopicReader, words_of
 from console.live.store import LiveKeys
 from console.live.tracker import Numbers, TopicTracker
 from console.shapes import dumps, topic_json
-from rmq_core.client.reaper import tend
+from rmq_core.client.reaper import reap_overdue
 from rmq_core.journal.trimmer import JournalState
 from rmq_core.journal.trimmer import state as journal_state
 from rmq_core.model.stats import Histogram
@@ -56,13 +56,13 @@ class _Known:
 @dataclass(frozen=True)
 class Round:
     """The result of one look: its number, the topics whose frames were written because they are watched, and how many
-    messages of neglected slots were put back."""
+    messages of orphaned slots were put back."""
 
     seq: int
     at_ms: int
     topics: tuple[str, ...]
     watched: tuple[str, ...]
-    tended: dict[str, int]
+    reaped: dict[str, int]
 
 
 class Sampler:
@@ -100,7 +100,7 @@ class Sampler:
         run = self.engine.client.run
         await self._look_around()
         samples = await self._reader.samples()
-        tended = await self._tend(samples)
+        reaped = await self._tend(samples)
         at_ms = max((sample.at_ms for sample in samples), default=0) or await self.engine.inspector.now_ms()
         watched = await run(store.watched(self.keys.watch, at_ms))
         await self._look_at_journals(samples)
@@ -127,7 +127,7 @@ class Sampler:
         self._drop_unknown({sample.topic.name for sample in samples})
         names = tuple(state.topic.name for state in states)
         looked_at = tuple(state.topic.name for state in shown) + ((FLEET,) if FLEET in watched else ())
-        return Round(at_ms, at_ms, names, looked_at, tended)
+        return Round(at_ms, at_ms, names, looked_at, reaped)
 
     async def _look_around(self) -> None:
         self._heard = self._rounds % WORKERS_EVERY == 0
@@ -156,19 +156,19 @@ class Sampler:
         """Put back what is overdue: of all topics at once, or one by one where that fails."""
         run, keyspace = self.engine.client.run, self.engine.client.keyspace
         try:
-            return await run(tend(keyspace, samples))
+            return await run(reap_overdue(keyspace, samples))
         except AWAY:
             raise
         except Exception:
             log.debug("looking after all topics at once failed", exc_info=True)
         by_name = {sample.topic.name: sample for sample in samples}
-        tended: dict[str, int] = {}
+        reaped: dict[str, int] = {}
 
         async def look(topic: Topic) -> None:
-            tended.update(await run(tend(keyspace, [by_name[topic.name]])))
+            reaped.update(await run(reap_overdue(keyspace, [by_name[topic.name]])))
 
         await self._reader.each("its timeouts", [sample.topic for sample in samples], look)
-        return tended
+        return reaped
 
     def _unreadable(self) -> list[Unreadable]:
         """What is left out of everything, and has to be named."""

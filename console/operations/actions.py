@@ -179,7 +179,7 @@ def _check_worker(order: Order) -> None:
         raise BadRequest(gettext("The worker's name %(problem)s.") % {"problem": error}) from None
     known = {worker.name for worker in engine().inspector.workers()}
     if order.action is Action.UNDRAIN:
-        known |= engine().inspector.wishes().drained
+        known |= engine().inspector.placement_overrides().drained
     if order.worker not in known:
         raise UnknownWorker(
             gettext("Nobody has heard of a worker “%(name)s” lately; see the list of workers.") % {"name": order.worker}

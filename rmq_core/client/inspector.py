@@ -27,7 +27,7 @@ from rmq_core.model.views import (
     WorkerInfo,
 )
 from rmq_core.ops import placement, registry
-from rmq_core.ops.placement import Wishes
+from rmq_core.ops.placement import Overrides
 from rmq_core.queries import clusters, fleet, lookups, owners, present, sampling, searching, selecting
 from rmq_core.queries.owners import OwnershipEvent, SlotOwner
 from rmq_core.queries.sampling import SampleCache
@@ -154,7 +154,7 @@ class Inspector:
         """How large a topic's journal is, and how far behind its readers are."""
         return self.client.run(self.client.on_topic(trimmer.state, topic))
 
-    def wishes(self) -> Wishes:
+    def placement_overrides(self) -> Overrides:
         """Drained workers and pinned slots."""
         return self.client.run(placement.read(self.client.keyspace))
 
@@ -290,7 +290,7 @@ class AsyncInspector:
         """How large a topic's journal is, and how far behind its readers are."""
         return await self.client.run(self.client.on_topic(trimmer.state, topic))
 
-    async def wishes(self) -> Wishes:
+    async def placement_overrides(self) -> Overrides:
         """Drained workers and pinned slots."""
         return await self.client.run(placement.read(self.client.keyspace))
 

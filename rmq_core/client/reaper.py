@@ -17,15 +17,15 @@ from rmq_core.model.topic import Topic
 from rmq_core.model.views import SlotSample, TopicSample
 from rmq_core.ops import journal_marks
 from rmq_core.protocol.keys import Keyspace
-from rmq_core.protocol.scripts import Operation, batches, upkeep
+from rmq_core.protocol.scripts import Operation, batches, reap
 from rmq_core.queries import sampling
 from rmq_core.queries.sampling import SampleCache
 
 log = logging.getLogger(__name__)
 
-NEGLECTED_MS = 2_000
+OVERDUE_MS = 2_000
 AHEAD_MS = 2_000
-"""Receipts run ahead of the clock by less than this; see `shared/upkeep.lua`."""
+"""Receipts run ahead of the clock by less than this; see `shared/reaping.lua`."""
 EVERY_S = 1.0
 MOVED_AT_ONCE = 500
 SLOTS_AT_ONCE = 64
@@ -53,40 +53,40 @@ def trash_overdue_ms(topic: Topic, slot: SlotSample, now_ms: int) -> int:
     return 0 if oldest is None else max(0, now_ms - oldest - topic.undo_ms)
 
 
-def tend(
-    keyspace: Keyspace, samples: Iterable[TopicSample], neglected_ms: int = NEGLECTED_MS
+def reap_overdue(
+    keyspace: Keyspace, samples: Iterable[TopicSample], overdue_by_ms: int = OVERDUE_MS
 ) -> Operation[dict[str, int]]:
-    """Moves what is overdue by more than ``neglected_ms``; how many messages, by topic. Empties old trash, untold;
+    """Moves what is overdue by more than ``overdue_by_ms``; how many messages, by topic. Empties old trash, untold;
     switches journals where that was left half done.
 
-    For whoever samples anyway; `Upkeep` does it alone.
+    For whoever samples anyway; `Reaper` does it alone.
     """
     samples = list(samples)
-    neglected = [
+    overdue = [
         (sample.topic, slot.slot)
         for sample in samples
         for slot in sample.slots
-        if overdue_ms(sample.topic, slot, sample.at_ms) > neglected_ms
-        or trash_overdue_ms(sample.topic, slot, sample.at_ms) > neglected_ms
+        if overdue_ms(sample.topic, slot, sample.at_ms) > overdue_by_ms
+        or trash_overdue_ms(sample.topic, slot, sample.at_ms) > overdue_by_ms
     ]
     for sample in samples:
         unmarked = [slot.slot for slot in sample.slots if journal_marks.outdated(sample.topic, slot.journal_mark)]
         if unmarked:
             yield from journal_marks.set_marks(keyspace, sample.topic, unmarked)
     moved: dict[str, int] = {}
-    for some in batches(neglected, SLOTS_AT_ONCE):
-        replies = yield [upkeep(keyspace, topic, slot, MOVED_AT_ONCE) for topic, slot in some]
+    for some in batches(overdue, SLOTS_AT_ONCE):
+        replies = yield [reap(keyspace, topic, slot, MOVED_AT_ONCE) for topic, slot in some]
         for (topic, _), (_, _, expired, promoted, _) in zip(some, replies, strict=True):
             moved[topic.name] = moved.get(topic.name, 0) + expired + promoted
     return {name: count for name, count in moved.items() if count}
 
 
-class Upkeep:
+class Reaper:
     """The loop of a keeper. Let one instance at a time run it: see `rmq_core.ownership.election`."""
 
-    def __init__(self, client: AsyncRMQ, neglected_ms: int = NEGLECTED_MS) -> None:
+    def __init__(self, client: AsyncRMQ, overdue_by_ms: int = OVERDUE_MS) -> None:
         self._client = client
-        self._neglected_ms = neglected_ms
+        self._overdue_by_ms = overdue_by_ms
         self._cache = SampleCache()
 
     async def run(self) -> None:
@@ -95,14 +95,14 @@ class Upkeep:
             try:
                 await self.once()
             except RMQError as error:
-                log.warning("upkeep: %s", error)
+                log.warning("reaper: %s", error)
             await asyncio.sleep(EVERY_S)
 
     async def once(self) -> dict[str, int]:
         """One round: how many messages were moved, by topic."""
         client = self._client
         samples = await client.run(sampling.sample(client.keyspace, self._cache, client.target.is_cluster))
-        moved = await client.run(tend(client.keyspace, samples, self._neglected_ms))
+        moved = await client.run(reap_overdue(client.keyspace, samples, self._overdue_by_ms))
         for name, count in moved.items():
             log.warning("%s: %d messages of slots that nobody looks after were put back", name, count)
         return moved

@@ -19,16 +19,16 @@ _DRAIN, _PIN = "drain:", "pin:"
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class Overrides:
     """``drained``: workers that are to have no slots. ``pins``: topic → slot → worker."""
 
     drained: frozenset[str] = frozenset()
     pins: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
 
 
-def read(keyspace: Keyspace) -> Operation[Wishes]:
+def read(keyspace: Keyspace) -> Operation[Overrides]:
     """All of them."""
-    (stored,) = yield [("HGETALL", keyspace.wishes)]
+    (stored,) = yield [("HGETALL", keyspace.overrides)]
     pairs = stored.items() if isinstance(stored, dict) else zip(stored[::2], stored[1::2], strict=True)
     drained: set[str] = set()
     pins: dict[str, dict[int, str]] = {}
@@ -40,7 +40,7 @@ def read(keyspace: Keyspace) -> Operation[Wishes]:
             topic, _, slot = name.removeprefix(_PIN).rpartition(":")
             if slot.isdecimal() and len(slot) < 5:
                 pins.setdefault(topic, {})[int(slot)] = shown(bytes(raw_value))
-    return Wishes(frozenset(drained), pins)
+    return Overrides(frozenset(drained), pins)
 
 
 def drain(keyspace: Keyspace, worker: str, drained: bool) -> Operation[bool]:
@@ -58,19 +58,19 @@ def pin(keyspace: Keyspace, topic: Topic, slot: int, worker: str | None) -> Oper
 
 def forget(keyspace: Keyspace, topic: str) -> Operation[None]:
     """Removes the pins of a topic that is gone."""
-    wishes = yield from read(keyspace)
-    pinned = wishes.pins.get(topic)
+    overrides = yield from read(keyspace)
+    pinned = overrides.pins.get(topic)
     if pinned:
-        yield [("HDEL", keyspace.wishes, *(f"{_PIN}{topic}:{slot}" for slot in pinned))]
+        yield [("HDEL", keyspace.overrides, *(f"{_PIN}{topic}:{slot}" for slot in pinned))]
 
 
 def _write(keyspace: Keyspace, name: str, value: str | None) -> Operation[bool]:
-    (before,) = yield [("HGET", keyspace.wishes, name)]
+    (before,) = yield [("HGET", keyspace.overrides, name)]
     if value is None:
-        change: tuple[str, ...] = ("HDEL", keyspace.wishes, name)
+        change: tuple[str, ...] = ("HDEL", keyspace.overrides, name)
     else:
-        change = ("HSET", keyspace.wishes, name, value)
-    yield [change, ("PUBLISH", keyspace.wishes, name)]
+        change = ("HSET", keyspace.overrides, name, value)
+    yield [change, ("PUBLISH", keyspace.overrides, name)]
     return (None if before is None else bytes(before).decode(errors="replace")) != value
 
 

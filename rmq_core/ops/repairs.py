@@ -13,7 +13,7 @@ from rmq_core.model.scores import SHIFT
 from rmq_core.model.topic import Topic
 from rmq_core.ops.actions import ActionResult, ActionStatus
 from rmq_core.protocol.keys import Keyspace
-from rmq_core.protocol.scripts import Call, Operation, Request, batches, policy, script, upkeep
+from rmq_core.protocol.scripts import Call, Operation, Request, batches, policy, reap, script
 
 MOVED_AT_ONCE = 500
 ROUNDS_MOST = 1_000
@@ -61,7 +61,7 @@ def roll_back(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -> O
     before = yield from _taken(keyspace, topic, refs)
     for slot in {ref.slot for ref, score in zip(refs, before, strict=True) if score is not None}:
         for _ in range(ROUNDS_MOST):
-            ((_, _, expired, *_),) = yield [upkeep(keyspace, topic, slot, MOVED_AT_ONCE)]
+            ((_, _, expired, *_),) = yield [reap(keyspace, topic, slot, MOVED_AT_ONCE)]
             if expired < MOVED_AT_ONCE:
                 break
     after = yield from _taken(keyspace, topic, refs)

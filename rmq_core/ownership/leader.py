@@ -17,7 +17,7 @@ from kazoo.exceptions import BadVersionError, KazooException, NoNodeError
 from rmq_core.client.async_rmq import AsyncRMQ
 from rmq_core.errors import RMQError
 from rmq_core.ops import placement
-from rmq_core.ops.placement import Wishes
+from rmq_core.ops.placement import Overrides
 from rmq_core.ownership.assignment import Assignment, contenders, plan
 from rmq_core.ownership.election import Term
 from rmq_core.ownership.members import Members
@@ -41,15 +41,15 @@ class Leader:
         self._members = members
         self._client = client
         self._news = asyncio.Event()
-        self._wishes: Wishes | None = None
+        self._overrides: Overrides | None = None
         self._known: dict[str, tuple[Assignment | None, int]] = {}
 
     async def lead(self, term: Term) -> None:
         """Until cancelled."""
         log.info("leading the assignment of slots")
         self._known.clear()
-        channel = self._client.keyspace.wishes
-        await self._client.wakeups.add(channel, self._wished)
+        channel = self._client.keyspace.overrides
+        await self._client.wakeups.add(channel, self._changed)
         heal_s = self._session.config.heal_ms / 1000
         try:
             while True:
@@ -69,29 +69,29 @@ class Leader:
                         await self._news.wait()
                     await asyncio.sleep(GATHER_S)
         finally:
-            self._client.wakeups.remove(channel, self._wished)
+            self._client.wakeups.remove(channel, self._changed)
 
-    def _wished(self, _: bytes | None) -> None:
+    def _changed(self, _: bytes | None) -> None:
         self._news.set()
 
     async def _assign_all(self, term: Term) -> None:
         members = await self._members.all(self._news.set)
         shapes = await self._members.shapes()
-        wished = await self._read_wishes()
+        overrides = await self._read_overrides()
         for topic, shape in shapes.items():
-            await self._assign(term, topic, shape.slots, members, wished)
+            await self._assign(term, topic, shape.slots, members, overrides)
 
-    async def _read_wishes(self) -> Wishes:
+    async def _read_overrides(self) -> Overrides:
         """Those read before, when Redis is away; without any nothing is assigned, for nothing can be taken either."""
         try:
-            self._wishes = await self._client.run(placement.read(self._client.keyspace))
+            self._overrides = await self._client.run(placement.read(self._client.keyspace))
         except RMQError as error:
-            if self._wishes is None:
+            if self._overrides is None:
                 raise
             log.warning("cannot read what operators want, keeping to what they wanted before: %s", error)
-        return self._wishes
+        return self._overrides
 
-    async def _assign(self, term: Term, topic: str, slots: int, members: list[Member], wished: Wishes) -> None:
+    async def _assign(self, term: Term, topic: str, slots: int, members: list[Member], overrides: Overrides) -> None:
         listening = {member.name: member.weight for member in members if topic in member.topics}
         if topic not in self._known:
             if not listening:
@@ -100,9 +100,9 @@ class Leader:
         before, version = self._known[topic]
         after = plan(
             slots,
-            contenders(listening, wished.drained),
+            contenders(listening, overrides.drained),
             before,
-            pins=wished.pins.get(topic, {}),
+            pins=overrides.pins.get(topic, {}),
             now_ms=int(time.time() * 1000),
             grace_ms=self._session.config.grace_ms,
         )

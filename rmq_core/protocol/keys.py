@@ -85,7 +85,7 @@ class Keyspace:
         self.deleted = f"deleted{{{namespace}:topics}}"
         self.workers = f"{namespace}:workers"
         self.changes = f"{namespace}:changes"
-        self.wishes = f"{namespace}:wishes"
+        self.overrides = f"{namespace}:wishes"
         self._slots: dict[str, list[tuple[str, ...]]] = {}
         self._sending: dict[str, list[tuple[str, ...]]] = {}
 

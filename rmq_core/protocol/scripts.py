@@ -319,10 +319,10 @@ def peek(keyspace: Keyspace, topic: Topic, slot: int, most: int) -> Call:
     return Call(script("peek"), keyspace.slot_keys(topic.name, slot), [*policy(topic), most])
 
 
-def upkeep(keyspace: Keyspace, topic: Topic, slot: int, most: int = 100) -> Call:
+def reap(keyspace: Keyspace, topic: Topic, slot: int, most: int = 100) -> Call:
     """Timeouts, due retries and old trash of a slot nobody takes from."""
     args = [*_policy_at(keyspace, topic, slot), most, topic.undo_ms]
-    return Call(script("upkeep"), keyspace.slot_keys(topic.name, slot), args)
+    return Call(script("reap"), keyspace.slot_keys(topic.name, slot), args)
 
 
 def snapshot(keyspace: Keyspace, topic: Topic, slot: int) -> Call:

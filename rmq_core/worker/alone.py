@@ -45,7 +45,7 @@ class Alone:
     # -- those who want to be alone
 
     def ask(self) -> asyncio.Future[None]:
-        """Done when nothing else is at work; give it back with `release`, or take back the wish with `forget`."""
+        """Done when nothing else is at work; give it back with `release`, or or take it back with `forget`."""
         before = self.wanted
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)

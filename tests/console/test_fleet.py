@@ -67,8 +67,8 @@ def act(browsers: dict[str, Client]) -> Callable[..., Any]:
     return send
 
 
-def wishes(queue: Queue) -> dict[bytes, bytes]:
-    (stored,) = queue.client.connection.run([("HGETALL", queue.client.keyspace.wishes)])
+def overrides(queue: Queue) -> dict[bytes, bytes]:
+    (stored,) = queue.client.connection.run([("HGETALL", queue.client.keyspace.overrides)])
     return dict(stored)
 
 
@@ -77,11 +77,11 @@ def test_draining_needs_a_reason_is_remembered_and_written_down(queue: Queue, ac
     AuditEntry.objects.all().delete()
     queue.worker("w-1")
     assert act("drain", worker="w-1").status_code == 422
-    assert wishes(queue) == {}
+    assert overrides(queue) == {}
     assert act("drain", worker="w-1", reason="new kernel").json() == {"asked": 1, "done": 1, "changed": True}
-    assert wishes(queue) == {b"drain:w-1": b"1"}
+    assert overrides(queue) == {b"drain:w-1": b"1"}
     assert act("undrain", worker="w-1").json()["changed"] is True
-    assert wishes(queue) == {}
+    assert overrides(queue) == {}
     refused, drained, undrained = AuditEntry.objects.order_by("pk")
     assert (refused.result, drained.result, undrained.result) == ("refused", "done", "done")
     assert (drained.action, drained.query, drained.reason) == ("drain", {"worker": "w-1"}, "new kernel")
@@ -91,9 +91,9 @@ def test_slots_are_pinned_and_released_by_ranges(queue: Queue, act: Callable[...
     queue.topic()
     queue.worker("w-1")
     assert act("pin", worker="w-1", topic="orders", slots="0-1, 3").json()["changed"] == 3
-    assert set(wishes(queue)) == {b"pin:orders:0", b"pin:orders:1", b"pin:orders:3"}
+    assert set(overrides(queue)) == {b"pin:orders:0", b"pin:orders:1", b"pin:orders:3"}
     assert act("unpin", topic="orders", slots="1,3").json()["changed"] == 2
-    assert set(wishes(queue)) == {b"pin:orders:0"}
+    assert set(overrides(queue)) == {b"pin:orders:0"}
     assert AuditEntry.objects.filter(action="pin").get().query == {"worker": "w-1", "slots": "0-1,3"}
 
 
@@ -103,13 +103,13 @@ def test_bad_slots_are_refused_and_change_nothing(queue: Queue, act: Callable[..
     queue.worker("w-1")
     answer = act("pin", worker="w-1", topic="orders", slots=slots)
     assert answer.status_code == 422 and answer.json()["message"]
-    assert wishes(queue) == {}
+    assert overrides(queue) == {}
 
 
 def test_viewers_may_look_and_not_touch(queue: Queue, act: Callable[..., Any], browsers: dict[str, Client]) -> None:
     assert browsers["Viewer"].get("/workers/").status_code == 200
     assert act("drain", role="Viewer", worker="w-1", reason="no").status_code == 403
-    assert wishes(queue) == {}
+    assert overrides(queue) == {}
     assert browsers["Operator"].get("/workers/act/drain/").status_code == 405
     assert act("cancel", worker="w-1").status_code == 422
     assert (

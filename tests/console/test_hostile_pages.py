@@ -68,7 +68,7 @@ def browser(queue: Queue, as_role: Callable[..., Client]) -> Client:
 def stored(queue: Queue) -> tuple[Any, ...]:
     done = AuditEntry.objects.filter(done__gt=0).count()
     counts = Reconciliation.objects.count(), PipelineSchedule.objects.count(), done
-    return queue.inspector.topics(), queue.inspector.sample()[0].backlog, queue.inspector.wishes(), counts
+    return queue.inspector.topics(), queue.inspector.sample()[0].backlog, queue.inspector.placement_overrides(), counts
 
 
 @pytest.mark.parametrize("path", sorted(GOOD))

@@ -8,7 +8,7 @@ import pytest
 
 from rmq_core import RMQ, FixedTimeMessage, Inspector, PriorityMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
-from rmq_core.protocol.scripts import Call, script, upkeep
+from rmq_core.protocol.scripts import Call, reap, script
 from tests.engine.books import assert_books_balance
 from tests.engine.clock import ClockedRedis
 
@@ -43,7 +43,7 @@ def define(rmq: RMQ, kind: TopicKind = TopicKind.PRIORITY, **options: int) -> To
 
 def look(rmq: RMQ, topic: Topic) -> None:
     """What any consumer or keeper does on the way."""
-    rmq.connection.run([upkeep(rmq.keyspace, topic, 0)])
+    rmq.connection.run([reap(rmq.keyspace, topic, 0)])
 
 
 def test_a_limited_topic_goes_on(rmq: RMQ, clock: ClockedRedis) -> None:

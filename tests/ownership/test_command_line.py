@@ -1,4 +1,4 @@
-"""``python -m rmq_core`` for workers with ZooKeeper and for the operators' wishes."""
+"""``python -m rmq_core`` for workers with ZooKeeper and for the operators' overrides."""
 
 from __future__ import annotations
 

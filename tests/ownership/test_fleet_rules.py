@@ -153,7 +153,7 @@ async def court(workers: list[Worker], redis_server: EmbeddedRedis, namespace: s
         await client.define(TOPIC)
         await workers[0].members.report([TOPIC])
         yield court
-        for worker in (await AsyncInspector(client).wishes()).drained:
+        for worker in (await AsyncInspector(client).placement_overrides()).drained:
             await court.control.undrain(worker)
         await court.control.delete_topic("work")
 

@@ -22,7 +22,7 @@
 -- include shared/failing.lua
 -- include shared/settle.lua
 -- include shared/looking.lua
--- include shared/upkeep.lua
+-- include shared/reaping.lua
 -- include shared/take.lua
 -- include shared/hints.lua
 
@@ -30,7 +30,7 @@ local refused = fenced()
 if refused then
   return refused
 end
-local UPKEEP_MOST = 100
+local REAPED_MOST = 100
 local channel, slot, limit = ARGV[POLICY + 1], ARGV[POLICY + 2], tonumber(ARGV[POLICY + 3])
 local alone, floor = ARGV[POLICY + 4] == 'alone', tonumber(ARGV[POLICY + 5])
 local statuses = {}
@@ -38,8 +38,8 @@ local at = ack(POLICY + 9, tonumber(ARGV[POLICY + 6]), statuses)
 at = nack(at, tonumber(ARGV[POLICY + 7]), statuses)
 local releases = tonumber(ARGV[POLICY + 8])
 release(at, releases, statuses)
-local busy = roll_back(UPKEEP_MOST) == UPKEEP_MOST
-busy = promote(UPKEEP_MOST) == UPKEEP_MOST or busy
+local busy = roll_back(REAPED_MOST) == REAPED_MOST
+busy = promote(REAPED_MOST) == REAPED_MOST or busy
 local taken, bodies, suspects_next = take(limit, alone, floor)
 write_counts()
 local look = now

@@ -16,7 +16,7 @@
 -- include shared/returning.lua
 -- include shared/failing.lua
 -- include shared/looking.lua
--- include shared/upkeep.lua
+-- include shared/reaping.lua
 -- include shared/hints.lua
 
 local refused = fenced()

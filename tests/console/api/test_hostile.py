@@ -59,7 +59,7 @@ def snapshot(queue: Queue) -> tuple[Any, ...]:
     """All that a request could have stored."""
     topics = queue.inspector.topics()
     held = [(sample.topic.name, sample.backlog, sample.dead, sample.trash) for sample in queue.inspector.sample()]
-    return topics, held, queue.inspector.wishes(), AuditEntry.objects.filter(done__gt=0).count()
+    return topics, held, queue.inspector.placement_overrides(), AuditEntry.objects.filter(done__gt=0).count()
 
 
 def refused(answer: Any, place: Any) -> None:

@@ -105,7 +105,7 @@ def test_workers_and_pins(
     problem(operator.post("/workers/host%2Fw1:drain", {"reason": "x"}), 404, "unknown_worker")
     problem(operator.post("/workers/host%2Fw1:undrain", {}), 404, "unknown_worker")
     found = problem(operator.post("/topics/orders/slots:pin", {"worker": "w1", "slots": "0"}), 422, "invalid")
-    assert found["fields"][0]["field"] == "worker" and not queue.inspector.wishes().drained
+    assert found["fields"][0]["field"] == "worker" and not queue.inspector.placement_overrides().drained
     queue.worker("host/w1")
     queue.worker("w1")
     assert operator.ok("POST", "/workers/host%2Fw1:drain", {"reason": "going home"}) == {"changed": 1}
@@ -115,12 +115,12 @@ def test_workers_and_pins(
     assert caller("Viewer", topics="orders").ok("GET", "/workers")["drained_away"] == []
     assert operator.ok("POST", "/workers/host%2Fw1:undrain") == {"changed": 1}
     assert operator.ok("POST", "/topics/orders/slots:pin", {"worker": "w1", "slots": "0-1,3"}) == {"changed": 3}
-    assert dict(queue.inspector.wishes().pins["orders"]) == {0: "w1", 1: "w1", 3: "w1"}
+    assert dict(queue.inspector.placement_overrides().pins["orders"]) == {0: "w1", 1: "w1", 3: "w1"}
     assert operator.ok("POST", "/topics/orders/slots:unpin", {"slots": "0-3"}) == {"changed": 3}
     problem(operator.post("/topics/orders/slots:pin", {"worker": "w1", "slots": "3-1"}), 422, "bad_request")
     # A slot that the topic does not have: none of the others is pinned either.
     problem(operator.post("/topics/orders/slots:pin", {"worker": "w1", "slots": "0-4"}), 422, "bad_request")
-    assert not queue.inspector.wishes().pins
+    assert not queue.inspector.placement_overrides().pins
     problem(operator.post("/topics/orders/slots:pin", {"slots": "1"}), 422, "invalid")
     problem(operator.post("/workers/w1:drain", {}), 422, "invalid")
     for hostile in ("a%00b", "a%07b", "x" * 201):

@@ -83,7 +83,7 @@ def test_slots_are_moved_and_released(stack: Stack, open_page: Callable[..., Pag
     page.get_by_label("Slots: numbers and ranges").fill("0-7")
     page.locator("dialog button[type=submit]").click()
     wait_until(lambda: owned(stack) == [0, 8], timeout_s=60, what="all slots are pinned to one")
-    page.get_by_label("Wishes").get_by_role("button", name="Release").first.click()
+    page.get_by_label("Placement overrides").get_by_role("button", name="Release").first.click()
     page.locator("dialog button[type=submit]").click()
     wait_until(lambda: owned(stack) == [4, 4], timeout_s=60, what="the balance is back")
 

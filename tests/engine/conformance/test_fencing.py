@@ -1,4 +1,4 @@
-"""Once a slot has an owner, only that owner takes and settles; operators and upkeep go on."""
+"""Once a slot has an owner, only that owner takes and settles; operators and the reaper go on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rmq_core import PriorityMessage, Topic, errors
-from rmq_core.protocol.scripts import Ack, claim, cycle, epoch_text, extend, read_cycle, settle, upkeep
+from rmq_core.protocol.scripts import Ack, claim, cycle, epoch_text, extend, read_cycle, reap, settle
 from tests.engine.conformance.bench import FAR_MS, Bench
 
 OLD, NEW = 7, 12_345_678_901
@@ -98,7 +98,7 @@ async def test_timeouts_and_operators_need_no_epoch(bench: Bench) -> None:
     await bench.run(cycle(keyspace, topic, 0, 1, epoch=epoch_text(NEW)))
 
     async def timed_out() -> bool:
-        _, _, expired, *_ = await bench.run(upkeep(keyspace, topic, 0))
+        _, _, expired, *_ = await bench.run(reap(keyspace, topic, 0))
         return bool(expired)
 
     await bench.until(timed_out, "the delivery to time out")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rmq_core import FixedTimeMessage, MessageFilter, PriorityMessage, Topic, TopicKind, errors
-from rmq_core.protocol.scripts import cycle, upkeep
+from rmq_core.protocol.scripts import cycle, reap
 from tests.engine.conformance.bench import FAR_MS, Bench
 from tests.support.keys import keys_of
 
@@ -59,7 +59,7 @@ async def test_consumers_of_the_old_topic_are_refused_and_told_so(bench: Bench) 
     await bench.control.delete_topic("work", force=True)
     await bench.topic(slots=1)
     await bench.q.send("work", PriorityMessage("a", 20))
-    for call in (cycle(bench.q.keyspace, old, 0, 10), upkeep(bench.q.keyspace, old, 0)):
+    for call in (cycle(bench.q.keyspace, old, 0, 10), reap(bench.q.keyspace, old, 0)):
         with pytest.raises(errors.TopicReshaped, match="read the definition again"):
             await bench.run(call)
     assert bench.books().queues["prepare"] == {}

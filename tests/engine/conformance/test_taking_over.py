@@ -186,8 +186,8 @@ async def test_operators_drain_and_pin(bench: Bench) -> None:
     assert await bench.control.pin("work", 2, "ann") is True
     assert [await bench.control.unpin("work", 2), await bench.control.unpin("work", 2)] == [True, False]
     assert [await bench.control.undrain("ann"), await bench.control.undrain("ann")] == [True, False]
-    wishes = await bench.inspector.wishes()
-    assert (wishes.drained, wishes.pins) == ({"bob: \u00fc"}, {"work": {3: "bob: \u00fc"}})
+    overrides = await bench.inspector.placement_overrides()
+    assert (overrides.drained, overrides.pins) == ({"bob: \u00fc"}, {"work": {3: "bob: \u00fc"}})
     await bench.control.undrain("bob: \u00fc")  # the pin goes with the topic
 
 

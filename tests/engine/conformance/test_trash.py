@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rmq_core import FixedTimeMessage, MessageRef, PriorityMessage, TopicKind
-from rmq_core.client.reaper import tend
-from rmq_core.protocol.scripts import upkeep
+from rmq_core.client.reaper import reap_overdue
+from rmq_core.protocol.scripts import reap
 from rmq_core.queries.trash import Trashed
 from tests.engine.conformance.bench import FAR_MS, Bench
 from tests.engine.conformance.test_controlling import KINDS, Scene, scene  # noqa: F401 - a fixture
@@ -200,16 +200,16 @@ async def test_what_is_too_old_cannot_be_restored_and_goes(bench: Bench) -> None
     await bench.until(later, "a millisecond to go by")
     assert (await bench.inspector.messages("work", "trash")).rows == ()
     assert await bench.control.restore("work", [rows[0].ref]) == [(rows[0].ref, "not_found")]
-    # Each call that has to do with the trash takes at most a hundred away; the keeper's upkeep the rest.
+    # Each call that has to do with the trash takes at most a hundred away; the keeper's reaper the rest.
     await bench.control.cancel("work", [MessageRef(0, "nothing"), MessageRef(1, "nothing")])
     assert len(bench.books(slot=0).trash) + len(bench.books(slot=1).trash) <= 400
     samples = await bench.inspector.sample()
     assert samples[0].trash > 0
-    await bench.q.run(tend(bench.q.keyspace, samples, 0))
+    await bench.q.run(reap_overdue(bench.q.keyspace, samples, 0))
     assert bench.books(slot=0).trash == bench.books(slot=1).trash == {}
     (sample,) = await bench.inspector.sample()
     assert (sample.trash, sample.counters.erased, sample.slots[0].oldest_trash_ms) == (0, 400, None)
-    assert (await bench.run(upkeep(bench.q.keyspace, shorter, 0)))[4] == 0
+    assert (await bench.run(reap(bench.q.keyspace, shorter, 0)))[4] == 0
 
 
 async def test_it_is_found_by_id_alone_in_whatever_slot(bench: Bench) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from rmq_core import RMQ, Control, PriorityMessage, Producer, errors
 from rmq_core.cli.main import main
-from rmq_core.client.reaper import tend
+from rmq_core.client.reaper import reap_overdue
 from rmq_core.queries.sampling import SampleCache, sample
 from tests.engine.journal.conftest import Journaled
 from tests.engine.journals import assert_replay_is_the_truth
@@ -86,9 +86,9 @@ def test_a_switch_left_half_done_is_finished_by_whoever_keeps_the_slots(journale
     journaled.send("a")
     assert journaled.read().transitions == []
     cache = SampleCache()
-    rmq.run(tend(rmq.keyspace, rmq.run(sample(rmq.keyspace, cache, spread=False))))
+    rmq.run(reap_overdue(rmq.keyspace, rmq.run(sample(rmq.keyspace, cache, spread=False))))
     assert [each.event for each in journaled.read().transitions] == ["began"] * topic.slots
-    rmq.run(tend(rmq.keyspace, rmq.run(sample(rmq.keyspace, cache, spread=False))))
+    rmq.run(reap_overdue(rmq.keyspace, rmq.run(sample(rmq.keyspace, cache, spread=False))))
     assert len(journaled.read().transitions) == topic.slots  # once
 
 

@@ -150,9 +150,9 @@ class Model:
         self.counts["merged"] += waited
         return waited
 
-    # -- upkeep and taking
+    # -- reaping and taking
 
-    def upkeep(self) -> None:
+    def reap(self) -> None:
         """Timeouts, then due retries."""
         deadline_ms = self.now_ms - self.topic.visibility_timeout_ms
         for raw in self.by_score(raw for raw, receipt in self.prepare.items() if receipt // SHIFT <= deadline_ms):

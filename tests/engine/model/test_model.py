@@ -26,7 +26,7 @@ from rmq_core.journal.reader import START
 from rmq_core.journal.replay import Replayed
 from rmq_core.model.message import decode_body
 from rmq_core.model.topic import Topic, TopicKind
-from rmq_core.protocol.scripts import one, takeover, upkeep
+from rmq_core.protocol.scripts import one, reap, takeover
 from rmq_core.queries.trash import Trashed
 from tests.engine.books import SlotBooks, slot_books
 from tests.engine.clock import ClockedRedis
@@ -139,7 +139,7 @@ class Machine(RuleBasedStateMachine):
         # Two takes of one id in one millisecond cannot be told apart by their receipts.
         self.time_passes(1)
         taken = self.rmq.take("t", most)
-        self.model.upkeep()
+        self.model.reap()
         expected, alone = self.model.next_ones(most)
         assert [delivery.raw_id for delivery in taken] == self.in_order(expected), (expected, self.model)
         assert len(taken) <= 1 or not any(delivery.raw_id in self.model.suspects for delivery in taken)
@@ -204,8 +204,8 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def keep(self) -> None:
-        self.rmq.run(one(upkeep(self.rmq.keyspace, self.topic, 0), lambda reply: reply))
-        self.model.upkeep()
+        self.rmq.run(one(reap(self.rmq.keyspace, self.topic, 0), lambda reply: reply))
+        self.model.reap()
         self.model.trim()
 
     # -- what operators do

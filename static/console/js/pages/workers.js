@@ -102,7 +102,7 @@ const table = h(
   ),
   nothing,
 );
-const pins = h("section", { class: "rc-card", "aria-label": gettext("Wishes"), hidden: true });
+const pins = h("section", { class: "rc-card", "aria-label": gettext("Placement overrides"), hidden: true });
 const timeline = new Timeline(gettext("Who took over what"));
 const rows = new Map();
 
@@ -251,23 +251,23 @@ function followed(worker, topic) {
 }
 
 function showPins() {
-  const wishes = frame.topics.flatMap((topic) => topic.pins.map((pin) => ({ topic: topic.name, ...pin })));
-  const key = JSON.stringify([wishes, frame.away]);
+  const overrides = frame.topics.flatMap((topic) => topic.pins.map((pin) => ({ topic: topic.name, ...pin })));
+  const key = JSON.stringify([overrides, frame.away]);
   if (pins.dataset.key === key) return;
   pins.dataset.key = key;
-  pins.hidden = !wishes.length && !frame.away.length;
+  pins.hidden = !overrides.length && !frame.away.length;
   replace(
     pins,
     h("header", {}, h("h2", {}, gettext("What operators want"))),
     h(
       "ul",
       { class: "rc-rows" },
-      wishes.map((wish) =>
+      overrides.map((override) =>
         h(
           "li",
           {},
-          h("span", {}, fill(gettext("Slots %(slots)s of %(topic)s stay with %(worker)s."), wish)),
-          fleetButton("unpin", () => wish),
+          h("span", {}, fill(gettext("Slots %(slots)s of %(topic)s stay with %(worker)s."), override)),
+          fleetButton("unpin", () => override),
         ),
       ),
       frame.away.map((worker) =>

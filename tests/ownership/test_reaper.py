@@ -11,8 +11,8 @@ from zlib import crc32
 import pytest
 
 from rmq_core import AsyncControl, AsyncInspector, AsyncRMQ, Delivery, PriorityMessage, Topic
-from rmq_core.client import reaper as upkeep_module
-from rmq_core.client.reaper import Upkeep, overdue_ms
+from rmq_core.client import reaper as reaper_module
+from rmq_core.client.reaper import Reaper, overdue_ms
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.model.scores import SHIFT
 from rmq_core.model.views import TopicSample
@@ -41,27 +41,27 @@ async def test_timeouts_of_a_slot_whose_owner_is_gone_are_rolled_back(client: As
     for slot in range(4):
         await client.connection.run([claim(client.keyspace, topic, slot, 7)])
         await client.connection.run([cycle(client.keyspace, topic, slot, 100, epoch=epoch_text(7))])
-    upkeep, moved = Upkeep(client, neglected_ms=200), 0
+    reaper, moved = Reaper(client, overdue_by_ms=200), 0
 
     async def put_back() -> bool:
         nonlocal moved
-        moved += sum((await upkeep.once()).values())
+        moved += sum((await reaper.once()).values())
         return moved == 40
 
     await wait_until_async(put_back, what="every delivery to be put back")
     state = await sample(client)
     assert (state.backlog, state.prepare, state.counters.expired, state.ledger_gap) == (40, 0, 40, 0)
-    assert await upkeep.once() == {}
+    assert await reaper.once() == {}
 
 
 async def test_due_retries_of_a_slot_without_workers_are_promoted(client: AsyncRMQ) -> None:
     await client.send("work", PriorityMessage("m", 20))
     await client.nack(await client.take("work"), delay_ms=1)
     assert (await sample(client)).waiting == 1
-    upkeep = Upkeep(client, neglected_ms=0)
+    reaper = Reaper(client, overdue_by_ms=0)
 
     async def promoted() -> bool:
-        return await upkeep.once() == {"work": 1}
+        return await reaper.once() == {"work": 1}
 
     await wait_until_async(promoted, what="the retry to be promoted")
     assert (await sample(client)).ready == 1
@@ -73,10 +73,10 @@ async def test_what_seems_to_have_been_taken_in_the_future_is_put_back(client: A
     (delivery,) = await client.take("work")
     prepare = client.keyspace.slot("work", delivery.slot).prepare
     await client.connection.client.zincrby(prepare, 3_600_000 * SHIFT, delivery.raw_id)
-    upkeep = Upkeep(client, neglected_ms=200)
+    reaper = Reaper(client, overdue_by_ms=200)
 
     async def put_back() -> bool:
-        return await upkeep.once() == {"work": 1}
+        return await reaper.once() == {"work": 1}
 
     await wait_until_async(put_back, what="the delivery to be put back")
     assert (await sample(client)).prepare == 0
@@ -85,7 +85,7 @@ async def test_what_seems_to_have_been_taken_in_the_future_is_put_back(client: A
 async def test_what_is_not_overdue_for_long_is_left_to_its_worker(client: AsyncRMQ) -> None:
     await client.send("work", PriorityMessage("m", 20))
     await client.take("work")
-    patient = Upkeep(client, neglected_ms=3_600_000)
+    patient = Reaper(client, overdue_by_ms=3_600_000)
 
     async def timed_out() -> bool:
         state = await sample(client)
@@ -116,7 +116,7 @@ async def test_a_slot_that_is_looked_after_is_left_to_its_owner_and_one_that_is_
     keys = client.keyspace.slot("work", first.slot)
     # As if this one had been taken an hour ago.
     await client.connection.run([("ZADD", keys.prepare, (now_ms - 3_600_000) * SHIFT, first.raw_id)])
-    assert await Upkeep(client, neglected_ms=1_800_000).once() == {"work": 1}
+    assert await Reaper(client, overdue_by_ms=1_800_000).once() == {"work": 1}
     held = {slot.slot: slot.prepare for slot in (await sample(client)).slots}
     assert (held[first.slot], held[second.slot]) == (0, 1)
 
@@ -138,7 +138,7 @@ async def test_both_what_timed_out_and_what_is_to_be_tried_again_are_looked_at(c
     }.items():
         key = getattr(client.keyspace.slot("work", slot), queue)
         await client.connection.run([("ZADD", key, score, by_slot[slot].raw_id)])
-    assert await Upkeep(client, neglected_ms=1_800_000).once() == {"work": 2}
+    assert await Reaper(client, overdue_by_ms=1_800_000).once() == {"work": 2}
     slots = (await sample(client)).slots
     assert [(slot.store + slot.retry, slot.prepare) for slot in slots] == [(1, 0), (1, 0), (1, 0), (0, 1)]
     assert slots[1].store == 1 and slots[2].retry == 1
@@ -148,22 +148,22 @@ async def test_the_trash_of_a_slot_nobody_takes_from_is_emptied_in_its_time(clie
     await client.send("work", PriorityMessage("gone", 20))
     await AsyncControl(client).cancel("work", ["gone"])
     slot = next(slot.slot for slot in (await sample(client)).slots if slot.trash)
-    upkeep = Upkeep(client, neglected_ms=60_000)
-    assert await upkeep.once() == {}
+    reaper = Reaper(client, overdue_by_ms=60_000)
+    assert await reaper.once() == {}
     assert (await sample(client)).trash == 1
     keys = client.keyspace.slot("work", slot)
     long_ago = (await sample(client)).at_ms - TOPIC.undo_ms - 120_000
     await client.connection.run([("ZADD", keys.trash, long_ago, b"gone"), ("HINCRBY", keys.stats, "expired", 0)])
-    fresh = Upkeep(client, neglected_ms=60_000)
+    fresh = Reaper(client, overdue_by_ms=60_000)
     assert await fresh.once() == {}  # nobody is told of what was thrown away long ago
     assert (await sample(client)).trash == 0
 
 
 async def test_the_loop_looks_again_and_again(client: AsyncRMQ, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A slot that is neglected only after the first look is found by a later one."""
-    monkeypatch.setattr(upkeep_module, "EVERY_S", 0.05)
+    """A slot that is orphaned only after the first look is found by a later one."""
+    monkeypatch.setattr(reaper_module, "EVERY_S", 0.05)
     await client.send("work", PriorityMessage("m", 20))
-    loop = asyncio.create_task(Upkeep(client, neglected_ms=50).run())
+    loop = asyncio.create_task(Reaper(client, overdue_by_ms=50).run())
     try:
         for _ in range(2):
             taken: list[Delivery] = []
@@ -194,8 +194,8 @@ async def test_the_loop_outlives_an_outage(
         async with AsyncRMQ(proxy.url(redis_server.url), namespace, retry_for_s=0.2) as far:
             await far.topic("work")
             proxy.refuse()
-            loop = asyncio.create_task(Upkeep(far, neglected_ms=0).run())
-            await wait_until_async(lambda: "upkeep: " in caplog.text, what="the outage to be noticed")
+            loop = asyncio.create_task(Reaper(far, overdue_by_ms=0).run())
+            await wait_until_async(lambda: "reaper: " in caplog.text, what="the outage to be noticed")
             proxy.accept()
 
             async def put_back() -> bool:
