@@ -220,7 +220,7 @@ def _act(
     paced = body.rate_per_s or body.spread_s or canary
     if refs and not paced and not body.validate_only and len(refs) <= MESSAGES_MAX and action in PERFORMED:
         order = Order(action, topic, refs, body.reason, due_ms=due_ms, priority=priority)
-        return Status(200, outcome_of(perform(caller.who, order)))
+        return Status(200, outcome_of(perform(caller.actor, order)))
     order = BulkOrder(
         action,
         topic,
@@ -235,9 +235,9 @@ def _act(
         priority=priority,
     )
     if body.validate_only:
-        found = bulk.preview(caller.who, order)
+        found = bulk.preview(caller.actor, order)
         return Status(200, asdict(found) | {"examples": [row_of(row, caller.payload) for row in found.examples]})
-    operation = bulk.start(caller.who, order)
+    operation = bulk.start(caller.actor, order)
     response["Location"] = reverse("api-1:operation", kwargs={"operation": operation.pk})
     return Status(202, operation_of(operation, caller))
 

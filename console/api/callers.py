@@ -12,7 +12,7 @@ from ninja.utils import check_csrf
 from console import tokens
 from console.access import Action, Permission, User, allowed, in_scope, require
 from console.api.errors import ApiError, unauthorized
-from console.operations.actions import Who
+from console.operations.actions import Actor
 
 VIA = "rest"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -28,9 +28,9 @@ class Caller:
     rate_per_minute: int = 0
 
     @property
-    def who(self) -> Who:
+    def actor(self) -> Actor:
         """For actions and the audit."""
-        return Who(self.user, self.address, VIA)
+        return Actor(self.user, self.address, VIA)
 
     @property
     def payload(self) -> bool:

@@ -125,7 +125,7 @@ def put_topic(
         return Status(200, plan.change_plan(now, wanted).as_json())
     expected = expected_version(now, if_match, if_none_match)
     try:
-        saved = store.save(caller.who, wanted, expected, reason, created_ms=now.created_ms if now else 0)
+        saved = store.save(caller.actor, wanted, expected, reason, created_ms=now.created_ms if now else 0)
     except VersionConflict as error:
         raise stale(str(error)) from None
     response["ETag"] = etag(saved)
@@ -144,7 +144,7 @@ def delete_topic(
     caller = caller_of(request)
     caller.require(Action.FORCE_DELETE if force else Action.DELETE_TOPIC, topic)
     check_match(_stored(topic), if_match)
-    return {"messages": store.delete(caller.who, topic, reason, force)}
+    return {"messages": store.delete(caller.actor, topic, reason, force)}
 
 
 @router.get(
@@ -180,7 +180,7 @@ def rollback(
     now = store.stored(topic)
     expected = expected_version(now, if_match, "")
     try:
-        saved = store.rollback(caller.who, topic, body.revision, expected, body.reason, now.created_ms)
+        saved = store.rollback(caller.actor, topic, body.revision, expected, body.reason, now.created_ms)
     except VersionConflict as error:
         raise stale(str(error)) from None
     response["ETag"] = etag(saved)

@@ -127,7 +127,7 @@ def _act(request: HttpRequest, order: Order) -> dict[str, Any]:
             check_name(order.worker, NAME_MAX)
         except NotText as error:
             raise invalid("worker", str(error)) from None
-    return {"changed": int(perform(caller_of(request).who, order).values["changed"])}
+    return {"changed": int(perform(caller_of(request).actor, order).values["changed"])}
 
 
 def _worker(worker: WorkerInfo, drained: bool, sees: Any) -> dict[str, Any]:

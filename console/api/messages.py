@@ -294,7 +294,7 @@ def unknown_message(ident: str) -> ApiError:
 
 
 def _one(request: HttpRequest, ident: str, order: Order) -> dict[str, Any]:
-    outcome = perform(caller_of(request).who, order)
+    outcome = perform(caller_of(request).actor, order)
     if not outcome.done:
         if any(status == "in_flight" for _, status in outcome.statuses):
             raise ApiError(

@@ -137,14 +137,14 @@ def operation_report(
 def operation_stop(request: HttpRequest, operation: uuid.UUID) -> dict[str, Any]:
     """After what is being done right now. It can be resumed."""
     caller = caller_of(request)
-    return operation_of(bulk.stop(caller.who, _find(caller, operation)), caller)
+    return operation_of(bulk.stop(caller.actor, _find(caller, operation)), caller)
 
 
 @router.post("/{uuid:operation}:resume", response=OperationView, url_name="operation-resume", summary="Go on with it")
 def operation_resume(request: HttpRequest, operation: uuid.UUID) -> dict[str, Any]:
     """With one that was stopped or has failed, from where it was."""
     caller = caller_of(request)
-    return operation_of(bulk.resume(caller.who, _find(caller, operation)), caller)
+    return operation_of(bulk.resume(caller.actor, _find(caller, operation)), caller)
 
 
 @router.post(
@@ -156,7 +156,7 @@ def operation_resume(request: HttpRequest, operation: uuid.UUID) -> dict[str, An
 def operation_undo(request: HttpRequest, response: HttpResponse, operation: uuid.UUID, body: UndoBody) -> Any:
     """As an operation of its own, while the messages are kept (the topic's `undo_ms`)."""
     caller = caller_of(request)
-    started = bulk.undo(caller.who, _find(caller, operation), body.reason)
+    started = bulk.undo(caller.actor, _find(caller, operation), body.reason)
     response["Location"] = reverse("api-1:operation", kwargs={"operation": started.pk})
     return Status(202, operation_of(started, caller))
 

@@ -139,7 +139,7 @@ def start(request: HttpRequest, response: HttpResponse, body: RunBody) -> Any:
     """It goes on by itself: follow it at its own address."""
     order = RunOrder(body.kind, tuple(body.topics), body.ledger, body.reason, body.confirm)
     try:
-        run = runs.start(caller_of(request).who, order)
+        run = runs.start(caller_of(request).actor, order)
     except UnknownTopic as error:
         raise invalid("topics", str(error)) from None
     jobs.enqueue(str(run.pk))
@@ -158,7 +158,7 @@ def stop(request: HttpRequest, ident: uuid.UUID) -> dict[str, Any]:
     """One's own; anybody's for an administrator."""
     caller = caller_of(request)
     caller.require(Permission.OPERATE)
-    return shapes.run_json(runs.stop(caller.who, _run(caller, ident)))
+    return shapes.run_json(runs.stop(caller.actor, _run(caller, ident)))
 
 
 @router.get("/{uuid:ident}/findings", response=Findings, url_name="reconciliation-findings", summary="What it found")

@@ -242,11 +242,11 @@ def resume(request: HttpRequest, topic: TopicName, body: Because = Body(Because(
 )
 def acknowledge(request: HttpRequest, topic: TopicName, body: Seen = Body(Seen())) -> dict[str, Any]:  # noqa: B008
     order = Order(Action.ACKNOWLEDGE, topic, reason=body.reason, until_ms=body.until_ms)
-    return perform(caller_of(request).who, order).values["acknowledged"]
+    return perform(caller_of(request).actor, order).values["acknowledged"]
 
 
 def _switch(request: HttpRequest, topic: str, action: Action, reason: str) -> dict[str, Any]:
-    outcome = perform(caller_of(request).who, Order(action, topic, reason=reason))
+    outcome = perform(caller_of(request).actor, Order(action, topic, reason=reason))
     return {"paused": action is Action.PAUSE, "version": outcome.values["version"]}
 
 

@@ -15,20 +15,20 @@ from console.models import TopicRevision
 from rmq_core.model.topic import Topic
 
 if TYPE_CHECKING:
-    from console.operations.actions import Who
+    from console.operations.actions import Actor
 
 Change = TopicRevision.Change
 CODE = "code"
 """How a change came that nobody made through the console: an application, or the command line."""
 
 
-def record(topic: Topic, change: TopicRevision.Change, who: Who, reason: str = "") -> TopicRevision:
+def record(topic: Topic, change: TopicRevision.Change, actor: Actor, reason: str = "") -> TopicRevision:
     """Write down a version somebody has just stored, also where the keeper has seen it before us."""
     person = {
         "change": change,
-        "user": account_of(who.user),
-        "username": who.user.get_username(),
-        "via": who.via,
+        "user": account_of(actor.user),
+        "username": actor.user.get_username(),
+        "via": actor.via,
         "reason": reason,
     }
     revision, _ = TopicRevision.objects.update_or_create(
@@ -50,13 +50,13 @@ def note(topic: Topic) -> TopicRevision:
         return TopicRevision.objects.get(**_identity(topic))
 
 
-def record_deleted(name: str, version: int, since_ms: int, now_ms: int, who: Who, reason: str) -> TopicRevision:
+def record_deleted(name: str, version: int, since_ms: int, now_ms: int, actor: Actor, reason: str) -> TopicRevision:
     """Write down that somebody deleted a topic; a row the keeper has made of it since `since_ms` becomes theirs."""
     newest = newest_of(name)
     if newest is None or newest.definition is not None or newest.stored_ms < since_ms:
         newest = TopicRevision(topic=name, version=version, stored_ms=now_ms, change=Change.DELETED)
-    newest.user = account_of(who.user)  # type: ignore[assignment]
-    newest.username, newest.via, newest.reason = who.user.get_username(), who.via, reason
+    newest.user = account_of(actor.user)  # type: ignore[assignment]
+    newest.username, newest.via, newest.reason = actor.user.get_username(), actor.via, reason
     newest.save()
     return newest
 

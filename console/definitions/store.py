@@ -12,7 +12,7 @@ from console.definitions import history
 from console.definitions.fields import BY_NAME, definition_json, difference, wanted_topic
 from console.engine import engine
 from console.models import TopicRevision
-from console.operations.actions import BadRequest, Who, check_reason
+from console.operations.actions import Actor, BadRequest, check_reason
 from console.operations.audited import audited
 from rmq_core.model.topic import Topic
 
@@ -25,7 +25,7 @@ def stored(name: str) -> Topic:
 
 
 def save(
-    who: Who,
+    actor: Actor,
     wanted: Topic,
     expected_version: int,
     reason: str = "",
@@ -44,8 +44,8 @@ def save(
     query: dict[str, Any] = {"expected_version": expected_version}
     if not expected_version:
         query["definition"] = definition_json(wanted)
-    with audited(who, action, topic=wanted.name, query=query, reason=reason) as entry:
-        require(who.user, action, wanted.name)
+    with audited(actor, action, topic=wanted.name, query=query, reason=reason) as entry:
+        require(actor.user, action, wanted.name)
         check_reason(reason)
         if expected_version:
             before = stored(wanted.name)
@@ -58,17 +58,17 @@ def save(
                 entry.detail = {"version": before.version, "unchanged": True}
                 return before
         saved = engine().control.put_topic(replace(wanted, created_ms=created_ms), expected_version)
-        history.record(saved, change or (_EDITED if expected_version else _CREATED), who, reason)
+        history.record(saved, change or (_EDITED if expected_version else _CREATED), actor, reason)
         entry.done = 1
         entry.detail = {"version": saved.version}
     return saved
 
 
-def rollback(who: Who, name: str, revision: int, expected_version: int, reason: str, created_ms: int = 0) -> Topic:
+def rollback(actor: Actor, name: str, revision: int, expected_version: int, reason: str, created_ms: int = 0) -> Topic:
     """Make an earlier version (`revision`: its id in the history) the newest one again. Raises as `save`."""
-    require(who.user, Action.EDIT_TOPIC, name)
+    require(actor.user, Action.EDIT_TOPIC, name)
     target = rollback_target(name, revision)
-    return save(who, target, expected_version, reason, change=_ROLLED_BACK, created_ms=created_ms)
+    return save(actor, target, expected_version, reason, change=_ROLLED_BACK, created_ms=created_ms)
 
 
 def rollback_target(name: str, revision: int) -> Topic:
@@ -82,20 +82,20 @@ def rollback_target(name: str, revision: int) -> Topic:
     return wanted_topic({**values, "paused": now.paused}, now)
 
 
-def delete(who: Who, name: str, reason: str, force: bool = False) -> int:
+def delete(actor: Actor, name: str, reason: str, force: bool = False) -> int:
     """Delete a topic with every key; returns how many messages went with it.
 
     Raises `Forbidden`, `BadRequest` (no reason), `UnknownTopic`, `TopicNotEmpty` (and not `force`).
     """
     action = Action.FORCE_DELETE if force else Action.DELETE_TOPIC
-    with audited(who, action, topic=name, query={"force": force}, reason=reason) as entry:
-        require(who.user, action, name)
+    with audited(actor, action, topic=name, query={"force": force}, reason=reason) as entry:
+        require(actor.user, action, name)
         check_reason(reason, needed=True)
         topic = stored(name)
         history.note(topic)
         began_ms = engine().inspector.now_ms()
         gone = engine().control.delete_topic(name, force)
-        history.record_deleted(name, topic.version, began_ms, engine().inspector.now_ms(), who, reason)
+        history.record_deleted(name, topic.version, began_ms, engine().inspector.now_ms(), actor, reason)
         entry.done = 1
         entry.detail = {"messages": gone, "definition": definition_json(topic)}
     return gone

@@ -46,7 +46,7 @@ class UnknownWorker(BadRequest):
 
 
 @dataclass(frozen=True)
-class Who:
+class Actor:
     """Who acts, and from where."""
 
     user: User
@@ -98,25 +98,25 @@ class Outcome:
     stored: Topic | None = None
 
 
-def perform(who: Who, order: Order) -> Outcome:
+def perform(actor: Actor, order: Order) -> Outcome:
     """Run an order and write it down, whatever becomes of it.
 
     Raises `Forbidden`, `BadRequest` and the engine's errors. The audit entry is written first, so that an action
     that was cut off in the middle is seen as started and never finished.
     """
     entry = AuditEntry(
-        user=account_of(who.user),
-        username=who.user.get_username(),
+        user=account_of(actor.user),
+        username=actor.user.get_username(),
         action=order.action.value,
         topic=order.topic,
         query=order.query(),
         reason=order.reason,
         asked=max(1, len(order.refs), len(order.slots)),
-        address=who.address,
-        via=who.via,
+        address=actor.address,
+        via=actor.via,
     )
     try:
-        require(who.user, order.action, order.topic)
+        require(actor.user, order.action, order.topic)
         _check(order)
     except (Forbidden, BadRequest) as error:
         _finish(entry, AuditEntry.Result.REFUSED, detail={"error": str(error)})
@@ -131,7 +131,7 @@ def perform(who: Who, order: Order) -> Outcome:
         _finish(entry, AuditEntry.Result.FAILED, detail={"error": f"{type(error).__name__}: {error}"})
         raise
     if outcome.stored is not None:
-        history.record(outcome.stored, history.Change.EDITED, who, order.reason)
+        history.record(outcome.stored, history.Change.EDITED, actor, order.reason)
     _finish(
         entry,
         AuditEntry.Result.of(outcome.done, outcome.done == outcome.asked),

@@ -8,13 +8,13 @@ from typing import Any
 
 from console.access import Action, Forbidden, account_of, allowed, require
 from console.models import AuditEntry
-from console.operations.actions import BadRequest, Who
+from console.operations.actions import Actor, BadRequest
 from rmq_core.errors import RMQError
 
 
 @contextmanager
 def audited(
-    who: Who,
+    actor: Actor,
     action: Action,
     *,
     topic: str = "",
@@ -28,15 +28,15 @@ def audited(
     `BadRequest` (refused) and the engine's errors (failed) go on to the caller. A block cut off leaves *started*.
     """
     entry = AuditEntry.objects.create(
-        user=account_of(who.user),  # type: ignore[misc]
-        username=who.user.get_username(),
+        user=account_of(actor.user),  # type: ignore[misc]
+        username=actor.user.get_username(),
         action=action.value,
         topic=topic,
         query=dict(query or {}),
         reason=reason,
         asked=asked,
-        address=who.address,
-        via=who.via,
+        address=actor.address,
+        via=actor.via,
     )
     try:
         yield entry
@@ -51,11 +51,11 @@ def audited(
     entry.save()
 
 
-def require_audited(who: Who, action: Action, topic: str = "") -> None:
+def require_audited(actor: Actor, action: Action, topic: str = "") -> None:
     """Raise `Forbidden` where it is not allowed, after writing down that it was tried."""
-    if not allowed(who.user, action, topic):
-        with audited(who, action, topic=topic):
-            require(who.user, action, topic)
+    if not allowed(actor.user, action, topic):
+        with audited(actor, action, topic=topic):
+            require(actor.user, action, topic)
 
 
 def _finish(entry: AuditEntry, result: AuditEntry.Result, error: str) -> None:

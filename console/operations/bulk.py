@@ -15,7 +15,7 @@ from console.access import Action, Forbidden, Permission, account_of, allowed, r
 from console.engine import engine
 from console.models import AuditEntry, Operation
 from console.operations import jobs, orders
-from console.operations.actions import BadRequest, Who
+from console.operations.actions import Actor, BadRequest
 from console.operations.canary import Canary
 from console.operations.holding import complete_audit, undoable
 from console.operations.orders import BulkOrder
@@ -27,24 +27,24 @@ __all__ = ["BulkOrder", "preview", "resume", "start", "stop", "undo"]
 State = Operation.State
 
 
-def preview(who: Who, order: BulkOrder) -> Preview:
+def preview(actor: Actor, order: BulkOrder) -> Preview:
     """How many messages an order would meet: exactly, or by an estimate that says so. Changes nothing.
 
     Raises `Forbidden`, `BadRequest` and the engine's errors.
     """
-    orders.permit(who, order)
+    orders.permit(actor, order)
     orders.check(order, to_look=True)
     return _count(order)
 
 
-def start(who: Who, order: BulkOrder) -> Operation:
+def start(actor: Actor, order: BulkOrder) -> Operation:
     """Begin a bulk action; it goes on by itself. Written down in the audit, also when it is refused.
 
     Raises `Forbidden`, `BadRequest` and the engine's errors.
     """
-    entry = _entry(who, order.action.value, order.topic, order.query(), order.reason)
+    entry = _entry(actor, order.action.value, order.topic, order.query(), order.reason)
     with refusals(entry):
-        orders.permit(who, order)
+        orders.permit(actor, order)
         orders.check_reason(order)
         topic = orders.check(order)
         if order.undoes is not None:
@@ -63,8 +63,8 @@ def start(who: Who, order: BulkOrder) -> Operation:
             reason=order.reason,
             user=entry.user,
             username=entry.username,
-            via=who.via,
-            address=who.address,
+            via=actor.via,
+            address=actor.address,
             total=seen.count,
             total_exact=seen.exact,
             rate_per_s=order.rate_per_s,
@@ -83,10 +83,10 @@ def start(who: Who, order: BulkOrder) -> Operation:
     return operation
 
 
-def stop(who: Who, operation: Operation) -> Operation:
+def stop(actor: Actor, operation: Operation) -> Operation:
     """End it after what is being done right now; one that waits for its turn ends at once. Raises `BadRequest`."""
-    with _audited(who, "stop_operation", operation):
-        _require_own(who, operation)
+    with _audited(actor, "stop_operation", operation):
+        _require_own(actor, operation)
         if not operation.live:
             raise BadRequest(gettext("This operation has ended already."))
         mine = Operation.objects.filter(pk=operation.pk)
@@ -100,11 +100,11 @@ def stop(who: Who, operation: Operation) -> Operation:
     return operation
 
 
-def resume(who: Who, operation: Operation) -> Operation:
+def resume(actor: Actor, operation: Operation) -> Operation:
     """Go on with one that was stopped or has failed, from where it was, without its canary. Raises `BadRequest`."""
-    with _audited(who, "resume_operation", operation):
-        require(who.user, Action(operation.action), operation.topic)
-        _require_own(who, operation)
+    with _audited(actor, "resume_operation", operation):
+        require(actor.user, Action(operation.action), operation.topic)
+        _require_own(actor, operation)
         canary = operation.place.get("canary", {})
         if canary.get("refs"):
             Canary(operation.canary, canary).overrule()
@@ -123,11 +123,11 @@ def resume(who: Who, operation: Operation) -> Operation:
     return operation
 
 
-def undo(who: Who, operation: Operation, reason: str) -> Operation:
+def undo(actor: Actor, operation: Operation, reason: str) -> Operation:
     """Bring back what an operation cancelled or dropped, as an operation of its own."""
     # Whoever asks has read which operation it is; the name to type is for what takes out.
     order = BulkOrder(Action.RESTORE, operation.topic, reason=reason, confirm=operation.topic, undoes=operation)
-    return start(who, order)
+    return start(actor, order)
 
 
 def _check_undoable(operation: Operation, undo_ms: int) -> None:
@@ -145,26 +145,26 @@ def _count(order: BulkOrder) -> Preview:
     return Preview(count=number, exact=True, looked_at=0, total=number, examples=())
 
 
-def _require_own(who: Who, operation: Operation) -> None:
+def _require_own(actor: Actor, operation: Operation) -> None:
     """One's own operations, or anybody's for an administrator."""
-    require(who.user, Action.STOP_OPERATION, operation.topic)
+    require(actor.user, Action.STOP_OPERATION, operation.topic)
     # A token has no account; its name tells whose it is.
-    mine = (operation.user_id, operation.username) == (getattr(who.user, "pk", None), who.user.get_username())
-    if not mine and not allowed(who.user, Permission.ADMINISTER):
+    mine = (operation.user_id, operation.username) == (getattr(actor.user, "pk", None), actor.user.get_username())
+    if not mine and not allowed(actor.user, Permission.ADMINISTER):
         raise Forbidden(Permission.ADMINISTER)
 
 
-def _entry(who: Who, action: str, topic: str, query: dict[str, Any], reason: str) -> AuditEntry:
+def _entry(actor: Actor, action: str, topic: str, query: dict[str, Any], reason: str) -> AuditEntry:
     return AuditEntry(
-        user=account_of(who.user),
-        username=who.user.get_username(),
+        user=account_of(actor.user),
+        username=actor.user.get_username(),
         action=action,
         topic=topic,
         query=query,
         reason=reason,
         asked=1,
-        address=who.address,
-        via=who.via,
+        address=actor.address,
+        via=actor.via,
     )
 
 
@@ -184,8 +184,8 @@ def refusals(entry: AuditEntry) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _audited(who: Who, action: str, operation: Operation) -> Iterator[None]:
-    entry = _entry(who, action, operation.topic, {"operation": str(operation.pk)}, "")
+def _audited(actor: Actor, action: str, operation: Operation) -> Iterator[None]:
+    entry = _entry(actor, action, operation.topic, {"operation": str(operation.pk)}, "")
     with refusals(entry):
         yield
     entry.result, entry.done = AuditEntry.Result.DONE, 1

@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 from console.access import Action, Permission, account_of, require
 from console.engine import engine
 from console.models import AuditEntry
-from console.operations.actions import BadRequest, Who, check_reason
+from console.operations.actions import Actor, BadRequest, check_reason
 from console.operations.bulk import refusals
 from rmq_core.errors import RMQError
 from rmq_core.model.message import FixedTimeMessage, Message, MessageRef, PriorityMessage, RangeMergeMessage
@@ -33,27 +33,27 @@ class Correction:
     reason: str
 
 
-def resend(who: Who, wanted: Correction) -> Sent:
+def resend(actor: Actor, wanted: Correction) -> Sent:
     """Send the corrected message, due now, into the slot of the old one; then drop that.
 
     In this order nothing is lost in between. Raises `Forbidden`, `BadRequest` and the engine's errors.
     """
     entry = AuditEntry(
-        user=account_of(who.user),
-        username=who.user.get_username(),
+        user=account_of(actor.user),
+        username=actor.user.get_username(),
         action=Action.SEND.value,
         topic=wanted.topic,
         query={"corrects": [wanted.ref.slot, wanted.ref.id], "drop": wanted.drop},
         reason=wanted.reason,
         asked=1,
-        address=who.address,
-        via=who.via,
+        address=actor.address,
+        via=actor.via,
     )
     with refusals(entry):
-        require(who.user, Action.SEND, wanted.topic)
-        require(who.user, Permission.READ_PAYLOAD)
+        require(actor.user, Action.SEND, wanted.topic)
+        require(actor.user, Permission.READ_PAYLOAD)
         if wanted.drop:
-            require(who.user, Action.DROP, wanted.topic)
+            require(actor.user, Action.DROP, wanted.topic)
         check_reason(wanted.reason, needed=True)
         topic = engine().client.topic(wanted.topic)
         old = _dead_letter(wanted)

@@ -13,7 +13,7 @@ from console.access import Action, Permission, require
 from console.engine import engine
 from console.models import Operation
 from console.operations import actions
-from console.operations.actions import BadRequest, Who
+from console.operations.actions import Actor, BadRequest
 from rmq_core.model.filters import MessageFilter
 from rmq_core.model.message import MessageRef
 from rmq_core.model.topic import Topic
@@ -90,13 +90,13 @@ class BulkOrder:
         return asked
 
 
-def permit(who: Who, order: BulkOrder) -> None:
+def permit(actor: Actor, order: BulkOrder) -> None:
     """Raise `Forbidden` unless this person may do that."""
-    require(who.user, order.action, order.topic)
+    require(actor.user, order.action, order.topic)
     if order.purges:
-        require(who.user, Action.PURGE)
+        require(actor.user, Action.PURGE)
     if order.filter is not None and order.filter.needs_content:
-        require(who.user, Permission.READ_PAYLOAD)
+        require(actor.user, Permission.READ_PAYLOAD)
 
 
 def check(order: BulkOrder, *, to_look: bool = False) -> Topic:

@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from console.access import Action, require
 from console.engine import engine
 from console.json_input import NotJson, read_json
-from console.operations.actions import BadRequest, Who
+from console.operations.actions import Actor, BadRequest
 from console.operations.audited import audited
 from rmq_core.errors import ConnectionLost, ContentTooLarge, MessageError, RMQError
 from rmq_core.model.message import (
@@ -117,12 +117,12 @@ def dry_run(topic: Topic, found: list[Draft]) -> list[Prospect]:
     return prospects
 
 
-def send(who: Who, topic: Topic, found: list[Draft], reason: str = "") -> list[Sending]:
+def send(actor: Actor, topic: Topic, found: list[Draft], reason: str = "") -> list[Sending]:
     """Send them one after the other; each has its own result. Raises `Forbidden`, and `ConnectionLost` when the first
     one could not be sent."""
     query = {"count": len(found), "messages": [[draft.slot, draft.id] for draft in found[:AUDITED]]}
-    with audited(who, Action.SEND, topic=topic.name, query=query, reason=reason, asked=len(found)) as entry:
-        require(who.user, Action.SEND, topic.name)
+    with audited(actor, Action.SEND, topic=topic.name, query=query, reason=reason, asked=len(found)) as entry:
+        require(actor.user, Action.SEND, topic.name)
         results: list[Sending] = []
         for draft in found:
             try:

@@ -11,7 +11,7 @@ from console.access import Action, Permission, allowed, require
 from console.engine import engine
 from console.models import AuditEntry
 from console.operations import bulk, export, letters, orders
-from console.operations.actions import REASON_MAX, BadRequest, Who
+from console.operations.actions import REASON_MAX, Actor, BadRequest
 from console.operations.orders import BulkOrder
 from console.operations.report import FORMATS, operation_json
 from console.pages.act import DUE_MAX, refs_of
@@ -29,7 +29,7 @@ FILTER_TEXTS = ("text", "error", "fingerprint")
 def preview(request: HttpRequest, topic: str) -> dict[str, Any]:
     """The order without its reason → how many match, exactly or about, with examples. Changes nothing."""
     order = _order(topic, body_of(request))
-    found = bulk.preview(who(request), order)
+    found = bulk.preview(actor(request), order)
     payload = allowed(request.user, Permission.READ_PAYLOAD)
     return {
         "count": found.count,
@@ -46,7 +46,7 @@ def preview(request: HttpRequest, topic: str) -> dict[str, Any]:
 @action_view
 def start(request: HttpRequest, topic: str) -> dict[str, Any]:
     """`{action, filter | messages, reason, confirm, rate_per_s, canary, spread_s, due_ms, priority}` → operation."""
-    operation = bulk.start(who(request), _order(topic, body_of(request)))
+    operation = bulk.start(actor(request), _order(topic, body_of(request)))
     return operation_json(operation, allowed(request.user, Permission.READ_PAYLOAD))
 
 
@@ -59,7 +59,7 @@ def resend(request: HttpRequest, topic: str) -> dict[str, Any]:
     if not content:
         raise BadRequest(gettext("The content must not be empty."))
     wanted = letters.Correction(topic, ref, content, flag(body, "drop"), text(body, "reason", REASON_MAX))
-    sent = letters.resend(who(request), wanted)
+    sent = letters.resend(actor(request), wanted)
     return {"id": sent.id, "slot": sent.slot, "merged": sent.merged}
 
 
@@ -70,7 +70,7 @@ def export_dead(request: HttpRequest, topic: str) -> StreamingHttpResponse:
     form = choice(request.GET, "format", tuple(FORMATS))
     wanted = filter_from_query(request, "dead")
     engine().client.topic(topic)
-    by = who(request)
+    by = actor(request)
     AuditEntry.objects.create(
         user=by.user,
         username=by.user.get_username(),
@@ -86,9 +86,9 @@ def export_dead(request: HttpRequest, topic: str) -> StreamingHttpResponse:
     return download(request, export.export(topic, wanted, form), f"{topic}-dead.{form}", FORMATS[form])
 
 
-def who(request: HttpRequest) -> Who:
+def actor(request: HttpRequest) -> Actor:
     """Who asks, from where."""
-    return Who(request.user, request.META.get("REMOTE_ADDR") or None)
+    return Actor(request.user, request.META.get("REMOTE_ADDR") or None)
 
 
 def filter_from_query(request: HttpRequest, state: str) -> MessageFilter:

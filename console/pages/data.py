@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from console.access import Forbidden, Permission, missing, require
 from console.json_input import NotJson, read_json
-from console.operations.actions import BadRequest, Who
+from console.operations.actions import Actor, BadRequest
 from rmq_core.errors import (
     BacklogFull,
     ConfigurationError,
@@ -89,9 +89,9 @@ def _words(error: RMQError) -> str:
     return gettext("This topic was deleted.") if isinstance(error, UnknownTopic) else str(error)
 
 
-def who_of(request: HttpRequest) -> Who:
+def who_of(request: HttpRequest) -> Actor:
     """Who asks, and from where."""
-    return Who(request.user, request.META.get("REMOTE_ADDR") or None)
+    return Actor(request.user, request.META.get("REMOTE_ADDR") or None)
 
 
 def body_of(request: HttpRequest) -> dict[str, Any]:

@@ -102,9 +102,9 @@ def plan(request: HttpRequest, topic: str | None = None) -> Any:
 def save(request: HttpRequest, topic: str | None = None) -> Any:
     """`{values, version, reason}` → the stored definition; 409 with the present one where somebody was first."""
     body = body_of(request)
-    who = who_of(request)
+    actor = who_of(request)
     reason = text(body, "reason", REASON_MAX)
-    require_audited(who, Action.EDIT_TOPIC if topic else Action.CREATE_TOPIC, topic or "")
+    require_audited(actor, Action.EDIT_TOPIC if topic else Action.CREATE_TOPIC, topic or "")
     try:
         now, wanted = _now_and_wanted(topic, body)
     except InvalidDefinition as error:
@@ -113,7 +113,7 @@ def save(request: HttpRequest, topic: str | None = None) -> Any:
         return _problems(InvalidDefinition({"reason": gettext("Say why: the change is kept with its reason.")}))
     try:
         saved = store.save(
-            who, wanted, _version(body) if now else 0, reason, created_ms=_created_ms(body) if now else 0
+            actor, wanted, _version(body) if now else 0, reason, created_ms=_created_ms(body) if now else 0
         )
     except VersionConflict:
         if now is None:
@@ -128,14 +128,14 @@ def rollback(request: HttpRequest, topic: str) -> Any:
     body = body_of(request)
     reason = text(body, "reason", REASON_MAX)
     revision = whole(body, "revision", None, 1, VERSION_MAX)
-    who = who_of(request)
-    require_audited(who, Action.EDIT_TOPIC, topic)
+    actor = who_of(request)
+    require_audited(actor, Action.EDIT_TOPIC, topic)
     if revision is None:
         raise BadRequest(gettext("Name the version to roll back to."))
     if not reason.strip():
         raise BadRequest(gettext("Say why: the change is kept with its reason."))
     try:
-        saved = store.rollback(who, topic, revision, _version(body), reason, _created_ms(body))
+        saved = store.rollback(actor, topic, revision, _version(body), reason, _created_ms(body))
     except VersionConflict:
         return _conflict(store.stored(topic), body, always=True)
     return {"definition": definition_json(saved)}

@@ -16,7 +16,7 @@ from console.models import Operation
 from console.operations import bulk
 from console.operations.actions import REASON_MAX, BadRequest
 from console.operations.report import FORMATS, not_done, operation_json, report
-from console.pages.bulk import who
+from console.pages.bulk import actor
 from console.pages.data import action_view, body_of, choice, data_view, error_response, text
 from console.pages.shell import console_page, render_page
 from console.pages.streams import download
@@ -89,7 +89,7 @@ def act(request: HttpRequest, ident: uuid.UUID, action: str) -> dict[str, Any] |
     operation = _find(ident)
     if operation is None:
         return _gone()
-    by = who(request)
+    by = actor(request)
     if action == "stop":
         found = bulk.stop(by, operation)
     elif action == "resume":

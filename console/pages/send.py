@@ -54,9 +54,9 @@ def page(request: HttpRequest, topic: str) -> HttpResponse:
 def do(request: HttpRequest, topic: str) -> dict[str, Any]:
     """`{mode, values, dry_run, reason}` → what would become, or became, of each message."""
     body = body_of(request)
-    who = who_of(request)
+    actor = who_of(request)
     values, dry = body.get("values"), body.get("dry_run", False)
-    require_audited(who, Action.SEND, topic)
+    require_audited(actor, Action.SEND, topic)
     if not isinstance(values, dict) or not isinstance(dry, bool):
         raise BadRequest(gettext("values must be an object of fields."))
     definition = stored(topic)
@@ -64,7 +64,7 @@ def do(request: HttpRequest, topic: str) -> dict[str, Any]:
     if dry:
         prospects = sending.dry_run(definition, found)
         return {"dry_run": True, "count": len(found), "messages": [_prospect(each) for each in prospects[:SHOWN]]}
-    results = sending.send(who, definition, found, text(body, "reason", REASON_MAX))
+    results = sending.send(actor, definition, found, text(body, "reason", REASON_MAX))
     counts = {status: sum(each.status == status for each in results) for status in sending.STATUSES}
     # Those that failed are what somebody has to see.
     shown = sorted(results, key=lambda each: each.status != "failed")[:SHOWN]

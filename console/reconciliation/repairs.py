@@ -14,7 +14,7 @@ from console.access import Action, Permission, account_of, require
 from console.engine import engine
 from console.models import AuditEntry, Finding, Operation, Reconciliation
 from console.operations import jobs
-from console.operations.actions import BadRequest, Who, check_reason
+from console.operations.actions import Actor, BadRequest, check_reason
 from console.operations.bulk import refusals
 from console.operations.orders import REFS_MAX
 from console.reconciliation import mending
@@ -52,9 +52,9 @@ class Forecast:
     examples: list[Finding]
 
 
-def preview(who: Who, order: RepairOrder) -> Forecast:
+def preview(actor: Actor, order: RepairOrder) -> Forecast:
     """What a repair would do now. Changes nothing. Raises `Forbidden`, `BadRequest`."""
-    _permit(who, order)
+    _permit(actor, order)
     findings = _findings(order)
     count = findings.count()
     some = list(findings[:LOOKED_AT_MOST])
@@ -64,21 +64,21 @@ def preview(who: Who, order: RepairOrder) -> Forecast:
     return Forecast(count, len(some), outcomes, some[:5])
 
 
-def start(who: Who, order: RepairOrder) -> list[Operation]:
+def start(actor: Actor, order: RepairOrder) -> list[Operation]:
     """Start the repair: an operation per topic, written down in the audit. Raises `Forbidden`, `BadRequest`."""
     entry = AuditEntry(
-        user=account_of(who.user),  # type: ignore[misc]
-        username=who.user.get_username(),
+        user=account_of(actor.user),  # type: ignore[misc]
+        username=actor.user.get_username(),
         action=Action.REPAIR.value,
         topic=order.topic,
         query=order.query(),
         reason=order.reason,
         asked=1,
-        address=who.address,
-        via=who.via,
+        address=actor.address,
+        via=actor.via,
     )
     with refusals(entry):
-        _permit(who, order)
+        _permit(actor, order)
         check_reason(order.reason, needed=True)
         chosen = list(_findings(order)[: REFS_MAX * TOPICS_AT_ONCE])
         if not chosen:
@@ -99,8 +99,8 @@ def start(who: Who, order: RepairOrder) -> list[Operation]:
                 reason=order.reason,
                 user=entry.user,
                 username=entry.username,
-                via=who.via,
-                address=who.address,
+                via=actor.via,
+                address=actor.address,
                 total=len(refs[:REFS_MAX]),
                 due_ms=now,
             )
@@ -115,11 +115,11 @@ def start(who: Who, order: RepairOrder) -> list[Operation]:
     return made
 
 
-def _permit(who: Who, order: RepairOrder) -> None:
-    require(who.user, Action.REPAIR, order.topic)
+def _permit(actor: Actor, order: RepairOrder) -> None:
+    require(actor.user, Action.REPAIR, order.topic)
     # Orphans may be the only trace of a content; and whoever corrects the books says what is true.
     if order.repair in ("drop_orphan", "correct_counters", "take_stock"):
-        require(who.user, Permission.ADMINISTER)
+        require(actor.user, Permission.ADMINISTER)
     if order.repair not in mending.KINDS:
         raise BadRequest(gettext("There is no repair of that name."))
 

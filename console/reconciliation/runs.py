@@ -14,7 +14,7 @@ from console.access import Action, Permission, User, account_of, in_scope, requi
 from console.engine import engine
 from console.models import AuditEntry, PipelineSchedule, Reconciliation
 from console.models.fields import UNREADABLE
-from console.operations.actions import BadRequest, Who, check_reason
+from console.operations.actions import Actor, BadRequest, check_reason
 from console.operations.audited import audited
 from console.operations.bulk import refusals
 from console.reconciliation import places
@@ -45,26 +45,26 @@ class RunOrder:
         return {"kind": self.kind, "topics": list(self.topics), **({"ledger": self.ledger} if self.ledger else {})}
 
 
-def start(who: Who, order: RunOrder) -> Reconciliation:
+def start(actor: Actor, order: RunOrder) -> Reconciliation:
     """Put a run in line; written down in the audit, also when it is refused.
 
     Raises `Forbidden`, `BadRequest` and the engine's errors. The caller hands it to `jobs.enqueue`.
     """
     action = ACTIONS.get(order.kind, Action.RECONCILE)
     entry = AuditEntry(
-        user=account_of(who.user),  # type: ignore[misc]
-        username=who.user.get_username(),
+        user=account_of(actor.user),  # type: ignore[misc]
+        username=actor.user.get_username(),
         action=action.value,
         topic=order.topics[0] if len(order.topics) == 1 else "",
         query=order.query(),
         reason=order.reason,
         asked=1,
-        address=who.address,
-        via=who.via,
+        address=actor.address,
+        via=actor.via,
     )
     with refusals(entry):
         for topic in order.topics or ("",):
-            require(who.user, action, topic)
+            require(actor.user, action, topic)
         _check(order)
         if order.kind == "restore" and order.confirm != RESTORE_WORD:
             raise BadRequest(gettext("Type “%(word)s” to confirm.") % {"word": RESTORE_WORD})
@@ -76,8 +76,8 @@ def start(who: Who, order: RunOrder) -> Reconciliation:
             summary=_beforehand(order.topics),
             user=entry.user,
             username=entry.username,
-            via=who.via,
-            address=who.address,
+            via=actor.via,
+            address=actor.address,
         )
     entry.detail = {"run": str(run.pk)}
     with transaction.atomic():
@@ -106,17 +106,17 @@ def scheduled(schedule: PipelineSchedule) -> Reconciliation:
     )
 
 
-def stop(who: Who, run: Reconciliation) -> Reconciliation:
+def stop(actor: Actor, run: Reconciliation) -> Reconciliation:
     """End a run; what it has done so far stays. One's own, or anybody's for an administrator.
 
     Raises `Forbidden`, and `BadRequest` where it has ended already.
     """
     action = ACTIONS[run.kind]
-    with audited(who, action, query={"stop": str(run.pk)}) as entry:
+    with audited(actor, action, query={"stop": str(run.pk)}) as entry:
         for topic in run.topics or ("",):
-            require(who.user, action, topic)
-        if not _own(who, run):
-            require(who.user, Permission.ADMINISTER)
+            require(actor.user, action, topic)
+        if not _own(actor, run):
+            require(actor.user, Permission.ADMINISTER)
         mine = Reconciliation.objects.filter(pk=run.pk)
         now = timezone.now()
         if mine.filter(state=State.QUEUED).update(state=State.STOPPED, finished=now):
@@ -129,11 +129,11 @@ def stop(who: Who, run: Reconciliation) -> Reconciliation:
     return run
 
 
-def schedule(who: Who, order: RunOrder, every_s: int, known: PipelineSchedule | None = None) -> PipelineSchedule:
+def schedule(actor: Actor, order: RunOrder, every_s: int, known: PipelineSchedule | None = None) -> PipelineSchedule:
     """Make a schedule, or change one; its first run comes soon. Raises `Forbidden`, `BadRequest`."""
     query = {**order.query(), "every_s": every_s, **({"schedule": known.pk} if known else {})}
-    with audited(who, Action.SCHEDULE, query=query, reason=order.reason) as entry:
-        require(who.user, Action.SCHEDULE, "")
+    with audited(actor, Action.SCHEDULE, query=query, reason=order.reason) as entry:
+        require(actor.user, Action.SCHEDULE, "")
         if order.kind == "restore":
             raise BadRequest(gettext("A restore is not for a schedule: somebody has to want it."))
         _check(order)
@@ -141,16 +141,16 @@ def schedule(who: Who, order: RunOrder, every_s: int, known: PipelineSchedule | 
             raise BadRequest(gettext("It must be at least a minute, and at most a year."))
         found = known or PipelineSchedule(next_ms=engine().inspector.now_ms())
         found.kind, found.topics, found.ledger = order.kind, list(order.topics), order.ledger
-        found.every_s, found.username, found.enabled = every_s, who.user.get_username()[:150], True
+        found.every_s, found.username, found.enabled = every_s, actor.user.get_username()[:150], True
         found.save()
         entry.done = 1
     return found
 
 
-def switch(who: Who, found: PipelineSchedule, enabled: bool) -> PipelineSchedule:
+def switch(actor: Actor, found: PipelineSchedule, enabled: bool) -> PipelineSchedule:
     """Let a schedule rest, or go on."""
-    with audited(who, Action.SCHEDULE, query={"schedule": found.pk, "enabled": enabled}) as entry:
-        require(who.user, Action.SCHEDULE, "")
+    with audited(actor, Action.SCHEDULE, query={"schedule": found.pk, "enabled": enabled}) as entry:
+        require(actor.user, Action.SCHEDULE, "")
         found.enabled = enabled
         found.next_ms = max(found.next_ms, engine().inspector.now_ms())
         found.save()
@@ -158,12 +158,12 @@ def switch(who: Who, found: PipelineSchedule, enabled: bool) -> PipelineSchedule
     return found
 
 
-def remove(who: Who, found: PipelineSchedule, reason: str) -> None:
+def remove(actor: Actor, found: PipelineSchedule, reason: str) -> None:
     """Delete a schedule; its runs stay. The audit keeps what it was. Raises `Forbidden`, `BadRequest` (no reason)."""
     what = {"kind": found.kind, "topics": found.topics, "ledger": found.ledger, "every_s": found.every_s}
     query = {"schedule": found.pk, "delete": True, **what}
-    with audited(who, Action.SCHEDULE, query=query, reason=reason) as entry:
-        require(who.user, Action.SCHEDULE, "")
+    with audited(actor, Action.SCHEDULE, query=query, reason=reason) as entry:
+        require(actor.user, Action.SCHEDULE, "")
         check_reason(reason, needed=True)
         found.delete()
         entry.done = 1
@@ -174,12 +174,12 @@ def may_see(user: User, run: Reconciliation) -> bool:
     return all(in_scope(user, topic) for topic in run.topics or ("",))
 
 
-def _own(who: Who, run: Reconciliation) -> bool:
+def _own(actor: Actor, run: Reconciliation) -> bool:
     """Whether it is theirs: they started it, or made the schedule that did."""
-    name = who.user.get_username()
+    name = actor.user.get_username()
     if run.via == "schedule":
-        return account_of(who.user) is not None and run.username == name
-    return (run.user_id, run.username) == (getattr(who.user, "pk", None), name)
+        return account_of(actor.user) is not None and run.username == name
+    return (run.user_id, run.username) == (getattr(actor.user, "pk", None), name)
 
 
 def _beforehand(topics: Sequence[str]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from rq import SimpleWorker
 from console.access import Action
 from console.models import Operation
 from console.operations import bulk, jobs
-from console.operations.actions import Who
+from console.operations.actions import Actor
 from console.operations.orders import BulkOrder
 from rmq_core import FixedTimeMessage
 from rmq_core.embedded.redis import EmbeddedRedis
@@ -30,8 +30,8 @@ class Desk:
         self.user = user
 
     @property
-    def who(self) -> Who:
-        return Who(self.user, "127.0.0.1")
+    def actor(self) -> Actor:
+        return Actor(self.user, "127.0.0.1")
 
     def order(self, action: Action, state: str = "", topic: str = "orders", **options: Any) -> BulkOrder:
         """An order for everything in a state that a filter (`text`, `slot`, …) matches."""
@@ -41,7 +41,7 @@ class Desk:
         return BulkOrder(action, topic, **{"reason": "a test", **options})
 
     def start(self, action: Action, state: str = "", **options: Any) -> Operation:
-        return bulk.start(self.who, self.order(action, state, **options))
+        return bulk.start(self.actor, self.order(action, state, **options))
 
     def do(self, action: Action, state: str = "", **options: Any) -> Operation:
         """Start it, and see it to its end."""

@@ -18,15 +18,15 @@ from tests.console.operations.desk import Desk
 def test_one_that_waits_is_stopped_at_once_and_goes_on_when_resumed(desk: Desk) -> None:
     desk.delayed(30)
     operation = desk.start(Action.CANCEL, "delayed", text="m")
-    assert bulk.stop(desk.who, operation).state == "stopped"
+    assert bulk.stop(desk.actor, operation).state == "stopped"
     desk.finish(operation)
     assert (operation.done, desk.count("delayed")) == (0, 30)
     with pytest.raises(BadRequest, match="ended"):
-        bulk.stop(desk.who, operation)
-    desk.finish(bulk.resume(desk.who, operation))
+        bulk.stop(desk.actor, operation)
+    desk.finish(bulk.resume(desk.actor, operation))
     assert (operation.state, operation.done) == ("done", 30)
     with pytest.raises(BadRequest, match="resumed"):
-        bulk.resume(desk.who, operation)
+        bulk.resume(desk.actor, operation)
     actions = list(AuditEntry.objects.order_by("id").values_list("action", "result"))
     assert ("stop_operation", "done") in actions and ("resume_operation", "done") in actions
     assert ("stop_operation", "refused") in actions and ("resume_operation", "refused") in actions
@@ -39,7 +39,7 @@ def test_one_at_work_is_stopped_after_the_chunk_it_has_begun(desk: Desk, monkeyp
     real = runner.Slice._call
 
     def and_stop(self: Any, refs: Any) -> Any:
-        bulk.stop(desk.who, Operation.objects.get(pk=operation.pk))
+        bulk.stop(desk.actor, Operation.objects.get(pk=operation.pk))
         return real(self, refs)
 
     monkeypatch.setattr(runner.Slice, "_call", and_stop)
@@ -91,7 +91,7 @@ def test_a_crash_in_the_middle_loses_and_doubles_nothing(
         assert (operation.done, operation.skipped) == (25, 10)
         assert {each["status"] for each in not_done(operation, True)} == {"interrupted"}
     # All of them can be brought back, those of the interrupted chunk as well.
-    assert desk.finish(bulk.undo(desk.who, operation, "undo")).done == 35
+    assert desk.finish(bulk.undo(desk.actor, operation, "undo")).done == 35
     assert desk.count("delayed") == 35
 
 

@@ -80,7 +80,7 @@ def test_a_canary_that_dies_again_stops_the_operation(desk: Desk, parked: None) 
     assert (operation.state, operation.done, desk.count("dead")) == ("stopped", 5, 47)
     assert "2 of 5 messages died again" in operation.error
     assert AuditEntry.objects.get(action="requeue").result == "partly"
-    desk.finish(bulk.resume(desk.who, operation))
+    desk.finish(bulk.resume(desk.actor, operation))
     operation.refresh_from_db()
     # Those that died again did so after the operation had begun: they are not requeued a second time.
     assert (operation.state, operation.done, desk.count("dead")) == ("done", 50, 2)

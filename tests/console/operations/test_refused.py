@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from console.access import Action, Forbidden
 from console.models import AuditEntry, Operation
 from console.operations import bulk
-from console.operations.actions import BadRequest, Who
+from console.operations.actions import Actor, BadRequest
 from console.operations.orders import BulkOrder
 from console.operations.report import operation_json
 from rmq_core import MessageRef
@@ -73,8 +73,8 @@ def test_many_at_once_need_the_topics_name(desk: Desk) -> None:
 def test_an_operator_acts_and_does_not_purge_or_drop(desk: Desk, person: Callable[..., User]) -> None:
     desk.delayed(3)
     desk.dead(1)
-    operator, viewer = Who(person("Operator")), Who(person("Viewer"))
-    for who, order in [
+    operator, viewer = Actor(person("Operator")), Actor(person("Viewer"))
+    for actor, order in [
         (viewer, desk.order(Action.CANCEL, "delayed", text="m")),
         (viewer, desk.order(Action.REQUEUE, "dead")),
         (operator, desk.order(Action.CANCEL, "delayed")),
@@ -82,10 +82,10 @@ def test_an_operator_acts_and_does_not_purge_or_drop(desk: Desk, person: Callabl
     ]:
         for function in (bulk.preview, bulk.start):
             with pytest.raises(Forbidden):
-                function(who, order)
+                function(actor, order)
     assert bulk.start(operator, desk.order(Action.CANCEL, "delayed", text="m")).username == "operator"
     assert bulk.start(operator, desk.order(Action.REQUEUE, "dead")).total == 1
-    assert bulk.start(desk.who, desk.order(Action.CANCEL, "delayed")).total == 3
+    assert bulk.start(desk.actor, desk.order(Action.CANCEL, "delayed")).total == 3
 
 
 def test_words_of_a_message_are_for_those_who_may_read_it(desk: Desk, person: Callable[..., User]) -> None:
@@ -95,7 +95,7 @@ def test_words_of_a_message_are_for_those_who_may_read_it(desk: Desk, person: Ca
         reader.user_permissions.add(DjangoPermission.objects.get(codename=code))
     reader = User.objects.get(pk=reader.pk)
     with pytest.raises(Forbidden, match="read_payload"):
-        bulk.preview(Who(reader), desk.order(Action.CANCEL, "delayed", text="secret"))
+        bulk.preview(Actor(reader), desk.order(Action.CANCEL, "delayed", text="secret"))
     operation = desk.start(Action.CANCEL, "delayed", text="secret")
     assert operation_json(operation, False)["filter"]["text"] == "…"
     assert operation_json(operation, True)["filter"]["text"] == "secret"
@@ -105,14 +105,14 @@ def test_ones_own_operations_are_stopped_by_oneself_or_an_administrator(
     desk: Desk, person: Callable[..., User]
 ) -> None:
     desk.delayed(3)
-    operator, other = Who(person("Operator")), Who(person("Operator", "other"))
+    operator, other = Actor(person("Operator")), Actor(person("Operator", "other"))
     operation = bulk.start(operator, desk.order(Action.CANCEL, "delayed", text="m"))
     for act in (bulk.stop, bulk.resume):
         with pytest.raises(Forbidden, match="administer"):
             act(other, operation)
     assert bulk.stop(operator, operation).state == "stopped"
     assert bulk.resume(operator, operation).state == "queued"
-    assert bulk.stop(desk.who, operation).state == "stopped"
+    assert bulk.stop(desk.actor, operation).state == "stopped"
 
 
 def test_a_purge_is_an_order_without_anything_that_narrows_it() -> None:

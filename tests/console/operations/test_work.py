@@ -18,7 +18,7 @@ from tests.console.operations.desk import Desk
 def test_what_a_filter_matches_is_cancelled_and_nothing_else(desk: Desk) -> None:
     desk.delayed(500, "order-")
     desk.delayed(300, "other-")
-    seen = bulk.preview(desk.who, desk.order(Action.CANCEL, "delayed", text="order-"))
+    seen = bulk.preview(desk.actor, desk.order(Action.CANCEL, "delayed", text="order-"))
     assert (seen.count, seen.exact) == (500, True)
     operation = desk.do(Action.CANCEL, "delayed", text="order-")
     assert (operation.state, operation.done, operation.skipped, operation.failed) == ("done", 500, 0, 0)
@@ -96,11 +96,11 @@ def test_what_was_taken_out_is_brought_back(desk: Desk) -> None:
     dropped = desk.do(Action.CANCEL, "delayed", text="m")
     # Somebody else's cancelling at the same time is none of this undo's business.
     desk.queue.control.cancel("orders", ["own1"])
-    undo = desk.finish(bulk.undo(desk.who, dropped, "a mistake"))
+    undo = desk.finish(bulk.undo(desk.actor, dropped, "a mistake"))
     assert (undo.action, undo.state, undo.done, undo.undoes) == ("restore", "done", 12, dropped)
     assert desk.count("delayed") == 16
     assert desk.queue.find("own1") is None
-    again = desk.finish(bulk.undo(desk.who, dropped, "once more"))
+    again = desk.finish(bulk.undo(desk.actor, dropped, "once more"))
     assert (again.done, again.skipped) == (0, 12)
 
 
@@ -108,12 +108,12 @@ def test_what_cannot_be_undone_is_refused(desk: Desk) -> None:
     desk.delayed(3)
     moved = desk.do(Action.RUN_NOW, "delayed")
     with pytest.raises(BadRequest, match="undone"):
-        bulk.undo(desk.who, moved, "why not")
+        bulk.undo(desk.actor, moved, "why not")
     cancelled = desk.do(Action.CANCEL, "ready")
     Operation.objects.filter(pk=cancelled.pk).update(finished=cancelled.finished.replace(year=2020))  # type: ignore[union-attr]
     cancelled.refresh_from_db()
     with pytest.raises(BadRequest, match="too late"):
-        bulk.undo(desk.who, cancelled, "too late")
+        bulk.undo(desk.actor, cancelled, "too late")
 
 
 def test_what_is_old_is_forgotten(desk: Desk) -> None:

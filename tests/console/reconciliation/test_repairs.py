@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 
 from console.access import Forbidden
 from console.models import AuditEntry, Finding, MessageRecord, Reconciliation
-from console.operations.actions import BadRequest, Who
+from console.operations.actions import Actor, BadRequest
 from console.reconciliation import repairs
 from console.reconciliation.repairs import RepairOrder
 from console.record.life import key_of
@@ -35,7 +35,7 @@ def order(run: Reconciliation, repair: str, **options: Any) -> RepairOrder:
 
 
 def repaired(desk: Desk, wanted: RepairOrder) -> Any:
-    (operation,) = repairs.start(desk.who, wanted)
+    (operation,) = repairs.start(desk.actor, wanted)
     return desk.finish(operation)
 
 
@@ -46,7 +46,7 @@ def test_orphans_are_removed_and_what_lives_is_left_alone(desk: Desk, run: Recon
     alive = finding(run, "orphan_body", "drop_orphan", "alive0")
     with redis_server.client() as raw:
         raw.hset(keyspace.slot("orders", ghost.slot).body, "ghost", "0 {} x")
-        seen = repairs.preview(desk.who, order(run, "drop_orphan"))
+        seen = repairs.preview(desk.actor, order(run, "drop_orphan"))
         assert (seen.count, dict(seen.outcomes)) == (2, {"done": 1, "not_needed": 1})
         assert raw.hexists(keyspace.slot("orders", ghost.slot).body, "ghost"), "a look changes nothing"
         operation = repaired(desk, order(run, "drop_orphan"))
@@ -75,7 +75,7 @@ def test_what_is_stuck_goes_back(desk: Desk, run: Reconciliation, redis_server: 
     with redis_server.client() as raw:  # as if taken an hour ago by somebody who is gone
         key = desk.queue.client.keyspace.slot("patient", slot).prepare
         raw.zadd(key, {"stuck": raw.zscore(key, "stuck") - 3_600_000 * 1000})
-    assert dict(repairs.preview(desk.who, order(run, "requeue")).outcomes) == {"done": 1, "not_needed": 1}
+    assert dict(repairs.preview(desk.actor, order(run, "requeue")).outcomes) == {"done": 1, "not_needed": 1}
     operation = repaired(desk, order(run, "requeue"))
     assert (operation.done, operation.failed) == (1, 1)
     assert desk.queue.find("stuck", "patient").row.state in ("ready", "waiting")
@@ -87,7 +87,7 @@ def test_a_dead_letter_that_should_be_done_is_requeued(desk: Desk, run: Reconcil
     desk.queue.control.requeue("orders", ["d1"])
     for name in ("d0", "d1"):
         finding(run, "not_done", "requeue_dead", name)
-    assert dict(repairs.preview(desk.who, order(run, "requeue_dead")).outcomes) == {"done": 1, "not_needed": 1}
+    assert dict(repairs.preview(desk.actor, order(run, "requeue_dead")).outcomes) == {"done": 1, "not_needed": 1}
     assert desk.queue.find("d0").row.state == "dead"
     operation = repaired(desk, order(run, "requeue_dead"))
     assert (operation.done, operation.skipped) == (1, 1)
@@ -112,7 +112,7 @@ def test_what_was_lost_comes_back_out_of_the_record(desk: Desk, run: Reconciliat
         raw.hdel(keys.body, "m0")
     for name in ("m0", "m1", "nobody-knows"):
         finding(run, "lost", "send_again", name)
-    seen = repairs.preview(desk.who, order(run, "send_again"))
+    seen = repairs.preview(desk.actor, order(run, "send_again"))
     assert dict(seen.outcomes) == {"done": 1, "not_needed": 1, "unknown": 1}
     operation = repaired(desk, order(run, "send_again"))
     assert (operation.done, operation.failed, operation.skipped) == (1, 1, 1)
@@ -127,15 +127,15 @@ def test_repairs_are_refused_to_those_who_may_not(desk: Desk, run: Reconciliatio
     one = finding(run, "lost", "send_again", "a")
     finding(run, "orphan_body", "drop_orphan", "b")
     with pytest.raises(Forbidden, match="operate"):
-        repairs.start(Who(person("Viewer")), order(run, "send_again"))
+        repairs.start(Actor(person("Viewer")), order(run, "send_again"))
     with pytest.raises(Forbidden, match="administer"):
-        repairs.start(Who(person("Operator")), order(run, "drop_orphan"))
+        repairs.start(Actor(person("Operator")), order(run, "drop_orphan"))
     with pytest.raises(BadRequest, match="Say why"):
-        repairs.start(desk.who, order(run, "send_again", reason=" "))
+        repairs.start(desk.actor, order(run, "send_again", reason=" "))
     with pytest.raises(BadRequest, match="no repair"):
-        repairs.start(Who(User.objects.get(username="operator")), order(run, "none"))
-    repairs.start(desk.who, order(run, "send_again", kind="lost", topic="orders"))
+        repairs.start(Actor(User.objects.get(username="operator")), order(run, "none"))
+    repairs.start(desk.actor, order(run, "send_again", kind="lost", topic="orders"))
     one.refresh_from_db()
     assert one.operation is not None
     with pytest.raises(BadRequest, match="No finding is left"):
-        repairs.start(desk.who, order(run, "send_again"))
+        repairs.start(desk.actor, order(run, "send_again"))

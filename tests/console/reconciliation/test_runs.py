@@ -23,7 +23,7 @@ from rq import SimpleWorker
 
 from console.access import Forbidden
 from console.models import AuditEntry, Finding, PipelineSchedule, Reconciliation
-from console.operations.actions import BadRequest, Who
+from console.operations.actions import Actor, BadRequest
 from console.reconciliation import jobs, places, report, runs, shapes
 from console.reconciliation.running import Runner
 from console.reconciliation.runs import RunOrder
@@ -40,7 +40,7 @@ class Office:
 
     def __init__(self, queue: Queue, user: User) -> None:
         self.queue = queue
-        self.who = Who(user, "127.0.0.1")
+        self.who = Actor(user, "127.0.0.1")
 
     def start(self, **options: Any) -> Reconciliation:
         run = runs.start(self.who, RunOrder(**options))
@@ -157,7 +157,7 @@ def test_a_token_for_some_topics_sees_and_stops_what_it_may_start(office: Office
 
 
 def test_only_administrators_stop_what_is_somebody_elses(office: Office, person: Callable[..., User]) -> None:
-    one, two = Who(person("Operator", "one")), Who(person("Operator", "two"))
+    one, two = Actor(person("Operator", "one")), Actor(person("Operator", "two"))
     run = runs.start(one, RunOrder(kind="archive"))
     with pytest.raises(Forbidden, match="administer"):
         runs.stop(two, run)
@@ -166,11 +166,11 @@ def test_only_administrators_stop_what_is_somebody_elses(office: Office, person:
     assert AuditEntry.objects.get(username="two").result == "refused"
     assert runs.stop(one, run).state == "stopped"
     assert runs.stop(office.who, runs.start(one, RunOrder(kind="archive"))).state == "stopped"
-    schedule = runs.schedule(Who(person("Editor", "planner")), RunOrder(kind="archive"), 3_600)
+    schedule = runs.schedule(Actor(person("Editor", "planner")), RunOrder(kind="archive"), 3_600)
     by_schedule = runs.scheduled(schedule)
     with pytest.raises(Forbidden):
         runs.stop(two, by_schedule)
-    assert runs.stop(Who(User.objects.get(username="planner")), by_schedule).state == "stopped"
+    assert runs.stop(Actor(User.objects.get(username="planner")), by_schedule).state == "stopped"
 
 
 def test_a_failure_is_told_in_its_own_sentence(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,11 +282,11 @@ def test_what_cannot_be_is_refused_and_written_down(office: Office, person: Call
     with pytest.raises(BadRequest, match="no job"):
         office.start(kind="rm")
     with pytest.raises(Forbidden, match="operate"):
-        runs.start(Who(person("Viewer")), RunOrder())
+        runs.start(Actor(person("Viewer")), RunOrder())
     with pytest.raises(Forbidden, match="administer"):
-        runs.start(Who(person("Operator")), RunOrder(kind="restore", confirm="restore"))
+        runs.start(Actor(person("Operator")), RunOrder(kind="restore", confirm="restore"))
     with pytest.raises(Forbidden, match="edit_topics"):
-        runs.schedule(Who(User.objects.get(username="operator")), RunOrder(), 3_600)
+        runs.schedule(Actor(User.objects.get(username="operator")), RunOrder(), 3_600)
     assert not Reconciliation.objects.exists()
     assert set(AuditEntry.objects.values_list("result", flat=True)) == {"refused", "failed"}
 
