@@ -139,7 +139,7 @@ def test_a_reason_is_needed_before_anything_is_sent(open_page: Open, queue: Queu
     page.locator(".rc-selection").get_by_role("button", name="Cancel", exact=True).click()
     page.locator("dialog[open]").get_by_role("button", name="Cancel", exact=True).click()
     expect(page.locator("dialog[open]")).to_be_visible()
-    page.locator("dialog[open]").get_by_role("button", name="Do nothing").click()
+    page.locator("dialog[open]").get_by_role("button", name="Back").click()
     assert queue.find("a", topic) is not None
 
 

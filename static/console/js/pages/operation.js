@@ -163,7 +163,7 @@ function askUndo() {
     h(
       "div",
       { class: "rc-dialog-buttons" },
-      h("button", { type: "button", class: "rc-button", onclick: () => dialog.close() }, gettext("Do nothing")),
+      h("button", { type: "button", class: "rc-button", onclick: () => dialog.close() }, gettext("Back")),
       h("button", { type: "submit", class: "rc-button rc-primary" }, gettext("Restore")),
     ),
   );

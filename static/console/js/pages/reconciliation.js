@@ -112,11 +112,11 @@ function showSchedules(found) {
           {},
           h("strong", {}, JOBS[each.kind]),
           ` ${scope(each)} · ${fill(gettext("every %(time)s"), { time: duration(each.every_s * 1000) })} · `,
-          each.enabled ? fill(gettext("next %(time)s"), { time: dateTime(each.next_ms) }) : gettext("rests"),
+          each.enabled ? fill(gettext("next %(time)s"), { time: dateTime(each.next_ms) }) : gettext("disabled"),
           h(
             "span",
             { class: "rc-actions rc-end" },
-            button(each.enabled ? gettext("Let it rest") : gettext("Go on"), () =>
+            button(each.enabled ? gettext("Disable") : gettext("Enable"), () =>
               change({ id: each.id, enabled: !each.enabled }),
             ),
             button(gettext("Delete"), () => askDelete(each)),

@@ -152,7 +152,7 @@ function confirm(name, refs, onDone, messages, extra) {
     h(
       "div",
       { class: "rc-dialog-buttons" },
-      h("button", { type: "button", class: "rc-button", onclick: () => dialog.close() }, gettext("Do nothing")),
+      h("button", { type: "button", class: "rc-button", onclick: () => dialog.close() }, gettext("Back")),
       submit,
     ),
   );

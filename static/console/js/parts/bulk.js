@@ -94,7 +94,7 @@ class BulkDialog {
       h(
         "div",
         { class: "rc-dialog-buttons" },
-        h("button", { type: "button", class: "rc-button", onclick: () => this.dialog.close() }, gettext("Do nothing")),
+        h("button", { type: "button", class: "rc-button", onclick: () => this.dialog.close() }, gettext("Back")),
         this.submit,
       ),
     );

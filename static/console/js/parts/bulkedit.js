@@ -65,7 +65,7 @@ function open(message, onDone) {
     h(
       "div",
       { class: "rc-dialog-buttons" },
-      h("button", { type: "button", class: "rc-button", onclick: () => dialog.close() }, gettext("Do nothing")),
+      h("button", { type: "button", class: "rc-button", onclick: () => dialog.close() }, gettext("Back")),
       submit,
     ),
   );

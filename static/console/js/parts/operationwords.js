@@ -15,7 +15,7 @@ export const OPERATION_ACTIONS = {
 };
 
 export const OPERATION_STATES = {
-  queued: gettext("In line"),
+  queued: gettext("Queued"),
   running: gettext("Running"),
   stopping: gettext("Stopping"),
   stopped: gettext("Stopped"),

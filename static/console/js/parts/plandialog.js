@@ -96,7 +96,7 @@ export function planDialog({ title, plan, label, danger = false, reason = "neede
     h(
       "div",
       { class: "rc-dialog-buttons" },
-      h("button", { type: "button", class: "rc-button", onclick: () => dialog.close() }, gettext("Do nothing")),
+      h("button", { type: "button", class: "rc-button", onclick: () => dialog.close() }, gettext("Back")),
       button,
     ),
   );

@@ -25,7 +25,7 @@ export async function askRepair(order, done) {
     h(
       "div",
       { class: "rc-dialog-buttons" },
-      h("button", { type: "button", class: "rc-button", onclick: () => dialog.close() }, gettext("Do nothing")),
+      h("button", { type: "button", class: "rc-button", onclick: () => dialog.close() }, gettext("Back")),
       submit,
     ),
   );

@@ -9,7 +9,7 @@ export const JOBS = {
 };
 
 export const RUN_STATES = {
-  queued: gettext("In line"),
+  queued: gettext("Queued"),
   running: gettext("Running"),
   stopping: gettext("Stopping"),
   stopped: gettext("Stopped"),

@@ -46,7 +46,7 @@ export function askRun(done) {
     h(
       "div",
       { class: "rc-dialog-buttons" },
-      h("button", { type: "button", class: "rc-button", onclick: () => dialog.close() }, gettext("Do nothing")),
+      h("button", { type: "button", class: "rc-button", onclick: () => dialog.close() }, gettext("Back")),
       submit,
     ),
   );
