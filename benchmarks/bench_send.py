@@ -62,10 +62,10 @@ def main(quick: bool) -> None:
         names = ["send_many, inline", "send_many of bare ZADD batches", "send, one by one", "send of a bare EVALSHA"]
         settings = {"messages": many, "singles": single, "slots": 64, "zadd_batch": ZADD_BATCH}
         report = Report("send", quick, server, names, settings)
-        report.add(names[0], series["send_many"], "/s", bar=at_least(250_000))
+        report.add(names[0], series["send_many"], "/s", bar=at_least(400_000))
         report.add("bare ZADD batches", series["bare ZADD"], "/s")
         report.compare(names[1], series["send_many"], series["bare ZADD"], bar=at_least(0.45))
         report.add(names[2], series["send"], "/s")
         report.add("bare EVALSHA", series["bare EVALSHA"], "/s")
-        report.compare(names[3], series["send"], series["bare EVALSHA"], bar=at_least(0.8))
+        report.compare(names[3], series["send"], series["bare EVALSHA"], bar=at_least(0.9))
         report.finish()

@@ -24,6 +24,14 @@ FAR = 3_600_000
 ROLES = ("Viewer", "Payload reader", "Operator", "Editor", "Admin")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test that empties the database puts back what migrations made, or those after it have no roles."""
+    for item in items:
+        marker = item.get_closest_marker("django_db")
+        if marker and marker.kwargs.get("transaction") and not marker.kwargs.get("serialized_rollback"):
+            raise pytest.UsageError(f"{item.nodeid}: django_db(transaction=True) needs serialized_rollback=True")
+
+
 class Queue:
     """A client of the test's namespace with the few things tests do with it."""
 

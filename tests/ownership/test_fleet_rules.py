@@ -43,7 +43,7 @@ class Worker:
 @pytest.fixture
 async def workers(quick: ZooKeeperConfig, namespace: str) -> AsyncIterator[list[Worker]]:
     """Two sessions."""
-    made = [Worker(Session(quick), namespace) for _ in range(2)]
+    made = [Worker(Session(replace(quick, session_timeout_ms=10_000)), namespace) for _ in range(2)]
     for worker in made:
         await worker.session.open()
     await made[0].session.ensure(made[0].paths.members)

@@ -48,7 +48,7 @@ def test_answers_never_say_waiting(retrying: str, operator: Caller) -> None:
     assert started["filter"]["state"] == "retrying"
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db(transaction=True, serialized_rollback=True)
 def test_samples_and_metrics_say_retrying(retrying: str, operator: Caller, settings: Any) -> None:
     sample(settings)
     (line,) = operator.ok("GET", "/topics")["topics"]

@@ -147,7 +147,7 @@ async def test_an_operator_wakes(bench: Bench, looks: list[str], action: str) ->
 
     async def act() -> None:
         if action == "reschedule":
-            await bench.control.reschedule("work", ["a"], due_ms=await bench.now_ms() + SOON_MS)
+            await bench.control.reschedule("work", ["a"], due_ms=await bench.now_ms() + 2_000)
         else:
             await getattr(bench.control, action)("work", ["a"])
 
