@@ -20,11 +20,11 @@ COUNT = 20_000
 START = """
 from django.contrib.auth.models import User
 from console.access import Action
-from console.operations.actions import Who
+from console.operations.actions import Actor
 from console.operations.bulk import BulkOrder, start
 from rmq_core.model.filters import MessageFilter
 user = User.objects.filter(is_superuser=True).first()
-start(Who(user), BulkOrder(Action.CANCEL, "orders", MessageFilter("delayed"), reason="a test", confirm="orders",
+start(Actor(user), BulkOrder(Action.CANCEL, "orders", MessageFilter("delayed"), reason="a test", confirm="orders",
                            rate_per_s=2000))
 """
 
