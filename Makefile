@@ -1,12 +1,12 @@
 # `make` alone says what there is.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench chaos fmt venv lock clean
+.PHONY: help demo test check build bench chaos fmt venv lock clean
 
 VENV := .venv
 PY := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
-EXTRAS := dev,demo,pipeline,connect,postgres
+EXTRAS := dev,all,connect
 # The first Python that is new enough; `make PYTHON=… venv` chooses another.
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
@@ -31,6 +31,9 @@ check: $(INSTALLED) ## Lint, format, types, import rules, migrations
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports
 	@if [ -f manage.py ]; then set -x; $(PY) manage.py makemigrations --check --dry-run; fi
+
+build: $(INSTALLED) ## Make the wheel and the source archive, in dist/
+	$(PY) -m build --no-isolation
 
 bench: $(INSTALLED) ## Measure speed, memory and lateness, beside other queues
 	$(PY) -m benchmarks $(ARGS)

@@ -16,7 +16,7 @@ from benchmarks.processes import stop_group
 from rmq_core.embedded.ports import free_port
 
 ROOT = Path(__file__).parent.parent
-MANAGE = [sys.executable, str(ROOT / "manage.py")]
+MANAGE = [sys.executable, "-m", "console"]
 TICKS = os.sysconf("SC_CLK_TCK")
 SIGN_IN = """
 from django.contrib.auth.models import User

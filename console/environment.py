@@ -24,6 +24,7 @@ from rmq_core.ownership.config import ZooKeeperConfig
 from rmq_core.transport.redis_url import Target
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+IS_CHECKOUT = (BASE_DIR / "manage.py").is_file()
 USUAL_REDIS = "redis://127.0.0.1:6379/0"
 LOCAL_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
 
@@ -58,13 +59,20 @@ class Environment:
     log_level: str
 
 
+def _usual_data_dir(environ: Mapping[str, str]) -> Path:
+    """In the checkout; of an installed package, where its user keeps data."""
+    if IS_CHECKOUT:
+        return BASE_DIR / "var"
+    return Path(environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "rmq-console"
+
+
 def read_environment(environ: Mapping[str, str] | None = None) -> Environment:
     """Read and check the variables; raises `ImproperlyConfigured` with all problems in it."""
     if environ is None:
         environ = os.environ
     env = _reader(environ)
     debug = env.bool("DEBUG", False)
-    data_dir = env.path("DATA_DIR", BASE_DIR / "var")
+    data_dir = env.path("DATA_DIR", _usual_data_dir(environ))
     values: dict[str, Any] = {
         "secret_key": env.str("SECRET_KEY", None, validate=_check(_long_enough)),
         "allowed_hosts": env.list("ALLOWED_HOSTS", LOCAL_HOSTS, validate=_check(_hosts)),

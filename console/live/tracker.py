@@ -40,7 +40,7 @@ class Numbers:
         return [getattr(self, name) for name in POINT]
 
 
-# The browser reads history rows by these positions (static/console/js/core/point.js).
+# The browser reads history rows by these positions (console/static/console/js/core/point.js).
 POINT = (
     "at_ms", "in_s", "out_s", "failed_s", "merged_s", "backlog", "ready", "waiting", "in_flight", "dead",
     "lag_ms", "oldest_ms", "p50", "p95", "p99",

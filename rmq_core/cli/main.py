@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from rmq_core import Control, FixedTimeMessage, Inspector, PriorityMessage, RangeMergeMessage, Topic, TopicKind
@@ -36,7 +37,10 @@ def parser() -> argparse.ArgumentParser:
         "--namespace", default=os.environ.get("RMQ_NAMESPACE", "rmq"), help="key prefix (RMQ_NAMESPACE)"
     )
     common.add_argument("--json", action="store_true", help="print JSON, one value")
-    root = argparse.ArgumentParser(prog="python -m rmq_core", description="A message queue on Redis sorted sets.")
+    program = Path(sys.argv[0]).name
+    root = argparse.ArgumentParser(
+        prog=program if program == "rmq" else "python -m rmq_core", description="A message queue on Redis sorted sets."
+    )
     commands = root.add_subparsers(dest="command", required=True, metavar="command")
 
     def command(name: str, run: Callable[..., int], about: str) -> argparse.ArgumentParser:

@@ -8,14 +8,23 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 from urllib.parse import parse_qsl
 
-from kazoo.hosts import collect_hosts
-
 from rmq_core.errors import ConfigurationError
 from rmq_core.model.text import NotText, check_unicode
 from rmq_core.transport.hosts import parts
 
 ENVIRONMENT = "ZOOKEEPER_URL"
 _TRUE, _FALSE = {"1", "true", "yes", "on"}, {"0", "false", "no", "off"}
+
+
+def _collect_hosts(hosts: str) -> None:
+    """Raises `ValueError` for what is no list of hosts. The client is an extra: only who uses ZooKeeper needs it."""
+    try:
+        from kazoo.hosts import collect_hosts
+    except ModuleNotFoundError:
+        raise ConfigurationError(
+            "one owner per slot needs the ZooKeeper client: pip install 'rmq-console[zookeeper]'"
+        ) from None
+    collect_hosts(hosts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +91,7 @@ class ZooKeeperConfig:
         if not isinstance(self.hosts, str) or not self.hosts:
             raise ConfigurationError(f"hosts={self.hosts!r} must be host:port[,host:port…][/chroot]")
         try:
-            collect_hosts(self.hosts)
+            _collect_hosts(self.hosts)
         except ValueError as error:
             raise ConfigurationError(f"hosts={self.hosts!r} must be host:port[,host:port…][/chroot]: {error}") from None
 

@@ -116,9 +116,11 @@ class Worker:
         if zookeeper is None:
             return SharedOwnership(weight)
         from rmq_core.ownership.config import ZooKeeperConfig
+
+        config = ZooKeeperConfig.of(zookeeper)
         from rmq_core.ownership.zookeeper import ZooKeeperOwnership
 
-        return ZooKeeperOwnership(ZooKeeperConfig.of(zookeeper), self._client, self.name, weight)
+        return ZooKeeperOwnership(config, self._client, self.name, weight)
 
     def run(self) -> None:
         """Blocks until SIGTERM or SIGINT, and a second one hurries; or until `stop`, in a thread that is not the main

@@ -28,6 +28,8 @@ START_S = 180
 class Stack:
     """`with Stack(folder) as stack:` is ready when the block begins, and gone after it."""
 
+    program = (sys.executable, str(BASE_DIR / "manage.py"))
+
     def __init__(self, folder: Path, *arguments: str, **environ: str) -> None:
         self.folder = folder
         self.port = free_port()
@@ -41,7 +43,7 @@ class Stack:
         """Of who has signed in, for the browser."""
 
     def start(self) -> Self:
-        command = [sys.executable, str(BASE_DIR / "manage.py"), "up", "--port", str(self.port), *self._arguments]
+        command = [*self.program, "up", "--port", str(self.port), *self._arguments]
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(command, env=self._environ, stdout=log, stderr=log)
         wait_until(self.ready, timeout_s=START_S, what=f"everything answers; its log:\n{self.log[-3000:]}")
@@ -93,7 +95,7 @@ class Stack:
     def manage(self, code: str) -> str:
         """Run Python in the installation's Django; returns what it prints."""
         environ = self._environ | {"REDIS_URL": self.redis_url}
-        command = [sys.executable, str(BASE_DIR / "manage.py"), "shell", "-v0", "-c", code]
+        command = [*self.program, "shell", "-v0", "-c", code]
         return subprocess.run(command, env=environ, check=True, timeout=START_S, capture_output=True, text=True).stdout
 
     def sql(self, statement: str) -> None:

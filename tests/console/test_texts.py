@@ -29,8 +29,8 @@ def texts(folder: str, suffix: str, pattern: re.Pattern[str]) -> set[str]:
 
 def used(domain: str) -> set[str]:
     if domain == "djangojs":
-        return texts("static/console/js", ".js", IN_SCRIPTS)
-    return texts("console", ".py", IN_PYTHON) | texts("templates", ".html", IN_TEMPLATES)
+        return texts("console/static/console/js", ".js", IN_SCRIPTS)
+    return texts("console", ".py", IN_PYTHON) | texts("console/templates", ".html", IN_TEMPLATES)
 
 
 def compiled(domain: str) -> gettext.GNUTranslations:

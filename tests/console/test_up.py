@@ -51,7 +51,7 @@ def send(stack: Stack, first: int, number: int) -> None:
 
 def test_everything_runs_and_messages_are_delivered(stack: Stack) -> None:
     commands = " ".join(stack.children().values())
-    for part in ("valkey-server", "uvicorn", "manage.py keeper", "manage.py worker", "manage.py rqworker"):
+    for part in ("valkey-server", "uvicorn", "console keeper", "console worker", "console rqworker"):
         assert part in commands
     before = delivered(stack)
     send(stack, 0, 50)

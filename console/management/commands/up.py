@@ -26,7 +26,7 @@ from rmq_core.errors import EmbeddedServerError
 DEMO_LISTENERS = "console.demo.listeners:LISTENERS"
 READY_WITHIN_S = 60
 PYTHON = [sys.executable, "-u"]
-MANAGE = [*PYTHON, str(BASE_DIR / "manage.py")]
+MANAGE = [*PYTHON, "-m", "console"]
 
 
 class Command(BaseCommand):

@@ -52,7 +52,7 @@ def test_old_data_is_as_readable_as_new(open_page: Open, queue: Queue, stack: St
     queue.dead("d", topic=topic)
     page = open_page(f"/topics/{topic}/", **LOOKS[look])
     expect(page.locator("#rc-facts:not(:empty)")).to_be_visible()
-    (keeper,) = [pid for pid, command in stack.children().items() if "manage.py keeper" in command]
+    (keeper,) = [pid for pid, command in stack.children().items() if "console keeper" in command]
     os.kill(keeper, signal.SIGSTOP)
     try:
         expect(page.locator("#rc-page")).to_have_class("rc-page rc-stale")

@@ -122,7 +122,7 @@ def test_a_lost_server_is_said_and_its_return_noticed(open_page: Open, stack: St
 def test_a_keeper_that_stands_still_makes_the_page_say_how_old_it_is(open_page: Open, stack: Stack) -> None:
     page = open_page("/")
     expect(page.locator(".rc-status-word")).to_have_text("Live")
-    (keeper,) = [pid for pid, command in stack.children().items() if "manage.py keeper" in command]
+    (keeper,) = [pid for pid, command in stack.children().items() if "console keeper" in command]
     os.kill(keeper, signal.SIGSTOP)
     try:
         expect(page.locator("#rc-banner")).to_contain_text("No new data for", timeout=60_000)

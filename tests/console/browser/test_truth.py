@@ -167,7 +167,7 @@ def test_what_was_found_in_content_is_refreshed_too(open_page: Open, queue: Queu
 def test_old_data_is_old_when_a_page_opens(open_page: Open, stack: Stack, topic: str) -> None:
     first = open_page("/")
     expect(first.locator(".rc-status-word")).to_have_text("Live")
-    (keeper,) = [pid for pid, command in stack.children().items() if "manage.py keeper" in command]
+    (keeper,) = [pid for pid, command in stack.children().items() if "console keeper" in command]
     os.kill(keeper, signal.SIGSTOP)
     try:
         expect(first.locator("#rc-banner")).to_contain_text("No new data for", timeout=60_000)
