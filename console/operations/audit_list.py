@@ -37,7 +37,7 @@ class AuditFilter:
     """What to show. Texts are exact but for `who` and `text` (in the reason), which may be a part; times in epoch ms,
     `until_ms` excluded; empty: any."""
 
-    actor: str = ""
+    who: str = ""
     action: str = ""
     topic: str = ""
     result: str = ""
@@ -64,8 +64,8 @@ class AuditFilter:
         conditions: dict[str, Any] = {
             name: getattr(self, name) for name in ("action", "topic", "result", "via") if getattr(self, name)
         }
-        if self.actor:
-            conditions["username__icontains"] = self.actor
+        if self.who:
+            conditions["username__icontains"] = self.who
         if self.text:
             conditions["reason__icontains"] = self.text
         if self.since_ms is not None:

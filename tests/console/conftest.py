@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ from django.contrib.auth.models import Group, User
 from django.db import connection
 from django.test import Client
 from django.utils import translation
+from pytest_django.plugin import blocking_manager_key
 
 from console.redis_urls import channel_layer_host
 from rmq_core import RMQ, FixedTimeMessage, Topic, TopicKind
@@ -30,6 +31,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         marker = item.get_closest_marker("django_db")
         if marker and marker.kwargs.get("transaction") and not marker.kwargs.get("serialized_rollback"):
             raise pytest.UsageError(f"{item.nodeid}: django_db(transaction=True) needs serialized_rollback=True")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
+    """What migrations made comes back after a test that emptied the database: the next may only roll back."""
+    yield
+    marker = item.get_closest_marker("django_db")
+    if marker and marker.kwargs.get("transaction"):
+        with item.config.stash[blocking_manager_key].unblock():
+            connection.creation.deserialize_db_from_string(connection._test_serialized_contents)
 
 
 class Queue:

@@ -64,7 +64,7 @@ def run(rmq: RMQ, program: str, url: str = "") -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=220,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr

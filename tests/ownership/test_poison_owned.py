@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -26,7 +27,7 @@ def supervise(redis_server: EmbeddedRedis, namespace: str, quick: ZooKeeperConfi
     made: list[Supervisor] = []
 
     def make(**options: int) -> Supervisor:
-        made.append(Supervisor(redis_server.url, namespace, quick, **options))
+        made.append(Supervisor(redis_server.url, namespace, replace(quick, session_timeout_ms=10_000), **options))
         return made[-1]
 
     yield make

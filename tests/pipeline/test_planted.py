@@ -87,8 +87,8 @@ def test_each_is_found_and_repaired(spark: Any, desk: Desk, inputs: Inputs, tmp_
     for repair in sorted(set(REPAIRED.values())):
         order = RepairOrder(first, repair, reason="a test")
         wanted = sum(REPAIRED.get(kind) == repair for kind, *_ in expected)
-        assert dict(repairs.preview(desk.who, order).outcomes) == {"done": wanted}
-        finished = [desk.finish(operation) for operation in repairs.start(desk.who, order)]
+        assert dict(repairs.preview(desk.actor, order).outcomes) == {"done": wanted}
+        finished = [desk.finish(operation) for operation in repairs.start(desk.actor, order)]
         assert [sum(getattr(each, name) for each in finished) for name in ("done", "failed", "skipped")] == [
             wanted,
             0,

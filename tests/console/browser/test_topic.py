@@ -30,7 +30,10 @@ def confirm(page: Page, button: str, reason: str = "a test") -> None:
 
 def tick(page: Page, *idents: str) -> None:
     for ident in idents:
-        page.get_by_role("checkbox", name=f"Select {ident}", exact=True).check()
+        box = page.get_by_role("checkbox", name=f"Select {ident}", exact=True)
+        expect(box).to_be_enabled()
+        box.evaluate("box => box.checked || box.click()")  # in one step: live rows may be drawn anew between two
+        expect(box).to_be_checked()
 
 
 def test_charts_slots_and_the_prepare_queue_are_live(open_page: Open, queue: Queue, topic: str) -> None:

@@ -274,9 +274,11 @@ def test_purge_leaves_nothing_of_any_copy(redis_server: EmbeddedRedis, namespace
         walker.build(copies)
         keys = walker.rmq.keyspace.slot_keys("t", 0)
         held = sum(map(len, walker.model.queues()))
-        assert client.execute_command(*Call(script("purge"), keys, [60_000]).by_text()) == held
+        topic = walker.rmq.topic("t")
+        purge = Call(script("purge"), keys, [topic.shape, topic.created_ms, 60_000])
+        assert client.execute_command(*purge.by_text()) == held
         assert [key for key in keys_of(plain, namespace) if key.endswith((":t_0", ":t_0}"))] == []
-        assert plain.hgetall(f"stats{{{namespace}:t_0}}") == {b"shape": b"gone"}
+        assert plain.hgetall(f"stats{{{namespace}:t_0}}") == {b"shape": b"gone %d" % topic.created_ms}
         walker.clear()
     client.forget()
     client.close()
