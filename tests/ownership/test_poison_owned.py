@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import pytest
 
@@ -27,7 +26,7 @@ def supervise(redis_server: EmbeddedRedis, namespace: str, quick: ZooKeeperConfi
     made: list[Supervisor] = []
 
     def make(**options: int) -> Supervisor:
-        made.append(Supervisor(redis_server.url, namespace, replace(quick, session_timeout_ms=10_000), **options))
+        made.append(Supervisor(redis_server.url, namespace, quick, **options))
         return made[-1]
 
     yield make
