@@ -34,11 +34,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, None, None]:
     """What migrations made comes back after a test that emptied the database: the next may only roll back."""
     yield
     marker = item.get_closest_marker("django_db")
-    if marker and marker.kwargs.get("transaction"):
+    if marker and marker.kwargs.get("transaction") and nextitem is not None:  # the last one's database is gone by now
         with item.config.stash[blocking_manager_key].unblock():
             connection.creation.deserialize_db_from_string(connection._test_serialized_contents)
 
