@@ -164,7 +164,7 @@ def in_scope(user: User, topic: str) -> bool:
 
 
 def account_of(user: User) -> AbstractBaseUser | None:
-    """For foreign keys: the account, None for tokens and strangers. `get_username()` names all of them."""
+    """For foreign keys: the account, None for tokens and unknown callers. `get_username()` names all of them."""
     return user if isinstance(user, AbstractBaseUser) else None
 
 

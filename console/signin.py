@@ -2,8 +2,8 @@
 
 - After a few failures of one name from one address, that pair waits: seconds first, then a quarter of an hour. Others
   who sign in with the name, or from the address, do not.
-- Who tries many names from one address, or one name from many addresses, meets a limit for strangers. A pair that has
-  signed in within `KNOWN_FOR` is no stranger: nobody is locked out by what others do elsewhere.
+- Who tries many names from one address, or one name from many addresses, meets a limit for unknown callers. A pair that
+  has signed in within `KNOWN_FOR` is a known one: nobody is locked out by what others do elsewhere.
 - Tries that come too early are refused before the password is looked at, and count for nothing: they prolong no wait.
 
 Failures, and the waits they cause, are in the audit. API tokens are long random texts, which no brake has to protect.
@@ -42,7 +42,7 @@ STRANGERS_OF_NAME = 50
 KNOWN_FOR = timedelta(days=30)
 ACTION = "sign_in"
 ENTRIES_AN_HOUR = 1_000
-"""What strangers may add to the audit; beyond, failures are only counted and logged."""
+"""What unknown callers may add to the audit; beyond, failures are only counted and logged."""
 UNKNOWN_ADDRESS = "0.0.0.0"
 
 PATIENCE_S = 10

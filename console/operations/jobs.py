@@ -74,7 +74,7 @@ def busy() -> bool:
 
 
 def pick_up() -> int:
-    """Hand every operation that is due to a job worker, unless it waits in line already; returns how many."""
+    """Hand every operation that is due to a job worker, unless it is queued already; returns how many."""
     due = Operation.objects.filter(state__in=Operation.LIVE, due_ms__lte=engine().inspector.now_ms())
     ids = [str(pk) for pk in due.order_by("due_ms").values_list("pk", flat=True)[:100]]
     if not ids:

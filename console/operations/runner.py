@@ -136,7 +136,7 @@ class Slice:
         return True
 
     def _leave(self, now: int) -> bool:
-        """Get in line again, behind whoever waits."""
+        """Queue again, behind whoever waits."""
         self.held.let_go(now)
         self._jobs.again(str(self.operation.pk))
         return False

@@ -46,7 +46,7 @@ class RunOrder:
 
 
 def start(actor: Actor, order: RunOrder) -> Reconciliation:
-    """Put a run in line; written down in the audit, also when it is refused.
+    """Queue a run; written down in the audit, also when it is refused.
 
     Raises `Forbidden`, `BadRequest` and the engine's errors. The caller hands it to `jobs.enqueue`.
     """

@@ -56,7 +56,7 @@ def trash_overdue_ms(topic: Topic, slot: SlotSample, now_ms: int) -> int:
 def reap_overdue(
     keyspace: Keyspace, samples: Iterable[TopicSample], overdue_by_ms: int = OVERDUE_MS
 ) -> Operation[dict[str, int]]:
-    """Moves what is overdue by more than ``overdue_by_ms``; how many messages, by topic. Empties old trash, untold;
+    """Moves what is overdue by more than ``overdue_by_ms``; how many messages, by topic. Empties old trash, unreported;
     switches journals where that was left half done.
 
     For whoever samples anyway; `Reaper` does it alone.

@@ -36,7 +36,7 @@ def sign_data(folder: Path, program: RedisProgram) -> None:
 
 
 def explained(words: str, folder: Path, program: RedisProgram) -> str | None:
-    """What a server's last words mean, where they are of data it cannot read."""
+    """What a server's last output means, where they are of data it cannot read."""
     if not _FOREIGN.search(words):
         return None
     return (

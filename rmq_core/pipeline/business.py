@@ -3,7 +3,7 @@
 A ledger is a table with the columns ``topic`` and ``id`` (the message's id: its key, or its content), and perhaps
 ``expected``: ``sent`` (also where it is empty), ``done``, or ``known``, which promises nothing (not yet): the business
 knows the message, whether or not it has been sent; and perhaps ``at``: when. A ledger that says when, or is read with a
-window, speaks of that time only: a message that was sent before or after is no stranger to it.
+window, speaks of that time only: a message that was sent before or after is left out.
 """
 
 from __future__ import annotations

@@ -158,7 +158,7 @@ def suspicious(
 
     whole = F.broadcast(slots.select(*SLOT, F.col("life").alias("present"), "begin", "lost_lives"))
     told = messages.join(whole, [*SLOT], "left").join(F.broadcast(topics), "topic", "left")
-    lonely = ~held()
+    alone = ~held()
     taken, timed = (
         F.floor(F.col("in_prepare") / SHIFT),
         (F.col("kind") != "priority") & (F.col("in_store") > RETRIED_MAX),
@@ -179,8 +179,8 @@ def suspicious(
         misplaced.alias("misplaced"),
         # Of a message that is lost, the remains are what brings it back.
         F.when(misplaced.isNotNull(), None)
-        .when(lonely & F.col("has_body"), "orphan_body")
-        .when(lonely & F.col("has_failed"), "orphan_failure")
+        .when(alone & F.col("has_body"), "orphan_body")
+        .when(alone & F.col("has_failed"), "orphan_failure")
         .alias("orphaned"),
         (misplaced.isNull() & ~F.col("paused") & (due + overdue_ms < F.col("read_ms"))).alias("overdue"),
     ).withColumn("stuck", F.col("stuck") & F.col("misplaced").isNull())

@@ -25,9 +25,9 @@ def dead_clusters(keyspace: Keyspace, topic: Topic, slots: range | None = None) 
         replies = yield [request for key in keys for request in (("HGETALL", key.clusters), ("ZCARD", key.dead))]
         for stored, dead in zip(replies[::2], replies[1::2], strict=True):
             found = [_read(topic.name, name.decode(), value) for name, value in _items(stored)]
-            untold = dead - sum(each.count for each in found)
-            if untold > 0:
-                found.append(DeadCluster(topic.name, UNKNOWN, "", "", untold, None, None))
+            unreported = dead - sum(each.count for each in found)
+            if unreported > 0:
+                found.append(DeadCluster(topic.name, UNKNOWN, "", "", unreported, None, None))
             for each in found:
                 known = merged.get(each.fingerprint)
                 merged[each.fingerprint] = each if known is None else _merge(known, each)

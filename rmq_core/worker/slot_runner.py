@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 TROUBLE_S = 1.0
 FENCED_S = 5.0
-LAST_WORDS_S = 2.0
+FINAL_SETTLE_S = 2.0
 
 
 class SlotRunner:
@@ -120,7 +120,7 @@ class SlotRunner:
         except asyncio.CancelledError:
             # The grace is over; a server that is there still hears what is settled and what was not begun.
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(LAST_WORDS_S):
+                async with asyncio.timeout(FINAL_SETTLE_S):
                     await self._settling.rest()
             raise
         finally:

@@ -13,7 +13,7 @@ if known and known > version or MARK == wanted or not known and mode == 'o' then
 end
 local on = mode ~= 'o'
 if on and not JOURNALING then
-  -- What the slot holds already came to it untold.
+  -- What the slot holds already came to it unreported.
   local held = 0
   for _, queue in ipairs({STORE, RETRY, PREPARE, DEAD}) do
     held = held + redis.call('ZCARD', queue)
