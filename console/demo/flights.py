@@ -158,12 +158,6 @@ def airport_zones() -> dict[str, str]:
 
 
 @functools.cache
-def airport_names() -> dict[str, str]:
-    """Name by airport, where the data set has it."""
-    return {row["faa"]: row["name"] for row in read_table("airports")}
-
-
-@functools.cache
 def seats() -> dict[str, int]:
     """Seats by tail number, for the aircraft that the data set describes."""
     return {row["tailnum"]: int(row["seats"]) for row in read_table("planes") if _has(row["seats"])}

@@ -19,7 +19,7 @@ from console.live.readable import AWAY, TopicReader, words_of
 from console.live.store import LiveKeys
 from console.live.tracker import Numbers, TopicTracker
 from console.shapes import dumps, topic_json
-from rmq_core.client.reaper import reap_overdue
+from rmq_core.ops.reaper import reap_overdue
 from rmq_core.journal.trimmer import JournalState
 from rmq_core.journal.trimmer import state as journal_state
 from rmq_core.model.stats import Histogram
@@ -100,7 +100,7 @@ class Sampler:
         run = self.engine.client.run
         await self._look_around()
         samples = await self._reader.samples()
-        reaped = await self._tend(samples)
+        reaped = await self._reap(samples)
         at_ms = max((sample.at_ms for sample in samples), default=0) or await self.engine.inspector.now_ms()
         watched = await run(store.watched(self.keys.watch, at_ms))
         await self._look_at_journals(samples)
@@ -152,7 +152,7 @@ class Sampler:
         with_journals = [sample.topic for sample in samples if any(slot.journal_mark for slot in sample.slots)]
         await self._reader.each("its journal", with_journals, look)
 
-    async def _tend(self, samples: Sequence[TopicSample]) -> dict[str, int]:
+    async def _reap(self, samples: Sequence[TopicSample]) -> dict[str, int]:
         """Put back what is overdue: of all topics at once, or one by one where that fails."""
         run, keyspace = self.engine.client.run, self.engine.client.keyspace
         try:

@@ -83,6 +83,19 @@ async def test_history_grows_point_by_point_and_is_bounded(queue: Queue, own: As
     assert times == sorted(times)
 
 
+async def test_each_round_puts_back_what_nobody_looks_after(queue: Queue, own: AsyncEngine, keys: LiveKeys) -> None:
+    queue.topic(visibility_timeout_ms=100, max_retries=2)
+    queue.delayed("a", in_ms=0)
+    sampler = sampler_of(own, keys)
+    for _ in range(2):
+        assert [each.id for each in queue.client.take("orders", timeout_ms=10_000)] == ["a"]
+
+        async def put_back() -> bool:
+            return (await sampler.round()).reaped == {"orders": 1}
+
+        await wait_until_async(put_back, what="the delivery to be put back")
+
+
 async def test_only_watched_topics_cost_a_frame_of_their_own(queue: Queue, own: AsyncEngine, keys: LiveKeys) -> None:
     queue.topic()
     queue.topic("other")

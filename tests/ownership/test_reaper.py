@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from zlib import crc32
 
 import pytest
 
-from rmq_core import AsyncControl, AsyncInspector, AsyncRMQ, Delivery, PriorityMessage, Topic
-from rmq_core.client import reaper as reaper_module
-from rmq_core.client.reaper import Reaper, overdue_ms
+from rmq_core import AsyncControl, AsyncInspector, AsyncRMQ, PriorityMessage, Topic
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.model.scores import SHIFT
 from rmq_core.model.views import TopicSample
+from rmq_core.ops.reaper import overdue_ms, reap_overdue
 from rmq_core.protocol.scripts import claim, cycle, epoch_text
-from tests.support.proxy import TcpProxy
+from rmq_core.queries.sampling import SampleCache
+from rmq_core.queries.sampling import sample as sample_all
 from tests.support.waiting import wait_until_async
 
 TOPIC = Topic("work", "priority", slots=4, visibility_timeout_ms=100, backoff_ms=0)
@@ -29,6 +27,19 @@ async def client(redis_server: EmbeddedRedis, namespace: str) -> AsyncIterator[A
         await client.define(TOPIC)
         yield client
         await AsyncControl(client).delete_topic("work", force=True)
+
+
+class Reaper:
+    """What the console's keeper does in each of its rounds."""
+
+    def __init__(self, client: AsyncRMQ, overdue_by_ms: int) -> None:
+        self._client, self._overdue_by_ms = client, overdue_by_ms
+        self._cache = SampleCache()
+
+    async def once(self) -> dict[str, int]:
+        run, keyspace = self._client.run, self._client.keyspace
+        samples = await run(sample_all(keyspace, self._cache, spread=False))
+        return await run(reap_overdue(keyspace, samples, self._overdue_by_ms))
 
 
 async def sample(client: AsyncRMQ) -> TopicSample:
@@ -157,51 +168,3 @@ async def test_the_trash_of_a_slot_nobody_takes_from_is_emptied_in_its_time(clie
     fresh = Reaper(client, overdue_by_ms=60_000)
     assert await fresh.once() == {}  # nobody is told of what was thrown away long ago
     assert (await sample(client)).trash == 0
-
-
-async def test_the_loop_looks_again_and_again(client: AsyncRMQ, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A slot that is orphaned only after the first look is found by a later one."""
-    monkeypatch.setattr(reaper_module, "EVERY_S", 0.05)
-    await client.send("work", PriorityMessage("m", 20))
-    loop = asyncio.create_task(Reaper(client, overdue_by_ms=50).run())
-    try:
-        for _ in range(2):
-            taken: list[Delivery] = []
-
-            async def take(taken: list[Delivery] = taken) -> bool:
-                taken += await client.take("work")
-                return bool(taken)
-
-            await wait_until_async(take, what="the message to be there")
-            expired = (await sample(client)).counters.expired
-
-            async def put_back(expired: int = expired) -> bool:
-                return (await sample(client)).counters.expired > expired
-
-            await wait_until_async(put_back, what="the delivery to be put back")
-    finally:
-        loop.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await loop
-
-
-async def test_the_loop_outlives_an_outage(
-    redis_server: EmbeddedRedis, client: AsyncRMQ, namespace: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    await client.send("work", PriorityMessage("m", 20))
-    await client.take("work")
-    with TcpProxy(redis_server.port) as proxy:
-        async with AsyncRMQ(proxy.url(redis_server.url), namespace, retry_for_s=0.2) as far:
-            await far.topic("work")
-            proxy.refuse()
-            loop = asyncio.create_task(Reaper(far, overdue_by_ms=0).run())
-            await wait_until_async(lambda: "reaper: " in caplog.text, what="the outage to be noticed")
-            proxy.accept()
-
-            async def put_back() -> bool:
-                return (await sample(client)).ready == 1
-
-            await wait_until_async(put_back, what="the delivery to be put back")
-            loop.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await loop

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rmq_core import FixedTimeMessage, MessageRef, PriorityMessage, TopicKind
-from rmq_core.client.reaper import reap_overdue
+from rmq_core.ops.reaper import reap_overdue
 from rmq_core.protocol.scripts import reap
 from rmq_core.queries.trash import Trashed
 from tests.engine.conformance.bench import FAR_MS, Bench

@@ -8,7 +8,7 @@ import pytest
 
 from rmq_core import RMQ, Control, PriorityMessage, Producer, errors
 from rmq_core.cli.main import main
-from rmq_core.client.reaper import reap_overdue
+from rmq_core.ops.reaper import reap_overdue
 from rmq_core.queries.sampling import SampleCache, sample
 from tests.engine.journal.conftest import Journaled
 from tests.engine.journals import assert_replay_is_the_truth

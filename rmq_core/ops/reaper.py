@@ -7,26 +7,17 @@ at any time, by any number of keepers.
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections.abc import Iterable
 
-from rmq_core.client.async_rmq import AsyncRMQ
-from rmq_core.errors import RMQError
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import SlotSample, TopicSample
 from rmq_core.ops import journal_marks
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Operation, batches, reap
-from rmq_core.queries import sampling
-from rmq_core.queries.sampling import SampleCache
-
-log = logging.getLogger(__name__)
 
 OVERDUE_MS = 2_000
 AHEAD_MS = 2_000
 """Receipts run ahead of the clock by less than this; see `shared/reaping.lua`."""
-EVERY_S = 1.0
 MOVED_AT_ONCE = 500
 SLOTS_AT_ONCE = 64
 
@@ -59,7 +50,7 @@ def reap_overdue(
     """Moves what is overdue by more than ``overdue_by_ms``; how many messages, by topic. Empties old trash, unreported;
     switches journals where that was left half done.
 
-    For whoever samples anyway; `Reaper` does it alone.
+    For the keeper, which samples anyway.
     """
     samples = list(samples)
     overdue = [
@@ -79,30 +70,3 @@ def reap_overdue(
         for (topic, _), (_, _, expired, promoted, _) in zip(some, replies, strict=True):
             moved[topic.name] = moved.get(topic.name, 0) + expired + promoted
     return {name: count for name, count in moved.items() if count}
-
-
-class Reaper:
-    """The loop of a keeper. Let one instance at a time run it: see `rmq_core.ownership.election`."""
-
-    def __init__(self, client: AsyncRMQ, overdue_by_ms: int = OVERDUE_MS) -> None:
-        self._client = client
-        self._overdue_by_ms = overdue_by_ms
-        self._cache = SampleCache()
-
-    async def run(self) -> None:
-        """Until cancelled; trouble with the server is waited out."""
-        while True:
-            try:
-                await self.once()
-            except RMQError as error:
-                log.warning("reaper: %s", error)
-            await asyncio.sleep(EVERY_S)
-
-    async def once(self) -> dict[str, int]:
-        """One round: how many messages were moved, by topic."""
-        client = self._client
-        samples = await client.run(sampling.sample(client.keyspace, self._cache, client.target.is_cluster))
-        moved = await client.run(reap_overdue(client.keyspace, samples, self._overdue_by_ms))
-        for name, count in moved.items():
-            log.warning("%s: %d messages of slots that nobody looks after were put back", name, count)
-        return moved
