@@ -19,12 +19,12 @@ from console.live.readable import AWAY, TopicReader, words_of
 from console.live.store import LiveKeys
 from console.live.tracker import Numbers, TopicTracker
 from console.shapes import dumps, topic_json
-from rmq_core.ops.reaper import reap_overdue
 from rmq_core.journal.trimmer import JournalState
 from rmq_core.journal.trimmer import state as journal_state
 from rmq_core.model.stats import Histogram
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import ServerInfo, TopicSample, Unreadable, WorkerInfo
+from rmq_core.ops.reaper import reap_overdue
 from rmq_core.queries import fleet as workers_of
 
 log = logging.getLogger("console.keeper")
