@@ -37,8 +37,8 @@ WINDOW_S = 900
 PAIR_WAITS_S = {3: 5, 4: 20, 5: WINDOW_S}
 """After so many failures of a name from an address, the next try may come so many seconds later."""
 FAILURES = max(PAIR_WAITS_S)
-STRANGERS_OF_ADDRESS = 30
-STRANGERS_OF_NAME = 50
+UNKNOWN_OF_ADDRESS = 30
+UNKNOWN_OF_NAME = 50
 KNOWN_FOR = timedelta(days=30)
 ACTION = "sign_in"
 ENTRIES_AN_HOUR = 1_000
@@ -95,7 +95,7 @@ def wait_s(name: str, address: str, now: datetime) -> int:
         rest = own - (now - max(at for at, _ in pair)).total_seconds()
     known = AccessLog.objects.filter(username=name, ip_address=address, attempt_time__gte=now - KNOWN_FOR)
     if rest <= 0 and not known.exists():
-        for limit, others in ((STRANGERS_OF_ADDRESS, {"ip_address": address}), (STRANGERS_OF_NAME, {"username": name})):
+        for limit, others in ((UNKNOWN_OF_ADDRESS, {"ip_address": address}), (UNKNOWN_OF_NAME, {"username": name})):
             rows = recent.filter(**others).order_by("attempt_time").values_list("attempt_time", "failures_since_start")
             rest = max(rest, _until_below(limit, rows, now))
     return max(0, math.ceil(rest))

@@ -220,11 +220,11 @@ def business(ledger: Ledger, events: DataFrame, here: DataFrame, holes: DataFram
         proved = late.where("is_dead")
         late = late.where("NOT is_dead").join(dark, ["topic", "slot"], "left_anti").unionByName(proved)
     named = F.broadcast(ledger_rows.select("topic").distinct())
-    strangers = ours.join(named, "topic", "left_semi").join(ledger_rows, ["topic", "id"], "left_anti")
+    outsiders = ours.join(named, "topic", "left_semi").join(ledger_rows, ["topic", "id"], "left_anti")
     if since is not None or until is not None:  # only of those is known that they came in that time
         sent = F.col("sent_ms").isNotNull()
-        strangers = strangers.where(sent if until is None else sent & (F.col("sent_ms") < until))
-    stranger = F.lit(WHY["unknown_to_business"])
+        outsiders = outsiders.where(sent if until is None else sent & (F.col("sent_ms") < until))
+    outsider = F.lit(WHY["unknown_to_business"])
     became = {name: F.col(name) for name in ("queues", "last_event", "last_ms", "error", "message")}
     said = evidence(expected=F.col("expected"), why=F.lit(WHY["missing_in_queue"]))
     repair = F.when(F.col("is_dead"), "requeue_dead").otherwise("none")
@@ -232,7 +232,7 @@ def business(ledger: Ledger, events: DataFrame, here: DataFrame, holes: DataFram
     return (
         found(missing, "missing_in_queue", "none", said)
         .union(found(late, "not_done", repair, evidence(expected=F.col("expected"), **became, why=why_not)))
-        .union(found(strangers, "unknown_to_business", "none", evidence(done=F.col("done"), **became, why=stranger)))
+        .union(found(outsiders, "unknown_to_business", "none", evidence(done=F.col("done"), **became, why=outsider)))
     )
 
 

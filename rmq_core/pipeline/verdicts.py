@@ -328,16 +328,16 @@ def overdue(suspects: DataFrame) -> DataFrame:
 def misplaced(suspects: DataFrame) -> DataFrame:
     """Messages that are not where their journal says, or not as it says; or in the wrong slot.
 
-    A stranger in one slot that is lost in another one is one finding: it lies in the wrong slot.
+    An outsider in one slot that is lost in another one is one finding: it lies in the wrong slot.
     """
     from pyspark.sql import functions as F
 
-    judged = suspects.where("misplaced IS NOT NULL").withColumn("stranger", F.col("life").isNull())
+    judged = suspects.where("misplaced IS NOT NULL").withColumn("outsider", F.col("life").isNull())
     lost = judged.where("misplaced = 'lost'").groupBy("topic", "id").agg(F.min("slot").alias("home"))
     homes = judged.join(lost, ["topic", "id"], "left")
-    strays = homes.where("stranger AND home IS NOT NULL")
+    strays = homes.where("outsider AND home IS NOT NULL")
     moved = strays.select("topic", "id", F.col("home").alias("slot"))
-    rest = homes.where("NOT (stranger AND home IS NOT NULL)").join(moved, [*MESSAGE], "left_anti")
+    rest = homes.where("NOT (outsider AND home IS NOT NULL)").join(moved, [*MESSAGE], "left_anti")
     waits, retries = F.array_contains("expected", "waiting"), F.col("queue") == "r"
     due = F.when(retries, F.floor(F.col("waiting_score") / SHIFT)).when(
         (F.col("kind") != "priority") & (F.col("waiting_score") > RETRIED_MAX), F.col("waiting_score")

@@ -53,7 +53,7 @@ class Dispatch:
                 self._weigh()
 
     def forget(self, batch: Batch) -> None:
-        """Its slot has been heard of: until then, what it has next is waited for like what stands in line."""
+        """Its slot has been heard of: until then, what it has next is waited for like what is queued."""
         if self._ended:
             with self._lock:
                 self._ended.pop(batch, None)

@@ -115,7 +115,7 @@ class Running:
     def _look_s(self, extend_s: float) -> float:
         """Often where results come one by one; else when the call is to be extended or given up."""
         if self.stuck or self.in_flight > self._topic.listener.batch:
-            often_s = max(SETTLE_EVERY_S, self._topic.line.holding / SLOTS_SETTLED_PER_S)
+            often_s = max(SETTLE_EVERY_S, self._topic.queue.holding / SLOTS_SETTLED_PER_S)
             return WATCH_EVERY_S if self.stuck else min(often_s, WATCH_EVERY_S, max(SETTLE_EVERY_S, extend_s))
         left_s = self._topic.listener.max_runtime_ms / 1000 - self.batch.running_s()
         return min(WATCH_EVERY_S, max(SETTLE_EVERY_S, min(extend_s, left_s)))

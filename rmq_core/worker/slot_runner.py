@@ -1,4 +1,4 @@
-"""One slot of one topic in this worker: sleep, stand in line, take, run one message after another, settle."""
+"""One slot of one topic in this worker: sleep, queue, take, run one message after another, settle."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from rmq_core.errors import Fenced, RMQError
 from rmq_core.ops import quotas
 from rmq_core.protocol.scripts import BATCH_MAX, NO_LOOK, Cycled, on_slot, one, takeover
 from rmq_core.transport.notifications import FALLBACK_S
-from rmq_core.worker.line import Place
 from rmq_core.worker.looking import NEVER
 from rmq_core.worker.ranks import LAST
 from rmq_core.worker.running import SETTLE_EVERY_S, Running
 from rmq_core.worker.settling import Settling
+from rmq_core.worker.take_queue import Place
 
 if TYPE_CHECKING:
     from rmq_core.model.message import Delivery
@@ -87,14 +87,14 @@ class SlotRunner:
             self.head, self.head_known = head, head is not None
             if self._place is None and self._seems_ready() and not self._takes_over and not self._stopping:
                 # At once: from now on nothing begins that comes after it.
-                self._place = self._topic.line.enter(head)
+                self._place = self._topic.queue.enter(head)
         elif head is not None and self._topic.comes_first(head, self.head):
             self.head = head
             if self._running is not None:
                 self._running.batch.next_rank = self._topic.rank(head)
                 self._outrank(self._running)
             elif self._place is not None and not self._place.granted.done():
-                self._place = self._topic.line.again(self._place, head)
+                self._place = self._topic.queue.again(self._place, head)
         self._woken.set()
 
     def _outrank(self, running: Running) -> None:
@@ -124,7 +124,7 @@ class SlotRunner:
                     await self._settling.rest()
             raise
         finally:
-            self._leave_line()
+            self._leave_queue()
             self._let_go()
         await self._settling.rest()
 
@@ -182,7 +182,7 @@ class SlotRunner:
             cycled = await self._cycle(0)
             if not self._seems_ready():
                 return self._idle(cycled)
-        line = self._topic.line
+        queue = self._topic.queue
         if self._place is None:
             self._enter()
         try:
@@ -192,12 +192,12 @@ class SlotRunner:
             try:
                 wait_s = await self._take(place)
             finally:
-                line.taken(place, None)
+                queue.taken(place, None)
                 try:
                     if self._settling.unsettled and (self._topic.alone.wanted or self._stopping):
                         await self._settling.cycle(0)
                 finally:
-                    line.end()
+                    queue.end()
         finally:
             self._former, self._place = self._place, None
         if self._last is not None and self._last.alone and not self._stopping and wait_s is None:
@@ -221,9 +221,9 @@ class SlotRunner:
                 if not self._seems_ready():
                     break
         except BaseException:
-            self._leave_line()
+            self._leave_queue()
             raise
-        self._leave_line()
+        self._leave_queue()
         return None
 
     def _seems_ready(self) -> bool:
@@ -235,7 +235,7 @@ class SlotRunner:
         return self.head <= self._last.now_ms + (asyncio.get_running_loop().time() - self._last_at) * 1000
 
     def _enter(self) -> None:
-        self._place = self._topic.line.enter(self.head)
+        self._place = self._topic.queue.enter(self.head)
         self._let_go()
 
     def _let_go(self) -> None:
@@ -244,19 +244,19 @@ class SlotRunner:
             self._topic.dispatch.forget(self._ended)
             self._ended = None
         if self._former is not None:
-            self._topic.line.forget(self._former)
+            self._topic.queue.forget(self._former)
             self._former = None
 
-    def _leave_line(self) -> None:
+    def _leave_queue(self) -> None:
         if self._place is not None:
             place, self._place = self._place, None
-            self._topic.line.leave(place)
+            self._topic.queue.leave(place)
 
     async def _take(self, place: Place) -> float | None:
         """One take, and what it brought until its end; how long to sleep, or None for whoever wakes."""
-        line, topic = self._topic.line, self._topic
-        floor = None if topic.definition.timed or place.retried else line.floor()
-        limit = 0 if self._stopping else line.limit(place, topic.batch_size(), topic.listener.batch)
+        queue, topic = self._topic.queue, self._topic
+        floor = None if topic.definition.timed or place.retried else queue.floor()
+        limit = 0 if self._stopping else queue.limit(place, topic.batch_size(), topic.listener.batch)
         if limit and topic.definition.rate_limit:
             cycled, wait_s = await self._limited_cycle(limit, floor=floor)
             if wait_s is not None:
@@ -264,9 +264,9 @@ class SlotRunner:
                 return wait_s
         else:
             cycled = await self._cycle(limit, floor=floor)
-        line.taken(place, len(cycled.deliveries) if limit else None)
+        queue.taken(place, len(cycled.deliveries) if limit else None)
         if cycled.deliveries:
-            await self._run(cycled.deliveries, begun=lambda: line.forget(self._place or place))
+            await self._run(cycled.deliveries, begun=lambda: queue.forget(self._place or place))
             return 0.0
         if not limit:
             return 0.0
@@ -372,7 +372,7 @@ class SlotRunner:
     async def _run(
         self, deliveries: list[Delivery], *, alone: bool = False, begun: Callable[[], None] | None = None
     ) -> None:
-        on_stuck = self._stuck_alone if alone else self._topic.line.stuck
+        on_stuck = self._stuck_alone if alone else self._topic.queue.stuck
         self._running = running = Running(self._topic, self._settling, deliveries, alone=alone, on_stuck=on_stuck)
         running.batch.closing = self._stopping or (self._topic.alone.wanted and not alone)
         self._ended = batch = running.batch

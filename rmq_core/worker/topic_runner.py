@@ -16,10 +16,10 @@ from rmq_core.worker.alone import Alone
 from rmq_core.worker.coroutines import Coroutines
 from rmq_core.worker.dispatch import Dispatch
 from rmq_core.worker.handing_back import hand_back, set_ended
-from rmq_core.worker.line import Line
 from rmq_core.worker.looking import NEVER
 from rmq_core.worker.ranks import rank_of, rank_of_head
 from rmq_core.worker.slot_runner import SlotRunner
+from rmq_core.worker.take_queue import TakeQueue
 
 if TYPE_CHECKING:
     from rmq_core.client.async_rmq import AsyncRMQ
@@ -74,7 +74,7 @@ class TopicRunner:
         self.alone = alone or Alone()
         self.alone.watchers.append(self._clear)
         self.dispatch = Dispatch(definition.timed, gate)
-        self.line = Line(self.dispatch, gate, self.alone, self._open_lanes)
+        self.queue = TakeQueue(self.dispatch, gate, self.alone, self._open_lanes)
         self._asked = False
         self._threads = threads
         self._coroutines = (coroutines or Coroutines(worker_name, own=False)) if listener.is_async else None
@@ -130,7 +130,7 @@ class TopicRunner:
         runner = SlotRunner(self, slot, epoch)
         task = asyncio.create_task(runner.run(), name=f"rmq-{self.name}-{slot}")
         self._runners[slot] = (runner, task)
-        self.line.slots = len(self._runners)
+        self.queue.slots = len(self._runners)
         task.add_done_callback(partial(self._ended, slot))
 
     def retire(self, slot: int) -> None:
@@ -139,7 +139,7 @@ class TopicRunner:
 
     def _ended(self, slot: int, task: asyncio.Task[None]) -> None:
         del self._runners[slot]
-        self.line.slots = len(self._runners)
+        self.queue.slots = len(self._runners)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("%s[%d]: the slot's runner failed", self.name, slot, exc_info=error)
         if self.events is not None:
@@ -237,7 +237,7 @@ class TopicRunner:
 
     def _lane_ended(self, ended: asyncio.Future[None]) -> None:
         self.gate.release()
-        self.line.pump()
+        self.queue.pump()
 
     def _clear(self) -> None:
         """Somebody wants to be alone, or nobody any more."""
@@ -245,7 +245,7 @@ class TopicRunner:
             for runner, _ in self._runners.values():
                 runner.clear()
         else:
-            self.line.pump()
+            self.queue.pump()
 
     def batch_size(self) -> int:
         """How many to take: as many as fit well into the visibility timeout and into a fair turn."""

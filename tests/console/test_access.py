@@ -178,7 +178,7 @@ def test_each_role_opens_what_it_may(queue: Queue, as_role: Callable[..., Client
 
 @pytest.mark.parametrize("name", POSTED)
 @pytest.mark.parametrize("role", [None, "Viewer"])
-def test_what_is_posted_is_refused_to_strangers_and_viewers(
+def test_what_is_posted_is_refused_to_outsiders_and_viewers(
     queue: Queue, as_role: Callable[..., Client], client: Client, db: None, role: str | None, name: str
 ) -> None:
     queue.topic()

@@ -82,8 +82,8 @@ def test_up_goes_on_in_the_folder_of_an_older_release_behind_a_link(tmp_path: Pa
         with Redis.from_url(stack.redis_url) as client:
             assert client.get("kept") == b"yes"
             assert client.connection_pool.connection_kwargs["port"] == old.port
-        with Redis(port=old.port) as stranger, pytest.raises(AuthenticationError):
-            stranger.get("kept")
+        with Redis(port=old.port) as outsider, pytest.raises(AuthenticationError):
+            outsider.get("kept")
         wait_until(lambda: "ready:" in stack.log, what="it is ready")
         assert open_to_others(folder) == []
         secret = (folder / "redis" / "password").read_text().strip()

@@ -51,7 +51,7 @@ def jobs(client: Redis, queue: str) -> list[str]:
     return Queue(queue, connection=client).get_job_ids()
 
 
-def test_two_consoles_and_a_stranger_share_a_redis_and_take_only_their_own(tmp_path: Path) -> None:
+def test_two_consoles_and_an_outsider_share_a_redis_and_take_only_their_own(tmp_path: Path) -> None:
     with EmbeddedRedis() as server, Redis.from_url(server.url) as client:
         ours, theirs = Console(server.url, tmp_path, "ours"), Console(server.url, tmp_path, "theirs")
         strange = Queue("default", connection=client).enqueue("tests.nowhere.to_be_found")
@@ -60,13 +60,13 @@ def test_two_consoles_and_a_stranger_share_a_redis_and_take_only_their_own(tmp_p
         # Each of them works off all that it sees, in an order that would let it take the others'.
         theirs.work()
         assert (len(jobs(client, "ours:default")), jobs(client, "theirs:default")) == (1, [])
-        assert jobs(client, "default") == [strange.id], "a stranger's job waits for the stranger"
+        assert jobs(client, "default") == [strange.id], "an outsider's job waits for the outsider"
         (mine,) = jobs(client, "ours:default")
         SimpleWorker([Queue("default", connection=client)], connection=client).work(
             burst=True, logging_level="CRITICAL"
         )
         assert Job.fetch(mine, connection=client).is_queued
-        suspend(client)  # the stranger's `rq suspend`, which RQ means for every worker of this Redis
+        suspend(client)  # the outsider's `rq suspend`, which RQ means for every worker of this Redis
         ours.work()
         assert jobs(client, "ours:default") == []
 

@@ -96,13 +96,13 @@ def test_another_browser_or_a_forged_header_is_no_way_round(ann: User) -> None:
 def test_many_names_from_one_address_meet_a_limit_that_its_regulars_do_not(ann: User) -> None:
     User.objects.create_superuser("bob", password=PASSWORD)
     assert enters("ann")
-    for number in range(signin.STRANGERS_OF_ADDRESS):
+    for number in range(signin.UNKNOWN_OF_ADDRESS):
         assert attempt(f"name{number}", "wrong").status_code == 200
     answer = attempt("bob", PASSWORD)
     assert answer.status_code == 429
     assert 890 < int(answer["Retry-After"]) <= 900
     assert not AccessAttempt.objects.filter(username="bob").exists()
-    assert enters("ann"), "who has signed in from here before is no stranger"
+    assert enters("ann"), "who has signed in from here before is no outsider"
     assert enters("bob", address=AWAY)
     let_pass(901)
     assert enters("bob")
@@ -110,7 +110,7 @@ def test_many_names_from_one_address_meet_a_limit_that_its_regulars_do_not(ann: 
 
 def test_one_name_from_many_addresses_meets_a_limit_that_its_owner_does_not(ann: User) -> None:
     assert enters(address=HOME)
-    for number in range(signin.STRANGERS_OF_NAME):
+    for number in range(signin.UNKNOWN_OF_NAME):
         assert attempt("ann", "wrong", f"203.0.113.{number}").status_code == 200
     assert not enters(address=AWAY)
     assert enters(address=HOME)
@@ -121,7 +121,7 @@ def test_one_name_from_many_addresses_meets_a_limit_that_its_owner_does_not(ann:
 def test_a_known_pair_is_forgotten_after_a_month(ann: User) -> None:
     assert enters()
     let_pass(31 * 86_400)
-    for number in range(signin.STRANGERS_OF_ADDRESS):
+    for number in range(signin.UNKNOWN_OF_ADDRESS):
         attempt(f"name{number}", "wrong")
     assert not enters()
     let_pass(901)
@@ -154,7 +154,7 @@ def test_no_password_is_kept_or_logged(ann: User, caplog: pytest.LogCaptureFixtu
     assert "failed to sign in as 'ann' from 192.0.2.1; waits 0 s" in caplog.text
 
 
-def test_strangers_cannot_fill_the_audit(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outsiders_cannot_fill_the_audit(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(signin, "ENTRIES_AN_HOUR", 3)
     for number in range(5):
         attempt(f"name{number}", "wrong", f"203.0.113.{number}")

@@ -82,7 +82,7 @@ def test_each_role_opens_what_it_may(rows: dict[str, int | str], as_role: Callab
             assert role is None or "Overview" in answer.content.decode()
 
 
-def test_strangers_are_asked_to_sign_in(rows: dict[str, int | str], client: Client) -> None:
+def test_outsiders_are_asked_to_sign_in(rows: dict[str, int | str], client: Client) -> None:
     walked = [f"{model}_{form}" for model in MODELS for form in FORMS]
     for name in [*walked, *OWN]:
         model = next(model for model in MODELS if name.startswith(model))

@@ -133,7 +133,7 @@ def test_somebody_elses_folder_is_refused(tmp_path: Path) -> None:
         EmbeddedRedis(tmp_path)
 
 
-def test_strangers_are_asked_for_the_password_which_is_made_once_and_kept(tmp_path: Path) -> None:
+def test_outsiders_are_asked_for_the_password_which_is_made_once_and_kept(tmp_path: Path) -> None:
     secrets = set()
     for _ in range(2):
         with EmbeddedRedis(tmp_path) as server:

@@ -35,8 +35,8 @@ def test_several_sentinels_find_each_other() -> None:
 
 def test_the_sentinels_can_ask_for_a_password_of_their_own() -> None:
     with EmbeddedSentinel(sentinels=2, sentinel_password='odd @:/#% "') as service:
-        stranger = Sentinel([("127.0.0.1", service.sentinels[0].port)])
+        outsider = Sentinel([("127.0.0.1", service.sentinels[0].port)])
         with pytest.raises(MasterNotFoundError):
-            stranger.discover_master(service.service)
+            outsider.discover_master(service.service)
         old = service.kill_master()
         assert service.wait_for_new_master(old) is not old

@@ -61,7 +61,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
 
 
 @pytest.fixture(scope="module")
-def strangers(tmp_path_factory: pytest.TempPathFactory) -> Files:
+def outsiders(tmp_path_factory: pytest.TempPathFactory) -> Files:
     """Those of another authority."""
     return make_files(tmp_path_factory.mktemp("other"))
 
@@ -117,22 +117,22 @@ async def refused(url: str) -> None:
             await client.topic("work")
 
 
-async def test_one_server(master: tuple[EmbeddedRedis, int], files: Files, strangers: Files) -> None:
+async def test_one_server(master: tuple[EmbeddedRedis, int], files: Files, outsiders: Files) -> None:
     url = f"rediss://:{master[0].password}@{LOOPBACK}:{master[1]}/0?"
     await works(url + urlencode(files.options()))
-    await refused(url + urlencode(strangers.options()))
+    await refused(url + urlencode(outsiders.options()))
     await refused(url + urlencode({"ssl_ca_certs": files.ca}))
 
 
-async def test_sentinel(sentinel: str, files: Files, strangers: Files) -> None:
+async def test_sentinel(sentinel: str, files: Files, outsiders: Files) -> None:
     await works(sentinel + urlencode(files.options()))
     await works(sentinel + urlencode({**files.options(), **files.options("sentinel_")}))
-    await refused(sentinel + urlencode({**files.options(), **strangers.options("sentinel_")}))
-    await refused(sentinel + urlencode({**strangers.options(), **files.options("sentinel_")}))
+    await refused(sentinel + urlencode({**files.options(), **outsiders.options("sentinel_")}))
+    await refused(sentinel + urlencode({**outsiders.options(), **files.options("sentinel_")}))
     await refused(sentinel + urlencode({**files.options(), "sentinel_ssl": "false"}))
 
 
-async def test_cluster(files: Files, strangers: Files) -> None:
+async def test_cluster(files: Files, outsiders: Files) -> None:
     """One node that serves every hash slot is a Cluster, too."""
     port = free_port(also=(CLUSTER_BUS_OFFSET,))
     config = {"cluster-enabled": "yes", "tls-cluster": "yes", "tls-port": port, **files.directives()}
@@ -141,4 +141,4 @@ async def test_cluster(files: Files, strangers: Files) -> None:
         wait_until(lambda: client.execute_command("CLUSTER INFO")["cluster_state"] == "ok", what="the Cluster to serve")
         url = f"cluster://:{node.password}@{LOOPBACK}:{port}?ssl=true&"
         await works(url + urlencode(files.options()))
-        await refused(url + urlencode(strangers.options()))
+        await refused(url + urlencode(outsiders.options()))

@@ -26,7 +26,7 @@ JAAS = """
 Server {
   org.apache.zookeeper.server.auth.DigestLoginModule required
   user_fleet="secret"
-  user_stranger="secret";
+  user_outsider="secret";
 };
 """
 
@@ -41,12 +41,12 @@ async def opened(config: ZooKeeperConfig) -> AsyncIterator[Session]:
         await session.close()
 
 
-async def refuses_strangers(config: ZooKeeperConfig, strangers: list[ZooKeeperConfig], path: str) -> None:
+async def refuses_outsiders(config: ZooKeeperConfig, outsiders: list[ZooKeeperConfig], path: str) -> None:
     async with opened(config) as ours:
         await ours.ensure(path)
         await ours.create(f"{path}/x", b"hidden", ephemeral=True)
-        for stranger in strangers:
-            async with opened(stranger) as theirs:
+        for outsider in outsiders:
+            async with opened(outsider) as theirs:
                 for attempt in (theirs.get(f"{path}/x"), theirs.create(f"{path}/y"), theirs.children(path)):
                     with pytest.raises(NoAuthError):
                         await attempt
@@ -61,7 +61,7 @@ def config_for(hosts: str) -> ZooKeeperConfig:
 async def test_digest_closes_our_nodes_to_others(quick_zookeeper: EmbeddedZooKeeper, namespace: str) -> None:
     nobody = config_for(quick_zookeeper.hosts)
     ours = replace(nobody, username="fleet", password="secret")
-    await refuses_strangers(ours, [nobody, replace(ours, password="guessed")], f"/{namespace}")
+    await refuses_outsiders(ours, [nobody, replace(ours, password="guessed")], f"/{namespace}")
 
 
 def test_a_fleet_with_credentials_keeps_others_out(
@@ -91,7 +91,7 @@ def sasl_zookeeper(
 async def test_sasl_is_passed_through(sasl_zookeeper: EmbeddedZooKeeper, namespace: str) -> None:
     nobody = config_for(sasl_zookeeper.hosts)
     ours = replace(nobody, username="fleet", password="secret", sasl="DIGEST-MD5")
-    await refuses_strangers(ours, [nobody, replace(ours, username="stranger")], f"/{namespace}")
+    await refuses_outsiders(ours, [nobody, replace(ours, username="outsider")], f"/{namespace}")
 
 
 async def test_wrong_sasl_credentials_are_said(sasl_zookeeper: EmbeddedZooKeeper) -> None:

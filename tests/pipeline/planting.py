@@ -52,7 +52,7 @@ class Planted:
             self._send("booked", f"twin{n}", due=1_000)
         client.reject(client.take("booked", 3), message="no use")
         self._send("booked", "twin1", "twin2", "twin3", due=self.due + 1)
-        for name in ("done", "undone", "sent", "stranger"):
+        for name in ("done", "undone", "sent", "outsider"):
             self._send("booked", name, due=1_000 if name == "done" else self.due)
         client.ack(client.take("booked", 1))
         self._send("booked", "late", due=2_000)
@@ -99,7 +99,7 @@ class Planted:
             raw.zadd(self.keys(topic, 0).store, {"unheard-of": self.due})
         # The business's ledger says what it wants of these.
         expected |= {("missing_in_queue", "booked", None, b"nowhere"), ("not_done", "booked", 0, b"undone")}
-        return expected | {("unknown_to_business", "booked", 0, b"stranger")}
+        return expected | {("unknown_to_business", "booked", 0, b"outsider")}
 
     def values(self, expected: set[Found]) -> None:
         """Another due time, retries, content, and none at all; in flight and dead, too."""

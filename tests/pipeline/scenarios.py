@@ -103,8 +103,8 @@ def ended_while_the_journal_was_off() -> Any:
 def unexpected() -> Any:
     slot = lively()
     slot.queues["store"][b"m1"] = DUE
-    slot.queues["dead"][b"stranger"] = DUE
-    return [slot], {("unexpected", 0, b"m1"), ("unexpected", 0, b"stranger")}
+    slot.queues["dead"][b"outsider"] = DUE
+    return [slot], {("unexpected", 0, b"m1"), ("unexpected", 0, b"outsider")}
 
 
 @scenario

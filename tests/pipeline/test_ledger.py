@@ -26,7 +26,7 @@ def test_the_business_ledger(spark: Any) -> None:
         row["topic"] = "business"
     columns = "topic string, slot int, id binary, in_store long, in_retry long, in_prepare long, in_dead long"
     here = spark.createDataFrame([("business", 3, b"queued", DUE, None, None, None)], columns)
-    strangers = {("unknown_to_business", 0, b"m%d" % i) for i in range(3, 9)}
+    outsiders = {("unknown_to_business", 0, b"m%d" % i) for i in range(3, 9)}
     assert (
         listed(business.business(ledger, events(spark, [slot]), here))
         == {
@@ -34,7 +34,7 @@ def test_the_business_ledger(spark: Any) -> None:
             ("not_done", 0, b"m2"),
             ("unknown_to_business", 3, b"queued"),
         }
-        | strangers
+        | outsiders
     )
 
 

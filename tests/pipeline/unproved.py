@@ -147,7 +147,7 @@ def begun_anew_while_the_slot_was_empty() -> Any:
 def expected_by_the_business() -> Any:
     slot = Slot()
     slot.say(("began", "--", b"", 0))
-    slot.say(*(("sent", "ns", name, DUE) for name in (b"ended", b"waits", b"waits-too", b"again", b"stranger")))
+    slot.say(*(("sent", "ns", name, DUE) for name in (b"ended", b"waits", b"waits-too", b"again", b"outsider")))
     slot.say(("taken", "sp", b"ended", 1), ("taken", "sp", b"again", 1))
     slot.say(("acked", "p-", b"ended", 0), ("acked", "p-", b"again", 0))
     slot.say(("sent", "ns", b"again", DUE))
@@ -159,7 +159,7 @@ def expected_by_the_business() -> Any:
         Finding("not_done", 0, b"again"),
         Finding("not_done", 0, b"called-off"),
         Finding("missing_in_queue", None, b"never"),
-        Finding("unknown_to_business", 0, b"stranger"),
+        Finding("unknown_to_business", 0, b"outsider"),
     }
 
 

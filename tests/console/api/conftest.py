@@ -1,4 +1,4 @@
-"""Callers of the API: by token, by session, or strangers."""
+"""Callers of the API: by token, by session, or outsiders."""
 
 from __future__ import annotations
 

@@ -41,11 +41,11 @@ def test_the_root_is_no_address_whatever_the_method(queue: Queue, strict: Caller
         problem(strict(method, "/"), 404, "not_found")
 
 
-def test_strangers_are_led_to_the_sign_in_only_where_they_read(queue: Queue, db: None) -> None:
-    stranger = Caller()
-    assert "/admin/login/" in stranger.get("/docs")["Location"]
+def test_outsiders_are_led_to_the_sign_in_only_where_they_read(queue: Queue, db: None) -> None:
+    outsider = Caller()
+    assert "/admin/login/" in outsider.get("/docs")["Location"]
     for method in ("POST", "PATCH", "DELETE", "OPTIONS"):
-        problem(stranger(method, "/docs"), 401, "unauthorized")
+        problem(outsider(method, "/docs"), 401, "unauthorized")
 
 
 def test_a_session_without_its_token_is_refused_as_everywhere(queue: Queue, person: Callable[..., User]) -> None:

@@ -25,13 +25,13 @@ from tests.console.conftest import Queue
 
 
 def test_without_credentials_nothing_is_open_but_health(queue: Queue, db: None) -> None:
-    stranger = Caller()
+    outsider = Caller()
     for path in ("/me", "/topics", "/metrics", "/openapi.json", "/nowhere", "/topics/orders:take"):
-        answer = stranger.get(path)
+        answer = outsider.get(path)
         problem(answer, 401, "unauthorized")
         assert answer["WWW-Authenticate"].startswith("Bearer")
-    assert stranger.get("/health/live").status_code == 200
-    assert "/admin/login/" in stranger.get("/docs")["Location"]
+    assert outsider.get("/health/live").status_code == 200
+    assert "/admin/login/" in outsider.get("/docs")["Location"]
 
 
 def test_a_token_is_known_by_its_digest_alone(queue: Queue, operator: Caller) -> None:

@@ -12,7 +12,7 @@ import pytest
 from rmq_core import Delivery, Listener, PriorityMessage, Worker
 from rmq_core.worker import line
 from rmq_core.worker.fair_share import Gate
-from rmq_core.worker.line import Line
+from rmq_core.worker.take_queue import TakeQueue
 from tests.engine.worker.bench import WorkerBench
 from tests.support.waiting import wait_until_async
 
@@ -171,7 +171,7 @@ def test_a_line_lets_the_best_take_first_and_nothing_begin_before_it() -> None:
 
     async def scenario() -> None:
         lanes = Lanes()
-        waiting = Line(lanes, Turns(), Nobody(), lambda: None)  # type: ignore[arg-type]
+        waiting = TakeQueue(lanes, Turns(), Nobody(), lambda: None)  # type: ignore[arg-type]
         places = {head: waiting.enter(head) for head in (20, 500, 30)}
         assert lanes.awaited == 500
         await asyncio.sleep(0)

@@ -1,7 +1,7 @@
 """Which slots of a topic take next: those with the best head, a few more than run at the moment.
 
-Slots of which something is known to be ready stand in line, by what they would hand out. As many may take as can run,
-and of a fast listener as many more as bring work for `AHEAD_S`. Nothing begins that comes after what a slot in line has
+Slots of which something is known to be ready are queued, by what they would hand out. As many may take as can run,
+and of a fast listener as many more as bring work for `AHEAD_S`. Nothing begins that comes after what a queued slot has
 (`Dispatch.await_rank`); what a take brings is cut off there, too. Slots that only hold retried messages, which come
 after every fresh one, have one turn in ten.
 """
@@ -35,7 +35,7 @@ SMOOTHING = 0.2
 
 
 class Place:
-    """One slot in line, or taking."""
+    """One slot that is queued, or taking."""
 
     __slots__ = ("gone", "granted", "number", "rank", "retried")
 
@@ -52,7 +52,7 @@ class Place:
         return (-self.rank, self.number) < (-other.rank, other.number)
 
 
-class Line:
+class TakeQueue:
     """One for a topic; in the engine's loop only."""
 
     def __init__(self, dispatch: Dispatch, gate: Gate, alone: Alone, pumped: Callable[[], None]) -> None:
@@ -73,7 +73,7 @@ class Line:
         self._grants = 0
         self._usual_take = 1.0
 
-    # -- standing in line
+    # -- queueing
 
     def enter(self, head: int | None) -> Place:
         """A place by what the slot would hand out."""
@@ -130,14 +130,14 @@ class Line:
         self._stir()
 
     def best_waiting(self) -> float:
-        """What the best slot in line would hand out."""
+        """What the best queued slot would hand out."""
         waiting = self._waiting
         while waiting and waiting[0].granted.done():
             heapq.heappop(waiting)
         return waiting[0].rank if waiting else LAST
 
     def floor(self) -> int | None:
-        """The least priority to take: that of the best slot in line; None where there is room for all slots."""
+        """The least priority to take: that of the best queued slot; None where there is room for all slots."""
         if self._few:
             return None
         best = self.best_waiting()
