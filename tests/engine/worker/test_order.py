@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from rmq_core import Delivery, Listener, PriorityMessage, Worker
-from rmq_core.worker import line
+from rmq_core.worker import take_queue
 from rmq_core.worker.fair_share import Gate
 from rmq_core.worker.take_queue import TakeQueue
 from tests.engine.worker.bench import WorkerBench
@@ -121,7 +121,7 @@ async def test_retried_ones_have_their_share_beside_fresh_ones_of_other_slots(
     bench: WorkerBench, gated: Gated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Slots with nothing but retried messages come after every other one, and yet one turn in ten is theirs."""
-    monkeypatch.setattr(line, "RETRIED_EVERY", 3)
+    monkeypatch.setattr(take_queue, "RETRIED_EVERY", 3)
     bench.topic(slots=32, backoff_ms=0, backoff_max_ms=0)
     bench.send("again")
     begun: list[str] = []
