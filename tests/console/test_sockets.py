@@ -14,12 +14,12 @@ from channels.layers import get_channel_layer
 from django.contrib.auth.models import User
 from django.test import Client
 
+from console.config.serving import under_sub_path
 from console.engine import async_engine
 from console.live import sockets, store
 from console.live.groups import OVERVIEW, topic_group
 from console.live.routing import websocket_application
 from console.live.store import LiveKeys
-from console.serving import under_sub_path
 from tests.console.conftest import Queue
 from tests.console.websocket import WebSocket
 
