@@ -21,7 +21,8 @@ from console.pages import (
     topic,
     workers,
 )
-from console.pages.converters import TabName, TopicName
+from console.converters import TabName
+from console.converters import TopicName
 
 handler403 = "console.pages.shell.forbidden"
 

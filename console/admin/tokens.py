@@ -24,7 +24,7 @@ from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import action, display
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from console import tokens
+from console.usecases import tokens
 from console.access import Action, account_of, allowed
 from console.models import ApiToken, AuditEntry
 from console.models.tokens import split_patterns

@@ -18,7 +18,7 @@ from unfold.decorators import display
 
 from console.access import Action, Permission, allowed
 from console.admin.audit import pretty
-from console.definitions import history
+from console.usecases import topic_history as history
 from console.engine import engine
 from console.models import TopicDefinition, TopicRevision
 from console.pages.topic import KINDS

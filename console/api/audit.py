@@ -12,8 +12,10 @@ from console.api.callers import caller_of
 from console.api.lists import readable
 from console.api.schemas import Cursor, Limit
 from console.models import AuditEntry
-from console.operations import audit_list
-from console.operations.audit_list import TEXT_MAX, TIME_MAX_MS, AuditFilter
+from console.usecases import audit_list
+from console.usecases.audit_list import TEXT_MAX
+from console.usecases.audit_list import TIME_MAX_MS
+from console.usecases.audit_list import AuditFilter
 
 router = Router(tags=["audit"])
 

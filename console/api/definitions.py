@@ -18,8 +18,11 @@ from console.api.preconditions import IfMatch, IfNoneMatch, check_match, etag, e
 from console.api.routers import topics as router
 from console.api.schemas import NEEDED_WHY, WHY, Cursor, Limit, NeededReason, Strict, TopicName
 from console.api.topics import Definition
-from console.definitions import history, plan, store
-from console.definitions.fields import STORED, wanted_topic
+from console.usecases import topic_history as history
+from console.usecases import topic_plan as plan
+from console.usecases import topics as store
+from console.usecases.topic_fields import STORED
+from console.usecases.topic_fields import wanted_topic
 from console.engine import engine
 from console.models import TopicRevision
 from rmq_core.errors import UnknownTopic, VersionConflict

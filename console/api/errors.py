@@ -16,7 +16,8 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
 from console.access import Forbidden, OutOfScope
-from console.operations.actions import BadRequest, UnknownWorker
+from console.usecases.actions import BadRequest
+from console.usecases.actions import UnknownWorker
 from rmq_core import errors
 from rmq_core.errors import RMQError
 

@@ -14,7 +14,9 @@ from console.api.errors import invalid
 from console.api.routers import topics
 from console.api.schemas import Name, NeededReason, Reason, Strict, Text, TopicName
 from console.engine import engine
-from console.operations.actions import Order, UnknownWorker, perform
+from console.usecases.actions import Order
+from console.usecases.actions import UnknownWorker
+from console.usecases.actions import perform
 from console.pages.act import read_slots
 from rmq_core.model.text import NAME_MAX, NotText, check_name
 from rmq_core.model.views import WorkerInfo

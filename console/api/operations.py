@@ -17,9 +17,12 @@ from console.api.lists import readable
 from console.api.schemas import Cursor, Limit, NeededReason, Strict
 from console.api.states import said
 from console.models import Operation
-from console.operations import bulk
-from console.operations.report import FORMATS, not_done, operation_json, report
-from console.pages.streams import download
+from console.usecases import bulk
+from console.serializers.operations import FORMATS
+from console.serializers.operations import not_done
+from console.serializers.operations import operation_json
+from console.serializers.operations import report
+from console.api.downloads import download
 
 router = Router(tags=["operations"])
 

@@ -20,8 +20,10 @@ from console.api.errors import ApiError, invalid
 from console.api.lists import readable
 from console.api.schemas import Confirm, Limit, Name, Reason, Strict
 from console.models import Finding, Reconciliation
-from console.reconciliation import jobs, runs, shapes
-from console.reconciliation.runs import RunOrder
+from console.jobs import runs as jobs
+from console.usecases import runs
+from console.serializers import runs as shapes
+from console.usecases.runs import RunOrder
 from rmq_core.errors import UnknownTopic
 from rmq_core.model.text import check_name
 

@@ -8,7 +8,7 @@ from django.urls import path, re_path
 
 from console.live.origin import SameOrigin
 from console.live.sockets import FleetConsumer, OverviewConsumer, TopicConsumer
-from console.pages.converters import TopicName
+from console.converters import TopicName
 
 
 def websocket_application() -> SameOrigin:

@@ -9,7 +9,11 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 
 from console.access import Action
-from console.operations.actions import PERFORMED, REASON_MAX, BadRequest, Order, perform
+from console.usecases.actions import PERFORMED
+from console.usecases.actions import REASON_MAX
+from console.usecases.actions import BadRequest
+from console.usecases.actions import Order
+from console.usecases.actions import perform
 from console.pages.data import action_view, body_of, text, who_of, whole
 from rmq_core.model.message import MessageRef
 from rmq_core.model.topic import MAX_SLOTS

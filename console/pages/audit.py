@@ -12,11 +12,11 @@ from django.utils.translation import gettext
 from console.access import Forbidden, Permission, require
 from console.models import AuditEntry
 from console.models.audit import ACTIONS, LABELS
-from console.operations import audit_list
-from console.operations.audit_list import AuditFilter
+from console.usecases import audit_list
+from console.usecases.audit_list import AuditFilter
 from console.pages.data import choice, data_view, error_response, raw_text, text, whole
 from console.pages.shell import console_page, render_page
-from console.pages.streams import download
+from console.api.downloads import download
 
 LIMIT_MAX = 200
 TYPES = {"csv": "text/csv", "jsonl": "application/x-ndjson"}

@@ -10,14 +10,20 @@ from django.utils.translation import gettext
 from console.access import Action, Permission, allowed, require
 from console.engine import engine
 from console.models import AuditEntry
-from console.operations import bulk, export, letters, orders
-from console.operations.actions import REASON_MAX, Actor, BadRequest
-from console.operations.orders import BulkOrder
-from console.operations.report import FORMATS, operation_json
+from console.usecases import bulk
+from console.usecases import exports as export
+from console.usecases import resending as letters
+from console.usecases import bulk_requests as orders
+from console.usecases.actions import REASON_MAX
+from console.usecases.actions import Actor
+from console.usecases.actions import BadRequest
+from console.usecases.bulk_requests import BulkOrder
+from console.serializers.operations import FORMATS
+from console.serializers.operations import operation_json
 from console.pages.act import DUE_MAX, refs_of
 from console.pages.data import action_view, body_of, choice, data_view, flag, raw_text, text, whole
-from console.pages.streams import download
-from console.shapes import row_json
+from console.api.downloads import download
+from console.serializers.messages import row_json
 from rmq_core.model.filters import MessageFilter
 from rmq_core.model.topic import MAX_SLOTS
 

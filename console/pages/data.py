@@ -16,7 +16,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from console.access import Forbidden, Permission, missing, require
 from console.json_input import NotJson, read_json
-from console.operations.actions import Actor, BadRequest
+from console.usecases.actions import Actor
+from console.usecases.actions import BadRequest
 from rmq_core.errors import (
     BacklogFull,
     ConfigurationError,

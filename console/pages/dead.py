@@ -12,8 +12,8 @@ from django.utils.translation import gettext
 
 from console.access import Permission, allowed
 from console.engine import engine
-from console.live import clusters as trends
-from console.live.store import LiveKeys
+from console.snapshots import clusters as trends
+from console.snapshots.store import LiveKeys
 from console.pages.data import data_view
 from console.pages.shell import console_page, render_page
 

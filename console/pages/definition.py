@@ -9,13 +9,21 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from console.access import NEEDED, Action, allowed, missing, require
-from console.definitions import history, store
-from console.definitions.fields import FIELDS, InvalidDefinition, defaults, definition_json, difference, wanted_topic
-from console.definitions.plan import change_plan, deletion_plan
+from console.usecases import topic_history as history
+from console.usecases import topics as store
+from console.usecases.topic_fields import FIELDS
+from console.usecases.topic_fields import InvalidDefinition
+from console.usecases.topic_fields import defaults
+from console.usecases.topic_fields import definition_json
+from console.usecases.topic_fields import difference
+from console.usecases.topic_fields import wanted_topic
+from console.usecases.topic_plan import change_plan
+from console.usecases.topic_plan import deletion_plan
 from console.engine import engine
 from console.models import TopicRevision
-from console.operations.actions import REASON_MAX, BadRequest
-from console.operations.audited import require_audited
+from console.usecases.actions import REASON_MAX
+from console.usecases.actions import BadRequest
+from console.usecases.audit import require_audited
 from console.pages.data import action_view, body_of, data_view, flag, text, who_of, whole
 from console.pages.shell import console_page, render_page
 from rmq_core.errors import RMQError, VersionConflict

@@ -9,10 +9,12 @@ from django.utils.translation import gettext
 
 from console.access import Permission, allowed, require
 from console.engine import engine
-from console.operations.actions import BadRequest
+from console.usecases.actions import BadRequest
 from console.pages.data import choice, data_view, raw_text, text, whole
 from console.record import timeline
-from console.shapes import row_json, slot_json, view_json
+from console.serializers.messages import row_json
+from console.serializers.messages import slot_json
+from console.serializers.messages import view_json
 from rmq_core.model.views import STATES, MessageRow, MessageView
 
 LIMIT_MAX = 200

@@ -14,14 +14,20 @@ from django.utils.translation import gettext
 from console.access import Permission, allowed, require
 from console.engine import engine
 from console.models import Finding, PipelineSchedule, Reconciliation
-from console.operations.actions import REASON_MAX, BadRequest
-from console.operations.report import operation_json
+from console.usecases.actions import REASON_MAX
+from console.usecases.actions import BadRequest
+from console.serializers.operations import operation_json
 from console.pages.data import action_view, body_of, choice, data_view, error_response, flag, text, who_of, whole
 from console.pages.shell import console_page, render_page
-from console.pages.streams import download
-from console.reconciliation import jobs, places, repairs, report, runs, shapes
-from console.reconciliation.repairs import RepairOrder
-from console.reconciliation.runs import RunOrder
+from console.api.downloads import download
+from console.jobs import runs as jobs
+from console.usecases import run_places as places
+from console.usecases import repairs
+from console.usecases import run_reports as report
+from console.usecases import runs
+from console.serializers import runs as shapes
+from console.usecases.repairs import RepairOrder
+from console.usecases.runs import RunOrder
 from rmq_core.errors import RMQError
 
 PAGE = 50

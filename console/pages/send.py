@@ -9,16 +9,18 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from console.access import Action
-from console.definitions.store import stored
+from console.usecases.topics import stored
 from console.engine import engine
-from console.operations import sending
-from console.operations.actions import REASON_MAX, BadRequest
-from console.operations.audited import require_audited
-from console.operations.sending import Prospect, Sending
+from console.usecases import sending
+from console.usecases.actions import REASON_MAX
+from console.usecases.actions import BadRequest
+from console.usecases.audit import require_audited
+from console.usecases.sending import Prospect
+from console.usecases.sending import Sending
 from console.pages.data import action_view, body_of, choice, text, who_of
 from console.pages.shell import console_page, render_page
 from console.pages.topic import KINDS, page_data
-from console.shapes import topic_json
+from console.serializers.messages import topic_json
 from rmq_core.errors import RMQError, UnknownTopic
 
 SHOWN = 200

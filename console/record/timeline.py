@@ -11,7 +11,7 @@ from django.db.models import Q
 from django.utils.translation import gettext
 
 from console.models import MessageRecord, MessageTransition, RecordPosition
-from console.operations.actions import BadRequest
+from console.usecases.actions import BadRequest
 from console.record.life import key_of
 from rmq_core.model.message import id_from_text, id_to_text
 from rmq_core.model.topic import Topic
