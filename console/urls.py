@@ -5,6 +5,7 @@ from django.urls import include, path, register_converter
 from django.views.i18n import JavaScriptCatalog
 
 from console.api import api
+from console.converters import TabName, TopicName
 from console.pages import (
     act,
     audit,
@@ -21,8 +22,6 @@ from console.pages import (
     topic,
     workers,
 )
-from console.converters import TabName
-from console.converters import TopicName
 
 handler403 = "console.pages.shell.forbidden"
 

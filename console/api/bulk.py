@@ -21,15 +21,8 @@ from console.api.schemas import ID_MAX, ActionOutcome, BigIn, Confirm, Reason, S
 from console.api.states import AskedBacklogState
 from console.engine import engine
 from console.usecases import bulk
-from console.usecases.actions import MESSAGES_MAX
-from console.usecases.actions import PERFORMED
-from console.usecases.actions import Order
-from console.usecases.actions import perform
-from console.usecases.bulk_requests import CANARY_MAX
-from console.usecases.bulk_requests import RATE_MAX
-from console.usecases.bulk_requests import REFS_MAX
-from console.usecases.bulk_requests import SPREAD_MAX_S
-from console.usecases.bulk_requests import BulkOrder
+from console.usecases.actions import MESSAGES_MAX, PERFORMED, Order, perform
+from console.usecases.bulk_requests import CANARY_MAX, RATE_MAX, REFS_MAX, SPREAD_MAX_S, BulkOrder
 from rmq_core.model.filters import MessageFilter
 from rmq_core.model.message import MessageRef
 from rmq_core.model.topic import MAX_SLOTS

@@ -10,8 +10,7 @@ from django.http import HttpRequest
 from ninja import Router, Schema, Status
 
 from console.engine import engine
-from console.snapshots.store import LiveKeys
-from console.snapshots.store import read_frame
+from console.snapshots.store import LiveKeys, read_frame
 from rmq_core.errors import RMQError
 
 router = Router()

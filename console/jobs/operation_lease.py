@@ -9,8 +9,8 @@ from django.db import transaction
 from django.db.models import Case, F, Q, Value, When
 from django.utils import timezone
 
-from console.access import Action
-from console.models import AuditEntry, Operation, OperationPart
+from console.models import Operation, OperationPart
+from console.usecases.audit import complete_operation
 from console.usecases.bulk_requests import TAKING_OUT
 
 SILENT_MS = 10_000
@@ -103,7 +103,7 @@ class Held:
         operation.state, operation.error, operation.finished = state, error, timezone.now()
         with transaction.atomic():
             self._write(state=state, runner="", finished=operation.finished, **self._saved())
-            complete_audit(operation)
+            complete_operation(operation)
 
     def _saved(self) -> dict[str, Any]:
         return {name: getattr(self.operation, name) for name in _SAVED}
@@ -112,28 +112,3 @@ class Held:
         mine = Operation.objects.filter(pk=self.operation.pk, runner=self._runner)
         if not mine.update(**values):
             raise Lost
-
-
-def complete_audit(operation: Operation) -> None:
-    """Say in the audit what came of an operation."""
-    results = AuditEntry.Result
-    if operation.state == State.FAILED:
-        result = results.PARTLY if operation.done else results.FAILED
-    else:
-        complete = operation.state == State.DONE and not operation.skipped and not operation.failed
-        result = results.of(operation.done, complete)
-    AuditEntry.objects.filter(pk=operation.audit_id).update(
-        result=result,
-        done=operation.done,
-        detail={
-            "operation": str(operation.pk),
-            "state": operation.state,
-            "counts": {name: getattr(operation, name) for name in ("done", "skipped", "failed")},
-            **({"error": operation.error} if operation.error else {}),
-        },
-    )
-
-
-def undoable(operation: Operation) -> bool:
-    """Whether it took something out that may be brought back."""
-    return operation.action in (Action.CANCEL, Action.DROP) and not operation.live and operation.done > 0

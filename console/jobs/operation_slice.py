@@ -15,11 +15,10 @@ from dataclasses import dataclass
 
 from console.access import Action
 from console.engine import engine
+from console.jobs.operation_lease import Held, Lost
+from console.jobs.operation_sources import source_of
 from console.models import Operation
 from console.usecases.canary import Canary
-from console.jobs.operation_lease import Held
-from console.jobs.operation_lease import Lost
-from console.jobs.operation_sources import source_of
 from console.usecases.engine_repairs import mend
 from rmq_core.errors import ConnectionLost, RMQError, UnknownTopic
 from rmq_core.model.message import MessageRef

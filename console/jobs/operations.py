@@ -7,44 +7,22 @@ import logging
 import uuid
 from datetime import timedelta
 
-import django_rq
-from django.conf import settings
 from django.db import DatabaseError
 from django.utils import timezone
 from redis.exceptions import RedisError
 
 from console.engine import engine
+from console.jobs.operation_lease import Held, Lost
+from console.jobs.operation_slice import Jobs, Slice
 from console.models import Operation, OperationPart
-from console.jobs.operation_lease import Held
-from console.jobs.operation_lease import Lost
-from console.jobs.operation_slice import Jobs
-from console.jobs.operation_slice import Slice
+from console.usecases.job_queue import hand_on_operation, others_wait, waiting_operations
 from rmq_core.errors import ConnectionLost
 
 log = logging.getLogger("console.operations")
 
-QUEUE = settings.JOB_QUEUES["default"]
-JOB_TIMEOUT_S = 300
-"""Far more than a slice takes: it ends a job that hangs, and the operation goes on in another."""
 KEPT = timedelta(days=90)
 UNDO_KEPT = timedelta(days=31)
 """Longer than any topic keeps what was taken out."""
-
-
-def enqueue(operation_id: str) -> None:
-    """Have a job worker turn to it; where the queue of jobs is away, the keeper does this later."""
-    try:
-        django_rq.get_queue(QUEUE, commit_mode="auto").enqueue_call(
-            run,
-            args=(str(operation_id),),
-            timeout=JOB_TIMEOUT_S,
-            result_ttl=0,
-            failure_ttl=3_600,
-            job_id=f"{_prefix(operation_id)}{uuid.uuid4().hex}",
-            description=f"operation {operation_id}",
-        )
-    except RedisError as error:
-        log.warning("operation %s could not be handed to a job worker yet: %s", operation_id, error)
 
 
 def run(operation_id: str) -> None:
@@ -58,21 +36,13 @@ def run(operation_id: str) -> None:
     if held is None:
         return
     try:
-        Slice(held, Jobs(busy, enqueue), inspector.now_ms).run()
+        Slice(held, Jobs(others_wait, hand_on_operation), inspector.now_ms).run()
     except DatabaseError:
         raise  # it is silent from now on, so another job takes it up
     except Exception as error:
         log.exception("operation %s failed", operation_id)
         with contextlib.suppress(Lost):
             held.end(Operation.State.FAILED, f"{type(error).__name__}: {error}")
-
-
-def busy() -> bool:
-    """Whether other jobs wait."""
-    try:
-        return bool(django_rq.get_queue(QUEUE).count)
-    except RedisError:
-        return False
 
 
 def pick_up() -> int:
@@ -82,12 +52,12 @@ def pick_up() -> int:
     if not ids:
         return 0
     try:
-        waiting = django_rq.get_queue(QUEUE).get_job_ids()
+        waiting = waiting_operations(ids)
     except RedisError:
         return 0
-    missing = [each for each in ids if not any(job.startswith(_prefix(each)) for job in waiting)]
+    missing = [each for each in ids if each not in waiting]
     for each in missing:
-        enqueue(each)
+        hand_on_operation(each)
     return len(missing)
 
 
@@ -98,7 +68,3 @@ def prune() -> None:
     old = OperationPart.objects.filter(operation__finished__lt=now - UNDO_KEPT, acted=True)
     old.filter(undone="[]").delete()
     old.exclude(refs="[]").update(refs="[]")
-
-
-def _prefix(operation_id: str) -> str:
-    return f"operation-{uuid.UUID(str(operation_id)).hex}-"

@@ -15,10 +15,10 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from console.models import AuditEntry, Reconciliation
-from console.usecases import run_places as places
-from console.usecases import run_reports as report
+from console.models import Reconciliation
 from console.supervise.child import Child
+from console.usecases import run_places, run_reports
+from console.usecases.audit import complete_run
 from rmq_core.model.text import shown
 
 log = logging.getLogger("console.reconciliation")
@@ -64,13 +64,15 @@ class Runner:
         except Exception as error:
             log.exception("run %s failed", self.run.pk)
             with contextlib.suppress(Lost):
-                self._end(State.FAILED, places.plain(f"{type(error).__name__}: {error}"))
+                self._end(State.FAILED, run_places.plain(f"{type(error).__name__}: {error}"))
 
     def _work(self) -> None:
-        path = places.log_of(self.run)
+        path = run_places.log_of(self.run)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with places.held_ledger(self.run) as ledger, path.open("ab") as output:
-            child = Child(places.command(self.run, ledger), Path(settings.BASE_DIR), places.environment(), output)
+        with run_places.held_ledger(self.run) as ledger, path.open("ab") as output:
+            child = Child(
+                run_places.command(self.run, ledger), Path(settings.BASE_DIR), run_places.environment(), output
+            )
             try:
                 stopped = self._watch(child, output)
                 code = child.wait()
@@ -82,12 +84,13 @@ class Runner:
         elif code != 0:
             self._end(
                 State.FAILED,
-                places.plain(_last_words(path)) or gettext("It ended with the exit code %(code)d.") % {"code": code},
+                run_places.plain(_last_words(path))
+                or gettext("It ended with the exit code %(code)d.") % {"code": code},
             )
         else:
             if self.run.kind == "reconcile":
                 self._stage({"stage": "console", "done": 0, "total": 1, "percent": 99})
-                report.take_in(self.run, beat=lambda: self._save(force=True))
+                run_reports.take_in(self.run, beat=lambda: self._save(force=True))
             self.run.percent = 100
             self._end(State.DONE)
 
@@ -150,7 +153,7 @@ class Runner:
                 listed=run.listed,
                 runner="",
             )
-            complete_audit(run)
+            complete_run(run)
 
     def _write(self, **values: Any) -> None:
         if not Reconciliation.objects.filter(pk=self.run.pk, runner=self._name).update(**values):
@@ -161,20 +164,6 @@ def _restored(told: dict[str, Any]) -> dict[str, Any]:
     """What a restore did, for the page: how many copies, and what a person must know beside that."""
     said = [shown(str(each), SAID_MAX) for each in list(told["said"])[:SAID_MOST]]
     return {"back": int(told["restored"]), "present": int(told["present"]), "said": said}
-
-
-def complete_audit(run: Reconciliation) -> None:
-    """Say in the audit what came of a run."""
-    results = AuditEntry.Result
-    # Whoever only compares has done nothing until it is through.
-    stopped = results.NOTHING if run.kind == "reconcile" else results.PARTLY
-    result = {State.DONE: results.DONE, State.STOPPED: stopped}.get(State(run.state), results.FAILED)
-    detail = {"run": str(run.pk), "state": run.state, "findings": run.findings}
-    if run.error:
-        detail["error"] = run.error
-    AuditEntry.objects.filter(pk=run.audit_id).update(
-        result=result, done=1 if run.state == State.DONE else 0, detail=detail
-    )
 
 
 def _now() -> int:

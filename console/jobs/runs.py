@@ -7,45 +7,24 @@ import shutil
 import time
 from datetime import timedelta
 
-import django_rq
-from django.conf import settings
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext
 from redis.exceptions import RedisError
 
-from console.models import PipelineSchedule, Reconciliation
-from console.usecases.actions import BadRequest
-from console.usecases import run_places as places
-from console.usecases import runs
+from console.errors import BadRequest
 from console.jobs.run_process import Runner
-from console.jobs.run_process import complete_audit
+from console.models import PipelineSchedule, Reconciliation
+from console.usecases import run_places, runs
+from console.usecases.audit import complete_run
+from console.usecases.job_queue import hand_on_run, waiting_runs
 
 log = logging.getLogger("console.reconciliation")
 
-QUEUE = settings.JOB_QUEUES["pipeline"]
-"""Of its own: a run takes minutes, and bulk operations must not wait behind it."""
-JOB_TIMEOUT_S = 24 * 3600
 KEPT = timedelta(days=90)
 KEPT_ARCHIVES = timedelta(days=7)
 """Archives may run every minute, and leave nothing to read but their log."""
 State = Reconciliation.State
-
-
-def enqueue(run_id: str) -> None:
-    """Have a job worker turn to it; where the queue of jobs is away, the keeper does this later."""
-    try:
-        django_rq.get_queue(QUEUE, commit_mode="auto").enqueue_call(
-            work,
-            args=(str(run_id),),
-            timeout=JOB_TIMEOUT_S,
-            result_ttl=0,
-            failure_ttl=3_600,
-            job_id=f"run-{str(run_id).replace('-', '')}",
-            description=f"run {run_id}",
-        )
-    except RedisError as error:
-        log.warning("run %s could not be handed to a job worker yet: %s", run_id, error)
 
 
 def work(run_id: str) -> None:
@@ -60,7 +39,8 @@ def look(now_ms: int | None = None) -> None:
     now = round(time.time() * 1000) if now_ms is None else now_ms
     for schedule in PipelineSchedule.objects.filter(enabled=True, next_ms__lte=now)[:20]:
         _start_scheduled(schedule, now)
-    waiting = list(Reconciliation.objects.filter(state=State.QUEUED).order_by("created")[:50])
+    queued = Reconciliation.objects.filter(state=State.QUEUED).order_by("created")
+    waiting = [str(pk) for pk in queued.values_list("pk", flat=True)[:50]]
     if waiting:
         _hand_on(waiting)
     silent = Reconciliation.objects.filter(state__in=(State.RUNNING, State.STOPPING), due_ms__lt=now)
@@ -70,7 +50,7 @@ def look(now_ms: int | None = None) -> None:
         run.finished = timezone.now()
         mine = Reconciliation.objects.filter(pk=run.pk, runner=run.runner, due_ms=run.due_ms)
         if mine.update(state=run.state, error=run.error, finished=run.finished, runner=""):
-            complete_audit(run)
+            complete_run(run)
 
 
 def prune() -> None:
@@ -78,7 +58,7 @@ def prune() -> None:
     now = timezone.now()
     long_ago = Q(finished__lt=now - KEPT) | Q(finished__lt=now - KEPT_ARCHIVES, kind="archive")
     for run in Reconciliation.objects.filter(long_ago).exclude(state__in=Reconciliation.LIVE)[:500]:
-        shutil.rmtree(places.report_of(run), ignore_errors=True)
+        shutil.rmtree(run_places.report_of(run), ignore_errors=True)
         run.delete()
 
 
@@ -95,14 +75,14 @@ def _start_scheduled(schedule: PipelineSchedule, now_ms: int) -> None:
     except Exception:  # one that cannot be run keeps no other from running
         log.exception("schedule %s could not be started", schedule.pk)
         return
-    enqueue(str(run.pk))
+    hand_on_run(str(run.pk))
 
 
-def _hand_on(waiting: list[Reconciliation]) -> None:
+def _hand_on(waiting: list[str]) -> None:
     try:
-        known = set(django_rq.get_queue(QUEUE).get_job_ids())
+        known = waiting_runs(waiting)
     except RedisError:
         return
-    for run in waiting:
-        if f"run-{run.pk.hex}" not in known:
-            enqueue(str(run.pk))
+    for each in waiting:
+        if each not in known:
+            hand_on_run(each)

@@ -10,13 +10,12 @@ import time
 from typing import Any
 
 from console.engine import AsyncEngine
-from console.snapshots import store
-from console.keeper.fleet import owners_json
-from console.keeper.readable import AWAY
-from console.keeper.readable import words_of
-from console.snapshots.store import LiveKeys
-from console.serializers.messages import dumps
+from console.keeper.readable import AWAY, words_of
 from console.serializers.messages import row_json
+from console.serializers.text import dumps
+from console.serializers.workers import owners_json
+from console.snapshots import store
+from console.snapshots.store import LiveKeys
 from rmq_core.errors import UnknownTopic
 from rmq_core.model.stats import Histogram
 from rmq_core.model.views import Ages, MessageRow

@@ -6,15 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from console.engine import AsyncEngine
+from console.serializers.workers import event_json
 from rmq_core.errors import ScriptFailed
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import WorkerInfo
 from rmq_core.ops import placement
 from rmq_core.ops.placement import Overrides
-from rmq_core.queries.owners import OwnershipEvent, SlotOwner, to_ranges
-
-FLEET = "!fleet"
-"""Stands for the Workers page among the watched topics; no topic can be called that."""
+from rmq_core.queries.owners import OwnershipEvent, to_ranges
 
 EVENTS_EACH = 20
 EVENTS_SHOWN = 60
@@ -100,30 +98,4 @@ def _worker(worker: WorkerInfo, wanted: Overrides) -> dict[str, Any]:
         "stale": worker.stale,
         "version": worker.version,
         "versions": dict(worker.versions),
-    }
-
-
-def owners_json(owners: Sequence[SlotOwner]) -> dict[str, Any] | None:
-    """Owners of a topic's slots, compact: names once, then three columns; None where nobody ever owned one."""
-    if all(owner.worker is None for owner in owners):
-        return None
-    names = sorted({owner.worker for owner in owners if owner.worker is not None})
-    place = {name: index for index, name in enumerate(names)}
-    return {
-        "names": names,
-        "of": [-1 if owner.worker is None else place[owner.worker] for owner in owners],
-        "epochs": [owner.epoch.lstrip("0") if owner.epoch else None for owner in owners],
-        "since_ms": [owner.since_ms for owner in owners],
-    }
-
-
-def event_json(event: OwnershipEvent) -> dict[str, Any]:
-    """A line of the timeline."""
-    return {
-        "at_ms": event.at_ms,
-        "event": event.event,
-        "worker": event.worker,
-        "reason": event.reason,
-        "slots": to_ranges(event.slots),
-        "count": len(event.slots),
     }

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from console.snapshots.acknowledgements import Acknowledgement
 from console.keeper.tracker import Numbers
+from console.snapshots.acknowledgements import Acknowledgement
 from rmq_core.journal.trimmer import JournalState
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import ServerInfo, Unreadable, WorkerInfo

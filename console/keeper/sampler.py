@@ -10,26 +10,17 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from console.engine import AsyncEngine
-from console.snapshots import acknowledgements as acknowledged
-from console.snapshots import store
-from console.snapshots.acknowledgements import Acknowledgement
-from console.snapshots.acknowledgements import Unacknowledged
-from console.keeper.fleet import FLEET
-from console.keeper.fleet import fleet_frame
-from console.keeper.fleet import unowned
-from console.keeper.metrics import METRICS_MS
-from console.keeper.metrics import metrics_frame
-from console.keeper.problems import Problem
-from console.keeper.problems import TopicState
-from console.keeper.problems import find_problems
-from console.keeper.readable import AWAY
-from console.keeper.readable import TopicReader
-from console.keeper.readable import words_of
+from console.keeper.fleet import fleet_frame, unowned
+from console.keeper.metrics import METRICS_MS, metrics_frame
+from console.keeper.problems import Problem, TopicState, find_problems
+from console.keeper.readable import AWAY, TopicReader, words_of
+from console.keeper.tracker import Numbers, TopicTracker
+from console.serializers.text import dumps
+from console.serializers.topics import topic_json
+from console.snapshots import acknowledgements, store
+from console.snapshots.acknowledgements import Acknowledgement, Unacknowledged
+from console.snapshots.groups import FLEET
 from console.snapshots.store import LiveKeys
-from console.keeper.tracker import Numbers
-from console.keeper.tracker import TopicTracker
-from console.serializers.messages import dumps
-from console.serializers.messages import topic_json
 from rmq_core.journal.trimmer import JournalState
 from rmq_core.journal.trimmer import state as journal_state
 from rmq_core.model.stats import Histogram
@@ -192,10 +183,10 @@ class Sampler:
     async def _look_at_dead_letters(self, samples: Sequence[TopicSample]) -> None:
         """How many of each topic nobody has acknowledged; an acknowledgement ends with its topic."""
         run = self.engine.client.run
-        found = await run(acknowledged.read(self.keys.acknowledged))
+        found = await run(acknowledgements.read(self.keys.acknowledged))
         versions = {sample.topic.name: sample.topic.version for sample in samples}
         gone = [name for name, each in found.items() if versions.get(name, -1) < each.version]
-        await run(acknowledged.forget(self.keys.acknowledged, gone))
+        await run(acknowledgements.forget(self.keys.acknowledged, gone))
         self._acknowledged = {name: each for name, each in found.items() if name not in gone}
         for sample in samples:
             known = self._known.setdefault(sample.topic.name, _Known())

@@ -20,12 +20,9 @@ from django.conf import settings
 
 from console.access import Permission, allowed
 from console.engine import async_engine
-from console.snapshots import store
-from console.keeper.fleet import FLEET
 from console.live.frames import frames
-from console.snapshots.groups import FLEET_GROUP
-from console.snapshots.groups import OVERVIEW
-from console.snapshots.groups import topic_group
+from console.snapshots import store
+from console.snapshots.groups import FLEET, FLEET_GROUP, OVERVIEW, topic_group
 from console.snapshots.store import LiveKeys
 from rmq_core.errors import RMQError, UnknownTopic
 

@@ -6,30 +6,14 @@ Ids appear in their text form. An id that *is* the content (an inline message) c
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from rmq_core.model.text import encodable
-from rmq_core.model.topic import Topic
 from rmq_core.model.views import FailureRecord, MessageRow, MessageView, SlotDetail
 
 CONTENT_SHOWN_BYTES = 64 * 1024
 SAFE_INTEGER = 2**53 - 1
-
-
-def topic_json(topic: Topic) -> dict[str, Any]:
-    return {
-        "name": topic.name,
-        "kind": topic.kind.value,
-        "slots": topic.slots,
-        "paused": topic.paused,
-        "timed": topic.timed,
-        "max_retries": topic.max_retries,
-        "visibility_timeout_ms": topic.visibility_timeout_ms,
-        "description": topic.description,
-        "version": topic.version,
-    }
 
 
 def row_json(row: MessageRow, payload: bool) -> dict[str, Any]:
@@ -126,11 +110,6 @@ def slot_json(detail: SlotDetail, now_ms: int, payload: bool) -> dict[str, Any]:
         "heads": [row_json(row, payload) for row in detail.heads],
         "prepared": [row_json(row, payload) for row in detail.prepared],
     }
-
-
-def dumps(value: Any) -> str:
-    """Compact JSON, which can be sent whatever texts are in it."""
-    return encodable(json.dumps(value, separators=(",", ":"), ensure_ascii=False))
 
 
 def _text(raw: bytes, cut: bool) -> str | None:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from console.models import Operation, OperationPart
-from console.jobs.operation_lease import undoable
-from rmq_core.model.text import encodable, shown
+from console.serializers.text import csv_lines, json_lines
+from rmq_core.model.text import shown
 
 SHOWN = 200
-FORMATS = {"jsonl": "application/x-ndjson", "csv": "text/csv"}
 CONTENT_FIELDS = ("text", "error")
 """Parts of a filter that are words of a message; hidden from those who may not read content."""
 
@@ -61,7 +58,7 @@ def operation_json(operation: Operation, payload: bool) -> dict[str, Any]:
         "created_ms": _ms(operation.created),
         "started_ms": _ms(operation.started),
         "finished_ms": _ms(operation.finished),
-        "undoable": undoable(operation),
+        "undoable": operation.undoable,
     }
 
 
@@ -99,27 +96,6 @@ def _undone(stored: str) -> list[list[Any]]:
     except (ValueError, RecursionError):
         pass
     return [[-1, "", f"unreadable: {shown(stored, 200)}"]]
-
-
-def csv_lines(rows: Iterable[Iterable[Any]]) -> str:
-    """Rows as CSV; cells that a spreadsheet would take for a formula are defused."""
-    out = io.StringIO()
-    csv.writer(out).writerows([_defused(cell) for cell in row] for row in rows)
-    return encodable(out.getvalue())
-
-
-def json_lines(values: Iterable[Any]) -> str:
-    """Values as JSON Lines."""
-    return encodable("".join(_dumped(values)))
-
-
-def _dumped(values: Iterable[Any]) -> Iterator[str]:
-    for value in values:
-        yield json.dumps(value, separators=(",", ":"), ensure_ascii=False) + "\n"
-
-
-def _defused(cell: Any) -> Any:
-    return f"'{cell}" if isinstance(cell, str) and cell[:1] in {"=", "+", "-", "@", "\t", "\r"} else cell
 
 
 def _line(undone: list[Any], payload: bool) -> dict[str, Any]:

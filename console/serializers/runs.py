@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from console.models import Finding, PipelineSchedule, Reconciliation
-from console.serializers.operations import csv_lines
-from console.serializers.operations import json_lines
-from console.usecases import run_places as places
-from console.usecases import run_reports as report
+from console.models.pipeline import WITHOUT
 
-FORMATS = {"jsonl": "application/x-ndjson", "csv": "text/csv"}
-LOG_SHOWN = 40_000
-ROWS_AT_ONCE = 500
 TREND_TOPICS = 100
 FIGURES = (
     *("topic", "sent", "acked", "retried", "died", "merge_ratio", "slot_skew"),
@@ -43,7 +36,7 @@ def run_json(run: Reconciliation) -> dict[str, Any]:
         "findings": run.findings,
         "listed": run.listed,
         "counts": counts if isinstance(counts, dict) else {},
-        "without_journal": _names(run.summary.get(report.WITHOUT)),
+        "without_journal": _names(run.summary.get(WITHOUT)),
         "created_ms": _ms(run.created),
         "started_ms": _ms(run.started),
         "finished_ms": _ms(run.finished),
@@ -133,39 +126,6 @@ def schedule_json(schedule: PipelineSchedule) -> dict[str, Any]:
         "next_ms": schedule.next_ms,
         "user": schedule.username,
     }
-
-
-def log_text(run: Reconciliation) -> str:
-    """The end of what the run printed."""
-    path = places.log_of(run)
-    if not path.is_file():
-        return ""
-    with path.open("rb") as file:
-        file.seek(0, 2)
-        file.seek(max(0, file.tell() - LOG_SHOWN))
-        return file.read().decode(errors="replace")
-
-
-def download(run: Reconciliation, form: str) -> Iterator[str]:
-    """Every finding of the report, some at a time."""
-    columns = ("kind", "topic", "slot", "id", "repair", "evidence")
-    if form == "csv":
-        yield csv_lines([columns])
-    rows: list[dict[str, Any]] = []
-    for row in report.rows_of(run):
-        rows.append(row)
-        if len(rows) == ROWS_AT_ONCE:
-            yield _piece(rows, form, columns)
-            rows = []
-    yield _piece(rows, form, columns)
-
-
-def _piece(rows: list[dict[str, Any]], form: str, columns: tuple[str, ...]) -> str:
-    if form == "jsonl":
-        return json_lines(rows)
-    return csv_lines(
-        [json_lines([row[name]]).strip() if name == "evidence" else row[name] for name in columns] for row in rows
-    )
 
 
 def _ms(when: Any) -> int | None:

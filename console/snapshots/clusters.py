@@ -6,8 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from console.snapshots.store import LiveKeys
-from console.snapshots.store import read_text
+from console.snapshots.store import LiveKeys, read_text
 from rmq_core.errors import ScriptFailed
 from rmq_core.protocol.scripts import Operation
 

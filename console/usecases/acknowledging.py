@@ -7,9 +7,8 @@ from typing import Any
 from django.conf import settings
 
 from console.engine import engine
-from console.snapshots import acknowledgements as acknowledged
-from console.snapshots.acknowledgements import LOOKED_AT
-from console.snapshots.acknowledgements import Acknowledgement
+from console.snapshots import acknowledgements
+from console.snapshots.acknowledgements import LOOKED_AT, Acknowledgement
 from console.snapshots.store import LiveKeys
 
 
@@ -24,12 +23,12 @@ def acknowledge(topic: str, until_ms: int | None, by: str, reason: str) -> dict[
     until_ms = now_ms if until_ms is None else min(until_ms, now_ms)
     key = LiveKeys(settings.RMQ_NAMESPACE).acknowledged
     # Somebody whose page is older takes back nothing that another one knows.
-    before = engine().client.run(acknowledged.read(key)).get(topic)
+    before = engine().client.run(acknowledgements.read(key)).get(topic)
     if before is not None and before.version <= definition.version:
         until_ms = max(until_ms, min(before.until_ms, now_ms))
     (sample,) = inspector.sample([topic])
     rows = inspector.messages(topic, "dead", newest=True, limit=LOOKED_AT).rows
-    count = max(0, sample.dead - acknowledged.newer(rows, until_ms))
+    count = max(0, sample.dead - acknowledgements.newer(rows, until_ms))
     made = Acknowledgement(until_ms, count, by, now_ms, definition.version, reason)
-    engine().client.run(acknowledged.write(key, topic, made))
+    engine().client.run(acknowledgements.write(key, topic, made))
     return made.as_json()

@@ -9,49 +9,22 @@ from typing import Any
 
 from django.utils.translation import gettext
 
-from console.access import Action, Forbidden, User, account_of, require
-from console.usecases import topic_history as history
+from console.access import Action, require
 from console.engine import engine
-from console.models import AuditEntry
+from console.errors import BadRequest, UnknownWorker
+from console.usecases import topic_history
 from console.usecases.acknowledging import acknowledge
-from rmq_core.errors import RMQError
+from console.usecases.actor import Actor
+from console.usecases.audit import audited, check_reason
 from rmq_core.model.message import MessageRef
-from rmq_core.model.text import NotText, check_name, check_text
+from rmq_core.model.text import NotText, check_name
 from rmq_core.model.topic import Topic
 from rmq_core.ops.actions import ActionResult
 from rmq_core.queries.owners import to_ranges
 
 MESSAGES_MAX = 500
-REASON_MAX = 500
 REASON_NEEDED = frozenset({Action.CANCEL, Action.REQUEUE, Action.DROP, Action.DRAIN})
 DETAILS_KEPT = 200
-
-
-class BadRequest(ValueError):
-    """What was asked for cannot be done as it is; the text is for the person who asked."""
-
-
-def check_reason(reason: Any, needed: bool = False) -> None:
-    """Whether that can be kept as somebody's reason; `needed`: there must be one. Raises `BadRequest`."""
-    try:
-        check_text(reason, REASON_MAX)
-    except NotText as error:
-        raise BadRequest(gettext("The reason %(problem)s.") % {"problem": error}) from None
-    if needed and not reason.strip():
-        raise BadRequest(gettext("Say why: this action is recorded with its reason."))
-
-
-class UnknownWorker(BadRequest):
-    """Nobody has heard of a worker of that name lately."""
-
-
-@dataclass(frozen=True)
-class Actor:
-    """Who acts, and from where."""
-
-    user: User
-    address: str | None = None
-    via: str = "page"
 
 
 @dataclass(frozen=True)
@@ -104,40 +77,21 @@ def perform(actor: Actor, order: Order) -> Outcome:
     Raises `Forbidden`, `BadRequest` and the engine's errors. The audit entry is written first, so that an action
     that was cut off in the middle is seen as started and never finished.
     """
-    entry = AuditEntry(
-        user=account_of(actor.user),
-        username=actor.user.get_username(),
-        action=order.action.value,
+    with audited(
+        actor,
+        order.action,
         topic=order.topic,
         query=order.query(),
         reason=order.reason,
         asked=max(1, len(order.refs), len(order.slots)),
-        address=actor.address,
-        via=actor.via,
-    )
-    try:
+    ) as entry:
         require(actor.user, order.action, order.topic)
         _check(order)
-    except (Forbidden, BadRequest) as error:
-        _finish(entry, AuditEntry.Result.REFUSED, detail={"error": str(error)})
-        raise
-    except RMQError as error:
-        _finish(entry, AuditEntry.Result.FAILED, detail={"error": f"{type(error).__name__}: {error}"})
-        raise
-    entry.save()
-    try:
         outcome = _RUN[order.action](replace(order, by=entry.username))
-    except RMQError as error:
-        _finish(entry, AuditEntry.Result.FAILED, detail={"error": f"{type(error).__name__}: {error}"})
-        raise
-    if outcome.stored is not None:
-        history.record(outcome.stored, history.Change.EDITED, actor, order.reason)
-    _finish(
-        entry,
-        AuditEntry.Result.of(outcome.done, outcome.done == outcome.asked),
-        done=outcome.done,
-        detail=_detail(outcome),
-    )
+        if outcome.stored is not None:
+            topic_history.record(outcome.stored, topic_history.Change.EDITED, actor, order.reason)
+        entry.done, entry.detail = outcome.done, _detail(outcome)
+        entry.result = entry.Result.of(outcome.done, outcome.done == outcome.asked)
     return outcome
 
 
@@ -186,13 +140,6 @@ def _check_worker(order: Order) -> None:
         )
 
 
-def _finish(entry: AuditEntry, result: AuditEntry.Result, *, done: int = 0, detail: dict[str, Any]) -> None:
-    entry.result = result
-    entry.done = done
-    entry.detail = detail
-    entry.save()
-
-
 def _detail(outcome: Outcome) -> dict[str, Any]:
     counts = Counter(status for _, status in outcome.statuses)
     not_done = [[ref.slot, ref.id, status] for ref, status in outcome.statuses if status != "done"]
@@ -232,7 +179,7 @@ def _acknowledge(order: Order) -> Outcome:
 def _redefine(name: str, change: Callable[[str], Topic]) -> Outcome:
     engine().client.forget(name)
     before = engine().client.topic(name)
-    history.note(before)
+    topic_history.note(before)
     after = change(name)
     return Outcome(1, 1, values={"version": after.version}, stored=None if after == before else after)
 

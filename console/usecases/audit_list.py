@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
@@ -15,10 +13,10 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext
 
 from console.access import Action
+from console.errors import BadRequest
 from console.models import AuditEntry
-from console.models.audit import LABELS
-from console.usecases.actions import BadRequest
-from rmq_core.model.text import NotText, check_text, encodable
+from console.serializers.text import csv_lines, json_lines
+from rmq_core.model.text import NotText, check_text
 
 COUNTED_MOST = 10_000
 EXPORT_AT_ONCE = 1_000
@@ -29,7 +27,6 @@ TIME_MAX_MS = 253_402_300_799_000
 COLUMNS = (
     "id", "at", "who", "action", "topic", "result", "asked", "done", "reason", "via", "address", "query", "detail",
 )  # fmt: skip
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True)
@@ -102,30 +99,6 @@ def page(wanted: AuditFilter, cursor: str = "", limit: int = 50) -> AuditPage:
     return AuditPage(shown, following, min(counted, COUNTED_MOST), counted <= COUNTED_MOST)
 
 
-def entry_json(entry: AuditEntry) -> dict[str, Any]:
-    """A line of the list."""
-    return {
-        "id": entry.pk,
-        "at_ms": round(entry.at.timestamp() * 1000),
-        "who": entry.username,
-        "action": entry.action,
-        "action_label": str(LABELS.get(entry.action, entry.action)),
-        "topic": entry.topic,
-        "result": entry.result,
-        "result_label": entry.get_result_display(),
-        "asked": entry.asked,
-        "done": entry.done,
-        "reason": entry.reason,
-        "via": entry.via,
-        "address": entry.address,
-    }
-
-
-def detail_json(entry: AuditEntry) -> dict[str, Any]:
-    """All of an entry."""
-    return {**entry_json(entry), "query": entry.query, "detail": entry.detail}
-
-
 def actions_on(topic: str, slot: int | None, ident: str) -> tuple[list[AuditEntry], bool]:
     """What people did to one message, newest first, and whether all of the topic's entries were looked at."""
     rows = AuditEntry.objects.filter(topic=topic, action__in=_ON_MESSAGES).order_by("-id")[: LOOKED_AT + 1]
@@ -146,14 +119,17 @@ def status_of(entry: AuditEntry, slot: int | None, ident: str) -> str:
 def export(wanted: AuditFilter, form: str) -> Iterator[str]:
     """Every entry as CSV or JSON Lines, some at a time; each step is a query of its own, so it may take its time."""
     if form == "csv":
-        yield _csv_line(COLUMNS)
+        yield csv_lines([COLUMNS])
     last: int | None = None
     while True:
         rows = wanted.entries()
         some = list((rows if last is None else rows.filter(id__lt=last))[:EXPORT_AT_ONCE])
         if not some:
             return
-        yield "".join(_csv_line(_cells(entry)) if form == "csv" else _json_line(entry) for entry in some)
+        lines = [_line(entry) for entry in some]
+        yield (
+            csv_lines([_cell(each) for each in line.values()] for line in lines) if form == "csv" else json_lines(lines)
+        )
         last = some[-1].pk
 
 
@@ -187,31 +163,16 @@ def _position(wanted: AuditFilter, cursor: str) -> int:
     return int(number)
 
 
-def _json_line(entry: AuditEntry) -> str:
-    values = dict(zip(COLUMNS, _values(entry), strict=True))
-    return encodable(json.dumps(values, ensure_ascii=False)) + "\n"
-
-
-def _values(entry: AuditEntry) -> tuple[Any, ...]:
-    return (
+def _line(entry: AuditEntry) -> dict[str, Any]:
+    values = (
         entry.pk, entry.at.isoformat(), entry.username, entry.action, entry.topic, entry.result, entry.asked,
         entry.done, entry.reason, entry.via, entry.address, entry.query, entry.detail,
     )  # fmt: skip
+    return dict(zip(COLUMNS, values, strict=True))
 
 
-def _cells(entry: AuditEntry) -> list[str]:
-    cells = []
-    for value in _values(entry):
-        text = "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        # A spreadsheet would run it as a formula.
-        cells.append("'" + text if text.startswith(FORMULA) else text)
-    return cells
-
-
-def _csv_line(cells: Any) -> str:
-    line = io.StringIO()
-    csv.writer(line).writerow(cells)
-    return encodable(line.getvalue())
+def _cell(value: Any) -> str:
+    return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _moment(ms: int) -> datetime:

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from datetime import timedelta
-from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from console.access import Action, Forbidden, Permission, account_of, allowed, require
+from console.access import Action, Forbidden, Permission, allowed, require
 from console.engine import engine
+from console.errors import BadRequest
 from console.models import AuditEntry, Operation
-from console.jobs import operations as jobs
-from console.usecases import bulk_requests as orders
-from console.usecases.actions import Actor
-from console.usecases.actions import BadRequest
-from console.usecases.canary import Canary
-from console.jobs.operation_lease import complete_audit
-from console.jobs.operation_lease import undoable
+from console.usecases import bulk_requests
+from console.usecases.actor import Actor
+from console.usecases.audit import audited, complete_operation, new_entry, refusals
 from console.usecases.bulk_requests import BulkOrder
-from rmq_core.errors import RMQError
+from console.usecases.canary import Canary
+from console.usecases.job_queue import hand_on_operation
 from rmq_core.model.views import Preview
 
 __all__ = ["BulkOrder", "preview", "resume", "start", "stop", "undo"]
@@ -35,8 +31,8 @@ def preview(actor: Actor, order: BulkOrder) -> Preview:
 
     Raises `Forbidden`, `BadRequest` and the engine's errors.
     """
-    orders.permit(actor, order)
-    orders.check(order, to_look=True)
+    bulk_requests.permit(actor, order)
+    bulk_requests.check(order, to_look=True)
     return _count(order)
 
 
@@ -45,17 +41,17 @@ def start(actor: Actor, order: BulkOrder) -> Operation:
 
     Raises `Forbidden`, `BadRequest` and the engine's errors.
     """
-    entry = _entry(actor, order.action.value, order.topic, order.query(), order.reason)
+    entry = new_entry(actor, order.action, topic=order.topic, query=order.query(), reason=order.reason)
     with refusals(entry):
-        orders.permit(actor, order)
-        orders.check_reason(order)
-        topic = orders.check(order)
+        bulk_requests.permit(actor, order)
+        bulk_requests.check_reason(order)
+        topic = bulk_requests.check(order)
         if order.undoes is not None:
             _check_undoable(order.undoes, topic.undo_ms)
         now = engine().inspector.now_ms()
-        order = orders.pinned(order, now)
+        order = bulk_requests.pinned(order, now)
         seen = _count(order)
-        orders.check_confirmed(order, seen.count)
+        bulk_requests.check_confirmed(order, seen.count)
         operation = Operation(
             action=order.action.value,
             topic=order.topic,
@@ -82,13 +78,13 @@ def start(actor: Actor, order: BulkOrder) -> Operation:
         entry.save()
         operation.audit = entry
         operation.save()
-    jobs.enqueue(str(operation.pk))
+    hand_on_operation(str(operation.pk))
     return operation
 
 
 def stop(actor: Actor, operation: Operation) -> Operation:
     """End it after what is being done right now; one that waits for its turn ends at once. Raises `BadRequest`."""
-    with _audited(actor, "stop_operation", operation):
+    with _audited(actor, "stop_operation", operation) as entry:
         _require_own(actor, operation)
         if not operation.live:
             raise BadRequest(gettext("This operation has ended already."))
@@ -96,16 +92,17 @@ def stop(actor: Actor, operation: Operation) -> Operation:
         waiting = mine.filter(state__in=Operation.LIVE, runner="")
         if waiting.update(state=State.STOPPED, finished=timezone.now()):
             operation.refresh_from_db()
-            complete_audit(operation)
+            complete_operation(operation)
         else:
             mine.filter(state__in=Operation.LIVE).update(state=State.STOPPING)
             operation.refresh_from_db()
+        entry.done = 1
     return operation
 
 
 def resume(actor: Actor, operation: Operation) -> Operation:
     """Go on with one that was stopped or has failed, from where it was, without its canary. Raises `BadRequest`."""
-    with _audited(actor, "resume_operation", operation):
+    with _audited(actor, "resume_operation", operation) as entry:
         require(actor.user, Action(operation.action), operation.topic)
         _require_own(actor, operation)
         canary = operation.place.get("canary", {})
@@ -122,7 +119,8 @@ def resume(actor: Actor, operation: Operation) -> Operation:
         if not again:
             raise BadRequest(gettext("Only an operation that was stopped or has failed can be resumed."))
         operation.refresh_from_db()
-    jobs.enqueue(str(operation.pk))
+        entry.done = 1
+    hand_on_operation(str(operation.pk))
     return operation
 
 
@@ -134,7 +132,7 @@ def undo(actor: Actor, operation: Operation, reason: str) -> Operation:
 
 
 def _check_undoable(operation: Operation, undo_ms: int) -> None:
-    if not undoable(operation):
+    if not operation.undoable:
         raise BadRequest(gettext("Only what has cancelled or dropped messages, and has ended, can be undone."))
     ended = operation.finished or timezone.now()
     if timezone.now() > ended + timedelta(milliseconds=undo_ms):
@@ -157,39 +155,5 @@ def _require_own(actor: Actor, operation: Operation) -> None:
         raise Forbidden(Permission.ADMINISTER)
 
 
-def _entry(actor: Actor, action: str, topic: str, query: dict[str, Any], reason: str) -> AuditEntry:
-    return AuditEntry(
-        user=account_of(actor.user),
-        username=actor.user.get_username(),
-        action=action,
-        topic=topic,
-        query=query,
-        reason=reason,
-        asked=1,
-        address=actor.address,
-        via=actor.via,
-    )
-
-
-@contextlib.contextmanager
-def refusals(entry: AuditEntry) -> Iterator[None]:
-    """Write down what is refused or fails before it begins."""
-    try:
-        yield
-    except (Forbidden, BadRequest) as error:
-        entry.result, entry.detail = AuditEntry.Result.REFUSED, {"error": str(error)}
-        entry.save()
-        raise
-    except RMQError as error:
-        entry.result, entry.detail = AuditEntry.Result.FAILED, {"error": f"{type(error).__name__}: {error}"}
-        entry.save()
-        raise
-
-
-@contextlib.contextmanager
-def _audited(actor: Actor, action: str, operation: Operation) -> Iterator[None]:
-    entry = _entry(actor, action, operation.topic, {"operation": str(operation.pk)}, "")
-    with refusals(entry):
-        yield
-    entry.result, entry.done = AuditEntry.Result.DONE, 1
-    entry.save()
+def _audited(actor: Actor, action: str, operation: Operation) -> AbstractContextManager[AuditEntry]:
+    return audited(actor, action, topic=operation.topic, query={"operation": str(operation.pk)})

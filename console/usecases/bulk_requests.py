@@ -11,10 +11,10 @@ from django.utils.translation import gettext
 
 from console.access import Action, Permission, require
 from console.engine import engine
+from console.errors import BadRequest
 from console.models import Operation
 from console.usecases import actions
-from console.usecases.actions import Actor
-from console.usecases.actions import BadRequest
+from console.usecases.actor import Actor
 from rmq_core.model.filters import MessageFilter
 from rmq_core.model.message import MessageRef
 from rmq_core.model.topic import Topic

@@ -10,16 +10,15 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext
 
-from console.access import Action, Permission, account_of, require
+from console.access import Action, Permission, require
 from console.engine import engine
+from console.errors import BadRequest
 from console.models import AuditEntry, Finding, Operation, Reconciliation
-from console.jobs import operations as jobs
-from console.usecases.actions import Actor
-from console.usecases.actions import BadRequest
-from console.usecases.actions import check_reason
-from console.usecases.bulk import refusals
+from console.usecases import engine_repairs
+from console.usecases.actor import Actor
+from console.usecases.audit import check_reason, new_entry, refusals
 from console.usecases.bulk_requests import REFS_MAX
-from console.usecases import engine_repairs as mending
+from console.usecases.job_queue import hand_on_operation
 from rmq_core.model.message import MessageRef
 
 LOOKED_AT_MOST = 1_000
@@ -62,23 +61,13 @@ def preview(actor: Actor, order: RepairOrder) -> Forecast:
     some = list(findings[:LOOKED_AT_MOST])
     outcomes: Counter[str] = Counter()
     for topic, refs in _by_topic(some).items():
-        outcomes += mending.forecast(topic, order.repair, refs, str(order.run.pk))
+        outcomes += engine_repairs.forecast(topic, order.repair, refs, str(order.run.pk))
     return Forecast(count, len(some), outcomes, some[:5])
 
 
 def start(actor: Actor, order: RepairOrder) -> list[Operation]:
     """Start the repair: an operation per topic, written down in the audit. Raises `Forbidden`, `BadRequest`."""
-    entry = AuditEntry(
-        user=account_of(actor.user),  # type: ignore[misc]
-        username=actor.user.get_username(),
-        action=Action.REPAIR.value,
-        topic=order.topic,
-        query=order.query(),
-        reason=order.reason,
-        asked=1,
-        address=actor.address,
-        via=actor.via,
-    )
+    entry = new_entry(actor, Action.REPAIR, topic=order.topic, query=order.query(), reason=order.reason)
     with refusals(entry):
         _permit(actor, order)
         check_reason(order.reason, needed=True)
@@ -113,7 +102,7 @@ def start(actor: Actor, order: RepairOrder) -> list[Operation]:
         entry.detail = {"operations": [str(each.pk) for each in made]}
         entry.save()
     for each in made:
-        jobs.enqueue(str(each.pk))
+        hand_on_operation(str(each.pk))
     return made
 
 
@@ -122,7 +111,7 @@ def _permit(actor: Actor, order: RepairOrder) -> None:
     # Orphans may be the only trace of a content; and whoever corrects the books says what is true.
     if order.repair in ("drop_orphan", "correct_counters", "take_stock"):
         require(actor.user, Permission.ADMINISTER)
-    if order.repair not in mending.KINDS:
+    if order.repair not in engine_repairs.KINDS:
         raise BadRequest(gettext("There is no repair of that name."))
 
 

@@ -8,14 +8,11 @@ from typing import Any
 
 from django.utils.translation import gettext
 
-from console.access import Action, Permission, account_of, require
+from console.access import Action, Permission, require
 from console.engine import engine
-from console.models import AuditEntry
-from console.usecases.actions import Actor
-from console.usecases.actions import BadRequest
-from console.usecases.actions import check_reason
-from console.usecases.bulk import refusals
-from rmq_core.errors import RMQError
+from console.errors import BadRequest
+from console.usecases.actor import Actor
+from console.usecases.audit import audited, check_reason
 from rmq_core.model.message import FixedTimeMessage, Message, MessageRef, PriorityMessage, RangeMergeMessage
 from rmq_core.model.scores import PRIORITY_MIN
 from rmq_core.model.topic import Topic, TopicKind
@@ -40,18 +37,8 @@ def resend(actor: Actor, wanted: Correction) -> Sent:
 
     In this order nothing is lost in between. Raises `Forbidden`, `BadRequest` and the engine's errors.
     """
-    entry = AuditEntry(
-        user=account_of(actor.user),
-        username=actor.user.get_username(),
-        action=Action.SEND.value,
-        topic=wanted.topic,
-        query={"corrects": [wanted.ref.slot, wanted.ref.id], "drop": wanted.drop},
-        reason=wanted.reason,
-        asked=1,
-        address=actor.address,
-        via=actor.via,
-    )
-    with refusals(entry):
+    query = {"corrects": [wanted.ref.slot, wanted.ref.id], "drop": wanted.drop}
+    with audited(actor, Action.SEND, topic=wanted.topic, query=query, reason=wanted.reason) as entry:
         require(actor.user, Action.SEND, wanted.topic)
         require(actor.user, Permission.READ_PAYLOAD)
         if wanted.drop:
@@ -61,21 +48,11 @@ def resend(actor: Actor, wanted: Correction) -> Sent:
         old = _dead_letter(wanted)
         if wanted.content.encode(errors="replace") == old.content:
             raise BadRequest(gettext("The content is what it was; requeue the dead letter instead."))
-        message = _message(topic, old, wanted)
-    entry.save()
-    try:
-        sent = engine().client.send(wanted.topic, message, allow_past=True)
-        entry.detail = {"sent": [sent.slot, sent.id]}
+        sent = engine().client.send(wanted.topic, _message(topic, old, wanted), allow_past=True)
+        entry.done, entry.detail = 1, {"sent": [sent.slot, sent.id]}
         if wanted.drop:
             (dropped,) = engine().control.drop(wanted.topic, [wanted.ref])
             entry.detail |= {"dropped": dropped.status}
-    except RMQError as error:
-        entry.result = AuditEntry.Result.PARTLY if entry.detail else AuditEntry.Result.FAILED
-        entry.detail |= {"error": f"{type(error).__name__}: {error}"}
-        entry.save()
-        raise
-    entry.result, entry.done = AuditEntry.Result.DONE, 1
-    entry.save()
     return sent
 
 

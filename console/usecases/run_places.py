@@ -11,8 +11,8 @@ from pathlib import Path
 from django.conf import settings
 from django.utils.translation import gettext
 
+from console.errors import BadRequest
 from console.models import Reconciliation
-from console.usecases.actions import BadRequest
 from rmq_core.model.text import NotText, check_name, shown
 
 LEDGER_SUFFIXES = (".csv", ".parquet")

@@ -16,7 +16,9 @@ from typing import Any
 from django.db import transaction
 
 from console.models import Finding, Reconciliation
-from console.usecases import run_places as places
+from console.models.pipeline import WITHOUT
+from console.serializers.text import csv_lines, json_lines
+from console.usecases import run_places
 from console.usecases.engine_repairs import KINDS
 from rmq_core.model.message import id_to_text
 from rmq_core.model.text import shown
@@ -26,8 +28,8 @@ FINDINGS_MOST = 100_000
 TOPICS_MOST = 5_000
 ROWS_AT_ONCE = 2_000
 SUMMARY_MOST = 4_000_000
-WITHOUT = "without_journal"
-"""In a run's summary: topics it says nothing of, for their journal is off."""
+LOG_SHOWN = 40_000
+SENT_AT_ONCE = 500
 REPAIRS = (*KINDS, "none")
 
 
@@ -37,7 +39,7 @@ class BadReport(Exception):
 
 def take_in(run: Reconciliation, beat: Callable[[], Any] = lambda: None) -> None:
     """Fill in what the report says; `beat` is called now and then. Raises `BadReport`."""
-    folder = places.report_of(run)
+    folder = run_places.report_of(run)
     run.summary = _summary(folder) | {name: each for name, each in run.summary.items() if name == WITHOUT}
     run.complete = bool(run.summary.get("complete", False))
     run.tables = [row for _, row in zip(range(TOPICS_MOST), _rows(folder / "topics"), strict=False)]
@@ -59,7 +61,7 @@ def take_in(run: Reconciliation, beat: Callable[[], Any] = lambda: None) -> None
 
 def rows_of(run: Reconciliation) -> Iterator[dict[str, Any]]:
     """Every finding of the report, also those that are not in the database."""
-    for batch in _batches(places.report_of(run) / "findings"):
+    for batch in _batches(run_places.report_of(run) / "findings"):
         for row in batch:
             yield {
                 "kind": str(row.get("kind") or ""),
@@ -69,6 +71,39 @@ def rows_of(run: Reconciliation) -> Iterator[dict[str, Any]]:
                 "evidence": _evidence(row.get("evidence")),
                 "repair": str(row.get("repair") or "none"),
             }
+
+
+def log_text(run: Reconciliation) -> str:
+    """The end of what the run printed."""
+    path = run_places.log_of(run)
+    if not path.is_file():
+        return ""
+    with path.open("rb") as file:
+        file.seek(0, 2)
+        file.seek(max(0, file.tell() - LOG_SHOWN))
+        return file.read().decode(errors="replace")
+
+
+def download(run: Reconciliation, form: str) -> Iterator[str]:
+    """Every finding of the report, some at a time."""
+    columns = ("kind", "topic", "slot", "id", "repair", "evidence")
+    if form == "csv":
+        yield csv_lines([columns])
+    rows: list[dict[str, Any]] = []
+    for row in rows_of(run):
+        rows.append(row)
+        if len(rows) == SENT_AT_ONCE:
+            yield _piece(rows, form, columns)
+            rows = []
+    yield _piece(rows, form, columns)
+
+
+def _piece(rows: list[dict[str, Any]], form: str, columns: tuple[str, ...]) -> str:
+    if form == "jsonl":
+        return json_lines(rows)
+    return csv_lines(
+        [json_lines([row[name]]).strip() if name == "evidence" else row[name] for name in columns] for row in rows
+    )
 
 
 def _summary(folder: Path) -> dict[str, Any]:

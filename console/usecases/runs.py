@@ -12,16 +12,14 @@ from django.utils.translation import gettext
 
 from console.access import Action, Permission, User, account_of, in_scope, require
 from console.engine import engine
-from console.models import AuditEntry, PipelineSchedule, Reconciliation
+from console.errors import BadRequest
+from console.models import PipelineSchedule, Reconciliation
 from console.models.fields import UNREADABLE
-from console.usecases.actions import Actor
-from console.usecases.actions import BadRequest
-from console.usecases.actions import check_reason
-from console.usecases.audit import audited
-from console.usecases.bulk import refusals
-from console.usecases import run_places as places
-from console.usecases.run_reports import WITHOUT
-from console.jobs.run_process import complete_audit
+from console.models.pipeline import WITHOUT
+from console.usecases import run_places
+from console.usecases.actor import Actor
+from console.usecases.audit import audited, check_reason, complete_run, new_entry, refusals
+from console.usecases.job_queue import hand_on_run
 from rmq_core.errors import RMQError
 from rmq_core.model.topic import Journal
 
@@ -50,20 +48,11 @@ class RunOrder:
 def start(actor: Actor, order: RunOrder) -> Reconciliation:
     """Queue a run; written down in the audit, also when it is refused.
 
-    Raises `Forbidden`, `BadRequest` and the engine's errors. The caller hands it to `jobs.enqueue`.
+    Raises `Forbidden`, `BadRequest` and the engine's errors.
     """
     action = ACTIONS.get(order.kind, Action.RECONCILE)
-    entry = AuditEntry(
-        user=account_of(actor.user),  # type: ignore[misc]
-        username=actor.user.get_username(),
-        action=action.value,
-        topic=order.topics[0] if len(order.topics) == 1 else "",
-        query=order.query(),
-        reason=order.reason,
-        asked=1,
-        address=actor.address,
-        via=actor.via,
-    )
+    topic = order.topics[0] if len(order.topics) == 1 else ""
+    entry = new_entry(actor, action, topic=topic, query=order.query(), reason=order.reason)
     with refusals(entry):
         for topic in order.topics or ("",):
             require(actor.user, action, topic)
@@ -86,6 +75,7 @@ def start(actor: Actor, order: RunOrder) -> Reconciliation:
         entry.save()
         run.audit = entry
         run.save()
+    hand_on_run(str(run.pk))
     return run
 
 
@@ -96,7 +86,7 @@ def scheduled(schedule: PipelineSchedule) -> Reconciliation:
     if UNREADABLE in schedule.topics:
         raise BadRequest(gettext("Its topics cannot be read: delete it, and make another."))
     if schedule.ledger:
-        places.ledger_path(schedule.ledger)
+        run_places.ledger_path(schedule.ledger)
     return Reconciliation.objects.create(
         kind=schedule.kind,
         topics=schedule.topics,
@@ -123,7 +113,7 @@ def stop(actor: Actor, run: Reconciliation) -> Reconciliation:
         now = timezone.now()
         if mine.filter(state=State.QUEUED).update(state=State.STOPPED, finished=now):
             run.refresh_from_db()
-            complete_audit(run)
+            complete_run(run)
         elif not mine.filter(state__in=(State.RUNNING, State.STOPPING)).update(state=State.STOPPING):
             raise BadRequest(gettext("This run has ended already."))
         run.refresh_from_db()
@@ -204,5 +194,5 @@ def _check(order: RunOrder) -> None:
     if order.ledger:
         if order.kind != "reconcile":
             raise BadRequest(gettext("A ledger is for reconciliations only."))
-        places.ledger_path(order.ledger)
+        run_places.ledger_path(order.ledger)
     check_reason(order.reason)

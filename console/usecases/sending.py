@@ -12,9 +12,9 @@ from django.utils.translation import gettext
 
 from console.access import Action, require
 from console.engine import engine
+from console.errors import BadRequest
 from console.json_input import NotJson, read_json
-from console.usecases.actions import Actor
-from console.usecases.actions import BadRequest
+from console.usecases.actor import Actor
 from console.usecases.audit import audited
 from rmq_core.errors import ConnectionLost, ContentTooLarge, MessageError, RMQError
 from rmq_core.model.message import (

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import OuterRef, Subquery
-from django.utils.translation import gettext
 
 from console.access import account_of
-from console.usecases.topic_fields import definition_json
-from console.usecases.topic_fields import difference
 from console.models import TopicRevision
+from console.serializers.topics import CODE
+from console.usecases.actor import Actor
+from console.usecases.topic_fields import definition_json, difference
 from rmq_core.model.topic import Topic
 
-if TYPE_CHECKING:
-    from console.usecases.actions import Actor
-
 Change = TopicRevision.Change
-CODE = "code"
-"""How a change came that nobody made through the console: an application, or the command line."""
 
 
 def record(topic: Topic, change: TopicRevision.Change, actor: Actor, reason: str = "") -> TopicRevision:
@@ -96,25 +91,6 @@ def page(name: str, before: TopicRevision | None = None, limit: int = 20) -> lis
     if before is not None:
         rows = rows.filter(stored_ms__lte=before.stored_ms).exclude(stored_ms=before.stored_ms, id__gte=before.pk)
     return list(rows[:limit])
-
-
-def revision_json(revision: TopicRevision) -> dict[str, Any]:
-    return {
-        "id": revision.pk,
-        "version": revision.version,
-        "at_ms": revision.stored_ms,
-        "change": revision.change,
-        "change_label": revision.get_change_display(),
-        "who": revision.username or gettext("an application or the command line"),
-        "by_code": revision.via == CODE,
-        "via": revision.via,
-        "reason": revision.reason,
-        "definition": revision.definition,
-        "difference": [each for each in revision.difference if isinstance(each, dict) and {*each} >= _DIFFERENCE],
-    }
-
-
-_DIFFERENCE = {"field", "before", "after"}
 
 
 def _identity(topic: Topic) -> dict[str, Any]:

@@ -8,9 +8,8 @@ from typing import Any, Literal
 
 from django.utils.translation import gettext
 
-from console.usecases.topic_fields import definition_json
-from console.usecases.topic_fields import difference
 from console.engine import engine
+from console.usecases.topic_fields import definition_json, difference
 from rmq_core.errors import TopicConflict
 from rmq_core.model.topic import Journal, Topic
 from rmq_core.model.views import MessageRow, State, TopicSample

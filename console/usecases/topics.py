@@ -8,17 +8,13 @@ from typing import Any
 from django.utils.translation import gettext
 
 from console.access import Action, require
-from console.usecases import topic_history as history
-from console.usecases.topic_fields import BY_NAME
-from console.usecases.topic_fields import definition_json
-from console.usecases.topic_fields import difference
-from console.usecases.topic_fields import wanted_topic
 from console.engine import engine
+from console.errors import BadRequest
 from console.models import TopicRevision
-from console.usecases.actions import Actor
-from console.usecases.actions import BadRequest
-from console.usecases.actions import check_reason
-from console.usecases.audit import audited
+from console.usecases import topic_history
+from console.usecases.actor import Actor
+from console.usecases.audit import audited, check_reason
+from console.usecases.topic_fields import BY_NAME, definition_json, difference, wanted_topic
 from rmq_core.model.topic import Topic
 
 
@@ -54,7 +50,7 @@ def save(
         check_reason(reason)
         if expected_version:
             before = stored(wanted.name)
-            history.note(before)  # what is replaced is in the history too, whoever made it
+            topic_history.note(before)  # what is replaced is in the history too, whoever made it
             changes = difference(definition_json(before), definition_json(wanted))
             entry.query["difference"] = changes
             same = before.version == expected_version and created_ms in (0, before.created_ms)
@@ -63,7 +59,7 @@ def save(
                 entry.detail = {"version": before.version, "unchanged": True}
                 return before
         saved = engine().control.put_topic(replace(wanted, created_ms=created_ms), expected_version)
-        history.record(saved, change or (_EDITED if expected_version else _CREATED), actor, reason)
+        topic_history.record(saved, change or (_EDITED if expected_version else _CREATED), actor, reason)
         entry.done = 1
         entry.detail = {"version": saved.version}
     return saved
@@ -97,10 +93,10 @@ def delete(actor: Actor, name: str, reason: str, force: bool = False) -> int:
         require(actor.user, action, name)
         check_reason(reason, needed=True)
         topic = stored(name)
-        history.note(topic)
+        topic_history.note(topic)
         began_ms = engine().inspector.now_ms()
         gone = engine().control.delete_topic(name, force)
-        history.record_deleted(name, topic.version, began_ms, engine().inspector.now_ms(), actor, reason)
+        topic_history.record_deleted(name, topic.version, began_ms, engine().inspector.now_ms(), actor, reason)
         entry.done = 1
         entry.detail = {"messages": gone, "definition": definition_json(topic)}
     return gone
