@@ -53,7 +53,7 @@ def rate(server: PrivateRedis, messages: int, at_once: int, database: str | None
     with tempfile.TemporaryDirectory(prefix="rmq-bench-") as folder:
         environ = {
             **{name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ},
-            "DJANGO_SETTINGS_MODULE": "console.settings",
+            "DJANGO_SETTINGS_MODULE": "console.config.settings",
             "DATA_DIR": folder,
             "REDIS_URL": server.url,
             "HTTPS": "false",

@@ -50,7 +50,7 @@ class ConsoleStack:
     def web(self) -> str:
         """Migrate, start the server, sign somebody in; returns their session cookie."""
         self._run("migrate", "-v0")
-        server = [sys.executable, "-m", "uvicorn", "console.asgi:application", "--port", str(self.port)]
+        server = [sys.executable, "-m", "uvicorn", "console.config.asgi:application", "--port", str(self.port)]
         self._start([*server, "--no-access-log", "--log-level", "warning"])
         cookie = self._run("shell", "-v0", "-c", SIGN_IN).strip().splitlines()[-1]
         deadline = time.monotonic() + 30

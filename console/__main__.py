@@ -12,12 +12,12 @@ from rmq_core.model.text import NotText, check_arguments
 def main(arguments: Sequence[str] | None = None, program: str = "python -m console") -> None:
     """Runs one command. Ends the process with a sentence where the environment or an argument is not usable."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.config.settings")
     try:
         from django.core.exceptions import ImproperlyConfigured
         from django.core.management import execute_from_command_line
 
-        from console.environment import read_environment
+        from console.config.environment import read_environment
     except ModuleNotFoundError as error:
         sys.exit(f"the console is not installed ({error}): pip install 'rmq-console[console,embedded]'")
     try:

@@ -1,9 +1,8 @@
-"""App configuration: the console itself, and the admin site it uses."""
+"""App configuration of the console."""
 
 from typing import Any
 
 from django.apps import AppConfig
-from django.contrib.admin.apps import AdminConfig
 from django.db.backends.signals import connection_created
 
 from rmq_core.model.text import shown
@@ -14,8 +13,6 @@ class ConsoleConfig(AppConfig):
     verbose_name = "RMQ Console"
 
     def ready(self) -> None:
-        from console import checks  # noqa: F401  (registers the checks)
-
         connection_created.connect(_read_odd_bytes)
 
 
@@ -30,7 +27,3 @@ def _text(raw: bytes) -> str:
         return raw.decode()
     except UnicodeDecodeError:
         return shown(raw)
-
-
-class ConsoleAdminConfig(AdminConfig):
-    default_site = "console.site.ConsoleSite"

@@ -1,6 +1,5 @@
-"""Every address of the console. Live sockets are in `console.live.routing`."""
+"""Every address of the console, for `include`. Live sockets are in `console.live.routing`."""
 
-from django.contrib import admin
 from django.urls import include, path, register_converter
 from django.views.i18n import JavaScriptCatalog
 
@@ -22,8 +21,6 @@ from console.pages import (
     topic,
     workers,
 )
-
-handler403 = "console.pages.shell.forbidden"
 
 register_converter(TopicName, "topic")
 register_converter(TabName, "tab")
@@ -87,8 +84,6 @@ urlpatterns = [
     path("reconciliation/<uuid:ident>/stop/", reconciliation.stop, name="run-stop"),
     path("reconciliation/<uuid:ident>/repair/preview/", reconciliation.preview, name="run-preview"),
     path("reconciliation/<uuid:ident>/repair/start/", reconciliation.repair, name="run-repair"),
-    path("admin/", admin.site.urls),
     path("api/v1/", api.urls),
-    path("language/", include("django.conf.urls.i18n")),
     path("texts.js", JavaScriptCatalog.as_view(packages=["console"]), name="texts"),
 ]

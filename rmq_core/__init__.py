@@ -1,28 +1,34 @@
 """A message queue on Redis sorted sets: merged duplicates, priorities, delivery at a given time, one at a time."""
 
-from rmq_core import errors
-from rmq_core.client.async_producer import AsyncProducer
-from rmq_core.client.async_rmq import AsyncRMQ
-from rmq_core.client.control import AsyncControl, Control
-from rmq_core.client.inspector import AsyncInspector, Inspector
-from rmq_core.client.producer import Producer
-from rmq_core.client.rmq import RMQ
-from rmq_core.model.filters import MessageFilter
-from rmq_core.model.message import (
-    Delivery,
-    FixedTimeMessage,
-    MessageRef,
-    PriorityMessage,
-    RangeMergeMessage,
-    id_from_text,
-    id_to_text,
-)
-from rmq_core.model.outcomes import Reject, Release, Retry
-from rmq_core.model.topic import Journal, Merge, Topic, TopicKind
-from rmq_core.ops.actions import ActionResult
-from rmq_core.ops.sending import Sent, SentMany
-from rmq_core.state_machine import StateMachine, Step
-from rmq_core.worker import Listener, Worker, listener
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rmq_core import errors
+    from rmq_core.client.async_producer import AsyncProducer
+    from rmq_core.client.async_rmq import AsyncRMQ
+    from rmq_core.client.control import AsyncControl, Control
+    from rmq_core.client.inspector import AsyncInspector, Inspector
+    from rmq_core.client.producer import Producer
+    from rmq_core.client.rmq import RMQ
+    from rmq_core.model.filters import MessageFilter
+    from rmq_core.model.message import (
+        Delivery,
+        FixedTimeMessage,
+        MessageRef,
+        PriorityMessage,
+        RangeMergeMessage,
+        id_from_text,
+        id_to_text,
+    )
+    from rmq_core.model.outcomes import Reject, Release, Retry
+    from rmq_core.model.topic import Journal, Merge, Topic, TopicKind
+    from rmq_core.ops.actions import ActionResult
+    from rmq_core.ops.sending import Sent, SentMany
+    from rmq_core.state_machine import StateMachine, Step
+    from rmq_core.worker import Listener, Worker, listener
+
+    __version__: str
 
 __all__ = [
     "RMQ",
@@ -58,3 +64,58 @@ __all__ = [
     "id_to_text",
     "listener",
 ]
+
+# Where each public name lives: nothing is imported before it is asked for.
+_HOMES = {
+    "client.async_producer": ("AsyncProducer",),
+    "client.async_rmq": ("AsyncRMQ",),
+    "client.control": ("AsyncControl", "Control"),
+    "client.inspector": ("AsyncInspector", "Inspector"),
+    "client.producer": ("Producer",),
+    "client.rmq": ("RMQ",),
+    "model.filters": ("MessageFilter",),
+    "model.message": (
+        "Delivery",
+        "FixedTimeMessage",
+        "MessageRef",
+        "PriorityMessage",
+        "RangeMergeMessage",
+        "id_from_text",
+        "id_to_text",
+    ),
+    "model.outcomes": ("Reject", "Release", "Retry"),
+    "model.topic": ("Journal", "Merge", "Topic", "TopicKind"),
+    "ops.actions": ("ActionResult",),
+    "ops.sending": ("Sent", "SentMany"),
+    "state_machine": ("StateMachine", "Step"),
+    "worker": ("Listener", "Worker", "listener"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+if not TYPE_CHECKING:  # else a type checker would believe in any name
+
+    def __getattr__(name: str) -> object:
+        if name in _HOME_OF:
+            value = getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+        elif name == "errors":
+            return import_module(f"{__name__}.errors")
+        elif name == "__version__":
+            value = _version()
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value  # the next look finds it without us
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "__version__"})
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("rmq-console")
+    except PackageNotFoundError:
+        return "0+unknown"  # read from a folder that nobody has installed

@@ -77,7 +77,7 @@ def test_every_document_it_names_is_there() -> None:
 
 
 def test_every_setting_is_in_its_table() -> None:
-    read = set(re.findall(r'env\.\w+\("([A-Z_]+)"', (ROOT / "console" / "environment.py").read_text()))
+    read = set(re.findall(r'env\.\w+\("([A-Z_]+)"', (ROOT / "console" / "config" / "environment.py").read_text()))
     told = set(re.findall(r"`([A-Z_]+)`", README))
     assert len(read) > 15
     assert read - told == set()

@@ -1,5 +1,5 @@
 """Admin registrations, in Unfold's looks."""
 
-from console.admin import audit, tokens, topics, users
+from console.admin import audit, tokens, topics
 
-__all__ = ["audit", "tokens", "topics", "users"]
+__all__ = ["audit", "tokens", "topics"]

@@ -20,6 +20,6 @@ if _database := os.environ.get("TEST_DATABASE_URL"):
     _environ["DATABASE_URL"] = _database
 
 with mock.patch.dict(os.environ, _environ, clear=True):
-    from console.settings import *  # noqa: F403
+    from console.config.settings import *  # noqa: F403
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from console.environment import BASE_DIR
+from console.config.environment import BASE_DIR
 from rmq_core import RMQ
 from rmq_core.embedded.ports import free_port
 from tests.support.waiting import wait_until

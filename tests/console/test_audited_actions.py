@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from django.test import Client
 
 from console.access import Action
-from console.environment import BASE_DIR
+from console.config.environment import BASE_DIR
 from console.models.audit import ACTIONS
 from tests.console.conftest import Queue
 from tests.console.test_pages import page_data

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from redis import AuthenticationError, Redis
 
-from console.environment import BASE_DIR
+from console.config.environment import BASE_DIR
 from rmq_core.embedded.redis import EmbeddedRedis
 from tests.console.stack import Stack
 from tests.embedded.test_privacy import open_to_others

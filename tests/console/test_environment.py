@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from console.environment import BASE_DIR, Environment, read_environment
+from console.config.environment import BASE_DIR, Environment, read_environment
 from console.redis_urls import channel_layer_host, rq_connection
 
 KEY = "0123456789-abcdefghijklmnopqrstuvwxyz-ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -141,8 +141,12 @@ def test_the_defaults_pass_the_deployment_check_but_for_the_key(tmp_path: Path) 
 
 
 def test_a_server_without_a_key_refuses_to_start(tmp_path: Path) -> None:
-    environ = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path), "DJANGO_SETTINGS_MODULE": "console.settings"}
+    environ = {
+        "PATH": os.environ["PATH"],
+        "DATA_DIR": str(tmp_path),
+        "DJANGO_SETTINGS_MODULE": "console.config.settings",
+    }
     for module in ("asgi", "wsgi"):
-        command = [sys.executable, "-c", f"import console.{module}"]
+        command = [sys.executable, "-c", f"import console.config.{module}"]
         ended = subprocess.run(command, env=environ, cwd=BASE_DIR, capture_output=True, text=True, check=False)
         assert "SECRET_KEY is not set" in ended.stderr

@@ -11,7 +11,7 @@ from pathlib import Path
 from redis import Redis
 from rq import Queue
 
-from console.environment import BASE_DIR
+from console.config.environment import BASE_DIR
 from rmq_core.embedded.redis import EmbeddedRedis
 from tests.support.waiting import wait_until
 
@@ -33,7 +33,7 @@ def child_of(pid: int) -> int | None:
 def test_a_job_ends_with_its_killed_worker(tmp_path: Path) -> None:
     with EmbeddedRedis() as server, Redis.from_url(server.url) as client:
         environ = os.environ | {"REDIS_URL": server.url, "DATA_DIR": str(tmp_path)}
-        environ["DJANGO_SETTINGS_MODULE"] = "console.settings"  # not those of these tests
+        environ["DJANGO_SETTINGS_MODULE"] = "console.config.settings"  # not those of these tests
         worker = subprocess.Popen(
             [sys.executable, "manage.py", "rqworker", "pipeline", "-v0"], cwd=BASE_DIR, env=environ
         )

@@ -14,7 +14,7 @@ from rq import Queue, SimpleWorker
 from rq.job import Job
 from rq.suspension import suspend
 
-from console.environment import BASE_DIR
+from console.config.environment import BASE_DIR
 from rmq_core.embedded.redis import EmbeddedRedis
 
 ENQUEUE = "from console.usecases.job_queue import hand_on_operation; hand_on_operation('{}')"
@@ -27,7 +27,7 @@ class Console:
     def __init__(self, url: str, folder: Path, namespace: str) -> None:
         self._environ = {
             **{name: os.environ[name] for name in ("PATH",)},
-            **{"DJANGO_SETTINGS_MODULE": "console.settings", "PYTHONPATH": str(BASE_DIR)},
+            **{"DJANGO_SETTINGS_MODULE": "console.config.settings", "PYTHONPATH": str(BASE_DIR)},
             **{"REDIS_URL": url, "DATA_DIR": str(folder / namespace), "RMQ_NAMESPACE": namespace},
         }
         self.manage("migrate", "-v0")

@@ -11,7 +11,7 @@ import pytest
 from redis import Redis
 from redis.exceptions import NoPermissionError
 
-from console.environment import BASE_DIR
+from console.config.environment import BASE_DIR
 from rmq_core import RMQ, Control, FixedTimeMessage, Inspector, PriorityMessage, RangeMergeMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.model.filters import MessageFilter

@@ -14,7 +14,7 @@ from django.db import connections
 from django.test import Client, RequestFactory
 from django.utils import timezone
 
-from console import signin
+from console.config import signin
 from console.models import AuditEntry
 
 PASSWORD = "long-Enough-4711"

@@ -14,10 +14,10 @@ from channels.layers import get_channel_layer
 from django.contrib.auth.models import User
 from django.test import Client
 
+from console.config.serving import under_sub_path
 from console.engine import async_engine
 from console.live import sockets
 from console.live.routing import websocket_application
-from console.serving import under_sub_path
 from console.snapshots import store
 from console.snapshots.groups import OVERVIEW, topic_group
 from console.snapshots.store import LiveKeys

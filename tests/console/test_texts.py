@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from console.environment import BASE_DIR
+from console.config.environment import BASE_DIR
 from tests.console.conftest import Queue
 
 FOLDER = BASE_DIR / "console" / "locale" / "zh_Hans" / "LC_MESSAGES"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from console.environment import BASE_DIR
+from console.config.environment import BASE_DIR
 from rmq_core import Inspector, RangeMergeMessage, Topic, TopicKind, listener
 from rmq_core.embedded.ports import free_port
 from rmq_core.model.views import TopicSample

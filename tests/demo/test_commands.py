@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from console.config.management.commands.replay import rate
 from console.demo.results import Results
 from console.demo.topics import REBOOKING
-from console.management.commands.replay import rate
 from rmq_core import RMQ, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
 from tests.support.waiting import wait_until
@@ -26,7 +26,7 @@ DEAF = "redis://127.0.0.1:1/0"
 def environ(redis_server: EmbeddedRedis, namespace: str, tmp_path: Path) -> dict[str, str]:
     settings = {"REDIS_URL": redis_server.url, "RMQ_NAMESPACE": namespace, "DATA_DIR": str(tmp_path), "NO_COLOR": "1"}
     # Not the settings that the console's own tests run under.
-    return {**os.environ, **settings, "DJANGO_SETTINGS_MODULE": "console.settings"}
+    return {**os.environ, **settings, "DJANGO_SETTINGS_MODULE": "console.config.settings"}
 
 
 def manage(environ: dict[str, str], *args: str) -> subprocess.CompletedProcess[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from console.environment import BASE_DIR
+from console.config.environment import BASE_DIR
 from tests.console.conftest import Queue
 from tests.console.stack import Stack
 from tests.support.missing import missing

@@ -12,8 +12,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from console.api.metrics import COUNTER_HELP
+from console.config.environment import BASE_DIR
 from console.engine import new_async_engine
-from console.environment import BASE_DIR
 from console.keeper.metrics import METRICS_MS
 from console.keeper.sampler import Sampler
 from console.snapshots.store import LiveKeys

@@ -13,8 +13,8 @@ import pytest
 
 from console.api import polls
 from console.api.polls import Desk
+from console.config.serving import allow_many_connections
 from console.engine import AsyncEngine, new_async_engine
-from console.serving import allow_many_connections
 from rmq_core import FixedTimeMessage
 from rmq_core.errors import UnknownTopic
 from tests.console.conftest import Queue

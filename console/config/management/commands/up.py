@@ -15,7 +15,7 @@ from django.core.management import CommandError, call_command
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import connections
 
-from console.environment import BASE_DIR, LOCAL_HOSTS
+from console.config.environment import BASE_DIR, LOCAL_HOSTS
 from console.supervise.account import ensure_admin
 from console.supervise.folder import DataFolder, FolderInUse
 from console.supervise.kept import Kept, KeptRedis, KeptZooKeeper
@@ -120,7 +120,7 @@ def _environ(folder: DataFolder, addresses: dict[str, str], host: str, demo: boo
         "SECRET_KEY": folder.secret("secret_key", 64),
         "HTTPS": "false",
         "ALLOWED_HOSTS": ",".join(dict.fromkeys([*LOCAL_HOSTS, socket.gethostname(), _bare(host)])),
-        "DJANGO_SETTINGS_MODULE": "console.settings",
+        "DJANGO_SETTINGS_MODULE": "console.config.settings",
         "PYTHONUNBUFFERED": "1",
         "PYTHONPATH": os.pathsep.join(filter(None, [str(BASE_DIR), os.environ.get("PYTHONPATH")])),
     }
@@ -132,7 +132,7 @@ def _environ(folder: DataFolder, addresses: dict[str, str], host: str, demo: boo
 
 def _web(host: str, port: int) -> list[str]:
     options = ["--host", host, "--port", str(port), "--no-access-log", "--log-level", "warning"]
-    return [*PYTHON, "-m", "uvicorn", "console.asgi:application", *options, "--timeout-graceful-shutdown", "3"]
+    return [*PYTHON, "-m", "uvicorn", "console.config.asgi:application", *options, "--timeout-graceful-shutdown", "3"]
 
 
 def _announce_when_ready(supervisor: Supervisor, address: str, account: str) -> None:

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from unfold.sites import UnfoldAdminSite
 
-from console import signin
+from console.config import signin
 
 
 class ConsoleSite(UnfoldAdminSite):

@@ -23,7 +23,7 @@ from rmq_core.model.text import NotText, check_unicode
 from rmq_core.ownership.config import ZooKeeperConfig
 from rmq_core.transport.redis_url import Target
 
-BASE_DIR = Path(__file__).resolve().parent.parent
+BASE_DIR = Path(__file__).resolve().parents[2]
 IS_CHECKOUT = (BASE_DIR / "manage.py").is_file()
 USUAL_REDIS = "redis://127.0.0.1:6379/0"
 LOCAL_HOSTS = ["localhost", "127.0.0.1", "[::1]"]

@@ -4,7 +4,7 @@ import os
 
 import django
 
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.config.settings")
 
 django.setup(set_prefix=False)
 
@@ -12,8 +12,8 @@ from channels.routing import ProtocolTypeRouter  # noqa: E402
 from django.conf import settings  # noqa: E402
 
 from console.api.handler import Handler  # noqa: E402
+from console.config.serving import allow_many_connections, refuse_unsafe_settings, under_sub_path  # noqa: E402
 from console.live.routing import websocket_application  # noqa: E402
-from console.serving import allow_many_connections, refuse_unsafe_settings, under_sub_path  # noqa: E402
 
 refuse_unsafe_settings()
 allow_many_connections()
