@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     from rmq_core.client.inspector import AsyncInspector, Inspector
     from rmq_core.client.producer import Producer
     from rmq_core.client.rmq import RMQ
+    from rmq_core.errors import RMQError
     from rmq_core.model.filters import MessageFilter
     from rmq_core.model.message import (
         Delivery,
         FixedTimeMessage,
+        Message,
         MessageRef,
         PriorityMessage,
         RangeMergeMessage,
@@ -24,7 +26,9 @@ if TYPE_CHECKING:
     from rmq_core.model.outcomes import Reject, Release, Retry
     from rmq_core.model.topic import Journal, Merge, Topic, TopicKind
     from rmq_core.ops.actions import ActionResult
+    from rmq_core.ops.matching import MatchingResult
     from rmq_core.ops.sending import Sent, SentMany
+    from rmq_core.ownership.config import ZooKeeperConfig
     from rmq_core.state_machine import StateMachine, Step
     from rmq_core.worker import Listener, Worker, listener
 
@@ -43,11 +47,14 @@ __all__ = [
     "Inspector",
     "Journal",
     "Listener",
+    "MatchingResult",
     "Merge",
+    "Message",
     "MessageFilter",
     "MessageRef",
     "PriorityMessage",
     "Producer",
+    "RMQError",
     "RangeMergeMessage",
     "Reject",
     "Release",
@@ -59,6 +66,7 @@ __all__ = [
     "Topic",
     "TopicKind",
     "Worker",
+    "ZooKeeperConfig",
     "errors",
     "id_from_text",
     "id_to_text",
@@ -73,10 +81,12 @@ _HOMES = {
     "client.inspector": ("AsyncInspector", "Inspector"),
     "client.producer": ("Producer",),
     "client.rmq": ("RMQ",),
+    "errors": ("RMQError",),
     "model.filters": ("MessageFilter",),
     "model.message": (
         "Delivery",
         "FixedTimeMessage",
+        "Message",
         "MessageRef",
         "PriorityMessage",
         "RangeMergeMessage",
@@ -86,7 +96,9 @@ _HOMES = {
     "model.outcomes": ("Reject", "Release", "Retry"),
     "model.topic": ("Journal", "Merge", "Topic", "TopicKind"),
     "ops.actions": ("ActionResult",),
+    "ops.matching": ("MatchingResult",),
     "ops.sending": ("Sent", "SentMany"),
+    "ownership.config": ("ZooKeeperConfig",),
     "state_machine": ("StateMachine", "Step"),
     "worker": ("Listener", "Worker", "listener"),
 }
