@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -66,7 +67,8 @@ def run(root: click.Command, argv: Sequence[str] | None, program: str) -> int:
         click.echo(f"{name}: {error}; content that is no text goes through standard input ('-')", err=True)
         return 2
     try:
-        return int(root.main(given, prog_name=program, standalone_mode=False) or 0)
+        color = False if os.environ.get("NO_COLOR") else None
+        return int(root.main(given, prog_name=program, standalone_mode=False, color=color) or 0)
     except click.ClickException as error:
         error.show()
         return error.exit_code
