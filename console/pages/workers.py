@@ -11,10 +11,10 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from console.engine import engine
-from console.live.fleet import event_json
-from console.live.store import LiveKeys, read_frame
 from console.pages.data import data_view, whole
 from console.pages.shell import console_page, render_page
+from console.serializers.workers import event_json
+from console.snapshots.store import LiveKeys, read_frame
 from rmq_core.errors import RMQError
 from rmq_core.queries.owners import ENTRIES_MOST
 

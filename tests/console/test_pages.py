@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from console.live.store import LiveKeys, write_frames
+from console.snapshots.store import LiveKeys, write_frames
 from rmq_core import PriorityMessage, TopicKind
 from tests.console.conftest import Queue
 
