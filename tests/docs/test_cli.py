@@ -1,4 +1,4 @@
-"""docs/cli.md: its table has every command, and its examples run as they stand there."""
+"""docs/reference/cli.md: its table has every command, and its examples run as they stand there."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from console.command import SECTIONS
 from rmq_core import RMQ, Control
 from rmq_core.embedded.redis import EmbeddedRedis
 
-ROOT = Path(__file__).parent.parent
-DOCUMENT = (ROOT / "docs" / "cli.md").read_text()
+ROOT = Path(__file__).parents[2]
+DOCUMENT = (ROOT / "docs" / "reference" / "cli.md").read_text()
 START = "import sys; sys.argv[0] = 'rmq'; from console.command import main; sys.exit(main())"
 
 
