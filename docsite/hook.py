@@ -12,10 +12,11 @@ ROOT = Path(__file__).parents[1]
 if str(ROOT) not in sys.path:  # MkDocs loads this file by its path
     sys.path.insert(0, str(ROOT))
 
-from docsite import decisions, keys, metrics, rest  # noqa: E402
+from docsite import cli, decisions, keys, metrics, rest  # noqa: E402
 
 MARK = re.compile(r"^<!-- generated: ([a-z-]+) -->$", re.MULTILINE)
 GENERATORS: Mapping[str, Callable[[], str]] = {
+    "commands": cli.commands,
     "decisions": decisions.index,
     "keys-of-slots": keys.of_slots,
     "keys-of-topics": keys.of_topics,
