@@ -1,4 +1,4 @@
-"""Every operation against every way in which the copies of one id can lie: the table of "Merging", walked."""
+"""Every operation on every way in which the copies of one id can lie: the table of docs/explanation/merging.md."""
 
 from __future__ import annotations
 
