@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 if str(ROOT) not in sys.path:  # MkDocs loads this file by its path
     sys.path.insert(0, str(ROOT))
 
-from docsite import cli, decisions, keys, metrics, rest  # noqa: E402
+from docsite import cli, decisions, keys, metrics, rest, settings  # noqa: E402
 
 MARK = re.compile(r"^<!-- generated: ([a-z-]+) -->$", re.MULTILINE)
 GENERATORS: Mapping[str, Callable[[], str]] = {
@@ -20,6 +20,7 @@ GENERATORS: Mapping[str, Callable[[], str]] = {
     "decisions": decisions.index,
     "keys-of-slots": keys.of_slots,
     "keys-of-topics": keys.of_topics,
+    "environment": settings.environment,
     "metrics": metrics.metrics,
     "rest-routes": rest.routes,
 }

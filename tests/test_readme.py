@@ -15,10 +15,3 @@ def test_every_document_it_names_is_there() -> None:
     made_at_run_time = {"var/", "build/site/"}
     assert [name for name in named if not (ROOT / name).exists() and name not in made_at_run_time] == []
     assert len(named) > 15
-
-
-def test_every_setting_is_in_its_table() -> None:
-    read = set(re.findall(r'env\.\w+\("([A-Z_]+)"', (ROOT / "console" / "config" / "environment.py").read_text()))
-    told = set(re.findall(r"`([A-Z_]+)`", README))
-    assert len(read) > 15
-    assert read - told == set()

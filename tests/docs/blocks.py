@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-LANGUAGES = {"python", "sh", "console", "json", "yaml", "toml", "text"}
+LANGUAGES = {"python", "sh", "console", "json", "yaml", "toml", "ini", "js", "text"}
 _BLOCK = re.compile(
     r"(?:^[ ]*<!-- (?P<how>[^\n]*?)(?:: (?P<what>[^\n]*?))? -->\n+)?"
     r"^(?P<indent>[ ]*)```(?P<language>\w*)[^\n]*\n(?P<code>.*?)^(?P=indent)```$",

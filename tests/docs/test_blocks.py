@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tomllib
+from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,12 @@ from tests.docs.blocks import LANGUAGES, ROOT, Block, blocks, pages
 
 ALL = [block for page in pages() for block in blocks(page)]
 RUN = sorted({block.page for block in ALL if block.is_run})
-READ = {"json": json.loads, "yaml": yaml.safe_load, "toml": tomllib.loads}
+READ = {
+    "json": json.loads,
+    "yaml": yaml.safe_load,
+    "toml": tomllib.loads,
+    "ini": ConfigParser(interpolation=None).read_string,
+}
 
 
 def name(page: Path) -> str:
