@@ -108,6 +108,8 @@ class Keyspace:
         """Hash: name → definition."""
         self.deleted = f"deleted{{{namespace}:topics}}"
         """Hash: name → when a topic of that name was deleted."""
+        self.format = f"format{{{namespace}:topics}}"
+        """String: the number of the form in which the namespace's data is kept."""
         self.workers = f"{namespace}:workers"
         """Hash: name → what a worker last said of itself."""
         self.changes = f"{namespace}:changes"

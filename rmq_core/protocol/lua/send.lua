@@ -91,7 +91,7 @@ if JOURNALING or more and redis.call('EXISTS', RETRY, BODY) > 0 then
   end
   new = 0
   for i, id in ipairs(ids) do
-    local value = tonumber(ARGV[FIRST + i * 2 - 2])
+    local value = ARGV[FIRST + i * 2 - 2] + later
     if retrying[i] or bodies[i] then
       flush()
       new = new + send_one(id, value, i)
@@ -144,6 +144,7 @@ else
       return format('%d', ms)
     end
 -- include shared/timed_places.lua
+    local base = KIND == 'range-merge' and now or later
     local value_before, score, ms, step, whole = nil, nil, 0, 0, nil
     for at = FIRST, FIRST + n * 2 - 2, 2 do
       local value = ARGV[at]
@@ -183,7 +184,7 @@ else
     local moved, seen, stored = {}, {}, redis.call('ZMSCORE', STORE, unpack(all))
     for i = 1, n do
       local id = all[i]
-      if whole_of(tonumber(seen[id] or stored[i])) ~= base + ARGV[FIRST + i * 2 - 2] then
+      if whole_of(tonumber(seen[id] or stored[i])) ~= ARGV[FIRST + i * 2 - 2] + later then
         -- The place that was chosen above is used by nobody; a second one for the same id comes behind the first.
         local score = scored[i * 2 - 1]
         moved[#moved + 1] = score

@@ -23,7 +23,7 @@ local number = KIND == 'priority' and number_places(n)
 local new = 0
 for i = 1, n do
   local at = FIRST + (i - 1) * 3
-  local value, id, body = tonumber(ARGV[at]), ARGV[at + 1], ARGV[at + 2]
+  local value, id, body = ARGV[at] + later, ARGV[at + 1], ARGV[at + 2]
   local waits = waiting(id)
   local old = redis.call('HGET', BODY, id)
   -- An older version never replaces a newer one that waits or is in flight.

@@ -5,7 +5,7 @@ local function place(value, number)
   if KIND == 'priority' then
     return priority_place(value, number)
   end
-  return timed_place(base + value)
+  return timed_place(KIND == 'range-merge' and now + value or value)
 end
 
 -- Whether a duplicate leaves the message that waits with this score where it is.
@@ -13,19 +13,10 @@ local function stays(score, value)
   if KIND == 'range-merge' then
     return true
   end
-  return (KIND == 'priority' and math.ceil or math.floor)(tonumber(score)) == base + value
+  return (KIND == 'priority' and math.ceil or math.floor)(tonumber(score)) == value
 end
 
-local noted = {}
-
 local function note_sent(id, score, waits, body)
-  if JOURNALING then
-    if noted[id] then -- what one call sends several times is listed in that order
-      next_phase()
-      noted = {}
-    end
-    noted[id] = true
-  end
   note(waits and 'merged' or 'sent', score and 'ns' or 'n-', id, score or 0, body)
 end
 

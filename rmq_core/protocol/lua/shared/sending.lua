@@ -20,8 +20,8 @@ end
 -- newcomer.
 -- Counting tells it without a score's way into text and back.
 local head
--- What the values of timed topics count from.
-local base = 0
+-- What is added to due times that count from now.
+local later = ARGV[7] == '+' and now or 0
 -- Most slots hold nothing but what waits in store.
 local more = redis.call('EXISTS', RETRY, BODY, PREPARE) > 0
 if KIND == 'priority' then
@@ -30,10 +30,7 @@ if KIND == 'priority' then
     head = EDGE
   end
 else
-  if KIND == 'range-merge' or ARGV[7] == '+' then
-    base = now
-  end
-  local due = base + EDGE
+  local due = (KIND == 'range-merge' and now or later) + EDGE
   if redis.call('ZCOUNT', STORE, string.format('%d', now + 1), string.format('%d', due)) == 0 then
     head = due
   end
