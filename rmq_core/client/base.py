@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-# What the first connection and the first script would import: should one thread fork while another imports, the child
-# would wait for that import for ever.
-import email.parser  # noqa: F401
-import encodings.idna  # noqa: F401
-import importlib.readers  # noqa: F401
 import logging
-import secrets  # noqa: F401
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
