@@ -1,39 +1,41 @@
 """Every error the engine raises, and the one table from script status codes to exceptions.
 
-RMQError
-├── ConfigurationError      a setting, URL or server that cannot be used as it is
-│   ├── EvictionEnabled     the server may throw messages away under memory pressure
-│   ├── ServerTooOld        the server lacks commands the scripts need
-│   └── UnknownFormat       what is stored was written by a release that is newer, or another one
-├── TopicError
-│   ├── InvalidTopic        a definition that breaks a rule
-│   ├── UnknownTopic        nobody has defined that topic
-│   ├── UnreadableTopic     what is stored under that name is no definition this release can read
-│   ├── TopicConflict       the same name is already defined with another kind or slot amount
-│   ├── VersionConflict     somebody else changed the definition meanwhile
-│   ├── TopicReshaped       the topic was deleted, or deleted and defined anew, since this caller read it
-│   └── TopicNotEmpty       refusing to delete a topic that still holds messages
-├── MessageError
-│   ├── InvalidMessage      wrong type, priority, range, time, key, headers
-│   ├── ContentTooLarge     above the topic's max_content_bytes
-│   ├── DueInThePast        a fixed time that has already gone by
-│   └── WrongKind           a message of one kind sent to a topic of another
-├── InvalidFilter           a filter of messages with a field that is none or has a wrong value
-├── BacklogFull             the topic holds as many waiting messages as it may; send again later
-│   └── JournalFull         the readers of its journal are too far behind; send again later
-├── OwnershipError
-│   ├── Fenced              the slot belongs to another owner epoch
-│   ├── EpochTooLow         a claim with an epoch below the one already seen
-│   ├── WorkerNameTaken     another live worker has that name
-│   ├── LeadershipLost      somebody else may lead now
-│   └── ZooKeeperUnavailable  no session could be had with the ZooKeeper servers
-├── ConnectionLost          the server did not answer, after every retry
-├── ServerFull              the server is at its maxmemory; nothing was stored
-├── ScriptFailed            the server refused a command for a reason this library does not expect
-├── UnfinishedWork          a listener returned something that still has to run
-├── ProducerClosed          sending through a producer that was closed
-├── PipelineError           an archive, reconciliation or restore that cannot go on
-└── EmbeddedServerError     a server started for development or tests did not come up
+Their tree:
+
+    RMQError
+    ├── ConfigurationError      a setting, URL or server that cannot be used as it is
+    │   ├── EvictionEnabled     the server may throw messages away under memory pressure
+    │   ├── ServerTooOld        the server lacks commands the scripts need
+    │   └── UnknownFormat       what is stored was written by a release that is newer, or another one
+    ├── TopicError
+    │   ├── InvalidTopic        a definition that breaks a rule
+    │   ├── UnknownTopic        nobody has defined that topic
+    │   ├── UnreadableTopic     what is stored under that name is no definition this release can read
+    │   ├── TopicConflict       the same name is already defined with another kind or slot amount
+    │   ├── VersionConflict     somebody else changed the definition meanwhile
+    │   ├── TopicReshaped       the topic was deleted, or deleted and defined anew, since this caller read it
+    │   └── TopicNotEmpty       refusing to delete a topic that still holds messages
+    ├── MessageError
+    │   ├── InvalidMessage      wrong type, priority, range, time, key, headers
+    │   ├── ContentTooLarge     above the topic's max_content_bytes
+    │   ├── DueInThePast        a fixed time that has already gone by
+    │   └── WrongKind           a message of one kind sent to a topic of another
+    ├── InvalidFilter           a filter of messages with a field that is none or has a wrong value
+    ├── BacklogFull             the topic holds as many waiting messages as it may; send again later
+    │   └── JournalFull         the readers of its journal are too far behind; send again later
+    ├── OwnershipError
+    │   ├── Fenced              the slot belongs to another owner epoch
+    │   ├── EpochTooLow         an acquisition with an epoch below the one already seen
+    │   ├── WorkerNameTaken     another live worker has that name
+    │   ├── LeadershipLost      somebody else may lead now
+    │   └── ZooKeeperUnavailable  no session could be had with the ZooKeeper servers
+    ├── ConnectionLost          the server did not answer, after every retry
+    ├── ServerFull              the server is at its maxmemory; nothing was stored
+    ├── ScriptFailed            the server refused a command for a reason this library does not expect
+    ├── UnfinishedWork          a listener returned something that still has to run
+    ├── ProducerClosed          sending through a producer that was closed
+    ├── PipelineError           an archive, reconciliation or restore that cannot go on
+    └── EmbeddedServerError     a server started for development or tests did not come up
 """
 
 from __future__ import annotations
@@ -155,7 +157,7 @@ class Fenced(OwnershipError):
 
 
 class EpochTooLow(OwnershipError):
-    """A claim came with an epoch below the highest one the slot has seen."""
+    """An acquisition came with an epoch below the highest one the slot has seen."""
 
 
 class WorkerNameTaken(OwnershipError):
@@ -210,7 +212,7 @@ _SCRIPT_ERRORS: dict[str, tuple[type[RMQError], str]] = {
     ),
     "RMQEPOCH": (
         EpochTooLow,
-        "the slot has already been claimed with epoch {detail}; give the slot up and rejoin",
+        "the slot has already been acquired with epoch {detail}; give the slot up and rejoin",
     ),
     "RMQPAST": (
         DueInThePast,

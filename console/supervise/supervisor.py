@@ -96,7 +96,7 @@ class Supervisor:
         self._signal_all(signal.SIGTERM)
 
     def _on_signal(self, number: int, frame: object) -> None:
-        self.say("stopping (once more to hurry)" if self._stopping_since is None else "killing what is left")
+        self.say("stopping (once more to force it)" if self._stopping_since is None else "killing what is left")
         self.stop()
 
     def _start(self, child: Child) -> None:

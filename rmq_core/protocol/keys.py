@@ -58,7 +58,7 @@ class SlotKeys:
     """Sorted set: what was cancelled or dropped; id → when."""
     trashed: str = field(init=False)
     """Hash: id → the removed message, packed."""
-    allowance: str = field(init=False)
+    quota: str = field(init=False)
     """String: the slot's part of the topic's `max_backlog`."""
     origin: str = field(init=False)
     """Hash: id → what was taken together with it."""
@@ -82,7 +82,7 @@ QUEUES = 4
 QUEUE_KEYS = (
     *("store", "retry", "prepare", "dead", "body", "failed", "priority", "stats", "journal"),
     *("spill", "replaced", "dead_record", "heads", "due", "lateness", "fence"),
-    *("cause", "clusters", "trash", "trashed", "allowance", "origin", "suspect"),
+    *("cause", "clusters", "trash", "trashed", "quota", "origin", "suspect"),
 )
 OWN_KEYS = tuple(name for name in QUEUE_KEYS if name not in {"heads", "due"})
 
@@ -143,7 +143,7 @@ class Keyspace:
 
     def limits(self, topic: str) -> tuple[str, str]:
         """How much of its ``max_backlog`` each slot was given (a hash), and its rate (a string)."""
-        return f"allowances{{{self.namespace}:{topic}}}", f"rate{{{self.namespace}:{topic}}}"
+        return f"quotas{{{self.namespace}:{topic}}}", f"rate{{{self.namespace}:{topic}}}"
 
     def owners(self, topic: str) -> tuple[str, str]:
         """Who owns which slot (a hash), and who did when (a stream)."""
