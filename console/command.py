@@ -14,7 +14,7 @@ from rmq_core.cli.main import ENGINE, group, run
 PROGRAM = "rmq"
 HERE = "console.command"
 SECTIONS = {
-    "Everything on this machine": {"up": HERE},
+    "Everything on this machine": {"up": "console.supervise.up"},
     **ENGINE,
     "Messages": {**ENGINE["Messages"], "restore": HERE},
     "Archive and reconciliation (Spark)": {"archive": HERE, "reconcile": HERE},
@@ -45,11 +45,6 @@ def passing_on(**attributes: Any) -> Any:
     settings = {"ignore_unknown_options": True, "help_option_names": []}
     arguments = click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
     return lambda function: click.command(context_settings=settings, **attributes)(arguments(function))
-
-
-@passing_on(short_help="Run Redis, the console, the keeper, workers and jobs, supervised.")
-def up(arguments: tuple[str, ...]) -> None:
-    run_console(["up", *arguments], PROGRAM)
 
 
 @passing_on(short_help="Bring back what was removed, or (--archive) what a lost server held.")
