@@ -25,7 +25,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         said: list[str] = []
-        call_command("migrate", verbosity=0, interactive=False)
+        call_command("migrate", verbosity=0, interactive=False, skip_checks=False)
         account = ensure_admin(DataFolder(settings.DATA_DIR))
         if options["share_slots"]:
             share_slots(settings.REDIS_URL, said.append)
