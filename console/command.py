@@ -20,24 +20,25 @@ SECTIONS = {
     "Archive and reconciliation (Spark)": {"archive": HERE, "reconcile": HERE},
     "Console": {"token": HERE, "console": HERE},
 }
+ABOUT_THE_QUEUE = {name for section in ENGINE.values() for name in section} | {"archive", "reconcile"}
 
 
 def main() -> int:
     """The exit code."""
-    _use_the_consoles_redis()
+    if sys.argv[1:2] and sys.argv[1] in ABOUT_THE_QUEUE and not os.environ.get("RMQ_URL"):
+        os.environ["RMQ_URL"] = os.environ.get("REDIS_URL") or _redis_of_up()
     about = "A message queue on Redis sorted sets, and the console from which a team runs it."
     return run(group(SECTIONS, about), None, PROGRAM)
 
 
-def _use_the_consoles_redis() -> None:
-    """Without RMQ_URL, the queue is that of the console here: REDIS_URL, or the Redis of ``rmq up``."""
-    if not os.environ.get("RMQ_URL") and sys.argv[1:2] != ["up"]:
-        try:
-            from console.config.environment import read_environment
+def _redis_of_up() -> str:
+    """The address that ``rmq up`` has left in the data folder; empty where there is none."""
+    try:
+        from console.config.environment import read_environment
 
-            os.environ["RMQ_URL"] = read_environment().redis_url
-        except Exception:  # no console here, or not one that could be started: the command needs none
-            return
+        return read_environment().redis_url
+    except Exception:  # no console here, or not one that could be started: the command needs none
+        return ""
 
 
 def passing_on(**attributes: Any) -> Any:
