@@ -14,6 +14,7 @@ from rq import Queue
 from rmq_core.embedded.spawn import tethered
 
 LOOK_S = 1.0
+FAILED_S = 10.0
 
 
 @contextlib.contextmanager
@@ -31,7 +32,9 @@ def on_demand(name: str, queue: Queue) -> Iterator[None]:
 
 def _watch(name: str, queue: Queue, ended: threading.Event) -> None:
     command = tethered([sys.executable, "-u", "-m", "console", "rqworker", name, "--burst", "--verbosity", "0"])
-    while not ended.wait(LOOK_S):
+    pause_s = LOOK_S
+    while not ended.wait(pause_s):
+        pause_s = LOOK_S
         with contextlib.suppress(RedisError):
             if queue.count:
                 # In our group of processes: whoever ends that, ends it, too.
@@ -40,3 +43,5 @@ def _watch(name: str, queue: Queue, ended: threading.Event) -> None:
                         if ended.wait(LOOK_S):
                             worker.terminate()  # as its supervisor would
                             break
+                if worker.returncode:
+                    pause_s = FAILED_S

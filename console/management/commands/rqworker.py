@@ -11,6 +11,7 @@ from django.core.management.base import CommandParser
 from django_rq import get_queue
 from django_rq.management.commands import rqworker
 
+from console.database import refuse_unknown_tables
 from console.supervise.on_demand import on_demand as start_on_demand
 
 
@@ -26,6 +27,7 @@ class Command(rqworker.Command):
         unknown = [name for name in filter(None, (*args, on_demand)) if name not in queues]
         if unknown:
             raise CommandError(f"there is no job queue {', '.join(unknown)}: there are {' and '.join(queues)}")
+        refuse_unknown_tables()
         apart = start_on_demand(on_demand, get_queue(queues[on_demand])) if on_demand else contextlib.nullcontext()
         with apart:
             super().handle(*(queues[name] for name in args or ["default"]), **options)
