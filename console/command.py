@@ -66,8 +66,10 @@ def reconcile(arguments: tuple[str, ...]) -> int:
 
 
 def _pipeline(name: str, arguments: tuple[str, ...]) -> int:
-    from rmq_core.pipeline.__main__ import main as run_pipeline
-
+    try:
+        from rmq_core.pipeline.__main__ import main as run_pipeline
+    except ModuleNotFoundError as error:
+        raise SystemExit(f"Spark is not installed ({error}): pip install 'rmq-console[pipeline]'") from None
     return run_pipeline([name, *arguments], PROGRAM)
 
 

@@ -102,7 +102,7 @@ class Supervisor:
     def _on_signal(self, number: int, frame: object) -> None:
         # Said by `_listen`: the signal may have come in the middle of a line.
         self._notices.append(
-            "stopping (once more to hurry)" if self._stopping_since is None else "killing what is left"
+            "stopping (once more to force it)" if self._stopping_since is None else "killing what is left"
         )
         self.stop()
 
