@@ -19,7 +19,17 @@ from hypothesis.stateful import (
 )
 from redis import Redis
 
-from rmq_core import RMQ, Control, Delivery, FixedTimeMessage, MessageRef, PriorityMessage, RangeMergeMessage, errors
+from rmq_core import (
+    RMQ,
+    Control,
+    DelayedMessage,
+    Delivery,
+    FixedTimeMessage,
+    MessageRef,
+    PriorityMessage,
+    RangeMergeMessage,
+    errors,
+)
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.journal import reader
 from rmq_core.journal.reader import START
@@ -42,6 +52,7 @@ ACTIONS = ["cancel", "run_now", "reschedule", "requeue", "requeue", "drop", "res
 names = st.sampled_from(["a", "b", "c"])
 delays = st.sampled_from([None, 0, 1, 30, 2_000])
 spans = st.sampled_from([1, 20, 60, 900, 1_500])
+FROM_NOW = {20, 900}
 
 
 class Machine(RuleBasedStateMachine):
@@ -101,17 +112,17 @@ class Machine(RuleBasedStateMachine):
     def send(self, name: str, value: int, version: int | None) -> None:
         message, body = self.message(name, value, version)
         sent = self.rmq.send("t", message)
-        assert sent == (name, 0, self.model.send(name.encode(), message.value, body))
+        assert sent == (name, 0, self.model.send(name.encode(), self.value_of(message), body))
 
     def message(self, name: str, value: int, version: int | None) -> tuple[Any, Body | None]:
-        """A message of the machine's kind; with a version, one with a body."""
-        value = {TopicKind.PRIORITY: RETRIED_MAX + value, TopicKind.FIXED_TIME: self.model.now_ms + value}.get(
-            self.kind, value
-        )
-        make: Any = {
-            TopicKind.PRIORITY: PriorityMessage,
-            TopicKind.FIXED_TIME: FixedTimeMessage,
-            TopicKind.RANGE_MERGE: RangeMergeMessage,
+        """A message of the machine's kind; with a version, one with a body. Some due times count from now."""
+        make: Any
+        make, value = {
+            TopicKind.PRIORITY: (PriorityMessage, RETRIED_MAX + value),
+            TopicKind.FIXED_TIME: (DelayedMessage, value)
+            if value in FROM_NOW
+            else (FixedTimeMessage, self.model.now_ms + value),
+            TopicKind.RANGE_MERGE: (RangeMergeMessage, value),
         }[self.kind]
         if version is None:
             return make(name, value), None
@@ -119,12 +130,16 @@ class Machine(RuleBasedStateMachine):
         content = f"{name} number {self.contents} v{version}"
         return make(content, value, key=name, headers={"a": "b"}, version=version), Body(content.encode(), version)
 
+    def value_of(self, message: Any) -> int:
+        """What the model scores by."""
+        return message.value + (self.model.now_ms if isinstance(message, DelayedMessage) else 0)
+
     @rule(several=st.lists(st.tuples(names, spans, st.sampled_from([None, None, None, 1, 2])), min_size=1, max_size=6))
     def send_many(self, several: list[tuple[str, int, int | None]]) -> None:
         made = [self.message(*each) for each in several]
         merged = sum(
             [
-                self.model.send(name.encode(), message.value, body)
+                self.model.send(name.encode(), self.value_of(message), body)
                 for (name, *_), (message, body) in zip(several, made, strict=True)
             ]
         )
