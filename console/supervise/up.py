@@ -148,7 +148,8 @@ def _prepare(supervisor: Supervisor, environ: dict[str, str], *, ours: bool, dem
 
 def _output(command: list[str], environ: dict[str, str]) -> Any:
     """What a program prints that ends with us; where it fails, it has said why on standard error."""
-    ran = subprocess.run(tethered(command), env=environ, stdout=subprocess.PIPE, check=False)
+    # In a session of its own: a Ctrl-C is ours to answer.
+    ran = subprocess.run(tethered(command), env=environ, stdout=subprocess.PIPE, start_new_session=True, check=False)
     if ran.returncode:
         raise SystemExit(1)
     return ran.stdout
