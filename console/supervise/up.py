@@ -132,7 +132,7 @@ def _commands(host: str, port: int, workers: int, demo: bool, environ: dict[str,
 def _settings() -> dict[str, str]:
     """What must be known before anything is started; a wrong environment is told, and ends this."""
     environ = {**os.environ, "PYTHONPATH": _python_path()}
-    return json.loads(_output([*PYTHON, "-m", "console.supervise.settings"], environ))
+    return json.loads(_output([*PYTHON, "-m", "console.config.for_up"], environ))
 
 
 def _prepare(supervisor: Supervisor, environ: dict[str, str], *, ours: bool, demo: bool) -> str:
