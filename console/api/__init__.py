@@ -6,8 +6,10 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     audit,
     bulk,
     consuming,
+    dead_letters,
     definitions,
     errors,
+    findings,
     fleet,
     health,
     me,
@@ -17,6 +19,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     reconciliations,
     record,
     routers,
+    schedules,
     sending,
     topics,
 )
@@ -38,6 +41,7 @@ api.add_router("/me", me.router)
 api.add_router("/topics", routers.topics)
 api.add_router("/operations", operations.router)
 api.add_router("/workers", fleet.router)
+api.add_router("/reconciliations/schedules", schedules.router)
 api.add_router("/reconciliations", reconciliations.router)
 api.add_router("/audit", audit.router)
 api.add_router("/metrics", metrics.router)
