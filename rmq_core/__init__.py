@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from rmq_core.client.async_rmq import AsyncRMQ
     from rmq_core.client.control import AsyncControl, Control
     from rmq_core.client.inspector import AsyncInspector, Inspector
+    from rmq_core.client.journal import AsyncJournalReader, JournalReader
     from rmq_core.client.producer import Producer
     from rmq_core.client.rmq import RMQ
     from rmq_core.errors import RMQError
@@ -39,6 +40,7 @@ __all__ = [
     "ActionResult",
     "AsyncControl",
     "AsyncInspector",
+    "AsyncJournalReader",
     "AsyncProducer",
     "AsyncRMQ",
     "Control",
@@ -46,6 +48,7 @@ __all__ = [
     "FixedTimeMessage",
     "Inspector",
     "Journal",
+    "JournalReader",
     "Listener",
     "MatchingResult",
     "Merge",
@@ -79,6 +82,7 @@ _HOMES = {
     "client.async_rmq": ("AsyncRMQ",),
     "client.control": ("AsyncControl", "Control"),
     "client.inspector": ("AsyncInspector", "Inspector"),
+    "client.journal": ("AsyncJournalReader", "JournalReader"),
     "client.producer": ("Producer",),
     "client.rmq": ("RMQ",),
     "errors": ("RMQError",),
