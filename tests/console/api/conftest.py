@@ -16,6 +16,8 @@ from console.models import ApiToken
 from console.usecases import tokens
 
 BASE = "/api/v1"
+REFUSAL = {"code", "message", "request_id", "fields", "type", "title", "status", "detail", "instance"}
+"""The members of every refusal: ours, and those of RFC 9457."""
 
 
 class Caller:
@@ -74,8 +76,7 @@ def problem(answer: HttpResponse, status: int, code: str) -> dict[str, Any]:
     assert answer.status_code == status, (answer.status_code, answer.content)
     found = answer.json()
     assert answer["Content-Type"] == "application/problem+json"
-    ours, standard = {"code", "message", "request_id", "fields"}, {"type", "title", "status", "detail", "instance"}
-    assert set(found) == ours | standard, found
+    assert set(found) == REFUSAL, found
     assert (found["status"], found["detail"]) == (status, found["message"])
     assert found["code"] == code, found
     assert found["message"] and found["request_id"] == answer["X-Request-Id"]
