@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.conf import settings
@@ -111,7 +112,7 @@ def _error_schemas() -> dict[str, Any]:
     return {"Error": schema, **inner}
 
 
-def plain(status: int, kind: str, description: str) -> dict[str, Any]:
-    """`openapi_extra` of a route whose answer is not JSON."""
-    content = {kind: {"schema": {"type": "string"}}}
+def plain(status: int, kind: str | Iterable[str], description: str) -> dict[str, Any]:
+    """`openapi_extra` of a route whose answer is not JSON, but of one kind or of several."""
+    content = {each: {"schema": {"type": "string"}} for each in ([kind] if isinstance(kind, str) else kind)}
     return {"responses": {status: {"description": description, "content": content}}}

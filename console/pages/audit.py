@@ -14,7 +14,7 @@ from console.models import AuditEntry
 from console.models.audit import ACTIONS, LABELS
 from console.operations import audit_list
 from console.operations.audit_list import AuditFilter
-from console.pages.data import choice, data_view, error_response, raw_text, text, whole
+from console.pages.data import choice, data_view, error_response, text, whole
 from console.pages.shell import console_page, render_page
 from console.pages.streams import download
 
@@ -76,20 +76,3 @@ def export(request: HttpRequest) -> StreamingHttpResponse:
     form = choice(request.GET, "format", ("csv", "jsonl"))
     pieces = audit_list.export(AuditFilter.from_mapping(request.GET), form)
     return download(request, pieces, f"audit-{timezone.now():%Y%m%d-%H%M%S}.{form}", TYPES[form])
-
-
-@data_view
-def of_message(request: HttpRequest, topic: str) -> dict[str, Any]:
-    """What people did to one message; for everybody who may look, without where they sat."""
-    ident = raw_text(request.GET, "id", 4000)
-    slot = whole(request.GET, "slot", None, 0, 4095)
-    entries, complete = audit_list.actions_on(topic, slot, ident) if ident else ([], True)
-    shown = ("at_ms", "who", "action", "reason", "via")
-    return {
-        "actions": [
-            {name: audit_list.entry_json(each)[name] for name in shown}
-            | {"status": audit_list.status_of(each, slot, ident)}
-            for each in entries
-        ],
-        "complete": complete,
-    }

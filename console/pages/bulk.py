@@ -7,47 +7,21 @@ from typing import Any
 from django.http import HttpRequest, StreamingHttpResponse
 from django.utils.translation import gettext
 
-from console.access import Action, Permission, allowed, require
+from console.access import Permission, require
 from console.engine import engine
 from console.models import AuditEntry
-from console.operations import bulk, export, letters, orders
+from console.operations import export, letters
 from console.operations.actions import REASON_MAX, Actor, BadRequest
-from console.operations.orders import BulkOrder
-from console.operations.report import FORMATS, operation_json
-from console.pages.act import DUE_MAX, refs_of
+from console.operations.report import FORMATS
 from console.pages.data import action_view, body_of, choice, data_view, flag, raw_text, text, whole
 from console.pages.streams import download
-from console.shapes import row_json
 from rmq_core.model.filters import MessageFilter
+from rmq_core.model.message import MessageRef
 from rmq_core.model.topic import MAX_SLOTS
 
 CONTENT_MAX = 2_000_000
+DUE_MAX = 2**53 // 1000
 FILTER_TEXTS = ("text", "error", "fingerprint")
-
-
-@action_view
-def preview(request: HttpRequest, topic: str) -> dict[str, Any]:
-    """The order without its reason → how many match, exactly or about, with examples. Changes nothing."""
-    order = _order(topic, body_of(request))
-    found = bulk.preview(actor(request), order)
-    payload = allowed(request.user, Permission.READ_PAYLOAD)
-    return {
-        "count": found.count,
-        "exact": found.exact,
-        "looked_at": found.looked_at,
-        "total": found.total,
-        "examples": [row_json(row, payload) for row in found.examples],
-        "confirm": found.count > orders.CONFIRM_ABOVE,
-        "purges": order.purges,
-        "as_of_ms": engine().inspector.now_ms(),
-    }
-
-
-@action_view
-def start(request: HttpRequest, topic: str) -> dict[str, Any]:
-    """`{action, filter | messages, reason, confirm, rate_per_s, canary, spread_s, due_ms, priority}` → operation."""
-    operation = bulk.start(actor(request), _order(topic, body_of(request)))
-    return operation_json(operation, allowed(request.user, Permission.READ_PAYLOAD))
 
 
 @action_view
@@ -103,23 +77,15 @@ def filter_from_query(request: HttpRequest, state: str) -> MessageFilter:
     return MessageFilter.from_mapping(values)
 
 
-def _order(topic: str, body: dict[str, Any]) -> BulkOrder:
-    action = text(body, "action", 40)
-    if action not in orders.STATES_OF:
-        raise BadRequest(gettext("There is no bulk action of that name."))
-    found = body.get("filter")
-    if found is not None and not isinstance(found, dict):
-        raise BadRequest(gettext("filter must be an object."))
-    return BulkOrder(
-        action=Action(action),
-        topic=topic,
-        filter=None if found is None else MessageFilter.from_mapping(found),
-        refs=refs_of(body.get("messages", [])),
-        reason=text(body, "reason", REASON_MAX),
-        confirm=text(body, "confirm", 100),
-        rate_per_s=whole(body, "rate_per_s", 0, 0, orders.RATE_MAX) or 0,
-        canary=whole(body, "canary", 0, 0, orders.CANARY_MAX) or 0,
-        spread_s=whole(body, "spread_s", 0, 0, orders.SPREAD_MAX_S) or 0,
-        due_ms=whole(body, "due_ms", None, 0, DUE_MAX),
-        priority=whole(body, "priority", None, 0, 2**53),
-    )
+def refs_of(values: Any) -> list[MessageRef]:
+    """`[[slot, id], …]` as the engine takes them. Raises `BadRequest`."""
+    if not isinstance(values, list):
+        raise BadRequest(gettext("messages must be a list of [slot, id] pairs."))
+    refs = []
+    for value in values:
+        match value:
+            case [int(slot), str(ident)] if not isinstance(slot, bool) and ident:
+                refs.append(MessageRef(slot, ident))
+            case _:
+                raise BadRequest(gettext("messages must be a list of [slot, id] pairs."))
+    return refs

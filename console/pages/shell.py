@@ -89,8 +89,10 @@ def render_page(
     """Render a template inside Unfold's frame; `data` reaches the page's modules as JSON."""
     shared = {
         "root": get_script_prefix(),
+        "api": reverse("api-1:api-root"),
         "places": _places(request),
         "csrf": get_token(request),
+        "username": request.user.get_username(),
         "grants": grants(request.user).as_json(),
         "interval_ms": settings.SAMPLE_INTERVAL_MS,
         "lag_warning_ms": settings.LAG_WARNING_MS,

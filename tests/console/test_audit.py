@@ -18,6 +18,7 @@ from django.utils import timezone, translation
 from console.models import AuditEntry
 from console.models.audit import LABELS
 from console.operations import audit_list
+from tests.console import acting
 from tests.console.conftest import Queue
 
 
@@ -170,9 +171,8 @@ def test_what_people_did_to_a_message_is_known_with_it(queue: Queue, as_role: Ca
     ref, other = queue.ref(queue.delayed("a")), queue.ref(queue.delayed("b"))
     operator = as_role("Operator")
     for action, messages in (("run_now", [ref]), ("cancel", [ref, other, [0, "gone"]]), ("cancel", [ref])):
-        body = json.dumps({"messages": messages, "reason": "tidying"})
-        operator.post(f"/topics/orders/act/{action}/", body, content_type="application/json")
-    address = f"/topics/orders/data/actions/?id=a&slot={ref[0]}"
+        acting.act(operator, action, messages=messages, reason="tidying")
+    address = f"/api/v1/topics/orders/biography/a?slot={ref[0]}"
     found = as_role("Viewer").get(address).json()
     assert [(each["action"], each["status"], each["who"]) for each in found["actions"]] == [
         ("cancel", "not_found", "operator"),
@@ -180,11 +180,10 @@ def test_what_people_did_to_a_message_is_known_with_it(queue: Queue, as_role: Ca
         ("run_now", "done", "operator"),
     ]
     assert found["complete"] and "address" not in found["actions"][0]
-    assert operator.get("/topics/orders/data/actions/?id=b").json()["actions"][0]["status"] == "done"
-    assert operator.get("/topics/orders/data/actions/?id=").json()["actions"] == []
-    assert operator.get("/topics/other/data/actions/?id=a").json()["actions"] == []
+    assert operator.get("/api/v1/topics/orders/biography/b").json()["actions"][0]["status"] == "done"
+    assert operator.get("/api/v1/topics/other/biography/a").status_code == 404
     wrong_slot = (ref[0] + 1) % 4
-    assert operator.get(f"/topics/orders/data/actions/?id=a&slot={wrong_slot}").json()["actions"] == []
+    assert operator.get(f"/api/v1/topics/orders/biography/a?slot={wrong_slot}").json()["actions"] == []
 
 
 def test_a_long_audit_says_that_not_all_was_looked_at(
@@ -194,7 +193,7 @@ def test_a_long_audit_says_that_not_all_was_looked_at(
     monkeypatch.setattr(audit_list, "LOOKED_AT", 2)
     for _ in range(3):
         entry(query={"messages": [[0, "a"]]})
-    found = as_role("Viewer").get("/topics/orders/data/actions/?id=a&slot=0").json()
+    found = as_role("Viewer").get("/api/v1/topics/orders/biography/a?slot=0").json()
     assert (len(found["actions"]), found["complete"]) == (2, False)
 
 

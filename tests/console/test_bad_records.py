@@ -56,10 +56,10 @@ def shown(browser: Client, ask: Caller) -> None:
     assert run is not None and operation is not None and entry is not None
     pages = (
         *("/audit/", "/audit/data/", f"/audit/{entry.pk}/", "/audit/export/?format=csv", "/audit/export/?format=jsonl"),
-        *("/operations/", "/operations/data/", f"/operations/{operation.pk}/", f"/operations/{operation.pk}/data/"),
-        *(f"/operations/{operation.pk}/report/?format=csv", "/reconciliation/", "/reconciliation/data/"),
+        *("/operations/", "/api/v1/operations", f"/operations/{operation.pk}/", f"/api/v1/operations/{operation.pk}"),
+        *(f"/api/v1/operations/{operation.pk}/report?form=csv", "/reconciliation/", "/reconciliation/data/"),
         *(f"/reconciliation/{run.pk}/", f"/reconciliation/{run.pk}/data/", "/topics/orders/data/definition/"),
-        *("/topics/orders/data/actions/?id=a", "/admin/console/auditentry/", "/admin/console/topicrevision/"),
+        *("/api/v1/topics/orders/biography/a", "/admin/console/auditentry/", "/admin/console/topicrevision/"),
         f"/admin/console/auditentry/{entry.pk}/change/",
     )
     for page in pages:

@@ -181,5 +181,5 @@ def test_a_sent_message_knows_who_sent_it(queue: Queue, send: Send, as_role: Cal
     send(content="hello", due_ms=due(queue))
     queue.client.send("orders", FixedTimeMessage("other", due(queue)))
     browser = as_role("Viewer")
-    assert browser.get("/topics/orders/data/actions/?id=hello").json()["actions"][0]["action"] == "send"
-    assert browser.get("/topics/orders/data/actions/?id=other").json()["actions"] == []
+    assert browser.get("/api/v1/topics/orders/biography/hello").json()["actions"][0]["action"] == "send"
+    assert browser.get("/api/v1/topics/orders/biography/other").json()["actions"] == []

@@ -178,8 +178,8 @@ def test_a_version_of_another_topic_is_not_rolled_back_to(queue: Queue, post: Po
 
 def test_pausing_is_in_the_history_with_who_and_why(queue: Queue, post: Post) -> None:
     queue.topic()
-    post("/topics/orders/act/pause/", "Operator", reason="deploying")
-    post("/topics/orders/act/pause/", "Admin", reason="no change")
+    post("/api/v1/topics/orders:pause", "Operator", reason="deploying")
+    post("/api/v1/topics/orders:pause", "Admin", reason="no change")
     newest = history.page("orders")[0]
     assert (newest.version, newest.username, newest.reason) == (2, "operator", "deploying")
     assert newest.difference == [{"field": "paused", "before": False, "after": True}]

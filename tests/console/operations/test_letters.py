@@ -136,17 +136,17 @@ def test_clusters_of_a_topic_and_of_all(desk: Desk, as_role: Callable[..., Clien
     desk.queue.topic("bills")
     desk.dead(5, "b", topic="bills", error="ValueError")
     reader, viewer = as_role("Operator"), as_role("Viewer")
-    everywhere = reader.get("/dead/data/").json()
+    everywhere = reader.get("/api/v1/dead").json()
     assert [(each["topic"], each["error"], each["count"]) for each in everywhere["clusters"]] == [
         ("bills", "ValueError", 5),
         ("orders", "KeyError", 3),
     ]
     assert (everywhere["dead"], everywhere["topics"]) == (8, 2)
     assert "no tail number" in everywhere["clusters"][0]["example"]
-    own = viewer.get("/topics/orders/data/clusters/").json()
+    own = viewer.get("/api/v1/topics/orders/clusters").json()
     assert [each["count"] for each in own["clusters"]] == [3]
     assert own["clusters"][0]["example"] is None
-    assert viewer.get("/topics/nosuch/data/clusters/").status_code == 404
+    assert viewer.get("/api/v1/topics/nosuch/clusters").status_code == 404
     assert viewer.get("/dead/").status_code == 200
 
 
@@ -157,7 +157,7 @@ def test_the_trend_has_a_point_each_minute(desk: Desk, as_role: Callable[..., Cl
     for minute, count in ((0, 7), (0.5, 9), (1, 5), (2, 3)):
         noted = clusters.note(keys, {"orders": {cluster.fingerprint: count}}, round(1_000_000 + 60_000 * minute))
         desk.queue.client.run(noted)
-    (shown,) = as_role("Viewer").get("/dead/data/").json()["clusters"]
+    (shown,) = as_role("Viewer").get("/api/v1/dead").json()["clusters"]
     assert shown["trend"] == [7, 5, 3]
 
 

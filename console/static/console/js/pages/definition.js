@@ -233,7 +233,7 @@ export class DefinitionTab {
         plan,
         label: held ? gettext("Delete with its messages") : gettext("Delete"),
         danger: true,
-        confirmName: held ? page.topic.name : null,
+        confirmWord: held ? page.topic.name : null,
         submit: async ({ reason, confirm }) => {
           const { address } = await post(page.urls.definition_delete, { reason, confirm, force: held });
           this.leaving = true;

@@ -1,7 +1,7 @@
 // Runs of the pipeline: history with live bars, schedules, and the figures from run to run.
 import { byId, h, icon, replace, setText } from "../core/dom.js";
 import { dateTime, duration } from "../core/format.js";
-import { post } from "../core/http.js";
+import { get as getOfPage, post } from "../core/http.js";
 import "../core/keys.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
@@ -57,7 +57,10 @@ const kind = new Choice(gettext("Job"), "kind", [["", gettext("All")], ...Object
 const schedules = h("section", { class: "rc-card", "aria-label": gettext("Schedules") });
 const charts = new RunCharts();
 const list = new LiveList({
-  first: page.list,
+  ask: async ({ cursor, ...query }) => {
+    const found = await getOfPage(page.urls.data, { ...query, before: cursor });
+    return { ...found, next: found.more ? found.runs.at(-1).id : null };
+  },
   name: "runs",
   Row,
   isLive,
@@ -82,7 +85,6 @@ replace(
   schedules,
   charts.element,
 );
-list.show();
 
 function begun(found, scheduled) {
   if (scheduled) list.load();
