@@ -4,6 +4,7 @@ from django.urls import include, path, register_converter
 from django.views.i18n import JavaScriptCatalog
 
 from console.api import api
+from console.converters import TabName, TopicName
 from console.pages import (
     audit,
     bulk,
@@ -17,7 +18,6 @@ from console.pages import (
     topic,
     workers,
 )
-from console.pages.converters import TabName, TopicName
 
 register_converter(TopicName, "topic")
 register_converter(TabName, "tab")

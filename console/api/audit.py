@@ -13,14 +13,15 @@ from pydantic import Field
 from console.access import Permission
 from console.api.callers import caller_of
 from console.api.description import plain
+from console.api.downloads import download
 from console.api.errors import ApiError
 from console.api.lists import readable
 from console.api.schemas import Cursor, Limit
 from console.models import AuditEntry
-from console.operations import audit_list
-from console.operations.audit_list import TEXT_MAX, TIME_MAX_MS, AuditFilter
-from console.operations.report import FORMATS
-from console.pages.streams import download
+from console.serializers.audit import detail_json
+from console.serializers.text import FORMATS
+from console.usecases import audit_list
+from console.usecases.audit_list import TEXT_MAX, TIME_MAX_MS, AuditFilter
 
 router = Router(tags=["audit"])
 
@@ -114,5 +115,5 @@ def export(
 
 
 def _entry(entry: AuditEntry, payload: bool) -> dict[str, Any]:
-    shown = audit_list.detail_json(entry)
+    shown = detail_json(entry)
     return shown if payload else {**shown, "query": None, "detail": None}

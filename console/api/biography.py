@@ -13,7 +13,8 @@ from console.api.messages import canonical
 from console.api.record import Life, lives_of
 from console.api.routers import topics as router
 from console.api.schemas import MessageId, TopicName
-from console.operations import audit_list
+from console.serializers.audit import entry_json
+from console.usecases import audit_list
 from rmq_core.model.topic import MAX_SLOTS
 
 _SHOWN = ("at_ms", "who", "action", "reason", "via")
@@ -60,6 +61,6 @@ def biography(
     entries, complete = audit_list.actions_on(topic, slot, ident)
     deeds = []
     for entry in entries:
-        values = audit_list.entry_json(entry)
+        values = entry_json(entry)
         deeds.append({name: values[name] for name in _SHOWN} | {"status": audit_list.status_of(entry, slot, ident)})
     return {"lives": lives_of(caller, topic, ident, slot), "actions": deeds, "complete": complete}

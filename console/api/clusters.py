@@ -14,8 +14,8 @@ from console.api.callers import Caller, caller_of
 from console.api.routers import topics
 from console.api.schemas import TopicName
 from console.engine import engine
-from console.live import clusters as trends
-from console.live.store import LiveKeys
+from console.snapshots import clusters as trends
+from console.snapshots.store import LiveKeys
 
 SHOWN = 200
 

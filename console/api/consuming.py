@@ -24,7 +24,7 @@ from console.api.rows import content_fields
 from console.api.schemas import BigOut, Strict, Text, TopicName, lossless
 from console.api.sending import engine_for
 from console.engine import AsyncEngine
-from console.shapes import headers_json
+from console.serializers.messages import headers_json
 from rmq_core.model.message import Delivery, SettleStatus
 from rmq_core.model.topic import Topic
 

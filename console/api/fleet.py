@@ -16,7 +16,8 @@ from console.api.errors import invalid
 from console.api.routers import topics
 from console.api.schemas import Name, NeededReason, Reason, Strict, Text, TopicName
 from console.engine import engine
-from console.operations.actions import BadRequest, Order, UnknownWorker, perform
+from console.errors import BadRequest, UnknownWorker
+from console.usecases.actions import Order, perform
 from rmq_core.model.text import NAME_MAX, NotText, check_name
 from rmq_core.model.topic import MAX_SLOTS
 from rmq_core.model.views import WorkerInfo

@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from ninja import Router, Schema, Status
 
 from console.engine import engine
-from console.live.store import LiveKeys, read_frame
+from console.snapshots.store import LiveKeys, read_frame
 from rmq_core.errors import RMQError
 
 router = Router()

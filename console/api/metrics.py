@@ -19,7 +19,7 @@ from console.api.callers import caller_of
 from console.api.description import plain
 from console.api.errors import ApiError
 from console.engine import engine
-from console.live.store import LiveKeys, read_frame
+from console.snapshots.store import LiveKeys, read_frame
 from rmq_core.model.stats import BUCKETS_PER_OCTAVE, COUNTERS, Histogram
 
 router = Router(tags=["monitoring"])

@@ -13,7 +13,7 @@ from console.api.errors import invalid
 from console.api.routers import topics as router
 from console.api.schemas import TopicName
 from console.engine import engine
-from console.live.fleet import event_json
+from console.serializers.workers import event_json
 from rmq_core.model.topic import MAX_SLOTS
 from rmq_core.queries.owners import ENTRIES_MOST
 

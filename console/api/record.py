@@ -17,6 +17,7 @@ from console.api.schemas import BigOut, Cursor, Limit, MessageId, TopicName, los
 from console.api.states import AskedRecordState, RecordState, said
 from console.engine import engine
 from console.record import timeline
+from console.serializers.records import record_json, steps_json
 from rmq_core.model.topic import MAX_SLOTS
 
 STEPS = 200
@@ -123,7 +124,7 @@ def records(
         raise invalid("cursor", "must not hold the NUL character")
     rows, following = timeline.page(topic, state or "", cursor or "", limit)
     return {
-        "records": readable(Recorded, rows, lambda each: _shown(timeline.record_json(each, caller.payload))),
+        "records": readable(Recorded, rows, lambda each: _shown(record_json(each, caller.payload))),
         "next": following,
     }
 
@@ -134,8 +135,8 @@ def lives_of(
     """What is recorded of an id, as `Life` shows it."""
     return [
         {
-            "record": _shown(timeline.record_json(each.record, caller.payload)),
-            "steps": [_shown(step) for step in timeline.steps_json(each, caller.payload)],
+            "record": _shown(record_json(each.record, caller.payload)),
+            "steps": [_shown(step) for step in steps_json(each.steps, each.record.slot, caller.payload)],
             "more": each.more,
             "gap_ms": each.since_ms,
         }

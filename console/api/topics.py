@@ -19,8 +19,8 @@ from console.api.routers import topics as router
 from console.api.rows import Row, row_of
 from console.api.schemas import BigIn, BigOut, Reason, Strict, TopicName, lossless
 from console.engine import engine
-from console.live.store import LiveKeys, read_frame
-from console.operations.actions import Order, perform
+from console.snapshots.store import LiveKeys, read_frame
+from console.usecases.actions import Order, perform
 from rmq_core.model.stats import COUNTERS
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import SlotSample, TopicSample

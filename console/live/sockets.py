@@ -20,11 +20,10 @@ from django.conf import settings
 
 from console.access import Permission, allowed
 from console.engine import async_engine
-from console.live import store
-from console.live.fleet import FLEET
 from console.live.frames import frames
-from console.live.groups import FLEET_GROUP, OVERVIEW, topic_group
-from console.live.store import LiveKeys
+from console.snapshots import store
+from console.snapshots.groups import FLEET, FLEET_GROUP, OVERVIEW, topic_group
+from console.snapshots.store import LiveKeys
 from rmq_core.errors import RMQError, UnknownTopic
 
 log = logging.getLogger("console.live")

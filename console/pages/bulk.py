@@ -7,14 +7,13 @@ from typing import Any
 from django.http import HttpRequest, StreamingHttpResponse
 from django.utils.translation import gettext
 
-from console.access import Permission, require
-from console.engine import engine
-from console.models import AuditEntry
-from console.operations import export, letters
-from console.operations.actions import REASON_MAX, Actor, BadRequest
-from console.operations.report import FORMATS
+from console.api.downloads import download
+from console.errors import BadRequest
 from console.pages.data import action_view, body_of, choice, data_view, flag, raw_text, text, whole
-from console.pages.streams import download
+from console.serializers.text import FORMATS
+from console.usecases import exports, resending
+from console.usecases.actor import Actor
+from console.usecases.audit import REASON_MAX
 from rmq_core.model.filters import MessageFilter
 from rmq_core.model.message import MessageRef
 from rmq_core.model.topic import MAX_SLOTS
@@ -26,38 +25,23 @@ FILTER_TEXTS = ("text", "error", "fingerprint")
 
 @action_view
 def resend(request: HttpRequest, topic: str) -> dict[str, Any]:
-    """`{message: [slot, id], content, drop, reason}` → the new message; see `letters.resend`."""
+    """`{message: [slot, id], content, drop, reason}` → the new message; see `resending.resend`."""
     body = body_of(request)
     (ref,) = refs_of([body.get("message")])
     content = raw_text(body, "content", CONTENT_MAX)
     if not content:
         raise BadRequest(gettext("The content must not be empty."))
-    wanted = letters.Correction(topic, ref, content, flag(body, "drop"), text(body, "reason", REASON_MAX))
-    sent = letters.resend(actor(request), wanted)
+    wanted = resending.Correction(topic, ref, content, flag(body, "drop"), text(body, "reason", REASON_MAX))
+    sent = resending.resend(actor(request), wanted)
     return {"id": sent.id, "slot": sent.slot, "merged": sent.merged}
 
 
 @data_view
 def export_dead(request: HttpRequest, topic: str) -> StreamingHttpResponse:
     """Dead letters that match, as a file; written down in the audit, for content leaves the house."""
-    require(request.user, Permission.READ_PAYLOAD)
     form = choice(request.GET, "format", tuple(FORMATS))
-    wanted = filter_from_query(request, "dead")
-    engine().client.topic(topic)
-    by = actor(request)
-    AuditEntry.objects.create(
-        user=by.user,
-        username=by.user.get_username(),
-        action="export",
-        topic=topic,
-        query={"filter": wanted.to_mapping(), "format": form},
-        asked=1,
-        done=1,
-        result=AuditEntry.Result.DONE,
-        address=by.address,
-        via=by.via,
-    )
-    return download(request, export.export(topic, wanted, form), f"{topic}-dead.{form}", FORMATS[form])
+    pieces = exports.export_dead(actor(request), topic, filter_from_query(request, "dead"), form)
+    return download(request, pieces, f"{topic}-dead.{form}", FORMATS[form])
 
 
 def actor(request: HttpRequest) -> Actor:

@@ -9,7 +9,7 @@ from console.engine import engine
 from console.pages.shell import console_page, render_page
 from console.pages.topic import page_data
 from console.record import timeline
-from console.shapes import topic_json
+from console.serializers.topics import topic_json
 from rmq_core.errors import ConnectionLost, RMQError
 
 

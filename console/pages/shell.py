@@ -20,7 +20,7 @@ from django.views.defaults import permission_denied
 
 from console.access import Forbidden, Permission, allowed, grants, require
 from console.engine import engine
-from console.operations.actions import BadRequest
+from console.errors import BadRequest
 from rmq_core.errors import RMQError
 
 View = Callable[..., HttpResponse]

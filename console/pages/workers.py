@@ -10,8 +10,8 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 
 from console.engine import engine
-from console.live.store import LiveKeys, read_frame
 from console.pages.shell import console_page, render_page
+from console.snapshots.store import LiveKeys, read_frame
 from rmq_core.errors import RMQError
 
 

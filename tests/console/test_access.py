@@ -13,7 +13,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from console.access import NEEDED, ROLES, Action, Forbidden, Permission, allowed, grants, require
 from console.models import AuditEntry, Operation, Reconciliation
-from console.operations.actions import PERFORMED
+from console.usecases.actions import PERFORMED
 from tests.console import acting
 from tests.console.conftest import ROLES as ROLE_NAMES
 from tests.console.conftest import Queue

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.test import Client
 
-from console.live.store import LiveKeys, write_frames
+from console.snapshots.store import LiveKeys, write_frames
 from tests.console.conftest import Queue
 
 

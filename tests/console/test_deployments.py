@@ -11,10 +11,10 @@ import pytest
 from channels.layers import channel_layers, get_channel_layer
 
 from console.engine import engine, new_async_engine
-from console.live import store
-from console.live.sampler import Sampler
-from console.live.store import LiveKeys
+from console.keeper.sampler import Sampler
 from console.redis_urls import channel_layer_host, rq_connection
+from console.snapshots import store
+from console.snapshots.store import LiveKeys
 from rmq_core import RMQ, FixedTimeMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.embedded.redis_cluster import EmbeddedCluster

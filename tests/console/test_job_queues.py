@@ -17,7 +17,7 @@ from rq.suspension import suspend
 from console.config.environment import BASE_DIR
 from rmq_core.embedded.redis import EmbeddedRedis
 
-ENQUEUE = "from console.operations import jobs; jobs.enqueue('{}')"
+ENQUEUE = "from console.usecases.job_queue import hand_on_operation; hand_on_operation('{}')"
 OPERATION = "00000000-0000-4000-8000-00000000000{}"
 
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 from django.test import Client
 
-from console.live.store import LiveKeys, write_frames
+from console.snapshots.store import LiveKeys, write_frames
 from rmq_core import PriorityMessage, TopicKind
 from tests.console.conftest import Queue
 

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from console.engine import AsyncEngine, new_async_engine
-from console.live import store
-from console.live.details import Details
-from console.live.keeper import Keeper
-from console.live.sampler import Sampler
-from console.live.store import LiveKeys
-from console.live.tracker import POINT
+from console.keeper.details import Details
+from console.keeper.keeper import Keeper
+from console.keeper.sampler import Sampler
+from console.keeper.tracker import POINT
+from console.snapshots import store
+from console.snapshots.store import LiveKeys
 from rmq_core import TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.embedded.redis_binary import redis_servers

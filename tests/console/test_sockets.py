@@ -16,10 +16,11 @@ from django.test import Client
 
 from console.config.serving import under_sub_path
 from console.engine import async_engine
-from console.live import sockets, store
-from console.live.groups import OVERVIEW, topic_group
+from console.live import sockets
 from console.live.routing import websocket_application
-from console.live.store import LiveKeys
+from console.snapshots import store
+from console.snapshots.groups import OVERVIEW, topic_group
+from console.snapshots.store import LiveKeys
 from tests.console.conftest import Queue
 from tests.console.websocket import WebSocket
 

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from console.models import Reconciliation
-from console.reconciliation import repairs, report
-from console.reconciliation.repairs import RepairOrder
 from console.record import intake
 from console.record.intake import Batch, Place
+from console.usecases import repairs, run_reports
+from console.usecases.repairs import RepairOrder
 from rmq_core.journal import reader
 from rmq_core.pipeline.archive import archive
 from rmq_core.pipeline.progress import Progress
@@ -80,7 +80,7 @@ def test_each_is_found_and_repaired(spark: Any, desk: Desk, inputs: Inputs, tmp_
     assert found == expected
     assert not summary["complete"]
     well_reported(out, tmp_path / "reports" / str(first.pk), summary)
-    report.take_in(first)
+    run_reports.take_in(first)
     everything = pq.read_table(f"{inputs.reports}/{first.pk}/findings").to_pylist()  # type: ignore[no-untyped-call]
     assert {row["kind"] for row in everything if row["repair"] == "none"} == LEFT
     assert all("why" in row["evidence"] or "advice" in row["evidence"] for row in everything if row["repair"] == "none")

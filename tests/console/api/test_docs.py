@@ -1,4 +1,4 @@
-"""The examples of docs/rest.md, run as they stand there against a whole installation."""
+"""The examples of docs/reference/rest.md, run as they stand there against a whole installation."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tests.console.conftest import Queue
 from tests.console.stack import Stack
 from tests.support.missing import missing
 
-DOCUMENT = BASE_DIR / "docs" / "rest.md"
+DOCUMENT = BASE_DIR / "docs" / "reference" / "rest.md"
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MAKE_TOKEN = """
 from datetime import timedelta
 from django.utils import timezone
-from console import tokens
+from console.usecases import tokens
 from console.models import ApiToken
 token = ApiToken(name="docs", role="Admin", expires_at=timezone.now() + timedelta(hours=1))
 secret = tokens.give_secret(token)

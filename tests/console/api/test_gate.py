@@ -14,12 +14,12 @@ from django.test import Client, RequestFactory
 from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 
-from console import tokens
 from console.access import Permission, allowed
 from console.api.callers import still_there
 from console.api.errors import ApiError
 from console.api.handler import Handler
 from console.models import ApiToken
+from console.usecases import tokens
 from tests.console.api.conftest import BASE, Caller, problem
 from tests.console.conftest import Queue
 

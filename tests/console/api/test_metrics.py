@@ -14,9 +14,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from console.api.metrics import COUNTER_HELP
 from console.config.environment import BASE_DIR
 from console.engine import new_async_engine
-from console.live.metrics import METRICS_MS
-from console.live.sampler import Sampler
-from console.live.store import LiveKeys
+from console.keeper.metrics import METRICS_MS
+from console.keeper.sampler import Sampler
+from console.snapshots.store import LiveKeys
 from rmq_core import FixedTimeMessage, PriorityMessage, TopicKind
 from rmq_core.model.stats import COUNTERS
 from tests.console.api.conftest import Caller, problem

@@ -9,9 +9,9 @@ from typing import Any
 
 from console.api.topics import Definition
 from console.engine import new_async_engine
-from console.live.sampler import Sampler
-from console.live.store import LiveKeys
+from console.keeper.sampler import Sampler
 from console.models import AuditEntry
+from console.snapshots.store import LiveKeys
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.model.topic import Topic, TopicKind
 from tests.console.api.conftest import Caller, problem

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from console.access import Action
+from console.errors import BadRequest
+from console.jobs import operation_slice as runner
+from console.jobs import operations as jobs
+from console.jobs.operation_lease import Held
 from console.models import AuditEntry, Operation
-from console.operations import bulk, jobs, runner
-from console.operations.actions import BadRequest
-from console.operations.holding import Held
-from console.operations.report import not_done
+from console.serializers.operations import not_done
+from console.usecases import bulk
 from tests.console.operations.desk import Desk
 
 

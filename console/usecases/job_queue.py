@@ -1,0 +1,74 @@
+"""Hands work to the job workers, by the name of its function: jobs stand above the use cases that ask for them."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+
+import django_rq
+from django.conf import settings
+from redis.exceptions import RedisError
+
+log = logging.getLogger("console.jobs")
+
+OPERATIONS = settings.JOB_QUEUES["default"]
+RUNS = settings.JOB_QUEUES["pipeline"]
+"""Of its own: a run takes minutes, and bulk operations must not wait behind it."""
+SLICE_TIMEOUT_S = 300
+"""Far more than a slice takes: it ends a job that hangs, and the operation goes on in another."""
+RUN_TIMEOUT_S = 24 * 3600
+
+
+def hand_on_operation(operation_id: str) -> None:
+    """Have a job worker turn to it; where the queue of jobs is away, the keeper does this later."""
+    # A slice that is running may ask for the next one, so each job has a name of its own.
+    job_id = f"{_job_prefix(operation_id)}{uuid.uuid4().hex}"
+    _enqueue(OPERATIONS, "console.jobs.operations.run", operation_id, job_id, SLICE_TIMEOUT_S)
+
+
+def hand_on_run(run_id: str) -> None:
+    """The same with a run of the pipeline."""
+    _enqueue(RUNS, "console.jobs.runs.work", run_id, _run_job(run_id), RUN_TIMEOUT_S)
+
+
+def waiting_operations(ids: list[str]) -> set[str]:
+    """Those that have a job in the queue. Raises `RedisError`."""
+    jobs = django_rq.get_queue(OPERATIONS).get_job_ids()
+    return {each for each in ids if any(job.startswith(_job_prefix(each)) for job in jobs)}
+
+
+def waiting_runs(ids: list[str]) -> set[str]:
+    """Those that have a job in the queue. Raises `RedisError`."""
+    jobs = set(django_rq.get_queue(RUNS).get_job_ids())
+    return {each for each in ids if _run_job(each) in jobs}
+
+
+def others_wait() -> bool:
+    """Whether other operations wait for a job worker."""
+    try:
+        return bool(django_rq.get_queue(OPERATIONS).count)
+    except RedisError:
+        return False
+
+
+def _enqueue(queue: str, function: str, ident: str, job_id: str, timeout_s: int) -> None:
+    try:
+        django_rq.get_queue(queue, commit_mode="auto").enqueue_call(
+            function,
+            args=(ident,),
+            timeout=timeout_s,
+            result_ttl=0,
+            failure_ttl=3_600,
+            job_id=job_id,
+            description=job_id,
+        )
+    except RedisError as error:
+        log.warning("%s could not be handed to a job worker yet: %s", job_id, error)
+
+
+def _job_prefix(operation_id: str) -> str:
+    return f"operation-{uuid.UUID(str(operation_id)).hex}-"
+
+
+def _run_job(run_id: str) -> str:
+    return f"run-{uuid.UUID(str(run_id)).hex}"
