@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.translation import gettext, gettext_lazy
 
 from console.engine import engine
-from console.pages.definition import tab_data, urls
+from console.pages.definition import tab_data
 from console.pages.shell import console_page, render_page
 from console.serializers.topics import topic_json
 from rmq_core.errors import RMQError, UnknownTopic
@@ -62,7 +62,6 @@ def page_data(topic: str) -> dict[str, Any]:
             "dead": tab_url(topic, "dead"),
             "message": reverse("message", args=[topic]),
             "send": reverse("send", args=[topic]),
-            **urls(topic),
             "resend": reverse("topic-resend", args=[topic]),
         },
     }

@@ -28,7 +28,7 @@ MIGRATED = {
 OPEN = {"admin:login", "api-1:live", "api-1:ready", "texts", "set_language", "admin:jsi18n"}
 VIEWERS = [
     "overview", "workers", "topic", "topic-tab", "message",
-    "define", "definition-data", "send",
+    "define", "send",
     "reconciliation", "reconciliation-data", "run", "run-data", "run-findings",
     "dead", "operations", "operation",
 ]  # fmt: skip
@@ -37,10 +37,12 @@ PAYLOAD = [
     "run-download",
     "topic-export",
 ]
-AUDIT = ["audit", "audit-data", "audit-entry", "audit-export"]
+AUDIT = [
+    "audit",
+]
 # Their rules: tests/console/definitions, tests/console/operations, test_send.py.
 POSTED = [
-    "definition-plan", "definition-save", "definition-rollback", "definition-delete", "define-plan", "define-save",
+
     "send-do", "topic-resend",
     "reconciliation-start", "reconciliation-schedule", "run-stop", "run-preview", "run-repair",
 ]  # fmt: skip
@@ -68,18 +70,8 @@ def addresses(ident: str = "a") -> dict[str, str]:
         "message": f"/topics/orders/message/?id={ident}",
         "workers": "/workers/",
         "define": "/define/",
-        "definition-data": "/topics/orders/data/definition/",
         "send": "/topics/orders/send/",
         "audit": "/audit/",
-        "audit-data": "/audit/data/",
-        "audit-entry": f"/audit/{AuditEntry.objects.create(username='x', action='cancel').pk}/",
-        "audit-export": "/audit/export/?format=jsonl",
-        "definition-plan": "/topics/orders/definition/plan/",
-        "definition-save": "/topics/orders/definition/save/",
-        "definition-rollback": "/topics/orders/definition/rollback/",
-        "definition-delete": "/topics/orders/definition/delete/",
-        "define-plan": "/define/plan/",
-        "define-save": "/define/save/",
         "send-do": "/topics/orders/send/do/",
         "topic-export": "/topics/orders/dead/export/",
         "dead": "/dead/",

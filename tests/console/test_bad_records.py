@@ -55,10 +55,16 @@ def shown(browser: Client, ask: Caller) -> None:
     entry = AuditEntry.objects.only("pk").order_by("pk").first()
     assert run is not None and operation is not None and entry is not None
     pages = (
-        *("/audit/", "/audit/data/", f"/audit/{entry.pk}/", "/audit/export/?format=csv", "/audit/export/?format=jsonl"),
+        *(
+            "/audit/",
+            "/api/v1/audit",
+            f"/api/v1/audit/{entry.pk}",
+            "/api/v1/audit/export?form=csv",
+            "/api/v1/audit/export",
+        ),
         *("/operations/", "/api/v1/operations", f"/operations/{operation.pk}/", f"/api/v1/operations/{operation.pk}"),
         *(f"/api/v1/operations/{operation.pk}/report?form=csv", "/reconciliation/", "/reconciliation/data/"),
-        *(f"/reconciliation/{run.pk}/", f"/reconciliation/{run.pk}/data/", "/topics/orders/data/definition/"),
+        *(f"/reconciliation/{run.pk}/", f"/reconciliation/{run.pk}/data/", "/api/v1/topics/orders/revisions"),
         *("/api/v1/topics/orders/biography/a", "/admin/console/auditentry/", "/admin/console/topicrevision/"),
         f"/admin/console/auditentry/{entry.pk}/change/",
     )

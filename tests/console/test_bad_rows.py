@@ -145,5 +145,5 @@ def test_pages_and_the_history_go_on(queue: Queue, bad: set[str], as_role: Calla
     for name in ("half", "newer"):
         with pytest.raises(UnreadableTopic, match="left out"):
             queue.client.topic(name)
-        assert browser.get(f"/topics/{name}/data/definition/").status_code == 409
+        assert browser.get(f"/api/v1/topics/{name}/revisions").status_code == 409
         assert "cannot be read" in browser.get(f"/topics/{name}/").content.decode()

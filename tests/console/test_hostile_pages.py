@@ -37,9 +37,6 @@ FLAGS = ("dry_run", "force", "delete", "drop")
 GOOD: dict[str, dict[str, Any]] = {
     "/topics/orders/dead/resend/": {"message": [0, "nosuch"], "content": "a", "reason": "r", "drop": False},
     "/topics/orders/send/do/": {"mode": "one", "values": {"content": "a", "due_ms": 4 * 10**12}, "dry_run": True},
-    "/topics/orders/definition/save/": {"values": {"weight": 2}, "version": 9, "reason": "r"},
-    "/topics/orders/definition/delete/": {"reason": "r", "force": False},
-    "/define/save/": {"values": {"name": "9", "kind": "priority"}, "reason": "r"},
     "/reconciliation/start/": {"kind": "restore", "topics": [], "reason": "r"},
     "/reconciliation/schedule/": {"kind": "archive", "topics": [], "every_s": 1},
 }
@@ -96,12 +93,9 @@ def _harmless(name: str, value: Any, path: str) -> bool:
 @pytest.mark.parametrize("odd", ["%00", "%ED%A0%80", "x" * 5_000, "-1"])
 def test_odd_queries(queue: Queue, browser: Client, odd: str) -> None:
     asked = {
-        "audit/data/": ("cursor", "limit", "who", "since_ms"),
-        "audit/export/": ("format", "text"),
         "operations/": ("before",),
         "reconciliation/data/": ("before", "kind"),
         "reconciliation/": ("before",),
-        "topics/orders/data/definition/": ("before",),
         "topics/orders/dead/export/": ("format", "text", "slot"),
         "topics/orders/message/": ("id",),
         "define/": ("like",),

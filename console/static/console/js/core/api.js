@@ -8,6 +8,9 @@ const SENTENCES = {
   unauthorized: gettext("You are signed out; sign in again."),
   csrf: gettext("This page is older than your sign-in. Nothing was done: reload it and try again."),
   unknown_topic: gettext("This topic was deleted."),
+  no_such_version: gettext("This topic was deleted."),
+  topic_exists: gettext("A topic of this name is there already."),
+  version_conflict: gettext("Somebody else has changed this topic meanwhile."),
 };
 
 /** A refusal, in words for people; `fields`: [{field, problem}], `code` and `status` for programs. */
@@ -51,10 +54,10 @@ export async function post(path, body = {}, headers = {}) {
 }
 
 /** PUT; `etag`: of the version to replace, none where it is to be created. */
-export const put = (path, query, body, etag) => once("PUT", path, query, body, etag);
+export const put = (path, query, body, etag) =>
+  once("PUT", path, query, body, etag ? { "If-Match": etag } : { "If-None-Match": "*" });
 
-/** DELETE, likewise. */
-export const remove = (path, query, etag) => once("DELETE", path, query, undefined, etag);
+export const remove = (path, query) => once("DELETE", path, query, undefined, {});
 
 /** An address below /api/v1, for downloads as well; empty query values are left out. */
 export function address(path, query = {}) {
@@ -78,8 +81,7 @@ export function ofId(ident) {
 
 const LOST = gettext("The server did not answer. Look whether it was done before you try again.");
 
-async function once(method, path, query, body, etag) {
-  const headers = etag ? { "If-Match": etag } : {};
+async function once(method, path, query, body, headers) {
   return answer(await reach(address(path, query), changing(method, body, headers), LOST));
 }
 
