@@ -8,8 +8,10 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     bulk,
     clusters,
     consuming,
+    dead_letters,
     definitions,
     errors,
+    findings,
     fleet,
     health,
     me,
@@ -20,6 +22,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     reconciliations,
     record,
     routers,
+    schedules,
     sending,
     topics,
 )
@@ -42,6 +45,7 @@ api.add_router("/topics", routers.topics)
 api.add_router("/dead", clusters.router)
 api.add_router("/operations", operations.router)
 api.add_router("/workers", fleet.router)
+api.add_router("/reconciliations/schedules", schedules.router)
 api.add_router("/reconciliations", reconciliations.router)
 api.add_router("/audit", audit.router)
 api.add_router("/metrics", metrics.router)

@@ -91,6 +91,12 @@ class WaitingBody(BulkBody):
     filter: WaitingFilter | None = None
 
 
+class RestoreBody(BulkBody):
+    overdue: bool = Field(
+        True, description="With `filter`: also those whose time has gone by meanwhile, which are delivered at once."
+    )
+
+
 class RescheduleBody(WaitingBody):
     due_ms: BigIn | None = Field(None, description="When they are to be delivered, ms since the epoch.")
     delay_ms: int | None = Field(None, ge=0, le=DELAY_MOST_MS, description="The same, counted from now.")
@@ -171,9 +177,9 @@ def reschedule_many(request: HttpRequest, response: HttpResponse, topic: TopicNa
     tags=["bulk"],
     summary="Restore cancelled and dropped messages",
 )
-def restore_many(request: HttpRequest, response: HttpResponse, topic: TopicName, body: BulkBody) -> Any:
+def restore_many(request: HttpRequest, response: HttpResponse, topic: TopicName, body: RestoreBody) -> Any:
     """All of them with an empty filter: `{"filter": {}}`."""
-    return _act(request, response, topic, Action.RESTORE, body, "trash")
+    return _act(request, response, topic, Action.RESTORE, body, "trash", overdue=body.overdue)
 
 
 def _act(
@@ -186,12 +192,13 @@ def _act(
     canary: int = 0,
     due_ms: int | None = None,
     priority: int | None = None,
+    overdue: bool = True,
 ) -> Any:
     caller = caller_of(request)
     caller.require(Permission.VIEW, topic)  # whoever may look and not act leaves a trace: what acts asks for the rest
     refs = _refs(caller, topic, body, state) if body.ids is not None else []
     paced = body.rate_per_s or body.spread_s or canary
-    if refs and not paced and not body.validate_only and len(refs) <= MESSAGES_MAX and action in PERFORMED:
+    if refs and overdue and not paced and not body.validate_only and len(refs) <= MESSAGES_MAX and action in PERFORMED:
         order = Order(action, topic, refs, body.reason, due_ms=due_ms, priority=priority)
         return Status(200, outcome_of(perform(caller.actor, order)))
     order = BulkOrder(
@@ -206,6 +213,7 @@ def _act(
         spread_s=body.spread_s,
         due_ms=due_ms,
         priority=priority,
+        overdue=overdue,
     )
     if body.validate_only:
         found = bulk.preview(caller.actor, order)

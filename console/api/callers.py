@@ -9,12 +9,13 @@ from django.contrib.auth import get_user_model
 from django.http import HttpRequest
 from ninja.utils import check_csrf
 
-from console.access import Action, Permission, User, allowed, in_scope, require
+from console.access import Action, Permission, TokenUser, User, allowed, in_scope, require
 from console.api.errors import ApiError, unauthorized
 from console.usecases import tokens
 from console.usecases.actor import Actor
 
-VIA = "rest"
+BY_TOKEN, BY_SESSION = "rest", "page"
+"""How the audit names the two ways in: programs, and people in a browser."""
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -30,7 +31,7 @@ class Caller:
     @property
     def actor(self) -> Actor:
         """For actions and the audit."""
-        return Actor(self.user, self.address, VIA)
+        return Actor(self.user, self.address, BY_TOKEN if isinstance(self.user, TokenUser) else BY_SESSION)
 
     @property
     def payload(self) -> bool:

@@ -9,6 +9,7 @@ from django.conf import settings
 from ninja import NinjaAPI
 from ninja.openapi.schema import REF_TEMPLATE
 
+from console.api.errors import PROBLEM
 from console.api.gate import OPEN
 from console.api.idempotency import HEADER
 from console.api.schemas import Error
@@ -19,10 +20,14 @@ Everything an operator can do, for automation; and sending, taking and settling 
 **Access.** `Authorization: Bearer <token>`; an administrator makes tokens under *API tokens*. Or, in a browser, the
 session together with its CSRF token in `X-CSRFToken`. A token has a role, topics, an end, and a rate.
 
-**Errors** all look the same: `{code, message, request_id, fields: [{field, problem}]}`. Quote `request_id` (also the
-header `X-Request-Id`, which you may set) when you ask about one.
+**Errors** all look the same: `{code, message, request_id, fields: [{field, problem}]}`, and beside these the members
+of RFC 9457, as `application/problem+json`. Quote `request_id` (also the header `X-Request-Id`, which you may set) when
+you ask about one.
 
 **Repeating.** Any POST may carry an `Idempotency-Key`: the same key and body get the same answer for 24 hours.
+
+**Limits.** A token with a rate is told in `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` (seconds)
+where it stands. Every GET has an `ETag` and takes `If-None-Match`.
 
 **Lists** have cursors (`next`), not page numbers; a cursor belongs to its query. Numbers beyond 2^53 - 1 are text.
 """
@@ -100,7 +105,7 @@ def _complete_one(path: str, method: str, operation: dict[str, Any]) -> None:
 def refusal(status: int) -> dict[str, Any]:
     """The description of one kind of refusal."""
     schema = {"$ref": REF_TEMPLATE.format(model="Error")}
-    found: dict[str, Any] = {"description": _TEXTS[status], "content": {"application/json": {"schema": schema}}}
+    found: dict[str, Any] = {"description": _TEXTS[status], "content": {PROBLEM: {"schema": schema}}}
     if status in (429, 503):
         found["headers"] = {"Retry-After": {"description": "Seconds", "schema": {"type": "integer"}}}
     return found

@@ -135,12 +135,18 @@ class FieldProblem(Schema):
 
 
 class Error(Schema):
-    """Every refusal. `code` is for programs, `message` for people, `request_id` for finding it in the log."""
+    """Every refusal; the first five members are those of RFC 9457. `code` is for programs, `message` for people,
+    `request_id` for finding it in the log."""
 
     model_config = ConfigDict(
         json_schema_extra={
             "examples": [
                 {
+                    "type": "urn:rmq-console:unknown_topic",
+                    "title": "Unknown topic",
+                    "status": 404,
+                    "detail": "topic 'orders' is not defined",
+                    "instance": "/api/v1/topics/orders",
                     "code": "unknown_topic",
                     "message": "topic 'orders' is not defined",
                     "request_id": "7b1f…",
@@ -149,6 +155,11 @@ class Error(Schema):
             ]
         }
     )
+    type: str
+    title: str
+    status: int
+    detail: str
+    instance: str
     code: str
     message: str
     request_id: str

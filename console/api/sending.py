@@ -168,7 +168,7 @@ _GIVES = {
 
 def _message(topic: Topic, given: OneMessage, now_ms: int, place: str) -> Message:
     """Checked as far as that goes without the queue. Raises `ApiError` naming the field."""
-    content = _content(given, place)
+    content = content_of(given, place)
     fits = _GIVES[topic.kind]
     for name in ("range_ms", "priority", "due_ms", "delay_ms"):
         if getattr(given, name) is not None and name not in fits:
@@ -208,7 +208,8 @@ _BUILD: dict[str, Any] = {
 }
 
 
-def _content(given: OneMessage, place: str) -> str | bytes:
+def content_of(given: Any, place: str) -> str | bytes:
+    """What `content` or `content_base64` say. Raises `ApiError` naming the field."""
     if (given.content is None) == (given.content_base64 is None):
         raise invalid(place + "content", "give content or content_base64, one of them")
     if given.content_base64 is None:

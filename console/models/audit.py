@@ -12,7 +12,7 @@ from console.access import Action
 from console.models.fields import JSONField
 from rmq_core.model.text import shown
 
-_OTHERS = ("create_token", "export", "resume_operation", "revoke_token", "sign_in", "unfence")
+_OTHERS = ("create_token", "export", "resume_operation", "revoke_token", "sign_in")
 _NEVER = {Action.PURGE, Action.TOKENS}
 """Permissions to do something that is written down under another name."""
 ACTIONS = tuple(sorted({*(action.value for action in Action if action not in _NEVER), *_OTHERS}))

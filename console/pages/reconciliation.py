@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from django.db.models import Count, Q
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import reverse
 from django.utils import timezone
@@ -28,7 +28,6 @@ from console.usecases.runs import RunOrder
 from rmq_core.errors import RMQError
 
 PAGE = 50
-TREND = 60
 
 
 @console_page
@@ -206,21 +205,19 @@ def _list(request: HttpRequest) -> dict[str, Any]:
         "runs": [shapes.run_json(each) for each in some[:PAGE]],
         "more": len(some) > PAGE,
         "schedules": [shapes.schedule_json(each) for each in PipelineSchedule.objects.all()[:100]],
-        "trend": _trend(),
+        "trend": _trend(request),
         "as_of_ms": _now_ms(),
     }
 
 
-def _trend() -> list[dict[str, Any]]:
+def _trend(request: HttpRequest) -> list[dict[str, Any]]:
     """The newest finished reconciliations, oldest first, with their figures over all topics."""
-    done = Reconciliation.objects.filter(kind="reconcile", state="done").order_by("-created")[:TREND]
-    return [shapes.trend_json(run) for run in reversed(done)]
+    return [shapes.trend_json(run) for run in runs.trend(request.user)]
 
 
 def _detail(request: HttpRequest, run: Reconciliation) -> dict[str, Any]:
-    groups = run.found.values("kind", "topic", "repair").annotate(n=Count("pk"), open=Count("pk", Q(operation=None)))
     return shapes.detail_json(run, allowed(request.user, Permission.READ_PAYLOAD)) | {
-        "groups": list(groups.order_by("kind", "topic", "repair")[:500]),
+        "groups": runs.groups_of(run),
         "as_of_ms": _now_ms(),
     }
 
