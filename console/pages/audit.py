@@ -10,9 +10,6 @@ from console.models import AuditEntry
 from console.models.audit import ACTIONS, LABELS
 from console.pages.shell import console_page, render_page
 
-LIMIT_MAX = 200
-TYPES = {"csv": "text/csv", "jsonl": "application/x-ndjson"}
-
 
 @console_page
 def page(request: HttpRequest) -> HttpResponse:

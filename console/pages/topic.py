@@ -62,7 +62,6 @@ def page_data(topic: str) -> dict[str, Any]:
             "dead": tab_url(topic, "dead"),
             "message": reverse("message", args=[topic]),
             "send": reverse("send", args=[topic]),
-            "resend": reverse("topic-resend", args=[topic]),
         },
     }
 

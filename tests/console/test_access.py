@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -29,23 +28,12 @@ OPEN = {"admin:login", "api-1:live", "api-1:ready", "texts", "set_language", "ad
 VIEWERS = [
     "overview", "workers", "topic", "topic-tab", "message",
     "define", "send",
-    "reconciliation", "reconciliation-data", "run", "run-data", "run-findings",
+    "reconciliation", "run",
     "dead", "operations", "operation",
 ]  # fmt: skip
-PAYLOAD = [
-    "run-log",
-    "run-download",
-    "topic-export",
-]
 AUDIT = [
     "audit",
 ]
-# Their rules: tests/console/definitions, tests/console/operations, test_send.py.
-POSTED = [
-
-    "send-do", "topic-resend",
-    "reconciliation-start", "reconciliation-schedule", "run-stop", "run-preview", "run-repair",
-]  # fmt: skip
 OPERATION = "6f1d7d3e-0000-4000-8000-000000000001"
 
 
@@ -72,24 +60,11 @@ def addresses(ident: str = "a") -> dict[str, str]:
         "define": "/define/",
         "send": "/topics/orders/send/",
         "audit": "/audit/",
-        "send-do": "/topics/orders/send/do/",
-        "topic-export": "/topics/orders/dead/export/",
         "dead": "/dead/",
         "operations": "/operations/",
         "operation": f"/operations/{OPERATION}/",
         "reconciliation": "/reconciliation/",
-        "reconciliation-data": "/reconciliation/data/",
-        "reconciliation-start": "/reconciliation/start/",
-        "reconciliation-schedule": "/reconciliation/schedule/",
         "run": f"/reconciliation/{OPERATION}/",
-        "run-data": f"/reconciliation/{OPERATION}/data/",
-        "run-findings": f"/reconciliation/{OPERATION}/findings/",
-        "run-log": f"/reconciliation/{OPERATION}/log/",
-        "run-download": f"/reconciliation/{OPERATION}/report/",
-        "run-stop": f"/reconciliation/{OPERATION}/stop/",
-        "run-preview": f"/reconciliation/{OPERATION}/repair/preview/",
-        "run-repair": f"/reconciliation/{OPERATION}/repair/start/",
-        "topic-resend": "/topics/orders/dead/resend/",
     }
 
 
@@ -109,10 +84,10 @@ def test_every_address_of_ours_is_walked_here() -> None:
     ours = {
         name for name in names(get_resolver().url_patterns) if not name.startswith(("admin:", "api-1:", "django_rq"))
     }
-    assert ours == {*VIEWERS, *PAYLOAD, *AUDIT, *POSTED, "texts", "set_language"}
+    assert ours == {*VIEWERS, *AUDIT, "texts", "set_language"}
 
 
-@pytest.mark.parametrize("name", [*VIEWERS, *PAYLOAD, *AUDIT])
+@pytest.mark.parametrize("name", [*VIEWERS, *AUDIT])
 def test_nobody_sees_anything_without_signing_in(queue: Queue, client: Client, db: None, name: str) -> None:
     queue.topic()
     answer = client.get(addresses()[name])
@@ -123,7 +98,7 @@ def test_nobody_sees_anything_without_signing_in(queue: Queue, client: Client, d
         assert answer.json()["code"] == "signed_out"
 
 
-@pytest.mark.parametrize("name", [*VIEWERS, *PAYLOAD, *AUDIT])
+@pytest.mark.parametrize("name", [*VIEWERS, *AUDIT])
 def test_an_account_without_a_role_is_told_what_it_lacks(
     queue: Queue, as_role: Callable[..., Client], name: str
 ) -> None:
@@ -140,30 +115,8 @@ def test_each_role_opens_what_it_may(queue: Queue, as_role: Callable[..., Client
     browser = as_role(role)
     for name in VIEWERS:
         assert browser.get(urls[name]).status_code == 200, name
-    for name in PAYLOAD:
-        answer = browser.get(urls[name])
-        if Permission.READ_PAYLOAD in ROLES[role]:
-            assert answer.status_code == 200, name
-        else:
-            assert answer.status_code == 403, name
-            assert "read_payload" in answer.json()["message"]
     for name in AUDIT:
         assert browser.get(urls[name]).status_code == (200 if Permission.AUDIT in ROLES[role] else 403), name
-
-
-@pytest.mark.parametrize("name", POSTED)
-@pytest.mark.parametrize("role", [None, "Viewer"])
-def test_what_is_posted_is_refused_to_outsiders_and_viewers(
-    queue: Queue, as_role: Callable[..., Client], client: Client, db: None, role: str | None, name: str
-) -> None:
-    queue.topic()
-    address = addresses()[name]
-    assert client.post(address, "{}", content_type="application/json").status_code == 401
-    browser = as_role(role)
-    assert browser.get(address).status_code == 405
-    body = {"values": {}, "action": "requeue", "filter": {"state": "dead"}, "message": [0, "a"], "content": "x"}
-    answer = browser.post(address, json.dumps(body), content_type="application/json")
-    assert answer.status_code == 403, answer.content
 
 
 @pytest.mark.parametrize("role", [None, *ROLE_NAMES])

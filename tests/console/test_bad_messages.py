@@ -40,7 +40,7 @@ def test_odd_headers_break_nothing(stage: Queue, as_role: Callable[..., Client])
     for page in ("message/?id=ready", "message/?id=dead", "dead/"):
         assert browser.get(f"/topics/orders/{page}").status_code == 200, page
     for form in ("jsonl", "csv"):
-        answer = browser.get(f"/topics/orders/dead/export/?format={form}")
+        answer = browser.get(f"/api/v1/topics/orders/dead:export?form={form}")
         text = b"".join(answer.streaming_content).decode()
         assert "ud800" in text
         if form == "jsonl":

@@ -63,8 +63,8 @@ def shown(browser: Client, ask: Caller) -> None:
             "/api/v1/audit/export",
         ),
         *("/operations/", "/api/v1/operations", f"/operations/{operation.pk}/", f"/api/v1/operations/{operation.pk}"),
-        *(f"/api/v1/operations/{operation.pk}/report?form=csv", "/reconciliation/", "/reconciliation/data/"),
-        *(f"/reconciliation/{run.pk}/", f"/reconciliation/{run.pk}/data/", "/api/v1/topics/orders/revisions"),
+        *(f"/api/v1/operations/{operation.pk}/report?form=csv", "/reconciliation/", "/api/v1/reconciliations"),
+        *(f"/reconciliation/{run.pk}/", f"/api/v1/reconciliations/{run.pk}", "/api/v1/topics/orders/revisions"),
         *("/api/v1/topics/orders/biography/a", "/admin/console/auditentry/", "/admin/console/topicrevision/"),
         f"/admin/console/auditentry/{entry.pk}/change/",
     )

@@ -57,6 +57,8 @@ export async function post(path, body = {}, headers = {}) {
 export const put = (path, query, body, etag) =>
   once("PUT", path, query, body, etag ? { "If-Match": etag } : { "If-None-Match": "*" });
 
+export const patch = (path, body) => once("PATCH", path, {}, body, {});
+
 export const remove = (path, query) => once("DELETE", path, query, undefined, {});
 
 /** An address below /api/v1, for downloads as well; empty query values are left out. */

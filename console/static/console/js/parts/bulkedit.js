@@ -1,6 +1,6 @@
 // A dead letter whose content is put right: sent as a new message, the old one dropped.
+import { ofTopic, post } from "../core/api.js";
 import { h, icon, setText } from "../core/dom.js";
-import { post as postToPage } from "../core/http.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
@@ -55,8 +55,8 @@ function open(message, onDone) {
     wide: true,
     focus: area,
     submit: async ({ reason }) => {
-      const body = { message: [message.slot, message.id], content: area.value, drop: drop.checked, reason };
-      const sent = await postToPage(page.urls.resend, body);
+      const body = { slot: message.slot, id: message.id, content: area.value, drop: drop.checked, reason };
+      const sent = await post(ofTopic(page.topic.name, "/dead:resend"), body);
       toast(fill(gettext("Sent as %(id)s."), { id: sent.id }), "success");
       onDone();
     },
