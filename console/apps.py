@@ -13,6 +13,8 @@ class ConsoleConfig(AppConfig):
     verbose_name = "RMQ Console"
 
     def ready(self) -> None:
+        from console import database  # noqa: F401  (registers a check)
+
         connection_created.connect(_read_odd_bytes)
 
 
