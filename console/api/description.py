@@ -54,6 +54,13 @@ _KEY_PARAMETER = {
     "description": "Repeating the request with the same key and body gives the same answer, for 24 hours.",
     "schema": {"type": "string", "pattern": "^[!-~]{1,200}$"},
 }
+_TAG_PARAMETER = {
+    "in": "header",
+    "name": "If-None-Match",
+    "required": False,
+    "description": "ETags of answers that are known: 304 where this would be one of them.",
+    "schema": {"type": "string"},
+}
 
 
 class ConsoleAPI(NinjaAPI):
@@ -100,6 +107,10 @@ def _complete_one(path: str, method: str, operation: dict[str, Any]) -> None:
         operation["responses"].setdefault(status, refusal(status))
     if method == "post":
         operation["parameters"] = [*operation.get("parameters", []), _KEY_PARAMETER]
+    elif method == "get" and "application/json" in operation["responses"].get(200, {}).get("content", {}):
+        operation["responses"].setdefault(304, {"description": "It is as the caller knows it"})
+        if not any(parameter["name"] == _TAG_PARAMETER["name"] for parameter in operation.get("parameters", [])):
+            operation["parameters"] = [*operation.get("parameters", []), _TAG_PARAMETER]
 
 
 def refusal(status: int) -> dict[str, Any]:
@@ -117,7 +128,9 @@ def _error_schemas() -> dict[str, Any]:
     return {"Error": schema, **inner}
 
 
-def plain(status: int, kind: str | Iterable[str], description: str) -> dict[str, Any]:
-    """`openapi_extra` of a route whose answer is not JSON, but of one kind or of several."""
+def plain(status: int, kind: str | Iterable[str], description: str, *refusals: int) -> dict[str, Any]:
+    """`openapi_extra` of a route whose answer is not JSON, but of one kind or several; `refusals`: statuses that only
+    this one has."""
     content = {each: {"schema": {"type": "string"}} for each in ([kind] if isinstance(kind, str) else kind)}
-    return {"responses": {status: {"description": description, "content": content}}}
+    answers: dict[int, Any] = {status: {"description": description, "content": content}}
+    return {"responses": answers | {each: refusal(each) for each in refusals}}

@@ -18,6 +18,7 @@ _PLACES = {
     "acknowledge": "/dead:acknowledge",
     "pause": ":pause",
     "resume": ":resume",
+    "unfence": ":unfence",
     "pin": "/slots:pin",
     "unpin": "/slots:unpin",
 }

@@ -141,6 +141,7 @@ def test_each_role_does_what_it_may(
         Action.PAUSE: {},
         Action.RESUME: {},
         Action.ACKNOWLEDGE: {},
+        Action.UNFENCE: {},
     }.get(action, body)
     answer = acting.act(as_role(role), action.value, reason="a test", **body)
     entry = AuditEntry.objects.filter(action=action.value).first()

@@ -29,6 +29,16 @@ def test_who_has_the_answer_already_gets_304(queue: Queue, operator: Caller) -> 
     assert "ETag" not in operator.post("/topics/nosuch:pause", {})
 
 
+def test_the_time_of_a_look_alone_makes_no_other_answer(queue: Queue, operator: Caller) -> None:
+    queue.topic()
+    queue.delayed("a")
+    first = operator.get("/topics/orders/messages?state=delayed")
+    again = operator.get("/topics/orders/messages?state=delayed")
+    assert first.json()["as_of_ms"] < again.json()["as_of_ms"] and first["ETag"] == again["ETag"]
+    queue.delayed("b")
+    assert operator.get("/topics/orders/messages?state=delayed", If_None_Match=first["ETag"]).status_code == 200
+
+
 def test_a_limit_is_told_before_it_is_met(queue: Queue, caller: Callable[..., Caller]) -> None:
     limited = caller("Viewer", rate_per_minute=3)
     left = [int(limited.get("/me")["RateLimit-Remaining"]) for _ in range(3)]

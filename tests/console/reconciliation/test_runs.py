@@ -144,7 +144,7 @@ def test_a_token_for_some_topics_sees_and_stops_what_it_may_start(office: Office
     ask = Caller(*make_token("Operator", "orders"))
     own = ask.ok("POST", "/reconciliations", {"topics": ["orders"]}, status=202)
     assert ask.ok("GET", f"/reconciliations/{own['id']}")["topics"] == ["orders"]
-    assert ask.ok("GET", f"/reconciliations/{own['id']}/findings") == {"findings": [], "next": None}
+    assert ask.ok("GET", f"/reconciliations/{own['id']}/findings") == {"findings": [], "next": None, "count": 0}
     for topics in (["bills"], ["orders", "bills"], []):
         problem(ask.post("/reconciliations", {"topics": topics}), 403, "out_of_scope")
         other = office.start(topics=tuple(topics))
