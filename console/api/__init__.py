@@ -4,7 +4,9 @@ from django.views.decorators.http import require_safe
 
 from console.api import (  # noqa: F401  (of `routers.topics`)
     audit,
+    biography,
     bulk,
+    clusters,
     consuming,
     dead_letters,
     definitions,
@@ -16,6 +18,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     messages,
     metrics,
     operations,
+    ownership,
     reconciliations,
     record,
     routers,
@@ -39,6 +42,7 @@ api = ConsoleAPI(
 errors.install(api)
 api.add_router("/me", me.router)
 api.add_router("/topics", routers.topics)
+api.add_router("/dead", clusters.router)
 api.add_router("/operations", operations.router)
 api.add_router("/workers", fleet.router)
 api.add_router("/reconciliations/schedules", schedules.router)

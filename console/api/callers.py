@@ -34,6 +34,11 @@ class Caller:
         return Actor(self.user, self.address, BY_TOKEN if isinstance(self.user, TokenUser) else BY_SESSION)
 
     @property
+    def person(self) -> bool:
+        """Somebody signed in; not the holder of a token."""
+        return not isinstance(self.user, TokenUser)
+
+    @property
     def payload(self) -> bool:
         return allowed(self.user, Permission.READ_PAYLOAD)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.conf import settings
@@ -127,8 +128,9 @@ def _error_schemas() -> dict[str, Any]:
     return {"Error": schema, **inner}
 
 
-def plain(status: int, kind: str, description: str, *refusals: int) -> dict[str, Any]:
-    """`openapi_extra` of a route whose answer is not JSON; `refusals`: statuses that only this one has."""
-    content = {kind: {"schema": {"type": "string"}}}
-    answers = {status: {"description": description, "content": content}}
+def plain(status: int, kind: str | Iterable[str], description: str, *refusals: int) -> dict[str, Any]:
+    """`openapi_extra` of a route whose answer is not JSON, but of one kind or several; `refusals`: statuses that only
+    this one has."""
+    content = {each: {"schema": {"type": "string"}} for each in ([kind] if isinstance(kind, str) else kind)}
+    answers: dict[int, Any] = {status: {"description": description, "content": content}}
     return {"responses": answers | {each: refusal(each) for each in refusals}}

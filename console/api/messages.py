@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest, HttpResponse
+from django.utils.http import content_disposition_header
 from ninja import Query, Schema
 from pydantic import Field
 
@@ -12,6 +13,7 @@ from console.access import Action, Permission
 from console.api.callers import Caller, caller_of
 from console.api.description import plain
 from console.api.errors import ApiError, invalid
+from console.api.record import Recorded, lives_of
 from console.api.routers import topics as router
 from console.api.rows import Messages, Row, Rows, message_of, row_of
 from console.api.schemas import (
@@ -48,6 +50,12 @@ class Found(Schema):
     looked_at: int
     total: int
     next: str | None
+
+
+class Known(Messages):
+    """`records`: of an id that is in the queue no more, one for each slot that has known it."""
+
+    records: list[Recorded]
 
 
 class RunIt(Strict):
@@ -124,6 +132,29 @@ def search(
         "looked_at": found.looked_at,
         "total": found.total,
         "next": found.next_cursor,
+    }
+
+
+@router.get(
+    "/{topic:topic}/messages:find",
+    response=Known,
+    tags=["messages"],
+    url_name="find",
+    summary="What is known of an id",
+)
+def find(
+    request: HttpRequest,
+    topic: TopicName,
+    id: Annotated[str, Query(min_length=1, max_length=ID_MAX)],
+    slot_basis: Basis = None,
+) -> dict[str, Any]:
+    """The messages that have it, as under their address; where there are none, what is recorded of it."""
+    caller = caller_of(request)
+    caller.require(Permission.VIEW, topic)
+    views = views_of(topic, id, slot_basis)
+    return {
+        "messages": [message_of(view, caller.payload) for view in views],
+        "records": [] if views else [each["record"] for each in lives_of(caller, topic, canonical(id))],
     }
 
 
@@ -212,7 +243,11 @@ def content(
     return HttpResponse(
         view.content,
         content_type="application/octet-stream",
-        headers={"Content-Disposition": "attachment; filename=content.bin"},
+        headers={
+            "Content-Disposition": content_disposition_header(True, _file_name(topic, view)),
+            "X-Content-Type-Options": "nosniff",
+            "Content-Security-Policy": "sandbox; default-src 'none'",
+        },
     )
 
 
@@ -291,6 +326,11 @@ def outcome_of(outcome: Outcome) -> dict[str, Any]:
 
 def unknown_message(ident: str) -> ApiError:
     return ApiError(404, "unknown_message", f"No message of this topic has the id {ident!r:.100}.")
+
+
+def _file_name(topic: str, view: MessageView) -> str:
+    name = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in view.row.id)
+    return f"{topic}-{name[:80]}.bin"
 
 
 def _one(request: HttpRequest, ident: str, order: Order) -> dict[str, Any]:

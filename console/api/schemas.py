@@ -99,6 +99,13 @@ NeededReason = Annotated[
     AfterValidator(_needed),
     Field(**_WHY, min_length=1, description="Why; kept in the audit. It must be given."),
 ]
+NEEDS_REASON: Any = {
+    "anyOf": [
+        {"required": ["reason"], "properties": {"reason": {"minLength": 1}}},
+        {"required": ["validate_only"], "properties": {"validate_only": {"const": True}}},
+    ]
+}
+"""Of bodies in which only `validate_only` needs no reason."""
 WHY = Query("", max_length=REASON_MAX, description="The reason; kept in the audit.")
 NEEDED_WHY = Query(..., min_length=1, max_length=REASON_MAX, description="The reason; kept in the audit.")
 """Default of a query parameter. (ninja changes what stands in an `Annotated`, so that cannot be shared.)"""

@@ -16,9 +16,9 @@ from console.api.callers import caller_of
 from console.api.errors import invalid
 from console.api.preconditions import ReadIfNoneMatch, etag, not_modified
 from console.api.routers import topics as router
+from console.api.rows import Row, row_of
 from console.api.schemas import BigIn, BigOut, Reason, Strict, TopicName, lossless
 from console.engine import engine
-from console.serializers.messages import row_json
 from console.snapshots.store import LiveKeys, read_frame
 from console.usecases.actions import Order, perform
 from rmq_core.model.stats import COUNTERS
@@ -114,18 +114,15 @@ class Slots(Schema):
     slots: list[SlotLine]
 
 
-class Held(Schema):
-    """A message a slot will hand out next, or has handed out; `id` is null where content is masked."""
-
-    id: str | None
-    at_ms: int | None
-    failures: int
-
-
 class SlotView(SlotLine):
+    """`next`: what it hands out next; `prepared`: what it has handed out, the oldest first. `bodies`: contents kept
+    beside their ids."""
+
+    at_ms: int
+    bodies: int
     counters: CounterValues  # type: ignore[valid-type]
-    next: list[Held]
-    prepared: list[Held]
+    next: list[Row]
+    prepared: list[Row]
 
 
 class Because(Strict):
@@ -209,8 +206,10 @@ def slot(
         | _owner(owner)
         | {
             "counters": _counters(detail.sample.counters),
-            "next": [_held(row, caller.payload) for row in detail.heads],
-            "prepared": [_held(row, caller.payload) for row in detail.prepared],
+            "at_ms": detail.sample.at_ms,
+            "bodies": detail.sample.bodies,
+            "next": [row_of(row, caller.payload) for row in detail.heads],
+            "prepared": [row_of(row, caller.payload) for row in detail.prepared],
         }
     )
 
@@ -308,8 +307,3 @@ def _owner(owner: Any) -> dict[str, Any]:
         "epoch": owner.epoch.lstrip("0") if owner.epoch else None,
         "owned_since_ms": owner.since_ms,
     }
-
-
-def _held(row: Any, payload: bool) -> dict[str, Any]:
-    shown = row_json(row, payload)
-    return {"id": shown["id"], "at_ms": shown["score_ms"], "failures": shown["failures"]}

@@ -68,6 +68,9 @@ ROUTES: dict[tuple[str, str], Route] = {
     ),
     ("GET", "/topics/{topic}/messages"): Route(VIEW, "/topics/orders/messages?state=delayed"),
     ("GET", "/topics/{topic}/messages:search"): Route(READ, "/topics/orders/messages:search?text=x"),
+    ("GET", "/topics/{topic}/messages:find"): Route(VIEW, "/topics/orders/messages:find?id=a"),
+    ("GET", "/topics/{topic}/biography/{id}"): Route(VIEW, "/topics/orders/biography/a"),
+    ("GET", "/topics/{topic}/ownership"): Route(VIEW, "/topics/orders/ownership"),
     ("GET", "/topics/{topic}/messages/{id}"): Route(VIEW, "/topics/orders/messages/a"),
     ("DELETE", "/topics/{topic}/messages/{id}"): Route(Action.CANCEL, "/topics/orders/messages/a"),
     ("POST", "/topics/{topic}/messages/{id}:run"): Route(Action.RUN_NOW, "/topics/orders/messages/a:run", {}),
@@ -110,6 +113,7 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("GET", "/reconciliations/{ident}"): Route(VIEW, f"/reconciliations/{NO_RUN}"),
     ("POST", "/reconciliations/{ident}:stop"): Route(OPERATE, f"/reconciliations/{NO_RUN}:stop"),
     ("GET", "/reconciliations/{ident}/findings"): Route(VIEW, f"/reconciliations/{NO_RUN}/findings"),
+    ("GET", "/dead"): Route(VIEW, "/dead"),
     ("POST", "/reconciliations/{ident}:repair"): Route(
         OPERATE, f"/reconciliations/{NO_RUN}:repair", {"repair": "move", **REASON}
     ),
@@ -127,6 +131,8 @@ ROUTES: dict[tuple[str, str], Route] = {
     ),
     ("DELETE", "/reconciliations/schedules/{number}"): Route(Action.SCHEDULE, "/reconciliations/schedules/1?reason=x"),
     ("GET", "/audit"): Route(Permission.AUDIT, "/audit"),
+    ("GET", "/audit/{number}"): Route(Permission.AUDIT, "/audit/1"),
+    ("GET", "/audit/export"): Route(Permission.AUDIT, "/audit/export", also=READ),
     ("GET", "/metrics"): Route(VIEW, "/metrics"),
 }
 OPEN = {("GET", "/health/live"), ("GET", "/health/ready")}
