@@ -54,7 +54,12 @@ class Command(BaseCommand):
         except FolderInUse as error:
             raise CommandError(str(error)) from None
         servers: list[Kept] = []
-        supervisor = Supervisor(every=lambda: [server.look() for server in servers])
+
+        def look() -> None:
+            for server in servers:
+                server.look()
+
+        supervisor = Supervisor(every=look)
         addresses = {"REDIS_URL": settings.REDIS_URL, "ZOOKEEPER_URL": settings.ZOOKEEPER_URL}
         kinds: dict[str, type[Kept]] = {"REDIS_URL": KeptRedis, "ZOOKEEPER_URL": KeptZooKeeper}
         if options["shared"]:
