@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from console.jobs import operations, runs
-from console.keeper.periodic import PeriodicTask, with_database
+from console.keeper.periodic import PeriodicTask
+from console.threads import with_database
 
 
 class DueJobs(PeriodicTask):
@@ -12,8 +13,13 @@ class DueJobs(PeriodicTask):
     name = "handing on jobs"
 
     async def round(self) -> None:
-        await with_database(operations.pick_up)
-        await with_database(runs.look)
+        await with_database(self._look)
+
+    @staticmethod
+    def _look() -> None:
+        """Both over one connection: it costs more than what is asked."""
+        operations.pick_up()
+        runs.look()
 
 
 class OldJobs(PeriodicTask):
