@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from hashlib import blake2b
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction, sync_to_async
@@ -20,17 +21,22 @@ from django.utils.decorators import sync_and_async_middleware
 from console.api import idempotency, limits
 from console.api.callers import Caller, identify
 from console.api.errors import ApiError, in_our_form, options_of, respond, too_large, unauthorized, without_body
+from console.api.limits import Spent
 from console.engine import async_engine, engine
 from console.models import KeptAnswer
 from rmq_core.errors import RMQError
+from rmq_core.protocol.scripts import Operation
 
 PREFIX = "/api/v1/"
 OPEN = "/api/v1/health/"
 DOCS = "/api/v1/docs"
 REQUEST_ID = "X-Request-Id"
+_CLOCK = re.compile(rb'^\{"at_ms": [0-9]+|"as_of_ms": [0-9]+')
+"""When it was looked at: an answer that differs in nothing else is the same, which is what a weak tag says."""
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
-Handler = Callable[[HttpRequest], HttpResponse] | Callable[[HttpRequest], Awaitable[HttpResponse]]
+Handler = Callable[[HttpRequest], Any]
+"""Django's next one: of a coroutine function where that is what this is in, too."""
 
 
 @sync_and_async_middleware
@@ -66,7 +72,23 @@ def _framed(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     response = in_our_form(request, response)
     response[REQUEST_ID] = request.request_id  # type: ignore[attr-defined]
     response.headers.setdefault("Cache-Control", "no-store")
+    for name, value in getattr(request, "rate_headers", {}).items():
+        response[name] = value
+    response = _unless_known(request, response)
     return without_body(response) if getattr(request, "is_head", False) else response
+
+
+def _unless_known(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    """An ETag for every answer to GET that has none of its own, and 304 for who has it already."""
+    if request.method != "GET" or response.status_code != 200 or response.streaming or "ETag" in response:
+        return response
+    content = _CLOCK.sub(b"", response.content)
+    response["ETag"] = f'W/"{blake2b(content, digest_size=12).hexdigest()}"'
+    known = {tag.strip() for tag in request.headers.get("If-None-Match", "").split(",")}
+    if known & {"*", response["ETag"]}:
+        headers = {name: value for name, value in response.headers.items() if not name.startswith("Content-")}
+        return HttpResponse(status=304, headers=headers)
+    return response
 
 
 @sync_and_async_middleware
@@ -80,9 +102,9 @@ def gate(get_response: Handler) -> Handler:
             found = await sync_to_async(_enter)(request)
             if isinstance(found, HttpResponse):
                 return found
-            wait_s = await _spend_async(found)
-            if wait_s:
-                return respond(request, _too_many(wait_s))
+            spent = await _spend_async(found)
+            if refusal := _limited(request, spent):
+                return refusal
             key = _key_of(request)
             if key is None:
                 return await get_response(request)
@@ -105,9 +127,9 @@ def gate(get_response: Handler) -> Handler:
         found = _enter(request)
         if isinstance(found, HttpResponse):
             return found
-        wait_s = _spend(found)
-        if wait_s:
-            return respond(request, _too_many(wait_s))
+        spent = _spend(found)
+        if refusal := _limited(request, spent):
+            return refusal
         key = _key_of(request)
         if key is None:
             return get_response(request)
@@ -157,31 +179,37 @@ def _length(request: HttpRequest) -> int:
         return 0
 
 
-def _spend(caller: Caller) -> int:
+def _spend(caller: Caller) -> Spent | None:
     if not caller.rate_per_minute:
-        return 0
+        return None
     try:
         return engine().client.run(_count(caller))
     except RMQError:
-        return 0  # without Redis the request itself will say what is wrong
+        return None  # without Redis the request itself will say what is wrong
 
 
-async def _spend_async(caller: Caller) -> int:
+async def _spend_async(caller: Caller) -> Spent | None:
     if not caller.rate_per_minute:
-        return 0
+        return None
     try:
         return await async_engine().client.run(_count(caller))
     except RMQError:
-        return 0
+        return None
 
 
-def _count(caller: Caller) -> Any:
+def _count(caller: Caller) -> Operation[Spent]:
     return limits.spend(settings.RMQ_NAMESPACE, caller.key, caller.rate_per_minute)
 
 
-def _too_many(wait_s: int) -> ApiError:
-    headers = {"Retry-After": str(wait_s)}
-    return ApiError(429, "too_many_requests", f"This token's limit is reached; wait {wait_s} s.", headers=headers)
+def _limited(request: HttpRequest, spent: Spent | None) -> HttpResponse | None:
+    """Notes for the answer where the caller stands; the refusal of one too many."""
+    if spent is None:
+        return None
+    request.rate_headers = spent.headers()  # type: ignore[attr-defined]
+    if not spent.wait_s:
+        return None
+    words, headers = f"This token's limit is reached; wait {spent.wait_s} s.", {"Retry-After": str(spent.wait_s)}
+    return respond(request, ApiError(429, "too_many_requests", words, headers=headers))
 
 
 def _key_of(request: HttpRequest) -> str | None:
