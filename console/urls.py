@@ -1,7 +1,7 @@
 """Every address of the console, for `include`. Live sockets are in `console.live.routing`."""
 
 from django.urls import include, path, register_converter
-from django.views.i18n import JavaScriptCatalog
+from django.views.i18n import JavaScriptCatalog, set_language
 
 from console.api import api
 from console.pages import (
@@ -21,6 +21,7 @@ from console.pages import (
     workers,
 )
 from console.pages.converters import TabName, TopicName
+from console.site import site
 
 register_converter(TopicName, "topic")
 register_converter(TabName, "tab")
@@ -52,7 +53,7 @@ topic_urls = [
     path("dead/export/", bulk.export_dead, name="topic-export"),
 ]
 
-urlpatterns = [
+page_urls = [
     path("", overview.page, name="overview"),
     path("topics/<topic:topic>/", include(topic_urls)),
     path("define/", definition.new, name="define"),
@@ -84,6 +85,13 @@ urlpatterns = [
     path("reconciliation/<uuid:ident>/stop/", reconciliation.stop, name="run-stop"),
     path("reconciliation/<uuid:ident>/repair/preview/", reconciliation.preview, name="run-preview"),
     path("reconciliation/<uuid:ident>/repair/start/", reconciliation.repair, name="run-repair"),
-    path("api/v1/", api.urls),
     path("texts.js", JavaScriptCatalog.as_view(packages=["console"]), name="texts"),
+    path("language/", set_language, name="set_language"),
+]
+
+# Three namespaces, for names that collide with nobody's: console, console_admin, console-api.
+urlpatterns = [
+    path("", include((page_urls, "console"))),
+    path("admin/", site.urls),
+    path("api/v1/", api.urls),
 ]

@@ -28,6 +28,7 @@ from console import tokens
 from console.access import Action, account_of, allowed
 from console.models import ApiToken, AuditEntry
 from console.models.tokens import split_patterns
+from console.site import site
 
 DAYS_DEFAULT = 90
 DAYS_MAX = 732
@@ -55,7 +56,7 @@ class TokenForm(forms.ModelForm):
         return until
 
 
-@admin.register(ApiToken)
+@admin.register(ApiToken, site=site)
 class ApiTokenAdmin(ModelAdmin):
     """Nothing of a token can be changed later: what it may do is what its maker saw when giving it away."""
 
@@ -107,7 +108,7 @@ class ApiTokenAdmin(ModelAdmin):
 
         The secret goes there with the browser itself, in a cookie for that page alone: nothing here keeps it.
         """
-        address = reverse("admin:console_apitoken_secret", args=[obj.pk])
+        address = reverse("console_admin:console_apitoken_secret", args=[obj.pk])
         answer = redirect(address)
         answer.set_cookie(
             SECRET_COOKIE,

@@ -31,7 +31,7 @@ api = ConsoleAPI(
     docs=Docs(),
     docs_decorator=require_safe,
     parser=StrictParser(),
-    urls_namespace="api-1",
+    urls_namespace="console-api",
 )
 errors.install(api)
 api.add_router("/me", me.router)

@@ -238,7 +238,7 @@ def _act(
         found = bulk.preview(caller.actor, order)
         return Status(200, asdict(found) | {"examples": [row_of(row, caller.payload) for row in found.examples]})
     operation = bulk.start(caller.actor, order)
-    response["Location"] = reverse("api-1:operation", kwargs={"operation": operation.pk})
+    response["Location"] = reverse("console-api:operation", kwargs={"operation": operation.pk})
     return Status(202, operation_of(operation, caller))
 
 

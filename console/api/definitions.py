@@ -130,7 +130,7 @@ def put_topic(
         raise stale(str(error)) from None
     response["ETag"] = etag(saved)
     if not expected:
-        response["Location"] = reverse("api-1:topic", kwargs={"topic": topic})
+        response["Location"] = reverse("console-api:topic", kwargs={"topic": topic})
     return Status(200 if expected else 201, asdict(saved))
 
 

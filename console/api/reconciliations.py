@@ -143,7 +143,7 @@ def start(request: HttpRequest, response: HttpResponse, body: RunBody) -> Any:
     except UnknownTopic as error:
         raise invalid("topics", str(error)) from None
     jobs.enqueue(str(run.pk))
-    response["Location"] = reverse("api-1:reconciliation", kwargs={"ident": run.pk})
+    response["Location"] = reverse("console-api:reconciliation", kwargs={"ident": run.pk})
     return Status(202, shapes.run_json(run))
 
 

@@ -18,9 +18,9 @@ from zoneinfo import ZoneInfo, available_timezones
 from django.core.exceptions import ImproperlyConfigured
 from environs import Env, EnvValidationError, ValidationError
 
-from rmq_core.errors import ConfigurationError
+from console import rules
+from console.options import usual_data_dir
 from rmq_core.model.text import NotText, check_unicode
-from rmq_core.ownership.config import ZooKeeperConfig
 from rmq_core.transport.redis_url import Target
 
 BASE_DIR = Path(__file__).resolve().parents[2]
@@ -61,9 +61,7 @@ class Environment:
 
 def _usual_data_dir(environ: Mapping[str, str]) -> Path:
     """In the checkout; of an installed package, where its user keeps data."""
-    if IS_CHECKOUT:
-        return BASE_DIR / "var"
-    return Path(environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "rmq-console"
+    return BASE_DIR / "var" if IS_CHECKOUT else usual_data_dir(environ)
 
 
 def read_environment(environ: Mapping[str, str] | None = None) -> Environment:
@@ -79,20 +77,20 @@ def read_environment(environ: Mapping[str, str] | None = None) -> Environment:
         "csrf_trusted_origins": env.list("CSRF_TRUSTED_ORIGINS", [], validate=_check(_origins)),
         "sub_path": env.str("FORCE_SCRIPT_NAME", "", validate=_check(_sub_path)),
         "https": env.bool("HTTPS", None),
-        "hsts_seconds": env.int("HSTS_SECONDS", 3600, validate=_check(_at_least(0))),
-        "redis_url": env.str("REDIS_URL", _default_redis_url(data_dir), validate=_check(_redis)),
-        "console_redis_url": env.str("CONSOLE_REDIS_URL", None, validate=_check(_plain_redis)),
-        "namespace": env.str("RMQ_NAMESPACE", "rmq", validate=_check(_namespace)),
+        "hsts_seconds": env.int("HSTS_SECONDS", 3600, validate=_check(rules.at_least(0))),
+        "redis_url": env.str("REDIS_URL", _default_redis_url(data_dir), validate=_check(rules.redis)),
+        "console_redis_url": env.str("CONSOLE_REDIS_URL", None, validate=_check(rules.plain_redis)),
+        "namespace": env.str("RMQ_NAMESPACE", "rmq", validate=_check(rules.namespace)),
         "time_zone": env.str("TIME_ZONE", "UTC", validate=_check(_time_zone)),
-        "zookeeper_url": env.str("ZOOKEEPER_URL", "", validate=_check(_zookeeper)),
-        "listeners": env.list("RMQ_LISTENERS", [], validate=_check(_listeners)),
-        "sample_interval_ms": env.int("SAMPLE_INTERVAL_MS", 1000, validate=_check(_at_least(200))),
-        "lag_warning_ms": env.int("LAG_WARNING_MS", 10_000, validate=_check(_at_least(1))),
-        "demo_rate": env.int("DEMO_RATE", 300, validate=_check(_between(0, 20_000))),
+        "zookeeper_url": env.str("ZOOKEEPER_URL", "", validate=_check(rules.zookeeper)),
+        "listeners": env.list("RMQ_LISTENERS", [], validate=_check(rules.listeners)),
+        "sample_interval_ms": env.int("SAMPLE_INTERVAL_MS", 1000, validate=_check(rules.at_least(200))),
+        "lag_warning_ms": env.int("LAG_WARNING_MS", 10_000, validate=_check(rules.at_least(1))),
+        "demo_rate": env.int("DEMO_RATE", 300, validate=_check(rules.between(0, 20_000))),
         "pipeline_archive": env.str("PIPELINE_ARCHIVE", str(data_dir.resolve() / "archive")),
         "pipeline_reports": env.path("PIPELINE_REPORTS", data_dir.resolve() / "reports"),
         "pipeline_ledgers": env.path("PIPELINE_LEDGERS", data_dir.resolve() / "ledgers"),
-        "record_days": env.int("RECORD_DAYS", 30, validate=_check(_between(1, 3_650))),
+        "record_days": env.int("RECORD_DAYS", 30, validate=_check(rules.between(1, 3_650))),
         "record_topics": env.list("RECORD_TOPICS", ["*"]),
         "log_level": env.str("LOG_LEVEL", "INFO", validate=_check(_log_level)),
     }
@@ -135,91 +133,46 @@ def _check(rule: Callable[[Any], None]) -> Callable[[Any], None]:
 
     def validate(value: Any) -> None:
         if value is not None:
-            rule(value)
+            try:
+                rule(value)
+            except ValueError as error:
+                raise ValidationError(str(error)) from None
 
     return validate
 
 
 def _long_enough(value: str) -> None:
     if len(value) < 50 or len(set(value)) < 5:
-        raise ValidationError("must be at least 50 characters of real randomness.")
+        raise ValueError("must be at least 50 characters of real randomness.")
 
 
 def _hosts(values: list[str]) -> None:
     for host in values:
         if "://" in host or "/" in host or not host.strip():
-            raise ValidationError(f"{host!r} is not a host name; give names without scheme or path.")
+            raise ValueError(f"{host!r} is not a host name; give names without scheme or path.")
 
 
 def _origins(values: list[str]) -> None:
     for origin in values:
         parts = urlsplit(origin)
         if parts.scheme not in ("http", "https") or not parts.netloc or parts.path:
-            raise ValidationError(f"{origin!r} is not an origin such as https://console.example.com.")
+            raise ValueError(f"{origin!r} is not an origin such as https://console.example.com.")
 
 
 def _sub_path(value: str) -> None:
     if value and not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+/?", value):
-        raise ValidationError("must be a path such as /rmq, or empty.")
-
-
-def _redis(value: str) -> None:
-    try:
-        Target(value)
-    except ConfigurationError as error:
-        raise ValidationError(str(error)) from None
-
-
-def _plain_redis(value: str) -> None:
-    _redis(value)
-    if Target(value).is_cluster:
-        raise ValidationError("must name a single Redis server, not a Cluster.")
-
-
-def _namespace(value: str) -> None:
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]{0,49}", value):
-        raise ValidationError("must begin with a letter, then letters, digits, '_', '.', '-' (50 at most).")
+        raise ValueError("must be a path such as /rmq, or empty.")
 
 
 def _time_zone(value: str) -> None:
     if value not in available_timezones():
-        raise ValidationError(f"{value!r} is not a time zone such as Europe/Berlin.")
+        raise ValueError(f"{value!r} is not a time zone such as Europe/Berlin.")
     ZoneInfo(value)
-
-
-def _zookeeper(value: str) -> None:
-    if value:
-        try:
-            ZooKeeperConfig.of(value)
-        except ConfigurationError as error:
-            raise ValidationError(str(error)) from None
-
-
-def _listeners(values: list[str]) -> None:
-    for value in values:
-        if not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", value):
-            raise ValidationError(f"{value!r} must be written as package.module:attribute.")
-
-
-def _at_least(least: int) -> Callable[[int], None]:
-    def rule(value: int) -> None:
-        if value < least:
-            raise ValidationError(f"must be {least} or more.")
-
-    return rule
-
-
-def _between(least: int, most: int) -> Callable[[int], None]:
-    def rule(value: int) -> None:
-        if not least <= value <= most:
-            raise ValidationError(f"must be from {least} to {most}.")
-
-    return rule
 
 
 def _log_level(value: str) -> None:
     if value.upper() not in ("DEBUG", "INFO", "WARNING", "ERROR"):
-        raise ValidationError("must be DEBUG, INFO, WARNING or ERROR.")
+        raise ValueError("must be DEBUG, INFO, WARNING or ERROR.")
 
 
 def _default_redis_url(data_dir: Path) -> str:

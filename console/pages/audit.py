@@ -34,7 +34,11 @@ def page(request: HttpRequest) -> HttpResponse:
         "console/audit.html",
         gettext("Audit"),
         data={
-            "urls": {"data": reverse("audit-data"), "export": reverse("audit-export"), "entries": reverse("audit")},
+            "urls": {
+                "data": reverse("console:audit-data"),
+                "export": reverse("console:audit-export"),
+                "entries": reverse("console:audit"),
+            },
             "actions": [[name, str(LABELS[name])] for name in ACTIONS],
             "results": [[value, str(label)] for value, label in AuditEntry.Result.choices],
             "vias": list(vias[:50]),

@@ -26,7 +26,7 @@ def page(request: HttpRequest) -> HttpResponse:
         request,
         "console/dead.html",
         gettext("Dead letters"),
-        data={"urls": {"data": reverse("dead-data")}},
+        data={"urls": {"data": reverse("console:dead-data")}},
     )
 
 

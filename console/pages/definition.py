@@ -43,7 +43,7 @@ def new(request: HttpRequest) -> HttpResponse:
         data={
             "fields": _fields(),
             "definition": values,
-            "urls": {"plan": reverse("define-plan"), "save": reverse("define-save")},
+            "urls": {"plan": reverse("console:define-plan"), "save": reverse("console:define-save")},
         },
     )
 
@@ -55,7 +55,7 @@ def tab_data(topic: Topic) -> dict[str, Any]:
 
 def urls(topic: str) -> dict[str, str]:
     names = ("plan", "save", "rollback", "delete", "data")
-    return {f"definition_{name}": reverse(f"definition-{name}", args=[topic]) for name in names}
+    return {f"definition_{name}": reverse(f"console:definition-{name}", args=[topic]) for name in names}
 
 
 def _fields() -> list[dict[str, Any]]:
@@ -149,7 +149,7 @@ def delete(request: HttpRequest, topic: str) -> dict[str, Any]:
     if force and body.get("confirm") != topic:
         raise BadRequest(gettext("Type the topic's name to delete it with its messages."))
     gone = store.delete(who_of(request), topic, text(body, "reason", REASON_MAX), force)
-    return {"messages": gone, "address": reverse("overview")}
+    return {"messages": gone, "address": reverse("console:overview")}
 
 
 def _lacks(request: HttpRequest, action: Action) -> str | None:

@@ -31,7 +31,7 @@ def page(request: HttpRequest) -> HttpResponse:
         request,
         "console/operations.html",
         gettext("Operations"),
-        data={"urls": {"data": reverse("operations-data")}, "list": _list(request), "user_id": request.user.pk},
+        data={"urls": {"data": reverse("console:operations-data")}, "list": _list(request), "user_id": request.user.pk},
     )
 
 
@@ -47,10 +47,10 @@ def one(request: HttpRequest, ident: uuid.UUID) -> HttpResponse:
         gettext("Operation on %(topic)s") % {"topic": operation.topic},
         data={
             "urls": {
-                "data": reverse("operation-data", args=[ident]),
-                "report": reverse("operation-report", args=[ident]),
-                "act": reverse("operation-act", args=[ident, "stop"]).removesuffix("stop/"),
-                "operations": reverse("operations"),
+                "data": reverse("console:operation-data", args=[ident]),
+                "report": reverse("console:operation-report", args=[ident]),
+                "act": reverse("console:operation-act", args=[ident, "stop"]).removesuffix("stop/"),
+                "operations": reverse("console:operations"),
             },
             "operation": _detail(request, operation),
             "user_id": request.user.pk,

@@ -40,10 +40,10 @@ def page(request: HttpRequest) -> HttpResponse:
         gettext("Reconciliation"),
         data={
             "urls": {
-                "data": reverse("reconciliation-data"),
-                "start": reverse("reconciliation-start"),
-                "schedule": reverse("reconciliation-schedule"),
-                "runs": reverse("reconciliation"),
+                "data": reverse("console:reconciliation-data"),
+                "start": reverse("console:reconciliation-start"),
+                "schedule": reverse("console:reconciliation-schedule"),
+                "runs": reverse("console:reconciliation"),
             },
             "topics": topics,
             "ledgers": places.ledgers(),
@@ -64,9 +64,9 @@ def one(request: HttpRequest, ident: uuid.UUID) -> HttpResponse:
         gettext("Reconciliation") if run.kind == "reconcile" else run.get_kind_display().capitalize(),
         data={
             "urls": {
-                **{name: reverse(f"run-{name}", args=[ident]) for name in names},
-                "runs": reverse("reconciliation"),
-                "operations": reverse("operations"),
+                **{name: reverse(f"console:run-{name}", args=[ident]) for name in names},
+                "runs": reverse("console:reconciliation"),
+                "operations": reverse("console:operations"),
             },
             "run": _detail(request, run),
         },

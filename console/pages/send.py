@@ -34,7 +34,7 @@ def page(request: HttpRequest, topic: str) -> HttpResponse:
     except RMQError as error:
         return render_page(request, "console/away.html", topic, error=str(error), status=503)
     data = page_data(topic)
-    data["urls"]["do"] = reverse("send-do", args=[topic])
+    data["urls"]["do"] = reverse("console:send-do", args=[topic])
     del data["socket"]
     return render_page(
         request,

@@ -66,23 +66,23 @@ def page_data(topic: str) -> dict[str, Any]:
             "live": tab_url(topic, "live"),
             "messages": tab_url(topic, "messages"),
             "dead": tab_url(topic, "dead"),
-            "message": reverse("message", args=[topic]),
-            "timeline": reverse("topic-timeline", args=[topic]),
-            "rows": reverse("topic-rows", args=[topic]),
-            "find": reverse("topic-find", args=[topic]),
-            "search": reverse("topic-search", args=[topic]),
-            "slot": reverse("topic-slot", args=[topic, 0]).removesuffix("0/"),
-            "content": reverse("message-content", args=[topic]),
-            "act": reverse("topic-act", args=[topic, "cancel"]).removesuffix("cancel/"),
-            "actions": reverse("message-actions", args=[topic]),
-            "record": reverse("message-record", args=[topic]),
-            "send": reverse("send", args=[topic]),
+            "message": reverse("console:message", args=[topic]),
+            "timeline": reverse("console:topic-timeline", args=[topic]),
+            "rows": reverse("console:topic-rows", args=[topic]),
+            "find": reverse("console:topic-find", args=[topic]),
+            "search": reverse("console:topic-search", args=[topic]),
+            "slot": reverse("console:topic-slot", args=[topic, 0]).removesuffix("0/"),
+            "content": reverse("console:message-content", args=[topic]),
+            "act": reverse("console:topic-act", args=[topic, "cancel"]).removesuffix("cancel/"),
+            "actions": reverse("console:message-actions", args=[topic]),
+            "record": reverse("console:message-record", args=[topic]),
+            "send": reverse("console:send", args=[topic]),
             **urls(topic),
-            "clusters": reverse("topic-clusters", args=[topic]),
-            "resend": reverse("topic-resend", args=[topic]),
+            "clusters": reverse("console:topic-clusters", args=[topic]),
+            "resend": reverse("console:topic-resend", args=[topic]),
         },
     }
 
 
 def tab_url(topic: str, tab: str) -> str:
-    return reverse("topic", args=[topic]) if tab == "live" else reverse("topic-tab", args=[topic, tab])
+    return reverse("console:topic", args=[topic]) if tab == "live" else reverse("console:topic-tab", args=[topic, tab])

@@ -29,7 +29,7 @@ def page(request: HttpRequest) -> HttpResponse:
         gettext("Workers"),
         data={
             "socket": "live/workers/",
-            "urls": {"act": reverse("fleet-act", args=["drain"]).removesuffix("drain/")},
+            "urls": {"act": reverse("console:fleet-act", args=["drain"]).removesuffix("drain/")},
             "frame": _newest(),
         },
     )
