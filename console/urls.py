@@ -4,6 +4,7 @@ from django.urls import include, path, register_converter
 from django.views.i18n import JavaScriptCatalog, set_language
 
 from console.api import api
+from console.converters import TabName, TopicName
 from console.pages import (
     act,
     audit,
@@ -20,7 +21,6 @@ from console.pages import (
     topic,
     workers,
 )
-from console.pages.converters import TabName, TopicName
 from console.site import site
 
 register_converter(TopicName, "topic")

@@ -12,11 +12,14 @@ import urllib.request
 import zipfile
 from collections.abc import Iterator
 from http.cookiejar import CookieJar
+from importlib.metadata import Distribution, distribution
 from pathlib import Path
 from typing import Self
 from urllib.parse import urlencode
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tests.console.stack import Stack
 
@@ -86,7 +89,26 @@ def test_the_engine_alone_asks_for_little(installed: Path) -> None:
     assert "pip install 'rmq-console[zookeeper]'" in sentence
     metadata = next(installed.glob("rmq_console-*.dist-info/METADATA")).read_text()
     needed = re.findall(r"^Requires-Dist: ([\w-]+)[^;\n]*$", metadata, re.M)
-    assert needed == ["redis", "msgpack"]
+    assert needed == ["click", "msgpack", "redis"]
+    extras = set(re.findall(r"^Provides-Extra: (\w+)$", metadata, re.M))
+    assert {"cli", "console", "demo", "embedded", "pipeline", "postgres", "testing", "zookeeper", "all"} <= extras
+
+
+def test_the_base_is_small(installed: Path) -> None:
+    """All that `pip install rmq-console` brings, counted and weighed."""
+    ours = Distribution.at(next(installed.glob("rmq_console-*.dist-info")))
+    needed: dict[str, Distribution] = {}
+    todo = [(ours, "")]
+    while todo:
+        found, extra = todo.pop()
+        needed[canonicalize_name(found.name)] = found
+        for each in map(Requirement, found.requires or []):
+            if each.marker is None or each.marker.evaluate({"extra": extra}):
+                todo += [(distribution(each.name), further) for further in each.extras or {""}]
+    assert set(needed) == {"click", "hiredis", "msgpack", "redis", "rmq-console"}
+    paths = [Path(str(file.locate())) for found in needed.values() if found is not ours for file in found.files or []]
+    weight = sum(path.stat().st_size for path in [*installed.rglob("*"), *paths] if path.is_file())
+    assert 5_000_000 < weight < 45_000_000
 
 
 def test_the_command_says_what_it_needs(installed: Path) -> None:

@@ -24,11 +24,12 @@ from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import action, display
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from console import tokens
 from console.access import Action, account_of, allowed
-from console.models import ApiToken, AuditEntry
+from console.models import ApiToken
 from console.models.tokens import split_patterns
 from console.site import site
+from console.usecases import tokens
+from console.usecases.audit import note
 
 DAYS_DEFAULT = 90
 DAYS_MAX = 732
@@ -167,13 +168,11 @@ def _uncached(request: HttpRequest, response: HttpResponse) -> HttpResponse:
 
 
 def _write_down(request: HttpRequest, name: str, token: ApiToken) -> None:
-    AuditEntry.objects.create(
-        user=account_of(request.user),
+    note(
+        name,
         username=request.user.get_username(),
-        action=name,
+        user=account_of(request.user),
         query={"token": str(token), "role": token.role, "topics": token.topics},
-        asked=1,
         done=1,
-        result=AuditEntry.Result.DONE,
         address=request.META.get("REMOTE_ADDR") or None,
     )

@@ -18,12 +18,12 @@ from unfold.decorators import display
 
 from console.access import Action, Permission, allowed
 from console.admin.audit import pretty
-from console.definitions import history
 from console.engine import engine
 from console.models import TopicDefinition, TopicRevision
 from console.pages.topic import KINDS
 from console.site import site
 from console.templating import render
+from console.usecases import topic_history
 from rmq_core.errors import RMQError
 
 PER_PAGE = 100
@@ -44,7 +44,7 @@ class TopicDefinitionAdmin(ModelAdmin):
         term = request.GET.get("q", "").strip().lower()
         found = Paginator([topic for topic in topics if term in topic.name.lower()], PER_PAGE)
         shown = found.get_page(request.GET.get("p"))
-        newest = {row.topic: row for row in history.newest_of_names([topic.name for topic in shown])}
+        newest = {row.topic: row for row in topic_history.newest_of_names([topic.name for topic in shown])}
         rows = [(topic, KINDS[topic.kind], newest.get(topic.name)) for topic in shown]
         context = {
             **self.admin_site.each_context(request),

@@ -12,8 +12,9 @@ from console.api.callers import caller_of
 from console.api.lists import readable
 from console.api.schemas import Cursor, Limit
 from console.models import AuditEntry
-from console.operations import audit_list
-from console.operations.audit_list import TEXT_MAX, TIME_MAX_MS, AuditFilter
+from console.serializers.audit import detail_json
+from console.usecases import audit_list
+from console.usecases.audit_list import TEXT_MAX, TIME_MAX_MS, AuditFilter
 
 router = Router(tags=["audit"])
 
@@ -78,5 +79,5 @@ def audit(
 
 
 def _entry(entry: AuditEntry, payload: bool) -> dict[str, Any]:
-    shown = audit_list.detail_json(entry)
+    shown = detail_json(entry)
     return shown if payload else {**shown, "query": None, "detail": None}

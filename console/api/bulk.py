@@ -20,9 +20,9 @@ from console.api.rows import Row, row_of
 from console.api.schemas import ID_MAX, ActionOutcome, BigIn, Confirm, Reason, Strict, Text, TopicName
 from console.api.states import AskedBacklogState
 from console.engine import engine
-from console.operations import bulk
-from console.operations.actions import MESSAGES_MAX, PERFORMED, Order, perform
-from console.operations.orders import CANARY_MAX, RATE_MAX, REFS_MAX, SPREAD_MAX_S, BulkOrder
+from console.usecases import bulk
+from console.usecases.actions import MESSAGES_MAX, PERFORMED, Order, perform
+from console.usecases.bulk_requests import CANARY_MAX, RATE_MAX, REFS_MAX, SPREAD_MAX_S, BulkOrder
 from rmq_core.model.filters import MessageFilter
 from rmq_core.model.message import MessageRef
 from rmq_core.model.topic import MAX_SLOTS

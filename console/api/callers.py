@@ -9,10 +9,10 @@ from django.contrib.auth import get_user_model
 from django.http import HttpRequest
 from ninja.utils import check_csrf
 
-from console import tokens
 from console.access import Action, Permission, User, allowed, in_scope, require
 from console.api.errors import ApiError, unauthorized
-from console.operations.actions import Actor
+from console.usecases import tokens
+from console.usecases.actor import Actor
 
 VIA = "rest"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})

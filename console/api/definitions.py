@@ -18,10 +18,12 @@ from console.api.preconditions import IfMatch, IfNoneMatch, check_match, etag, e
 from console.api.routers import topics as router
 from console.api.schemas import NEEDED_WHY, WHY, Cursor, Limit, NeededReason, Strict, TopicName
 from console.api.topics import Definition
-from console.definitions import history, plan, store
-from console.definitions.fields import STORED, wanted_topic
 from console.engine import engine
 from console.models import TopicRevision
+from console.serializers.topics import revision_json
+from console.usecases import topic_history, topic_plan
+from console.usecases import topics as store
+from console.usecases.topic_fields import STORED, wanted_topic
 from rmq_core.errors import UnknownTopic, VersionConflict
 from rmq_core.model.topic import Topic
 
@@ -122,7 +124,7 @@ def put_topic(
         raise invalid("name", "must be the name in the address")
     wanted = wanted_topic(values, now)
     if validate_only:
-        return Status(200, plan.change_plan(now, wanted).as_json())
+        return Status(200, topic_plan.change_plan(now, wanted).as_json())
     expected = expected_version(now, if_match, if_none_match)
     try:
         saved = store.save(caller.actor, wanted, expected, reason, created_ms=now.created_ms if now else 0)
@@ -160,9 +162,9 @@ def revisions(request: HttpRequest, topic: TopicName, limit: Limit = 50, cursor:
         before = TopicRevision.objects.filter(topic=topic, pk=int(number)).first()
         if before is None:
             raise invalid("cursor", "this cursor leads nowhere; begin again without it")
-    found = history.page(topic, before, limit + 1)
+    found = topic_history.page(topic, before, limit + 1)
     following = f"{topic}/{found[limit - 1].pk}" if len(found) > limit else None
-    return {"revisions": readable(Revision, found[:limit], history.revision_json), "next": following}
+    return {"revisions": readable(Revision, found[:limit], revision_json), "next": following}
 
 
 @router.post(

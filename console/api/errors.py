@@ -16,7 +16,7 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
 from console.access import Forbidden, OutOfScope
-from console.operations.actions import BadRequest, UnknownWorker
+from console.errors import BadRequest, UnknownWorker
 from rmq_core import errors
 from rmq_core.errors import RMQError
 

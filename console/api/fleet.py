@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
 from django.http import HttpRequest
+from django.utils.translation import gettext
 from ninja import Body, Router, Schema
 from pydantic import Field
 
@@ -14,12 +16,14 @@ from console.api.errors import invalid
 from console.api.routers import topics
 from console.api.schemas import Name, NeededReason, Reason, Strict, Text, TopicName
 from console.engine import engine
-from console.operations.actions import Order, UnknownWorker, perform
-from console.pages.act import read_slots
+from console.errors import BadRequest, UnknownWorker
+from console.usecases.actions import Order, perform
 from rmq_core.model.text import NAME_MAX, NotText, check_name
+from rmq_core.model.topic import MAX_SLOTS
 from rmq_core.model.views import WorkerInfo
 
 router = Router(tags=["workers"])
+SLOT_RANGES = re.compile(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*")
 
 
 class Worker(Schema):
@@ -139,3 +143,19 @@ def _worker(worker: WorkerInfo, drained: bool, sees: Any) -> dict[str, Any]:
     )  # fmt: skip
     own = {name: getattr(worker, name) for name in plain}
     return own | {"topics": topics, "versions": versions, "drained": drained}
+
+
+def read_slots(ranges: str) -> tuple[int, ...]:
+    ranges = ranges.replace(" ", "")
+    if ranges and not SLOT_RANGES.fullmatch(ranges):
+        raise BadRequest(gettext("Slots are written as numbers and ranges, such as 0-7,12."))
+    slots: set[int] = set()
+    for part in filter(None, ranges.split(",")):
+        low, _, high = part.partition("-")
+        first, last = int(low), int(high or low)
+        if last < first or last >= MAX_SLOTS:
+            raise BadRequest(
+                gettext("The range %(range)s must go upwards, below %(most)d.") % {"range": part, "most": MAX_SLOTS}
+            )
+        slots.update(range(first, last + 1))
+    return tuple(sorted(slots))

@@ -22,6 +22,7 @@ from console.api.callers import Caller, identify
 from console.api.errors import ApiError, in_our_form, options_of, respond, too_large, unauthorized, without_body
 from console.engine import async_engine, engine
 from console.models import KeptAnswer
+from console.options import options
 from rmq_core.errors import RMQError
 
 PREFIX = "/api/v1/"
@@ -176,7 +177,7 @@ async def _spend_async(caller: Caller) -> int:
 
 
 def _count(caller: Caller) -> Any:
-    return limits.spend(settings.RMQ_NAMESPACE, caller.key, caller.rate_per_minute)
+    return limits.spend(options().namespace, caller.key, caller.rate_per_minute)
 
 
 def _too_many(wait_s: int) -> ApiError:

@@ -28,7 +28,7 @@ from console.api.schemas import (
 )
 from console.api.states import AskedState
 from console.engine import engine
-from console.operations.actions import Order, Outcome, perform
+from console.usecases.actions import Order, Outcome, perform
 from rmq_core.model.message import MessageRef, id_from_text, id_to_text
 from rmq_core.model.topic import MAX_SLOTS
 from rmq_core.model.views import MessageView

@@ -12,14 +12,15 @@ from ninja import Query, Router, Schema, Status
 from console.access import Permission
 from console.api.callers import Caller, caller_of
 from console.api.description import plain
+from console.api.downloads import download
 from console.api.errors import ApiError, invalid
 from console.api.lists import readable
 from console.api.schemas import Cursor, Limit, NeededReason, Strict
 from console.api.states import said
 from console.models import Operation
-from console.operations import bulk
-from console.operations.report import FORMATS, not_done, operation_json, report
-from console.pages.streams import download
+from console.serializers.operations import not_done, operation_json, report
+from console.serializers.text import FORMATS
+from console.usecases import bulk
 
 router = Router(tags=["operations"])
 

@@ -20,8 +20,9 @@ from console.api.errors import ApiError, invalid
 from console.api.lists import readable
 from console.api.schemas import Confirm, Limit, Name, Reason, Strict
 from console.models import Finding, Reconciliation
-from console.reconciliation import jobs, runs, shapes
-from console.reconciliation.runs import RunOrder
+from console.serializers import runs as shapes
+from console.usecases import runs
+from console.usecases.runs import RunOrder
 from rmq_core.errors import UnknownTopic
 from rmq_core.model.text import check_name
 
@@ -142,7 +143,6 @@ def start(request: HttpRequest, response: HttpResponse, body: RunBody) -> Any:
         run = runs.start(caller_of(request).actor, order)
     except UnknownTopic as error:
         raise invalid("topics", str(error)) from None
-    jobs.enqueue(str(run.pk))
     response["Location"] = reverse("console-api:reconciliation", kwargs={"ident": run.pk})
     return Status(202, shapes.run_json(run))
 

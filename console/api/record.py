@@ -17,6 +17,7 @@ from console.api.schemas import BigOut, Cursor, Limit, MessageId, TopicName, los
 from console.api.states import AskedRecordState, RecordState, said
 from console.engine import engine
 from console.record import timeline
+from console.serializers.records import record_json, steps_json
 from rmq_core.model.topic import MAX_SLOTS
 
 
@@ -100,8 +101,8 @@ def of_message(
     return {
         "lives": [
             {
-                "record": _shown(timeline.record_json(each.record, caller.payload)),
-                "steps": [_shown(step) for step in timeline.steps_json(each, caller.payload)],
+                "record": _shown(record_json(each.record, caller.payload)),
+                "steps": [_shown(step) for step in steps_json(each.steps, each.record.slot, caller.payload)],
                 "more": each.more,
                 "gap_ms": each.since_ms,
             }
@@ -131,7 +132,7 @@ def records(
         raise invalid("cursor", "must not hold the NUL character")
     rows, following = timeline.page(topic, state or "", cursor or "", limit)
     return {
-        "records": readable(Recorded, rows, lambda each: _shown(timeline.record_json(each, caller.payload))),
+        "records": readable(Recorded, rows, lambda each: _shown(record_json(each, caller.payload))),
         "next": following,
     }
 

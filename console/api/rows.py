@@ -7,9 +7,9 @@ from typing import Any
 
 from ninja import Schema
 
-from console import shapes
 from console.api.schemas import BigOut, lossless
 from console.api.states import State, said
+from console.serializers import messages as shapes
 from rmq_core.model.views import MessageRow, MessageView
 
 

@@ -9,7 +9,7 @@ from ninja import Path as PathParam
 from ninja import Query, Schema
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
-from console.shapes import SAFE_INTEGER
+from console.serializers.messages import SAFE_INTEGER
 from rmq_core.model.text import check_name, check_text
 
 REASON_MAX = 500

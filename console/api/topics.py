@@ -6,7 +6,6 @@ import json
 from dataclasses import asdict, fields
 from typing import Annotated, Any, get_type_hints
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from ninja import Body, Query, Schema, Status
 from pydantic import Field, create_model
@@ -18,9 +17,10 @@ from console.api.preconditions import ReadIfNoneMatch, etag, not_modified
 from console.api.routers import topics as router
 from console.api.schemas import BigIn, BigOut, Reason, Strict, TopicName, lossless
 from console.engine import engine
-from console.live.store import LiveKeys, read_frame
-from console.operations.actions import Order, perform
-from console.shapes import row_json
+from console.options import options
+from console.serializers.messages import row_json
+from console.snapshots.store import LiveKeys, read_frame
+from console.usecases.actions import Order, perform
 from rmq_core.model.stats import COUNTERS
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import SlotSample, TopicSample
@@ -261,7 +261,7 @@ def _sample(topic: str) -> TopicSample:
 
 def _numbers() -> dict[str, dict[str, Any]]:
     """Of every topic, out of the keeper's newest frame; nothing where it has not sampled lately."""
-    frame = engine().client.run(read_frame(LiveKeys(settings.RMQ_NAMESPACE).overview))
+    frame = engine().client.run(read_frame(LiveKeys(options().namespace).overview))
     listed = json.loads(frame[1]).get("topics", []) if frame else []
     return {each["name"]: {**each, "retrying": each["waiting"]} for each in listed}
 

@@ -40,7 +40,6 @@ FORCE_SCRIPT_NAME = ENVIRONMENT.sub_path or None
 _cookie_path = f"{ENVIRONMENT.sub_path}/"
 
 INSTALLED_APPS = [
-    "channels",
     "console.config.apps.ProjectConfig",
     "console.apps.ConsoleConfig",
     "unfold.apps.BasicAppConfig",
@@ -51,7 +50,6 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
-    "django_rq",
     "axes",
     "ninja",
 ]

@@ -29,6 +29,7 @@ from django.utils import timezone
 from console.models import AuditEntry
 from console.site import site
 from console.templating import render
+from console.usecases.audit import note
 
 log = logging.getLogger("console.signin")
 
@@ -174,11 +175,10 @@ def _record(name: str, request: Any) -> None:
     entries = AuditEntry.objects.filter(action=ACTION, at__gte=timezone.now() - timedelta(hours=1))
     if entries.count() >= ENTRIES_AN_HOUR:
         return
-    AuditEntry.objects.create(
-        user=user,
+    note(
+        ACTION,
         username=shown,
-        action=ACTION,
-        asked=1,
+        user=user,
         result=AuditEntry.Result.FAILED,
         detail={"error": "wrong password" if user else "unknown name", "next_try_in_s": waits},
         address=address,

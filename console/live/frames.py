@@ -7,7 +7,7 @@ import weakref
 from collections import OrderedDict
 
 from console.engine import async_engine
-from console.live.store import read_frame
+from console.snapshots.store import read_frame
 
 KEPT = 256
 

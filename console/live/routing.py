@@ -6,9 +6,9 @@ from channels.auth import AuthMiddlewareStack
 from channels.routing import URLRouter
 from django.urls import path, re_path
 
+from console.converters import TopicName
 from console.live.origin import SameOrigin
 from console.live.sockets import FleetConsumer, OverviewConsumer, TopicConsumer
-from console.pages.converters import TopicName
 
 
 def websocket_application() -> SameOrigin:

@@ -9,6 +9,7 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from console.access import Action
 from console.models.audit import AuditEntry
 from console.models.fields import JSONField
 
@@ -89,6 +90,11 @@ class Operation(models.Model):
     def live(self) -> bool:
         """Whether it is still under way, or waits for its turn."""
         return self.state in self.LIVE
+
+    @property
+    def undoable(self) -> bool:
+        """Whether it took something out that may be brought back."""
+        return self.action in (Action.CANCEL, Action.DROP) and not self.live and self.done > 0
 
 
 class OperationPart(models.Model):

@@ -12,6 +12,9 @@ from django.utils.translation import gettext_lazy as _
 from console.models.audit import AuditEntry
 from console.models.fields import JSONField
 
+WITHOUT = "without_journal"
+"""In a run's summary: topics it says nothing of, for their journal is off."""
+
 
 class Kind(models.TextChoices):
     """The pipeline's jobs."""

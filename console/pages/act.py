@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
 from console.access import Action
-from console.operations.actions import PERFORMED, REASON_MAX, BadRequest, Order, perform
+from console.api.fleet import read_slots
+from console.errors import BadRequest
 from console.pages.data import action_view, body_of, text, who_of, whole
+from console.usecases.actions import PERFORMED, Order, perform
+from console.usecases.audit import REASON_MAX
 from rmq_core.model.message import MessageRef
-from rmq_core.model.topic import MAX_SLOTS
 
 DUE_MAX = 2**53 // 1000
 FLEET_ACTIONS = frozenset({Action.DRAIN, Action.UNDRAIN, Action.PIN, Action.UNPIN})
 TOPIC_ACTIONS = {action.value: action for action in PERFORMED - FLEET_ACTIONS}
-SLOT_RANGES = re.compile(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*")
 
 
 @action_view
@@ -60,22 +60,6 @@ def act_on_fleet(request: HttpRequest, action: str) -> dict[str, Any]:
     )
     outcome = perform(who_of(request), order)
     return {"asked": outcome.asked, "done": outcome.done, **outcome.values}
-
-
-def read_slots(ranges: str) -> tuple[int, ...]:
-    ranges = ranges.replace(" ", "")
-    if ranges and not SLOT_RANGES.fullmatch(ranges):
-        raise BadRequest(gettext("Slots are written as numbers and ranges, such as 0-7,12."))
-    slots: set[int] = set()
-    for part in filter(None, ranges.split(",")):
-        low, _, high = part.partition("-")
-        first, last = int(low), int(high or low)
-        if last < first or last >= MAX_SLOTS:
-            raise BadRequest(
-                gettext("The range %(range)s must go upwards, below %(most)d.") % {"range": part, "most": MAX_SLOTS}
-            )
-        slots.update(range(first, last + 1))
-    return tuple(sorted(slots))
 
 
 def refs_of(values: Any) -> list[MessageRef]:

@@ -10,13 +10,14 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from console.access import Forbidden, Permission, require
+from console.api.downloads import download
 from console.models import AuditEntry
 from console.models.audit import ACTIONS, LABELS
-from console.operations import audit_list
-from console.operations.audit_list import AuditFilter
 from console.pages.data import choice, data_view, error_response, raw_text, text, whole
 from console.pages.shell import console_page, render_page
-from console.pages.streams import download
+from console.serializers.audit import detail_json, entry_json
+from console.usecases import audit_list
+from console.usecases.audit_list import AuditFilter
 
 LIMIT_MAX = 200
 TYPES = {"csv": "text/csv", "jsonl": "application/x-ndjson"}
@@ -56,7 +57,7 @@ def data(request: HttpRequest) -> dict[str, Any]:
         whole(request.GET, "limit", 50, 1, LIMIT_MAX) or 50,
     )
     return {
-        "entries": [audit_list.entry_json(entry) for entry in found.entries],
+        "entries": [entry_json(entry) for entry in found.entries],
         "next": found.next_cursor,
         "count": found.count,
         "exact": found.exact,
@@ -70,7 +71,7 @@ def entry(request: HttpRequest, number: int) -> Any:
     found = AuditEntry.objects.filter(pk=number).first() if number < 2**63 else None
     if found is None:
         return error_response(404, "not_found", gettext("There is no such entry."))
-    return audit_list.detail_json(found)
+    return detail_json(found)
 
 
 @data_view
@@ -91,8 +92,7 @@ def of_message(request: HttpRequest, topic: str) -> dict[str, Any]:
     shown = ("at_ms", "who", "action", "reason", "via")
     return {
         "actions": [
-            {name: audit_list.entry_json(each)[name] for name in shown}
-            | {"status": audit_list.status_of(each, slot, ident)}
+            {name: entry_json(each)[name] for name in shown} | {"status": audit_list.status_of(each, slot, ident)}
             for each in entries
         ],
         "complete": complete,

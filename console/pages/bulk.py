@@ -7,17 +7,19 @@ from typing import Any
 from django.http import HttpRequest, StreamingHttpResponse
 from django.utils.translation import gettext
 
-from console.access import Action, Permission, allowed, require
+from console.access import Action, Permission, allowed
+from console.api.downloads import download
 from console.engine import engine
-from console.models import AuditEntry
-from console.operations import bulk, export, letters, orders
-from console.operations.actions import REASON_MAX, Actor, BadRequest
-from console.operations.orders import BulkOrder
-from console.operations.report import FORMATS, operation_json
+from console.errors import BadRequest
 from console.pages.act import DUE_MAX, refs_of
 from console.pages.data import action_view, body_of, choice, data_view, flag, raw_text, text, whole
-from console.pages.streams import download
-from console.shapes import row_json
+from console.serializers.messages import row_json
+from console.serializers.operations import operation_json
+from console.serializers.text import FORMATS
+from console.usecases import bulk, bulk_requests, exports, resending
+from console.usecases.actor import Actor
+from console.usecases.audit import REASON_MAX
+from console.usecases.bulk_requests import BulkOrder
 from rmq_core.model.filters import MessageFilter
 from rmq_core.model.topic import MAX_SLOTS
 
@@ -37,7 +39,7 @@ def preview(request: HttpRequest, topic: str) -> dict[str, Any]:
         "looked_at": found.looked_at,
         "total": found.total,
         "examples": [row_json(row, payload) for row in found.examples],
-        "confirm": found.count > orders.CONFIRM_ABOVE,
+        "confirm": found.count > bulk_requests.CONFIRM_ABOVE,
         "purges": order.purges,
         "as_of_ms": engine().inspector.now_ms(),
     }
@@ -52,38 +54,23 @@ def start(request: HttpRequest, topic: str) -> dict[str, Any]:
 
 @action_view
 def resend(request: HttpRequest, topic: str) -> dict[str, Any]:
-    """`{message: [slot, id], content, drop, reason}` → the new message; see `letters.resend`."""
+    """`{message: [slot, id], content, drop, reason}` → the new message; see `resending.resend`."""
     body = body_of(request)
     (ref,) = refs_of([body.get("message")])
     content = raw_text(body, "content", CONTENT_MAX)
     if not content:
         raise BadRequest(gettext("The content must not be empty."))
-    wanted = letters.Correction(topic, ref, content, flag(body, "drop"), text(body, "reason", REASON_MAX))
-    sent = letters.resend(actor(request), wanted)
+    wanted = resending.Correction(topic, ref, content, flag(body, "drop"), text(body, "reason", REASON_MAX))
+    sent = resending.resend(actor(request), wanted)
     return {"id": sent.id, "slot": sent.slot, "merged": sent.merged}
 
 
 @data_view
 def export_dead(request: HttpRequest, topic: str) -> StreamingHttpResponse:
     """Dead letters that match, as a file; written down in the audit, for content leaves the house."""
-    require(request.user, Permission.READ_PAYLOAD)
     form = choice(request.GET, "format", tuple(FORMATS))
-    wanted = filter_from_query(request, "dead")
-    engine().client.topic(topic)
-    by = actor(request)
-    AuditEntry.objects.create(
-        user=by.user,
-        username=by.user.get_username(),
-        action="export",
-        topic=topic,
-        query={"filter": wanted.to_mapping(), "format": form},
-        asked=1,
-        done=1,
-        result=AuditEntry.Result.DONE,
-        address=by.address,
-        via=by.via,
-    )
-    return download(request, export.export(topic, wanted, form), f"{topic}-dead.{form}", FORMATS[form])
+    pieces = exports.export_dead(actor(request), topic, filter_from_query(request, "dead"), form)
+    return download(request, pieces, f"{topic}-dead.{form}", FORMATS[form])
 
 
 def actor(request: HttpRequest) -> Actor:
@@ -105,7 +92,7 @@ def filter_from_query(request: HttpRequest, state: str) -> MessageFilter:
 
 def _order(topic: str, body: dict[str, Any]) -> BulkOrder:
     action = text(body, "action", 40)
-    if action not in orders.STATES_OF:
+    if action not in bulk_requests.STATES_OF:
         raise BadRequest(gettext("There is no bulk action of that name."))
     found = body.get("filter")
     if found is not None and not isinstance(found, dict):
@@ -117,9 +104,9 @@ def _order(topic: str, body: dict[str, Any]) -> BulkOrder:
         refs=refs_of(body.get("messages", [])),
         reason=text(body, "reason", REASON_MAX),
         confirm=text(body, "confirm", 100),
-        rate_per_s=whole(body, "rate_per_s", 0, 0, orders.RATE_MAX) or 0,
-        canary=whole(body, "canary", 0, 0, orders.CANARY_MAX) or 0,
-        spread_s=whole(body, "spread_s", 0, 0, orders.SPREAD_MAX_S) or 0,
+        rate_per_s=whole(body, "rate_per_s", 0, 0, bulk_requests.RATE_MAX) or 0,
+        canary=whole(body, "canary", 0, 0, bulk_requests.CANARY_MAX) or 0,
+        spread_s=whole(body, "spread_s", 0, 0, bulk_requests.SPREAD_MAX_S) or 0,
         due_ms=whole(body, "due_ms", None, 0, DUE_MAX),
         priority=whole(body, "priority", None, 0, 2**53),
     )

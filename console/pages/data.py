@@ -15,8 +15,9 @@ from django.views.decorators.csrf import requires_csrf_token
 from django.views.decorators.http import require_POST, require_safe
 
 from console.access import Forbidden, Permission, missing, require
+from console.errors import BadRequest
 from console.json_input import NotJson, read_json
-from console.operations.actions import Actor, BadRequest
+from console.usecases.actor import Actor
 from rmq_core.errors import (
     BacklogFull,
     ConfigurationError,

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext
 
 from console.access import Permission, allowed
 from console.engine import engine
-from console.live import clusters as trends
-from console.live.store import LiveKeys
+from console.options import options
 from console.pages.data import data_view
 from console.pages.shell import console_page, render_page
+from console.snapshots import clusters
+from console.snapshots.store import LiveKeys
 
 SHOWN = 200
 
@@ -49,7 +49,7 @@ def _clusters(request: HttpRequest, names: Iterable[str]) -> dict[str, Any]:
     inspector = engine().inspector
     found = [cluster for name in names for cluster in inspector.dead_clusters(name)]
     found.sort(key=lambda cluster: -cluster.count)
-    history = engine().client.run(trends.read(LiveKeys(settings.RMQ_NAMESPACE), {each.topic for each in found}))
+    history = engine().client.run(clusters.read(LiveKeys(options().namespace), {each.topic for each in found}))
     return {
         "clusters": [
             {

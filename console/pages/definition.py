@@ -9,15 +9,17 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from console.access import NEEDED, Action, allowed, missing, require
-from console.definitions import history, store
-from console.definitions.fields import FIELDS, InvalidDefinition, defaults, definition_json, difference, wanted_topic
-from console.definitions.plan import change_plan, deletion_plan
 from console.engine import engine
+from console.errors import BadRequest
 from console.models import TopicRevision
-from console.operations.actions import REASON_MAX, BadRequest
-from console.operations.audited import require_audited
 from console.pages.data import action_view, body_of, data_view, flag, text, who_of, whole
 from console.pages.shell import console_page, render_page
+from console.serializers.topics import revision_json
+from console.usecases import topic_history
+from console.usecases import topics as store
+from console.usecases.audit import REASON_MAX, require_audited
+from console.usecases.topic_fields import FIELDS, InvalidDefinition, defaults, definition_json, difference, wanted_topic
+from console.usecases.topic_plan import change_plan, deletion_plan
 from rmq_core.errors import RMQError, VersionConflict
 from rmq_core.model.topic import Topic
 
@@ -66,16 +68,16 @@ def _fields() -> list[dict[str, Any]]:
 def data(request: HttpRequest, topic: str) -> dict[str, Any]:
     """The definition as it is now, and a page of its history; `before`: the last entry of the page before."""
     now = store.stored(topic)
-    history.note(now)
+    topic_history.note(now)
     before = None
     if number := whole(request.GET, "before", None, 1, VERSION_MAX):
         before = TopicRevision.objects.filter(topic=topic, pk=number).first()
         if before is None:
             raise BadRequest(gettext("This page of the history is not there; begin again."))
-    rows = history.page(topic, before, HISTORY + 1)
+    rows = topic_history.page(topic, before, HISTORY + 1)
     return {
         "definition": definition_json(now),
-        "history": [history.revision_json(row) for row in rows[:HISTORY]],
+        "history": [revision_json(row) for row in rows[:HISTORY]],
         "next": rows[HISTORY - 1].pk if len(rows) > HISTORY else None,
     }
 
@@ -194,13 +196,13 @@ def _conflict(now: Topic, body: dict[str, Any], always: bool = False) -> HttpRes
     same = now.version == _version(body) and _created_ms(body) in (0, now.created_ms)
     if same and not always:
         return None
-    revision = history.note(now)
+    revision = topic_history.note(now)
     return JsonResponse(
         {
             "code": "VersionConflict",
             "message": gettext("Somebody else has changed this topic meanwhile."),
             "definition": definition_json(now),
-            "revision": history.revision_json(revision),
+            "revision": revision_json(revision),
             "difference": difference(base, definition_json(now)) if isinstance(base, dict) else [],
         },
         status=409,

@@ -8,13 +8,15 @@ from django.utils.translation import gettext
 
 from console.access import Permission, allowed, require
 from console.engine import engine
-from console.operations.actions import BadRequest
+from console.errors import BadRequest
 from console.pages.data import data_view, error_response, raw_text, whole
 from console.pages.messages import found_anywhere
 from console.pages.shell import console_page, render_page
 from console.pages.topic import page_data
 from console.record import timeline
-from console.shapes import topic_json, view_json
+from console.serializers.messages import view_json
+from console.serializers.records import record_json
+from console.serializers.topics import topic_json
 from rmq_core.errors import ConnectionLost, RMQError
 from rmq_core.model.views import MessageView
 
@@ -44,7 +46,7 @@ def page(request: HttpRequest, topic: str) -> HttpResponse:
             "topic": topic_json(definition),
             "ident": ident,
             "messages": [view_json(view, payload) for view in found],
-            "lives": [timeline.record_json(each.record, payload) for each in lives],
+            "lives": [record_json(each.record, payload) for each in lives],
         },
         topic=definition,
         status=200 if found or lives else 404,

@@ -9,10 +9,11 @@ from django.utils.translation import gettext
 
 from console.access import Permission, allowed, require
 from console.engine import engine
-from console.operations.actions import BadRequest
+from console.errors import BadRequest
 from console.pages.data import choice, data_view, raw_text, text, whole
 from console.record import timeline
-from console.shapes import row_json, slot_json, view_json
+from console.serializers.messages import row_json, slot_json, view_json
+from console.serializers.records import record_json
 from rmq_core.model.views import STATES, MessageRow, MessageView
 
 LIMIT_MAX = 200
@@ -48,7 +49,7 @@ def find(request: HttpRequest, topic: str) -> dict[str, Any]:
     lives = [] if found else timeline.of_message(engine().client.topic(topic), ident)
     return {
         "messages": [view_json(view, payload) for view in found],
-        "lives": [timeline.record_json(each.record, payload) for each in lives],
+        "lives": [record_json(each.record, payload) for each in lives],
     }
 
 

@@ -12,14 +12,16 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from console.access import Permission, allowed, require
+from console.api.downloads import download
+from console.errors import BadRequest
 from console.models import Operation
-from console.operations import bulk
-from console.operations.actions import REASON_MAX, BadRequest
-from console.operations.report import FORMATS, not_done, operation_json, report
 from console.pages.bulk import actor
 from console.pages.data import action_view, body_of, choice, data_view, error_response, text
 from console.pages.shell import console_page, render_page
-from console.pages.streams import download
+from console.serializers.operations import not_done, operation_json, report
+from console.serializers.text import FORMATS
+from console.usecases import bulk
+from console.usecases.audit import REASON_MAX
 
 PAGE = 50
 LIVE_MOST = 200

@@ -12,16 +12,19 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from console.access import Permission, allowed, require
+from console.api.downloads import download
 from console.engine import engine
+from console.errors import BadRequest
 from console.models import Finding, PipelineSchedule, Reconciliation
-from console.operations.actions import REASON_MAX, BadRequest
-from console.operations.report import operation_json
 from console.pages.data import action_view, body_of, choice, data_view, error_response, flag, text, who_of, whole
 from console.pages.shell import console_page, render_page
-from console.pages.streams import download
-from console.reconciliation import jobs, places, repairs, report, runs, shapes
-from console.reconciliation.repairs import RepairOrder
-from console.reconciliation.runs import RunOrder
+from console.serializers import runs as shapes
+from console.serializers.operations import operation_json
+from console.serializers.text import FORMATS
+from console.usecases import repairs, run_places, run_reports, runs
+from console.usecases.audit import REASON_MAX
+from console.usecases.repairs import RepairOrder
+from console.usecases.runs import RunOrder
 from rmq_core.errors import RMQError
 
 PAGE = 50
@@ -46,7 +49,7 @@ def page(request: HttpRequest) -> HttpResponse:
                 "runs": reverse("console:reconciliation"),
             },
             "topics": topics,
-            "ledgers": places.ledgers(),
+            "ledgers": run_places.ledgers(),
             "list": _list(request),
         },
     )
@@ -83,7 +86,6 @@ def listed(request: HttpRequest) -> dict[str, Any]:
 def start(request: HttpRequest) -> dict[str, Any]:
     """`{kind, topics, ledger, reason, confirm}` → the run."""
     run = runs.start(who_of(request), _order(body_of(request)))
-    jobs.enqueue(str(run.pk))
     return shapes.run_json(run)
 
 
@@ -138,21 +140,21 @@ def log(request: HttpRequest, ident: uuid.UUID) -> dict[str, Any] | HttpResponse
     """The end of what the run printed."""
     require(request.user, Permission.READ_PAYLOAD)
     run = _find(ident)
-    return _gone() if run is None else {"log": shapes.log_text(run)}
+    return _gone() if run is None else {"log": run_reports.log_text(run)}
 
 
 @data_view
 def report_file(request: HttpRequest, ident: uuid.UUID) -> HttpResponse | StreamingHttpResponse:
     """Every finding, as a file."""
     require(request.user, Permission.READ_PAYLOAD)
-    form = choice(request.GET, "format", tuple(shapes.FORMATS))
+    form = choice(request.GET, "format", tuple(FORMATS))
     run = _find(ident)
     if run is None:
         return _gone()
     try:
-        pieces = shapes.download(run, form)
-        return download(request, pieces, f"findings-{ident}.{form}", shapes.FORMATS[form])
-    except report.BadReport as error:
+        pieces = run_reports.download(run, form)
+        return download(request, pieces, f"findings-{ident}.{form}", FORMATS[form])
+    except run_reports.BadReport as error:
         raise BadRequest(str(error)) from None
 
 

@@ -10,6 +10,7 @@ from console.access import Permission, allowed
 from console.engine import engine
 from console.pages.data import data_view, raw_text, whole
 from console.record import timeline
+from console.serializers.records import record_json, steps_json
 
 
 @data_view
@@ -23,8 +24,8 @@ def of_message(request: HttpRequest, topic: str) -> dict[str, Any]:
     return {
         "lives": [
             {
-                "record": timeline.record_json(each.record, payload),
-                "steps": timeline.steps_json(each, payload),
+                "record": record_json(each.record, payload),
+                "steps": steps_json(each.steps, each.record.slot, payload),
                 "more": each.more,
                 "gap_ms": each.since_ms,
             }

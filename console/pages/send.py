@@ -9,16 +9,16 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from console.access import Action
-from console.definitions.store import stored
 from console.engine import engine
-from console.operations import sending
-from console.operations.actions import REASON_MAX, BadRequest
-from console.operations.audited import require_audited
-from console.operations.sending import Prospect, Sending
+from console.errors import BadRequest
 from console.pages.data import action_view, body_of, choice, text, who_of
 from console.pages.shell import console_page, render_page
 from console.pages.topic import KINDS, page_data
-from console.shapes import topic_json
+from console.serializers.topics import topic_json
+from console.usecases import sending
+from console.usecases.audit import REASON_MAX, require_audited
+from console.usecases.sending import Prospect, Sending
+from console.usecases.topics import stored
 from rmq_core.errors import RMQError, UnknownTopic
 
 SHOWN = 200

@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.middleware.csrf import get_token
@@ -18,7 +17,8 @@ from django.views.defaults import permission_denied
 
 from console.access import Forbidden, Permission, allowed, grants, require
 from console.engine import engine
-from console.operations.actions import BadRequest
+from console.errors import BadRequest
+from console.options import options
 from console.site import sign_in_address, site
 from console.templating import render
 from rmq_core.errors import RMQError
@@ -92,8 +92,8 @@ def render_page(
         "places": _places(request),
         "csrf": get_token(request),
         "grants": grants(request.user).as_json(),
-        "interval_ms": settings.SAMPLE_INTERVAL_MS,
-        "lag_warning_ms": settings.LAG_WARNING_MS,
+        "interval_ms": options().sample_interval_ms,
+        "lag_warning_ms": options().lag_warning_ms,
         # By this clock the page tells how old its first data is.
         "now_ms": _now_ms() if data and "socket" in data else None,
     }

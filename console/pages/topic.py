@@ -11,7 +11,7 @@ from django.utils.translation import gettext, gettext_lazy
 from console.engine import engine
 from console.pages.definition import tab_data, urls
 from console.pages.shell import console_page, render_page
-from console.shapes import topic_json
+from console.serializers.topics import topic_json
 from rmq_core.errors import RMQError, UnknownTopic
 from rmq_core.model.topic import Topic, TopicKind
 from rmq_core.model.views import STATES

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext
 
 from console.engine import engine
-from console.live.fleet import event_json
-from console.live.store import LiveKeys, read_frame
+from console.options import options
 from console.pages.data import data_view, whole
 from console.pages.shell import console_page, render_page
+from console.serializers.workers import event_json
+from console.snapshots.store import LiveKeys, read_frame
 from rmq_core.errors import RMQError
 from rmq_core.queries.owners import ENTRIES_MOST
 
@@ -38,7 +38,7 @@ def page(request: HttpRequest) -> HttpResponse:
 def _newest() -> dict[str, Any] | None:
     """The last frame, when somebody has looked lately; the socket brings the next within a second or two."""
     try:
-        frame = engine().client.run(read_frame(LiveKeys(settings.RMQ_NAMESPACE).fleet))
+        frame = engine().client.run(read_frame(LiveKeys(options().namespace).fleet))
     except RMQError:
         return None
     return json.loads(frame[1]) if frame else None

@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
 from asgiref.sync import sync_to_async
-from django.conf import settings
 from django.db import connections
 
 from console.engine import AsyncEngine
 from console.models import PipelineSchedule
+from console.options import options
 from console.record import intake
 from console.record.intake import Batch, Overtaken, Place
 from rmq_core.journal import reader, trimmer
@@ -119,7 +119,7 @@ class Follower:
         for topic in topics:
             wanted = topic.journal != "off" and any(not names or topic.name in names for names in scheduled)
             if wanted and topic.name not in self._held:
-                await client.run(reader.register(client.keyspace, topic, reader_of(settings.PIPELINE_ARCHIVE)))
+                await client.run(reader.register(client.keyspace, topic, reader_of(options().pipeline_archive)))
                 self._held.add(topic.name)
 
     async def _leave(self, topic: Topic) -> None:
@@ -132,7 +132,7 @@ class Follower:
 
 def is_recorded(topic: Topic) -> bool:
     """Whether a topic's messages are recorded: its journal is on, and the settings ask for it."""
-    return topic.journal != "off" and any(fnmatchcase(topic.name, pattern) for pattern in settings.RECORD_TOPICS)
+    return topic.journal != "off" and any(fnmatchcase(topic.name, pattern) for pattern in options().record_topics)
 
 
 def _archived() -> list[list[str]]:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 import uuid
 from dataclasses import dataclass
-from typing import Any
 
 from django.db.models import Q
 from django.utils.translation import gettext
 
+from console.errors import BadRequest
 from console.models import MessageRecord, MessageTransition, RecordPosition
-from console.operations.actions import BadRequest
 from console.record.life import key_of
-from rmq_core.model.message import id_from_text, id_to_text
+from rmq_core.model.message import id_from_text
 from rmq_core.model.topic import Topic
 from rmq_core.protocol.keys import slot_for
 
@@ -39,45 +38,6 @@ def of_message(topic: Topic, ident: str, slot: int | None = None, most: int = ST
     """The timelines of an id, one per slot that has known it. Raises `InvalidMessage` for what can be no id."""
     raw = id_from_text(ident)
     return [_timeline(record, most) for record in _records(topic, raw, slot)]
-
-
-def steps_json(timeline: Timeline, payload: bool) -> list[dict[str, Any]]:
-    """Steps as pages and the API show them; of errors only the class to those who may not read content."""
-    return [
-        {
-            "at_ms": step.at_ms,
-            "event": step.event,
-            "from": step.from_state or None,
-            "to": step.to_state or None,
-            "slot": timeline.record.slot,
-            "worker": step.worker or None,
-            "host": step.host or None,
-            "due_ms": step.due_ms,
-            "priority": step.priority,
-            "failures": step.failures,
-            "error": (step.error if payload else step.error.partition(":")[0]) or None,
-        }
-        for step in timeline.steps
-    ]
-
-
-def record_json(record: MessageRecord, payload: bool) -> dict[str, Any]:
-    """A record as pages and the API show it. An id that may be the content is hidden like content."""
-    return {
-        "id": id_to_text(bytes(record.ident)) if payload else None,
-        "slot": record.slot,
-        "slot_basis": id_to_text(bytes(record.basis)) if payload and record.basis else None,
-        "state": record.state,
-        "first_ms": record.first_ms,
-        "updated_ms": record.updated_ms,
-        "ended_ms": record.ended_ms,
-        "due_ms": record.due_ms,
-        "priority": record.priority,
-        "sends": record.sends,
-        "deliveries": record.deliveries,
-        "failures": record.failures,
-        "error": (record.error if payload else record.error.partition(":")[0]) or None,
-    }
 
 
 def page(topic: str, state: str, cursor: str, limit: int) -> tuple[list[MessageRecord], str | None]:

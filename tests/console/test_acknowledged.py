@@ -10,10 +10,10 @@ import pytest
 from django.test import Client
 
 from console.engine import AsyncEngine, new_async_engine
-from console.live import acknowledged, store
-from console.live.sampler import Sampler
-from console.live.store import LiveKeys
+from console.keeper.sampler import Sampler
 from console.models import AuditEntry
+from console.snapshots import acknowledgements, store
+from console.snapshots.store import LiveKeys
 from tests.console.conftest import Queue
 from tests.support.waiting import wait_until
 
@@ -58,7 +58,7 @@ def looker(queue: Queue, own: AsyncEngine, keys: LiveKeys) -> Looker:
 
 def acknowledge(queue: Queue, keys: LiveKeys, topic: str = "orders", until_ms: int | None = None) -> None:
     """As the console's action does."""
-    from console.operations.acknowledging import acknowledge as run
+    from console.usecases.acknowledging import acknowledge as run
 
     done_ms = run(topic, until_ms, "ada", "known")["at_ms"]
     wait_until(lambda: queue.inspector.now_ms() > done_ms, what="the next millisecond")
@@ -90,7 +90,7 @@ async def test_only_what_was_seen_is_acknowledged(queue: Queue, looker: Looker, 
     queue.dead("died while they were reading")
     acknowledge(queue, keys, until_ms=seen_ms)
     assert await looker.fresh() == 1
-    found = queue.client.run(acknowledged.read(keys.acknowledged))["orders"]
+    found = queue.client.run(acknowledgements.read(keys.acknowledged))["orders"]
     assert (found.count, found.by, found.until_ms) == (1, "ada", seen_ms)
 
 
@@ -105,7 +105,7 @@ async def test_an_older_page_takes_nothing_back(queue: Queue, looker: Looker, ke
 async def test_more_new_ones_than_are_looked_at_are_counted(
     queue: Queue, looker: Looker, keys: LiveKeys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(acknowledged, "LOOKED_AT", 2)
+    monkeypatch.setattr(acknowledgements, "LOOKED_AT", 2)
     queue.topic()
     queue.dead("old")
     acknowledge(queue, keys)
@@ -121,7 +121,7 @@ async def test_a_topic_made_anew_begins_without(queue: Queue, looker: Looker, ke
     assert await looker.fresh() == 0
     queue.control.delete_topic("orders", force=True)
     await looker.look()
-    assert queue.client.run(acknowledged.read(keys.acknowledged)) == {}
+    assert queue.client.run(acknowledgements.read(keys.acknowledged)) == {}
     queue.topic()
     queue.dead("d")
     assert await looker.fresh() == 1
@@ -150,12 +150,12 @@ def test_the_page_and_the_api_acknowledge_and_write_it_down(
     viewer = as_role("Viewer")
     refused = viewer.post("/topics/orders/act/acknowledge/", {}, content_type="application/json")
     assert refused.status_code == 403
-    assert queue.client.run(acknowledged.read(keys.acknowledged)) == {}
+    assert queue.client.run(acknowledgements.read(keys.acknowledged)) == {}
     operator = as_role("Operator")
     body = {"reason": "INC-1", "until_ms": queue.inspector.now_ms() + 10**9}
     done = operator.post("/topics/orders/act/acknowledge/", body, content_type="application/json")
     assert done.status_code == 200, done.content
-    (found,) = queue.client.run(acknowledged.read(keys.acknowledged)).values()
+    (found,) = queue.client.run(acknowledgements.read(keys.acknowledged)).values()
     assert (found.by, found.count, found.reason) == ("operator", 1, "INC-1")
     assert found.until_ms <= queue.inspector.now_ms(), "nobody has seen what is still to come"
     by_api = operator.post("/api/v1/topics/orders/dead:acknowledge", {"reason": "x"}, content_type="application/json")

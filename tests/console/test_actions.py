@@ -10,8 +10,8 @@ import pytest
 from django.test import Client
 
 from console.models import AuditEntry
-from console.operations import actions, audit_list
-from console.operations.actions import MESSAGES_MAX
+from console.usecases import actions, audit_list
+from console.usecases.actions import MESSAGES_MAX
 from rmq_core import PriorityMessage, TopicKind
 from tests.console.conftest import FAR, Queue
 

@@ -17,7 +17,7 @@ from django.utils import timezone, translation
 
 from console.models import AuditEntry
 from console.models.audit import LABELS
-from console.operations import audit_list
+from console.usecases import audit_list
 from tests.console.conftest import Queue
 
 

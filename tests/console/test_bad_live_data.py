@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.test import Client
 
 from console.engine import AsyncEngine, new_async_engine
-from console.live import acknowledged, clusters, store
-from console.live.acknowledged import Acknowledgement
-from console.live.sampler import Sampler
-from console.live.store import LiveKeys, read_frame, read_history, read_sparks
+from console.keeper.sampler import Sampler
+from console.options import options
+from console.snapshots import acknowledgements, clusters, store
+from console.snapshots.acknowledgements import Acknowledgement
+from console.snapshots.store import LiveKeys, read_frame, read_history, read_sparks
 from tests.console.api.conftest import Caller, make_token, problem
 from tests.console.conftest import Queue
 
@@ -48,7 +48,7 @@ def put(queue: Queue, key: str, value: bytes | None) -> None:
 
 @pytest.fixture
 def keys(queue: Queue) -> LiveKeys:
-    return LiveKeys(settings.RMQ_NAMESPACE)
+    return LiveKeys(options().namespace)
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ async def test_a_bad_acknowledgement_is_none_and_stops_no_look(
     queue.dead()
     good = {"until_ms": 2**50, "count": 1, "by": "a", "at_ms": 1, "version": 1, "reason": ""}
     await run(own, [("HSET", keys.acknowledged, "orders", json.dumps(good | wrong), b"\xff", json.dumps(good))])
-    assert await own.client.run(acknowledged.read(keys.acknowledged)) == {}
+    assert await own.client.run(acknowledgements.read(keys.acknowledged)) == {}
     await looks(queue, own, keys)
 
 
@@ -140,8 +140,8 @@ async def test_a_key_of_another_type_stops_no_look(queue: Queue, own: AsyncEngin
     await run(own, [("SET", key, "x")])
     await own.client.run(store.watch(own.client.keyspace, keys.watch, "orders"))
     made = Acknowledgement(2**40, 1, "a", 1, 1)
-    await own.client.run(acknowledged.write(keys.acknowledged, "orders", made))
-    assert await own.client.run(acknowledged.read(keys.acknowledged)) == {"orders": made}
+    await own.client.run(acknowledgements.write(keys.acknowledged, "orders", made))
+    assert await own.client.run(acknowledgements.read(keys.acknowledged)) == {"orders": made}
     assert "orders" in await own.client.run(store.watched(keys.watch, 1))
 
 

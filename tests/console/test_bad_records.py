@@ -15,8 +15,8 @@ from django.test import Client
 from console.models import ApiToken, AuditEntry, Operation, OperationPart, Reconciliation, TopicRevision
 from console.models.audit import ACTIONS
 from console.models.fields import UNREADABLE
-from console.operations import audit_list
-from console.operations.audit_list import AuditFilter
+from console.usecases import audit_list
+from console.usecases.audit_list import AuditFilter
 from tests.console.api.conftest import Caller, make_token
 from tests.console.conftest import Queue
 

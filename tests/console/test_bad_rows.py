@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from console.definitions import history
-from console.definitions.watch import _look
 from console.engine import AsyncEngine, new_async_engine
-from console.live import store
-from console.live.details import Details
-from console.live.fleet import FLEET
-from console.live.readable import AGAIN_EVERY
-from console.live.sampler import Sampler
-from console.live.store import LiveKeys
+from console.keeper.definitions import _look
+from console.keeper.details import Details
+from console.keeper.readable import AGAIN_EVERY
+from console.keeper.sampler import Sampler
 from console.models import TopicRevision
+from console.snapshots import store
+from console.snapshots.groups import FLEET
+from console.snapshots.store import LiveKeys
+from console.usecases import topic_history
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import UnreadableTopic
 from tests.console.conftest import Queue
@@ -135,7 +135,7 @@ async def test_a_topic_whose_keys_hold_something_else_is_left_out(
 
 def test_pages_and_the_history_go_on(queue: Queue, bad: set[str], as_role: Callable[..., Client]) -> None:
     topics = queue.inspector.topics()
-    history.look(topics, queue.inspector.now_ms())
+    topic_history.look(topics, queue.inspector.now_ms())
     # A definition that became unreadable is not one that somebody deleted.
     _look([], queue.inspector.now_ms() + 1, frozenset({"orders"}))
     assert TopicRevision.objects.get().change != TopicRevision.Change.DELETED

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from redis.sentinel import SentinelManagedSSLConnection
 
 from console.config.environment import BASE_DIR, Environment, read_environment
-from console.redis_urls import channel_layer_host, rq_connection
+from console.redis_urls import channel_layer_host, job_connection
 
 KEY = "0123456789-abcdefghijklmnopqrstuvwxyz-ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -95,28 +96,28 @@ def test_sentinel_urls_reach_channels_and_rq() -> None:
     layer = channel_layer_host(url)
     assert layer["sentinels"] == [("s1", 26379), ("s2", 26380)]
     assert (layer["master_name"], layer["db"], layer["password"]) == ("main", 3, "p@ss")
-    jobs = rq_connection(url)
-    assert (jobs["MASTER_NAME"], jobs["DB"], jobs["USERNAME"]) == ("main", 3, "user")
-    assert "CONNECTION_KWARGS" not in jobs
-    assert rq_connection("redis://a/0") == {"URL": "redis://a/0"}
+    pool = job_connection(url).connection_pool
+    assert (pool.service_name, pool.connection_kwargs["db"], pool.connection_kwargs["username"]) == ("main", 3, "user")
+    assert job_connection("redis://a:7/0").connection_pool.connection_kwargs["port"] == 7
 
 
 def test_sentinels_may_have_ipv6_addresses_and_tls() -> None:
     url = "sentinel://[2001:db8::1]:26379,[2001:db8::2]:26380,s3:26379/main?ssl=true"
     hosts = [("2001:db8::1", 26379), ("2001:db8::2", 26380), ("s3", 26379)]
     assert read(REDIS_URL=url).console_redis_url == url
-    layer, jobs = channel_layer_host(url), rq_connection(url)
-    assert layer["sentinels"] == jobs["SENTINELS"] == hosts
-    assert layer["ssl"] is True and jobs["CONNECTION_KWARGS"] == {"ssl": True}
+    layer, jobs = channel_layer_host(url), job_connection(url).connection_pool
+    asked = [each.connection_pool.connection_kwargs for each in jobs.sentinel_manager.sentinels]
+    assert layer["sentinels"] == [(each["host"], each["port"]) for each in asked] == hosts
+    assert layer["ssl"] is True and jobs.connection_class is SentinelManagedSSLConnection
 
 
 def test_the_options_of_a_sentinel_url_reach_channels_and_the_jobs() -> None:
     url = "sentinel://:servers@a:1/main?ssl=true&ssl_ca_certs=/ca&sentinel_password=own&sentinel_ssl_ca_certs=/other"
-    layer, jobs = channel_layer_host(url), rq_connection(url)
+    layer, jobs = channel_layer_host(url), job_connection(url).connection_pool
     own = {"ssl": True, "ssl_ca_certs": "/other", "password": "own"}
-    assert layer["sentinel_kwargs"] == jobs["SENTINEL_KWARGS"] == own
+    assert layer["sentinel_kwargs"] == jobs.sentinel_manager.sentinel_kwargs == own
     assert (layer["password"], layer["ssl_ca_certs"]) == ("servers", "/ca")
-    assert jobs["CONNECTION_KWARGS"] == {"ssl": True, "ssl_ca_certs": "/ca"}
+    assert (jobs.connection_kwargs["password"], jobs.connection_kwargs["ssl_ca_certs"]) == ("servers", "/ca")
 
 
 def manage(*arguments: str, folder: Path, **environ: str) -> subprocess.CompletedProcess[str]:

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from console.live.fleet import owners_json, serial, unowned
-from console.live.problems import find_problems
+from console.keeper.fleet import serial, unowned
+from console.keeper.problems import find_problems
 from console.models import AuditEntry
+from console.serializers.workers import owners_json
 from rmq_core import Topic, TopicKind
 from rmq_core.model.views import WorkerInfo
 from rmq_core.queries.owners import SlotOwner

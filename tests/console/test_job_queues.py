@@ -8,16 +8,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from django.conf import settings
 from redis import Redis
 from rq import Queue, SimpleWorker
 from rq.job import Job
 from rq.suspension import suspend
 
 from console.config.environment import BASE_DIR
+from console.usecases.job_queue import OPERATIONS, RUNS, queue_of
 from rmq_core.embedded.redis import EmbeddedRedis
 
-ENQUEUE = "from console.operations import jobs; jobs.enqueue('{}')"
+ENQUEUE = "from console.usecases.job_queue import hand_on_operation; hand_on_operation('{}')"
 OPERATION = "00000000-0000-4000-8000-00000000000{}"
 
 
@@ -76,4 +76,4 @@ def test_a_queue_that_is_not_ours_is_refused(capsys: pytest.CaptureFixture[str])
 
     with pytest.raises(CommandError, match="there is no job queue mail: there are default and pipeline"):
         call_command("rqworker", "mail")
-    assert set(settings.RQ_QUEUES) == {"rmq:default", "rmq:pipeline"}
+    assert [queue_of(name).name for name in (OPERATIONS, RUNS)] == ["rmq:default", "rmq:pipeline"]

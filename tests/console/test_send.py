@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 
 from console.models import AuditEntry
-from console.operations.sending import MESSAGES_MAX
+from console.usecases.sending import MESSAGES_MAX
 from rmq_core import FixedTimeMessage, TopicKind
 from tests.console.conftest import FAR, Queue
 

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from console.shapes import CONTENT_SHOWN_BYTES, content_json, row_json, view_json
+from console.serializers.messages import CONTENT_SHOWN_BYTES, content_json, row_json, view_json
 from rmq_core import RangeMergeMessage, TopicKind
 from tests.console.conftest import Queue
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from console.live.problems import Problem, TopicState, find_problems
-from console.live.tracker import POINT, STRIP_CELLS, Numbers, TopicTracker
+from console.keeper.problems import Problem, TopicState, find_problems
+from console.keeper.tracker import POINT, STRIP_CELLS, Numbers, TopicTracker
 from rmq_core.model.topic import Topic, TopicKind
 from rmq_core.model.views import Counters, Histogram, ServerInfo, SlotSample, TopicSample, WorkerInfo
 

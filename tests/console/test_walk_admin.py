@@ -10,8 +10,8 @@ from django.test import Client
 from django.urls import get_resolver, reverse
 
 from console.access import ROLES
-from console.definitions import history
 from console.models import AuditEntry, TopicRevision
+from console.usecases import topic_history
 from tests.console.api.conftest import make_token
 from tests.console.conftest import Queue
 from tests.console.test_access import names
@@ -47,7 +47,7 @@ def test_every_address_is_walked_here() -> None:
 def rows(queue: Queue, person: Callable[..., User]) -> dict[str, int | str]:
     """A row of every table, and its key."""
     queue.topic()
-    history.look(queue.inspector.topics(), queue.inspector.now_ms())
+    topic_history.look(queue.inspector.topics(), queue.inspector.now_ms())
     return {
         "auth_user": person("Viewer", "somebody").pk,
         "auth_group": Group.objects.get(name="Viewer").pk,

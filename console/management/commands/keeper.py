@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from console.live.keeper import Keeper
+from console.keeper.keeper import Keeper
 
 
 class Command(BaseCommand):

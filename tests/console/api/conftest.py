@@ -12,8 +12,8 @@ from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 
-from console import tokens
 from console.models import ApiToken
+from console.usecases import tokens
 
 BASE = "/api/v1"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from console.definitions import history
+from console.usecases import topic_history
 from rmq_core import FixedTimeMessage, Topic
 from tests.console.conftest import Queue
 
@@ -29,4 +29,4 @@ def stored(queue: Queue, name: str = "orders") -> Topic:
 
 def look(queue: Queue) -> int:
     at_ms = queue.inspector.now_ms()
-    return history.look(queue.inspector.topics(), at_ms)
+    return topic_history.look(queue.inspector.topics(), at_ms)

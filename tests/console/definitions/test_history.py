@@ -11,10 +11,14 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import Client
 
-from console.definitions import history
-from console.definitions.watch import watch_definitions
 from console.engine import new_async_engine
+from console.keeper.definitions import DefinitionHistory
+from console.keeper.periodic import Complaints, run_task
 from console.models import TopicRevision
+from console.options import options
+from console.serializers.topics import revision_json
+from console.snapshots.store import LiveKeys
+from console.usecases import topic_history
 from rmq_core import Topic
 from tests.console.conftest import Queue
 from tests.console.definitions.steps import Post, look, stored
@@ -27,10 +31,10 @@ def test_changes_by_code_are_noted_when_first_seen(queue: Queue, db: None) -> No
     assert look(queue) == 0
     queue.control.put_topic(dataclasses.replace(stored(queue), weight=4), 1)
     assert look(queue) == 1
-    newest, first = history.page("orders")
+    newest, first = topic_history.page("orders")
     assert (newest.via, newest.username, newest.change) == ("code", "", "edited")
     assert newest.difference == [{"field": "weight", "before": 2, "after": 4}]
-    assert history.revision_json(newest)["by_code"]
+    assert revision_json(newest)["by_code"]
     assert first.change == "created"
 
 
@@ -38,10 +42,11 @@ def test_changes_by_code_are_noted_when_first_seen(queue: Queue, db: None) -> No
 @pytest.mark.usefixtures("roles_come_back")
 async def test_the_keeper_looks_by_itself(queue: Queue) -> None:
     engine, stop = new_async_engine(), asyncio.Event()
-    watching = asyncio.create_task(watch_definitions(engine, stop))
+    task = DefinitionHistory(engine, LiveKeys(options().namespace))
+    watching = asyncio.create_task(run_task(task, Complaints(), stop))
 
     def rows() -> list[TopicRevision]:
-        return history.page("orders")
+        return topic_history.page("orders")
 
     async def changes(expected: list[str]) -> None:
         async def seen() -> bool:
@@ -65,7 +70,7 @@ def test_versions_that_nobody_saw_are_not_made_up(queue: Queue, db: None) -> Non
     for weight in (2, 3, 4):
         queue.control.put_topic(dataclasses.replace(stored(queue), weight=weight), weight - 1)
     look(queue)
-    (only,) = history.page("orders")
+    (only,) = topic_history.page("orders")
     assert (only.version, only.change, only.difference) == (4, "found", [])
 
 
@@ -78,27 +83,27 @@ def test_a_deleted_topic_and_its_namesake_are_told_apart(queue: Queue, db: None)
     assert look(queue) == 0
     queue.topic(weight=7)
     look(queue)
-    assert [(row.change, row.version) for row in history.page("orders")] == [
+    assert [(row.change, row.version) for row in topic_history.page("orders")] == [
         ("created", 1),
         ("deleted", 1),
         ("created", 1),
     ]
-    assert history.page("orders")[0].difference == []
+    assert topic_history.page("orders")[0].difference == []
 
 
 def test_a_change_of_ours_that_the_keeper_saw_first_is_still_ours(
     queue: Queue, post: Post, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue.topic()
-    record = history.record
+    record = topic_history.record
 
     def seen_first(topic: Topic, *args: Any) -> Any:
         look(queue)
         return record(topic, *args)
 
-    monkeypatch.setattr(history, "record", seen_first)
+    monkeypatch.setattr(topic_history, "record", seen_first)
     post("/topics/orders/definition/save/", values={"weight": 2}, version=1, reason="mine")
-    rows = [row for row in history.page("orders") if row.version == 2]
+    rows = [row for row in topic_history.page("orders") if row.version == 2]
     assert [(row.username, row.reason, row.change) for row in rows] == [("editor", "mine", "edited")]
 
 
@@ -106,9 +111,9 @@ def test_a_topic_made_after_the_look_is_not_taken_for_gone(queue: Queue, db: Non
     at_ms = queue.inspector.now_ms()
     before = queue.inspector.topics()
     queue.topic()
-    history.note(stored(queue))
-    assert history.look(before, at_ms) == 0
-    assert history.page("orders")[0].change == "created"
+    topic_history.note(stored(queue))
+    assert topic_history.look(before, at_ms) == 0
+    assert topic_history.page("orders")[0].change == "created"
 
 
 def test_the_history_is_paged(queue: Queue, post: Post, as_role: Callable[..., Client]) -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from console.definitions import history
-from console.definitions.fields import defaults, definition_json
 from console.models import AuditEntry, TopicRevision
+from console.usecases import topic_history
+from console.usecases.topic_fields import defaults, definition_json
 from rmq_core import PriorityMessage, Topic, TopicKind
 from tests.console.conftest import Queue
 from tests.console.definitions.steps import Post, look, stored, version_of
@@ -26,7 +26,7 @@ def test_an_edit_is_planned_saved_audited_and_in_the_history(queue: Queue, post:
     entry = AuditEntry.objects.get()
     assert (entry.action, entry.username, entry.reason, entry.result) == ("edit_topic", "editor", "more share", "done")
     assert entry.query["difference"][-1] == {"field": "weight", "before": 1, "after": 9} or entry.query["difference"]
-    newest, first = history.page("orders")
+    newest, first = topic_history.page("orders")
     assert (newest.version, newest.username, newest.reason, newest.change) == (2, "editor", "more share", "edited")
     assert {each["field"]: (each["before"], each["after"]) for each in newest.difference} == {
         "weight": (1, 9),
@@ -96,7 +96,7 @@ def test_a_topic_deleted_meanwhile_is_not_brought_back(queue: Queue, post: Post)
 def test_an_edit_of_a_topic_is_none_of_the_one_made_anew(queue: Queue, post: Post) -> None:
     queue.topic()
     base = definition_json(stored(queue))
-    revision = history.note(stored(queue)).pk
+    revision = topic_history.note(stored(queue)).pk
     queue.control.delete_topic("orders")
     queue.topic()
     now = definition_json(stored(queue))
@@ -136,7 +136,7 @@ def test_creating_a_topic(queue: Queue, post: Post) -> None:
         taken = post(f"/define/{address}/", values=values)
         assert (taken.status_code, taken.json()["fields"][0]["field"]) == (422, "name")
     assert AuditEntry.objects.get(action="create_topic", result="done").topic == "invoices"
-    assert history.page("invoices")[0].change == "created"
+    assert topic_history.page("invoices")[0].change == "created"
     assert post("/define/save/", values={"name": "a/b", "kind": "priority"}).status_code == 422
 
 
@@ -152,7 +152,7 @@ def test_rolling_back_makes_an_earlier_version_the_newest(queue: Queue, post: Po
     assert answer.status_code == 200, answer.content
     assert (stored(queue).weight, stored(queue).version) == (1, 4)
     assert stored(queue).paused  # whether it is paused is about today
-    newest = history.page("orders")[0]
+    newest = topic_history.page("orders")[0]
     assert (newest.change, newest.username, newest.reason) == ("rolled_back", "editor", "too much")
     late = post("/topics/orders/definition/rollback/", reason="again", **body)
     assert late.status_code == 409
@@ -180,7 +180,7 @@ def test_pausing_is_in_the_history_with_who_and_why(queue: Queue, post: Post) ->
     queue.topic()
     post("/topics/orders/act/pause/", "Operator", reason="deploying")
     post("/topics/orders/act/pause/", "Admin", reason="no change")
-    newest = history.page("orders")[0]
+    newest = topic_history.page("orders")[0]
     assert (newest.version, newest.username, newest.reason) == (2, "operator", "deploying")
     assert newest.difference == [{"field": "paused", "before": False, "after": True}]
 
@@ -202,7 +202,7 @@ def test_a_topic_with_messages_is_only_deleted_by_force_and_name(queue: Queue, p
     assert queue.inspector.topics() == []
     entry = AuditEntry.objects.get(action="force_delete", result="done")
     assert (entry.detail["messages"], entry.reason) == (2, "old")
-    newest = history.page("orders")[0]
+    newest = topic_history.page("orders")[0]
     assert (newest.change, newest.username, newest.definition) == ("deleted", "admin", None)
 
 

@@ -20,8 +20,9 @@ COUNT = 20_000
 START = """
 from django.contrib.auth.models import User
 from console.access import Action
-from console.operations.actions import Actor
-from console.operations.bulk import BulkOrder, start
+from console.usecases.actor import Actor
+from console.usecases.bulk import start
+from console.usecases.bulk_requests import BulkOrder
 from rmq_core.model.filters import MessageFilter
 user = User.objects.filter(is_superuser=True).first()
 start(Actor(user), BulkOrder(Action.CANCEL, "orders", MessageFilter("delayed"), reason="a test", confirm="orders",

@@ -12,13 +12,14 @@ import pytest
 from django.test import Client
 
 from console.engine import new_async_engine
-from console.live import clusters
-from console.live.store import LiveKeys
+from console.keeper.trends import ClusterTrends
 from console.models import AuditEntry
-from console.operations import letters
-from console.operations.export import by_size
-from console.operations.keeping import note_clusters
-from console.operations.report import csv_lines
+from console.options import options
+from console.serializers.text import csv_lines
+from console.snapshots import clusters
+from console.snapshots.store import LiveKeys
+from console.usecases import resending
+from console.usecases.exports import by_size
 from rmq_core import FixedTimeMessage, PriorityMessage, RangeMergeMessage, TopicKind
 from rmq_core.model.views import MessageRow
 from rmq_core.protocol.keys import slot_for
@@ -128,7 +129,7 @@ def test_a_correction_that_makes_no_sense_is_refused(
 def test_every_slot_has_a_basis_that_leads_to_it() -> None:
     for slots in (1, 2, 64, 4096):
         for slot in {0, slots // 2, slots - 1}:
-            assert slot_for(letters.basis_for(slot, slots).encode(), slots) == slot
+            assert slot_for(resending.basis_for(slot, slots).encode(), slots) == slot
 
 
 def test_clusters_of_a_topic_and_of_all(desk: Desk, as_role: Callable[..., Client]) -> None:
@@ -153,7 +154,7 @@ def test_clusters_of_a_topic_and_of_all(desk: Desk, as_role: Callable[..., Clien
 def test_the_trend_has_a_point_each_minute(desk: Desk, as_role: Callable[..., Client], settings: Any) -> None:
     desk.dead(3)
     (cluster,) = desk.queue.inspector.dead_clusters("orders")
-    keys = LiveKeys(settings.RMQ_NAMESPACE)
+    keys = LiveKeys(options().namespace)
     for minute, count in ((0, 7), (0.5, 9), (1, 5), (2, 3)):
         noted = clusters.note(keys, {"orders": {cluster.fingerprint: count}}, round(1_000_000 + 60_000 * minute))
         desk.queue.client.run(noted)
@@ -164,10 +165,11 @@ def test_the_trend_has_a_point_each_minute(desk: Desk, as_role: Callable[..., Cl
 async def test_the_keeper_notes_the_trend(queue: Queue, settings: Any) -> None:
     queue.topic()
     queue.dead("a")
-    keys = LiveKeys(settings.RMQ_NAMESPACE)
+    keys = LiveKeys(options().namespace)
     own = new_async_engine()
-    await note_clusters(own, keys)
-    await note_clusters(own, keys)  # within the same minute: no second point
+    trends = ClusterTrends(own, keys)
+    await trends.round()
+    await trends.round()  # within the same minute: no second point
     await own.client.close()
     (cluster,) = queue.inspector.dead_clusters("orders")
     assert queue.client.run(clusters.read(keys, ["orders", "none"])) == {

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from console.access import Action
+from console.jobs import operation_slice as runner
+from console.jobs import operations as jobs
 from console.models import AuditEntry, Operation
-from console.operations import bulk, canary, jobs, runner
-from console.operations.report import operation_json
+from console.serializers.operations import operation_json
+from console.usecases import bulk, canary
 from rmq_core import Delivery
 from tests.console.operations.desk import Desk
 

@@ -10,11 +10,12 @@ from django.contrib.auth.models import Permission as DjangoPermission
 from django.contrib.auth.models import User
 
 from console.access import Action, Forbidden
+from console.errors import BadRequest
 from console.models import AuditEntry, Operation
-from console.operations import bulk
-from console.operations.actions import Actor, BadRequest
-from console.operations.orders import BulkOrder
-from console.operations.report import operation_json
+from console.serializers.operations import operation_json
+from console.usecases import bulk
+from console.usecases.actor import Actor
+from console.usecases.bulk_requests import BulkOrder
 from rmq_core import MessageRef
 from rmq_core.errors import InvalidMessage, UnknownTopic
 from rmq_core.model.filters import MessageFilter

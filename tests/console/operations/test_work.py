@@ -7,10 +7,11 @@ import json
 import pytest
 
 from console.access import Action
+from console.errors import BadRequest
+from console.jobs import operations as jobs
 from console.models import AuditEntry, Operation, OperationPart
-from console.operations import bulk, jobs
-from console.operations.actions import BadRequest
-from console.operations.report import not_done, report
+from console.serializers.operations import not_done, report
+from console.usecases import bulk
 from rmq_core import MessageRef, PriorityMessage, TopicKind
 from tests.console.operations.desk import Desk
 

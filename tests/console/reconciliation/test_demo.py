@@ -8,7 +8,7 @@ import pytest
 
 from console.demo import watch
 from console.models import PipelineSchedule
-from console.reconciliation.runs import EVERY_LEAST_S
+from console.usecases.runs import EVERY_LEAST_S
 
 pytestmark = pytest.mark.django_db
 

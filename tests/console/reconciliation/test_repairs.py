@@ -8,11 +8,12 @@ import pytest
 from django.contrib.auth.models import User
 
 from console.access import Forbidden
+from console.errors import BadRequest
 from console.models import AuditEntry, Finding, MessageRecord, Reconciliation
-from console.operations.actions import Actor, BadRequest
-from console.reconciliation import repairs
-from console.reconciliation.repairs import RepairOrder
 from console.record.life import key_of
+from console.usecases import repairs
+from console.usecases.actor import Actor
+from console.usecases.repairs import RepairOrder
 from rmq_core import FixedTimeMessage
 from rmq_core.protocol.keys import slot_for
 from tests.console.operations.desk import Desk, desk

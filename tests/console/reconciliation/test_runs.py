@@ -12,26 +12,29 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import django_rq
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.utils import timezone
-from django_rq.settings import QUEUES
 from rq import SimpleWorker
 
 from console.access import Forbidden
+from console.errors import BadRequest
+from console.jobs import runs as jobs
+from console.jobs.run_process import Runner
 from console.models import AuditEntry, Finding, PipelineSchedule, Reconciliation
-from console.operations.actions import Actor, BadRequest
-from console.reconciliation import jobs, places, report, runs, shapes
-from console.reconciliation.running import Runner
-from console.reconciliation.runs import RunOrder
+from console.options import options
+from console.serializers import runs as shapes
+from console.usecases import job_queue, run_places, run_reports, runs
+from console.usecases.actor import Actor
+from console.usecases.runs import RunOrder
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import UnknownTopic
 from tests.console.api.conftest import Caller, make_token, problem
 from tests.console.conftest import Queue
 from tests.console.reconciliation import program
+from tests.support.console_options import set_options
 from tests.support.waiting import wait_until
 
 
@@ -44,11 +47,11 @@ class Office:
 
     def start(self, **options: Any) -> Reconciliation:
         run = runs.start(self.who, RunOrder(**options))
-        jobs.enqueue(str(run.pk))
         return run
 
     def work(self, run: Reconciliation | None = None) -> Any:
-        django_rq.get_worker(jobs.QUEUE, worker_class=SimpleWorker).work(burst=True, logging_level="ERROR")
+        jobs = job_queue.queue_of(job_queue.RUNS)
+        SimpleWorker([jobs], connection=jobs.connection).work(burst=True, logging_level="ERROR")
         if run is not None:
             run.refresh_from_db()
         return run
@@ -66,11 +69,13 @@ def office(
     settings: Any,
     tmp_path: Path,
 ) -> Iterator[Office]:
-    monkeypatch.setitem(QUEUES, jobs.QUEUE, {"URL": redis_server.url})
     monkeypatch.setenv("RUN_AS", "well")
-    settings.PIPELINE_REPORTS = tmp_path / "reports"
-    settings.PIPELINE_LEDGERS = tmp_path / "ledgers"
-    settings.PIPELINE_COMMAND = [sys.executable, str(Path(program.__file__))]
+    set_options(
+        settings,
+        PIPELINE_REPORTS=tmp_path / "reports",
+        PIPELINE_LEDGERS=tmp_path / "ledgers",
+        PIPELINE_COMMAND=[sys.executable, str(Path(program.__file__))],
+    )
     queue.topic()
     yield Office(queue, person("Admin", "chief"))
     with redis_server.client() as raw:
@@ -122,8 +127,8 @@ def test_a_restore_says_what_it_did_and_what_it_left_out(office: Office) -> None
 
 
 def test_what_failed_names_no_folder_of_the_server(office: Office, settings: Any) -> None:
-    words = f"the ledger {settings.PIPELINE_LEDGERS}/flights.csv lacks a column (file:{settings.PIPELINE_REPORTS}/x)"
-    assert places.plain(words) == "the ledger flights.csv lacks a column (x)"
+    words = f"the ledger {options().pipeline_ledgers}/flights.csv lacks a column (file:{options().pipeline_reports}/x)"
+    assert run_places.plain(words) == "the ledger flights.csv lacks a column (x)"
 
 
 def test_one_schedule_that_cannot_run_keeps_no_other(office: Office, caplog: pytest.LogCaptureFixture) -> None:
@@ -177,14 +182,14 @@ def test_a_failure_is_told_in_its_own_sentence(office: Office, monkeypatch: pyte
     monkeypatch.setenv("RUN_AS", "fails")
     run = office.do(kind="archive")
     assert (run.state, run.error) == ("failed", "The archive is locked by another job.")
-    assert "noise" in shapes.log_text(run)
+    assert "noise" in run_reports.log_text(run)
     assert AuditEntry.objects.get().result == "failed"
     monkeypatch.setenv("RUN_AS", "no-report")
     run = office.do()
     assert run.state == "failed" and "no report" in run.error
     monkeypatch.setenv("RUN_AS", "lines")
     run = office.do()
-    assert run.state == "done" and "{not json" in shapes.log_text(run)
+    assert run.state == "done" and "{not json" in run_reports.log_text(run)
 
 
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
@@ -236,7 +241,7 @@ def test_a_run_whose_worker_died_is_given_up(office: Office) -> None:
 
 def test_what_waits_is_handed_on_when_its_job_was_lost(office: Office) -> None:
     run = office.start()
-    django_rq.get_queue(jobs.QUEUE).empty()
+    job_queue.queue_of(job_queue.RUNS).empty()
     jobs.look()
     office.work(run)
     assert run.state == "done"
@@ -292,31 +297,31 @@ def test_what_cannot_be_is_refused_and_written_down(office: Office, person: Call
 
 
 def test_ledgers_are_those_in_the_folder(office: Office, settings: Any) -> None:
-    folder = Path(settings.PIPELINE_LEDGERS)
+    folder = Path(options().pipeline_ledgers)
     folder.mkdir()
     for name in ("flights.csv", ".hidden.csv", "notes.txt"):
         (folder / name).write_text("topic,id\n")
-    assert places.ledgers() == ["flights.csv"]
+    assert run_places.ledgers() == ["flights.csv"]
     run = office.start(ledger="flights.csv")
-    assert str(folder / "flights.csv") in places.command(run)
-    assert office.queue.client.keyspace.namespace in places.command(run)
-    assert not any("redis://" in each for each in places.command(run)), "an address may hold a password"
+    assert str(folder / "flights.csv") in run_places.command(run)
+    assert office.queue.client.keyspace.namespace in run_places.command(run)
+    assert not any("redis://" in each for each in run_places.command(run)), "an address may hold a password"
 
 
 def test_a_ledger_is_held_while_it_is_read(office: Office, settings: Any) -> None:
-    folder = Path(settings.PIPELINE_LEDGERS)
+    folder = Path(options().pipeline_ledgers)
     (folder / "folder.parquet").mkdir(parents=True)
     (folder / "flights.csv").write_text("topic,id\n")
     run = office.start(ledger="flights.csv")
-    places.report_of(run).mkdir(parents=True)
-    with places.held_ledger(run) as held:
-        assert held is not None and str(held) in places.command(run, held)
+    run_places.report_of(run).mkdir(parents=True)
+    with run_places.held_ledger(run) as held:
+        assert held is not None and str(held) in run_places.command(run, held)
         (folder / "new").write_text("topic,id\norders,x\n")
         (folder / "new").replace(folder / "flights.csv")
         assert held.read_text() == "topic,id\n"
     assert not held.exists() and (folder / "flights.csv").exists()
     run.ledger = "folder.parquet"
-    with places.held_ledger(run) as held:
+    with run_places.held_ledger(run) as held:
         assert held == folder / "folder.parquet"
     assert held.exists()
 
@@ -338,21 +343,21 @@ def test_runs_are_listed_by_job(office: Office, as_role: Callable[..., Client]) 
 
 def test_damaged_reports_are_told_of(office: Office) -> None:
     run = office.do()
-    folder = places.report_of(run)
+    folder = run_places.report_of(run)
     (folder / "findings" / "part-0.parquet").write_bytes(b"PAR1 this is none PAR1")
-    with pytest.raises(report.BadReport, match="findings cannot be read"):
-        report.take_in(run)
+    with pytest.raises(run_reports.BadReport, match="findings cannot be read"):
+        run_reports.take_in(run)
     (folder / "summary.json").write_text("{")
-    with pytest.raises(report.BadReport, match="not JSON"):
-        report.take_in(run)
+    with pytest.raises(run_reports.BadReport, match="not JSON"):
+        run_reports.take_in(run)
 
 
 def test_more_findings_than_are_listed_stay_in_the_report(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report, "FINDINGS_MOST", 2)
+    monkeypatch.setattr(run_reports, "FINDINGS_MOST", 2)
     run = office.do()
     assert (run.findings, run.listed, Finding.objects.count()) == (4, 2, 2)
-    assert len("".join(shapes.download(run, "jsonl")).splitlines()) == 4
-    assert "".join(shapes.download(run, "csv")).startswith("kind,topic,slot,id,repair,evidence")
+    assert len("".join(run_reports.download(run, "jsonl")).splitlines()) == 4
+    assert "".join(run_reports.download(run, "csv")).startswith("kind,topic,slot,id,repair,evidence")
 
 
 def test_old_runs_are_forgotten_with_their_reports(office: Office) -> None:
@@ -368,7 +373,7 @@ def test_old_runs_are_forgotten_with_their_reports(office: Office) -> None:
     assert Reconciliation.objects.get() == run, "archives are forgotten sooner"
     Reconciliation.objects.update(finished=timezone.now() - timedelta(days=91))
     jobs.prune()
-    assert not Reconciliation.objects.exists() and not places.report_of(run).exists()
+    assert not Reconciliation.objects.exists() and not run_places.report_of(run).exists()
 
 
 def test_the_program_ends_with_whoever_started_it(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -381,7 +386,7 @@ def test_the_program_ends_with_whoever_started_it(office: Office, monkeypatch: p
         from console.supervise.child import Child
 
         with Path(os.devnull).open("wb") as nothing:
-            child = Child(places.command(run), Path.cwd(), places.environment(), nothing)
+            child = Child(run_places.command(run), Path.cwd(), run_places.environment(), nothing)
             child.next_line(20)
             os.write(writer, str(child._process.pid).encode())
             signal.pause()

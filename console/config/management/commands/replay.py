@@ -34,7 +34,7 @@ class Command(BaseCommand):
             signal.signal(number, lambda *_: stop.set())
         try:
             program = storm_program()
-            ledger = Ledger(program, Path(settings.PIPELINE_LEDGERS) / NAME)
+            ledger = Ledger(program, Path(options().pipeline_ledgers) / NAME)
             Replay(engine().client, program, options["rate"], ledger=ledger).run(stop)
         except (RMQError, DataMissing) as error:
             raise CommandError(str(error)) from error

@@ -55,7 +55,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from None
         servers: list[Kept] = []
         supervisor = Supervisor(every=lambda: [server.look() for server in servers])
-        addresses = {"REDIS_URL": settings.REDIS_URL, "ZOOKEEPER_URL": settings.ZOOKEEPER_URL}
+        addresses = {"REDIS_URL": options().redis_url, "ZOOKEEPER_URL": options().zookeeper_url}
         kinds: dict[str, type[Kept]] = {"REDIS_URL": KeptRedis, "ZOOKEEPER_URL": KeptZooKeeper}
         if options["shared"]:
             del kinds["ZOOKEEPER_URL"]

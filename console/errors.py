@@ -1,0 +1,9 @@
+"""What the console refuses, whoever asks. Permissions are in `console.access`; the engine has errors of its own."""
+
+
+class BadRequest(ValueError):
+    """What was asked for cannot be done as it is; the text is for the person who asked."""
+
+
+class UnknownWorker(BadRequest):
+    """Nobody has heard of a worker of that name lately."""

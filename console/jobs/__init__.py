@@ -1,0 +1,1 @@
+"""What django-rq runs: slices of operations, and runs of the pipeline."""

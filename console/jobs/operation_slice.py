@@ -1,0 +1,202 @@
+"""Works on an operation, a slice of a few seconds at a time, so that several share the job worker.
+
+A slice ends when its time is up, when others wait and there is nothing to do but wait, or when there is nothing to do
+for seconds. What it has begun is written down before it is done, so that whoever comes after a crash knows about it;
+all actions are harmless to repeat, for they go by id and by the queue a message is in.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from console.access import Action
+from console.engine import engine
+from console.jobs.operation_lease import Held, Lost
+from console.jobs.operation_sources import source_of
+from console.models import Operation
+from console.usecases.canary import Canary
+from console.usecases.engine_repairs import mend
+from rmq_core.errors import ConnectionLost, RMQError, UnknownTopic
+from rmq_core.model.message import MessageRef
+from rmq_core.ops.actions import ActionResult
+
+log = logging.getLogger("console.operations")
+
+SLICE_S = 5.0
+CHUNK = 5_000
+BATCH = 5_000
+"""Addresses in one call of the engine, which hands at most 1,000 of one slot to a script."""
+STEP_MS = 250
+"""The pace of slow operations, and of looking whether to stop while there is nothing to do."""
+CATCH_UP_MS = 1_000
+PARK_MS = 3_000
+"""Whoever has to wait longer than this does not keep the job worker waiting."""
+AWAY_MS = 2_000
+
+State = Operation.State
+SKIPPED = "not_found"
+INTERRUPTED = "interrupted"
+"""Gone when it was looked for a second time: done just before a worker ended, or gone by itself."""
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """What a slice needs of the queue of jobs. `busy()`: whether others wait; `again(id)`: be called once more."""
+
+    busy: Callable[[], bool]
+    again: Callable[[str], None]
+
+
+class Slice:
+    """One turn at an operation that is held."""
+
+    def __init__(self, held: Held, jobs: Jobs, now_ms: Callable[[], int]) -> None:
+        self.held = held
+        self.operation = operation = held.operation
+        self._jobs = jobs
+        self._now_ms = now_ms
+        self._ends_at = time.monotonic() + SLICE_S
+        self._patient_until = time.monotonic() + 2 * STEP_MS / 1000
+        self._source = source_of(operation)
+        self._canary = Canary(operation.canary, operation.place.setdefault("canary", {}))
+        self._each_ms = _pace_ms(operation)
+
+    def run(self) -> None:
+        """Work until the slice is over. Only a database that does not answer raises; then others take over later."""
+        try:
+            # A topic may have been deleted, or redefined, since this process last read it.
+            engine().client.forget(self.operation.topic)
+            engine().client.topic(self.operation.topic)
+            self._repeat_interrupted()
+            while self._step():
+                pass
+        except Lost:
+            log.warning("operation %s was taken over by somebody else", self.operation.pk)
+        except ConnectionLost as error:
+            self.operation.error = str(error)
+            self.held.let_go(round(time.time() * 1000) + AWAY_MS)
+        except UnknownTopic:
+            self.held.end(State.FAILED, "The topic was deleted.")
+        except RMQError as error:
+            self.held.end(State.FAILED, f"{type(error).__name__}: {error}")
+        finally:
+            self._source.close()
+
+    def _step(self) -> bool:
+        """A chunk of work or a moment of waiting; False when the slice is over."""
+        if self.held.asked_to_stop():
+            self.held.end(State.STOPPED)
+            return False
+        now = self._now_ms()
+        wait_ms = self._to_wait(now)
+        if wait_ms is None:
+            return False
+        if wait_ms:
+            return self._wait(wait_ms, now)
+        taken = self._source.take(self._most())
+        self.operation.looked_at = taken.looked_at
+        self.operation.error = ""
+        if taken.refs:
+            self._act(taken.refs, taken.cursor)
+        else:
+            self.operation.cursor = taken.cursor
+            if taken.ended:
+                self.held.end(State.DONE)
+                return False
+            self.held.save(self._now_ms())
+        return time.monotonic() < self._ends_at or self._leave(self._now_ms())
+
+    # -- pace
+
+    def _to_wait(self, now: int) -> int | None:
+        """Milliseconds until there may be something to do; None: the canary has ended the operation."""
+        if self._canary.phase == "watching":
+            problem = self._canary.look(self.operation.topic, now)
+            if problem is not None:
+                self.held.end(State.STOPPED, problem)
+                return None
+            if self._canary.phase == "watching":
+                since = now - self.operation.place["canary"]["sent_ms"]
+                return min(max(STEP_MS, since // 10), 2 * PARK_MS)
+        return max(0, int(self.operation.place.get("next_ms", 0)) - now)
+
+    def _wait(self, wait_ms: int, now: int) -> bool:
+        if wait_ms > PARK_MS:
+            self.held.let_go(now + wait_ms)
+            return False
+        at = time.monotonic()
+        if at >= self._ends_at or (at >= self._patient_until and self._jobs.busy()):
+            return self._leave(now)
+        time.sleep(min(wait_ms, STEP_MS) / 1000)
+        self.held.save(self._now_ms())
+        return True
+
+    def _leave(self, now: int) -> bool:
+        """Queue again, behind whoever waits."""
+        self.held.let_go(now)
+        self._jobs.again(str(self.operation.pk))
+        return False
+
+    def _most(self) -> int:
+        by_pace = max(1, int(STEP_MS / self._each_ms)) if self._each_ms else CHUNK
+        return self._canary.most(min(CHUNK, by_pace))
+
+    # -- work
+
+    def _act(self, refs: list[MessageRef], cursor: str) -> None:
+        part = self.held.begin_part([(ref.slot, ref.id) for ref in refs], self._now_ms())
+        undone = self._do(refs, gone=SKIPPED)
+        self.operation.cursor = cursor
+        now = self._now_ms()
+        self._canary.sent(refs, now)
+        if self._each_ms:
+            place = self.operation.place
+            planned = max(place.get("next_ms", now), now - CATCH_UP_MS)
+            place["next_ms"] = round(planned + len(refs) * self._each_ms)
+        self.held.end_part(part, undone, now)
+
+    def _repeat_interrupted(self) -> None:
+        part = self.held.interrupted_part()
+        if part is None:
+            return
+        refs = [MessageRef(slot, ident) for slot, ident in json.loads(part.refs)]
+        undone = self._do(refs, gone=INTERRUPTED)
+        now = self._now_ms()
+        self._canary.sent(refs, now)
+        self.held.end_part(part, undone, now)
+
+    def _do(self, refs: list[MessageRef], gone: str) -> list[tuple[int, str, str]]:
+        """Act on messages and count; returns those that were not done, with the reason."""
+        undone: list[tuple[int, str, str]] = []
+        for at in range(0, len(refs), BATCH):
+            for ref, status in self._call(refs[at : at + BATCH]):
+                if status == "done":
+                    self.operation.done += 1
+                elif status == "not_found":
+                    self.operation.skipped += 1
+                    undone.append((ref.slot, ref.id, gone))
+                else:
+                    self.operation.failed += 1
+                    undone.append((ref.slot, ref.id, status))
+        return undone
+
+    def _call(self, refs: list[MessageRef]) -> list[ActionResult]:
+        control, operation = engine().control, self.operation
+        if operation.action == Action.RESCHEDULE:
+            return control.reschedule(operation.topic, refs, **operation.values)
+        if operation.action == Action.REPAIR:
+            values = operation.values
+            return mend(operation.topic, str(values.get("repair")), refs, str(values.get("run") or ""))
+        found: list[ActionResult] = getattr(control, Action(operation.action).value)(operation.topic, refs)
+        return found
+
+
+def _pace_ms(operation: Operation) -> float:
+    """Milliseconds for each message; 0: as fast as it goes."""
+    by_rate = 1000 / operation.rate_per_s if operation.rate_per_s else 0.0
+    by_spread = 1000 * operation.spread_s / operation.total if operation.spread_s and operation.total else 0.0
+    return max(by_rate, by_spread)

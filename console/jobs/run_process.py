@@ -1,0 +1,177 @@
+"""Runs a job of the pipeline as a program of its own: tells how far it is, stops it when asked, takes its report in."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import time
+import uuid
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext
+
+from console.models import Reconciliation
+from console.supervise.child import Child
+from console.usecases import run_places, run_reports
+from console.usecases.audit import complete_run
+from rmq_core.model.text import shown
+
+log = logging.getLogger("console.reconciliation")
+
+LOOK_S = 0.5
+SILENT_MS = 15_000
+"""Whoever wrote nothing for this long is taken for dead."""
+GRACE_S = 15.0
+"""To end by itself after it was asked to."""
+SENTENCE_MAX = 2_000
+SAID_MOST, SAID_MAX = 100, 1_000
+"""Sentences of a restore that are kept, and how long each may be; the log has them all."""
+State = Reconciliation.State
+
+
+class Lost(Exception):
+    """Somebody else has the run by now, or it is gone."""
+
+
+class Runner:
+    """One run, from taking hold of it to its end."""
+
+    def __init__(self, run: Reconciliation, name: str) -> None:
+        self.run = run
+        self._name = name
+        self._saved = 0.0
+
+    @classmethod
+    def take(cls, run_id: str) -> Runner | None:
+        """Take hold of a run that waits; None where it does not (any more)."""
+        name = uuid.uuid4().hex
+        waiting = Reconciliation.objects.filter(pk=run_id, state=State.QUEUED)
+        if not waiting.update(state=State.RUNNING, runner=name, started=timezone.now(), due_ms=_now() + SILENT_MS):
+            return None
+        return cls(Reconciliation.objects.get(pk=run_id), name)
+
+    def work(self) -> None:
+        """Run it to its end, and write down what came of it."""
+        try:
+            self._work()
+        except Lost:
+            log.warning("run %s was given up while it ran", self.run.pk)
+        except Exception as error:
+            log.exception("run %s failed", self.run.pk)
+            with contextlib.suppress(Lost):
+                self._end(State.FAILED, run_places.plain(f"{type(error).__name__}: {error}"))
+
+    def _work(self) -> None:
+        path = run_places.log_of(self.run)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with run_places.held_ledger(self.run) as ledger, path.open("ab") as output:
+            child = Child(run_places.command(self.run, ledger), run_places.SOURCE, run_places.environment(), output)
+            try:
+                stopped = self._watch(child, output)
+                code = child.wait()
+            finally:
+                child.kill()
+                child.wait()
+        if stopped:
+            self._end(State.STOPPED)
+        elif code != 0:
+            self._end(
+                State.FAILED,
+                run_places.plain(_last_words(path))
+                or gettext("It ended with the exit code %(code)d.") % {"code": code},
+            )
+        else:
+            if self.run.kind == "reconcile":
+                self._stage({"stage": "console", "done": 0, "total": 1, "percent": 99})
+                run_reports.take_in(self.run, beat=lambda: self._save(force=True))
+            self.run.percent = 100
+            self._end(State.DONE)
+
+    def _watch(self, child: Child, output: Any) -> bool:
+        """Follow it until it says no more; whether it was stopped on request."""
+        asked_at = None
+        while (line := child.next_line(LOOK_S)) is not None:
+            if line:
+                self._hear(line, output)
+            if asked_at is None and self._save():
+                asked_at = time.monotonic()
+                child.ask_to_end()
+            if asked_at is not None:
+                self._save()
+                if time.monotonic() - asked_at > GRACE_S:
+                    child.kill()
+        return asked_at is not None
+
+    def _hear(self, line: str, output: Any) -> None:
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            told = json.loads(line)
+            if "stage" in told:
+                self._stage(told)
+                return
+            if self.run.kind == "restore" and "left_out" in told:
+                self.run.summary = self.run.summary | {"restored": _restored(told)}
+        output.write(line.encode() + b"\n")
+        output.flush()
+
+    def _stage(self, told: dict[str, Any]) -> None:
+        name, done, total = str(told["stage"])[:40], int(told["done"]), int(told["total"])
+        stages = self.run.stages
+        if not stages or stages[-1][0] != name:
+            stages.append([name, _now(), done, total])
+        stages[-1][2:] = [done, total]
+        self.run.percent = max(self.run.percent, min(99, int(told.get("percent", 0))))
+
+    def _save(self, force: bool = False) -> bool:
+        """Write down how far it is, now and then; whether it was asked to stop."""
+        if not force and time.monotonic() - self._saved < LOOK_S:
+            return False
+        self._saved = time.monotonic()
+        self._write(stages=self.run.stages, percent=self.run.percent, due_ms=_now() + SILENT_MS)
+        return Reconciliation.objects.filter(pk=self.run.pk, state=State.STOPPING).exists()
+
+    def _end(self, state: State, error: str = "") -> None:
+        run = self.run
+        run.state, run.error, run.finished = state, error[:SENTENCE_MAX], timezone.now()
+        with transaction.atomic():
+            self._write(
+                state=state,
+                error=run.error,
+                finished=run.finished,
+                stages=run.stages,
+                percent=run.percent,
+                summary=run.summary,
+                tables=run.tables,
+                complete=run.complete,
+                findings=run.findings,
+                listed=run.listed,
+                runner="",
+            )
+            complete_run(run)
+
+    def _write(self, **values: Any) -> None:
+        if not Reconciliation.objects.filter(pk=self.run.pk, runner=self._name).update(**values):
+            raise Lost
+
+
+def _restored(told: dict[str, Any]) -> dict[str, Any]:
+    """What a restore did, for the page: how many copies, and what a person must know beside that."""
+    said = [shown(str(each), SAID_MAX) for each in list(told["said"])[:SAID_MOST]]
+    return {"back": int(told["restored"]), "present": int(told["present"]), "said": said}
+
+
+def _now() -> int:
+    """Not the clock of Redis: a run must end well, and say so, while Redis is away."""
+    return round(time.time() * 1000)
+
+
+def _last_words(path: Path) -> str:
+    """The last line it has printed: the sentence for people."""
+    with path.open("rb") as file:
+        file.seek(0, 2)
+        file.seek(max(0, file.tell() - 4_000))
+        lines = [line.strip() for line in file.read().decode(errors="replace").splitlines()]
+    return next((line for line in reversed(lines) if line), "")

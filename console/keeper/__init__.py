@@ -1,0 +1,1 @@
+"""The loops of the active instance: sampling, history, record, jobs, schedules."""

@@ -1,0 +1,79 @@
+"""The keeper: of all instances one is active and runs the tasks; the others stand by and take over."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+
+from console.engine import AsyncEngine, new_async_engine
+from console.keeper.announce import close_layer
+from console.keeper.definitions import DefinitionHistory
+from console.keeper.jobs import DueJobs, OldJobs
+from console.keeper.periodic import Complaints, PeriodicTask, run_task
+from console.keeper.record import OldRecords, Recording
+from console.keeper.sampling import Sampling, WatchedDetails
+from console.keeper.trends import ClusterTrends
+from console.options import options
+from console.snapshots.store import LiveKeys
+from rmq_core.ownership.election import LeaseElection, Term, run_elected
+
+log = logging.getLogger("console.keeper")
+
+
+class Keeper:
+    """Run with `await keeper.run(stop)`; `stop` is an event that ends it in good order."""
+
+    def __init__(self) -> None:
+        self.keys = LiveKeys(options().namespace)
+        self.active = False
+        self._engines: list[AsyncEngine] = []
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Stand for election, run every task while elected, let another one follow at the end."""
+
+        async def lead(_: Term) -> None:
+            complaints = Complaints()
+            self._tell(True)
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for task in self._tasks():
+                        group.create_task(run_task(task, complaints, stop), name=task.name)
+            finally:
+                self._tell(False)
+                await self._close(self._engines[1:])
+
+        lease = LeaseElection(self._engine().client, "keeper", f"{socket.gethostname()}/{os.getpid()}")
+        leading = asyncio.create_task(run_elected(lease, lead))
+        stopping = asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait({leading, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stop.set()
+            for task in (leading, stopping):
+                task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await leading
+            await self._close(self._engines)
+            await close_layer()
+
+    def _tasks(self) -> list[PeriodicTask]:
+        sampling = Sampling(self._engine(), self.keys)
+        kinds = (DefinitionHistory, DueJobs, OldJobs, ClusterTrends, Recording, OldRecords)
+        others = [kind(self._engine(), self.keys) for kind in kinds]
+        return [sampling, WatchedDetails(self._engine(), self.keys, sampling), *others]
+
+    def _engine(self) -> AsyncEngine:
+        self._engines.append(new_async_engine())
+        return self._engines[-1]
+
+    async def _close(self, engines: list[AsyncEngine]) -> None:
+        for each in [*engines]:
+            self._engines.remove(each)
+            await each.client.close()
+
+    def _tell(self, active: bool) -> None:
+        self.active = active
+        log.info("this keeper is now %s", "active: it samples" if active else "no longer active")

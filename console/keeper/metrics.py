@@ -1,0 +1,47 @@
+"""What Prometheus is told, out of the keeper's sample: raw counters and buckets, so that a scrape costs one read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from console.keeper.problems import TopicState
+from rmq_core.model.views import ServerInfo, TopicSample, WorkerInfo
+
+METRICS_MS = 5_000
+"""Sums over every slot; scrapes come every 15 s or so, so not every sample needs them."""
+
+
+def metrics_frame(
+    states: Sequence[TopicState],
+    samples: Sequence[TopicSample],
+    workers: Sequence[WorkerInfo],
+    server: ServerInfo | None,
+) -> dict[str, Any]:
+    """One object per topic, and what concerns all of them."""
+    return {
+        "topics": [_topic(state, sample) for state, sample in zip(states, samples, strict=True)],
+        "workers": dict(Counter(worker.state for worker in workers)),
+        "server": None if server is None else {"used_memory": server.used_memory, "maxmemory": server.maxmemory},
+    }
+
+
+def _topic(state: TopicState, sample: TopicSample) -> dict[str, Any]:
+    counters = sample.counters
+    return {
+        "topic": sample.topic.name,
+        "kind": sample.topic.kind.value,
+        "paused": sample.topic.paused,
+        "counters": {name: getattr(counters, name) for name in type(counters).__dataclass_fields__},
+        "backlog": sample.backlog,
+        "ready": sample.ready,
+        "waiting": sample.waiting,
+        "in_flight": sample.prepare,
+        "dead": sample.dead,
+        "lag_ms": sample.lag_ms,
+        "oldest_ms": sample.oldest_prepare_ms,
+        "ledger_gap": sample.ledger_gap,
+        "unowned": state.unowned,
+        "lateness": {str(bucket): n for bucket, n in sample.lateness.buckets.items()} if sample.topic.timed else None,
+    }

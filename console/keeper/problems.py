@@ -1,0 +1,120 @@
+"""What is wrong, found out of the numbers: a pure function, so that every viewer sees the same list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from console.keeper.tracker import Numbers
+from console.snapshots.acknowledgements import Acknowledgement
+from rmq_core.journal.trimmer import JournalState
+from rmq_core.model.topic import Topic
+from rmq_core.model.views import ServerInfo, Unreadable, WorkerInfo
+
+Severity = Literal["critical", "warning", "info"]
+SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
+MEMORY_WARNING = 0.85
+JOURNAL_WARNING, JOURNAL_CRITICAL = 50, 90
+"""Percent of what the fullest slot may hold before sends to it are refused."""
+STUCK_AFTER = 2.0
+"""A delivery is stuck when it is older than this many visibility timeouts."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """`code` names the sentence the page shows; `values` fills it in; `topic` None: the whole installation."""
+
+    code: str
+    severity: Severity
+    topic: str | None = None
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class TopicState:
+    """What is known of one topic. `dead_before`: dead letters a few minutes ago; `ledger_gaps`: of the last samples.
+    `unowned`: slots without an owner though the topic's workers own slots. `journal`: of a topic that has one."""
+
+    topic: Topic
+    numbers: Numbers
+    workers: int
+    dead_before: int
+    ready_before: int
+    ledger_gaps: Sequence[int]
+    unowned: int = 0
+    journal: JournalState | None = None
+    unacknowledged: int | None = None
+    """Of the dead letters; None: all of them."""
+    acknowledgement: Acknowledgement | None = None
+
+
+def find_problems(
+    states: Iterable[TopicState],
+    server: ServerInfo | None,
+    workers: Sequence[WorkerInfo],
+    lag_warning_ms: int,
+    unreadable: Sequence[Unreadable] = (),
+) -> list[Problem]:
+    """Everything that needs somebody's attention, worst first."""
+    found = list(_of_server(server)) if server else []
+    found += [
+        Problem(f"unreadable_{each.kind}", "critical", None, {"name": each.name, "problem": each.problem})
+        for each in unreadable
+    ]
+    found += [
+        Problem("worker_lost", "warning", None, {"worker": worker.name, "host": worker.host})
+        for worker in workers
+        if worker.state == "lost"
+    ]
+    away = [worker.name for worker in workers if worker.state == "running" and worker.session in {"suspended", "lost"}]
+    if away:
+        found.append(Problem("zookeeper_away", "critical", None, {"count": len(away), "worker": away[0]}))
+    for state in states:
+        found += _of_topic(state, lag_warning_ms)
+    return sorted(found, key=lambda problem: (SEVERITIES.index(problem.severity), problem.topic or ""))
+
+
+def _of_topic(state: TopicState, lag_warning_ms: int) -> list[Problem]:
+    topic, numbers = state.topic, state.numbers
+    found: list[Problem] = []
+
+    def add(code: str, severity: Severity, **values: Any) -> None:
+        found.append(Problem(code, severity, topic.name, values))
+
+    # A script settles and counts at once, but a sample of several slots is not one instant: look twice.
+    if len(state.ledger_gaps) > 1 and all(state.ledger_gaps):
+        add("ledger", "critical", gap=state.ledger_gaps[-1])
+    if state.unowned and state.workers:
+        add("unowned", "critical", slots=state.unowned, all=topic.slots)
+    if topic.paused:
+        add("paused", "info", ready=numbers.ready)
+    elif not state.workers and numbers.ready and not numbers.out_s:
+        add("no_workers", "critical", ready=numbers.ready)
+    elif numbers.lag_ms > lag_warning_ms:
+        add("lagging", "critical" if numbers.lag_ms > 10 * lag_warning_ms else "warning", lag_ms=numbers.lag_ms)
+    elif not topic.timed and numbers.ready > 1000 and numbers.ready > 1.2 * state.ready_before:
+        add("falling_behind", "warning", ready=numbers.ready, before=state.ready_before)
+    fresh = numbers.dead if state.unacknowledged is None else state.unacknowledged
+    if fresh and numbers.dead > state.dead_before:
+        add("dead_growing", "warning", dead=numbers.dead, more=numbers.dead - state.dead_before, fresh=fresh)
+    elif fresh:
+        add("dead", "warning", dead=numbers.dead, fresh=fresh)
+    if numbers.oldest_ms is not None and numbers.oldest_ms > STUCK_AFTER * topic.visibility_timeout_ms:
+        add("stuck", "warning", oldest_ms=numbers.oldest_ms)
+    if state.journal is not None and state.journal.slot_limit:
+        share = 100 * state.journal.fullest // state.journal.slot_limit
+        if share >= JOURNAL_WARNING:
+            add("journal_full", "critical" if share >= JOURNAL_CRITICAL else "warning", share=min(100, share))
+    return found
+
+
+def _of_server(server: ServerInfo) -> Iterable[Problem]:
+    if server.policy != "noeviction":
+        yield Problem("eviction", "critical", None, {"policy": server.policy})
+    if server.maxmemory and server.used_memory > MEMORY_WARNING * server.maxmemory:
+        share = round(100 * server.used_memory / server.maxmemory)
+        yield Problem("memory", "critical" if share >= 95 else "warning", None, {"share": share})

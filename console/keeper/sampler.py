@@ -1,0 +1,306 @@
+"""One look at everything per second: samples in, frames and history out."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from console.engine import AsyncEngine
+from console.keeper.fleet import fleet_frame, unowned
+from console.keeper.metrics import METRICS_MS, metrics_frame
+from console.keeper.problems import Problem, TopicState, find_problems
+from console.keeper.readable import AWAY, TopicReader, words_of
+from console.keeper.tracker import Numbers, TopicTracker
+from console.serializers.text import dumps
+from console.serializers.topics import topic_json
+from console.snapshots import acknowledgements, store
+from console.snapshots.acknowledgements import Acknowledgement, Unacknowledged
+from console.snapshots.groups import FLEET
+from console.snapshots.store import LiveKeys
+from rmq_core.journal.trimmer import JournalState
+from rmq_core.journal.trimmer import state as journal_state
+from rmq_core.model.stats import Histogram
+from rmq_core.model.topic import Topic
+from rmq_core.model.views import ServerInfo, TopicSample, Unreadable, WorkerInfo
+from rmq_core.ops.reaper import reap_overdue
+from rmq_core.queries import fleet as workers_of
+
+log = logging.getLogger("console.keeper")
+
+SPARK_MS = 15_000
+SPARKS = 60
+RECENT = 20
+"""Of so many coarse points (five minutes) the oldest is what "growing" is measured against."""
+WORKERS_EVERY = 2
+SERVER_EVERY = 5
+JOURNALS_EVERY = 5
+
+
+@dataclass
+class _Known:
+    """What is remembered of one topic between rounds."""
+
+    tracker: TopicTracker = field(default_factory=TopicTracker)
+    sparks: deque[int] = field(default_factory=lambda: deque(maxlen=SPARKS))
+    recent: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=RECENT))
+    gaps: deque[int] = field(default_factory=lambda: deque(maxlen=3))
+    bucket: int = -1
+    unowned: deque[int] = field(default_factory=lambda: deque(maxlen=2))
+    journal: JournalState | None = None
+    unacknowledged: Unacknowledged = field(default_factory=Unacknowledged)
+    fresh_dead: int = 0
+
+
+@dataclass(frozen=True)
+class Round:
+    """The result of one look: its number, the topics whose frames were written because they are watched, and how many
+    messages of orphaned slots were put back."""
+
+    seq: int
+    at_ms: int
+    topics: tuple[str, ...]
+    watched: tuple[str, ...]
+    reaped: dict[str, int]
+
+
+class Sampler:
+    """Samples, computes, writes. Keeps everything it needs to compute rates; the rest is in Redis."""
+
+    def __init__(self, engine: AsyncEngine, keys: LiveKeys, interval_ms: int, lag_warning_ms: int) -> None:
+        self.engine = engine
+        self.keys = keys
+        self.interval_ms = interval_ms
+        self.lag_warning_ms = lag_warning_ms
+        self._known: dict[str, _Known] = {}
+        self._reader = TopicReader(engine)
+        self._workers: list[WorkerInfo] = []
+        self._bad_workers: list[Unreadable] = []
+        self._bad: frozenset[Unreadable] = frozenset()
+        self._server: ServerInfo | None = None
+        self._rounds = 0
+        self._heard = False
+        self._sparks_at = -1
+        self._metrics_at = 0
+        self._acknowledged: dict[str, Acknowledgement] = {}
+
+    async def restore(self) -> None:
+        """Go on with the coarse history another keeper has left."""
+        try:
+            stored = await self.engine.client.run(store.read_text(self.keys.sparks))
+            for name, values in (json.loads(stored)["sparks"] if stored else {}).items():
+                self._known[name] = _Known(sparks=deque(map(int, values), maxlen=SPARKS))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            log.warning("the history another keeper has left cannot be read, and begins anew: %s", words_of(error))
+            self._known = {}
+
+    async def round(self) -> Round:
+        """One look; raises the engine's errors when Redis is away."""
+        run = self.engine.client.run
+        await self._look_around()
+        samples = await self._reader.samples()
+        reaped = await self._reap(samples)
+        at_ms = max((sample.at_ms for sample in samples), default=0) or await self.engine.inspector.now_ms()
+        watched = await run(store.watched(self.keys.watch, at_ms))
+        await self._look_at_journals(samples)
+        await self._look_at_dead_letters(samples)
+        states = [self._take_in(sample) for sample in samples]
+        problems = find_problems(states, self._server, self._workers, self.lag_warning_ms, self._unreadable())
+        frames = {self.keys.overview: self._overview(at_ms, states, problems)}
+        if FLEET in watched:
+            topics = [sample.topic for sample in samples]
+            frame = await fleet_frame(self.engine, topics, self._workers, at_ms, self.interval_ms)
+            frames[self.keys.fleet] = dumps(frame)
+        shown = [state for state in states if state.topic.name in watched]
+        for state in shown:
+            frames[self.keys.topic(state.topic.name)] = self._topic(at_ms, state, problems)
+        if at_ms - self._metrics_at >= METRICS_MS:
+            self._metrics_at = at_ms
+            frame = metrics_frame(states, samples, self._workers, self._server)
+            frames[self.keys.metrics] = dumps(frame)
+        await run(store.write_frames(frames, at_ms))
+        points = {self.keys.history(state.topic.name): dumps(state.numbers.point()) for state in states}
+        await run(store.append_history(points, store.HISTORY_S * 1000 // self.interval_ms, self._rounds))
+        await self._write_sparks(at_ms)
+        self._rounds += 1
+        self._drop_unknown({sample.topic.name for sample in samples})
+        names = tuple(state.topic.name for state in states)
+        looked_at = tuple(state.topic.name for state in shown) + ((FLEET,) if FLEET in watched else ())
+        return Round(at_ms, at_ms, names, looked_at, reaped)
+
+    async def _look_around(self) -> None:
+        self._heard = self._rounds % WORKERS_EVERY == 0
+        if self._heard:
+            self._workers, self._bad_workers = await self.engine.client.run(
+                workers_of.read_workers(self.engine.client.keyspace)
+            )
+        if self._rounds % SERVER_EVERY == 0:
+            self._server = await self.engine.inspector.server()
+
+    async def _look_at_journals(self, samples: Sequence[TopicSample]) -> None:
+        """Sizes of those that are on, and of those that were and whose readers may have something left."""
+        if self._rounds % JOURNALS_EVERY:
+            return
+
+        async def look(topic: Topic) -> None:
+            known = self._known[topic.name]
+            known.journal = await self.engine.client.run(journal_state(self.engine.client.keyspace, topic))
+
+        for sample in samples:
+            self._known.setdefault(sample.topic.name, _Known()).journal = None
+        with_journals = [sample.topic for sample in samples if any(slot.journal_mark for slot in sample.slots)]
+        await self._reader.each("its journal", with_journals, look)
+
+    async def _reap(self, samples: Sequence[TopicSample]) -> dict[str, int]:
+        """Put back what is overdue: of all topics at once, or one by one where that fails."""
+        run, keyspace = self.engine.client.run, self.engine.client.keyspace
+        try:
+            return await run(reap_overdue(keyspace, samples))
+        except AWAY:
+            raise
+        except Exception:
+            log.debug("looking after all topics at once failed", exc_info=True)
+        by_name = {sample.topic.name: sample for sample in samples}
+        reaped: dict[str, int] = {}
+
+        async def look(topic: Topic) -> None:
+            reaped.update(await run(reap_overdue(keyspace, [by_name[topic.name]])))
+
+        await self._reader.each("its timeouts", [sample.topic for sample in samples], look)
+        return reaped
+
+    def _unreadable(self) -> list[Unreadable]:
+        """What is left out of everything, and has to be named."""
+        found = [*self.engine.inspector.unreadable, *self._reader.unreadable(), *self._bad_workers]
+        for each in frozenset(found) - self._bad:
+            log.error("something cannot be read: %s %s: %s", each.kind, each.name, each.problem)
+        self._bad = frozenset(found)
+        return found
+
+    async def _look_at_dead_letters(self, samples: Sequence[TopicSample]) -> None:
+        """How many of each topic nobody has acknowledged; an acknowledgement ends with its topic."""
+        run = self.engine.client.run
+        found = await run(acknowledgements.read(self.keys.acknowledged))
+        versions = {sample.topic.name: sample.topic.version for sample in samples}
+        gone = [name for name, each in found.items() if versions.get(name, -1) < each.version]
+        await run(acknowledgements.forget(self.keys.acknowledged, gone))
+        self._acknowledged = {name: each for name, each in found.items() if name not in gone}
+        for sample in samples:
+            known = self._known.setdefault(sample.topic.name, _Known())
+            known_of = self._acknowledged.get(sample.topic.name)
+            died = sample.counters.died if known_of and sample.dead else 0
+            known.fresh_dead = await known.unacknowledged.count(
+                self.engine, sample.topic.name, sample.dead, died, known_of
+            )
+
+    def _take_in(self, sample: TopicSample) -> TopicState:
+        known = self._known.setdefault(sample.topic.name, _Known())
+        numbers = known.tracker.update(sample)
+        known.gaps.append(numbers.ledger_gap)
+        bucket = sample.at_ms // SPARK_MS
+        if bucket != known.bucket:
+            known.bucket = bucket
+            known.sparks.append(numbers.backlog)
+            known.recent.append((numbers.dead, numbers.ready))
+        else:
+            known.sparks[-1] = max(known.sparks[-1], numbers.backlog)
+        if self._heard:
+            known.unowned.append(len(unowned(self._workers, sample.topic)))
+        # Slots on their way from one worker to another are nobody's for a moment: look twice.
+        missing = min(known.unowned) if len(known.unowned) == 2 else 0
+        dead_before, ready_before = known.recent[0]
+        listening = sum(sample.topic.name in worker.topics and worker.state == "running" for worker in self._workers)
+        gaps = tuple(known.gaps)
+        return TopicState(
+            sample.topic, numbers, listening, dead_before, ready_before, gaps, missing, journal=known.journal,
+            unacknowledged=known.fresh_dead, acknowledgement=self._acknowledged.get(sample.topic.name),
+        )  # fmt: skip
+
+    def _overview(self, at_ms: int, states: Sequence[TopicState], problems: Sequence[Problem]) -> str:
+        return dumps(
+            {
+                "type": "overview",
+                "at_ms": at_ms,
+                "interval_ms": self.interval_ms,
+                "totals": self._totals(states),
+                "server": _server_json(self._server),
+                "problems": [problem.as_json() for problem in problems],
+                "topics": [
+                    {
+                        **topic_json(state.topic),
+                        **state.numbers.as_json(),
+                        "workers": state.workers,
+                        "strip": self._known[state.topic.name].tracker.strip(),
+                        "problems": [each.code for each in problems if each.topic == state.topic.name],
+                    }
+                    for state in states
+                ],
+            }
+        )
+
+    def _totals(self, states: Sequence[TopicState]) -> dict[str, Any]:
+        numbers = [state.numbers for state in states]
+        lateness = Histogram.sum(self._known[state.topic.name].tracker.lateness for state in states)
+        p99 = lateness.percentile(99)
+        worst = max(states, key=lambda state: state.numbers.lag_ms, default=None)
+        return {
+            **{name: _sum(numbers, name) for name in ("in_s", "out_s", "failed_s")},
+            **{name: _sum(numbers, name) or 0 for name in ("backlog", "ready", "waiting", "in_flight", "dead")},
+            "lag_ms": worst.numbers.lag_ms if worst else 0,
+            "lag_topic": worst.topic.name if worst and worst.numbers.lag_ms else None,
+            "p99": None if p99 is None else round(p99),
+            "oldest_ms": max((each.oldest_ms for each in numbers if each.oldest_ms is not None), default=None),
+            "acknowledged": sum(state.numbers.dead - (state.unacknowledged or 0) for state in states),
+            "workers": sum(worker.state == "running" for worker in self._workers),
+        }
+
+    def _topic(self, at_ms: int, state: TopicState, problems: Sequence[Problem]) -> str:
+        return dumps(
+            {
+                "type": "topic",
+                "at_ms": at_ms,
+                "interval_ms": self.interval_ms,
+                "topic": topic_json(state.topic),
+                "now": state.numbers.as_json(),
+                "point": state.numbers.point(),
+                "workers": state.workers,
+                "journal": None if state.journal is None else asdict(state.journal),
+                "acknowledged": None if state.acknowledgement is None else state.acknowledgement.as_json(),
+                "slots": self._known[state.topic.name].tracker.slots(),
+                "problems": [each.as_json() for each in problems if each.topic == state.topic.name],
+            }
+        )
+
+    async def _write_sparks(self, at_ms: int) -> None:
+        if at_ms // SPARK_MS == self._sparks_at:
+            return
+        self._sparks_at = at_ms // SPARK_MS
+        sparks = {name: list(known.sparks) for name, known in self._known.items()}
+        text = dumps({"type": "sparks", "at_ms": at_ms, "step_ms": SPARK_MS, "sparks": sparks})
+        await self.engine.client.run(store.write_text(self.keys.sparks, text, SPARKS * SPARK_MS))
+
+    def _drop_unknown(self, names: set[str]) -> None:
+        for name in set(self._known) - names:
+            del self._known[name]
+
+
+def _sum(numbers: Sequence[Numbers], name: str) -> float | int | None:
+    values = [value for value in (getattr(each, name) for each in numbers) if value is not None]
+    return round(sum(values), 1) if values else None
+
+
+def _server_json(server: ServerInfo | None) -> dict[str, Any] | None:
+    if server is None:
+        return None
+    return {
+        "program": server.program,
+        "version": server.version,
+        "mode": server.mode,
+        "used_memory": server.used_memory,
+        "maxmemory": server.maxmemory,
+        "policy": server.policy,
+        "ops_per_s": server.ops_per_s,
+    }

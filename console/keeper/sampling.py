@@ -1,0 +1,70 @@
+"""Sampling: a look at everything each second, and the dear looks at what somebody watches beside it."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from console.engine import AsyncEngine
+from console.keeper.announce import announce
+from console.keeper.details import Details
+from console.keeper.periodic import PeriodicTask
+from console.keeper.sampler import Sampler
+from console.options import options
+from console.snapshots.groups import FLEET, FLEET_GROUP, OVERVIEW, topic_group
+from console.snapshots.store import LiveKeys
+
+log = logging.getLogger("console.keeper")
+
+CPU_SHARE = 10
+"""Sampling may use one part in so many of a CPU; with more topics than that allows, looks get rarer."""
+
+
+class Sampling(PeriodicTask):
+    """`watched`: the topics somebody looks at, by the newest sample."""
+
+    name = "sampling"
+
+    def __init__(self, engine: AsyncEngine, keys: LiveKeys) -> None:
+        super().__init__(engine, keys)
+        self.every_s = options().sample_interval_ms / 1000
+        self.watched: frozenset[str] = frozenset()
+        self._sampler = Sampler(engine, keys, options().sample_interval_ms, options().lag_warning_ms)
+        self._restored = False
+
+    async def round(self) -> None:
+        cpu = time.process_time()
+        try:
+            await self._look()
+        finally:
+            spent = time.process_time() - cpu
+            self.every_s = max(options().sample_interval_ms / 1000, spent * CPU_SHARE)
+            self._sampler.interval_ms = round(self.every_s * 1000)
+
+    async def _look(self) -> None:
+        if not self._restored:
+            await self._sampler.restore()
+            self._restored = True
+        done = await self._sampler.round()
+        for name, count in done.reaped.items():
+            log.warning("%s: put back %d messages of slots that nobody looks after", name, count)
+        self.watched = frozenset(done.watched) - {FLEET}
+        await announce(OVERVIEW, done.seq)
+        for name in done.watched:
+            await announce(FLEET_GROUP if name == FLEET else topic_group(name), done.seq)
+
+
+class WatchedDetails(PeriodicTask):
+    """The prepare queue and the forecast of watched topics."""
+
+    name = "looking at details"
+    every_s = 0.5
+
+    def __init__(self, engine: AsyncEngine, keys: LiveKeys, sampling: Sampling) -> None:
+        super().__init__(engine, keys)
+        self._sampling = sampling
+        self._details = Details(engine, keys)
+
+    async def round(self) -> None:
+        for name in await self._details.round(self._sampling.watched):
+            await announce(topic_group(name), 0, kind="details.tick")

@@ -1,1 +1,0 @@
-"""What people do to the queue: checked, run, audited."""

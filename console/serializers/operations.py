@@ -1,0 +1,107 @@
+"""What an operation tells: as JSON for pages and the API, and its report, line by line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from console.models import Operation, OperationPart
+from console.serializers.text import csv_lines, json_lines
+from rmq_core.model.text import shown
+
+SHOWN = 200
+CONTENT_FIELDS = ("text", "error")
+"""Parts of a filter that are words of a message; hidden from those who may not read content."""
+
+
+def operation_json(operation: Operation, payload: bool) -> dict[str, Any]:
+    """One operation as pages and the API show it. `total_exact` false: an estimate."""
+    wanted = dict(operation.filter) if operation.filter is not None else None
+    if wanted is not None and not payload:
+        wanted |= {name: "…" for name in CONTENT_FIELDS if wanted.get(name)}
+    canary = operation.place.get("canary")
+    canary = canary if isinstance(canary, dict) else {}
+    return {
+        "id": str(operation.pk),
+        "action": operation.action,
+        "topic": operation.topic,
+        "filter": wanted,
+        "named": operation.total if operation.filter is None and operation.undoes_id is None else 0,
+        "values": operation.values,
+        "undoes": str(operation.undoes_id) if operation.undoes_id else None,
+        "reason": operation.reason,
+        "user": operation.username,
+        "user_id": operation.user_id,
+        "via": operation.via,
+        "state": operation.state,
+        "total": operation.total,
+        "total_exact": operation.total_exact,
+        "looked_at": operation.looked_at,
+        "done": operation.done,
+        "skipped": operation.skipped,
+        "failed": operation.failed,
+        "error": operation.error,
+        "rate_per_s": operation.rate_per_s,
+        "spread_s": operation.spread_s,
+        "canary": {
+            "size": operation.canary,
+            "phase": canary.get("phase", "sending"),
+            "sent": len(canary.get("refs", [])),
+            "well": canary.get("well", 0),
+            "died": canary.get("died", 0),
+            "under_way": canary.get("under_way", 0),
+        }
+        if operation.canary
+        else None,
+        "interruptions": operation.interruptions,
+        "created_ms": _ms(operation.created),
+        "started_ms": _ms(operation.started),
+        "finished_ms": _ms(operation.finished),
+        "undoable": operation.undoable,
+    }
+
+
+def not_done(operation: Operation, payload: bool, most: int = SHOWN) -> list[dict[str, Any]]:
+    """The first messages that were not done, with the reason; ids only for those who may read content."""
+    found: list[dict[str, Any]] = []
+    parts = OperationPart.objects.filter(operation=operation).exclude(undone="[]").order_by("number")
+    for stored in parts.values_list("undone", flat=True).iterator(chunk_size=10):
+        found += [_line(each, payload) for each in _undone(stored)[: most - len(found)]]
+        if len(found) >= most:
+            break
+    return found
+
+
+def report(operation: Operation, form: str) -> Iterator[str]:
+    """Every message that was not done, with the reason; a part at a time, whatever the length."""
+    parts = OperationPart.objects.filter(operation=operation).exclude(undone="[]").order_by("number")
+    if form == "csv":
+        yield csv_lines([["id", "slot", "status"]])
+    for stored in parts.values_list("undone", flat=True).iterator(chunk_size=10):
+        lines = [_line(each, True) for each in _undone(stored)]
+        yield (
+            csv_lines([line["id"], line["slot"], line["status"]] for line in lines)
+            if form == "csv"
+            else json_lines(lines)
+        )
+
+
+def _undone(stored: str) -> list[list[Any]]:
+    """What a part was left with; what is no such list is said, and keeps nobody from the other parts."""
+    try:
+        match json.loads(stored):
+            case [*rows] if all(isinstance(each, list) and len(each) == 3 for each in rows):
+                return rows
+    except (ValueError, RecursionError):
+        pass
+    return [[-1, "", f"unreadable: {shown(stored, 200)}"]]
+
+
+def _line(undone: list[Any], payload: bool) -> dict[str, Any]:
+    slot, ident, status = undone
+    return {"id": ident if payload else None, "slot": slot, "status": status}
+
+
+def _ms(when: Any) -> int | None:
+    return None if when is None else round(when.timestamp() * 1000)

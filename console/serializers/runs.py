@@ -1,0 +1,132 @@
+"""Runs, schedules and findings as JSON for pages and the API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from console.models import Finding, PipelineSchedule, Reconciliation
+from console.models.pipeline import WITHOUT
+
+TREND_TOPICS = 100
+FIGURES = (
+    *("topic", "sent", "acked", "retried", "died", "merge_ratio", "slot_skew"),
+    *("lateness_p50_ms", "lateness_p95_ms", "lateness_p99_ms"),
+    *("end_to_end_p50_ms", "end_to_end_p95_ms", "end_to_end_p99_ms"),
+)
+SECRET = frozenset({"message", "error", "body", "content"})
+
+
+def run_json(run: Reconciliation) -> dict[str, Any]:
+    """A line of the history."""
+    counts = run.summary.get("counts")
+    return {
+        "id": str(run.pk),
+        "kind": run.kind,
+        "topics": _names(run.topics),
+        "ledger": run.ledger,
+        "scheduled": run.via == "schedule",
+        "reason": run.reason,
+        "user": run.username,
+        "via": run.via,
+        "state": run.state,
+        "percent": run.percent,
+        "stages": _stages(run.stages),
+        "error": run.error,
+        "complete": run.complete,
+        "findings": run.findings,
+        "listed": run.listed,
+        "counts": counts if isinstance(counts, dict) else {},
+        "without_journal": _names(run.summary.get(WITHOUT)),
+        "created_ms": _ms(run.created),
+        "started_ms": _ms(run.started),
+        "finished_ms": _ms(run.finished),
+    }
+
+
+def detail_json(run: Reconciliation, payload: bool) -> dict[str, Any]:
+    """Everything about a run but its findings. Causes of failures are content."""
+    tables = [dict(row) for row in run.tables if isinstance(row, dict)]
+    if not payload:
+        tables = [{**row, "causes": None} for row in tables]
+    return run_json(run) | {
+        "gaps": run.summary.get("gaps") or [],
+        "changes": run.summary.get("changes"),
+        "compared_with": run.summary.get("compared_with"),
+        "restored": run.summary.get("restored"),
+        "ledger_left_out": _left_out(_inputs(run).get("of_ledger")),
+        "tables": tables,
+    }
+
+
+def _stages(stages: list[Any]) -> list[dict[str, Any]]:
+    found = []
+    for each in stages:
+        match each:
+            case [str(name), int(ms), int(done), int(total)]:
+                found.append({"name": name, "since_ms": ms, "done": done, "total": total})
+    return found
+
+
+def _names(given: Any) -> list[str]:
+    return [each for each in given if isinstance(each, str)] if isinstance(given, list) else []
+
+
+def _inputs(run: Reconciliation) -> dict[str, Any]:
+    """What the report says it compared."""
+    told = run.summary.get("inputs")
+    return told if isinstance(told, dict) else {}
+
+
+def _left_out(told: Any) -> dict[str, Any] | None:
+    """Rows of the ledger that are about other topics than those of the run."""
+    match told:
+        case {"left_out_rows": int(rows), "left_out": dict(topics)} if rows:
+            return {"rows": rows, "topics": topics}
+    return None
+
+
+def trend_json(run: Reconciliation) -> dict[str, Any]:
+    """A run as a point of the charts: its figures by topic."""
+    return {
+        "id": str(run.pk),
+        "at_ms": _ms(run.finished),
+        "findings": run.findings,
+        "topics": [
+            {name: row.get(name) for name in FIGURES} for row in run.tables[:TREND_TOPICS] if isinstance(row, dict)
+        ],
+    }
+
+
+def finding_json(finding: Finding, payload: bool) -> dict[str, Any]:
+    """A finding; without its id and the words of failures for those who may not read content."""
+    evidence = finding.evidence
+    if not payload:
+        evidence = {name: value for name, value in evidence.items() if name not in SECRET}
+    return {
+        "number": finding.pk,
+        "kind": finding.kind,
+        "topic": finding.topic,
+        "slot": finding.slot,
+        "id": (finding.ident or None) if payload else None,
+        "evidence": evidence,
+        "repair": finding.repair,
+        "operation": str(finding.operation) if finding.operation else None,
+    }
+
+
+def schedule_json(schedule: PipelineSchedule) -> dict[str, Any]:
+    """A schedule."""
+    return {
+        "id": schedule.pk,
+        "kind": schedule.kind,
+        "topics": _names(schedule.topics),
+        "ledger": schedule.ledger,
+        "every_s": schedule.every_s,
+        "enabled": schedule.enabled,
+        "next_ms": schedule.next_ms,
+        "user": schedule.username,
+    }
+
+
+def _ms(when: Any) -> int | None:
+    return None if when is None else round(when.timestamp() * 1000)

@@ -1,0 +1,39 @@
+"""Values as text that can be sent: compact JSON, JSON Lines, CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from rmq_core.model.text import encodable
+
+FORMATS = {"jsonl": "application/x-ndjson", "csv": "text/csv"}
+
+
+def dumps(value: Any) -> str:
+    """Compact JSON, which can be sent whatever texts are in it."""
+    return encodable(json.dumps(value, separators=(",", ":"), ensure_ascii=False))
+
+
+def csv_lines(rows: Iterable[Iterable[Any]]) -> str:
+    """Rows as CSV; cells that a spreadsheet would take for a formula are defused."""
+    out = io.StringIO()
+    csv.writer(out).writerows([_defused(cell) for cell in row] for row in rows)
+    return encodable(out.getvalue())
+
+
+def json_lines(values: Iterable[Any]) -> str:
+    """Values as JSON Lines."""
+    return encodable("".join(_dumped(values)))
+
+
+def _dumped(values: Iterable[Any]) -> Iterator[str]:
+    for value in values:
+        yield json.dumps(value, separators=(",", ":"), ensure_ascii=False) + "\n"
+
+
+def _defused(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and cell[:1] in {"=", "+", "-", "@", "\t", "\r"} else cell

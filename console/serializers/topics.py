@@ -1,0 +1,46 @@
+"""Topics and their history as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import gettext
+
+from console.models import TopicRevision
+from rmq_core.model.topic import Topic
+
+CODE = "code"
+"""How a change came that nobody made through the console: an application, or the command line."""
+
+
+def topic_json(topic: Topic) -> dict[str, Any]:
+    return {
+        "name": topic.name,
+        "kind": topic.kind.value,
+        "slots": topic.slots,
+        "paused": topic.paused,
+        "timed": topic.timed,
+        "max_retries": topic.max_retries,
+        "visibility_timeout_ms": topic.visibility_timeout_ms,
+        "description": topic.description,
+        "version": topic.version,
+    }
+
+
+def revision_json(revision: TopicRevision) -> dict[str, Any]:
+    return {
+        "id": revision.pk,
+        "version": revision.version,
+        "at_ms": revision.stored_ms,
+        "change": revision.change,
+        "change_label": revision.get_change_display(),
+        "who": revision.username or gettext("an application or the command line"),
+        "by_code": revision.via == CODE,
+        "via": revision.via,
+        "reason": revision.reason,
+        "definition": revision.definition,
+        "difference": [each for each in revision.difference if isinstance(each, dict) and {*each} >= _DIFFERENCE],
+    }
+
+
+_DIFFERENCE = {"field", "before", "after"}

@@ -1,0 +1,224 @@
+"""Actions on topics and on a handful of messages: permission, limits, audit, then the engine."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from django.utils.translation import gettext
+
+from console.access import Action, require
+from console.engine import engine
+from console.errors import BadRequest, UnknownWorker
+from console.usecases import topic_history
+from console.usecases.acknowledging import acknowledge
+from console.usecases.actor import Actor
+from console.usecases.audit import audited, check_reason
+from rmq_core.model.message import MessageRef
+from rmq_core.model.text import NotText, check_name
+from rmq_core.model.topic import Topic
+from rmq_core.ops.actions import ActionResult
+from rmq_core.queries.owners import to_ranges
+
+MESSAGES_MAX = 500
+REASON_NEEDED = frozenset({Action.CANCEL, Action.REQUEUE, Action.DROP, Action.DRAIN})
+DETAILS_KEPT = 200
+
+
+@dataclass(frozen=True)
+class Order:
+    """One action as asked for. `due_ms` (epoch ms) or `priority` only to reschedule; `worker` and `slots` only for
+    actions on the fleet, where `topic` may be empty; `until_ms` (epoch ms) only to acknowledge."""
+
+    action: Action
+    topic: str
+    refs: Sequence[MessageRef] = ()
+    reason: str = ""
+    due_ms: int | None = None
+    priority: int | None = None
+    worker: str = ""
+    slots: Sequence[int] = ()
+    until_ms: int | None = None
+    by: str = ""
+    """Who asks; `perform` fills it in."""
+
+    def query(self) -> dict[str, Any]:
+        """For the audit: what was asked for, exactly."""
+        asked: dict[str, Any] = {}
+        if self.refs:
+            asked["messages"] = [[ref.slot, ref.id] for ref in self.refs]
+        for name in ("due_ms", "priority", "until_ms"):
+            if getattr(self, name) is not None:
+                asked[name] = getattr(self, name)
+        if self.worker:
+            asked["worker"] = self.worker
+        if self.slots:
+            asked["slots"] = to_ranges(self.slots)
+        return asked
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of it. `statuses`: one per message asked for: done, in_flight or not_found. `stored`: the version of a
+    definition it has made."""
+
+    asked: int
+    done: int
+    statuses: list[tuple[MessageRef, str]] = field(default_factory=list)
+    values: dict[str, Any] = field(default_factory=dict)
+    stored: Topic | None = None
+
+
+def perform(actor: Actor, order: Order) -> Outcome:
+    """Run an order and write it down, whatever becomes of it.
+
+    Raises `Forbidden`, `BadRequest` and the engine's errors. The audit entry is written first, so that an action
+    that was cut off in the middle is seen as started and never finished.
+    """
+    with audited(
+        actor,
+        order.action,
+        topic=order.topic,
+        query=order.query(),
+        reason=order.reason,
+        asked=max(1, len(order.refs), len(order.slots)),
+    ) as entry:
+        require(actor.user, order.action, order.topic)
+        _check(order)
+        outcome = _RUN[order.action](replace(order, by=entry.username))
+        if outcome.stored is not None:
+            topic_history.record(outcome.stored, topic_history.Change.EDITED, actor, order.reason)
+        entry.done, entry.detail = outcome.done, _detail(outcome)
+        entry.result = entry.Result.of(outcome.done, outcome.done == outcome.asked)
+    return outcome
+
+
+def _check(order: Order) -> None:
+    if order.action in _ON_MESSAGES:
+        if not order.refs:
+            raise BadRequest(gettext("Name at least one message."))
+        if len(order.refs) > MESSAGES_MAX:
+            raise BadRequest(
+                gettext("At most %(most)d messages at once, not %(count)d.")
+                % {"most": MESSAGES_MAX, "count": len(order.refs)}
+            )
+    if order.action in _ON_WORKERS | {Action.PIN} and not order.worker:
+        raise BadRequest(gettext("Name the worker."))
+    if order.action in _ON_SLOTS and not (order.topic and order.slots):
+        raise BadRequest(gettext("Name the topic and its slots, such as 0-7,12."))
+    check_reason(order.reason, order.action in REASON_NEEDED)
+    if order.slots:
+        _check_slots(order)
+    if order.worker:
+        _check_worker(order)
+
+
+def _check_slots(order: Order) -> None:
+    last = engine().client.topic(order.topic).slots - 1
+    outside = [slot for slot in order.slots if not 0 <= slot <= last]
+    if outside:
+        raise BadRequest(
+            gettext("Slot %(slot)d is not one of this topic: they go from 0 to %(last)d.")
+            % {"slot": outside[0], "last": last}
+        )
+
+
+def _check_worker(order: Order) -> None:
+    """Somebody heard of lately; one that is gone may still be let work again when it comes back."""
+    try:
+        check_name(order.worker)
+    except NotText as error:
+        raise BadRequest(gettext("The worker's name %(problem)s.") % {"problem": error}) from None
+    known = {worker.name for worker in engine().inspector.workers()}
+    if order.action is Action.UNDRAIN:
+        known |= engine().inspector.placement_overrides().drained
+    if order.worker not in known:
+        raise UnknownWorker(
+            gettext("Nobody has heard of a worker “%(name)s” lately; see the list of workers.") % {"name": order.worker}
+        )
+
+
+def _detail(outcome: Outcome) -> dict[str, Any]:
+    counts = Counter(status for _, status in outcome.statuses)
+    not_done = [[ref.slot, ref.id, status] for ref, status in outcome.statuses if status != "done"]
+    return {**outcome.values, "counts": dict(counts), "not_done": not_done[:DETAILS_KEPT]}
+
+
+def _on_messages(name: str) -> Callable[[Order], Outcome]:
+    def run(order: Order) -> Outcome:
+        results: list[ActionResult] = getattr(engine().control, name)(order.topic, order.refs)
+        return _outcome(results)
+
+    return run
+
+
+def _reschedule(order: Order) -> Outcome:
+    return _outcome(engine().control.reschedule(order.topic, order.refs, due_ms=order.due_ms, priority=order.priority))
+
+
+def _outcome(results: Sequence[ActionResult]) -> Outcome:
+    statuses: list[tuple[MessageRef, str]] = [(result.ref, result.status) for result in results]
+    return Outcome(len(results), sum(status == "done" for _, status in statuses), statuses)
+
+
+def _pause(order: Order) -> Outcome:
+    return _redefine(order.topic, engine().control.pause)
+
+
+def _resume(order: Order) -> Outcome:
+    return _redefine(order.topic, engine().control.resume)
+
+
+def _acknowledge(order: Order) -> Outcome:
+    made = acknowledge(order.topic, order.until_ms, order.by, order.reason)
+    return Outcome(1, 1, values={"acknowledged": made})
+
+
+def _redefine(name: str, change: Callable[[str], Topic]) -> Outcome:
+    engine().client.forget(name)
+    before = engine().client.topic(name)
+    topic_history.note(before)
+    after = change(name)
+    return Outcome(1, 1, values={"version": after.version}, stored=None if after == before else after)
+
+
+def _drain(order: Order) -> Outcome:
+    return Outcome(1, 1, values={"changed": engine().control.drain(order.worker)})
+
+
+def _undrain(order: Order) -> Outcome:
+    return Outcome(1, 1, values={"changed": engine().control.undrain(order.worker)})
+
+
+def _pin(order: Order) -> Outcome:
+    changed = sum(engine().control.pin(order.topic, slot, order.worker) for slot in order.slots)
+    return Outcome(len(order.slots), len(order.slots), values={"changed": changed})
+
+
+def _unpin(order: Order) -> Outcome:
+    changed = sum(engine().control.unpin(order.topic, slot) for slot in order.slots)
+    return Outcome(len(order.slots), len(order.slots), values={"changed": changed})
+
+
+_RUN: dict[Action, Callable[[Order], Outcome]] = {
+    Action.CANCEL: _on_messages("cancel"),
+    Action.RUN_NOW: _on_messages("run_now"),
+    Action.REQUEUE: _on_messages("requeue"),
+    Action.DROP: _on_messages("drop"),
+    Action.RESTORE: _on_messages("restore"),
+    Action.RESCHEDULE: _reschedule,
+    Action.ACKNOWLEDGE: _acknowledge,
+    Action.PAUSE: _pause,
+    Action.RESUME: _resume,
+    Action.DRAIN: _drain,
+    Action.UNDRAIN: _undrain,
+    Action.PIN: _pin,
+    Action.UNPIN: _unpin,
+}
+PERFORMED = frozenset(_RUN)
+"""What `perform` can do; other actions have places of their own."""
+_ON_WORKERS = frozenset({Action.DRAIN, Action.UNDRAIN})
+_ON_SLOTS = frozenset({Action.PIN, Action.UNPIN})
+_ON_MESSAGES = frozenset(_RUN) - {Action.PAUSE, Action.RESUME, Action.ACKNOWLEDGE} - _ON_WORKERS - _ON_SLOTS

@@ -1,0 +1,198 @@
+"""Reading the audit: by filter, a page at a time, exported in full, and by the message an action was about."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db.models import QuerySet
+from django.utils.translation import gettext
+
+from console.access import Action
+from console.errors import BadRequest
+from console.models import AuditEntry
+from console.serializers.text import csv_lines, json_lines
+from rmq_core.model.text import NotText, check_text
+
+COUNTED_MOST = 10_000
+EXPORT_AT_ONCE = 1_000
+LOOKED_AT = 1_000
+"""How many of a topic's newest entries are looked through for one message."""
+TEXT_MAX = 150
+TIME_MAX_MS = 253_402_300_799_000
+COLUMNS = (
+    "id", "at", "who", "action", "topic", "result", "asked", "done", "reason", "via", "address", "query", "detail",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class AuditFilter:
+    """What to show. Texts are exact but for `who` and `text` (in the reason), which may be a part; times in epoch ms,
+    `until_ms` excluded; empty: any."""
+
+    who: str = ""
+    action: str = ""
+    topic: str = ""
+    result: str = ""
+    via: str = ""
+    text: str = ""
+    since_ms: int | None = None
+    until_ms: int | None = None
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any]) -> AuditFilter:
+        """Out of a query. Raises `BadRequest`, naming what is wrong."""
+        found: dict[str, Any] = {}
+        for each in fields(cls):
+            value = values.get(each.name)
+            if value in (None, ""):
+                continue
+            found[each.name] = _time(each.name, value) if each.name.endswith("_ms") else _text(each.name, value)
+        if found.get("result", "done") not in AuditEntry.Result.values:
+            raise BadRequest(gettext("There is no result of that name."))
+        return cls(**found)
+
+    def entries(self) -> QuerySet[AuditEntry]:
+        """Newest first."""
+        conditions: dict[str, Any] = {
+            name: getattr(self, name) for name in ("action", "topic", "result", "via") if getattr(self, name)
+        }
+        if self.who:
+            conditions["username__icontains"] = self.who
+        if self.text:
+            conditions["reason__icontains"] = self.text
+        if self.since_ms is not None:
+            conditions["at__gte"] = _moment(self.since_ms)
+        if self.until_ms is not None:
+            conditions["at__lt"] = _moment(self.until_ms)
+        return AuditEntry.objects.filter(**conditions).order_by("-id")
+
+    @property
+    def digest(self) -> str:
+        """Tells this query's cursors from another's."""
+        return hashlib.blake2b(json.dumps(asdict(self)).encode(), digest_size=6).hexdigest()
+
+
+@dataclass(frozen=True)
+class AuditPage:
+    """Some entries, and the cursor of the next ones. `count` is not `exact` above `COUNTED_MOST`."""
+
+    entries: list[AuditEntry]
+    next_cursor: str | None
+    count: int
+    exact: bool
+
+
+def page(wanted: AuditFilter, cursor: str = "", limit: int = 50) -> AuditPage:
+    """One page. Raises `BadRequest` for a cursor of another query."""
+    rows = wanted.entries()
+    counted = rows[: COUNTED_MOST + 1].count()
+    if cursor:
+        rows = rows.filter(id__lt=_position(wanted, cursor))
+    found = list(rows[: limit + 1])
+    shown = found[:limit]
+    following = f"{wanted.digest}.{shown[-1].pk}" if len(found) > limit else None
+    return AuditPage(shown, following, min(counted, COUNTED_MOST), counted <= COUNTED_MOST)
+
+
+def actions_on(topic: str, slot: int | None, ident: str) -> tuple[list[AuditEntry], bool]:
+    """What people did to one message, newest first, and whether all of the topic's entries were looked at."""
+    rows = AuditEntry.objects.filter(topic=topic, action__in=_ON_MESSAGES).order_by("-id")[: LOOKED_AT + 1]
+    looked = list(rows)
+    return [entry for entry in looked[:LOOKED_AT] if _names(entry, slot, ident)], len(looked) <= LOOKED_AT
+
+
+def status_of(entry: AuditEntry, slot: int | None, ident: str) -> str:
+    """What came of an action for one of its messages: done, why not, or that of the whole."""
+    not_done = entry.detail.get("not_done") if isinstance(entry.detail, dict) else None
+    for each in not_done or []:
+        match each:
+            case [int(place), str(name), *rest] if name == ident and slot in (None, place):
+                return "failed" if entry.action == Action.SEND.value else str(rest[0] if rest else "failed")
+    return "done" if entry.result in (AuditEntry.Result.DONE, AuditEntry.Result.PARTLY) else entry.result
+
+
+def export(wanted: AuditFilter, form: str) -> Iterator[str]:
+    """Every entry as CSV or JSON Lines, some at a time; each step is a query of its own, so it may take its time."""
+    if form == "csv":
+        yield csv_lines([COLUMNS])
+    last: int | None = None
+    while True:
+        rows = wanted.entries()
+        some = list((rows if last is None else rows.filter(id__lt=last))[:EXPORT_AT_ONCE])
+        if not some:
+            return
+        lines = [_line(entry) for entry in some]
+        yield (
+            csv_lines([_cell(each) for each in line.values()] for line in lines) if form == "csv" else json_lines(lines)
+        )
+        last = some[-1].pk
+
+
+_ON_MESSAGES = [
+    action.value
+    for action in (
+        Action.CANCEL,
+        Action.RUN_NOW,
+        Action.RESCHEDULE,
+        Action.REQUEUE,
+        Action.DROP,
+        Action.RESTORE,
+        Action.SEND,
+    )
+]
+
+
+def _names(entry: AuditEntry, slot: int | None, ident: str) -> bool:
+    messages = entry.query.get("messages") if isinstance(entry.query, dict) else None
+    if not isinstance(messages, list):
+        return False
+    if slot is not None:
+        return [slot, ident] in messages
+    return any(isinstance(each, list) and each[1:] == [ident] for each in messages)
+
+
+def _position(wanted: AuditFilter, cursor: str) -> int:
+    digest, _, number = cursor.partition(".")
+    if digest != wanted.digest or not number.isdecimal() or len(number) > 18:
+        raise BadRequest(gettext("This cursor belongs to another query; begin again without it."))
+    return int(number)
+
+
+def _line(entry: AuditEntry) -> dict[str, Any]:
+    values = (
+        entry.pk, entry.at.isoformat(), entry.username, entry.action, entry.topic, entry.result, entry.asked,
+        entry.done, entry.reason, entry.via, entry.address, entry.query, entry.detail,
+    )  # fmt: skip
+    return dict(zip(COLUMNS, values, strict=True))
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _moment(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms / 1000, UTC)
+
+
+def _text(name: str, value: Any) -> str:
+    try:
+        return check_text(value, TEXT_MAX)
+    except NotText:
+        raise BadRequest(
+            gettext("%(name)s must be text of at most %(most)d characters.") % {"name": name, "most": TEXT_MAX}
+        ) from None
+
+
+def _time(name: str, value: Any) -> int:
+    text = str(value)
+    if isinstance(value, bool) or not text.isdecimal() or len(text) > 15 or int(text) > TIME_MAX_MS:
+        raise BadRequest(
+            gettext("%(name)s must be a whole number from %(low)d to %(high)d.")
+            % {"name": name, "low": 0, "high": TIME_MAX_MS}
+        )
+    return int(text)

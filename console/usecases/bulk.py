@@ -1,0 +1,159 @@
+"""Bulk actions: looked at first, started, stopped, resumed, undone. Pages and the API both come here."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from datetime import timedelta
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext
+
+from console.access import Action, Forbidden, Permission, allowed, require
+from console.engine import engine
+from console.errors import BadRequest
+from console.models import AuditEntry, Operation
+from console.usecases import bulk_requests
+from console.usecases.actor import Actor
+from console.usecases.audit import audited, complete_operation, new_entry, refusals
+from console.usecases.bulk_requests import BulkOrder
+from console.usecases.canary import Canary
+from console.usecases.job_queue import hand_on_operation
+from rmq_core.model.views import Preview
+
+__all__ = ["BulkOrder", "preview", "resume", "start", "stop", "undo"]
+
+State = Operation.State
+
+
+def preview(actor: Actor, order: BulkOrder) -> Preview:
+    """How many messages an order would meet: exactly, or by an estimate that says so. Changes nothing.
+
+    Raises `Forbidden`, `BadRequest` and the engine's errors.
+    """
+    bulk_requests.permit(actor, order)
+    bulk_requests.check(order, to_look=True)
+    return _count(order)
+
+
+def start(actor: Actor, order: BulkOrder) -> Operation:
+    """Begin a bulk action; it goes on by itself. Written down in the audit, also when it is refused.
+
+    Raises `Forbidden`, `BadRequest` and the engine's errors.
+    """
+    entry = new_entry(actor, order.action, topic=order.topic, query=order.query(), reason=order.reason)
+    with refusals(entry):
+        bulk_requests.permit(actor, order)
+        bulk_requests.check_reason(order)
+        topic = bulk_requests.check(order)
+        if order.undoes is not None:
+            _check_undoable(order.undoes, topic.undo_ms)
+        now = engine().inspector.now_ms()
+        order = bulk_requests.pinned(order, now)
+        seen = _count(order)
+        bulk_requests.check_confirmed(order, seen.count)
+        operation = Operation(
+            action=order.action.value,
+            topic=order.topic,
+            filter=order.filter.to_mapping() if order.filter is not None else None,
+            refs=[[ref.slot, ref.id] for ref in order.refs],
+            values=order.values(),
+            undoes=order.undoes,
+            reason=order.reason,
+            user=entry.user,
+            username=entry.username,
+            via=actor.via,
+            address=actor.address,
+            total=seen.count,
+            total_exact=seen.exact,
+            rate_per_s=order.rate_per_s,
+            canary=order.canary,
+            spread_s=order.spread_s,
+            due_ms=now,
+        )
+    entry.asked = min(seen.count, 2**31 - 1)
+    entry.query = order.query()
+    entry.detail = {"operation": str(operation.pk)}
+    with transaction.atomic():
+        entry.save()
+        operation.audit = entry
+        operation.save()
+    hand_on_operation(str(operation.pk))
+    return operation
+
+
+def stop(actor: Actor, operation: Operation) -> Operation:
+    """End it after what is being done right now; one that waits for its turn ends at once. Raises `BadRequest`."""
+    with _audited(actor, "stop_operation", operation) as entry:
+        _require_own(actor, operation)
+        if not operation.live:
+            raise BadRequest(gettext("This operation has ended already."))
+        mine = Operation.objects.filter(pk=operation.pk)
+        waiting = mine.filter(state__in=Operation.LIVE, runner="")
+        if waiting.update(state=State.STOPPED, finished=timezone.now()):
+            operation.refresh_from_db()
+            complete_operation(operation)
+        else:
+            mine.filter(state__in=Operation.LIVE).update(state=State.STOPPING)
+            operation.refresh_from_db()
+        entry.done = 1
+    return operation
+
+
+def resume(actor: Actor, operation: Operation) -> Operation:
+    """Go on with one that was stopped or has failed, from where it was, without its canary. Raises `BadRequest`."""
+    with _audited(actor, "resume_operation", operation) as entry:
+        require(actor.user, Action(operation.action), operation.topic)
+        _require_own(actor, operation)
+        canary = operation.place.get("canary", {})
+        if canary.get("refs"):
+            Canary(operation.canary, canary).overrule()
+        again = Operation.objects.filter(pk=operation.pk, state__in=(State.STOPPED, State.FAILED)).update(
+            state=State.QUEUED,
+            error="",
+            finished=None,
+            place=operation.place,
+            runner="",
+            due_ms=engine().inspector.now_ms(),
+        )
+        if not again:
+            raise BadRequest(gettext("Only an operation that was stopped or has failed can be resumed."))
+        operation.refresh_from_db()
+        entry.done = 1
+    hand_on_operation(str(operation.pk))
+    return operation
+
+
+def undo(actor: Actor, operation: Operation, reason: str) -> Operation:
+    """Bring back what an operation cancelled or dropped, as an operation of its own."""
+    # Whoever asks has read which operation it is; the name to type is for what takes out.
+    order = BulkOrder(Action.RESTORE, operation.topic, reason=reason, confirm=operation.topic, undoes=operation)
+    return start(actor, order)
+
+
+def _check_undoable(operation: Operation, undo_ms: int) -> None:
+    if not operation.undoable:
+        raise BadRequest(gettext("Only what has cancelled or dropped messages, and has ended, can be undone."))
+    ended = operation.finished or timezone.now()
+    if timezone.now() > ended + timedelta(milliseconds=undo_ms):
+        raise BadRequest(gettext("It is too late: what was taken out is no longer kept."))
+
+
+def _count(order: BulkOrder) -> Preview:
+    if order.filter is not None:
+        return engine().inspector.preview(order.topic, order.filter)
+    number = order.undoes.done if order.undoes is not None else len(order.refs)
+    return Preview(count=number, exact=True, looked_at=0, total=number, examples=())
+
+
+def _require_own(actor: Actor, operation: Operation) -> None:
+    """One's own operations, or anybody's for an administrator."""
+    require(actor.user, Action.STOP_OPERATION, operation.topic)
+    # A token has no account; its name tells whose it is.
+    mine = (operation.user_id, operation.username) == (getattr(actor.user, "pk", None), actor.user.get_username())
+    if not mine and not allowed(actor.user, Permission.ADMINISTER):
+        raise Forbidden(Permission.ADMINISTER)
+
+
+def _audited(actor: Actor, action: str, operation: Operation) -> AbstractContextManager[AuditEntry]:
+    return audited(actor, action, topic=operation.topic, query={"operation": str(operation.pk)})

@@ -1,0 +1,175 @@
+"""What can be asked for in bulk, and whether it may be: rules without side effects."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.utils.translation import gettext
+
+from console.access import Action, Permission, require
+from console.engine import engine
+from console.errors import BadRequest
+from console.models import Operation
+from console.usecases import actions
+from console.usecases.actor import Actor
+from rmq_core.model.filters import MessageFilter
+from rmq_core.model.message import MessageRef
+from rmq_core.model.topic import Topic
+
+CONFIRM_ABOVE = 1_000
+REFS_MAX = 10_000
+REFS_AUDITED = 500
+CANARY_MAX = 1_000
+RATE_MAX = 1_000_000
+SPREAD_MAX_S = 7 * 86_400
+_WAITING = ("delayed", "ready", "waiting")
+
+STATES_OF: dict[Action, tuple[str, ...]] = {
+    Action.CANCEL: _WAITING,
+    Action.RUN_NOW: ("delayed", "waiting"),
+    Action.RESCHEDULE: _WAITING,
+    Action.REQUEUE: ("dead",),
+    Action.DROP: ("dead",),
+    Action.RESTORE: ("trash",),
+}
+"""Bulk actions, and the states in which a message can be met by each."""
+
+TAKING_OUT = frozenset({Action.CANCEL, Action.DROP})
+"""What can be undone; all messages of a state at once is a purge."""
+
+
+@dataclass(frozen=True)
+class BulkOrder:
+    """A bulk action as asked for: on what a filter matches, on named messages (`refs`), or on what another
+    operation took out (`undoes`).
+
+    `confirm`: the topic's name, typed, where more than `CONFIRM_ABOVE` match. `rate_per_s` 0: as fast as it goes.
+    `canary`: so many first, the rest when those ended well. `spread_s`: over so many seconds. `due_ms` (epoch ms) or
+    `priority` only to reschedule.
+    """
+
+    action: Action
+    topic: str
+    filter: MessageFilter | None = None
+    refs: Sequence[MessageRef] = ()
+    reason: str = ""
+    confirm: str = ""
+    rate_per_s: float = 0
+    canary: int = 0
+    spread_s: int = 0
+    due_ms: int | None = None
+    priority: int | None = None
+    undoes: Operation | None = None
+
+    @property
+    def purges(self) -> bool:
+        """Whether it takes out everything of a state."""
+        return self.action in TAKING_OUT and self.filter == MessageFilter(self.filter.state) if self.filter else False
+
+    def values(self) -> dict[str, int]:
+        """The new due time or priority."""
+        given = {"due_ms": self.due_ms, "priority": self.priority}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def query(self) -> dict[str, Any]:
+        """For the audit: what was asked for, exactly."""
+        asked: dict[str, Any] = self.values()
+        if self.filter is not None:
+            asked["filter"] = self.filter.to_mapping()
+        if self.refs:
+            asked["messages"] = [[ref.slot, ref.id] for ref in self.refs[:REFS_AUDITED]]
+            asked["named"] = len(self.refs)
+        if self.undoes is not None:
+            asked["undoes"] = str(self.undoes.pk)
+        for name in ("rate_per_s", "canary", "spread_s"):
+            value = getattr(self, name)
+            if value:
+                asked[name] = value if math.isfinite(value) else str(value)
+        return asked
+
+
+def permit(actor: Actor, order: BulkOrder) -> None:
+    """Raise `Forbidden` unless this person may do that."""
+    require(actor.user, order.action, order.topic)
+    if order.purges:
+        require(actor.user, Action.PURGE)
+    if order.filter is not None and order.filter.needs_content:
+        require(actor.user, Permission.READ_PAYLOAD)
+
+
+def check(order: BulkOrder, *, to_look: bool = False) -> Topic:
+    """Whether it makes sense, as far as can be told without counting; just `to_look`, the new due time or priority
+    may still be missing. Raises `BadRequest` and the engine's errors."""
+    states = STATES_OF.get(order.action)
+    if states is None:
+        raise BadRequest(gettext("There is no bulk action of that name."))
+    if sum((order.filter is not None, bool(order.refs), order.undoes is not None)) != 1:
+        raise BadRequest(gettext("Say which messages: by a filter, or by naming them."))
+    if order.filter is not None and order.filter.state not in states:
+        raise BadRequest(
+            gettext("“%(action)s” works on messages that are %(states)s, not %(state)s.")
+            % {"action": order.action.value, "states": ", ".join(states), "state": order.filter.state}
+        )
+    if len(order.refs) > REFS_MAX:
+        raise BadRequest(gettext("At most %(most)d messages can be named; use a filter for more.") % {"most": REFS_MAX})
+    _check_pace(order)
+    topic = engine().client.topic(order.topic)
+    _check_slots(order, topic)
+    if order.action is Action.RESCHEDULE:
+        if to_look and not order.values():
+            return topic
+        # Asked for without a message, it only looks at the values.
+        engine().control.reschedule(order.topic, [], due_ms=order.due_ms, priority=order.priority)
+        if order.due_ms is not None and order.due_ms <= engine().inspector.now_ms():
+            raise BadRequest(gettext("The new due time has gone by already; “run now” is what does that."))
+    elif order.values():
+        raise BadRequest(gettext("A due time or priority is for rescheduling only."))
+    return topic
+
+
+def check_reason(order: BulkOrder) -> None:
+    """Bulk actions always say why. Raises `BadRequest`."""
+    actions.check_reason(order.reason, needed=True)
+
+
+def check_confirmed(order: BulkOrder, count: int) -> None:
+    """Many messages at once need the topic's name, typed. Raises `BadRequest`."""
+    if count > CONFIRM_ABOVE and order.confirm != order.topic:
+        raise BadRequest(
+            gettext("%(count)d messages match. Type the topic's name, %(topic)s, to confirm.")
+            % {"count": count, "topic": order.topic}
+        )
+
+
+def pinned(order: BulkOrder, now_ms: int) -> BulkOrder:
+    """Without what comes to match only later: a dead letter that dies again must not be met twice."""
+    found = order.filter
+    if found is None or found.state not in ("dead", "trash") or found.until_ms is not None:
+        return order
+    return replace(order, filter=replace(found, until_ms=now_ms))
+
+
+def _check_pace(order: BulkOrder) -> None:
+    limits = {"rate_per_s": RATE_MAX, "canary": CANARY_MAX, "spread_s": SPREAD_MAX_S}
+    for name, most in limits.items():
+        value = getattr(order, name)
+        whole = isinstance(value, int) or (name == "rate_per_s" and isinstance(value, float) and math.isfinite(value))
+        if isinstance(value, bool) or not whole or not 0 <= value <= most:
+            raise BadRequest(gettext("%(name)s must be a number from 0 to %(most)d.") % {"name": name, "most": most})
+    if order.canary and order.action is not Action.REQUEUE:
+        raise BadRequest(gettext("A canary is for requeueing only: it waits for what becomes of the messages."))
+
+
+def _check_slots(order: BulkOrder, topic: Topic) -> None:
+    named = {ref.slot for ref in order.refs}
+    if order.filter is not None and order.filter.slot is not None:
+        named.add(order.filter.slot)
+    outside = [slot for slot in named if not 0 <= slot < topic.slots]
+    if outside:
+        raise BadRequest(
+            gettext("Slot %(slot)d is not one of this topic: they go from 0 to %(last)d.")
+            % {"slot": outside[0], "last": topic.slots - 1}
+        )

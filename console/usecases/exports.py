@@ -1,0 +1,119 @@
+"""Dead letters (or another state) as JSON Lines or CSV: streamed, a bounded number of bytes in memory."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from console.access import Permission, require
+from console.engine import engine
+from console.serializers.text import csv_lines, json_lines
+from console.usecases.actor import Actor
+from console.usecases.audit import audited
+from rmq_core.model.filters import MessageFilter
+from rmq_core.model.message import Body, decode_body
+from rmq_core.model.topic import Topic
+from rmq_core.model.views import MessageRow
+from rmq_core.protocol.keys import Keyspace
+from rmq_core.protocol.scripts import Operation as Steps
+from rmq_core.queries.trash import OWN_POOL, own_body
+
+SCAN = 500
+BYTES_AT_ONCE = 4 * 1024 * 1024
+COLUMNS = ("id", "slot", "state", "at_ms", "priority", "failures", "error", "size", "headers", "content", "encoding")
+
+
+def export_dead(actor: Actor, topic: str, wanted: MessageFilter, form: str) -> Iterator[str]:
+    """Dead letters that match, for somebody: written down in the audit, for content leaves the house."""
+    with audited(actor, "export", topic=topic, query={"filter": wanted.to_mapping(), "format": form}) as entry:
+        require(actor.user, Permission.READ_PAYLOAD, topic)
+        engine().client.topic(topic)
+        entry.done = 1
+    return export(topic, wanted, form)
+
+
+def export(topic: str, wanted: MessageFilter, form: str) -> Iterator[str]:
+    """Everything a filter matches, with its content. Messages that come or go meanwhile may be in it or not.
+
+    `at_ms`: the row's time (died, due, …); `encoding`: utf-8, or base64 for content that is no text.
+    """
+    client, inspector = engine().client, engine().inspector
+    definition = client.topic(topic)
+    if form == "csv":
+        yield csv_lines([COLUMNS])
+    cursor: str | None = None
+    while True:
+        found = inspector.select(topic, wanted, cursor=cursor, scan=SCAN)
+        for rows in by_size(found.rows, BYTES_AT_ONCE):
+            bodies = client.run(_bodies(client.keyspace, definition, rows))
+            lines = [_line(row, body) for row, body in zip(rows, bodies, strict=True)]
+            if form == "csv":
+                yield csv_lines([_cell(line[name]) for name in COLUMNS] for line in lines)
+            else:
+                yield json_lines(lines)
+        cursor = found.next_cursor
+        if cursor is None:
+            return
+
+
+def by_size(rows: Sequence[MessageRow], most: int) -> Iterator[list[MessageRow]]:
+    """Rows in groups whose contents together have at most so many bytes; a larger one is a group by itself."""
+    some: list[MessageRow] = []
+    size = 0
+    for row in rows:
+        if some and size + row.size > most:
+            yield some
+            some, size = [], 0
+        some.append(row)
+        size += row.size
+    if some:
+        yield some
+
+
+def _bodies(keyspace: Keyspace, topic: Topic, rows: Sequence[MessageRow]) -> Steps[list[Body | None]]:
+    """The body of each row (all of one state); None where it went away meanwhile."""
+    by_slot: dict[int, list[MessageRow]] = {}
+    for row in rows:
+        by_slot.setdefault(row.slot, []).append(row)
+    requests = []
+    for slot, some in by_slot.items():
+        keys, ids = keyspace.slot(topic.name, slot), [row.raw_id for row in some]
+        requests += [("HMGET", keys.body, *ids), ("HMGET", getattr(keys, OWN_POOL.get(some[0].state, "body")), *ids)]
+    replies = yield requests
+    found: dict[tuple[int, bytes], Body | None] = {}
+    for (slot, some), pooled, own in zip(by_slot.items(), replies[::2], replies[1::2], strict=True):
+        for row, shared, stored in zip(some, pooled, own, strict=True):
+            body = own_body(row.state, shared, stored)
+            inline = Body(row.raw_id, {}, 0) if row.size == len(row.raw_id) else None
+            found[slot, row.raw_id] = decode_body(body) if body is not None else inline
+    return [found[row.slot, row.raw_id] for row in rows]
+
+
+def _line(row: MessageRow, body: Body | None) -> dict[str, Any]:
+    content, encoding = _text(body.content) if body is not None else (None, None)
+    return {
+        "id": row.id,
+        "slot": row.slot,
+        "state": row.state,
+        "at_ms": row.score_ms,
+        "priority": row.priority,
+        "failures": row.failures,
+        "error": row.error,
+        "size": row.size,
+        "headers": body.headers if body is not None else {},
+        "content": content,
+        "encoding": encoding,
+    }
+
+
+def _text(content: bytes) -> tuple[str, str]:
+    try:
+        return content.decode(), "utf-8"
+    except UnicodeDecodeError:
+        return base64.b64encode(content).decode(), "base64"
+
+
+def _cell(value: Any) -> Any:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value

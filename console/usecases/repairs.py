@@ -1,0 +1,136 @@
+"""Repair of findings: a look first, then operations that do it, one per topic."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils.translation import gettext
+
+from console.access import Action, Permission, require
+from console.engine import engine
+from console.errors import BadRequest
+from console.models import AuditEntry, Finding, Operation, Reconciliation
+from console.usecases import engine_repairs
+from console.usecases.actor import Actor
+from console.usecases.audit import check_reason, new_entry, refusals
+from console.usecases.bulk_requests import REFS_MAX
+from console.usecases.job_queue import hand_on_operation
+from rmq_core.model.message import MessageRef
+
+LOOKED_AT_MOST = 1_000
+TOPICS_AT_ONCE = 20
+
+
+@dataclass(frozen=True)
+class RepairOrder:
+    """Which findings of a run to repair: all of one repair, narrowed by kind and topic, or one (`finding`)."""
+
+    run: Reconciliation
+    repair: str
+    kind: str = ""
+    topic: str = ""
+    finding: int | None = None
+    reason: str = ""
+
+    def query(self) -> dict[str, Any]:
+        """For the audit."""
+        given = {"kind": self.kind, "topic": self.topic, "finding": self.finding}
+        return {"run": str(self.run.pk), "repair": self.repair, **{name: each for name, each in given.items() if each}}
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """`count` findings; of those looked at, `done` would be repaired now, `not_needed` are well by now, of `unknown`
+    nobody knows the content."""
+
+    count: int
+    looked_at: int
+    outcomes: Counter[str]
+    examples: list[Finding]
+
+
+def preview(actor: Actor, order: RepairOrder) -> Forecast:
+    """What a repair would do now. Changes nothing. Raises `Forbidden`, `BadRequest`."""
+    _permit(actor, order)
+    findings = _findings(order)
+    count = findings.count()
+    some = list(findings[:LOOKED_AT_MOST])
+    outcomes: Counter[str] = Counter()
+    for topic, refs in _by_topic(some).items():
+        outcomes += engine_repairs.forecast(topic, order.repair, refs, str(order.run.pk))
+    return Forecast(count, len(some), outcomes, some[:5])
+
+
+def start(actor: Actor, order: RepairOrder) -> list[Operation]:
+    """Start the repair: an operation per topic, written down in the audit. Raises `Forbidden`, `BadRequest`."""
+    entry = new_entry(actor, Action.REPAIR, topic=order.topic, query=order.query(), reason=order.reason)
+    with refusals(entry):
+        _permit(actor, order)
+        check_reason(order.reason, needed=True)
+        chosen = list(_findings(order)[: REFS_MAX * TOPICS_AT_ONCE])
+        if not chosen:
+            raise BadRequest(gettext("No finding is left that this would repair."))
+        now = engine().inspector.now_ms()
+        by_topic = _by_topic(chosen)
+    entry.asked = len(chosen)
+    made = []
+    with transaction.atomic():
+        entry.result = AuditEntry.Result.DONE
+        entry.done = len(chosen)
+        for topic, refs in list(by_topic.items())[:TOPICS_AT_ONCE]:
+            operation = Operation.objects.create(
+                action=Action.REPAIR.value,
+                topic=topic,
+                refs=[[ref.slot, ref.id] for ref in refs[:REFS_MAX]],
+                values={"repair": order.repair, "run": str(order.run.pk)},
+                reason=order.reason,
+                user=entry.user,
+                username=entry.username,
+                via=actor.via,
+                address=actor.address,
+                total=len(refs[:REFS_MAX]),
+                due_ms=now,
+            )
+            made.append(operation)
+            taken = [each.pk for each in chosen if each.topic == topic][:REFS_MAX]
+            for at in range(0, len(taken), 500):
+                Finding.objects.filter(pk__in=taken[at : at + 500]).update(operation=operation.pk)
+        entry.detail = {"operations": [str(each.pk) for each in made]}
+        entry.save()
+    for each in made:
+        hand_on_operation(str(each.pk))
+    return made
+
+
+def _permit(actor: Actor, order: RepairOrder) -> None:
+    require(actor.user, Action.REPAIR, order.topic)
+    # Orphans may be the only trace of a content; and whoever corrects the books says what is true.
+    if order.repair in ("drop_orphan", "correct_counters", "take_stock"):
+        require(actor.user, Permission.ADMINISTER)
+    if order.repair not in engine_repairs.KINDS:
+        raise BadRequest(gettext("There is no repair of that name."))
+
+
+def _findings(order: RepairOrder) -> QuerySet[Finding]:
+    found = Finding.objects.filter(run=order.run, repair=order.repair, slot__isnull=False)
+    if order.repair != "correct_counters":  # which is of a slot, not of a message
+        found = found.exclude(ident="")
+    if order.finding is not None:
+        return found.filter(pk=order.finding)
+    if order.kind:
+        found = found.filter(kind=order.kind)
+    if order.topic:
+        found = found.filter(topic=order.topic)
+    return found.filter(operation__isnull=True)
+
+
+def _by_topic(findings: list[Finding]) -> dict[str, list[MessageRef]]:
+    found: dict[str, list[MessageRef]] = {}
+    for each in findings:
+        assert each.slot is not None
+        found.setdefault(each.topic, []).append(MessageRef(each.slot, each.ident))
+    return found

@@ -1,0 +1,87 @@
+"""A dead letter whose content is put right and sent as a new message."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+from django.utils.translation import gettext
+
+from console.access import Action, Permission, require
+from console.engine import engine
+from console.errors import BadRequest
+from console.usecases.actor import Actor
+from console.usecases.audit import audited, check_reason
+from rmq_core.model.message import FixedTimeMessage, Message, MessageRef, PriorityMessage, RangeMergeMessage
+from rmq_core.model.scores import PRIORITY_MIN
+from rmq_core.model.topic import Topic, TopicKind
+from rmq_core.model.views import MessageView
+from rmq_core.ops.sending import Sent
+from rmq_core.protocol.keys import slot_for
+
+
+@dataclass(frozen=True)
+class Correction:
+    """`ref`: the dead letter; `content`: what is sent in its place; `drop`: whether it is dropped afterwards."""
+
+    topic: str
+    ref: MessageRef
+    content: str
+    drop: bool
+    reason: str
+
+
+def resend(actor: Actor, wanted: Correction) -> Sent:
+    """Send the corrected message, due now, into the slot of the old one; then drop that.
+
+    In this order nothing is lost in between. Raises `Forbidden`, `BadRequest` and the engine's errors.
+    """
+    query = {"corrects": [wanted.ref.slot, wanted.ref.id], "drop": wanted.drop}
+    with audited(actor, Action.SEND, topic=wanted.topic, query=query, reason=wanted.reason) as entry:
+        require(actor.user, Action.SEND, wanted.topic)
+        require(actor.user, Permission.READ_PAYLOAD)
+        if wanted.drop:
+            require(actor.user, Action.DROP, wanted.topic)
+        check_reason(wanted.reason, needed=True)
+        topic = engine().client.topic(wanted.topic)
+        old = _dead_letter(wanted)
+        if wanted.content.encode(errors="replace") == old.content:
+            raise BadRequest(gettext("The content is what it was; requeue the dead letter instead."))
+        sent = engine().client.send(wanted.topic, _message(topic, old, wanted), allow_past=True)
+        entry.done, entry.detail = 1, {"sent": [sent.slot, sent.id]}
+        if wanted.drop:
+            (dropped,) = engine().control.drop(wanted.topic, [wanted.ref])
+            entry.detail |= {"dropped": dropped.status}
+    return sent
+
+
+def _dead_letter(wanted: Correction) -> MessageView:
+    for view in engine().inspector.find(wanted.topic, wanted.ref.id):
+        if view.row.slot == wanted.ref.slot and "dead" in view.states:
+            return view
+    raise BadRequest(gettext("This dead letter is no longer there."))
+
+
+def _message(topic: Topic, old: MessageView, wanted: Correction) -> Message:
+    raw = old.row.raw_id
+    own_key = raw not in (old.content, blake2b(old.content, digest_size=16).digest())
+    shared: dict[str, Any] = {
+        "key": raw if own_key else None,
+        "slot_basis": basis_for(old.row.slot, topic.slots),
+        "headers": old.headers or None,
+        "version": old.version,
+    }
+    if topic.kind is TopicKind.PRIORITY:
+        return PriorityMessage(wanted.content, old.row.priority or PRIORITY_MIN, **shared)
+    if topic.kind is TopicKind.RANGE_MERGE:
+        return RangeMergeMessage(wanted.content, 1, **shared)
+    return FixedTimeMessage(wanted.content, engine().inspector.now_ms(), **shared)
+
+
+def basis_for(slot: int, slots: int) -> str:
+    """A slot basis that leads to that slot. The old message's own is not kept, only where it led to."""
+    number = 0
+    while slot_for(b"slot-%d" % number, slots) != slot:
+        number += 1
+    return f"slot-{number}"

@@ -1,0 +1,107 @@
+"""Where the pipeline's data lies, and how a run of it is started."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from django.utils.translation import gettext
+
+import rmq_core
+from console.errors import BadRequest
+from console.models import Reconciliation
+from console.options import options
+from rmq_core.model.text import NotText, check_name, shown
+
+LEDGER_SUFFIXES = (".csv", ".parquet")
+
+SOURCE = Path(rmq_core.__file__).parents[1]
+
+
+def log_of(run: Reconciliation) -> Path:
+    """What the run printed."""
+    return options().pipeline_reports / str(run.pk) / "log.txt"
+
+
+def report_of(run: Reconciliation) -> Path:
+    """The folder of the run's report."""
+    return options().pipeline_reports / str(run.pk)
+
+
+def ledgers() -> list[str]:
+    """The business ledgers that can be chosen, by name: files (or Parquet folders) an administrator has put there."""
+    folder = options().pipeline_ledgers
+    if not folder.is_dir():
+        return []
+    return sorted(
+        each.name
+        for each in folder.iterdir()
+        if each.suffix in LEDGER_SUFFIXES and each.name[0] != "." and _is_name(each.name)
+    )
+
+
+def _is_name(name: str) -> bool:
+    """What is no text cannot be shown, nor asked for."""
+    try:
+        return bool(check_name(name))
+    except NotText:
+        return False
+
+
+def ledger_path(name: str) -> Path:
+    """Raises `BadRequest` for what is not one of `ledgers`."""
+    if name not in ledgers():
+        raise BadRequest(gettext("There is no ledger of the name “%(name)s”.") % {"name": name})
+    return options().pipeline_ledgers / name
+
+
+def plain(words: str) -> str:
+    """What a run said, for people: the names of files without the server's folders, which are nobody's business."""
+    known = options()
+    for folder in (known.pipeline_ledgers, known.pipeline_reports, known.pipeline_archive, SOURCE):
+        for path in {str(folder), str(Path(folder).resolve())} - {"/", "."}:
+            words = words.replace(f"file:{path}/", "").replace(f"{path}/", "").replace(path, Path(path).name)
+    return shown(words)
+
+
+@contextmanager
+def held_ledger(run: Reconciliation) -> Iterator[Path | None]:
+    """The run's ledger, held as it is now: Spark reads a file in pieces, and its owner may put a new one in its place.
+
+    A folder, or one on another disk, is read where it is.
+    """
+    if not run.ledger:
+        yield None
+        return
+    source = ledger_path(run.ledger)
+    held = report_of(run) / source.name
+    try:
+        os.link(source, held)
+    except OSError:
+        yield source
+        return
+    try:
+        yield held
+    finally:
+        held.unlink(missing_ok=True)
+
+
+def command(run: Reconciliation, ledger: Path | None = None) -> list[str]:
+    """The program of a run. The address of Redis goes by the environment, for it may hold a password."""
+    program = [*options().pipeline_command] or [sys.executable, "-u", "-m", "rmq_core.pipeline"]
+    found = [*program, run.kind, "--namespace", options().namespace, "--archive", options().pipeline_archive]
+    for topic in run.topics:
+        found += ["--topic", topic]
+    if run.kind == "reconcile":
+        found += ["--reports", str(options().pipeline_reports), "--run", str(run.pk)]
+        if run.ledger:
+            found += ["--ledger", str(ledger or ledger_path(run.ledger))]
+    return [*found, "--progress", "json"]
+
+
+def environment() -> dict[str, str]:
+    """What the program gets to know."""
+    return {**os.environ, "REDIS_URL": options().redis_url, "PYTHONUNBUFFERED": "1"}

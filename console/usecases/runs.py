@@ -1,0 +1,198 @@
+"""Runs of the pipeline: started, stopped, scheduled. Pages and the API both come here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext
+
+from console.access import Action, Permission, User, account_of, in_scope, require
+from console.engine import engine
+from console.errors import BadRequest
+from console.models import PipelineSchedule, Reconciliation
+from console.models.fields import UNREADABLE
+from console.models.pipeline import WITHOUT
+from console.usecases import run_places
+from console.usecases.actor import Actor
+from console.usecases.audit import audited, check_reason, complete_run, new_entry, refusals
+from console.usecases.job_queue import hand_on_run
+from rmq_core.errors import RMQError
+from rmq_core.model.topic import Journal
+
+State = Reconciliation.State
+ACTIONS = {"reconcile": Action.RECONCILE, "archive": Action.ARCHIVE, "restore": Action.RESTORE_ALL}
+TOPICS_MOST = 500
+EVERY_LEAST_S, EVERY_MOST_S = 60, 366 * 86_400
+RESTORE_WORD = "restore"
+
+
+@dataclass(frozen=True)
+class RunOrder:
+    """A run as asked for. `topics` empty: all. `confirm`: the word to type where a run puts messages back."""
+
+    kind: str = "reconcile"
+    topics: Sequence[str] = ()
+    ledger: str = ""
+    reason: str = ""
+    confirm: str = ""
+
+    def query(self) -> dict[str, Any]:
+        """For the audit: what was asked for."""
+        return {"kind": self.kind, "topics": list(self.topics), **({"ledger": self.ledger} if self.ledger else {})}
+
+
+def start(actor: Actor, order: RunOrder) -> Reconciliation:
+    """Queue a run; written down in the audit, also when it is refused.
+
+    Raises `Forbidden`, `BadRequest` and the engine's errors.
+    """
+    action = ACTIONS.get(order.kind, Action.RECONCILE)
+    topic = order.topics[0] if len(order.topics) == 1 else ""
+    entry = new_entry(actor, action, topic=topic, query=order.query(), reason=order.reason)
+    with refusals(entry):
+        for topic in order.topics or ("",):
+            require(actor.user, action, topic)
+        _check(order)
+        if order.kind == "restore" and order.confirm != RESTORE_WORD:
+            raise BadRequest(gettext("Type “%(word)s” to confirm.") % {"word": RESTORE_WORD})
+        run = Reconciliation(
+            kind=order.kind,
+            topics=list(order.topics),
+            ledger=order.ledger,
+            reason=order.reason,
+            summary=_beforehand(order.topics),
+            user=entry.user,
+            username=entry.username,
+            via=actor.via,
+            address=actor.address,
+        )
+    entry.detail = {"run": str(run.pk)}
+    with transaction.atomic():
+        entry.save()
+        run.audit = entry
+        run.save()
+    hand_on_run(str(run.pk))
+    return run
+
+
+def scheduled(schedule: PipelineSchedule) -> Reconciliation:
+    """The run that a schedule asks for now. Raises `BadRequest` while the one before is still under way."""
+    if schedule.runs.filter(state__in=Reconciliation.LIVE).exists():
+        raise BadRequest(gettext("The run before is still under way."))
+    if UNREADABLE in schedule.topics:
+        raise BadRequest(gettext("Its topics cannot be read: delete it, and make another."))
+    if schedule.ledger:
+        run_places.ledger_path(schedule.ledger)
+    return Reconciliation.objects.create(
+        kind=schedule.kind,
+        topics=schedule.topics,
+        ledger=schedule.ledger,
+        summary=_beforehand(schedule.topics),
+        schedule=schedule,
+        username=schedule.username,
+        via="schedule",
+    )
+
+
+def stop(actor: Actor, run: Reconciliation) -> Reconciliation:
+    """End a run; what it has done so far stays. One's own, or anybody's for an administrator.
+
+    Raises `Forbidden`, and `BadRequest` where it has ended already.
+    """
+    action = ACTIONS[run.kind]
+    with audited(actor, action, query={"stop": str(run.pk)}) as entry:
+        for topic in run.topics or ("",):
+            require(actor.user, action, topic)
+        if not _own(actor, run):
+            require(actor.user, Permission.ADMINISTER)
+        mine = Reconciliation.objects.filter(pk=run.pk)
+        now = timezone.now()
+        if mine.filter(state=State.QUEUED).update(state=State.STOPPED, finished=now):
+            run.refresh_from_db()
+            complete_run(run)
+        elif not mine.filter(state__in=(State.RUNNING, State.STOPPING)).update(state=State.STOPPING):
+            raise BadRequest(gettext("This run has ended already."))
+        run.refresh_from_db()
+        entry.done = 1
+    return run
+
+
+def schedule(actor: Actor, order: RunOrder, every_s: int, known: PipelineSchedule | None = None) -> PipelineSchedule:
+    """Make a schedule, or change one; its first run comes soon. Raises `Forbidden`, `BadRequest`."""
+    query = {**order.query(), "every_s": every_s, **({"schedule": known.pk} if known else {})}
+    with audited(actor, Action.SCHEDULE, query=query, reason=order.reason) as entry:
+        require(actor.user, Action.SCHEDULE, "")
+        if order.kind == "restore":
+            raise BadRequest(gettext("A restore is not for a schedule: somebody has to want it."))
+        _check(order)
+        if not EVERY_LEAST_S <= every_s <= EVERY_MOST_S:
+            raise BadRequest(gettext("It must be at least a minute, and at most a year."))
+        found = known or PipelineSchedule(next_ms=engine().inspector.now_ms())
+        found.kind, found.topics, found.ledger = order.kind, list(order.topics), order.ledger
+        found.every_s, found.username, found.enabled = every_s, actor.user.get_username()[:150], True
+        found.save()
+        entry.done = 1
+    return found
+
+
+def switch(actor: Actor, found: PipelineSchedule, enabled: bool) -> PipelineSchedule:
+    """Let a schedule rest, or go on."""
+    with audited(actor, Action.SCHEDULE, query={"schedule": found.pk, "enabled": enabled}) as entry:
+        require(actor.user, Action.SCHEDULE, "")
+        found.enabled = enabled
+        found.next_ms = max(found.next_ms, engine().inspector.now_ms())
+        found.save()
+        entry.done = 1
+    return found
+
+
+def remove(actor: Actor, found: PipelineSchedule, reason: str) -> None:
+    """Delete a schedule; its runs stay. The audit keeps what it was. Raises `Forbidden`, `BadRequest` (no reason)."""
+    what = {"kind": found.kind, "topics": found.topics, "ledger": found.ledger, "every_s": found.every_s}
+    query = {"schedule": found.pk, "delete": True, **what}
+    with audited(actor, Action.SCHEDULE, query=query, reason=reason) as entry:
+        require(actor.user, Action.SCHEDULE, "")
+        check_reason(reason, needed=True)
+        found.delete()
+        entry.done = 1
+
+
+def may_see(user: User, run: Reconciliation) -> bool:
+    """Whether somebody who may look at all may look at this run: at every topic of it."""
+    return all(in_scope(user, topic) for topic in run.topics or ("",))
+
+
+def _own(actor: Actor, run: Reconciliation) -> bool:
+    """Whether it is theirs: they started it, or made the schedule that did."""
+    name = actor.user.get_username()
+    if run.via == "schedule":
+        return account_of(actor.user) is not None and run.username == name
+    return (run.user_id, run.username) == (getattr(actor.user, "pk", None), name)
+
+
+def _beforehand(topics: Sequence[str]) -> dict[str, Any]:
+    """What has to be said of a run over all topics: those it can say nothing of, for their journal is off."""
+    if topics:
+        return {}
+    try:
+        return {WITHOUT: [topic.name for topic in engine().inspector.topics() if topic.journal is Journal.OFF]}
+    except RMQError:
+        return {}  # the run itself will say that the queue cannot be reached
+
+
+def _check(order: RunOrder) -> None:
+    if order.kind not in ACTIONS:
+        raise BadRequest(gettext("There is no job of that name."))
+    if len(order.topics) > TOPICS_MOST:
+        raise BadRequest(gettext("At most %(most)d topics can be named.") % {"most": TOPICS_MOST})
+    for topic in order.topics:
+        engine().client.topic(topic)
+    if order.ledger:
+        if order.kind != "reconcile":
+            raise BadRequest(gettext("A ledger is for reconciliations only."))
+        run_places.ledger_path(order.ledger)
+    check_reason(order.reason)
