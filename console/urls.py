@@ -1,10 +1,9 @@
 """Every address of the console, for `include`. Live sockets are in `console.live.routing`."""
 
-from django.urls import include, path, register_converter
+from django.urls import include, path
 from django.views.i18n import JavaScriptCatalog, set_language
 
-from console.api import api
-from console.converters import TabName, TopicName
+from console.api import urls as api_urls
 from console.pages import (
     act,
     audit,
@@ -23,12 +22,9 @@ from console.pages import (
 )
 from console.site import site
 
-register_converter(TopicName, "topic")
-register_converter(TabName, "tab")
-
 topic_urls = [
     path("", topic.page, name="topic"),
-    path("<tab:tab>/", topic.page, name="topic-tab"),
+    path("<rmq_tab:tab>/", topic.page, name="topic-tab"),
     path("message/", message.page, name="message"),
     path("message/content/", message.content, name="message-content"),
     path("data/timeline/", workers.timeline, name="topic-timeline"),
@@ -55,7 +51,7 @@ topic_urls = [
 
 page_urls = [
     path("", overview.page, name="overview"),
-    path("topics/<topic:topic>/", include(topic_urls)),
+    path("topics/<rmq_topic:topic>/", include(topic_urls)),
     path("define/", definition.new, name="define"),
     path("define/plan/", definition.plan, name="define-plan"),
     path("define/save/", definition.save, name="define-save"),
@@ -93,5 +89,5 @@ page_urls = [
 urlpatterns = [
     path("", include((page_urls, "console"))),
     path("admin/", site.urls),
-    path("api/v1/", api.urls),
+    path("api/v1/", api_urls),
 ]

@@ -118,7 +118,7 @@ class SettleAnswer(Schema):
 
 
 @router.post(
-    "/{topic:topic}:take",
+    "/{rmq_topic:topic}:take",
     response=Deliveries,
     tags=["consuming"],
     url_name="take",
@@ -142,7 +142,7 @@ async def take(request: HttpRequest, topic: TopicName, body: TakeBody = Body(Tak
 
 
 @router.post(
-    "/{topic:topic}:settle",
+    "/{rmq_topic:topic}:settle",
     response=SettleAnswer,
     tags=["consuming"],
     url_name="settle",

@@ -95,7 +95,7 @@ class RollbackBody(Strict):
 
 
 @router.put(
-    "/{topic:topic}",
+    "/{rmq_topic:topic}",
     response={200: Definition | Plan, 201: Definition},
     url_name="put-topic",
     tags=["definitions"],
@@ -137,7 +137,7 @@ def put_topic(
 
 
 @router.delete(
-    "/{topic:topic}", response=Deleted, url_name="delete-topic", tags=["definitions"], summary="Delete a topic"
+    "/{rmq_topic:topic}", response=Deleted, url_name="delete-topic", tags=["definitions"], summary="Delete a topic"
 )
 def delete_topic(
     request: HttpRequest, topic: TopicName, reason: str = NEEDED_WHY, force: bool = False, if_match: IfMatch = ""
@@ -150,7 +150,11 @@ def delete_topic(
 
 
 @router.get(
-    "/{topic:topic}/revisions", response=Revisions, url_name="revisions", tags=["definitions"], summary="Its history"
+    "/{rmq_topic:topic}/revisions",
+    response=Revisions,
+    url_name="revisions",
+    tags=["definitions"],
+    summary="Its history",
 )
 def revisions(request: HttpRequest, topic: TopicName, limit: Limit = 50, cursor: Cursor = None) -> dict[str, Any]:
     caller_of(request).require(Permission.VIEW, topic)
@@ -168,7 +172,7 @@ def revisions(request: HttpRequest, topic: TopicName, limit: Limit = 50, cursor:
 
 
 @router.post(
-    "/{topic:topic}:rollback",
+    "/{rmq_topic:topic}:rollback",
     response=Definition,
     url_name="rollback",
     tags=["definitions"],

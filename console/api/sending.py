@@ -99,7 +99,7 @@ class SendAnswer(Schema):
 
 
 @router.post(
-    "/{topic:topic}/messages",
+    "/{rmq_topic:topic}/messages",
     response={200: SendAnswer, 207: SendAnswer},
     tags=["sending"],
     url_name="send",

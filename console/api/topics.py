@@ -164,7 +164,7 @@ def topics(request: HttpRequest) -> dict[str, Any]:
 
 
 @router.get(
-    "/{topic:topic}",
+    "/{rmq_topic:topic}",
     response={200: TopicView, 304: None},
     tags=["topics"],
     url_name="topic",
@@ -181,7 +181,7 @@ def topic(request: HttpRequest, response: HttpResponse, topic: TopicName, if_non
 
 
 @router.get(
-    "/{topic:topic}/slots", response=Slots, tags=["topics"], url_name="slots", summary="Every slot with its owner"
+    "/{rmq_topic:topic}/slots", response=Slots, tags=["topics"], url_name="slots", summary="Every slot with its owner"
 )
 def slots(request: HttpRequest, topic: TopicName) -> dict[str, Any]:
     caller_of(request).require(Permission.VIEW, topic)
@@ -193,7 +193,9 @@ def slots(request: HttpRequest, topic: TopicName) -> dict[str, Any]:
     }
 
 
-@router.get("/{topic:topic}/slots/{int:slot}", response=SlotView, tags=["topics"], url_name="slot", summary="One slot")
+@router.get(
+    "/{rmq_topic:topic}/slots/{int:slot}", response=SlotView, tags=["topics"], url_name="slot", summary="One slot"
+)
 def slot(
     request: HttpRequest, topic: TopicName, slot: int, heads: Annotated[int, Query(ge=1, le=100)] = 10
 ) -> dict[str, Any]:
@@ -216,7 +218,7 @@ def slot(
 
 
 @router.post(
-    "/{topic:topic}:pause",
+    "/{rmq_topic:topic}:pause",
     response=Paused,
     tags=["topics"],
     url_name="pause",
@@ -227,14 +229,14 @@ def pause(request: HttpRequest, topic: TopicName, body: Because = Body(Because()
 
 
 @router.post(
-    "/{topic:topic}:resume", response=Paused, tags=["topics"], url_name="resume", summary="Start the taking again"
+    "/{rmq_topic:topic}:resume", response=Paused, tags=["topics"], url_name="resume", summary="Start the taking again"
 )
 def resume(request: HttpRequest, topic: TopicName, body: Because = Body(Because())) -> dict[str, Any]:  # noqa: B008
     return _switch(request, topic, Action.RESUME, body.reason)
 
 
 @router.post(
-    "/{topic:topic}/dead:acknowledge",
+    "/{rmq_topic:topic}/dead:acknowledge",
     response=Acknowledged,
     tags=["dead letters"],
     url_name="acknowledge",

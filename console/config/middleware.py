@@ -1,4 +1,4 @@
-"""Response headers for every answer of the project, whoever wrote it."""
+"""What every answer of the project has, whoever wrote it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from asgiref.sync import iscoroutinefunction
 from django.http import HttpRequest, HttpResponse
 from django.utils.decorators import sync_and_async_middleware
 
+from console.api import gate
 from console.policy import protect
+
+API = "/api/v1/"
 
 Handler = Callable[[HttpRequest], HttpResponse] | Callable[[HttpRequest], Awaitable[HttpResponse]]
 
@@ -29,5 +32,27 @@ def content_security_policy(get_response: Handler) -> Handler:
         response = get_response(request)
         protect(response)
         return response
+
+    return synchronous
+
+
+@sync_and_async_middleware
+def refusals_of_the_api(get_response: Handler) -> Handler:
+    """What Django refuses before the API is asked (a host that is not ours, …) says the same as the API's own."""
+    if iscoroutinefunction(get_response):
+
+        async def asynchronous(request: HttpRequest) -> HttpResponse:
+            if not request.path_info.startswith(API):
+                return await get_response(request)
+            gate.named(request)
+            return gate.framed(request, await get_response(request))
+
+        return asynchronous
+
+    def synchronous(request: HttpRequest) -> HttpResponse:
+        if not request.path_info.startswith(API):
+            return get_response(request)
+        gate.named(request)
+        return gate.framed(request, get_response(request))
 
     return synchronous

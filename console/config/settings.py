@@ -55,7 +55,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "console.api.gate.frame",
+    "console.config.middleware.refusals_of_the_api",
     "django.middleware.security.SecurityMiddleware",
     "console.config.middleware.content_security_policy",
     "console.config.staticfiles.StaticFiles",
@@ -64,7 +64,6 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "console.api.gate.gate",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "axes.middleware.AxesMiddleware",
