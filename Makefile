@@ -1,11 +1,13 @@
 # `make` alone says what there is.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check build bench chaos fmt venv lock clean
+.PHONY: help demo test check browser build bench chaos fmt venv lock clean
 
 VENV := .venv
 PY := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
+# What checks the browser's modules; nothing of it runs in the browser.
+LINTERS := node_modules/.installed
 EXTRAS := dev,all,connect
 # The first Python that is new enough; `make PYTHON=… venv` chooses another.
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
@@ -31,6 +33,16 @@ check: $(INSTALLED) ## Lint, format, types, import rules, migrations
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports
 	@if [ -f manage.py ]; then set -x; $(PY) manage.py makemigrations --check --dry-run; fi
+	@if command -v node >/dev/null && command -v npm >/dev/null; then $(MAKE) --no-print-directory browser; \
+		else echo "skipped: the browser's modules, for node and npm are missing"; [ -z "$$CI" ]; fi
+
+browser: $(LINTERS) ## Lint, types and tests of the browser's modules
+	npm run --silent check
+	npm test --silent
+
+$(LINTERS): package.json
+	npm install --silent --no-package-lock --no-audit --no-fund
+	@touch $@
 
 build: $(INSTALLED) ## Make the wheel and the source archive, in dist/
 	$(PY) -m build --no-isolation
@@ -63,5 +75,5 @@ lock: ## Choose the newest versions again and write constraints.txt
 	touch $(INSTALLED)
 
 clean: ## Remove what was made here, except the data in var/
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis staticfiles
+	rm -rf $(VENV) node_modules build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis staticfiles
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from rmq_core import FixedTimeMessage, Topic, TopicKind
 from tests.console.conftest import Queue
@@ -32,8 +32,12 @@ def tick(page: Page, *idents: str) -> None:
     for ident in idents:
         box = page.get_by_role("checkbox", name=f"Select {ident}", exact=True)
         expect(box).to_be_enabled()
-        box.evaluate("box => box.checked || box.click()")  # in one step: live rows may be drawn anew between two
-        expect(box).to_be_checked()
+
+        def ticked(box: Locator = box) -> bool:  # live rows may be drawn anew between finding one and pressing it
+            box.evaluate("box => box.checked || box.click()")
+            return box.is_checked()
+
+        wait_until(ticked, what=f"{ident} is ticked")
 
 
 def test_charts_slots_and_the_prepare_queue_are_live(open_page: Open, queue: Queue, topic: str) -> None:

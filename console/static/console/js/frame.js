@@ -34,12 +34,15 @@
 
   /** Theme, language and leaving: the menu stands before its button in the page, so the focus is taken there and back. */
   function userMenu() {
-    const box = document.querySelector("#nav-sidebar [x-data*=openUserLinks]");
+    const box = /** @type {any} */ (document).querySelector("#nav-sidebar [x-data*=openUserLinks]");
     const button = box?.querySelector(":scope > [role=button]");
     const menu = box?.querySelector(":scope > nav");
     if (!button || !menu) return;
     const name = button.querySelector(".truncate")?.textContent.trim() ?? "";
-    button.setAttribute("aria-label", interpolate(gettext("Account of %(name)s: theme, language, log out"), { name }, true));
+    button.setAttribute(
+      "aria-label",
+      interpolate(gettext("Account of %(name)s: theme, language, log out"), { name }, true),
+    );
     button.setAttribute("aria-haspopup", "true");
     button.setAttribute("aria-expanded", "false");
     menu.setAttribute("aria-label", gettext("Account"));

@@ -1,6 +1,13 @@
 // Building pages out of text. Nothing here ever parses markup, so content cannot become code.
 
-/** An element: h("td", { class: "rc-num", title }, "text", otherElement, …). `on…` attributes are listeners. */
+/**
+ * An element: h("td", { class: "rc-num", title }, "text", otherElement, …). `on…` attributes are listeners.
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Record<string, any>} attributes
+ * @param {...any} children
+ * @returns {HTMLElementTagNameMap[Tag]}
+ */
 export function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -20,6 +27,11 @@ export function icon(name) {
   return h("span", { class: "material-symbols-outlined", "aria-hidden": "true" }, name);
 }
 
+/**
+ * @template {Element} Kind
+ * @param {Kind} element
+ * @param {...any} children
+ */
 export function replace(element, ...children) {
   element.replaceChildren(...children.flat(2).filter((child) => child !== null && child !== undefined));
   return element;
@@ -38,4 +50,21 @@ export function setClass(element, name, on) {
   if (element.classList.contains(name) !== Boolean(on)) element.classList.toggle(name, Boolean(on));
 }
 
-export const byId = (id) => document.getElementById(id);
+/** An element of the page's template; the page is wrong without it. */
+export const byId = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
+
+/** Of a group of buttons, each with its value in `data-name`, the pressed one. */
+export function press(group, name) {
+  for (const button of group.children) button.setAttribute("aria-pressed", String(button.dataset.name === name));
+}
+
+/**
+ * What a selector finds in an element.
+ * @param {ParentNode} element
+ * @param {string} selector
+ * @returns {any[]}
+ */
+export const all = (element, selector) => [...element.querySelectorAll(selector)];
+
+/** What has the focus. */
+export const focusedElement = () => /** @type {HTMLElement} */ (document.activeElement);

@@ -2,7 +2,14 @@
 
 const DEEPEST = 100;
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: JSON does not allow them.
 const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
+/** @type {[string, boolean | null][]} */
+const WORDS = [
+  ["true", true],
+  ["false", false],
+  ["null", null],
+];
 const SPACE = /[ \t\n\r]*/y;
 
 export class Num {
@@ -11,7 +18,10 @@ export class Num {
   }
 }
 
-/** The value of a JSON text: objects are arrays of [key, value] in a Map, numbers are Num. Throws SyntaxError. */
+/**
+ * The value of a JSON text: objects are Maps, in the order written; numbers are Num. Throws SyntaxError.
+ * @param {string} text
+ */
 export function parse(text) {
   const reader = new Reader(text);
   const value = reader.value(0);
@@ -44,11 +54,7 @@ class Reader {
     if (first === "{") return this.object(depth);
     if (first === "[") return this.array(depth);
     if (first === '"') return this.string();
-    for (const [word, value] of [
-      ["true", true],
-      ["false", false],
-      ["null", null],
-    ]) {
+    for (const [word, value] of WORDS) {
       if (this.text.startsWith(word, this.at)) {
         this.at += word.length;
         return value;

@@ -136,7 +136,7 @@ export class Live {
     if (!text) return;
     if (!banner.firstChild)
       replace(banner, icon("cloud_off"), h("span", {}), h("button", { type: "button", class: "rc-button rc-small" }));
-    const [, words, action] = banner.children;
+    const [, words, action] = /** @type {any} */ (banner.children);
     setText(words, text);
     setText(action, button?.[0] ?? "");
     action.hidden = !button;

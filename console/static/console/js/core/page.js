@@ -1,5 +1,6 @@
 // What the server tells the page: addresses, grants, first data.
-export const page = JSON.parse(document.getElementById("page-data").textContent);
+/** @type {Record<string, any>} */
+export const page = JSON.parse(document.getElementById("page-data")?.textContent ?? "{}");
 export const language = document.documentElement.lang || "en";
 
 /** The address of a topic's page, or of one of its tabs. */

@@ -2,7 +2,11 @@
 export const gettext = window.gettext;
 export const ngettext = window.ngettext;
 
-/** Fill %(name)s in a translated sentence. */
+/**
+ * Fill %(name)s in a translated sentence.
+ * @param {string} sentence
+ * @param {object} values
+ */
 export function fill(sentence, values) {
   return window.interpolate(sentence, values, true);
 }

@@ -20,7 +20,7 @@ export function onThemeChange(listener) {
 addEventListener("resize", () => known.clear());
 new MutationObserver(() => {
   known.clear();
-  listeners.forEach((listener) => listener());
+  for (const listener of listeners) listener();
 }).observe(document.documentElement, {
   attributes: true,
   attributeFilter: ["class"],

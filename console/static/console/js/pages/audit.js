@@ -10,7 +10,14 @@ import { Drawer } from "../parts/drawer.js";
 import { pairList } from "../parts/failure.js";
 
 const TYPING_MS = 300;
-const RESULT_TAGS = { done: "good", partly: "warn", nothing: "warn", refused: "dead", failed: "dead", started: "neutral" };
+const RESULT_TAGS = {
+  done: "good",
+  partly: "warn",
+  nothing: "warn",
+  refused: "dead",
+  failed: "dead",
+  started: "neutral",
+};
 const NAMES = ["who", "action", "topic", "result", "via", "text", "since", "until"];
 
 const values = Object.fromEntries(NAMES.map((name) => [name, param(name)]));
@@ -29,11 +36,7 @@ const exportLinks = ["csv", "jsonl"].map((form) =>
 );
 const controls = {
   who: input("who", gettext("Who")),
-  action: select(
-    "action",
-    gettext("Action"),
-    page.actions,
-  ),
+  action: select("action", gettext("Action"), page.actions),
   topic: input("topic", gettext("Topic")),
   result: select("result", gettext("Result"), page.results),
   via: select(
@@ -159,7 +162,9 @@ async function load(cursor = null) {
   const number = ++asked;
   for (const link of exportLinks) {
     const search = new URLSearchParams(
-      Object.entries({ ...query(), format: link.dataset.form }).filter(([, v]) => v !== ""),
+      Object.entries({ ...query(), format: link.dataset.form })
+        .filter(([, v]) => v !== "")
+        .map(([name, v]) => [name, String(v)]),
     );
     link.href = `${page.urls.export}?${search}`;
   }
@@ -183,7 +188,9 @@ async function load(cursor = null) {
   const narrowed = NAMES.some((name) => values[name] !== "");
   setText(
     nothing,
-    narrowed ? gettext("No entry matches.") : gettext("Nothing yet: every action that somebody takes is written down here."),
+    narrowed
+      ? gettext("No entry matches.")
+      : gettext("Nothing yet: every action that somebody takes is written down here."),
   );
   foot.hidden = next === null;
 }

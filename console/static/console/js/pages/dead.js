@@ -14,7 +14,9 @@ const tiles = [
 ];
 const clusters = new Clusters(page.urls.data, {
   everywhere: true,
-  onLoaded: (found) => tiles.forEach((tile) => tile.update(found)),
+  onLoaded: (found) => {
+    for (const tile of tiles) tile.update(found);
+  },
 });
 const row = tileRow(tiles);
 row.classList.add("rc-spread");

@@ -1,6 +1,6 @@
 // The Live tab: charts, slots, prepare queue, forecast.
 import { param, setParams } from "../core/address.js";
-import { byId, h, replace } from "../core/dom.js";
+import { byId, h, press, replace } from "../core/dom.js";
 import { count, duration, rate } from "../core/format.js";
 import { page } from "../core/page.js";
 import { AT } from "../core/point.js";
@@ -80,7 +80,7 @@ export class LiveTab {
       "div",
       { class: "rc-segments", role: "group", "aria-label": gettext("Time shown") },
       Object.entries(RANGES).map(([minutes, label]) =>
-        h("button", { type: "button", dataset: { minutes }, onclick: () => this.show(minutes) }, label),
+        h("button", { type: "button", dataset: { name: minutes }, onclick: () => this.show(minutes) }, label),
       ),
     );
     replace(
@@ -98,7 +98,7 @@ export class LiveTab {
     );
     this.show(this.range);
     onThemeChange(() => {
-      this.charts.forEach((chart) => chart.restyle());
+      for (const chart of this.charts) chart.restyle();
       this.heat.draw();
     });
     const slot = Number(param("slot", "-1"));
@@ -108,8 +108,7 @@ export class LiveTab {
   show(minutes) {
     this.range = minutes;
     setParams({ range: minutes }, { range: DEFAULT_RANGE });
-    for (const button of this.ranges.children)
-      button.setAttribute("aria-pressed", String(button.dataset.minutes === minutes));
+    press(this.ranges, minutes);
     this.render();
   }
 
@@ -130,7 +129,7 @@ export class LiveTab {
   render() {
     const range = Number(this.range) * 60_000;
     const points = this.series.since(range);
-    this.charts.forEach((chart) => chart.update(points, range));
+    for (const chart of this.charts) chart.update(points, range);
     if (this.frame) this.heat.update(this.frame.slots);
     if (this.details && this.details !== this.shownDetails) {
       this.shownDetails = this.details;

@@ -1,6 +1,6 @@
 // The Messages and Dead letters tabs: lists by state, an id at once, a bounded search in content.
 import { param, setParams } from "../core/address.js";
-import { byId, h, replace, setText } from "../core/dom.js";
+import { all, byId, h, press, replace, setText } from "../core/dom.js";
 import { count, time } from "../core/format.js";
 import { get } from "../core/http.js";
 import { shortcut } from "../core/keys.js";
@@ -155,7 +155,7 @@ export class MessagesTab {
 
   render() {
     if (!this.now || this.states.length < 2) return;
-    for (const button of this.segments.children) {
+    for (const button of all(this.segments, "button")) {
       const number = TABS[button.dataset.name][1](this.now);
       setText(button.lastChild, number === null ? "" : count(Math.max(0, number)));
     }
@@ -195,8 +195,7 @@ export class MessagesTab {
 
   async fetch(cursor, join) {
     const wanted = this.wanted();
-    for (const button of this.segments.children)
-      button.setAttribute("aria-pressed", String(button.dataset.name === this.state));
+    press(this.segments, this.state);
     setText(this.orderButton, this.order === "newest" ? gettext("Latest first") : gettext("Earliest first"));
     try {
       const found = await get(page.urls.rows, {

@@ -7,7 +7,15 @@ import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { pairList } from "../parts/failure.js";
-import { isLive, manner, NOT_DONE, OPERATION_ACTIONS, OPERATION_STATES, phase, subject } from "../parts/operationwords.js";
+import {
+  isLive,
+  manner,
+  NOT_DONE,
+  OPERATION_ACTIONS,
+  OPERATION_STATES,
+  phase,
+  subject,
+} from "../parts/operationwords.js";
 import { Progress } from "../parts/progress.js";
 import { Tile, tileRow } from "../parts/tiles.js";
 
@@ -27,7 +35,10 @@ const tiles = [
   new Tile(gettext("Done"), (now) => [exact(now.done)]),
   new Tile(gettext("Skipped"), (now) => [exact(now.skipped), now.skipped ? gettext("see below") : ""]),
   new Tile(gettext("Failed"), (now) => [exact(now.failed), now.failed ? gettext("see below") : "", now.failed > 0]),
-  new Tile(gettext("Per second"), (now) => [rate(perSecond(now)), fill(gettext("in %(time)s"), { time: duration(took(now)) })]),
+  new Tile(gettext("Per second"), (now) => [
+    rate(perSecond(now)),
+    fill(gettext("in %(time)s"), { time: duration(took(now)) }),
+  ]),
 ];
 const row = tileRow(tiles);
 row.classList.add("rc-spread");
@@ -93,7 +104,7 @@ function show() {
   setText(words, said);
   words.hidden = !said;
   words.classList.toggle("rc-error", Boolean(operation.error));
-  tiles.forEach((tile) => tile.update(operation));
+  for (const tile of tiles) tile.update(operation);
   showButtons();
   showFacts();
   showNotDone();
@@ -112,11 +123,11 @@ function showButtons() {
       ? button("stop", "stop_circle", gettext("Stop"), stop, () => act("stop"))
       : null,
     ["stopped", "failed"].includes(operation.state)
-      ? button("resume", "resume", gettext("Resume"), page.grants.actions[operation.action] ?? stop, () => act("resume"))
+      ? button("resume", "resume", gettext("Resume"), page.grants.actions[operation.action] ?? stop, () =>
+          act("resume"),
+        )
       : null,
-    operation.undoable
-      ? button("undo", "undo", gettext("Undo"), page.grants.actions.restore, askUndo)
-      : null,
+    operation.undoable ? button("undo", "undo", gettext("Undo"), page.grants.actions.restore, askUndo) : null,
   );
 }
 
@@ -183,7 +194,10 @@ function showFacts() {
   const other = (id) => h("a", { href: `${page.urls.operations}${id}/` }, gettext("this operation"));
   const pairs = [
     [gettext("Topic"), h("a", { href: topicAddress(operation.topic) }, operation.topic)],
-    [gettext("Messages"), operation.undoes ? [subject(operation), " (", other(operation.undoes), ")"] : subject(operation)],
+    [
+      gettext("Messages"),
+      operation.undoes ? [subject(operation), " (", other(operation.undoes), ")"] : subject(operation),
+    ],
     [gettext("How"), manner(operation)],
     [gettext("Found by"), operation.values.run ? foundBy(operation.values.run) : ""],
     [gettext("Reason"), operation.reason],
@@ -195,7 +209,14 @@ function showFacts() {
     [
       gettext("Interruptions"),
       operation.interruptions
-        ? fill(ngettext("%(n)s time a worker ended in the middle", "%(n)s times a worker ended in the middle", operation.interruptions), { n: exact(operation.interruptions) })
+        ? fill(
+            ngettext(
+              "%(n)s time a worker ended in the middle",
+              "%(n)s times a worker ended in the middle",
+              operation.interruptions,
+            ),
+            { n: exact(operation.interruptions) },
+          )
         : "",
     ],
     [gettext("Undone by"), operation.undone_by.length ? operation.undone_by.flatMap((id) => [other(id), " "]) : ""],
@@ -226,7 +247,12 @@ function showNotDone() {
         FORMATS.map(([name, label]) =>
           missing
             ? h("span", { class: "rc-button", "aria-disabled": "true", title: missing }, icon("download"), label)
-            : h("a", { class: "rc-button", href: `${page.urls.report}?format=${name}`, download: "" }, icon("download"), label),
+            : h(
+                "a",
+                { class: "rc-button", href: `${page.urls.report}?format=${name}`, download: "" },
+                icon("download"),
+                label,
+              ),
         ),
       ),
     ),
@@ -236,7 +262,15 @@ function showNotDone() {
       h(
         "table",
         { class: "rc-table" },
-        h("thead", {}, h("tr", {}, [gettext("Id"), gettext("Slot"), gettext("Why")].map((each) => h("th", { scope: "col" }, each)))),
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            [gettext("Id"), gettext("Slot"), gettext("Why")].map((each) => h("th", { scope: "col" }, each)),
+          ),
+        ),
         h(
           "tbody",
           {},

@@ -73,7 +73,7 @@ function render() {
   if (!frame) return;
   table.look();
   byId("rc-page").classList.remove("rc-waiting");
-  tiles.forEach((tile) => tile.update(frame.totals));
+  for (const tile of tiles) tile.update(frame.totals);
   if (frame.problems.length) showProblems(problemList, frame.problems, place);
   else showNone();
   showServer();
@@ -97,10 +97,7 @@ function showNone() {
   const text = words.filter(Boolean).join(" ");
   if (problemList.dataset.shown === text) return;
   problemList.dataset.shown = text;
-  replace(
-    problemList,
-    h("li", { class: "rc-problem rc-problem-none" }, icon("check_circle"), h("span", {}, text)),
-  );
+  replace(problemList, h("li", { class: "rc-problem rc-problem-none" }, icon("check_circle"), h("span", {}, text)));
 }
 
 function place(problem) {
@@ -134,7 +131,11 @@ function showServer() {
   const words = [fill(ngettext("%(n)s topic", "%(n)s topics", number), { n: count(number) })];
   if (info) {
     const memory = info.maxmemory ? `${bytes(info.used_memory)} / ${bytes(info.maxmemory)}` : bytes(info.used_memory);
-    words.push(`${info.program ?? "Redis"} ${info.version}`, memory, fill(gettext("%(ops)s commands/s"), { ops: count(info.ops_per_s) }));
+    words.push(
+      `${info.program ?? "Redis"} ${info.version}`,
+      memory,
+      fill(gettext("%(ops)s commands/s"), { ops: count(info.ops_per_s) }),
+    );
   }
   if (frame.interval_ms > 1500)
     words.push(fill(gettext("sampled every %(time)s"), { time: duration(frame.interval_ms) }));

@@ -63,13 +63,7 @@ const list = new LiveList({
   isLive,
   params: () => ({ kind: kind.value }),
   label: gettext("Runs"),
-  columns: [
-    [gettext("Run")],
-    [gettext("State")],
-    [gettext("Progress")],
-    [gettext("Outcome")],
-    [gettext("Started")],
-  ],
+  columns: [[gettext("Run")], [gettext("State")], [gettext("Progress")], [gettext("Outcome")], [gettext("Started")]],
   empty: [
     "fact_check",
     gettext("No runs yet"),

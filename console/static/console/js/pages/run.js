@@ -10,7 +10,7 @@ import { toast } from "../core/toast.js";
 import { pairList } from "../parts/failure.js";
 import { FindingList } from "../parts/findinglist.js";
 import { RunBar } from "../parts/runbar.js";
-import { FINDINGS, GAPS, isLive, JOBS, outcome, RUN_STATES, scope, STAGES } from "../parts/runwords.js";
+import { FINDINGS, GAPS, isLive, JOBS, outcome, RUN_STATES, STAGES, scope } from "../parts/runwords.js";
 
 const REFRESH_MS = 500;
 let run = page.run;
@@ -30,7 +30,12 @@ const logBox = h("details", { class: "rc-card", ontoggle: () => loadLog() }, h("
 
 replace(
   byId("rc-page"),
-  h("div", { class: "rc-head" }, h("a", { href: page.urls.runs }, gettext("All runs")), h("div", { class: "rc-status" }, asOf)),
+  h(
+    "div",
+    { class: "rc-head" },
+    h("a", { href: page.urls.runs }, gettext("All runs")),
+    h("div", { class: "rc-status" }, asOf),
+  ),
   h(
     "section",
     { class: "rc-card", "aria-label": gettext("Progress") },
@@ -155,7 +160,13 @@ function showFacts() {
   );
   const gaps = run.gaps
     .slice(0, 10)
-    .map((gap) => h("div", {}, `${[gap.topic, gap.slot].filter((each) => each !== null).join(" ")}: ${GAPS[gap.reason] ?? gap.reason ?? ""}`));
+    .map((gap) =>
+      h(
+        "div",
+        {},
+        `${[gap.topic, gap.slot].filter((each) => each !== null).join(" ")}: ${GAPS[gap.reason] ?? gap.reason ?? ""}`,
+      ),
+    );
   const left = run.ledger_left_out;
   const others = left
     ? fill(gettext("%(rows)s rows are about other topics (%(topics)s) and were left out."), {
@@ -168,7 +179,10 @@ function showFacts() {
     [gettext("Nothing is said of, for their journal is off"), run.without_journal.join(", ")],
     [gettext("Business ledger"), [run.ledger, others].filter(Boolean).join(" · ")],
     [gettext("Reason"), run.reason],
-    [gettext("Who"), run.scheduled ? fill(gettext("the schedule of %(who)s"), { who: run.user }) : `${run.user} (${run.via})`],
+    [
+      gettext("Who"),
+      run.scheduled ? fill(gettext("the schedule of %(who)s"), { who: run.user }) : `${run.user} (${run.via})`,
+    ],
     [gettext("Created"), dateTime(run.created_ms)],
     [gettext("Started"), run.started_ms ? dateTime(run.started_ms) : ""],
     [gettext("Finished"), run.finished_ms ? dateTime(run.finished_ms) : ""],
@@ -185,6 +199,7 @@ function showFigures() {
   if (figures.dataset.number === String(run.tables.length)) return;
   figures.dataset.number = String(run.tables.length);
   const ms = (value) => (value === null || value === undefined ? NONE : duration(value));
+  /** @type {[string, (row: any) => any][]} */
   const columns = [
     [gettext("Sent"), (row) => exact(row.sent)],
     [gettext("Done"), (row) => exact(row.acked)],
@@ -204,7 +219,15 @@ function showFigures() {
       h(
         "table",
         { class: "rc-table" },
-        h("thead", {}, h("tr", {}, [gettext("Topic"), ...columns.map(([title]) => title)].map((title) => h("th", { scope: "col" }, title)))),
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            [gettext("Topic"), ...columns.map(([title]) => title)].map((title) => h("th", { scope: "col" }, title)),
+          ),
+        ),
         h(
           "tbody",
           {},
@@ -229,7 +252,9 @@ function causes(row) {
   } catch {
     return NONE;
   }
-  return list.length ? list.slice(0, 3).map((each) => h("div", {}, `${exact(each.n)} × ${each.error ?? each.fingerprint}`)) : NONE;
+  return list.length
+    ? list.slice(0, 3).map((each) => h("div", {}, `${exact(each.n)} × ${each.error ?? each.fingerprint}`))
+    : NONE;
 }
 
 // The address keeps the filter, so a link shows the same findings.

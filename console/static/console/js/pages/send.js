@@ -1,6 +1,6 @@
 // The send form: one message or many, checked before they go.
 import { param, setParams } from "../core/address.js";
-import { byId, h, icon, replace, setText } from "../core/dom.js";
+import { byId, h, icon, press, replace, setText } from "../core/dom.js";
 import { bytes, count } from "../core/format.js";
 import { post } from "../core/http.js";
 import { parse } from "../core/json.js";
@@ -22,7 +22,12 @@ const MODES = {
     ),
   ],
 };
-const STATUS = { new: gettext("sent"), merged: gettext("merged"), unsure: gettext("sent, perhaps merged"), failed: gettext("failed") };
+const STATUS = {
+  new: gettext("sent"),
+  merged: gettext("merged"),
+  unsure: gettext("sent, perhaps merged"),
+  failed: gettext("failed"),
+};
 const missing = page.grants.actions.send;
 let mode = Object.hasOwn(MODES, param("mode")) ? param("mode") : "one";
 
@@ -102,7 +107,7 @@ shortcut("/", gettext("Search"), () => content.focus());
 function choose(name) {
   mode = name;
   setParams({ mode }, { mode: "one" });
-  for (const button of segments.children) button.setAttribute("aria-pressed", String(button.dataset.name === mode));
+  press(segments, mode);
   setText(contentTitle, MODES[mode][1]);
   encoding.hidden = mode !== "one";
   key.disabled = mode === "lines";
@@ -168,7 +173,9 @@ function addHeader() {
 }
 
 function read() {
-  const pairs = [...headers.children].map((row) => [row.children[0].value, row.children[1].value]);
+  const pairs = Array.from(headers.children, (row) =>
+    Array.from(row.querySelectorAll("input"), (input) => input.value),
+  );
   return {
     content: content.value,
     ...(mode === "one" ? { encoding: encoding.value } : {}),

@@ -108,9 +108,9 @@ export class SlotsTab {
   }
 
   show(slot, slots) {
-    const row = this.body.children[slot - this.from] ?? this.body.appendChild(this.row());
+    const row = this.body.rows[slot - this.from] ?? this.body.appendChild(this.row());
     const [name, owner, epoch, since, backlog, lag, inFlight, dead] = row.children;
-    row.dataset.slot = slot;
+    row.dataset.slot = String(slot);
     setText(name.firstChild, fill(gettext("Slot %(slot)s"), { slot }));
     const place = this.owners?.of[slot] ?? -1;
     setText(owner, this.owners ? (this.owners.names[place] ?? gettext("nobody")) : "–");

@@ -52,11 +52,15 @@ function take(message) {
 /** What this page is about is no longer there: the words, and the way out; null where it is as it was. */
 function goneWords({ topic }) {
   if (!topic) {
-    const words = fill(gettext("The topic %(topic)s was deleted. What you see is what it was."), { topic: page.topic.name });
+    const words = fill(gettext("The topic %(topic)s was deleted. What you see is what it was."), {
+      topic: page.topic.name,
+    });
     return [words, [gettext("All topics"), () => location.assign(page.root)]];
   }
   if (topic.kind === page.topic.kind && topic.slots === page.topic.slots) return null;
-  const words = gettext("This topic was deleted, and another of the same name was made. This page is about the old one.");
+  const words = gettext(
+    "This topic was deleted, and another of the same name was made. This page is about the old one.",
+  );
   return [words, [gettext("Reload"), () => location.reload()]];
 }
 
@@ -126,7 +130,7 @@ function journal(state) {
 function showState(topic) {
   const badge = byId("rc-topic-state");
   const state = topicState(topic, frame);
-  if (badge.firstChild?.outerHTML !== state.outerHTML) replace(badge, state);
+  if (badge.firstElementChild?.outerHTML !== state.outerHTML) replace(badge, state);
   const place = byId("rc-topic-actions");
   if (place.dataset.paused === String(topic.paused)) return;
   place.dataset.paused = String(topic.paused);

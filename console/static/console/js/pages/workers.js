@@ -133,7 +133,7 @@ shortcut("g o", gettext("Go to the overview"), () => location.assign(page.root))
 function render() {
   if (!frame) return;
   const running = frame.workers.filter((worker) => worker.state === "running");
-  tiles.forEach((tile) => tile.update({ ...frame, running }));
+  for (const tile of tiles) tile.update({ ...frame, running });
   nothing.hidden = frame.workers.length > 0;
   const names = new Set(frame.workers.map((worker) => worker.name));
   for (const name of [...rows.keys()])

@@ -111,7 +111,9 @@ export function actionButton(name, refs, onDone, messages = () => [], extra = ()
     icon(action.symbol),
     action.label,
   );
-  button.addEventListener("click", () => (missing ? toast(missing, "error") : confirm(name, refs(), onDone, messages(), extra())));
+  button.addEventListener("click", () =>
+    missing ? toast(missing, "error") : confirm(name, refs(), onDone, messages(), extra()),
+  );
   return button;
 }
 

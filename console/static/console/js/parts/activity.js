@@ -4,8 +4,8 @@ import { dateTime } from "../core/format.js";
 import { get } from "../core/http.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
-import { stepWords } from "./steps.js";
 import { TIME_TITLES } from "./states.js";
+import { stepWords } from "./steps.js";
 
 const WORDS = {
   cancel: gettext("cancelled it"),
@@ -48,7 +48,9 @@ async function load(list, ident, slot, message) {
       list,
       events.length ? events.map(line) : h("li", { class: "rc-muted" }, gettext("Nobody has acted on it.")),
       lives.flatMap(notes),
-      steps.length || !message ? null : h("li", { class: "rc-muted" }, gettext("Its steps are recorded where the topic's journal is on.")),
+      steps.length || !message
+        ? null
+        : h("li", { class: "rc-muted" }, gettext("Its steps are recorded where the topic's journal is on.")),
       complete
         ? null
         : h("li", { class: "rc-muted" }, gettext("Only the newest of this topic's actions were looked through.")),

@@ -10,6 +10,7 @@ export class Bars {
     this.unit = unit;
     this.empty = empty;
     this.asTable = false;
+    this.table = null;
     this.bars = h("div", { class: "rc-bars" });
     replace(this.bars, h("p", { class: "rc-nothing" }, gettext("Loading…")));
     this.note = h("p", { class: "rc-muted rc-bars-note" });

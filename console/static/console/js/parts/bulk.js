@@ -1,5 +1,5 @@
 // Acting on all messages that match: which, how many of them, what to do and how carefully; the server does the rest.
-import { h, icon, replace, setText } from "../core/dom.js";
+import { h, icon, press, replace, setText } from "../core/dom.js";
 import { bytes, exact, time } from "../core/format.js";
 import { post } from "../core/http.js";
 import { page, topicAddress } from "../core/page.js";
@@ -54,7 +54,13 @@ class BulkDialog {
     this.spread = number("spread", 10_080, gettext("at once"));
     this.canary = number("canary", 1000, gettext("none"));
     this.canaryLabel = h("label", {}, gettext("Canary: so many first, the rest if they succeed"), this.canary);
-    this.reason = h("input", { class: "rc-input", name: "reason", maxlength: 500, required: true, autocomplete: "off" });
+    this.reason = h("input", {
+      class: "rc-input",
+      name: "reason",
+      maxlength: 500,
+      required: true,
+      autocomplete: "off",
+    });
     this.confirm = h("input", { class: "rc-input", name: "confirm", maxlength: 100, autocomplete: "off" });
     this.confirmLabel = h(
       "label",
@@ -146,8 +152,7 @@ class BulkDialog {
 
   choose(name, look = true) {
     this.action = name;
-    for (const button of this.actions.children)
-      button.setAttribute("aria-pressed", String(button.dataset.name === name));
+    press(this.actions, name);
     setText(this.say, SAY[name]);
     this.canaryLabel.hidden = name !== "requeue";
     if (name !== "requeue") this.canary.value = "";
@@ -206,14 +211,16 @@ class BulkDialog {
         ? h(
             "ul",
             { class: "rc-examples" },
-            found.examples.slice(0, 5).map((row) =>
-              h(
-                "li",
-                {},
-                h("span", { class: "rc-mono" }, row.id ?? gettext("(hidden)")),
-                h("span", { class: "rc-muted" }, ` ${row.error ?? bytes(row.size)}`),
+            found.examples
+              .slice(0, 5)
+              .map((row) =>
+                h(
+                  "li",
+                  {},
+                  h("span", { class: "rc-mono" }, row.id ?? gettext("(hidden)")),
+                  h("span", { class: "rc-muted" }, ` ${row.error ?? bytes(row.size)}`),
+                ),
               ),
-            ),
           )
         : null,
       filter.state === "dead" && found.count

@@ -77,16 +77,14 @@ export class FilterFields {
 
   /** The filter as the server takes it. */
   read() {
+    /** @type {Record<string, any>} */
     const filter = { state: this.state.value };
     if (this.text.value) filter.text = this.text.value;
     if (this.error.value) filter.error = this.error.value;
     if (this.fingerprint) filter.fingerprint = this.fingerprint;
     if (this.slot.value !== "") filter.slot = Number(this.slot.value);
-    for (const [name, input] of [
-      ["since_ms", this.since],
-      ["until_ms", this.until],
-    ])
-      if (input.value) filter[name] = new Date(input.value).getTime();
+    for (const [name, { value }] of Object.entries({ since_ms: this.since, until_ms: this.until }))
+      if (value) filter[name] = new Date(value).getTime();
     return filter;
   }
 }

@@ -20,7 +20,8 @@ export class ChartTable {
     lines.forEach(([key, ...texts], at) => {
       const row = this.body.rows[at] ?? this.body.appendChild(this.line(texts.length));
       row.dataset.key = key;
-      texts.forEach((text, column) => setText(column ? row.cells[column] : row.querySelector("[data-name]"), text));
+      for (const [column, text] of texts.entries())
+        setText(column ? row.cells[column] : row.querySelector("[data-name]"), text);
     });
   }
 

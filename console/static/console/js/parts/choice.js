@@ -1,6 +1,6 @@
 // One of a few, as buttons side by side; what is chosen is in the address.
 import { param, setParams } from "../core/address.js";
-import { h } from "../core/dom.js";
+import { h, press } from "../core/dom.js";
 
 export class Choice {
   /** `name`: in the address; `options`: [[value, label]], the first by default; `changed()`: after a click. */
@@ -25,7 +25,6 @@ export class Choice {
   }
 
   mark() {
-    for (const button of this.element.children)
-      button.setAttribute("aria-pressed", String(button.dataset.name === this.value));
+    press(this.element, this.value);
   }
 }

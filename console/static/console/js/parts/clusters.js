@@ -1,5 +1,5 @@
 // Dead letters by what failed: how many, since when, whether they grow, and what to do about a whole cluster.
-import { h, icon, replace, setText } from "../core/dom.js";
+import { h, icon, setText } from "../core/dom.js";
 import { count, dateTime, exact, relative, time } from "../core/format.js";
 import { get } from "../core/http.js";
 import { page, topicAddress } from "../core/page.js";
@@ -14,8 +14,11 @@ const ACTIONS = ["requeue", "drop"];
 
 export class Clusters {
   /** `address`: where the numbers are; `everywhere`: of all topics; `topic`: {name, …} otherwise. */
-  constructor(address, { everywhere = false, topic = null, onLoaded = () => {} } = {}) {
-    Object.assign(this, { address, everywhere, topic, onLoaded });
+  constructor(address, { everywhere = false, topic = null, onLoaded = (_found) => {} } = {}) {
+    this.address = address;
+    this.everywhere = everywhere;
+    this.topic = topic;
+    this.onLoaded = onLoaded;
     this.rows = new Map();
     this.body = h("tbody");
     this.note = h("span", { class: "rc-muted" });
@@ -71,7 +74,11 @@ export class Clusters {
   show({ clusters, left_out, as_of_ms }) {
     const words = [fill(gettext("as of %(time)s"), { time: time(as_of_ms) })];
     if (left_out)
-      words.push(fill(ngettext("%(n)s smaller one is not shown", "%(n)s smaller ones are not shown", left_out), { n: exact(left_out) }));
+      words.push(
+        fill(ngettext("%(n)s smaller one is not shown", "%(n)s smaller ones are not shown", left_out), {
+          n: exact(left_out),
+        }),
+      );
     setText(this.note, words.join(" · "));
     this.scroll.hidden = !clusters.length;
     this.nothing.hidden = clusters.length > 0;
@@ -122,7 +129,15 @@ class Row {
       h("td", {}, this.canvas),
       h("td", { class: "rc-less" }, this.first),
       h("td", {}, this.last),
-      h("td", {}, h("div", { class: "rc-row-actions" }, ACTIONS.map((name) => this.button(name, target)))),
+      h(
+        "td",
+        {},
+        h(
+          "div",
+          { class: "rc-row-actions" },
+          ACTIONS.map((name) => this.button(name, target)),
+        ),
+      ),
     );
   }
 

@@ -32,7 +32,7 @@ export function shown(field, value) {
 
 export class DefinitionForm {
   /** `isNew`: what is fixed can be chosen; `disabled`: why nothing can be changed; `onChange(number of changed fields)`. */
-  constructor(fields, values, { isNew = false, disabled = null, onChange = () => {} } = {}) {
+  constructor(fields, values, { isNew = false, disabled = null, onChange = (_edited) => {} } = {}) {
     this.base = values;
     this.isNew = isNew;
     this.onChange = onChange;
@@ -143,7 +143,7 @@ class Row {
   set(value) {
     this.complain("");
     const { input } = this.field;
-    if (input === "flag") this.input.checked = Boolean(value);
+    if (input === "flag") /** @type {HTMLInputElement} */ (this.input).checked = Boolean(value);
     else if (UNITS[input] && typeof value === "number") {
       const [, size] = UNITS[input].findLast(
         ([, each]) => value % each === 0 && (value || each === UNITS[input][0][1]),
@@ -155,7 +155,7 @@ class Row {
 
   value() {
     const { input } = this.field;
-    if (input === "flag") return this.input.checked;
+    if (input === "flag") return /** @type {HTMLInputElement} */ (this.input).checked;
     if (["name", "choice", "text"].includes(input)) return this.input.value;
     const number =
       this.input.value.trim() === "" ? Number.NaN : Number(this.input.value) * Number(this.unit?.value ?? 1);

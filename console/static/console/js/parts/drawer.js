@@ -1,5 +1,5 @@
 // A panel at the right edge that leaves the page usable. Escape closes it.
-import { h, icon, replace } from "../core/dom.js";
+import { focusedElement, h, icon, replace } from "../core/dom.js";
 import { gettext } from "../core/text.js";
 
 let open = null;
@@ -9,7 +9,7 @@ export class Drawer {
   constructor(title, onClose = () => {}) {
     open?.close();
     this.onClose = onClose;
-    this.cameFrom = document.activeElement;
+    this.cameFrom = focusedElement();
     this.body = h("div", { class: "rc-drawer-body" });
     this.extra = h("div", { class: "rc-drawer-extra" });
     const close = h(

@@ -58,7 +58,10 @@ export function evidence(values) {
   return h(
     "dl",
     { class: "rc-evidence" },
-    pairs.map(([name, value]) => [h("dt", {}, NAMES[name] ?? name), h("dd", {}, shown(name, value).slice(0, VALUE_MAX))]),
+    pairs.map(([name, value]) => [
+      h("dt", {}, NAMES[name] ?? name),
+      h("dd", {}, shown(name, value).slice(0, VALUE_MAX)),
+    ]),
   );
 }
 

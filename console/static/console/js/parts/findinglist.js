@@ -18,21 +18,33 @@ export class FindingList {
   constructor(changed) {
     this.changed = changed;
     this.values = { kind: "", topic: "" };
-    this.remember = () => {};
+    this.remember = (_values) => {};
     this.rows = [];
     this.kind = this.select(gettext("Kind"), "kind");
     this.topic = this.select(gettext("Topic"), "topic");
     this.groups = h("div", { class: "rc-groups" });
     this.body = h("tbody");
     this.count = h("span", { class: "rc-muted" });
-    this.more = h("button", { type: "button", class: "rc-button", onclick: () => this.load(true) }, gettext("Load more"));
+    this.more = h(
+      "button",
+      { type: "button", class: "rc-button", onclick: () => this.load(true) },
+      gettext("Load more"),
+    );
     this.moreBox = h("div", { class: "rc-more" }, this.more);
     this.downloads = h("span", { class: "rc-actions rc-end" });
     const titles = [gettext("Finding"), gettext("Message"), gettext("Evidence"), gettext("Repair")];
     this.element = h(
       "section",
       { class: "rc-card rc-flush", "aria-label": gettext("Findings"), hidden: true },
-      h("header", { class: "rc-toolbar" }, h("h2", { class: "rc-strong" }, gettext("Findings")), this.kind, this.topic, this.count, this.downloads),
+      h(
+        "header",
+        { class: "rc-toolbar" },
+        h("h2", { class: "rc-strong" }, gettext("Findings")),
+        this.kind,
+        this.topic,
+        this.count,
+        this.downloads,
+      ),
       this.groups,
       h(
         "div",
@@ -40,7 +52,15 @@ export class FindingList {
         h(
           "table",
           { class: "rc-table rc-findings" },
-          h("thead", {}, h("tr", {}, titles.map((title) => h("th", { scope: "col" }, title)))),
+          h(
+            "thead",
+            {},
+            h(
+              "tr",
+              {},
+              titles.map((title) => h("th", { scope: "col" }, title)),
+            ),
+          ),
           this.body,
         ),
       ),
@@ -74,24 +94,47 @@ export class FindingList {
     if (this.element.hidden || this.key === key) return;
     this.key = key;
     const options = (select, all, names, words, value) => {
-      replace(select, h("option", { value: "" }, all), [...new Set(names)].map((name) => h("option", { value: name }, words(name))));
+      replace(
+        select,
+        h("option", { value: "" }, all),
+        [...new Set(names)].map((name) => h("option", { value: name }, words(name))),
+      );
       select.value = value;
     };
-    options(this.kind, gettext("All kinds"), run.groups.map((each) => each.kind), (name) => FINDINGS[name] ?? name, this.values.kind);
-    options(this.topic, gettext("All topics"), run.groups.map((each) => each.topic), (name) => name, this.values.topic);
+    options(
+      this.kind,
+      gettext("All kinds"),
+      run.groups.map((each) => each.kind),
+      (name) => FINDINGS[name] ?? name,
+      this.values.kind,
+    );
+    options(
+      this.topic,
+      gettext("All topics"),
+      run.groups.map((each) => each.topic),
+      (name) => name,
+      this.values.topic,
+    );
     this.showGroups();
     this.showDownloads();
     this.load();
   }
 
   showDownloads() {
-    const missing = page.grants.payload ? null : gettext("The report names ids: it needs the permission “read_payload”.");
+    const missing = page.grants.payload
+      ? null
+      : gettext("The report names ids: it needs the permission “read_payload”.");
     replace(
       this.downloads,
       FORMATS.map(([name, label]) =>
         missing
           ? h("span", { class: "rc-button", "aria-disabled": "true", title: missing }, icon("download"), label)
-          : h("a", { class: "rc-button", href: `${page.urls.download}?format=${name}`, download: "" }, icon("download"), label),
+          : h(
+              "a",
+              { class: "rc-button", href: `${page.urls.download}?format=${name}`, download: "" },
+              icon("download"),
+              label,
+            ),
       ),
     );
   }
@@ -106,7 +149,10 @@ export class FindingList {
           h("strong", {}, FINDINGS[group.kind] ?? group.kind),
           h("span", {}, `${group.topic} · ${exact(group.n)}`),
           group.repair !== "none" && group.open
-            ? this.repairButton({ repair: group.repair, kind: group.kind, topic: group.topic }, fill(gettext("%(repair)s: all %(n)s…"), { repair: REPAIRS[group.repair], n: exact(group.open) }))
+            ? this.repairButton(
+                { repair: group.repair, kind: group.kind, topic: group.topic },
+                fill(gettext("%(repair)s: all %(n)s…"), { repair: REPAIRS[group.repair], n: exact(group.open) }),
+              )
             : null,
         ),
       ),
@@ -135,13 +181,19 @@ export class FindingList {
       const after = further ? this.rows.at(-1)?.number : "";
       const found = await get(page.urls.findings, { ...this.values, after });
       this.rows = further ? [...this.rows, ...found.findings] : found.findings;
-      replace(this.body, this.rows.map((each) => this.line(each)));
+      replace(
+        this.body,
+        this.rows.map((each) => this.line(each)),
+      );
       this.moreBox.hidden = !found.more;
       const beyond = this.run.findings - this.run.listed;
       setText(
         this.count,
         beyond > 0
-          ? fill(gettext("%(n)s; %(beyond)s more are in the report only"), { n: exact(found.count), beyond: exact(beyond) })
+          ? fill(gettext("%(n)s; %(beyond)s more are in the report only"), {
+              n: exact(found.count),
+              beyond: exact(beyond),
+            })
           : exact(found.count),
       );
     } catch (problem) {
@@ -152,7 +204,10 @@ export class FindingList {
   line(each) {
     const address = `${topicAddress(each.topic)}message/?${new URLSearchParams({ id: each.id ?? "", slot: each.slot ?? "" })}`;
     const gap = each.kind === "journal_gap" ? (GAPS[each.evidence.reason] ?? each.evidence.advice) : null;
-    const where = each.slot === null ? each.topic : fill(gettext("%(topic)s, slot %(slot)s"), { topic: each.topic, slot: each.slot });
+    const where =
+      each.slot === null
+        ? each.topic
+        : fill(gettext("%(topic)s, slot %(slot)s"), { topic: each.topic, slot: each.slot });
     return h(
       "tr",
       {},

@@ -1,12 +1,12 @@
 // Every slot of a topic as a cell. Works with up to 4096 of them, with mouse and keyboard.
-import { h, replace, setText } from "../core/dom.js";
+import { all, h, press, replace, setText } from "../core/dom.js";
 import { count, duration, rate } from "../core/format.js";
 import { fill, gettext } from "../core/text.js";
 import { color } from "../core/theme.js";
 import { prepare } from "./canvas.js";
 import { ChartTable } from "./charttable.js";
 import { OwnerScale } from "./ownerscale.js";
-import { Scale, heatColors } from "./scale.js";
+import { Scale } from "./scale.js";
 import { tableToggle } from "./tabletoggle.js";
 
 export const METRICS = {
@@ -63,7 +63,8 @@ export class HeatMap {
       this.box,
       h("footer", { class: "rc-heat-foot" }, this.readout, this.legend),
     );
-    this.segments.lastChild.hidden = this.metric !== "owner";
+    this.ownerButton = all(this.segments, "[data-name=owner]")[0];
+    this.ownerButton.hidden = this.metric !== "owner";
     this.choose(this.metric);
     // Its width is told, not asked for: to ask makes the browser lay out everything that has changed so far.
     new ResizeObserver(([entry]) => {
@@ -74,8 +75,7 @@ export class HeatMap {
 
   choose(name) {
     this.metric = name;
-    for (const button of this.segments.children)
-      button.setAttribute("aria-pressed", String(button.dataset.name === name));
+    press(this.segments, name);
     this.onMetric(name);
     this.draw();
   }
@@ -95,7 +95,7 @@ export class HeatMap {
   /** `owners`: {names, of: [place in names or -1]}, or null where slots are shared. */
   own(owners) {
     this.owners = owners;
-    this.segments.lastChild.hidden = !owners;
+    this.ownerButton.hidden = !owners;
     if (!owners && this.metric === "owner") this.choose("backlog");
     this.draw();
   }
@@ -149,7 +149,7 @@ export class HeatMap {
   }
 
   paint(context) {
-    const colors = this.scale.colors?.() ?? heatColors();
+    const colors = this.scale.colors();
     const gap = this.cell > 5 ? 1 : 0;
     // Cells of one colour are drawn together: setting the colour is the slow part.
     const bySteps = Array.from({ length: colors.length }, () => []);
@@ -210,7 +210,7 @@ export class HeatMap {
   }
 
   showReadout() {
-    const [label, format] = METRICS[this.metric];
+    const [label] = METRICS[this.metric];
     const slot = this.cursor;
     setText(
       this.readout,
@@ -219,9 +219,14 @@ export class HeatMap {
         : fill(gettext("Slot %(slot)s · %(metric)s %(value)s"), {
             slot,
             metric: label,
-            value: this.scale.word?.(this.values[slot]) ?? format(this.values[slot] ?? null),
+            value: this.word(slot),
           }),
     );
+  }
+
+  word(slot) {
+    const value = this.values[slot] ?? null;
+    return this.scale instanceof OwnerScale ? this.scale.word(value) : METRICS[this.metric][1](value);
   }
 
   showLegend() {
@@ -229,7 +234,7 @@ export class HeatMap {
     const key = `${this.metric} ${this.scale.top}`;
     if (this.legendShown === key) return;
     this.legendShown = key;
-    if (this.metric === "owner") return replace(this.legend, this.scale.legend());
+    if (this.scale instanceof OwnerScale) return replace(this.legend, this.scale.legend());
     replace(
       this.legend,
       this.scale.bounds.map((bound, step) =>
@@ -244,7 +249,7 @@ export class HeatMap {
   }
 
   drawTable() {
-    const [label, format] = METRICS[this.metric];
+    const [label] = METRICS[this.metric];
     const order = [...this.values.keys()]
       .sort((one, other) => this.values[other] - this.values[one])
       .slice(0, TABLE_ROWS);
@@ -254,13 +259,7 @@ export class HeatMap {
       this.more = h("p", { class: "rc-muted" });
       replace(this.box, this.table.element, this.more);
     }
-    this.table.update(
-      order.map((slot) => [
-        slot,
-        fill(gettext("Slot %(slot)s"), { slot }),
-        this.scale.word?.(this.values[slot]) ?? format(this.values[slot]),
-      ]),
-    );
+    this.table.update(order.map((slot) => [slot, fill(gettext("Slot %(slot)s"), { slot }), this.word(slot)]));
     const words = fill(gettext("The %(n)s largest of %(all)s."), { n: order.length, all: count(this.amount) });
     setText(this.more, this.amount > order.length ? words : "");
   }

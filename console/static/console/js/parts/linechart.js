@@ -7,7 +7,6 @@ import { color } from "../core/theme.js";
 import { ChartTable } from "./charttable.js";
 import { tableToggle } from "./tabletoggle.js";
 
-const { Chart } = window;
 const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3]];
 const LINES = ["--rc-line-1", "--rc-line-2", "--rc-line-3", "--rc-line-4"];
 const GAP_MS = 6000;
@@ -23,6 +22,8 @@ export class LineChart {
     this.right = right;
     this.hidden = new Set();
     this.asTable = false;
+    this.table = null;
+    this.width = 0;
     this.canvas = h("canvas", { role: "img", "aria-label": title });
     this.box = h("div", { class: "rc-chart" }, this.canvas);
     // The first drawing waits until there is room; asking for the width at every one would lay the page out each time.
@@ -78,7 +79,8 @@ export class LineChart {
     this.points = points;
     this.range = range;
     const last = points.at(-1);
-    this.lines.forEach(([name], index) => setText(this.values[index], last ? this.format(last[AT[name]]) : "–"));
+    for (const [index, [name]] of this.lines.entries())
+      setText(this.values[index], last ? this.format(last[AT[name]]) : "–");
     if (this.asTable) this.drawTable(points);
     else if (this.width) this.drawChart(points, range, last);
   }
@@ -149,7 +151,13 @@ export class LineChart {
             type: "linear",
             grid,
             border: { display: false },
-            ticks: { color: text, align: "inner", maxRotation: 0, maxTicksLimit: 6, callback: (value) => time(value).slice(0, 8) },
+            ticks: {
+              color: text,
+              align: "inner",
+              maxRotation: 0,
+              maxTicksLimit: 6,
+              callback: (value) => time(value).slice(0, 8),
+            },
           },
           y: this.valueAxis(text, grid),
           ...(this.right.length ? { right: { ...this.valueAxis(text, { display: false }), position: "right" } } : {}),

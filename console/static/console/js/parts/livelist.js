@@ -1,5 +1,5 @@
 // A table whose newest rows are fetched again and again, often while one of them is under way; older ones on demand.
-import { byId, h, icon, replace, setText } from "../core/dom.js";
+import { byId, h, icon, setText } from "../core/dom.js";
 import { dateTime, relative, time } from "../core/format.js";
 import { get } from "../core/http.js";
 import { page } from "../core/page.js";
@@ -12,9 +12,17 @@ const CALM_MS = 5000;
 export class LiveList {
   /** `first`: the answer the page came with, its rows under `name`. `Row`: has an `element`, and `update(item, now)`.
       `columns`: of [title, class]. `empty`: an icon, a title and a text. `shown(list)`: after every answer. */
-  constructor({ first, name, Row, isLive, label, columns, empty, params = () => ({}), shown = () => {} }) {
-    Object.assign(this, { list: first, name, Row, isLive, params, shown });
-    Object.assign(this, { older: [], rows: new Map(), timer: 0, turn: 0 });
+  constructor({ first, name, Row, isLive, label, columns, empty, params = () => ({}), shown = (_list) => {} }) {
+    this.list = first;
+    this.name = name;
+    this.Row = Row;
+    this.isLive = isLive;
+    this.params = params;
+    this.shown = shown;
+    this.older = [];
+    this.rows = new Map();
+    this.timer = 0;
+    this.turn = 0;
     this.asOf = h("span", { class: "rc-as-of" });
     this.body = h("tbody");
     const onclick = () => this.loadMore();

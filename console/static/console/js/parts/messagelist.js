@@ -1,5 +1,5 @@
 // A list of messages with boxes to tick. Rows keep their place; ticking one stops the refreshing, visibly.
-import { h, replace, setText } from "../core/dom.js";
+import { all, focusedElement, h, replace, setText } from "../core/dom.js";
 import { bytes, count, dateTime, relative, time } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
@@ -9,7 +9,10 @@ import { ACTIONS_OF, STATES, TIME_TITLES } from "./states.js";
 export class MessageList {
   /** `onOpen(row)`; `onChanged()` after an action; `onSelection(number)` when boxes are ticked. */
   constructor({ onOpen, onChanged, onSelection, nowMs }) {
-    Object.assign(this, { onOpen, onChanged, onSelection, nowMs });
+    this.onOpen = onOpen;
+    this.onChanged = onChanged;
+    this.onSelection = onSelection;
+    this.nowMs = nowMs;
     this.rows = [];
     this.selected = new Map();
     this.state = null;
@@ -41,12 +44,15 @@ export class MessageList {
     this.rows = rows;
     const here = new Set(rows.map(keyOf));
     for (const key of this.selected.keys()) if (!here.has(key)) this.selected.delete(key);
-    const focused = this.body.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+    const focused = this.body.contains(document.activeElement) ? focusedElement().dataset.key : null;
     replace(
       this.body,
       rows.map((row) => this.line(row)),
     );
-    if (focused) [...this.body.querySelectorAll("[data-key]")].find((each) => each.dataset.key === focused)?.focus();
+    if (focused)
+      [.../** @type {any} */ (this.body.querySelectorAll("[data-key]"))]
+        .find((each) => each.dataset.key === focused)
+        ?.focus();
     this.empty.hidden = rows.length > 0;
     setText(this.empty, emptyWords);
     this.selectionChanged();
@@ -125,12 +131,13 @@ export class MessageList {
 
   selectAll(on) {
     for (const row of this.rows) if (row.id !== null) this.tick(row, on);
-    for (const box of this.body.querySelectorAll("input[type=checkbox]:not(:disabled)")) box.checked = on;
+    for (const box of all(this.body, "input:not(:disabled)")) box.checked = on;
   }
 
   selectionChanged() {
     const number = this.selected.size;
-    for (const line of this.body.rows) line.classList.toggle("rc-selected", line.querySelector("input").checked);
+    for (const line of this.body.rows)
+      line.classList.toggle("rc-selected", /** @type {any} */ (line.querySelector("input")).checked);
     this.all.checked = number > 0 && number === this.rows.filter((row) => row.id !== null).length;
     this.all.indeterminate = number > 0 && !this.all.checked;
     this.bar.hidden = number === 0;
@@ -162,7 +169,7 @@ export class MessageList {
 
   clear(changed) {
     this.selected.clear();
-    for (const box of this.body.querySelectorAll("input[type=checkbox]")) box.checked = false;
+    for (const box of all(this.body, "input")) box.checked = false;
     this.selectionChanged();
     if (changed) this.onChanged();
   }

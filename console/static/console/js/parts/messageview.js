@@ -18,7 +18,10 @@ export function messageAddress(message) {
 export function messageView(message, nowMs, onDone) {
   const download = `${page.urls.content}?${new URLSearchParams({ id: message.id ?? "", slot: message.slot })}`;
   const refs = () => [[message.slot, message.id]];
-  const actions = message.id === null ? [] : ACTIONS_OF[message.state].map((name) => actionButton(name, refs, onDone, () => [message]));
+  const actions =
+    message.id === null
+      ? []
+      : ACTIONS_OF[message.state].map((name) => actionButton(name, refs, onDone, () => [message]));
   return h(
     "div",
     { class: "rc-message" },

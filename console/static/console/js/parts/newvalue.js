@@ -5,7 +5,9 @@ import { fill, gettext } from "../core/text.js";
 
 /** `messages`: those to be changed, where they are known. `element` to show, `input` to focus, `read()` for the server. */
 export function newValue(topic, messages = []) {
-  return topic.timed ? newTime(spanOf(messages.map((each) => each.score_ms))) : newPriority(spanOf(messages.map((each) => each.priority)));
+  return topic.timed
+    ? newTime(spanOf(messages.map((each) => each.score_ms)))
+    : newPriority(spanOf(messages.map((each) => each.priority)));
 }
 
 function newPriority(span) {
@@ -36,7 +38,8 @@ function newTime(span) {
     value: proposed,
   });
   // An hour that the clock shows twice a year means what it meant as long as nobody touches it.
-  const chosen = () => (input.value === input.defaultValue ? (span?.low ?? Number.NaN) : new Date(input.value).getTime());
+  const chosen = () =>
+    input.value === input.defaultValue ? (span?.low ?? Number.NaN) : new Date(input.value).getTime();
   const shown = h("span", { class: "rc-muted" });
   const show = () => setText(shown, dateTime(chosen()));
   input.addEventListener("input", show);

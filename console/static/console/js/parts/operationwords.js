@@ -60,14 +60,11 @@ export function subject(operation) {
 export function manner(operation) {
   const words = [];
   if (operation.values.repair) words.push(REPAIRS[operation.values.repair] ?? operation.values.repair);
-  if (operation.values.due_ms)
-    words.push(fill(gettext("to %(time)s"), { time: dateTime(operation.values.due_ms) }));
+  if (operation.values.due_ms) words.push(fill(gettext("to %(time)s"), { time: dateTime(operation.values.due_ms) }));
   if (operation.values.priority)
     words.push(fill(gettext("to priority %(priority)s"), { priority: exact(operation.values.priority) }));
-  if (operation.canary)
-    words.push(fill(gettext("a canary of %(n)s first"), { n: exact(operation.canary.size) }));
-  if (operation.rate_per_s)
-    words.push(fill(gettext("at most %(rate)s/s"), { rate: exact(operation.rate_per_s) }));
+  if (operation.canary) words.push(fill(gettext("a canary of %(n)s first"), { n: exact(operation.canary.size) }));
+  if (operation.rate_per_s) words.push(fill(gettext("at most %(rate)s/s"), { rate: exact(operation.rate_per_s) }));
   if (operation.spread_s)
     words.push(fill(gettext("spread over %(time)s"), { time: duration(operation.spread_s * 1000) }));
   return words.join(" · ");

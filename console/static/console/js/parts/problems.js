@@ -97,12 +97,14 @@ let all = false;
 
 /** One line per problem; more than a few can be unfolded. `place(problem)`: the address of the page that fixes it;
     `act(problem)`: a button that does, or null. */
-export function showProblems(list, problems, place, act = () => null) {
+export function showProblems(list, problems, place, act = (_problem) => null) {
   const key = JSON.stringify([problems, all]);
   if (list.dataset.shown === key) return;
   list.dataset.shown = key;
   const focused = list.contains(document.activeElement) ? nameOf(document.activeElement) : null;
-  const lines = problems.slice(0, all ? problems.length : MOST_SHOWN).map((problem) => line(problem, place(problem), act(problem)));
+  const lines = problems
+    .slice(0, all ? problems.length : MOST_SHOWN)
+    .map((problem) => line(problem, place(problem), act(problem)));
   const left = problems.length - MOST_SHOWN;
   if (left > 0) {
     const words = all ? gettext("Show fewer") : fill(ngettext("%(n)s more", "%(n)s more", left), { n: left });

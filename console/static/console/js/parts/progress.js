@@ -22,7 +22,7 @@ export class Progress {
     const ended = operation.state === "done";
     // An estimate can be too low, and what matched when it was counted may be gone by now.
     const whole = ended ? Math.max(handled, 1) : Math.max(operation.total, handled, 1);
-    PARTS.forEach((name, at) => (this.bars[at].style.width = `${(100 * operation[name]) / whole}%`));
+    for (const [at, name] of PARTS.entries()) this.bars[at].style.width = `${(100 * operation[name]) / whole}%`;
     if (ended && !handled) this.bars[0].style.width = "100%";
     this.bar.setAttribute("aria-valuemax", String(whole));
     this.bar.setAttribute("aria-valuenow", String(ended ? whole : handled));

@@ -69,11 +69,19 @@ function sentences(found) {
       : null;
   const examples = found.examples.filter((each) => each.id !== null);
   return [
-    h("div", {}, fill(ngettext("%(n)s message is meant.", "%(n)s messages are meant.", found.count), { n: exact(found.count) })),
+    h(
+      "div",
+      {},
+      fill(ngettext("%(n)s message is meant.", "%(n)s messages are meant.", found.count), { n: exact(found.count) }),
+    ),
     ...lines,
     looked,
     examples.length
-      ? h("ul", { class: "rc-examples" }, examples.map((each) => h("li", { class: "rc-mono" }, each.id)))
+      ? h(
+          "ul",
+          { class: "rc-examples" },
+          examples.map((each) => h("li", { class: "rc-mono" }, each.id)),
+        )
       : null,
   ];
 }

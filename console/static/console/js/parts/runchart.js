@@ -6,7 +6,6 @@ import { color } from "../core/theme.js";
 import { ChartTable } from "./charttable.js";
 import { tableToggle } from "./tabletoggle.js";
 
-const { Chart } = window;
 const LINES = ["--rc-line-1", "--rc-line-2", "--rc-line-3", "--rc-line-4"];
 const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3]];
 
@@ -17,7 +16,10 @@ export class RunChart {
     this.lines = lines;
     this.format = format;
     this.asTable = false;
+    this.table = null;
     this.points = [];
+    /** @type {any} */
+    this.chart = null;
     this.canvas = h("canvas", { role: "img", "aria-label": title });
     this.box = h("div", { class: "rc-chart" }, this.canvas);
     this.toggle = tableToggle(() => this.switchView());
@@ -78,7 +80,12 @@ export class RunChart {
           tooltip: { callbacks: { label: (item) => `${item.dataset.label}: ${this.format(item.parsed.y)}` } },
         },
         scales: {
-          x: { offset: true, grid, border: { display: false }, ticks: { color: text, maxRotation: 0, maxTicksLimit: 4 } },
+          x: {
+            offset: true,
+            grid,
+            border: { display: false },
+            ticks: { color: text, maxRotation: 0, maxTicksLimit: 4 },
+          },
           y: {
             min: 0,
             grid,

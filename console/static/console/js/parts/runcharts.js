@@ -14,8 +14,22 @@ export class RunCharts {
   constructor() {
     this.topic = h("select", { class: "rc-select", "aria-label": gettext("Topic"), onchange: () => this.draw() });
     this.charts = [
-      new RunChart(gettext("Volumes"), [["sent", gettext("sent")], ["acked", gettext("done")]], count),
-      new RunChart(gettext("Retries and deaths"), [["retried", gettext("retries")], ["died", gettext("died")]], count),
+      new RunChart(
+        gettext("Volumes"),
+        [
+          ["sent", gettext("sent")],
+          ["acked", gettext("done")],
+        ],
+        count,
+      ),
+      new RunChart(
+        gettext("Retries and deaths"),
+        [
+          ["retried", gettext("retries")],
+          ["died", gettext("died")],
+        ],
+        count,
+      ),
       new RunChart(gettext("Merge ratio"), [["merge_ratio", gettext("merged of sent")]], share),
       new RunChart(gettext("Lateness"), PERCENTILES("lateness"), ms),
       new RunChart(gettext("End to end"), PERCENTILES("end_to_end"), ms),
@@ -26,7 +40,11 @@ export class RunCharts {
       "div",
       { class: "rc-run-charts", hidden: true },
       h("div", { class: "rc-head" }, h("h2", { class: "rc-strong" }, gettext("From run to run")), this.topic),
-      h("div", { class: "rc-run-grid" }, this.charts.map((chart) => chart.element)),
+      h(
+        "div",
+        { class: "rc-run-grid" },
+        this.charts.map((chart) => chart.element),
+      ),
     );
   }
 
@@ -38,15 +56,23 @@ export class RunCharts {
     this.element.hidden = trend.length === 0;
     const names = [...new Set(trend.flatMap((point) => point.topics.map((row) => row.topic)))].sort();
     const before = this.topic.value;
-    replace(this.topic, h("option", { value: "" }, gettext("All topics")), names.map((name) => h("option", { value: name }, name)));
+    replace(
+      this.topic,
+      h("option", { value: "" }, gettext("All topics")),
+      names.map((name) => h("option", { value: name }, name)),
+    );
     this.topic.value = names.includes(before) ? before : "";
     this.draw();
   }
 
   draw() {
     if (!this.trend.length) return;
-    const points = this.trend.map((point) => ({ at_ms: point.at_ms, findings: point.findings, ...this.values(point.topics) }));
-    this.charts.forEach((chart) => chart.update(points));
+    const points = this.trend.map((point) => ({
+      at_ms: point.at_ms,
+      findings: point.findings,
+      ...this.values(point.topics),
+    }));
+    for (const chart of this.charts) chart.update(points);
   }
 
   values(rows) {

@@ -1,6 +1,7 @@
 // How runs of the pipeline are spoken of.
-import { fill, gettext, ngettext } from "../core/text.js";
+
 import { exact } from "../core/format.js";
+import { fill, gettext, ngettext } from "../core/text.js";
 
 export const JOBS = {
   reconcile: gettext("Reconciliation"),
@@ -51,7 +52,9 @@ export const FINDINGS = {
   unknown_to_business: gettext("Unknown to the business ledger"),
 };
 
-const AFRESH = gettext("Switched off and on again while the topic is empty, a journal begins anew and is whole from there.");
+const AFRESH = gettext(
+  "Switched off and on again while the topic is empty, a journal begins anew and is whole from there.",
+);
 
 /** Why a journal does not tell everything, and what to do. */
 export const GAPS = {

@@ -25,6 +25,10 @@ export class Scale {
     const step = this.bounds.findIndex((bound) => value <= bound);
     return step < 0 ? STEPS - 1 : step;
   }
+
+  colors() {
+    return heatColors();
+  }
 }
 
 export const heatColors = () => Array.from({ length: STEPS }, (_, step) => color(`--rc-heat-${step}`));

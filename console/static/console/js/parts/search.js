@@ -11,7 +11,9 @@ import { STATES } from "./states.js";
 export class Search {
   /** `state()` to search in; `onFound({rows, state, words})` as results come; `onClear()` when the search ends. */
   constructor(state, onFound, onClear) {
-    Object.assign(this, { state, onFound, onClear });
+    this.state = state;
+    this.onFound = onFound;
+    this.onClear = onClear;
     this.active = false;
     this.input = h("input", {
       type: "search",
@@ -41,7 +43,11 @@ export class Search {
       this.start();
     });
     this.input.addEventListener("input", () => this.input.value === "" && this.active && this.end());
-    this.input.addEventListener("keydown", (event) => event.key === "Escape" && (this.end(), this.input.blur()));
+    this.input.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return;
+      this.end();
+      this.input.blur();
+    });
     if (this.input.value) queueMicrotask(() => this.start());
   }
 

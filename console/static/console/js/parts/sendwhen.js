@@ -17,7 +17,14 @@ export function whenField(kind) {
 }
 
 function priorityField() {
-  const input = h("input", { class: "rc-input rc-short", type: "number", min: 17, step: 1, value: 100, name: "priority" });
+  const input = h("input", {
+    class: "rc-input rc-short",
+    type: "number",
+    min: 17,
+    step: 1,
+    value: 100,
+    name: "priority",
+  });
   return {
     element: h("label", {}, gettext("Priority (17 or more, higher is sooner)"), input),
     read: () => ({ priority: input.value }),

@@ -11,7 +11,7 @@ export function drawSpark(canvas, values) {
   const x = (index) => (index / (values.length - 1)) * (width - 2) + 1;
   const y = (value) => height - 2 - (value / top) * (height - 4);
   context.beginPath();
-  values.forEach((value, index) => context.lineTo(x(index), y(value)));
+  for (const [index, value] of values.entries()) context.lineTo(x(index), y(value));
   context.strokeStyle = color("--rc-line-1");
   context.lineWidth = 1.5;
   context.lineJoin = "round";

@@ -14,10 +14,28 @@ const EVERY = [
 
 /** Open the dialog. `done(answer, scheduled)` is called when the server has accepted. */
 export function askRun(done) {
-  const kind = h("select", { class: "rc-select", name: "kind", onchange: () => show() }, Object.entries(JOBS).map(([value, label]) => h("option", { value }, label)));
-  const topics = h("select", { class: "rc-select", name: "topics", multiple: true, size: Math.min(6, Math.max(2, page.topics.length)) }, page.topics.map((name) => h("option", { value: name }, name)));
-  const ledger = h("select", { class: "rc-select", name: "ledger" }, h("option", { value: "" }, gettext("none")), page.ledgers.map((name) => h("option", { value: name }, name)));
-  const every = h("select", { class: "rc-select", name: "every" }, h("option", { value: "" }, gettext("once, now")), EVERY.map(([value, label]) => h("option", { value }, label)));
+  const kind = h(
+    "select",
+    { class: "rc-select", name: "kind", onchange: () => show() },
+    Object.entries(JOBS).map(([value, label]) => h("option", { value }, label)),
+  );
+  const topics = h(
+    "select",
+    { class: "rc-select", name: "topics", multiple: true, size: Math.min(6, Math.max(2, page.topics.length)) },
+    page.topics.map((name) => h("option", { value: name }, name)),
+  );
+  const ledger = h(
+    "select",
+    { class: "rc-select", name: "ledger" },
+    h("option", { value: "" }, gettext("none")),
+    page.ledgers.map((name) => h("option", { value: name }, name)),
+  );
+  const every = h(
+    "select",
+    { class: "rc-select", name: "every" },
+    h("option", { value: "" }, gettext("once, now")),
+    EVERY.map(([value, label]) => h("option", { value }, label)),
+  );
   const reason = h("input", { class: "rc-input", name: "reason", maxlength: 500, autocomplete: "off" });
   const confirm = h("input", { class: "rc-input", name: "confirm", autocomplete: "off" });
   const problem = h("p", { class: "rc-error", role: "alert" });
@@ -79,11 +97,18 @@ export function askRun(done) {
   dialog.showModal();
 
   function show() {
-    replace(about, {
-      reconcile: gettext("Compares journals and archive with the live queues, and with the business's own ledger. Changes nothing."),
-      archive: gettext("Brings what the journals hold into the archive; behind it the journals are trimmed."),
-      restore: gettext("Puts back what a lost server held, out of the archive. Run the archive first, where anything is left of the journals."),
-    }[kind.value]);
+    replace(
+      about,
+      {
+        reconcile: gettext(
+          "Compares journals and archive with the live queues, and with the business's own ledger. Changes nothing.",
+        ),
+        archive: gettext("Brings what the journals hold into the archive; behind it the journals are trimmed."),
+        restore: gettext(
+          "Puts back what a lost server held, out of the archive. Run the archive first, where anything is left of the journals.",
+        ),
+      }[kind.value],
+    );
     ledgerBox.hidden = kind.value !== "reconcile";
     everyBox.hidden = kind.value === "restore";
     confirmBox.hidden = kind.value !== "restore";

@@ -29,7 +29,8 @@ export function stepWords(step) {
   const details = [];
   if (["sent", "rescheduled", "retried", "requeued", "restored", "merged"].includes(step.event)) {
     if (step.due_ms !== null) details.push(fill(gettext("due %(time)s"), { time: dateTime(step.due_ms) }));
-    if (step.priority !== null) details.push(fill(gettext("priority %(priority)s"), { priority: exact(step.priority) }));
+    if (step.priority !== null)
+      details.push(fill(gettext("priority %(priority)s"), { priority: exact(step.priority) }));
   }
   if (step.worker) details.push(step.worker);
   if (step.failures) details.push(fill(gettext("failure %(n)s"), { n: exact(step.failures) }));

@@ -1,7 +1,7 @@
 // A topic's slots in one line: the slot heat map, small.
 import { pixels } from "../core/theme.js";
 import { prepare } from "./canvas.js";
-import { Scale, heatColors } from "./scale.js";
+import { heatColors, Scale } from "./scale.js";
 
 export function drawStrip(canvas, values, colors = heatColors()) {
   const width = pixels("--rc-strip-width");

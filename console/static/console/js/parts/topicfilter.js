@@ -1,6 +1,6 @@
 // Which topics are shown, in which order, in which groups. All of it lives in the address.
 import { param, setParams } from "../core/address.js";
-import { h, replace, setText } from "../core/dom.js";
+import { all, focusedElement, h, replace, setText } from "../core/dom.js";
 import { shortcut } from "../core/keys.js";
 import { language } from "../core/page.js";
 import { gettext } from "../core/text.js";
@@ -65,7 +65,7 @@ export class TopicFilter {
     );
     shown.sort((one, other) => this.compare(one, other));
     this.grouped = this.group ? this.group === "yes" : topics.length >= GROUP_FROM;
-    this.groupButton.setAttribute("aria-pressed", this.grouped);
+    this.groupButton.setAttribute("aria-pressed", String(this.grouped));
     setText(this.shownCount, shown.length === topics.length ? "" : `${shown.length} / ${topics.length}`);
     return this.grouped ? byPrefix(shown) : [[null, shown]];
   }
@@ -85,7 +85,7 @@ export class TopicFilter {
     const key = JSON.stringify([counts, this.problem]);
     if (key === this.chipsShown) return;
     this.chipsShown = key;
-    const focused = document.activeElement?.dataset?.code;
+    const focused = focusedElement()?.dataset?.code;
     replace(
       this.chips,
       counts
@@ -105,7 +105,7 @@ export class TopicFilter {
           ),
         ),
     );
-    if (focused) this.chips.querySelector(`[data-code="${focused}"]`)?.focus();
+    if (focused) all(this.chips, `[data-code="${focused}"]`)[0]?.focus();
   }
 }
 

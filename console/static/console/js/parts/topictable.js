@@ -30,6 +30,7 @@ const COLUMNS = [
   ["dead", gettext("Dead"), (t) => count(t.dead), (t) => exact(t.dead)],
   ["workers", gettext("Workers"), (t) => count(t.workers)],
 ];
+/** @type {any[][]} */
 const NUMERIC = COLUMNS.filter((column) => column[2]);
 export const SORTABLE = COLUMNS.map(([name]) => name).filter((name) => name !== "strip" && name !== "spark");
 
@@ -110,9 +111,7 @@ export class TopicTable {
   constructor(onSort, sparks) {
     this.heads = new Map();
     const body = h("tbody");
-    this.rows = new WindowedRows(body, (item) =>
-      item.topic ? new Row(sparks) : new Heading(),
-    );
+    this.rows = new WindowedRows(body, (item) => (item.topic ? new Row(sparks) : new Heading()));
     const heads = COLUMNS.map(([name, title]) => {
       const sortable = SORTABLE.includes(name);
       const label = sortable

@@ -1,5 +1,5 @@
 // Of a long table only the rows on the screen exist; what is above and below them is empty room of the same height.
-import { h } from "../core/dom.js";
+import { focusedElement, h } from "../core/dom.js";
 
 const BEYOND = 400; // px above and below the screen that are built, so that scrolling and Tab find them there
 const NEIGHBOURS = 3; // of the row that has the focus
@@ -9,7 +9,10 @@ export class WindowedRows {
   /** `build(item)` makes `{element, update(item)}`; items have a `key` of their own, and a `sort`: a row that is no longer
       shown serves for another item of its sort.*/
   constructor(body, build) {
-    Object.assign(this, { body, build });
+    this.body = body;
+    this.build = build;
+    this.first = 0;
+    this.last = 0;
     this.spare = new Map();
     this.items = [];
     this.rows = new Map();
@@ -22,14 +25,13 @@ export class WindowedRows {
     addEventListener("scroll", () => this.soon(), { passive: true });
     addEventListener("resize", () => this.heights.clear());
     // On paper there is no scrolling.
-    for (const [event, all] of [
-      ["beforeprint", true],
-      ["afterprint", false],
-    ])
-      addEventListener(event, () => {
-        this.everything = all;
-        this.draw();
-      });
+    addEventListener("beforeprint", () => this.print(true));
+    addEventListener("afterprint", () => this.print(false));
+  }
+
+  print(everything) {
+    this.everything = everything;
+    this.draw();
   }
 
   /** Where the table is. To be called before anything of the page is changed. */
@@ -91,8 +93,9 @@ export class WindowedRows {
 
   drawNow() {
     const { first, last } = this.range();
-    Object.assign(this, { first, last });
-    const focused = this.body.contains(document.activeElement) ? document.activeElement : null;
+    this.first = first;
+    this.last = last;
+    const focused = this.body.contains(document.activeElement) ? focusedElement() : null;
     const held = focused?.closest("tr")?.dataset.key;
     const usual = this.usual();
     // What somebody has the focus in stays, wherever they have scrolled to, and so do its neighbours, for Tab.
