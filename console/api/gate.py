@@ -23,7 +23,7 @@ from django.urls import URLPattern
 from console.api import idempotency, limits
 from console.api.callers import Caller, identify
 from console.api.errors import ApiError, in_our_form, options_of, respond, too_large, unauthorized, without_body
-from console.engine import async_engine, engine
+from console.engine import engine
 from console.models import KeptAnswer
 from console.options import options
 from console.site import sign_in_address
@@ -99,51 +99,48 @@ def _gated(view: Callable[..., Response], is_page: bool) -> Callable[..., Respon
 
         @functools.wraps(view)
         async def asynchronous(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-            found = await sync_to_async(_enter)(request, is_page)
+            found = await sync_to_async(_admit)(request, is_page)
             if isinstance(found, HttpResponse):
                 return found
-            wait_s = await _spend_async(found)
-            if wait_s:
-                return respond(request, _too_many(wait_s))
-            key = _key_of(request)
-            if key is None:
-                return await view(request, *args, **kwargs)
-            record = await sync_to_async(_begin)(request, found, key)
-            if isinstance(record, HttpResponse):
-                return record
             try:
                 response = await view(request, *args, **kwargs)
             except BaseException:  # also when the client went away
-                await sync_to_async(idempotency.forget)(record)
+                if found:
+                    await sync_to_async(idempotency.forget)(found)
                 raise
-            await sync_to_async(idempotency.finish)(record, response)
+            if found:
+                await sync_to_async(idempotency.finish)(found, response)
             return response
 
         return asynchronous
 
     @functools.wraps(view)
     def synchronous(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        found = _enter(request, is_page)
+        found = _admit(request, is_page)
         if isinstance(found, HttpResponse):
             return found
-        wait_s = _spend(found)
-        if wait_s:
-            return respond(request, _too_many(wait_s))
-        key = _key_of(request)
-        if key is None:
-            return view(request, *args, **kwargs)
-        record = _begin(request, found, key)
-        if isinstance(record, HttpResponse):
-            return record
         try:
             response: Any = view(request, *args, **kwargs)
         except BaseException:
-            idempotency.forget(record)
+            if found:
+                idempotency.forget(found)
             raise
-        idempotency.finish(record, response)
+        if found:
+            idempotency.finish(found, response)
         return response
 
     return synchronous
+
+
+def _admit(request: HttpRequest, is_page: bool) -> KeptAnswer | HttpResponse | None:
+    """A refusal or an earlier answer, or else what keeps this one for those who repeat the request."""
+    caller = _enter(request, is_page)
+    if isinstance(caller, HttpResponse):
+        return caller
+    if wait_s := _spend(caller):
+        return respond(request, _too_many(wait_s))
+    key = _key_of(request)
+    return None if key is None else _begin(request, caller, key)
 
 
 def _enter(request: HttpRequest, is_page: bool) -> Caller | HttpResponse:
@@ -177,22 +174,9 @@ def _spend(caller: Caller) -> int:
     if not caller.rate_per_minute:
         return 0
     try:
-        return engine().client.run(_count(caller))
+        return engine().client.run(limits.spend(options().namespace, caller.key, caller.rate_per_minute))
     except RMQError:
         return 0  # without Redis the request itself will say what is wrong
-
-
-async def _spend_async(caller: Caller) -> int:
-    if not caller.rate_per_minute:
-        return 0
-    try:
-        return await async_engine().client.run(_count(caller))
-    except RMQError:
-        return 0
-
-
-def _count(caller: Caller) -> Any:
-    return limits.spend(options().namespace, caller.key, caller.rate_per_minute)
 
 
 def _too_many(wait_s: int) -> ApiError:
