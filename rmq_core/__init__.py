@@ -9,12 +9,15 @@ if TYPE_CHECKING:
     from rmq_core.client.async_rmq import AsyncRMQ
     from rmq_core.client.control import AsyncControl, Control
     from rmq_core.client.inspector import AsyncInspector, Inspector
+    from rmq_core.client.journal import AsyncJournalReader, JournalReader
     from rmq_core.client.producer import Producer
     from rmq_core.client.rmq import RMQ
+    from rmq_core.errors import RMQError
     from rmq_core.model.filters import MessageFilter
     from rmq_core.model.message import (
         Delivery,
         FixedTimeMessage,
+        Message,
         MessageRef,
         PriorityMessage,
         RangeMergeMessage,
@@ -24,7 +27,9 @@ if TYPE_CHECKING:
     from rmq_core.model.outcomes import Reject, Release, Retry
     from rmq_core.model.topic import Journal, Merge, Topic, TopicKind
     from rmq_core.ops.actions import ActionResult
+    from rmq_core.ops.matching import MatchingResult
     from rmq_core.ops.sending import Sent, SentMany
+    from rmq_core.ownership.config import ZooKeeperConfig
     from rmq_core.state_machine import StateMachine, Step
     from rmq_core.worker import Listener, Worker, listener
 
@@ -35,6 +40,7 @@ __all__ = [
     "ActionResult",
     "AsyncControl",
     "AsyncInspector",
+    "AsyncJournalReader",
     "AsyncProducer",
     "AsyncRMQ",
     "Control",
@@ -42,12 +48,16 @@ __all__ = [
     "FixedTimeMessage",
     "Inspector",
     "Journal",
+    "JournalReader",
     "Listener",
+    "MatchingResult",
     "Merge",
+    "Message",
     "MessageFilter",
     "MessageRef",
     "PriorityMessage",
     "Producer",
+    "RMQError",
     "RangeMergeMessage",
     "Reject",
     "Release",
@@ -59,6 +69,7 @@ __all__ = [
     "Topic",
     "TopicKind",
     "Worker",
+    "ZooKeeperConfig",
     "errors",
     "id_from_text",
     "id_to_text",
@@ -71,12 +82,15 @@ _HOMES = {
     "client.async_rmq": ("AsyncRMQ",),
     "client.control": ("AsyncControl", "Control"),
     "client.inspector": ("AsyncInspector", "Inspector"),
+    "client.journal": ("AsyncJournalReader", "JournalReader"),
     "client.producer": ("Producer",),
     "client.rmq": ("RMQ",),
+    "errors": ("RMQError",),
     "model.filters": ("MessageFilter",),
     "model.message": (
         "Delivery",
         "FixedTimeMessage",
+        "Message",
         "MessageRef",
         "PriorityMessage",
         "RangeMergeMessage",
@@ -86,7 +100,9 @@ _HOMES = {
     "model.outcomes": ("Reject", "Release", "Retry"),
     "model.topic": ("Journal", "Merge", "Topic", "TopicKind"),
     "ops.actions": ("ActionResult",),
+    "ops.matching": ("MatchingResult",),
     "ops.sending": ("Sent", "SentMany"),
+    "ownership.config": ("ZooKeeperConfig",),
     "state_machine": ("StateMachine", "Step"),
     "worker": ("Listener", "Worker", "listener"),
 }

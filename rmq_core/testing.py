@@ -1,17 +1,23 @@
 """What an application uses to test its listeners: a real queue with nothing to install, run step by step.
 
     with TestQueue() as queue:
-        queue.define(Topic("mail", TopicKind.PRIORITY))
-        queue.rmq.send("mail", PriorityMessage("hello", priority=20))
-        assert queue.drain(send_mail) == Drained(done=1, failed=0)
+        queue.define(Topic("reminder", TopicKind.FIXED_TIME))
+        queue.rmq.send("reminder", FixedTimeMessage("order 4711", queue.inspector.now_ms() + 3_600_000))
+        assert queue.drain(remind) == Drained(done=0, failed=0)
+        queue.advance(hours=1)
+        assert queue.drain(remind) == Drained(done=1, failed=0)
 
 With ``url=None`` the scripts run in fakeredis, inside the process: fast, no server (needs the package
-``fakeredis[lua]``). With a URL they run on that server, in a namespace of their own that is deleted at the end.
+``fakeredis[lua]``), and with a clock that `TestQueue.advance` moves. With a URL they run on that server, by its clock,
+in a namespace of their own that is deleted at the end.
 """
 
 from __future__ import annotations
 
+import asyncio
+import time
 from asyncio import CancelledError
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
@@ -22,7 +28,7 @@ from rmq_core.errors import ConfigurationError
 from rmq_core.model.message import Delivery
 from rmq_core.model.outcomes import Reject, Release, Retry, words_of
 from rmq_core.model.topic import Topic
-from rmq_core.worker.calling import call
+from rmq_core.worker.calling import call, call_async
 from rmq_core.worker.listeners import Listener, as_listeners
 
 if TYPE_CHECKING:
@@ -40,6 +46,33 @@ class Drained(NamedTuple):
     failed: int
 
 
+class _Clock:
+    """What fakeredis answers TIME with, to clients and scripts alike."""
+
+    def __init__(self) -> None:
+        self.ahead_us = 0
+
+    def time(self) -> list[bytes]:
+        """Seconds, and microseconds beyond them."""
+        return [b"%d" % part for part in divmod(time.time_ns() // 1000 + self.ahead_us, 1_000_000)]
+
+    def client(self) -> Any:
+        """A client of a server of its own, which runs by this clock."""
+        try:
+            import fakeredis
+        except ImportError as error:
+            raise ConfigurationError("TestQueue() without a URL needs the package 'fakeredis[lua]'") from error
+        told = self.time
+
+        class Connection(fakeredis.FakeRedisConnection):
+            def _connect(self) -> Any:
+                session = super()._connect()
+                session.time = told  # a command is the session's method of that name
+                return session
+
+        return fakeredis.FakeRedis(connection_class=Connection)
+
+
 class TestQueue:
     """A queue for one test."""
 
@@ -47,13 +80,9 @@ class TestQueue:
 
     def __init__(self, url: str | None = None) -> None:
         namespace = f"test-{uuid4().hex[:12]}"
-        client: Any = None
-        if url is None:
-            try:
-                import fakeredis
-            except ImportError as error:
-                raise ConfigurationError("TestQueue() without a URL needs the package 'fakeredis[lua]'") from error
-            client = fakeredis.FakeRedis()
+        self._clock = _Clock() if url is None else None
+        self._runner: asyncio.Runner | None = None
+        client = self._clock.client() if self._clock else None
         self.rmq = RMQ(url or "redis://localhost:6379/0", namespace, client=client)
         self.inspector = Inspector(self.rmq)
         self.control = Control(self.rmq)
@@ -62,32 +91,78 @@ class TestQueue:
         """Declares a topic, as the application does at its start."""
         return self.rmq.define(topic)
 
+    def advance(
+        self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0, milliseconds: float = 0
+    ) -> None:
+        """Lets time pass at once: due times come, deliveries time out, back-offs end. Forward only.
+
+        Between calls the clock runs on as usual. The clock of the process stays as it is, and so does that of a server:
+        with a URL this raises `ConfigurationError`.
+        """
+        step = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds, milliseconds=milliseconds)
+        if self._clock is None:
+            raise ConfigurationError("the clock of a server cannot be moved: use TestQueue() without a URL")
+        if step < timedelta(0):
+            raise ConfigurationError(f"time goes forward, not by {step / timedelta(seconds=1)} seconds")
+        self._clock.ahead_us += step // timedelta(microseconds=1)
+
     def drain(self, listener: Any, *, at_most: int = DRAIN_MAX) -> Drained:
-        """Delivers what is ready, one after another in this thread, until nothing is or ``at_most`` were delivered.
+        """Delivers what is ready, one after another, until nothing is or ``at_most`` were delivered.
+
+        Plain listeners run in this thread, coroutines in an event loop that is kept until `close`; where one runs
+        already, as in a test that is a coroutine itself, await `drain_async` instead.
 
         Outcomes count as in a worker: returning acks, raising nacks (``SystemExit`` too), `Retry`, `Reject` and
         `Release` do as they say; returning what still has to run is a failure. An interrupt, and what a test framework
         raises to fail a test, go through.
         A topic with a ``rate_limit`` takes the time that its rate wants.
         """
-        (declared,) = as_listeners([listener])
+        declared = self._declared(listener)
         if declared.is_async:
-            raise ConfigurationError("drain runs plain listeners; test a coroutine with a Worker in its event loop")
+            return self._own_loop(declared).run(self._drain_async(declared, at_most))
+        drained = Drained(0, 0)
+        while deliveries := self._next(declared, at_most - sum(drained)):
+            drained = self._settle(drained, deliveries, _outcome_of(declared, deliveries))
+        return drained
+
+    async def drain_async(self, listener: Any, *, at_most: int = DRAIN_MAX) -> Drained:
+        """The same in the running event loop; plain listeners are called in it, too."""
+        return await self._drain_async(self._declared(listener), at_most)
+
+    async def _drain_async(self, declared: Listener, at_most: int) -> Drained:
+        drained = Drained(0, 0)
+        while deliveries := self._next(declared, at_most - sum(drained)):
+            # Each call is a task with a context of its own, as in a worker.
+            error = await asyncio.create_task(_outcome(declared, deliveries))
+            if isinstance(error, CancelledError) and _cancelled():
+                raise error  # not the listener was cancelled, but the test
+            drained = self._settle(drained, deliveries, error)
+        return drained
+
+    def _declared(self, listener: Any) -> Listener:
+        (declared,) = as_listeners([listener])
         if declared.definition is not None:
             self.define(declared.definition)
-        done = failed = 0
-        while done + failed < at_most:
-            most = min(declared.batch, at_most - done - failed)
-            deliveries = self.rmq.take(declared.topic, most)
-            if not deliveries and self._waits_for_its_rate(declared.topic):
-                deliveries = self.rmq.take(declared.topic, most, timeout_ms=RATE_WAIT_MS)
-            if not deliveries:
-                break
-            if self._deliver(declared, deliveries):
-                done += len(deliveries)
-            else:
-                failed += len(deliveries)
-        return Drained(done, failed)
+        return declared
+
+    def _own_loop(self, declared: Listener) -> asyncio.Runner:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            self._runner = self._runner or asyncio.Runner()
+            return self._runner
+        raise ConfigurationError(
+            f"an event loop runs already, and {declared.name} is a coroutine: await queue.drain_async(…) in it"
+        )
+
+    def _next(self, listener: Listener, most: int) -> list[Delivery]:
+        most = min(listener.batch, most)
+        if most < 1:
+            return []
+        deliveries = self.rmq.take(listener.topic, most)
+        if not deliveries and self._waits_for_its_rate(listener.topic):
+            deliveries = self.rmq.take(listener.topic, most, timeout_ms=RATE_WAIT_MS)
+        return deliveries
 
     def _waits_for_its_rate(self, topic: str) -> bool:
         definition = self.rmq.topic(topic)
@@ -96,24 +171,26 @@ class TestQueue:
         (sample,) = self.inspector.sample([topic])
         return sample.ready > 0
 
-    def _deliver(self, listener: Listener, deliveries: list[Delivery]) -> bool:
-        try:
-            call(listener, deliveries)
-        except Release as release:
-            self.rmq.release(deliveries, delay_ms=release.delay_ms)
-        except Reject as reject:
-            self.rmq.reject(deliveries, message=words_of(reject))
-        except Retry as retry:
-            self.rmq.nack(deliveries, error="Retry", message=words_of(retry), delay_ms=retry.delay_ms)
-        except (Exception, CancelledError, SystemExit, GeneratorExit) as error:
+    def _settle(self, drained: Drained, deliveries: list[Delivery], error: BaseException | None) -> Drained:
+        if error is None:
+            self.rmq.ack(deliveries)
+            return Drained(drained.done + len(deliveries), drained.failed)
+        if isinstance(error, Release):
+            self.rmq.release(deliveries, delay_ms=error.delay_ms)
+        elif isinstance(error, Reject):
+            self.rmq.reject(deliveries, message=words_of(error))
+        elif isinstance(error, Retry):
+            self.rmq.nack(deliveries, error="Retry", message=words_of(error), delay_ms=error.delay_ms)
+        elif isinstance(error, (Exception, CancelledError, SystemExit, GeneratorExit)):
             self.rmq.nack(deliveries, error=type(error).__name__, message=words_of(error))
         else:
-            self.rmq.ack(deliveries)
-            return True
-        return False
+            raise error
+        return Drained(drained.done, drained.failed + len(deliveries))
 
     def close(self) -> None:
         """Deletes everything the test made."""
+        if self._runner is not None:
+            self._runner.close()
         for topic in self.inspector.topics():
             self.control.delete_topic(topic.name, force=True)
         self.rmq.close()
@@ -125,3 +202,26 @@ class TestQueue:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _outcome_of(listener: Listener, deliveries: list[Delivery]) -> BaseException | None:
+    try:
+        call(listener, deliveries)
+    except BaseException as error:
+        return error
+    return None
+
+
+async def _outcome(listener: Listener, deliveries: list[Delivery]) -> BaseException | None:
+    if not listener.is_async:
+        return _outcome_of(listener, deliveries)
+    try:
+        await call_async(listener, deliveries)
+    except BaseException as error:
+        return error
+    return None
+
+
+def _cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

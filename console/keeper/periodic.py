@@ -72,7 +72,7 @@ async def run_task(task: PeriodicTask, complaints: Complaints, stop: asyncio.Eve
             complaints.about(task.name, error)
             task.reset()
         except Exception:
-            log.exception("%s failed; trying again", task.name)
+            log.exception("%s failed", task.name)
             task.reset()
         await pause(stop, max(LEAST_PAUSE_S, task.every_s - (time.monotonic() - started)))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from console.engine import new_engine
-from console.models import AuditEntry
+from console.usecases.audit import note
 
 ACTION = "unfence"
 
@@ -20,16 +20,8 @@ def share_slots(url: str, say: Callable[[str], None]) -> None:
                 continue
             name = sample.topic.name
             engine.control.unfence(name)
-            AuditEntry.objects.create(
-                username="manage.py up",
-                action=ACTION,
-                topic=name,
-                reason="started with --shared",
-                asked=owned,
-                done=owned,
-                result=AuditEntry.Result.DONE,
-                via="command",
-            )
+            values = {"topic": name, "reason": "started with --shared", "asked": owned, "done": owned, "via": "command"}
+            note(ACTION, username="manage.py up", **values)
             say(f"{name}: {owned} slots had owners when it ran with ZooKeeper; now all workers share them")
     finally:
         engine.client.close()

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rmq_core.client.base import ClientCore, deliveries_of, several, topic_name
+from rmq_core.client.journal import AsyncJournalReader
 from rmq_core.errors import TopicReshaped
 from rmq_core.model.message import Delivery, Message, SettleStatus
 from rmq_core.model.outcomes import check_delay
@@ -175,6 +176,14 @@ class AsyncRMQ(ClientCore):
         if not listed:
             return []
         return await self.run(self.settled(operation, listed, **options))
+
+    # -- the journal
+
+    def journal(
+        self, topic: str | Topic, reader: str | None = None, *, slots: int | Iterable[int] | None = None
+    ) -> AsyncJournalReader:
+        """What happened to the topic's messages; see `RMQ.journal`."""
+        return AsyncJournalReader(self, self.run, topic, reader, slots)
 
     # -- life
 

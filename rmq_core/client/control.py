@@ -1,6 +1,7 @@
 """Every action an operator takes. Each is atomic per slot and safe to repeat.
 
-``refs``: a message or many, each by its id, a `MessageRef`, a `Sent` or a `Delivery`.
+``refs``: a message or many, each by its id, a `MessageRef`, a `Sent` or a `Delivery`. ``…_matching``: all that a
+`MessageFilter` selects when the call begins, a bounded number at a time, ``at_most`` so many; see `MatchingResult`.
 """
 
 from __future__ import annotations
@@ -8,9 +9,11 @@ from __future__ import annotations
 from rmq_core.client.async_rmq import AsyncRMQ
 from rmq_core.client.base import topic_name
 from rmq_core.client.rmq import RMQ
+from rmq_core.model.filters import MessageFilter
 from rmq_core.model.topic import Topic
-from rmq_core.ops import actions, placement, registry
+from rmq_core.ops import actions, matching, placement, registry
 from rmq_core.ops.actions import ActionResult, Targets
+from rmq_core.ops.matching import MatchingAction, MatchingResult
 
 
 class Control:
@@ -49,6 +52,39 @@ class Control:
 
     def _act(self, topic: str | Topic, name: str, refs: Targets) -> list[ActionResult]:
         return self.client.run(self.client.on_topic(actions.act, topic, name, actions.listed(refs)))
+
+    def cancel_matching(
+        self, topic: str | Topic, wanted: MessageFilter, *, at_most: int | None = None
+    ) -> MatchingResult:
+        """Cancels all waiting messages that a filter (of state delayed, ready or waiting) selects."""
+        return self._matching(topic, "cancel", wanted, at_most)
+
+    def run_now_matching(
+        self, topic: str | Topic, wanted: MessageFilter, *, at_most: int | None = None
+    ) -> MatchingResult:
+        """Makes all waiting messages that a filter selects ready at once."""
+        return self._matching(topic, "run_now", wanted, at_most)
+
+    def requeue_matching(
+        self, topic: str | Topic, wanted: MessageFilter, *, at_most: int | None = None
+    ) -> MatchingResult:
+        """Requeues all dead letters that a filter (of state dead) selects."""
+        return self._matching(topic, "requeue", wanted, at_most)
+
+    def drop_matching(self, topic: str | Topic, wanted: MessageFilter, *, at_most: int | None = None) -> MatchingResult:
+        """Drops all dead letters that a filter selects."""
+        return self._matching(topic, "drop", wanted, at_most)
+
+    def restore_matching(
+        self, topic: str | Topic, wanted: MessageFilter, *, at_most: int | None = None
+    ) -> MatchingResult:
+        """Restores all that was cancelled or dropped and that a filter (of state trash) selects."""
+        return self._matching(topic, "restore", wanted, at_most)
+
+    def _matching(
+        self, topic: str | Topic, action: MatchingAction, wanted: MessageFilter, at_most: int | None
+    ) -> MatchingResult:
+        return self.client.run(self.client.on_topic(matching.act_matching, topic, action, wanted, at_most=at_most))
 
     def put_topic(self, topic: Topic, expected_version: int) -> Topic:
         """Creates (0) or replaces (its version) a definition. Raises `VersionConflict`, `TopicConflict`."""
@@ -126,6 +162,43 @@ class AsyncControl:
 
     async def _act(self, topic: str | Topic, name: str, refs: Targets) -> list[ActionResult]:
         return await self.client.run(self.client.on_topic(actions.act, topic, name, actions.listed(refs)))
+
+    async def cancel_matching(
+        self, topic: str | Topic, wanted: MessageFilter, *, at_most: int | None = None
+    ) -> MatchingResult:
+        """Cancels all waiting messages that a filter (of state delayed, ready or waiting) selects."""
+        return await self._matching(topic, "cancel", wanted, at_most)
+
+    async def run_now_matching(
+        self, topic: str | Topic, wanted: MessageFilter, *, at_most: int | None = None
+    ) -> MatchingResult:
+        """Makes all waiting messages that a filter selects ready at once."""
+        return await self._matching(topic, "run_now", wanted, at_most)
+
+    async def requeue_matching(
+        self, topic: str | Topic, wanted: MessageFilter, *, at_most: int | None = None
+    ) -> MatchingResult:
+        """Requeues all dead letters that a filter (of state dead) selects."""
+        return await self._matching(topic, "requeue", wanted, at_most)
+
+    async def drop_matching(
+        self, topic: str | Topic, wanted: MessageFilter, *, at_most: int | None = None
+    ) -> MatchingResult:
+        """Drops all dead letters that a filter selects."""
+        return await self._matching(topic, "drop", wanted, at_most)
+
+    async def restore_matching(
+        self, topic: str | Topic, wanted: MessageFilter, *, at_most: int | None = None
+    ) -> MatchingResult:
+        """Restores all that was cancelled or dropped and that a filter (of state trash) selects."""
+        return await self._matching(topic, "restore", wanted, at_most)
+
+    async def _matching(
+        self, topic: str | Topic, action: MatchingAction, wanted: MessageFilter, at_most: int | None
+    ) -> MatchingResult:
+        return await self.client.run(
+            self.client.on_topic(matching.act_matching, topic, action, wanted, at_most=at_most)
+        )
 
     async def put_topic(self, topic: Topic, expected_version: int) -> Topic:
         """Creates (0) or replaces (its version) a definition. Raises `VersionConflict`, `TopicConflict`."""

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rmq_core.client.base import ClientCore, deliveries_of, several, topic_name
+from rmq_core.client.journal import JournalReader
 from rmq_core.errors import TopicReshaped
 from rmq_core.model.message import Delivery, Message, SettleStatus
 from rmq_core.model.outcomes import check_delay
@@ -178,6 +179,17 @@ class RMQ(ClientCore):
         if not listed:
             return []
         return self.run(self.settled(operation, listed, **options))
+
+    # -- the journal
+
+    def journal(
+        self, topic: str | Topic, reader: str | None = None, *, slots: int | Iterable[int] | None = None
+    ) -> JournalReader:
+        """What happened to the topic's messages, where its ``journal`` is on; of some ``slots`` (None: all).
+
+        ``reader``: a durable one of that name; see `JournalReader`. Raises `ConfigurationError`.
+        """
+        return JournalReader(self, self.run, topic, reader, slots)
 
     # -- life
 

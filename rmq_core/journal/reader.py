@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from rmq_core.errors import ConfigurationError
@@ -62,6 +63,21 @@ class Read:
     behind: int = 0
     entries: int = 0
 
+    def in_order(self) -> list[Transition | Gap]:
+        """Both in order of time over the slots, each gap before what follows it. Each slot's own order stays."""
+        gaps: dict[tuple[int, int], list[Gap]] = {}
+        for gap in self.gaps:
+            gaps.setdefault((gap.slot, gap.before_n), []).append(gap)
+        latest: dict[int, int] = {}
+        told: list[tuple[int, Transition | Gap]] = []
+        for each in self.transitions:
+            # A clock that stepped back changes no slot's order.
+            at_ms = latest[each.slot] = max(latest.get(each.slot, 0), each.at_ms)
+            told += [(at_ms, gap) for gap in gaps.pop((each.slot, each.n), ())]
+            told.append((at_ms, each))
+        told.sort(key=itemgetter(0))
+        return [each for _, each in told] + [gap for some in gaps.values() for gap in some]
+
 
 def read(
     keyspace: Keyspace,
@@ -113,7 +129,8 @@ def _add(found: Read, topic: Topic, slot: int, start: Position, reply: list[Any]
 # -- durable readers ---------------------------------------------------------------------------------------------
 
 
-def _checked(reader: str) -> str:
+def checked_name(reader: str) -> str:
+    """The name of a durable reader. Raises `ConfigurationError`."""
     if not isinstance(reader, str) or READER.fullmatch(reader) is None:
         raise ConfigurationError(
             f"reader {reader!r} must be 1 to 100 letters, digits, '_', '.', ':' or '-', a letter or digit first"
@@ -128,7 +145,7 @@ def register(keyspace: Keyspace, topic: Topic, reader: str) -> Operation[None]:
 
 def commit(keyspace: Keyspace, topic: Topic, reader: str, positions: Mapping[int, Position]) -> Operation[None]:
     """Notes what a reader has made durable; a position never goes back."""
-    args: list[Any] = [_checked(reader)]
+    args: list[Any] = [checked_name(reader)]
     for slot, position in positions.items():
         args += (slot, position.id, position.n)
     yield [Call(script("journal_commit"), [keyspace.journal_readers(topic.name)], args)]
@@ -150,6 +167,6 @@ def positions(keyspace: Keyspace, topic: Topic) -> Operation[dict[str, dict[int,
 
 def forget(keyspace: Keyspace, topic: Topic, reader: str) -> Operation[bool]:
     """Ends a durable reader: it holds nothing back any more. Whether there was one."""
-    slots = [f"{_checked(reader)} {slot}" for slot in range(topic.slots)]
+    slots = [f"{checked_name(reader)} {slot}" for slot in range(topic.slots)]
     (gone,) = yield [("HDEL", keyspace.journal_readers(topic.name), reader, *slots)]
     return bool(gone)

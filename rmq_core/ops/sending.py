@@ -59,8 +59,14 @@ class SentMany(_Counts):
 
 def count(replies: Sequence[Any]) -> SentMany:
     """What became of the messages of some calls, by their replies."""
-    merged = sum(reply[1] for reply in replies)
-    return SentMany(sum(reply[0] for reply in replies), merged, merged if _replayed(replies) else 0)
+    new = merged = 0
+    for reply in replies:
+        if type(reply) is int:
+            new += reply
+        else:
+            new += reply[0]
+            merged += reply[1]
+    return SentMany(new, merged, merged if _replayed(replies) else 0)
 
 
 def plus(some: SentMany, more: SentMany) -> SentMany:
@@ -112,7 +118,7 @@ def send(keyspace: Keyspace, topic: Topic, message: Message, *, allow_past: bool
     replies = yield [call]
     if keyspace.spread:
         yield from note_heads(keyspace, topic, [call], replies)
-    merged = replies[0][1] == 1
+    merged = replies[0] != 1 and replies[0][1] == 1
     return Sent(id_to_text(encoded.id), slot, None if merged and _replayed(replies) else merged)
 
 
@@ -123,9 +129,9 @@ def note_heads(
     if not keyspace.spread:
         return
     noted: list[Request] = [
-        note_head(keyspace, topic, call.args[2], reply[2])
+        note_head(keyspace, topic, call.fixed[2], reply[2])
         for call, reply in zip(calls, replies, strict=True)
-        if reply[2]
+        if type(reply) is list and reply[2]
     ]
     if noted:
         yield noted

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import Any
 from zlib import crc32 as crc32
 
 from rmq_core.errors import ConfigurationError
+from rmq_core.model.topic import Topic
 
 _NAMESPACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
@@ -87,7 +89,8 @@ class Keyspace:
         self.changes = f"{namespace}:changes"
         self.overrides = f"{namespace}:wishes"
         self._slots: dict[str, list[tuple[str, ...]]] = {}
-        self._sending: dict[str, list[tuple[str, ...]]] = {}
+        self.places: dict[str, tuple[Topic, dict[int, tuple[tuple[str, ...], tuple[Any, ...]]]]] = {}
+        """What `scripts` remembers of the last definition seen of each topic."""
 
     def slot(self, topic: str, slot: int) -> SlotKeys:
         """The named keys of one slot."""
@@ -109,13 +112,6 @@ class Keyspace:
     def hints(self, topic: str) -> tuple[str, str]:
         """What each slot would hand out next, and when priority slots need a look (both sorted sets of slots)."""
         return f"heads{{{self.namespace}:{topic}}}", f"due{{{self.namespace}:{topic}}}"
-
-    def sending_keys(self, topic: str, slot: int) -> tuple[str, ...]:
-        """Those of a slot's keys that the scripts for sending declare."""
-        known = self._sending.setdefault(topic, [])
-        while len(known) <= slot:
-            known.append(self.slot_keys(topic, len(known))[:SENDING])
-        return known[slot]
 
     def limits(self, topic: str) -> tuple[str, str]:
         """How much of its ``max_backlog`` each slot was given (a hash), and its rate (a string)."""

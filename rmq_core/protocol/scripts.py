@@ -15,7 +15,7 @@ from rmq_core.model.fingerprints import fingerprint
 from rmq_core.model.message import Delivery
 from rmq_core.model.scores import SHIFT, exact, failures_of
 from rmq_core.model.topic import Topic
-from rmq_core.protocol.keys import Keyspace
+from rmq_core.protocol.keys import SENDING, Keyspace
 
 T = TypeVar("T")
 
@@ -60,19 +60,27 @@ def _lines(path: str) -> Iterator[str]:
 
 
 class Call(NamedTuple):
-    """One script call."""
+    """One script call. ``fixed``: the arguments that come first, the same in many calls.
+
+    ``args`` and ``fixed`` may hold numbers, unless ``args`` is a tuple: then nobody has to look for them.
+    """
 
     script: Script
     keys: Sequence[str]
     args: Sequence[Any]
+    fixed: tuple[Any, ...] = ()
 
     def by_sha(self) -> tuple[Any, ...]:
         """The command that runs a script the server knows."""
-        return ("EVALSHA", self.script.sha, len(self.keys), *self.keys, *self.args)
+        return ("EVALSHA", self.script.sha, *self.arguments())
 
     def by_text(self) -> tuple[Any, ...]:
         """The command that runs and teaches a script the server does not know."""
-        return ("EVAL", self.script.text, len(self.keys), *self.keys, *self.args)
+        return ("EVAL", self.script.text, *self.arguments())
+
+    def arguments(self) -> tuple[Any, ...]:
+        """What follows the script."""
+        return (len(self.keys), *self.keys, *self.fixed, *self.args)
 
 
 Request: TypeAlias = Call | tuple[Any, ...]
@@ -92,28 +100,27 @@ Operation: TypeAlias = Generator[Sequence[Request], list[Any], T]
 def send(
     keyspace: Keyspace, topic: Topic, slot: int, inline: list[Any], edge: int, *, allow_past: bool = False
 ) -> Call:
-    """Inline messages of one slot; ``inline`` is value, id, value, id, …; ``edge``: see `edge_of`."""
-    return Call(
-        script("send"),
-        keyspace.sending_keys(topic.name, slot),
-        _sending(keyspace, topic, slot, inline, edge, allow_past),
-    )
+    """Inline messages of one slot; ``inline`` is value, id, value, id, … and used up; ``edge``: see `edge_of`."""
+    keys, fixed = _sending_to(keyspace, topic, slot)
+    inline[::2] = map(repr, inline[::2])
+    return Call(script("send"), keys, (repr(edge), "1" if allow_past else "0", *inline), fixed)
 
 
 def send_pooled(
     keyspace: Keyspace, topic: Topic, slot: int, pooled: list[Any], edge: int, *, allow_past: bool = False
 ) -> Call:
     """Messages with a body; ``pooled`` is value, id, body, …"""
-    args = _sending(keyspace, topic, slot, pooled, edge, allow_past)
-    return Call(script("send_pooled"), keyspace.sending_keys(topic.name, slot), args)
+    keys, fixed = _sending_to(keyspace, topic, slot)
+    return Call(script("send_pooled"), keys, [edge, int(allow_past), *pooled], fixed)
 
 
 def send_limited(
     keyspace: Keyspace, topic: Topic, slot: int, mixed: list[Any], edge: int, *, allow_past: bool = False
 ) -> Call:
     """Messages of a topic with a ``max_backlog``; ``mixed`` is value, id, body (b"" for an inline one), …"""
-    args = _sending(keyspace, topic, slot, [topic.version, *mixed], edge, allow_past)
-    return Call(script("send_limited"), keyspace.slot_keys(topic.name, slot), args)
+    _, fixed = _sending_to(keyspace, topic, slot)
+    args = [edge, int(allow_past), topic.version, *mixed]
+    return Call(script("send_limited"), keyspace.slot_keys(topic.name, slot), args, fixed)
 
 
 def edge_of(topic: Topic, values: Iterable[int]) -> int:
@@ -126,9 +133,16 @@ def note_head(keyspace: Keyspace, topic: Topic, slot: int, head: bytes) -> Reque
     return ("ZADD", keyspace.hints(topic.name)[0], "LT" if topic.timed else "GT", head, slot)
 
 
-def _sending(keyspace: Keyspace, topic: Topic, slot: int, groups: list[Any], edge: int, allow_past: bool) -> list[Any]:
-    header = [topic.kind.value, keyspace.wake(topic.name), slot, topic.merge.value, edge, int(allow_past), topic.shape]
-    return header + groups
+def _sending_to(keyspace: Keyspace, topic: Topic, slot: int) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+    """The keys and the fixed arguments of all that is sent to a slot, remembered while the definition is the same."""
+    known = keyspace.places.get(topic.name)
+    if known is None or known[0] is not topic:
+        known = keyspace.places[topic.name] = (topic, {})
+    place = known[1].get(slot)
+    if place is None:
+        fixed = (topic.kind.value, keyspace.wake(topic.name), slot, topic.merge.value, topic.shape)
+        place = known[1][slot] = (keyspace.slot_keys(topic.name, slot)[:SENDING], fixed)
+    return place
 
 
 # -- taking and settling -----------------------------------------------------------------------------------------

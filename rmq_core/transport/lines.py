@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import redis
 from redis.exceptions import BusyLoadingError, ResponseError
 
+from rmq_core.protocol.scripts import Request
 from rmq_core.transport.exchange import Answers, Plan
 from rmq_core.transport.nodes import Line
 from rmq_core.transport.redis_url import SOCKET_TIMEOUT_S
@@ -68,32 +69,46 @@ class Lines:
         except KeyError:
             self._free.setdefault(line, []).append((connection, time.monotonic()))
 
+    def exchange(self, line: Line, pool: Any, commands: Sequence[Request]) -> list[Any] | Failed:
+        """Writes commands to one server and reads its replies. Raises as `launch` does."""
+        connection = self._write(line, pool, pack(commands))
+        if type(connection) is Failed:
+            return connection
+        try:
+            replies = self.read(connection, len(commands))
+        except BaseException:
+            connection.disconnect()
+            self.give_back(line, connection)
+            raise
+        self.give_back(line, connection)
+        return replies
+
     def launch(self, plan: Plan, pools: Any) -> Flight:
         """Writes everything; ``pools(line)`` gives a redis-py pool. Raises `ConfigurationError`, `InvalidMessage`."""
         under_way: list[tuple[Line, Any, int]] = []
         packed = [(line, pack(commands), len(commands)) for line, commands in plan.items()]
-        for line, data, count in packed:
-            connection: Any = None
-            try:
-                connection = self.borrow(line, pools(line))
-                connection.send_packed_command([data])
-            except Exception as error:
-                if connection is not None:
-                    connection.disconnect()
-                    self.give_back(line, connection)
-                if not passing(error):
-                    self.abandon(Flight(under_way, os.getpid()))
-                    raise (refused(error) if isinstance(error, redis.RedisError) else error) from error
-                under_way.append((line, Failed(error, sent=connection is not None), count))
-            except BaseException:
-                if connection is not None:
-                    connection.disconnect()
-                    self.give_back(line, connection)
-                self.abandon(Flight(under_way, os.getpid()))
-                raise
-            else:
-                under_way.append((line, connection, count))
+        try:
+            for line, data, count in packed:
+                under_way.append((line, self._write(line, pools(line), data), count))
+        except BaseException:
+            self.abandon(Flight(under_way, os.getpid()))
+            raise
         return Flight(under_way, os.getpid())
+
+    def _write(self, line: Line, pool: Any, data: bytes) -> Any:
+        """The connection to read the replies from, or a `Failed`."""
+        connection: Any = None
+        try:
+            connection = self.borrow(line, pool)
+            connection.send_packed_command([data])
+        except BaseException as error:
+            if connection is not None:
+                connection.disconnect()
+                self.give_back(line, connection)
+            if isinstance(error, Exception) and passing(error):
+                return Failed(error, sent=connection is not None)
+            raise (refused(error) if isinstance(error, redis.RedisError) else error) from error
+        return connection
 
     def land(self, flight: Flight) -> Answers:
         """Reads everything."""

@@ -28,16 +28,17 @@ def packed(request: Call | tuple[Any, ...]) -> bytes:
     """A command as it is sent; of a call, that which runs a script the server knows."""
     if type(request) is not Call:
         return bytes(pack_command(spelled(request)))
-    script, keys, args = request
-    arguments = pack_command(spelled(args))
-    beginning = _beginning(script.sha, tuple(keys))
-    return b"*%d\r\n%b%b" % (3 + len(keys) + len(args), beginning, arguments[arguments.index(b"\n") + 1 :])
+    script, keys, args, fixed = request
+    arguments = pack_command(args if type(args) is tuple else spelled(args))
+    beginning = _beginning(script.sha, tuple(keys), fixed)
+    count = 3 + len(keys) + len(fixed) + len(args)
+    return b"*%d\r\n%b%b" % (count, beginning, arguments[arguments.index(b"\n") + 1 :])
 
 
 @lru_cache(4096)
-def _beginning(sha: str, keys: tuple[str, ...]) -> bytes:
+def _beginning(sha: str, keys: tuple[str, ...], fixed: tuple[Any, ...]) -> bytes:
     """What all calls of a script for a slot have in common: packing it costs as much as all the rest of a send."""
-    command: bytes = pack_command(spelled(("EVALSHA", sha, len(keys), *keys)))
+    command: bytes = pack_command(spelled(("EVALSHA", sha, len(keys), *keys, *fixed)))
     return command[command.index(b"\n") + 1 :]
 
 

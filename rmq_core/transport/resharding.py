@@ -115,8 +115,7 @@ def _bring(keys: Sequence[str], old: Address, new: Address, routes: Routes) -> S
 
 
 def _run_there(call: Call, new: Address) -> Steps:
-    text, keys, args = call.script.text, list(call.keys), list(call.args)
-    command = ("EVAL", _UNDECLARED + text, 1, keys[0], len(keys), *keys, *args)
+    command = ("EVAL", _UNDECLARED + call.script.text, 1, call.keys[0], *call.arguments())
     answers = yield {new: [("ASKING",), command]}
     answer = answers[new]
     if isinstance(answer, Failed):

@@ -127,14 +127,13 @@ class Connection:
             return self._finish(Job(calls))
         if self._client is None:
             self._retried(self._open)
-        answers = self._lines.land(self._lines.launch({None: calls}, self._pool))
-        replies = answers[None]
-        if isinstance(replies, list) and healthy(replies):
+        replies = self._lines.exchange(None, self._client.connection_pool, calls)
+        if type(replies) is list and healthy(replies):
             return replies
         job = Job(calls)
         steps = attempt([job], self._routes)
         next(steps)
-        return self._finish(job, steps, answers)
+        return self._finish(job, steps, {None: replies})
 
     def _finish(self, job: Job, steps: Attempt | None = None, answers: Answers | None = None) -> Replies:
         """The replies to a job; ``steps`` and ``answers``: the first try at it, which is under way."""

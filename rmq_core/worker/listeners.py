@@ -5,18 +5,26 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar, overload
 
 from rmq_core.errors import ConfigurationError
+from rmq_core.model.message import Delivery
 from rmq_core.model.topic import NAME, Topic
 from rmq_core.worker.calling import check_function, is_coroutine_function, name_of
 
-F = TypeVar("F", bound=Callable[..., Any])
+OneFunction: TypeAlias = Callable[[Delivery], object]
+"""A listener that is called with one delivery; plain, or with a coroutine for its result."""
+
+BatchFunction: TypeAlias = Callable[[list[Delivery]], object]
+"""A listener that is called with a list of them."""
+
+One = TypeVar("One", bound=OneFunction)
+Several = TypeVar("Several", bound=BatchFunction)
 
 MARK = "__rmq_listener__"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Listener:
     """A function and the topic it consumes.
 
@@ -27,11 +35,45 @@ class Listener:
 
     topic: str
     function: Callable[..., Any]
-    definition: Topic | None = None
-    batch: int = 1
-    max_runtime_ms: int = 600_000
+    definition: Topic | None
+    batch: int
+    max_runtime_ms: int
 
-    def __post_init__(self) -> None:
+    @overload
+    def __init__(
+        self,
+        topic: str,
+        function: OneFunction,
+        definition: Topic | None = None,
+        batch: Literal[1] = 1,
+        max_runtime_ms: int = 600_000,
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self,
+        topic: str,
+        function: BatchFunction,
+        definition: Topic | None = None,
+        *,
+        batch: int,
+        max_runtime_ms: int = 600_000,
+    ) -> None: ...
+
+    def __init__(
+        self,
+        topic: str,
+        function: Callable[..., Any],
+        definition: Topic | None = None,
+        batch: int = 1,
+        max_runtime_ms: int = 600_000,
+    ) -> None:
+        # Written out for the two signatures above: a checker of types then sees a function that does not fit its batch.
+        for name, value in zip(self.__slots__, (topic, function, definition, batch, max_runtime_ms), strict=True):
+            object.__setattr__(self, name, value)
+        self._check()
+
+    def _check(self) -> None:
         if not isinstance(self.topic, str) or NAME.fullmatch(self.topic) is None:
             raise ConfigurationError(f"a listener is of a topic, and {self.topic!r:.120} is no topic's name")
         for field, high in (("batch", 1_000), ("max_runtime_ms", 86_400_000)):
@@ -51,7 +93,17 @@ class Listener:
         return name_of(self.function)
 
 
-def listener(topic: str | Topic, *, batch: int = 1, max_runtime_ms: int = 600_000) -> Callable[[F], F]:
+@overload
+def listener(  # type: ignore[overload-overlap] # 1 is an int, too: the first that fits counts
+    topic: str | Topic, *, batch: Literal[1] = 1, max_runtime_ms: int = 600_000
+) -> Callable[[One], One]: ...
+
+
+@overload
+def listener(topic: str | Topic, *, batch: int, max_runtime_ms: int = 600_000) -> Callable[[Several], Several]: ...
+
+
+def listener(topic: str | Topic, *, batch: int = 1, max_runtime_ms: int = 600_000) -> Callable[[Any], Any]:
     """Marks a function (plain or ``async``) as the listener of a topic; the function itself stays as it is.
 
     Given a `Topic` the worker also defines it at its start.
@@ -59,9 +111,9 @@ def listener(topic: str | Topic, *, batch: int = 1, max_runtime_ms: int = 600_00
     if not isinstance(topic, (str, Topic)):
         raise ConfigurationError(f"listener(…) needs a topic's name or a Topic, not {topic!r}: write @listener('name')")
 
-    def mark(function: F) -> F:
+    def mark(function: Any) -> Any:
         name, definition = (topic.name, topic) if isinstance(topic, Topic) else (topic, None)
-        declared = Listener(name, function, definition, batch, max_runtime_ms)
+        declared = Listener(name, function, definition, batch=batch, max_runtime_ms=max_runtime_ms)
         before = getattr(function, MARK, None)
         if isinstance(before, Listener) and before.function is function:
             raise ConfigurationError(

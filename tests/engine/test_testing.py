@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from collections.abc import Iterator
 
 import pytest
 
-from rmq_core import Delivery, Listener, PriorityMessage, Reject, Release, Retry, Topic, TopicKind
+from rmq_core import (
+    Delivery,
+    FixedTimeMessage,
+    Listener,
+    PriorityMessage,
+    Reject,
+    Release,
+    Retry,
+    Topic,
+    TopicKind,
+    listener,
+)
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import ConfigurationError
 from rmq_core.testing import Drained, TestQueue
@@ -69,12 +81,107 @@ def test_a_paused_topic_hands_out_nothing(queue: TestQueue) -> None:
     assert queue.drain(Listener("mail", print)) == Drained(done=0, failed=0)
 
 
-def test_a_coroutine_is_refused(queue: TestQueue) -> None:
-    async def act(delivery: Delivery) -> None:
-        """Never called."""
+OUTCOMES = {
+    "fine": None,
+    "bad": ValueError("no"),
+    "never": Reject("no"),
+    "exits": SystemExit(1),
+    "cancelled": asyncio.CancelledError(),
+    "later": Retry(delay_ms=60_000),
+}
 
-    with pytest.raises(ConfigurationError, match="Worker"):
-        queue.drain(Listener("mail", act))
+
+@listener(MAIL)
+async def act_later(delivery: Delivery) -> None:
+    await asyncio.sleep(0)
+    if (error := OUTCOMES[delivery.text]) is not None:
+        raise error
+
+
+def test_a_coroutine_counts_as_in_a_worker(queue: TestQueue) -> None:
+    send(queue, *OUTCOMES)
+    assert queue.drain(act_later) == Drained(done=1, failed=8)
+    assert states(queue) == {"ready": 0, "waiting": 1, "dead": 4}
+    send(queue, "fine")
+    assert queue.drain(act_later) == Drained(done=1, failed=0)
+
+
+async def test_a_test_that_is_a_coroutine_awaits_it(queue: TestQueue) -> None:
+    send(queue, "fine")
+    with pytest.raises(ConfigurationError, match="await queue"):
+        queue.drain(act_later)
+    loops: list[object] = []
+
+    async def act(deliveries: list[Delivery]) -> None:
+        loops.append(asyncio.get_running_loop())
+
+    assert await queue.drain_async(Listener("mail", act, batch=10)) == Drained(done=1, failed=0)
+    assert loops == [asyncio.get_running_loop()]
+    send(queue, "fine")
+    assert await queue.drain_async(Listener("mail", lambda delivery: None)) == Drained(done=1, failed=0)
+
+
+async def test_a_test_that_is_cancelled_ends(queue: TestQueue) -> None:
+    send(queue, "fine")
+
+    async def hang(delivery: Delivery) -> None:
+        await asyncio.Event().wait()
+
+    drained = asyncio.create_task(queue.drain_async(Listener("mail", hang)))
+    await asyncio.sleep(0)
+    drained.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await drained
+    assert queue.inspector.sample(["mail"])[0].prepare == 1
+
+
+class Failed(BaseException):
+    """As test frameworks raise it."""
+
+
+def test_what_fails_a_test_goes_through(queue: TestQueue) -> None:
+    async def fail(delivery: Delivery) -> None:
+        raise Failed
+
+    send(queue, "fine")
+    with pytest.raises(Failed):
+        queue.drain(Listener("mail", fail))
+
+
+def test_time_passes_as_told(queue: TestQueue) -> None:
+    queue.define(Topic("reminder", TopicKind.FIXED_TIME, visibility_timeout_ms=60_000, rate_limit=100))
+    done: list[str] = []
+    remind = Listener("reminder", lambda delivery: done.append(delivery.text))
+    due_ms = queue.inspector.now_ms() + 3_600_000
+    queue.rmq.send_many("reminder", [FixedTimeMessage(name, due_ms) for name in ("a", "b")])
+    queue.advance(minutes=59)
+    assert queue.drain(remind) == Drained(done=0, failed=0)
+    queue.advance(minutes=1)
+    assert queue.drain(remind, at_most=1) == Drained(done=1, failed=0)
+    (held,) = queue.rmq.take("reminder", timeout_ms=1_000)
+    queue.advance(seconds=61)  # nobody settles it
+    queue.drain(remind)
+    assert (done, queue.rmq.ack(held)) == (["a", "b"], ["stale"])
+    assert queue.inspector.now_ms() - due_ms >= 61_000
+    send(queue, "fine")
+    queue.drain(Listener("mail", bad))
+    assert states(queue)["dead"] == 1
+    for wrong in (-1, -0.001):
+        with pytest.raises(ConfigurationError, match="forward"):
+            queue.advance(seconds=wrong)
+
+
+def bad(delivery: Delivery) -> None:
+    raise ValueError("no")
+
+
+def test_two_queues_have_a_clock_each(queue: TestQueue) -> None:
+    with TestQueue() as other:
+        other.advance(days=1)
+        assert other.inspector.now_ms() - queue.inspector.now_ms() > 86_000_000
+        other.define(MAIL)
+        send(other, "fine")
+        assert queue.drain(Listener("mail", print)) == Drained(done=0, failed=0)
 
 
 def test_on_a_server_nothing_is_left(redis_server: EmbeddedRedis) -> None:
@@ -83,5 +190,7 @@ def test_on_a_server_nothing_is_left(redis_server: EmbeddedRedis) -> None:
         send(queue, "a", "b")
         assert queue.drain(Listener("mail", lambda delivery: None), at_most=1).done == 1
         namespace = queue.rmq.keyspace.namespace
+        with pytest.raises(ConfigurationError, match="clock of a server"):
+            queue.advance(hours=1)
     with redis_server.client() as raw:
         assert keys_of(raw, namespace) == []

@@ -1,8 +1,9 @@
 -- Sends inline messages (the id is the whole content) to one slot.
 -- KEYS   the slot's first 13 keys
--- ARGV   kind, wake channel, slot, merge (latest|first), edge of the batch (earliest time, or highest priority),
---        allow_past (1|0), shape, then value, id, value, id, …   value: range_ms, priority or due_ms by kind
--- reply  {new, merged, head for the topic's hint (false: none, or noted already)}
+-- ARGV   kind, wake channel, slot, merge (latest|first), shape, edge of the batch (earliest time, or highest priority),
+--        allow_past (1|0), then value, id, value, id, …   value: range_ms, priority or due_ms by kind
+-- reply  their number where all are new and nothing is to be noted, or else
+--        {new, merged, head for the topic's hint (false: none, or noted already)}
 --        error RMQPAST <ms> when a fixed time has gone by, RMQJOURNAL <entries> when readers of the journal are too far
 --        behind, RMQSHAPE <shape> when the topic is another one by now: nothing was sent
 -- include shared/keys.lua
@@ -17,17 +18,17 @@ end
 
 local FIRST = 8
 local n = (#ARGV - FIRST + 1) / 2
--- Adds before it removes anything: a full server refuses a script only at a first write that adds.
-local numbered = KIND == 'priority' and redis.call('HINCRBY', STATS, 'placed', n)
+-- The number of the last. Adds before it removes anything: a full server refuses a script only at a first write that adds.
+-- See shared/priority_places.lua.
+local numbered = KIND == 'priority' and redis.call('HINCRBY', STATS, 'sent', n) + (marks[3] or 0)
 
 -- A small sorted set is a list, in which every insertion reads the text of every score before it: cheap for whole
 -- numbers, dear for fractions. One long member (longer than any id) turns it into a real one.
 local LIST_MOST, MANY, LOOK_EVERY = 128, 16, 16
+local few = n < MANY and not (numbered and numbered % LOOK_EVERY < n)
 
-local function add_to_store(...)
-  if n < MANY and not (numbered and numbered % LOOK_EVERY < n) then
-    return redis.call('ZADD', STORE, ...)
-  end
+-- Made where it is needed: to make a function costs half as much as a command.
+local add_to_store = not few and function(...)
   local held = redis.call('ZCARD', STORE)
   if held > LIST_MOST or held + n < MANY then
     return redis.call('ZADD', STORE, ...)
@@ -40,7 +41,7 @@ local function add_to_store(...)
 end
 
 local new
-if JOURNALING or redis.call('EXISTS', RETRY, BODY) > 0 then
+if JOURNALING or more and redis.call('EXISTS', RETRY, BODY) > 0 then
   -- With a look at what is known of each.
 -- include shared/counting.lua
 -- include shared/journaling.lua
@@ -78,10 +79,14 @@ if JOURNALING or redis.call('EXISTS', RETRY, BODY) > 0 then
   local stored, retrying, bodies = known(STORE, 'ZMSCORE'), known(RETRY, 'ZMSCORE'), known(BODY, 'HMGET')
   local scored, seen = {}, {}
   local function flush()
-    if #scored > 0 then
+    if #scored == 0 then
+      return
+    elseif few then
+      redis.call('ZADD', STORE, unpack(scored))
+    else
       add_to_store(unpack(scored))
-      scored = {}
     end
+    scored = {}
   end
   new = 0
   for i, id in ipairs(ids) do
@@ -102,16 +107,22 @@ if JOURNALING or redis.call('EXISTS', RETRY, BODY) > 0 then
     end
   end
   flush()
-  count('sent', n)
+  if not numbered then
+    count('sent', n)
+  end
   count('merged', n - new)
   write_counts()
 else
   -- score, id, … of the batch, with as little work for each message as can be: these loops are most of a large send.
   local scored, format = {}, string.format
-  if numbered then
-    -- As in shared/priority_places.lua, and as text: the server's way from a fraction to text is slow.
-    local PLACES, DIGITS = 4294967296, 10000000000
-    local each, wholes, number = DIGITS / PLACES, {}, numbered - n
+  -- As in shared/priority_places.lua, and as text: the server's way from a fraction to text is slow.
+  local PLACES, DIGITS = 4294967296, 10000000000
+  local each = DIGITS / PLACES
+  if numbered and n == 1 and numbered % PLACES > 0 then
+    scored[1] = format('%d.%010d', ARGV[FIRST] - 1, DIGITS - numbered % PLACES * each)
+    scored[2] = ARGV[FIRST + 1]
+  elseif numbered then
+    local wholes, number = {}, numbered - n
     for at = FIRST, FIRST + n * 2 - 2, 2 do
       local priority = ARGV[at]
       local whole = wholes[priority]
@@ -157,7 +168,11 @@ else
       scored[at - FIRST + 2] = ARGV[at + 1]
     end
   end
-  new = add_to_store('NX', unpack(scored))
+  if few then
+    new = redis.call('ZADD', STORE, 'NX', unpack(scored))
+  else
+    new = add_to_store('NX', unpack(scored))
+  end
   if new < n and KIND ~= 'range-merge' then
     -- Those that waited before, or were sent twice by this call: whether they move.
     local whole_of = KIND == 'priority' and math.ceil or math.floor
@@ -180,10 +195,15 @@ else
       redis.call('ZADD', STORE, unpack(moved))
     end
   end
-  redis.call('HINCRBY', STATS, 'sent', n)
+  if not numbered then
+    redis.call('HINCRBY', STATS, 'sent', n)
+  end
   if new < n then
     redis.call('HINCRBY', STATS, 'merged', n - new)
   end
 end
 -- include shared/announcing.lua
+if new == n and not noted then
+  return n
+end
 return {new, n - new, noted}

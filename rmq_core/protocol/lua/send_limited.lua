@@ -1,7 +1,7 @@
 -- Sends messages to one slot of a topic with a max_backlog: duplicates merge, new ones need room in the slot's allowance.
 -- KEYS   the slot's keys
--- ARGV   kind, wake channel, slot, merge (latest|first), edge of the batch (earliest time, or highest priority),
---        allow_past (1|0), shape, version of the definition, then value, id, body, …   body as for send_pooled.lua, ''
+-- ARGV   kind, wake channel, slot, merge (latest|first), shape, edge of the batch (earliest time, or highest priority),
+--        allow_past (1|0), version of the definition, then value, id, body, …   body as for send_pooled.lua, ''
 --        for an inline message
 -- reply  {new, merged, head for the topic's hint (false: none, or noted already),
 --        positions (1-based) of those there was no room for, …}

@@ -1,8 +1,9 @@
 -- Sends messages that are more than their id (key, headers, version or a large content) to one slot.
 -- KEYS   the slot's first 13 keys
--- ARGV   kind, wake channel, slot, merge (latest|first), edge of the batch (earliest time, or highest priority),
---        allow_past (1|0), shape, then value, id, body, …   body: as `message.encode` makes it
--- reply  {new, merged, head for the topic's hint (false: none, or noted already)}
+-- ARGV   kind, wake channel, slot, merge (latest|first), shape, edge of the batch (earliest time, or highest priority),
+--        allow_past (1|0), then value, id, body, …   body: as `message.encode` makes it
+-- reply  their number where all are new and nothing is to be noted, or else
+--        {new, merged, head for the topic's hint (false: none, or noted already)}
 --        error RMQPAST <ms> when a fixed time has gone by, RMQJOURNAL <entries> when readers of the journal are too far
 --        behind, RMQSHAPE <shape> when the topic is another one by now: nothing was sent
 -- include shared/slot.lua
@@ -44,4 +45,7 @@ count('sent', n)
 count('merged', n - new)
 write_counts()
 -- include shared/announcing.lua
+if new == n and not noted then
+  return n
+end
 return {new, n - new, noted}

@@ -21,7 +21,7 @@ BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MAKE_TOKEN = """
 from datetime import timedelta
 from django.utils import timezone
-from console import tokens
+from console.usecases import tokens
 from console.models import ApiToken
 token = ApiToken(name="docs", role="Admin", expires_at=timezone.now() + timedelta(hours=1))
 secret = tokens.give_secret(token)

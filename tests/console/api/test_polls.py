@@ -143,7 +143,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 MAKE_TOKEN = """
 from datetime import timedelta
 from django.utils import timezone
-from console import tokens
+from console.usecases import tokens
 from console.models import ApiToken
 token = ApiToken(name="poll", role="Operator", rate_per_minute=100000, expires_at=timezone.now() + timedelta(hours=1))
 secret = tokens.give_secret(token)
@@ -153,7 +153,7 @@ open({path!r}, "w").write(secret)
 
 
 REVOKE = """
-from console import tokens
+from console.usecases import tokens
 from console.models import ApiToken
 assert tokens.revoke(ApiToken.objects.first())
 """

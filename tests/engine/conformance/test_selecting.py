@@ -97,3 +97,28 @@ async def test_what_cannot_be_is_refused(bench: Bench) -> None:
     ):
         with pytest.raises(errors.InvalidMessage, match=words):
             await bench.inspector.select("work", wanted, wrong)
+
+
+async def test_every_action_takes_a_filter(bench: Bench) -> None:
+    await bench.topic(slots=4)
+    await bench.q.send_many("work", [PriorityMessage(f"m{i:02}", 20) for i in range(30)])
+    await bench.q.reject(await bench.q.take("work", 30))
+    dead = MessageFilter("dead", text="m0")
+    assert await bench.control.requeue_matching("work", dead, at_most=4) == (4, 0, 0, 0, False)
+    assert await bench.control.requeue_matching("work", dead, at_most=7) == (6, 0, 0, 0, True)
+    assert await bench.control.requeue_matching("work", dead) == (0, 0, 0, 0, True)
+    assert await bench.control.drop_matching("work", MessageFilter("dead", text="m1")) == (10, 0, 0, 0, True)
+    assert await bench.control.restore_matching("work", MessageFilter("trash")) == (10, 0, 0, 0, True)
+    await bench.q.nack(await bench.q.take("work", 4), delay_ms=FAR_MS)
+    assert await bench.control.run_now_matching("work", MessageFilter("waiting")) == (4, 0, 0, 0, True)
+    assert await bench.control.cancel_matching("work", MessageFilter("ready")) == (10, 0, 0, 0, True)
+    left = await bench.inspector.select_refs("work", MessageFilter("dead"))
+    assert sorted(ref.id for ref in left.refs) == [f"m{i}" for i in range(10, 30)]
+    for action, wanted, at_most, said in (
+        ("requeue", MessageFilter("ready"), None, "requeue takes what is dead"),
+        ("cancel", MessageFilter("dead"), None, "cancel takes what is delayed or ready or waiting"),
+        ("drop", {"state": "dead"}, None, "must be a MessageFilter, not dict"),
+        ("drop", MessageFilter("dead"), True, "at_most=True must be"),
+    ):
+        with pytest.raises(errors.RMQError, match=said):
+            await getattr(bench.control, f"{action}_matching")("work", wanted, at_most=at_most)

@@ -2,9 +2,10 @@
 -- that of equals the first comes first. `rmq_core/model/scores.py` tells the arithmetic.
 local PLACES_PER_PRIORITY = 4294967296
 
--- The running number of the first of `n` messages; call before anything is removed: it may be refused for memory.
+-- The number behind which those of `n` messages run; call before anything is removed: it may be refused for memory. What
+-- was sent counts with it: so a plain send has its number from the counter that it raises anyway.
 local function number_places(n)
-  return redis.call('HINCRBY', STATS, 'placed', n) - n
+  return (redis.call('HGET', STATS, 'sent') or 0) + redis.call('HINCRBY', STATS, 'placed', n) - n
 end
 
 local function priority_place(priority, number)

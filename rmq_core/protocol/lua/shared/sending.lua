@@ -1,11 +1,11 @@
 -- ARGV[1..7] of all sends: whether they are refused, and what of them is news. Statements, not functions: a send of one
 -- message is mostly what it takes to begin.
 local KIND, CHANNEL, SLOT, MERGE = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local EDGE, LATEST = tonumber(ARGV[5]), MERGE ~= 'first'
+local EDGE, LATEST = tonumber(ARGV[6]), MERGE ~= 'first'
 
-if marks[2] and marks[2] ~= ARGV[7] then
+if marks[2] and marks[2] ~= ARGV[5] then
   return redis.error_reply('RMQSHAPE ' .. marks[2])
-elseif KIND == 'fixed-time' and EDGE <= now and ARGV[6] ~= '1' then
+elseif KIND == 'fixed-time' and EDGE <= now and ARGV[7] ~= '1' then
   return redis.error_reply(string.format('RMQPAST %.0f', now - EDGE))
 elseif JOURNALING then
   local limit, held = tonumber(string.match(MARK, '(%d+)$')), redis.call('XLEN', JOURNAL)
@@ -20,10 +20,11 @@ end
 -- newcomer.
 -- Counting tells it without a score's way into text and back.
 local head
+-- Most slots hold nothing but what waits in store.
+local more = redis.call('EXISTS', RETRY, BODY, PREPARE) > 0
 if KIND == 'priority' then
-  local in_flight = redis.call('ZCARD', PREPARE)
-  if redis.call('ZCOUNT', STORE, '(' .. EDGE - 1, '+inf') == 0
-    or in_flight > 0 and redis.call('ZCARD', STORE) <= in_flight then
+  if redis.call('ZCOUNT', STORE, string.format('(%d', EDGE - 1), '+inf') == 0
+    or more and redis.call('ZCARD', STORE) <= redis.call('ZCARD', PREPARE) then
     head = EDGE
   end
 else

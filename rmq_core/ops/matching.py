@@ -1,0 +1,73 @@
+"""Actions on all messages that a filter selects, some at a time, as a sans-IO operation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Literal, NamedTuple, TypeAlias
+
+from rmq_core.errors import InvalidFilter, InvalidMessage
+from rmq_core.model.filters import MessageFilter
+from rmq_core.model.topic import Topic
+from rmq_core.ops import actions
+from rmq_core.ops.actions import ActionStatus
+from rmq_core.protocol.keys import Keyspace
+from rmq_core.protocol.scripts import BATCH_MAX, Operation
+from rmq_core.queries import selecting
+
+MatchingAction: TypeAlias = Literal["cancel", "run_now", "requeue", "drop", "restore"]
+
+_WAITING = ("delayed", "ready", "waiting")
+STATES: dict[MatchingAction, tuple[str, ...]] = {
+    "cancel": _WAITING,
+    "run_now": _WAITING,
+    "requeue": ("dead",),
+    "drop": ("dead",),
+    "restore": ("trash",),
+}
+"""Of which states an action takes messages."""
+
+
+class MatchingResult(NamedTuple):
+    """How many of the selected messages an action was done to, and how many had moved on before it came to them.
+
+    ``occupied``: they stay in the trash, for another dead letter has their id. ``complete``: whether all that the
+    filter selected were met; False: ``at_most`` ended it, and there may be more.
+    """
+
+    done: int
+    in_flight: int
+    not_found: int
+    occupied: int
+    complete: bool
+
+
+def act_matching(
+    keyspace: Keyspace, topic: Topic, action: MatchingAction, wanted: MessageFilter, *, at_most: int | None = None
+) -> Operation[MatchingResult]:
+    """Does it to what the filter selects when this begins: what comes into the state later is left out.
+
+    Each step is bounded. An error in between leaves earlier steps done; calling again goes on with what is left.
+    """
+    _check(action, wanted, at_most)
+    counts: Counter[ActionStatus] = Counter()
+    cursor: str | None = None
+    while True:
+        left = BATCH_MAX if at_most is None else min(BATCH_MAX, at_most - counts.total())
+        found = yield from selecting.select_refs(keyspace, topic, wanted, cursor=cursor, scan=BATCH_MAX, limit=left)
+        if found.refs:
+            results = yield from actions.act(keyspace, topic, action, found.refs)
+            counts.update(result.status for result in results)
+        cursor = found.next_cursor
+        if cursor is None or counts.total() == at_most:
+            return MatchingResult(
+                counts["done"], counts["in_flight"], counts["not_found"], counts["occupied"], cursor is None
+            )
+
+
+def _check(action: MatchingAction, wanted: MessageFilter, at_most: int | None) -> None:
+    if not isinstance(wanted, MessageFilter):
+        raise InvalidFilter("filter", f"must be a MessageFilter, not {type(wanted).__name__} ({wanted!r:.80})")
+    if wanted.state not in STATES[action]:
+        raise InvalidFilter("state", f"{wanted.state!r}: {action} takes what is {' or '.join(STATES[action])}")
+    if at_most is not None and (type(at_most) is not int or at_most < 1):
+        raise InvalidMessage(f"at_most={at_most!r} must be a whole number above 0")
