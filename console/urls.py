@@ -82,7 +82,7 @@ page_urls = [
     path("reconciliation/<uuid:ident>/repair/preview/", reconciliation.preview, name="run-preview"),
     path("reconciliation/<uuid:ident>/repair/start/", reconciliation.repair, name="run-repair"),
     path("texts.js", JavaScriptCatalog.as_view(packages=["console"]), name="texts"),
-    path("language/", set_language, name="set_language"),
+    path("language/setlang/", set_language, name="set_language"),
 ]
 
 # Three namespaces, for names that collide with nobody's: console, console_admin, console-api.

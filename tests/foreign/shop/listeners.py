@@ -1,5 +1,4 @@
 from asgiref.sync import sync_to_async
-from django.db import connection
 
 from rmq_core import Delivery, Topic, TopicKind
 from rmq_core.worker import Listener
@@ -7,12 +6,7 @@ from tests.foreign.shop.models import Order
 
 
 def write(delivery: Delivery) -> None:
-    session = 0
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute("select pg_backend_pid()")
-            session = cursor.fetchone()[0]
-    Order.objects.create(number=delivery.text, session=session)
+    Order.objects.create(number=f"{delivery.topic} {delivery.text}")
 
 
 async def write_async(delivery: Delivery) -> None:

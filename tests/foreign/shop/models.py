@@ -27,5 +27,3 @@ class Person(AbstractBaseUser, PermissionsMixin):
 
 class Order(models.Model):
     number = models.CharField(max_length=40)
-    session = models.BigIntegerField(default=0)
-    """The database's connection that wrote it."""

@@ -14,6 +14,7 @@ ASGI_APPLICATION = "tests.foreign.shop.asgi.application"
 AUTH_USER_MODEL = "shop.Person"
 STATIC_URL = "/static/"
 USE_TZ = True
+DEFAULT_AUTO_FIELD = "django.db.models.AutoField"  # another than the console's
 
 INSTALLED_APPS = [
     *(["unfold", "unfold.contrib.forms"] if os.environ["SHOP_ADMIN"] == "unfold" else []),

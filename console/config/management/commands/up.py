@@ -16,6 +16,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import connections
 
 from console.config.environment import BASE_DIR, LOCAL_HOSTS
+from console.options import options as console_options
 from console.supervise.account import ensure_admin
 from console.supervise.folder import DataFolder, FolderInUse
 from console.supervise.kept import Kept, KeptRedis, KeptZooKeeper
@@ -55,7 +56,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from None
         servers: list[Kept] = []
         supervisor = Supervisor(every=lambda: [server.look() for server in servers])
-        addresses = {"REDIS_URL": options().redis_url, "ZOOKEEPER_URL": options().zookeeper_url}
+        addresses = {"REDIS_URL": console_options().redis_url, "ZOOKEEPER_URL": console_options().zookeeper_url}
         kinds: dict[str, type[Kept]] = {"REDIS_URL": KeptRedis, "ZOOKEEPER_URL": KeptZooKeeper}
         if options["shared"]:
             del kinds["ZOOKEEPER_URL"]
