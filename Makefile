@@ -1,14 +1,14 @@
 # `make` alone says what there is.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check browser build bench chaos fmt venv lock clean
+.PHONY: help demo test check browser docs build bench chaos fmt venv lock clean
 
 VENV := .venv
 PY := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
 # What checks the browser's modules; nothing of it runs in the browser.
 LINTERS := node_modules/.installed
-EXTRAS := dev,all,connect
+EXTRAS := dev,docs,all,connect
 # The first Python that is new enough; `make PYTHON=… venv` chooses another.
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
@@ -46,6 +46,10 @@ $(LINTERS): package.json
 
 build: $(INSTALLED) ## Make the wheel and the source archive, in dist/
 	$(PY) -m build --no-isolation
+
+docs: $(INSTALLED) ## Build the documents as a site, in build/site
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build
+	@echo build/site/index.html
 
 bench: $(INSTALLED) ## Measure speed, memory and lateness, beside other queues
 	$(PY) -m benchmarks $(ARGS)

@@ -1,20 +1,85 @@
-"""The command ``rmq``: the engine's commands, ``rmq up`` for everything, ``rmq console …`` for the console's own."""
+"""The command ``rmq``: the engine's commands, ``rmq up`` for everything, and what the pipeline and the console do."""
 
 from __future__ import annotations
 
+import os
 import sys
+from typing import Any
 
-from console.__main__ import main as console_main
-from rmq_core.cli.main import main as engine_main
+import click
 
-CONSOLE = {"up": ["up"], "console": []}
-"""Commands that need Django, and what they are among its commands."""
+from console.__main__ import main as run_console
+from rmq_core.cli.main import ENGINE, group, run
+
+PROGRAM = "rmq"
+HERE = "console.command"
+SECTIONS = {
+    "Everything on this machine": {"up": HERE},
+    **ENGINE,
+    "Messages": {**ENGINE["Messages"], "restore": HERE},
+    "Archive and reconciliation (Spark)": {"archive": HERE, "reconcile": HERE},
+    "Console": {"token": HERE, "console": HERE},
+}
 
 
 def main() -> int:
     """The exit code."""
-    name, *rest = sys.argv[1:] or ["--help"]
-    if name in CONSOLE:
-        console_main([*CONSOLE[name], *rest], program="rmq console")
-        return 0
-    return engine_main(sys.argv[1:])
+    _use_the_consoles_redis()
+    about = "A message queue on Redis sorted sets, and the console from which a team runs it."
+    return run(group(SECTIONS, about), None, PROGRAM)
+
+
+def _use_the_consoles_redis() -> None:
+    """Without RMQ_URL, the queue is that of the console here: REDIS_URL, or the Redis of ``rmq up``."""
+    if not os.environ.get("RMQ_URL") and sys.argv[1:2] != ["up"]:
+        try:
+            from console.config.environment import read_environment
+
+            os.environ["RMQ_URL"] = read_environment().redis_url
+        except Exception:  # no console here, or not one that could be started: the command needs none
+            return
+
+
+def passing_on(**attributes: Any) -> Any:
+    """A command that hands everything it is given to a program with options of its own."""
+    settings = {"ignore_unknown_options": True, "help_option_names": []}
+    arguments = click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+    return lambda function: click.command(context_settings=settings, **attributes)(arguments(function))
+
+
+@passing_on(short_help="Run Redis, the console, the keeper, workers and jobs, supervised.")
+def up(arguments: tuple[str, ...]) -> None:
+    run_console(["up", *arguments], PROGRAM)
+
+
+@passing_on(short_help="Bring back what was removed, or (--archive) what a lost server held.")
+def restore(arguments: tuple[str, ...]) -> int:
+    if any(each.partition("=")[0] == "--archive" for each in arguments):
+        return _pipeline("restore", arguments)
+    return run(group(ENGINE, ""), ["restore", *arguments], PROGRAM)
+
+
+@passing_on(short_help="Bring what the journals hold into the archive.")
+def archive(arguments: tuple[str, ...]) -> int:
+    return _pipeline("archive", arguments)
+
+
+@passing_on(short_help="Compare journals, queues and a business ledger; report.")
+def reconcile(arguments: tuple[str, ...]) -> int:
+    return _pipeline("reconcile", arguments)
+
+
+def _pipeline(name: str, arguments: tuple[str, ...]) -> int:
+    from rmq_core.pipeline.__main__ import main as run_pipeline
+
+    return run_pipeline([name, *arguments], PROGRAM)
+
+
+@passing_on(short_help="Make, list and revoke API tokens.")
+def token(arguments: tuple[str, ...]) -> None:
+    run_console(["token", *arguments], PROGRAM)
+
+
+@passing_on(short_help="The console's own commands: migrate, createsuperuser, worker, keeper, …")
+def console(arguments: tuple[str, ...]) -> None:
+    run_console([*arguments], "rmq console")

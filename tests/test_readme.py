@@ -71,7 +71,8 @@ def test_the_quick_starts_own_test_passes(shop: Path, environment: dict[str, str
 
 def test_every_document_it_names_is_there() -> None:
     named = re.findall(r"`([\w./-]+(?:\.md|\.yml|\.py|\.txt|\.example|/))`", README)
-    made_at_run_time = {"var/"}
+    named += re.findall(r"\]\(([^)#:]+)\)", README)
+    made_at_run_time = {"var/", "build/site/"}
     assert [name for name in named if not (ROOT / name).exists() and name not in made_at_run_time] == []
     assert len(named) > 15
 

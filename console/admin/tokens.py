@@ -30,9 +30,8 @@ from console.models.tokens import split_patterns
 from console.site import site
 from console.usecases import tokens
 from console.usecases.audit import note
+from console.usecases.tokens import DAYS_DEFAULT, DAYS_MAX
 
-DAYS_DEFAULT = 90
-DAYS_MAX = 732
 SECRET_COOKIE = "rmq_new_token"
 SECRET_S = 60
 """How long the way from making a token to reading it may take."""

@@ -13,6 +13,8 @@ from console.models import ApiToken
 
 SCHEME = "rmq"
 SECRET_BYTES = 32
+DAYS_DEFAULT = 90
+DAYS_MAX = 732
 NOTED_EVERY = timedelta(minutes=1)
 """How exact `last_used_at` is: each use would be a write otherwise."""
 

@@ -1,8 +1,7 @@
-"""``python -m rmq_core journal``: prints a topic's journal, and follows it. Reads only, holds nothing back."""
+"""``journal``: prints a topic's journal, and follows it."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 from collections.abc import Iterator
@@ -10,13 +9,16 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from rmq_core.cli.commands import client, show
+import click
+
+from rmq_core.cli.shell import Shell, command
 from rmq_core.client.inspector import Inspector
 from rmq_core.client.rmq import RMQ
 from rmq_core.errors import InvalidMessage
 from rmq_core.journal import Gap, Position, Transition, reader
 from rmq_core.journal.trimmer import JournalState
 from rmq_core.model.message import id_to_text, raw_id
+from rmq_core.model.text import shown
 from rmq_core.model.topic import Topic
 
 PAUSE_S = 0.5
@@ -27,21 +29,28 @@ WORDS = {
 }
 
 
-def print_journal(arguments: argparse.Namespace) -> int:
-    """A line (``--json``: an object) per transition and per gap, oldest first."""
-    with client(arguments) as rmq:
-        topic = rmq.topic(arguments.topic)
-        if arguments.state:
-            state = Inspector(rmq).journal(topic.name)
-            show(arguments, asdict(state), _state_lines(state))
-            return 0
-        slots = _slots(topic, arguments.slot)
-        wanted = None if arguments.id is None else raw_id(arguments.id)
-        for each in _read(rmq, topic, slots, arguments.follow):
+@command
+@click.argument("topic")
+@click.option("--id", "ident", help="Of one message only.")
+@click.option("--slot", type=int, help="Of this slot only.")
+@click.option("--follow", is_flag=True, help="Go on as it happens, until interrupted.")
+@click.option("--state", is_flag=True, help="How large it is, and how far its readers are.")
+def journal(shell: Shell, topic: str, ident: str | None, slot: int | None, follow: bool, state: bool) -> None:
+    """Print what happened to messages, from the topic's journal.
+
+    Oldest first; a line (--json: an object) for each transition and each gap. Reads only, and holds nothing back.
+    """
+    with shell.client() as rmq:
+        known = rmq.topic(topic)
+        if state:
+            found = Inspector(rmq).journal(known.name)
+            shell.show(asdict(found), _state_lines(found))
+            return
+        wanted = None if ident is None else raw_id(ident)
+        for each in _read(rmq, known, _slots(known, slot), follow):
             if isinstance(each, Transition) and wanted is not None and each.id != wanted:
                 continue
-            print(json.dumps(_values(each)) if arguments.json else _line(each), flush=arguments.follow)
-    return 0
+            click.echo(json.dumps(_values(each)) if shell.as_json else shown(_line(each)))
 
 
 def _slots(topic: Topic, slot: int | None) -> range:

@@ -26,8 +26,8 @@ from rmq_core.pipeline.sources.options import SourceOptions
 DEFAULT_URL = "redis://localhost:6379/0"
 
 
-def parser() -> argparse.ArgumentParser:
-    """The command line."""
+def parser(program: str) -> argparse.ArgumentParser:
+    """The command line; argparse, because a cluster has what `package` has sent there, and no more."""
     common = argparse.ArgumentParser(add_help=False)
     url = os.environ.get("RMQ_URL") or os.environ.get("REDIS_URL") or DEFAULT_URL
     common.add_argument(
@@ -41,7 +41,7 @@ def parser() -> argparse.ArgumentParser:
     common.add_argument("--progress", choices=("text", "json"), default="text", help="json: lines on standard output")
     common.add_argument("--log", metavar="FILE", help="where Spark's own output goes")
     common.add_argument("--slots-per-partition", type=int, default=8, metavar="N")
-    root = argparse.ArgumentParser(prog="python -m rmq_core.pipeline", description=__doc__)
+    root = argparse.ArgumentParser(prog=program, description=__doc__)
     commands = root.add_subparsers(dest="command", required=True, metavar="command")
     sub = commands.add_parser("archive", parents=[common], help="bring what the journals hold into the archive")
     sub.add_argument("--every", type=float, metavar="SECONDS", help="go on until interrupted")
@@ -139,7 +139,7 @@ def _interrupted(number: int, frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, program: str = "python -m rmq_core.pipeline") -> int:
     """0: done; 1: not, and the last line on standard error says why; 130: interrupted."""
     words = sys.argv[1:] if arguments is None else arguments
     try:
@@ -147,7 +147,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except NotText as error:
         print(f"rmq_core.pipeline: {error}", file=sys.stderr)
         return 2
-    given = parser().parse_args(words)
+    given = parser(program).parse_args(words)
     if given.command == "package":
         return _package(given.folder)
     _asked_to_end.clear()

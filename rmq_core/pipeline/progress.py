@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 from collections.abc import Iterator
@@ -13,15 +14,20 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOOK_S = 0.5
+BAR = 30
 
 
 class Progress:
-    """Prints stages of a job. ``json_lines``: one object a line, for programs; else for people, on stderr."""
+    """Prints stages of a job. ``json_lines``: one object a line, for programs; else for people, on stderr.
+
+    At a terminal, people see one line that grows, else a line for each step.
+    """
 
     def __init__(self, stages: tuple[str, ...], *, json_lines: bool = False, out: TextIO | None = None) -> None:
         self.stages = stages
         self.json_lines = json_lines
         self.out = out or (sys.stdout if json_lines else sys.stderr)
+        self._one_line = not json_lines and self.out.isatty() and os.environ.get("TERM") != "dumb"
         self._last: tuple[str, int] | None = None
         self._percent = 0
 
@@ -38,7 +44,12 @@ class Progress:
             line = json.dumps({"stage": stage, "done": done, "total": total, "percent": percent})
         else:
             line = f"{percent:3d} %  {stage}" + (f"  {done}/{total}" if total > 1 else "")
-        print(line, file=self.out, flush=True)
+        if self._one_line:
+            full = BAR * percent // 100
+            bar = "█" * full + "░" * (BAR - full)
+            print(f"\r\x1b[K{bar} {line}", end="\n" if percent == 100 else "", file=self.out, flush=True)
+        else:
+            print(line, file=self.out, flush=True)
 
     @contextmanager
     def stage(self, name: str, session: SparkSession | None = None) -> Iterator[None]:
@@ -50,6 +61,10 @@ class Progress:
             looking.start()
         try:
             yield
+        except BaseException:
+            if self._one_line:
+                print(file=self.out)
+            raise
         finally:
             done.set()
             if looking.is_alive():

@@ -1,4 +1,4 @@
-"""The ACL of docs/redis-acl.md is enough for everything, and for nothing else."""
+"""The ACL of docs/how-to/redis-acl.md is enough for everything, and for nothing else."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.console.test_deployments import sample_and_read_back
 from tests.console.test_job_queues import Console, jobs
 from tests.support.servers import SERVER_KINDS, server_of
 
-DOCUMENT = (BASE_DIR / "docs" / "redis-acl.md").read_text()
+DOCUMENT = (BASE_DIR / "docs" / "how-to" / "redis-acl.md").read_text()
 PASSWORD = "only-for-this-test"
 OTHERS = ["other:topics", "other:{topic_1", "store{other:mail_1}", "rmq2:topics", "mail_1", "celery"]
 

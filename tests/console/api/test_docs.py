@@ -1,4 +1,4 @@
-"""The examples of docs/rest.md, run as they stand there against a whole installation."""
+"""The examples of docs/reference/rest.md, run as they stand there against a whole installation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.console.conftest import Queue
 from tests.console.stack import Stack
 from tests.support.missing import missing
 
-DOCUMENT = BASE_DIR / "docs" / "rest.md"
+DOCUMENT = BASE_DIR / "docs" / "reference" / "rest.md"
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MAKE_TOKEN = """
 from datetime import timedelta

@@ -1,0 +1,51 @@
+"""``take``: messages for a script."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import click
+
+from rmq_core.cli.shell import Shell, command
+from rmq_core.model.message import Delivery
+from rmq_core.model.text import shown
+
+
+@command
+@click.argument("topic")
+@click.option("--max", "most", type=click.IntRange(1, 1_000), default=1, help="So many at most.")
+@click.option("--wait-ms", type=click.IntRange(0), default=0, help="Wait for the first one.")
+@click.option(
+    *("--then", "outcome"),
+    type=click.Choice(["ack", "release", "leave"]),
+    default="ack",
+    help="What happens to them once they are printed: done, put back uncounted, or left to time out.",
+)
+def take(shell: Shell, topic: str, most: int, wait_ms: int, outcome: str) -> None:
+    """Take messages, print them, and settle them.
+
+    They are settled after they were printed: what a crash leaves behind comes back by its visibility timeout.
+    Nothing there is no failure; it prints nothing, or an empty list.
+    """
+    with shell.client() as rmq:
+        taken = rmq.take(rmq.topic(topic), most, wait_ms)
+        if shell.as_json or taken:
+            shell.show([_value(each) for each in taken], [f"{each.id}  {_text(each)}" for each in taken])
+        if outcome == "ack":
+            rmq.ack(taken)
+        elif outcome == "release":
+            rmq.release(taken)
+
+
+def _value(delivery: Delivery) -> dict[str, Any]:
+    value: dict[str, Any] = {"id": delivery.id, "slot": delivery.slot, "attempt": delivery.attempt}
+    try:
+        value["content"] = delivery.text
+    except UnicodeDecodeError:
+        value["content_base64"] = base64.b64encode(delivery.content).decode()
+    return value | {"headers": delivery.headers, "receipt": delivery.receipt}
+
+
+def _text(delivery: Delivery) -> str:
+    return "" if delivery.content == delivery.raw_id else shown(delivery.content)

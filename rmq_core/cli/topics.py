@@ -1,0 +1,58 @@
+"""``topics`` and ``stats``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from rmq_core.cli.shell import Shell, Usage, command
+from rmq_core.client.inspector import Inspector
+from rmq_core.model.topic import Topic, TopicKind
+
+HEADS = ("topic", "backlog", "ready", "waiting", "in_flight", "dead", "sent", "merged", "acked", "ledger_gap")
+
+
+@command
+@click.argument("define", metavar="[NAME]", required=False)
+@click.option("--kind", type=click.Choice([kind.value for kind in TopicKind]), help="Of the topic to define.")
+@click.option("--slots", type=int, default=64, help="Of the topic to define: a power of two.")
+def topics(shell: Shell, define: str | None, kind: str | None, slots: int) -> None:
+    """List topics, or define one.
+
+    With a NAME and --kind the topic is defined, or found to be there already with that shape.
+    """
+    if bool(define) != bool(kind):
+        raise Usage("topics NAME needs --kind" if define else "topics --kind needs a NAME")
+    with shell.client() as rmq:
+        if define and kind:
+            found = [rmq.define(Topic(define, TopicKind(kind), slots=slots))]
+        else:
+            found = Inspector(rmq).topics()
+    rows = [(each.name, each.kind.value, each.slots, each.version, "paused" if each.paused else "") for each in found]
+    shell.table([asdict(each) for each in found], ("topic", "kind", "slots", "version", ""), rows, "no topics")
+
+
+@command
+@click.argument("topic", required=False)
+def stats(shell: Shell, topic: str | None) -> None:
+    """Count what every topic holds and has done, or one topic."""
+    with shell.client() as rmq:
+        if topic:
+            rmq.topic(topic)
+        samples = Inspector(rmq).sample([topic] if topic else None)
+    values = [
+        {
+            "topic": sample.topic.name,
+            "backlog": sample.backlog,
+            "ready": sample.ready,
+            "waiting": sample.waiting,
+            "in_flight": sample.prepare,
+            "dead": sample.dead,
+            "lag_ms": sample.lag_ms,
+            "ledger_gap": sample.ledger_gap,
+            **asdict(sample.counters),
+        }
+        for sample in samples
+    ]
+    shell.table(values, HEADS, [[row[head] for head in HEADS] for row in values], "no topics")

@@ -1,0 +1,82 @@
+"""The installed command `rmq`: which program does what it is asked."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rmq_core import RMQ, Control, PriorityMessage, Topic, TopicKind
+from rmq_core.embedded.redis import EmbeddedRedis
+
+ROOT = Path(__file__).parents[2]
+START = "import sys; sys.argv[0] = 'rmq'; from console.command import main; sys.exit(main())"
+
+
+def rmq(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", START, *arguments]
+    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    return subprocess.run(
+        command, cwd=ROOT, env={**kept, **environ}, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+def test_its_help_names_all_that_it_does() -> None:
+    told = rmq("--help").stdout
+    assert told.startswith("Usage: rmq ")
+    for name in (
+        "up",
+        "worker",
+        "send",
+        "take",
+        "stats",
+        "dead",
+        "requeue",
+        "archive",
+        "reconcile",
+        "token",
+        "console",
+    ):
+        assert f"\n  {name} " in told, name
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["up", "--help"], "--shared"),
+        (["token", "create", "--help"], "--role"),
+        (["archive", "--help"], "usage: rmq archive"),
+        (["reconcile", "--help"], "--ledger"),
+        (["restore", "--archive", "x", "--help"], "usage: rmq restore"),
+        (["restore", "--help"], "Usage: rmq restore"),
+        (["console", "help"], "rqworker"),
+    ],
+)
+def test_help_is_that_of_whoever_does_it(arguments: list[str], words: str) -> None:
+    ran = rmq(*arguments)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert words in ran.stdout
+
+
+def test_without_an_address_the_queue_is_the_consoles(
+    redis_server: EmbeddedRedis, namespace: str, tmp_path: Path
+) -> None:
+    (tmp_path / "redis_url").write_text(redis_server.url + "\n")
+    tmp_path.chmod(0o700)
+    with RMQ(redis_server.url, namespace) as client:
+        client.define(Topic("t", TopicKind.PRIORITY, slots=1))
+        client.send("t", PriorityMessage("m", 20))
+        found = rmq("stats", "--json", DATA_DIR=str(tmp_path), RMQ_NAMESPACE=namespace)
+        assert json.loads(found.stdout)[0]["ready"] == 1
+        refused = rmq("restore", "t", "--url", redis_server.url, RMQ_NAMESPACE=namespace)
+        assert (refused.returncode, refused.stderr) == (2, "rmq: restore needs ids, or --all, or a filter\n")
+        Control(client).delete_topic("t", force=True)
+
+
+def test_what_the_console_refuses_is_a_sentence(tmp_path: Path) -> None:
+    ran = rmq("token", "revoke", "nothing", DATA_DIR=str(tmp_path), REDIS_URL="nonsense")
+    assert ran.returncode == 1 and "REDIS_URL" in ran.stderr and "Traceback" not in ran.stderr

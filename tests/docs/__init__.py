@@ -1,0 +1,1 @@
+"""The documents: the site is built and checked, and every block of code in them is run."""

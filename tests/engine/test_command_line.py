@@ -1,0 +1,178 @@
+"""The command line: what it prints for people, programs and pipes, and how it says no."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rmq_core import RMQ, Control, Inspector, PriorityMessage, RangeMergeMessage, Topic, TopicKind
+from rmq_core.cli.main import ENGINE, main
+from rmq_core.embedded.ports import free_port
+from rmq_core.embedded.redis import EmbeddedRedis
+from tests.support.waiting import wait_until
+
+ROOT = Path(__file__).parents[2]
+COMMANDS = [name for section in ENGINE.values() for name in section]
+ESCAPE = "\x1b"
+
+
+@pytest.fixture
+def rmq(redis_server: EmbeddedRedis, namespace: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[RMQ]:
+    monkeypatch.setenv("RMQ_URL", redis_server.url)
+    monkeypatch.setenv("RMQ_NAMESPACE", namespace)
+    with RMQ(redis_server.url, namespace) as client:
+        client.define(Topic("t", TopicKind.PRIORITY, slots=4, max_retries=0))
+        yield client
+        Control(client).delete_topic("t", force=True)
+
+
+def at_terminal(*arguments: str, **environ: str) -> str:
+    """What somebody at a terminal sees, control characters included."""
+    master, slave = pty.openpty()
+    command = [sys.executable, "-m", "rmq_core", *arguments]
+    environment = {"TERM": "xterm", **os.environ, **environ}
+    with subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=environment, cwd=ROOT):
+        os.close(slave)
+        seen = b""
+        try:
+            while some := os.read(master, 65_536):
+                seen += some
+        except OSError:  # the other end is closed
+            pass
+    os.close(master)
+    return seen.decode()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name, "--help"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith(f"Usage: python -m rmq_core {name} ")
+    assert "--url" in told and "--json" in told
+    assert re.search(r"^  [A-Z].+\.$", told, re.M), "its first sentence"
+
+
+def test_the_help_names_every_command_in_its_section(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    told = capsys.readouterr().out
+    assert all(re.search(rf"^  {name}\s+[A-Z]", told, re.M) for name in COMMANDS)
+    assert all(f"{title}:" in told for title in ENGINE)
+    assert main(["requeu"]) == 2
+    assert "there is no command 'requeu'; did you mean requeue?" in capsys.readouterr().err
+
+
+def test_what_is_taken_is_printed_and_then_done(rmq: RMQ, capsys: pytest.CaptureFixture[str]) -> None:
+    rmq.send_many("t", [PriorityMessage(f"m{n}", 20 + n) for n in range(3)])
+    rmq.send("t", PriorityMessage(b"\xff\x00" * 50, 19, headers={"a": "b"}))
+    assert main(["take", "t", "--max", "2"]) == 0
+    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [["m2"], ["m1"]]
+    assert main(["take", "t", "--json", "--then", "release"]) == 0
+    (released,) = json.loads(capsys.readouterr().out)
+    assert (released["id"], released["content"], released["attempt"]) == ("m0", "m0", 1)
+    assert main(["take", "t", "--max", "9", "--json", "--then", "leave"]) == 0
+    first, second = json.loads(capsys.readouterr().out)
+    assert first["id"] == "m0" and first["attempt"] == 1, "released, and not counted"
+    assert second["content_base64"] and second["headers"] == {"a": "b"}
+    (sample,) = Inspector(rmq).sample(["t"])
+    assert (sample.counters.acked, sample.prepare, sample.backlog) == (2, 2, 0)
+    assert main(["take", "t"]) == 0
+    assert capsys.readouterr().out == ""
+    assert main(["take", "t", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == []
+
+
+def test_hostile_text_reaches_no_terminal(rmq: RMQ, capsys: pytest.CaptureFixture[str]) -> None:
+    rmq.send("t", PriorityMessage(f"{ESCAPE}[31mred", 20, key=f"{ESCAPE}[2J"))
+    (delivery,) = rmq.take("t")
+    rmq.nack(delivery, error=f"Bad{ESCAPE}[0m", message=f"{ESCAPE}]0;title\x07")
+    for command in (["dead", "t"], ["clusters", "t"], ["peek", "t", "--state", "dead"]):
+        assert main(command) == 0
+        told = capsys.readouterr().out
+        assert ESCAPE not in told and "Bad" in told
+    assert main(["requeue", "t", "--all"]) == 0
+    assert main(["take", "t"]) == 0
+    assert ESCAPE not in capsys.readouterr().out
+
+
+def test_pipes_get_no_control_characters_and_terminals_a_bar(rmq: RMQ) -> None:
+    rmq.send_many("t", [PriorityMessage(f"m{n}", 20) for n in range(3)])
+    seen = at_terminal("cancel", "t", "--all", "--state", "ready")
+    assert "100%" in seen and "cancelled 3, not found 0" in seen
+    assert "topic" in at_terminal("topics"), "columns have heads"
+    assert f"{ESCAPE}[1m" in at_terminal("topics")
+    assert f"{ESCAPE}[1m" not in at_terminal("topics", NO_COLOR="1")
+    for command in (("restore", "t", "--all"), ("topics",), ("stats",), ("peek", "t")):
+        piped = subprocess.run(
+            [sys.executable, "-m", "rmq_core", *command], cwd=ROOT, capture_output=True, text=True, check=True
+        )
+        assert piped.stderr == "" and all(each.isprintable() or each == "\n" for each in piped.stdout)
+
+
+def test_a_dry_run_never_acts(rmq: RMQ, capsys: pytest.CaptureFixture[str]) -> None:
+    rmq.send("t", PriorityMessage("m", 20))
+    assert main(["cancel", "t", "m", "--dry-run"]) == 2
+    assert "--dry-run says" in capsys.readouterr().err
+    assert main(["cancel", "t", "--all", "--state", "ready", "--dry-run"]) == 0
+    assert capsys.readouterr().out == "cancel would take 1\n"
+    assert Inspector(rmq).sample(["t"])[0].ready == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["take", "nowhere"], 1, "nowhere"),
+        (["send", "t", "x", "--range-ms", "5"], 1, "priority"),
+        (["take", "t", "--max", "0"], 2, "--max"),
+        (["topics", "new"], 2, "topics NAME needs --kind"),
+        (["topics", "--kind", "priority"], 2, "topics --kind needs a NAME"),
+        (["topics", "new", "--kind", "priority", "--slots", "3"], 1, "slots"),
+        (["stats", "nowhere"], 1, "nowhere"),
+        (["stats", "--url", "http://x"], 1, "http"),
+        (["worker", "no.such.module"], 1, "no.such.module"),
+        (["peek", "t", "--state", "odd"], 2, "--state"),
+        (["stats", "--nonsense"], 2, "--nonsense"),
+        ([], 2, "Usage:"),
+    ],
+)
+def test_what_is_refused_is_said(
+    rmq: RMQ, arguments: list[str], code: int, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == code
+    told = capsys.readouterr()
+    assert words in told.err and told.out == ""
+
+
+def test_a_server_that_is_away_is_said_in_a_sentence() -> None:
+    command = [sys.executable, "-m", "rmq_core", "stats", "--url", f"redis://127.0.0.1:{free_port()}/0"]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+    assert ended.returncode == 1
+    assert ended.stdout == "" and ended.stderr.startswith("rmq_core: ") and ended.stderr.count("\n") == 1
+
+
+def test_ctrl_c_ends_what_follows_and_what_waits(rmq: RMQ) -> None:
+    rmq.define(Topic("j", TopicKind.RANGE_MERGE, slots=1, journal="events"))
+    rmq.send("j", RangeMergeMessage("a", 1))
+    for command in (["journal", "j", "--follow"], ["take", "t", "--wait-ms", "600000"]):
+        started = subprocess.Popen(
+            [sys.executable, "-m", "rmq_core", *command], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        if command[0] == "journal":
+            assert started.stdout is not None and b"began" in started.stdout.readline()
+        else:
+            with rmq.connection.client.client() as raw:
+                channel = rmq.keyspace.wake("t")
+                wait_until(lambda: dict(raw.pubsub_numsub(channel)).get(channel.encode()), what="it waits")  # noqa: B023
+        started.send_signal(signal.SIGINT)
+        _, told = started.communicate(timeout=60)
+        assert started.returncode == 130
+        assert b"Traceback" not in told
+    Control(rmq).delete_topic("j", force=True)
