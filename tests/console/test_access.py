@@ -25,7 +25,6 @@ MIGRATED = {
     "Editor": {"view_live", "read_payload", "operate", "edit_topics"},
     "Admin": {"view_live", "read_payload", "operate", "edit_topics", "administer", "view_auditentry"},
 }
-OPEN = {"admin:login", "api-1:live", "api-1:ready", "texts", "set_language", "admin:jsi18n"}
 VIEWERS = [
     "overview", "workers", "topic", "topic-tab", "message", "topic-rows", "topic-find", "topic-slot", "topic-timeline",
     "define", "definition-data", "send", "message-actions", "message-record",
