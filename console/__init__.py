@@ -1,7 +1,7 @@
 """The web console around `rmq_core`: an app for any Django project, and a project that runs it by itself.
 
 In a project's settings: ``INSTALLED_APPS += console.APPS`` and ``RMQ_CONSOLE = {"REDIS_URL": "redis://…"}``; in its
-urls: ``path("rmq/", include("console.urls"))``. See docs/django.md.
+urls: ``path("rmq/", include("console.urls"))``. See docs/how-to/django.md.
 """
 
 from __future__ import annotations

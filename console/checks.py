@@ -44,7 +44,7 @@ def _addresses() -> Iterator[CheckMessage]:
         hint = 'Add path("rmq/", include("console.urls")) to the urlpatterns of ROOT_URLCONF.'
         yield Warning("The console has no address.", hint=hint, id="console.W012")
     if not getattr(settings, "ASGI_APPLICATION", None):
-        hint = "Set ASGI_APPLICATION, with the console's sockets in it: docs/django.md. Pages work, but stand still."
+        hint = "Set ASGI_APPLICATION, with the console's sockets in it: docs/how-to/django.md. Pages work, but stand still."
         yield Warning("The console's live updates need ASGI.", hint=hint, id="console.W013")
 
 

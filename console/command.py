@@ -30,7 +30,7 @@ def main() -> int:
 
 
 def _use_the_consoles_redis() -> None:
-    """Without RMQ_URL, the queue is that of the console here: REDIS_URL, or the Redis of ``rmq up``."""
+    """Without RMQ_URL, the queue is that of the console here: RMQ_REDIS_URL, or the Redis of ``rmq up``."""
     if not os.environ.get("RMQ_URL") and sys.argv[1:2] != ["up"]:
         try:
             from console.config.environment import read_environment

@@ -1,4 +1,4 @@
-"""Everything the console reads from the process environment, checked at once.
+"""Everything the console reads from the process environment, checked at once: variables that begin with `RMQ_`.
 
 `read_environment()` either returns a frozen `Environment` or raises `ImproperlyConfigured` naming every
 variable that is wrong, so that a deployment is corrected in one go instead of one restart per mistake.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,14 @@ BASE_DIR = Path(__file__).resolve().parents[2]
 IS_CHECKOUT = (BASE_DIR / "manage.py").is_file()
 USUAL_REDIS = "redis://127.0.0.1:6379/0"
 LOCAL_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
+PREFIX = "RMQ_"
+FORMER = frozenset((
+    "ALLOWED_HOSTS", "CONSOLE_REDIS_URL", "CSRF_TRUSTED_ORIGINS", "DATABASE_URL", "DATA_DIR", "DEBUG", "DEMO_RATE",
+    "FORCE_SCRIPT_NAME", "HSTS_SECONDS", "HTTPS", "LAG_WARNING_MS", "LOG_LEVEL", "PIPELINE_ARCHIVE",
+    "PIPELINE_LEDGERS", "PIPELINE_REPORTS", "RECORD_DAYS", "RECORD_TOPICS", "REDIS_URL", "SAMPLE_INTERVAL_MS",
+    "SECRET_KEY", "TIME_ZONE", "ZOOKEEPER_URL",
+))  # fmt: skip
+"""Names from before the prefix."""
 
 
 @dataclass(frozen=True)
@@ -64,41 +73,51 @@ def _usual_data_dir(environ: Mapping[str, str]) -> Path:
     return BASE_DIR / "var" if IS_CHECKOUT else usual_data_dir(environ)
 
 
+def renamed(environ: Mapping[str, str]) -> dict[str, str]:
+    """With the former names turned into those of today, which win."""
+    kept = {name: value for name, value in environ.items() if name not in FORMER}
+    return {PREFIX + name: environ[name] for name in FORMER & environ.keys()} | {n: v for n, v in kept.items() if v}
+
+
 def read_environment(environ: Mapping[str, str] | None = None) -> Environment:
     """Read and check the variables; raises `ImproperlyConfigured` with all problems in it."""
-    if environ is None:
-        environ = os.environ
+    given = os.environ if environ is None else environ
+    environ = renamed(given)
+    former = sorted(name for name in FORMER if given.get(name) and not given.get(PREFIX + name))
     env = _reader(environ)
-    debug = env.bool("DEBUG", False)
-    data_dir = env.path("DATA_DIR", _usual_data_dir(environ))
+    debug = env.bool("RMQ_DEBUG", False)
+    data_dir = env.path("RMQ_DATA_DIR", _usual_data_dir(environ))
     values: dict[str, Any] = {
-        "secret_key": env.str("SECRET_KEY", None, validate=_check(_long_enough)),
-        "allowed_hosts": env.list("ALLOWED_HOSTS", LOCAL_HOSTS, validate=_check(_hosts)),
-        "csrf_trusted_origins": env.list("CSRF_TRUSTED_ORIGINS", [], validate=_check(_origins)),
-        "sub_path": env.str("FORCE_SCRIPT_NAME", "", validate=_check(_sub_path)),
-        "https": env.bool("HTTPS", None),
-        "hsts_seconds": env.int("HSTS_SECONDS", 3600, validate=_check(rules.at_least(0))),
-        "redis_url": env.str("REDIS_URL", _default_redis_url(data_dir), validate=_check(rules.redis)),
-        "console_redis_url": env.str("CONSOLE_REDIS_URL", None, validate=_check(rules.plain_redis)),
+        "secret_key": env.str("RMQ_SECRET_KEY", None, validate=_check(_long_enough)),
+        "allowed_hosts": env.list("RMQ_ALLOWED_HOSTS", LOCAL_HOSTS, validate=_check(_hosts)),
+        "csrf_trusted_origins": env.list("RMQ_CSRF_TRUSTED_ORIGINS", [], validate=_check(_origins)),
+        "sub_path": env.str("RMQ_FORCE_SCRIPT_NAME", "", validate=_check(_sub_path)),
+        "https": env.bool("RMQ_HTTPS", None),
+        "hsts_seconds": env.int("RMQ_HSTS_SECONDS", 3600, validate=_check(rules.at_least(0))),
+        "redis_url": env.str("RMQ_REDIS_URL", _default_redis_url(data_dir), validate=_check(rules.redis)),
+        "console_redis_url": env.str("RMQ_CONSOLE_REDIS_URL", None, validate=_check(rules.plain_redis)),
         "namespace": env.str("RMQ_NAMESPACE", "rmq", validate=_check(rules.namespace)),
-        "time_zone": env.str("TIME_ZONE", "UTC", validate=_check(_time_zone)),
-        "zookeeper_url": env.str("ZOOKEEPER_URL", "", validate=_check(rules.zookeeper)),
+        "time_zone": env.str("RMQ_TIME_ZONE", "UTC", validate=_check(_time_zone)),
+        "zookeeper_url": env.str("RMQ_ZOOKEEPER_URL", "", validate=_check(rules.zookeeper)),
         "listeners": env.list("RMQ_LISTENERS", [], validate=_check(rules.listeners)),
-        "sample_interval_ms": env.int("SAMPLE_INTERVAL_MS", 1000, validate=_check(rules.at_least(200))),
-        "lag_warning_ms": env.int("LAG_WARNING_MS", 10_000, validate=_check(rules.at_least(1))),
-        "demo_rate": env.int("DEMO_RATE", 300, validate=_check(rules.between(0, 20_000))),
-        "pipeline_archive": env.str("PIPELINE_ARCHIVE", str(data_dir.resolve() / "archive")),
-        "pipeline_reports": env.path("PIPELINE_REPORTS", data_dir.resolve() / "reports"),
-        "pipeline_ledgers": env.path("PIPELINE_LEDGERS", data_dir.resolve() / "ledgers"),
-        "record_days": env.int("RECORD_DAYS", 30, validate=_check(rules.between(1, 3_650))),
-        "record_topics": env.list("RECORD_TOPICS", ["*"]),
-        "log_level": env.str("LOG_LEVEL", "INFO", validate=_check(_log_level)),
+        "sample_interval_ms": env.int("RMQ_SAMPLE_INTERVAL_MS", 1000, validate=_check(rules.at_least(200))),
+        "lag_warning_ms": env.int("RMQ_LAG_WARNING_MS", 10_000, validate=_check(rules.at_least(1))),
+        "demo_rate": env.int("RMQ_DEMO_RATE", 300, validate=_check(rules.between(0, 20_000))),
+        "pipeline_archive": env.str("RMQ_PIPELINE_ARCHIVE", str(data_dir.resolve() / "archive")),
+        "pipeline_reports": env.path("RMQ_PIPELINE_REPORTS", data_dir.resolve() / "reports"),
+        "pipeline_ledgers": env.path("RMQ_PIPELINE_LEDGERS", data_dir.resolve() / "ledgers"),
+        "record_days": env.int("RMQ_RECORD_DAYS", 30, validate=_check(rules.between(1, 3_650))),
+        "record_topics": env.list("RMQ_RECORD_TOPICS", ["*"]),
+        "log_level": env.str("RMQ_LOG_LEVEL", "INFO", validate=_check(_log_level)),
     }
-    database = env.dj_db_url("DATABASE_URL") if environ.get("DATABASE_URL") else {}
+    database = env.dj_db_url("RMQ_DATABASE_URL") if environ.get("RMQ_DATABASE_URL") else {}
     try:
         env.seal()
     except EnvValidationError as error:
         raise ImproperlyConfigured(_explain(error)) from None
+    if former:
+        words = ", ".join(f"{name} is {PREFIX}{name}" for name in former)
+        warnings.warn(f"variables have new names, and the former work for now: {words}", FutureWarning, stacklevel=2)
     if values["https"] is None:
         values["https"] = not debug
     values["sub_path"] = values["sub_path"].rstrip("/")
@@ -189,7 +208,7 @@ def _plain_url(redis_url: str) -> str:
         return redis_url
     raise ImproperlyConfigured(
         "The environment is not usable; correct these variables and start again:\n"
-        "  CONSOLE_REDIS_URL: REDIS_URL names a Redis Cluster, which cannot run the console's background"
+        "  RMQ_CONSOLE_REDIS_URL: RMQ_REDIS_URL names a Redis Cluster, which cannot run the console's background"
         " jobs; name a single Redis server here (redis://…) for the console's own data."
     )
 

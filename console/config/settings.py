@@ -26,7 +26,7 @@ _kept_there = (
 try:
     private_folder(DATA_DIR, ours=_kept_there)
 except EmbeddedServerError as error:
-    raise ImproperlyConfigured(f"DATA_DIR: {error}") from None
+    raise ImproperlyConfigured(f"RMQ_DATA_DIR: {error}") from None
 
 _secret_file = DATA_DIR / "secret_key"
 _stored_secret = _secret_file.read_text().strip() if _secret_file.is_file() else None

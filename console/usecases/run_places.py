@@ -104,4 +104,4 @@ def command(run: Reconciliation, ledger: Path | None = None) -> list[str]:
 
 def environment() -> dict[str, str]:
     """What the program gets to know."""
-    return {**os.environ, "REDIS_URL": options().redis_url, "PYTHONUNBUFFERED": "1"}
+    return {**os.environ, "RMQ_URL": options().redis_url, "PYTHONUNBUFFERED": "1"}

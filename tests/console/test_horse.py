@@ -32,11 +32,9 @@ def child_of(pid: int) -> int | None:
 
 def test_a_job_ends_with_its_killed_worker(tmp_path: Path) -> None:
     with EmbeddedRedis() as server, Redis.from_url(server.url) as client:
-        environ = os.environ | {"REDIS_URL": server.url, "DATA_DIR": str(tmp_path)}
+        environ = os.environ | {"RMQ_REDIS_URL": server.url, "RMQ_DATA_DIR": str(tmp_path)}
         environ["DJANGO_SETTINGS_MODULE"] = "console.config.settings"  # not those of these tests
-        worker = subprocess.Popen(
-            [sys.executable, "manage.py", "rqworker", "pipeline", "-v0"], cwd=BASE_DIR, env=environ
-        )
+        worker = subprocess.Popen([sys.executable, "manage.py", "jobs", "pipeline", "-v0"], cwd=BASE_DIR, env=environ)
         try:
             Queue("rmq:pipeline", connection=client).enqueue("time.sleep", 600)
             horse = wait_until(lambda: child_of(worker.pid), timeout_s=60, what="the job has begun")

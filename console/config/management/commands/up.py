@@ -15,7 +15,7 @@ from django.core.management import CommandError, call_command
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import connections
 
-from console.config.environment import BASE_DIR, LOCAL_HOSTS
+from console.config.environment import BASE_DIR, LOCAL_HOSTS, renamed
 from console.options import options as console_options
 from console.supervise.account import ensure_admin
 from console.supervise.folder import DataFolder, FolderInUse
@@ -26,14 +26,15 @@ from rmq_core.errors import EmbeddedServerError
 
 DEMO_LISTENERS = "console.demo.listeners:LISTENERS"
 READY_WITHIN_S = 60
+REDIS, ZOOKEEPER = "RMQ_REDIS_URL", "RMQ_ZOOKEEPER_URL"
 PYTHON = [sys.executable, "-u"]
 MANAGE = [*PYTHON, "-m", "console"]
 
 
 class Command(BaseCommand):
     help = (
-        "Run Redis and ZooKeeper (unless REDIS_URL and ZOOKEEPER_URL name others), the console, the keeper, workers"
-        " and the job worker, supervised."
+        "Run Redis and ZooKeeper (unless RMQ_REDIS_URL and RMQ_ZOOKEEPER_URL name others), the console, the keeper,"
+        " workers and the job worker, supervised."
     )
     requires_system_checks: list[str] = []
 
@@ -56,14 +57,14 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from None
         servers: list[Kept] = []
         supervisor = Supervisor(every=lambda: [server.look() for server in servers])
-        addresses = {"REDIS_URL": console_options().redis_url, "ZOOKEEPER_URL": console_options().zookeeper_url}
-        kinds: dict[str, type[Kept]] = {"REDIS_URL": KeptRedis, "ZOOKEEPER_URL": KeptZooKeeper}
+        addresses = {REDIS: console_options().redis_url, ZOOKEEPER: console_options().zookeeper_url}
+        kinds: dict[str, type[Kept]] = {REDIS: KeptRedis, ZOOKEEPER: KeptZooKeeper}
         if options["shared"]:
-            del kinds["ZOOKEEPER_URL"]
-            addresses["ZOOKEEPER_URL"] = ""
+            del kinds[ZOOKEEPER]
+            addresses[ZOOKEEPER] = ""
         try:
             for setting, kind in kinds.items():
-                if not os.environ.get(setting):
+                if not renamed(os.environ).get(setting):
                     server = kind(folder, supervisor.say)
                     server.start()
                     servers.append(server)
@@ -90,8 +91,8 @@ class Command(BaseCommand):
         supervisor.say("preparing the database")
         call_command("migrate", verbosity=0, interactive=False)
         account = ensure_admin(folder)
-        if not addresses["ZOOKEEPER_URL"] and not os.environ.get("REDIS_URL"):
-            share_slots(addresses["REDIS_URL"], supervisor.say)  # the Redis is ours alone: nobody owns slots in it
+        if not addresses[ZOOKEEPER] and not renamed(os.environ).get(REDIS):
+            share_slots(addresses[REDIS], supervisor.say)  # the Redis is ours alone: nobody owns slots in it
         if demo:
             from console.demo.watch import ensure_schedules
 
@@ -100,8 +101,8 @@ class Command(BaseCommand):
         connections.close_all()
         supervisor.add("web", _web(host, port), environ)
         supervisor.add("keeper", [*MANAGE, "keeper"], environ)
-        supervisor.add("jobs", [*MANAGE, "rqworker", "default", "--verbosity", "0"], environ)
-        supervisor.add("pipeline", [*MANAGE, "rqworker", "pipeline", "--verbosity", "0"], environ)
+        supervisor.add("jobs", [*MANAGE, "jobs", "default", "--verbosity", "0"], environ)
+        supervisor.add("pipeline", [*MANAGE, "jobs", "pipeline", "--verbosity", "0"], environ)
         if environ.get("RMQ_LISTENERS"):
             for number in range(1, workers + 1):
                 name = f"worker-{number}"
@@ -118,17 +119,17 @@ class Command(BaseCommand):
 def _environ(folder: DataFolder, addresses: dict[str, str], host: str, demo: bool) -> dict[str, str]:
     """What the children get; whatever the user has set wins."""
     defaults = {
-        "SECRET_KEY": folder.secret("secret_key", 64),
-        "HTTPS": "false",
-        "ALLOWED_HOSTS": ",".join(dict.fromkeys([*LOCAL_HOSTS, socket.gethostname(), _bare(host)])),
+        "RMQ_SECRET_KEY": folder.secret("secret_key", 64),
+        "RMQ_HTTPS": "false",
+        "RMQ_ALLOWED_HOSTS": ",".join(dict.fromkeys([*LOCAL_HOSTS, socket.gethostname(), _bare(host)])),
         "DJANGO_SETTINGS_MODULE": "console.config.settings",
         "PYTHONUNBUFFERED": "1",
         "PYTHONPATH": os.pathsep.join(filter(None, [str(BASE_DIR), os.environ.get("PYTHONPATH")])),
     }
     if demo:
         defaults["RMQ_LISTENERS"] = DEMO_LISTENERS
-    set_by_user = {name: value for name, value in os.environ.items() if value}
-    return {**defaults, **set_by_user, **addresses, "DATA_DIR": str(folder.path)}
+    set_by_user = {name: value for name, value in renamed(os.environ).items() if value}
+    return {**defaults, **set_by_user, **addresses, "RMQ_DATA_DIR": str(folder.path)}
 
 
 def _web(host: str, port: int) -> list[str]:
