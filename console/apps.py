@@ -14,7 +14,7 @@ class ConsoleConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from console import checks  # noqa: F401  (registers the checks)
+        from console import checks, database  # noqa: F401  (registers the checks)
         from console.options import options
 
         options()  # now, rather than at the first request

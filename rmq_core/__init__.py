@@ -13,8 +13,11 @@ if TYPE_CHECKING:
     from rmq_core.client.producer import Producer
     from rmq_core.client.rmq import RMQ
     from rmq_core.errors import RMQError
+    from rmq_core.model.composing import SendOptions
     from rmq_core.model.filters import MessageFilter
+    from rmq_core.model.json_text import to_json
     from rmq_core.model.message import (
+        DelayedMessage,
         Delivery,
         FixedTimeMessage,
         Message,
@@ -44,6 +47,7 @@ __all__ = [
     "AsyncProducer",
     "AsyncRMQ",
     "Control",
+    "DelayedMessage",
     "Delivery",
     "FixedTimeMessage",
     "Inspector",
@@ -62,6 +66,7 @@ __all__ = [
     "Reject",
     "Release",
     "Retry",
+    "SendOptions",
     "Sent",
     "SentMany",
     "StateMachine",
@@ -74,6 +79,7 @@ __all__ = [
     "id_from_text",
     "id_to_text",
     "listener",
+    "to_json",
 ]
 
 # Where each public name lives: nothing is imported before it is asked for.
@@ -86,8 +92,11 @@ _HOMES = {
     "client.producer": ("Producer",),
     "client.rmq": ("RMQ",),
     "errors": ("RMQError",),
+    "model.composing": ("SendOptions",),
     "model.filters": ("MessageFilter",),
+    "model.json_text": ("to_json",),
     "model.message": (
+        "DelayedMessage",
         "Delivery",
         "FixedTimeMessage",
         "Message",

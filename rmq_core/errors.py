@@ -5,7 +5,8 @@
     RMQError
     ├── ConfigurationError      a setting, URL or server that cannot be used as it is
     │   ├── EvictionEnabled     the server may throw messages away under memory pressure
-    │   └── ServerTooOld        the server lacks commands the scripts need
+    │   ├── ServerTooOld        the server lacks commands the scripts need
+    │   └── UnknownFormat       what is stored was written by a release that is newer, or another one
     ├── TopicError
     │   ├── InvalidTopic        a definition that breaks a rule
     │   ├── UnknownTopic        nobody has defined that topic
@@ -39,6 +40,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 
@@ -56,6 +58,10 @@ class EvictionEnabled(ConfigurationError):
 
 class ServerTooOld(ConfigurationError):
     """The server is older than Redis 6.2."""
+
+
+class UnknownFormat(ConfigurationError):
+    """What is stored is in a format that this release does not know."""
 
 
 class TopicError(RMQError):
@@ -226,11 +232,22 @@ _SCRIPT_ERRORS: dict[str, tuple[type[RMQError], str]] = {
 }
 
 
+_NEWER_SHAPE = re.compile(r"f(\d+) ")
+"""What precedes the shape that slots of a later format are marked with: see `rmq_core.model.formats`."""
+
+
 def from_reply(text: str) -> RMQError:
     """The exception for a server's error reply."""
     # Redis appends where the script failed ("script: <sha>, on @user_script:12."): not for people.
     code, _, detail = text.split(" script: ", 1)[0].partition(" ")
     known = _SCRIPT_ERRORS.get(code)
+    newer = _NEWER_SHAPE.match(detail) if code == "RMQSHAPE" else None
+    if code == "RMQFORMAT" or newer is not None:
+        number = newer[1] if newer is not None else detail.strip()
+        return UnknownFormat(
+            f"the data of this namespace is in format {number}, which this release does not know: nothing was done."
+            " Use the release that wrote it, or a newer one"
+        )
     if code == "RMQJOURNAL":
         return JournalFull(
             f"the journal holds {detail.strip()} entries of a slot that its readers have not read, as many as the"

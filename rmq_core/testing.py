@@ -2,7 +2,7 @@
 
     with TestQueue() as queue:
         queue.define(Topic("reminder", TopicKind.FIXED_TIME))
-        queue.rmq.send("reminder", FixedTimeMessage("order 4711", queue.inspector.now_ms() + 3_600_000))
+        queue.send("reminder", {"order": 4711}, in_ms=3_600_000)
         assert queue.drain(remind) == Drained(done=0, failed=0)
         queue.advance(hours=1)
         assert queue.drain(remind) == Drained(done=1, failed=0)
@@ -18,16 +18,18 @@ import asyncio
 import time
 from asyncio import CancelledError
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 from uuid import uuid4
 
 from rmq_core.client.control import Control
 from rmq_core.client.inspector import Inspector
 from rmq_core.client.rmq import RMQ
 from rmq_core.errors import ConfigurationError
-from rmq_core.model.message import Delivery
+from rmq_core.model.composing import Content, SendOptions
+from rmq_core.model.message import Delivery, Message
 from rmq_core.model.outcomes import Reject, Release, Retry, words_of
 from rmq_core.model.topic import Topic
+from rmq_core.ops.sending import Sent
 from rmq_core.worker.calling import call, call_async
 from rmq_core.worker.listeners import Listener, as_listeners
 
@@ -90,6 +92,10 @@ class TestQueue:
     def define(self, topic: Topic) -> Topic:
         """Declares a topic, as the application does at its start."""
         return self.rmq.define(topic)
+
+    def send(self, topic: str | Topic, message: Message | Content, **options: Unpack[SendOptions]) -> Sent:
+        """As `RMQ.send`."""
+        return self.rmq.send(topic, message, **options)
 
     def advance(
         self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0, milliseconds: float = 0

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from rmq_core.client import exits
 from rmq_core.client.async_rmq import AsyncRMQ
 from rmq_core.client.base import topic_name
-from rmq_core.client.buffering import Buffered, Item, all_or_none, by_topic, each
+from rmq_core.client.buffering import Buffered, Item, all_or_none, by_topic, each, made
 from rmq_core.errors import ConfigurationError
+from rmq_core.model.composing import Content, SendOptions
 from rmq_core.model.message import Message
 from rmq_core.model.topic import Topic
 from rmq_core.ops.sending import Sent
@@ -32,15 +33,15 @@ class AsyncProducer(Buffered[AsyncRMQ]):
         self._room.set()
         self._task: asyncio.Task[None] | None = None
 
-    async def send(self, topic: str | Topic, message: Message) -> Sent:
-        """Sends a message with the next flush. Raises what sending raises, or `ProducerClosed`."""
+    async def send(self, topic: str | Topic, message: Message | Content, **options: Unpack[SendOptions]) -> Sent:
+        """Sends a message with the next flush, given as to `RMQ.send`. Raises what that raises, or `ProducerClosed`."""
         future: asyncio.Future[Sent] = asyncio.get_running_loop().create_future()
-        await self._add(Item(topic_name(topic), message, future))
+        await self._add(Item(topic_name(topic), made(message, options), future))
         return await future
 
-    async def post(self, topic: str | Topic, message: Message) -> None:
+    async def post(self, topic: str | Topic, message: Message | Content, **options: Unpack[SendOptions]) -> None:
         """Buffers a message nobody waits for. Raises `ProducerClosed`."""
-        await self._add(Item(topic_name(topic), message, None))
+        await self._add(Item(topic_name(topic), made(message, options), None))
 
     async def _add(self, item: Item) -> None:
         if self._loop is not asyncio.get_running_loop():

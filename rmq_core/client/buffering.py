@@ -23,6 +23,7 @@ from rmq_core.errors import (
     TopicError,
     TopicReshaped,
 )
+from rmq_core.model.composing import Content, SendOptions, compose
 from rmq_core.model.message import Message
 from rmq_core.model.topic import Topic
 from rmq_core.ops import sending
@@ -54,6 +55,11 @@ def check(flush_count: int, flush_ms: int, max_buffered: int) -> None:
     ):
         if type(value) is not int or not low <= value <= high:
             raise ConfigurationError(f"{name}={value!r} must be a whole number from {low} to {high}")
+
+
+def made(message: Message | Content, options: SendOptions) -> Any:
+    """The message that is buffered; what is no message is said by the send. Raises `InvalidMessage`."""
+    return compose(message, options) if options else message
 
 
 def each(client: RMQ | AsyncRMQ, name: str, messages: Sequence[Message]) -> Operation[list[Sent | Exception]]:

@@ -9,13 +9,14 @@ import os
 import threading
 import time
 from concurrent.futures import Future
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from rmq_core.client import exits
 from rmq_core.client.base import topic_name
-from rmq_core.client.buffering import Buffered, Item, all_or_none, by_topic, each
+from rmq_core.client.buffering import Buffered, Item, all_or_none, by_topic, each, made
 from rmq_core.client.rmq import RMQ
 from rmq_core.errors import ProducerClosed
+from rmq_core.model.composing import Content, SendOptions
 from rmq_core.model.message import Message
 from rmq_core.model.topic import Topic
 from rmq_core.ops.sending import Sent
@@ -43,15 +44,15 @@ class Producer(Buffered[RMQ]):
         self._changed = threading.Condition(self._lock)
         self._thread: threading.Thread | None = None  # begins with the first message, in each process its own
 
-    def send(self, topic: str | Topic, message: Message) -> Future[Sent]:
-        """Buffers a message. Raises `ProducerClosed`; the future raises what sending raises."""
+    def send(self, topic: str | Topic, message: Message | Content, **options: Unpack[SendOptions]) -> Future[Sent]:
+        """Buffers a message, given as to `RMQ.send`. Raises `ProducerClosed`; the future raises what sending raises."""
         future = _SentFuture()
-        self._add(Item(topic_name(topic), message, future))
+        self._add(Item(topic_name(topic), made(message, options), future))
         return future
 
-    def post(self, topic: str | Topic, message: Message) -> None:
+    def post(self, topic: str | Topic, message: Message | Content, **options: Unpack[SendOptions]) -> None:
         """Buffers a message nobody waits for. Raises `ProducerClosed`."""
-        self._add(Item(topic_name(topic), message, None))
+        self._add(Item(topic_name(topic), made(message, options), None))
 
     def _add(self, item: Item) -> None:
         with self._lock:

@@ -6,11 +6,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from rmq_core.client.base import ClientCore, deliveries_of, several, topic_name
 from rmq_core.client.journal import JournalReader
 from rmq_core.errors import TopicReshaped
+from rmq_core.model.composing import Content, SendOptions, compose
 from rmq_core.model.message import Delivery, Message, SettleStatus
 from rmq_core.model.outcomes import check_delay
 from rmq_core.model.topic import Topic
@@ -90,11 +91,24 @@ class RMQ(ClientCore):
 
     # -- sending
 
-    def send(self, topic: str | Topic, message: Message, *, allow_past: bool = False) -> Sent:
-        """Sends one message. Raises `UnknownTopic`, `WrongKind`, `ContentTooLarge`, `DueInThePast`,
-        `BacklogFull`.
+    def send(
+        self,
+        topic: str | Topic,
+        message: Message | Content,
+        *,
+        allow_past: bool = False,
+        **options: Unpack[SendOptions],
+    ) -> Sent:
+        """Sends one message: a ready-made one, or a content and when it is delivered.
+
+            rmq.send("mail", {"to": "me@example.com"}, priority=900)
+            rmq.send(UNPAID, order, in_ms=3_000, key="order-4711")
+
+        Text and bytes are sent as they are, everything else as JSON, see `to_json`. ``options``: see `SendOptions`.
+        Raises `UnknownTopic`, `InvalidMessage`, `WrongKind`, `ContentTooLarge`, `DueInThePast`, `BacklogFull`.
         """
-        return self.run(self.on_topic(sending.send, topic, message, allow_past=allow_past))
+        ready: Any = compose(message, options) if options else message
+        return self.run(self.on_topic(sending.send, topic, ready, allow_past=allow_past))
 
     def send_many(self, topic: str | Topic, messages: Iterable[Message], *, allow_past: bool = False) -> SentMany:
         """Sends any number of messages, a bounded number in memory at a time.

@@ -24,8 +24,11 @@ from typing import Any, NamedTuple
 
 import msgpack
 
+from rmq_core.model import formats
+from rmq_core.model.formats import JOURNAL, JOURNAL_FIELD
 from rmq_core.model.message import decode_body
 from rmq_core.model.scores import RETRIED_MAX, SHIFT, due_of, exact, priority_of
+from rmq_core.model.text import shown
 from rmq_core.model.topic import Topic
 
 PLACES = {
@@ -93,15 +96,23 @@ def decode(topic: Topic, slot: int, entry_id: bytes | str, fields: Any) -> list[
     return list(_transitions(topic, slot, _text(entry_id), _pairs(fields)))
 
 
+def check_format(topic: str, slot: int, fields: dict[bytes, bytes]) -> None:
+    """Raises `UnknownFormat` for an entry of a later format, whose content stands under another name."""
+    if JOURNAL_FIELD not in fields:
+        found = ", ".join(sorted(shown(name, 20) for name in fields)) or "nothing"
+        formats.check(f"the journal of topic {topic!r}, slot {slot}, whose entries hold {found},", "unknown", JOURNAL)
+
+
 def number_of(fields: Any) -> int:
     """The running number of an entry."""
     return int(_pairs(fields)[b"n"])
 
 
 def _transitions(topic: Topic, slot: int, entry_id: str, fields: dict[bytes, bytes]) -> Iterator[Transition]:
+    check_format(topic.name, slot, fields)
     n, name, timed = int(fields[b"n"]), topic.name, topic.timed
     host, _, by = fields.get(b"w", b"").decode(errors="replace").partition(" ")
-    at_ms, *groups = msgpack.unpackb(fields[b"v"], raw=True, strict_map_key=False)
+    at_ms, *groups = msgpack.unpackb(fields[JOURNAL_FIELD], raw=True, strict_map_key=False)
     seq = 0
     for event_raw, route, items, *more in groups:
         event, origin, target = event_raw.decode(), PLACES[chr(route[0])], PLACES[chr(route[1])]

@@ -19,7 +19,7 @@ from rmq_core.model.scores import (
     priority_of,
     read_stamp,
 )
-from rmq_core.model.text import shown, unencodable
+from rmq_core.model.text import shown, unencodable, worded
 from rmq_core.model.topic import TopicKind
 
 INLINE_MAX = 64
@@ -28,6 +28,7 @@ INLINE_MAX = 64
 KEY_MAX = 512
 HEADERS_MAX = 16_384
 RANGE_MAX_MS = 10 * 366 * 86_400_000
+DUE_MIN_MS = PRIORITY_MIN
 DUE_MAX_MS = SCORE_MAX // 1000
 DUE_RULE = "epoch milliseconds (int(seconds * 1000)), before the year 2255"
 PRIORITY_RULE = f"a whole number from {PRIORITY_MIN} (16 and below mark retried messages) to {PRIORITY_MAX:,}"
@@ -74,7 +75,7 @@ class MessageRef(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Message:
-    """What every kind has. ``content`` is text or bytes; JSON is the application's ``json.dumps``.
+    """What every kind has. ``content`` is text or bytes; `to_json` writes anything else that JSON can hold.
 
     ``key``: the merge identity, else the content. ``slot_basis``: messages with the same one are consumed one at
     a time, else the key or the content. ``version``: an older one never replaces a newer one of the same id.
@@ -90,10 +91,10 @@ class _Message:
 
     def _check(self, name: str, value: int, low: int, high: int, rule: str) -> None:
         if type(value) is not int or not low <= value <= high:
-            raise InvalidMessage(f"{name}={value!r} must be {rule}")
+            raise InvalidMessage(f"{name}={worded(value)} must be {rule}")
         if not isinstance(self.content, (str, bytes)):
             raise InvalidMessage(
-                f"content must be str or bytes, not {type(self.content).__name__}; encode it first (json.dumps(…))"
+                f"content must be str or bytes, not {type(self.content).__name__}; write it as text first (to_json(…))"
             )
         if not self.content:
             raise InvalidMessage("content must not be empty")
@@ -107,9 +108,9 @@ class _Message:
             if value is None:
                 continue
             if not isinstance(value, (str, bytes)) or not 0 < len(as_bytes(value, name)) <= KEY_MAX:
-                raise InvalidMessage(f"{name} must be 1 to {KEY_MAX} bytes of text or bytes, not {value!r:.80}")
+                raise InvalidMessage(f"{name} must be 1 to {KEY_MAX} bytes of text or bytes, not {worded(value)}")
         if type(self.version) is not int or not 0 <= self.version < SCORE_MAX:
-            raise InvalidMessage(f"version={self.version!r} must be a whole number from 0 to 2**53")
+            raise InvalidMessage(f"version={worded(self.version)} must be a whole number from 0 to 2**53")
         if self.headers is not None:
             if not isinstance(self.headers, Mapping):
                 raise InvalidMessage("headers must map text to text")
@@ -160,7 +161,7 @@ class FixedTimeMessage(_Message):
     kind: ClassVar[TopicKind] = TopicKind.FIXED_TIME
 
     def __post_init__(self) -> None:
-        self._check("due_ms", self.due_ms, PRIORITY_MIN, DUE_MAX_MS, DUE_RULE)
+        self._check("due_ms", self.due_ms, DUE_MIN_MS, DUE_MAX_MS, DUE_RULE)
 
     @property
     def value(self) -> int:
@@ -168,7 +169,34 @@ class FixedTimeMessage(_Message):
         return self.due_ms
 
 
-Message: TypeAlias = RangeMergeMessage | PriorityMessage | FixedTimeMessage
+class Delay(int):
+    """A due time that counts from the moment in which the server accepts the message."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DelayedMessage(_Message):
+    """For fixed-time topics, too: delivered ``in_ms`` after the server has accepted it, by the server's clock.
+
+    0 is at once. Where an answer is lost and the message is sent again, it counts from the last time it was accepted,
+    which is before the send returns.
+    """
+
+    in_ms: int
+
+    kind: ClassVar[TopicKind] = TopicKind.FIXED_TIME
+
+    def __post_init__(self) -> None:
+        self._check("in_ms", self.in_ms, 0, RANGE_MAX_MS, "a whole number of milliseconds, 0 or more, up to ten years")
+
+    @property
+    def value(self) -> int:
+        """What the send script scores by."""
+        return Delay(self.in_ms)
+
+
+Message: TypeAlias = RangeMergeMessage | PriorityMessage | FixedTimeMessage | DelayedMessage
 
 
 # -- codec -------------------------------------------------------------------------------------------------------
@@ -317,7 +345,7 @@ class Delivery:
         return self.content.decode()
 
     def json(self) -> Any:
-        """The content parsed as JSON."""
+        """The content parsed as JSON; raises ValueError when it is none."""
         return json.loads(self.content)
 
     @property

@@ -74,6 +74,14 @@ def shown(value: str | bytes, most: int | None = None) -> str:
     return text if most is None else text[:most]
 
 
+def worded(value: object, most: int = 80) -> str:
+    """A value as an error names it; some have no `repr` (a number of 5,000 digits, a mock that raises)."""
+    try:
+        return shown(repr(value)[:most])
+    except Exception:
+        return f"<{type(value).__name__}>"
+
+
 def encodable(value: str) -> str:
     """JSON or a file's line with lone surrogates spelled out, which in JSON is the same value."""
     if value.isascii():

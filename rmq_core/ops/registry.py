@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rmq_core.errors import (
     InvalidTopic,
@@ -13,6 +13,7 @@ from rmq_core.errors import (
     UnreadableTopic,
     VersionConflict,
 )
+from rmq_core.model import formats
 from rmq_core.model.text import shown
 from rmq_core.model.topic import Journal, Topic
 from rmq_core.model.views import Unreadable
@@ -35,7 +36,7 @@ class Definitions(NamedTuple):
 
 def read(keyspace: Keyspace, name: str) -> Operation[Topic]:
     """The stored definition; raises `UnknownTopic`, `UnreadableTopic`."""
-    (stored,) = yield [("HGET", keyspace.topics, name)]
+    stored = yield from _stored(keyspace, ("HGET", keyspace.topics, name))
     if stored is None:
         raise UnknownTopic(f"topic {name!r} is not defined; define it first: client.define(Topic({name!r}, kind=…))")
     return _parsed(keyspace, name, stored)
@@ -48,7 +49,7 @@ def read_all(keyspace: Keyspace) -> Operation[list[Topic]]:
 
 def read_everything(keyspace: Keyspace) -> Operation[Definitions]:
     """Every stored definition, those that cannot be read among them."""
-    (stored,) = yield [("HGETALL", keyspace.topics)]
+    stored = yield from _stored(keyspace, ("HGETALL", keyspace.topics))
     pairs = stored.items() if isinstance(stored, dict) else zip(stored[::2], stored[1::2], strict=True)
     found = Definitions([], [])
     for raw_name, value in pairs:
@@ -59,6 +60,14 @@ def read_everything(keyspace: Keyspace) -> Operation[Definitions]:
             found.unreadable.append(Unreadable("topic", name, str(error)))
     found.topics.sort(key=lambda topic: topic.name)
     return found
+
+
+def _stored(keyspace: Keyspace, question: tuple[Any, ...]) -> Operation[Any]:
+    """What the registry answers. Raises `UnknownFormat`, whatever it holds."""
+    number, stored = yield [("GET", keyspace.format), question]
+    if number is not None:
+        formats.check(f"the namespace {keyspace.namespace!r}", shown(number, 20), str(formats.NAMESPACE))
+    return stored
 
 
 def _parsed(keyspace: Keyspace, name: str, stored: bytes) -> Topic:
@@ -86,8 +95,8 @@ def put(keyspace: Keyspace, topic: Topic, expected_version: int) -> Operation[To
     if expected_version:
         before = yield from read(keyspace, topic.name)
         _same_shape(topic, before)
-    args = [topic.name, expected_version, topic.to_json(), keyspace.changes, topic.created_ms]
-    (reply,) = yield [Call(script("topic_put"), [keyspace.topics, keyspace.deleted], args)]
+    args = [topic.name, expected_version, topic.to_json(), keyspace.changes, topic.created_ms, formats.NAMESPACE]
+    (reply,) = yield [Call(script("topic_put"), _keys(keyspace), args)]
     stored = Topic.from_stored(reply)
     if before is None:
         # Should this process die in between, whoever defines the topic or is refused does it: see `mark_shape`.
@@ -99,6 +108,11 @@ def put(keyspace: Keyspace, topic: Topic, expected_version: int) -> Operation[To
     return stored
 
 
+def _keys(keyspace: Keyspace) -> list[str]:
+    """Those of the scripts that change a definition."""
+    return [keyspace.topics, keyspace.deleted, keyspace.format]
+
+
 def define(keyspace: Keyspace, topic: Topic) -> Operation[Topic]:
     """What an application declares: creates the topic, or takes over the stored settings of the same shape.
 
@@ -106,7 +120,7 @@ def define(keyspace: Keyspace, topic: Topic) -> Operation[Topic]:
     or slot amount differs.
     """
     while True:
-        (stored,) = yield [("HGET", keyspace.topics, topic.name)]
+        stored = yield from _stored(keyspace, ("HGET", keyspace.topics, topic.name))
         if stored is not None:
             known = _parsed(keyspace, topic.name, stored)
             _same_shape(topic, known)
@@ -164,8 +178,8 @@ def delete(keyspace: Keyspace, name: str, force: bool = False) -> Operation[int]
             raise TopicNotEmpty(
                 f"topic {name!r} still holds {held} message(s); let them drain or drop them, or force the deletion"
             )
-    args = [name, topic.version, keyspace.changes, topic.created_ms]
-    yield [Call(script("topic_delete"), [keyspace.topics, keyspace.deleted], args)]
+    args = [name, topic.version, keyspace.changes, topic.created_ms, formats.NAMESPACE]
+    yield [Call(script("topic_delete"), _keys(keyspace), args)]
     gone, purge = 0, [topic.shape, topic.created_ms, REFUSED_MS]
     for slots in batches(range(topic.slots), SLOTS_AT_ONCE):
         gone += sum((yield [Call(script("purge"), keyspace.slot_keys(name, slot), purge) for slot in slots]))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from rmq_core.errors import BacklogFull, ContentTooLarge, InvalidMessage, WrongKind
-from rmq_core.model.message import INLINE_MAX, Encoded, Message, encode, id_to_text
-from rmq_core.model.topic import Topic
+from rmq_core.model.composing import KEYWORD_OF, WHEN
+from rmq_core.model.message import INLINE_MAX, Delay, Encoded, Message, encode, id_to_text
+from rmq_core.model.text import worded
+from rmq_core.model.topic import Topic, TopicKind
 from rmq_core.ops import quotas
 from rmq_core.protocol.keys import Keyspace, crc32, slot_for
 from rmq_core.protocol.scripts import BATCH_MAX, Call, Operation, Request, batches, edge_of, note_head
@@ -86,9 +89,13 @@ def _refuse(topic: Topic, message: object) -> WrongKind | InvalidMessage:
     kind = getattr(message, "kind", None)
     if kind is None:
         return InvalidMessage(
-            f"a message must be a RangeMergeMessage, PriorityMessage or FixedTimeMessage, not {type(message).__name__}"
+            f"{worded(message)} is a content, and no message: say when it is delivered ({WHEN}), or make a"
+            " PriorityMessage, RangeMergeMessage, FixedTimeMessage or DelayedMessage of it"
         )
-    return WrongKind(f"topic {topic.name!r} takes {topic.kind.value} messages, not {kind.value}")
+    return WrongKind(
+        f"topic {topic.name!r} takes {topic.kind.value} messages, not {kind.value}: a content is sent there with"
+        f" {KEYWORD_OF[topic.kind]}"
+    )
 
 
 def _check_size(topic: Topic, message: Message, encoded: Encoded) -> None:
@@ -205,7 +212,12 @@ def _push(
         by_slot: dict[int, list[_Item]] = {}
         for item in items:
             by_slot.setdefault(item.slot, []).append(item)
-        parts = [(slot, part) for slot, several in by_slot.items() for part in batches(several, BATCH_MAX)]
+        parts = [
+            (slot, part)
+            for slot, several in by_slot.items()
+            for _, alike in groupby(several, lambda item: type(item.group[0]))  # see _parts
+            for part in batches(alike, BATCH_MAX)
+        ]
         calls = [
             send_limited_call(
                 keyspace,
@@ -297,7 +309,20 @@ def _group(keyspace: Keyspace, topic: Topic, messages: list[Message], allow_past
     calls = []
     for build, width, groups in ((send_call, 2, inline), (send_pooled_call, 3, pooled)):
         for slot, flat in groups.items():
-            for at in range(0, len(flat), width * BATCH_MAX):
-                part = flat[at : at + width * BATCH_MAX]
-                calls.append(build(keyspace, topic, slot, part, edge_of(topic, part[::width]), allow_past=allow_past))
+            calls += [
+                build(keyspace, topic, slot, part, edge_of(topic, part[::width]), allow_past=allow_past)
+                for part in _parts(topic, flat, width)
+            ]
     return calls
+
+
+def _parts(topic: Topic, flat: list[Any], width: int) -> Iterator[list[Any]]:
+    """What fits into one call each: `BATCH_MAX` messages, whose due times count all from the epoch, or all from now."""
+    for at in range(0, len(flat), width * BATCH_MAX):
+        part = flat[at : at + width * BATCH_MAX]
+        sorts = list(map(type, part[::width])) if topic.kind is TopicKind.FIXED_TIME else []
+        if Delay not in sorts:
+            yield part
+            continue
+        for _, alike in groupby(range(len(sorts)), sorts.__getitem__):
+            yield [each for position in alike for each in part[position * width : (position + 1) * width]]

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.errors import PipelineError
+from rmq_core.model import formats
+from rmq_core.model.formats import ARCHIVE
 from rmq_core.model.topic import Topic
 from rmq_core.pipeline.files import files as files_of
 from rmq_core.pipeline.files import read_text, seen_here
@@ -116,6 +118,7 @@ class Archive:
         """Every archived transition once (columns of `schemas.EVENTS`)."""
         from pyspark.sql import functions as F
 
+        self._notes()  # for their format
         schema = ddl(EVENTS) + ", batch string"
         last = self.last_committed()
         if last is None:
@@ -143,12 +146,15 @@ class Archive:
         ]
 
     def _notes(self) -> list[dict[str, Any]]:
-        return [
+        rows = [
             json.loads(line)
             for name in self.files(self.topics)
             if name.endswith(".json")
             for line in self.lines(f"{self.topics}/{name}")
         ]
+        for row in rows:
+            formats.check(f"the archive {self.path}", row.get("format", ARCHIVE), ARCHIVE)
+        return rows
 
     def definitions(self) -> list[Topic]:
         """The topics as they were defined when the archive last ran, the newest definition of each; without those that
@@ -175,10 +181,12 @@ class Archive:
         meanwhile has lost nothing."""
         at_ms = int(time.time() * 1000)
         rows: list[tuple[Any, ...]] = [
-            (each.name, at_ms, each.updated_ms, each.version, each.to_json(), None) for each in topics
+            (ARCHIVE, each.name, at_ms, each.updated_ms, each.version, each.to_json(), None) for each in topics
         ]
-        rows += [(name, at_ms, 0, 0, None, deleted_ms) for name, deleted_ms in (deletions or {}).items()]
-        columns = "name string, at_ms long, updated_ms long, version long, definition string, deleted_ms long"
+        rows += [(ARCHIVE, name, at_ms, 0, 0, None, deleted_ms) for name, deleted_ms in (deletions or {}).items()]
+        columns = (
+            "format int, name string, at_ms long, updated_ms long, version long, definition string, deleted_ms long"
+        )
         self.session.createDataFrame(rows, columns).coalesce(1).write.mode("append").json(self.topics)
 
 

@@ -85,6 +85,7 @@ class Keyspace:
         self.spread = spread
         self.topics = f"{namespace}:topics"
         self.deleted = f"deleted{{{namespace}:topics}}"
+        self.format = f"format{{{namespace}:topics}}"
         self.workers = f"{namespace}:workers"
         self.changes = f"{namespace}:changes"
         self.overrides = f"{namespace}:wishes"

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from rmq_core.model.fingerprints import fingerprint
-from rmq_core.model.message import Delivery
+from rmq_core.model.message import Delay, Delivery
 from rmq_core.model.scores import SHIFT, exact, failures_of
 from rmq_core.model.topic import Topic
 from rmq_core.protocol.keys import SENDING, Keyspace
@@ -103,7 +103,7 @@ def send(
     """Inline messages of one slot; ``inline`` is value, id, value, id, … and used up; ``edge``: see `edge_of`."""
     keys, fixed = _sending_to(keyspace, topic, slot)
     inline[::2] = map(repr, inline[::2])
-    return Call(script("send"), keys, (repr(edge), "1" if allow_past else "0", *inline), fixed)
+    return Call(script("send"), keys, (repr(edge), _past(edge, allow_past), *inline), fixed)
 
 
 def send_pooled(
@@ -111,7 +111,7 @@ def send_pooled(
 ) -> Call:
     """Messages with a body; ``pooled`` is value, id, body, …"""
     keys, fixed = _sending_to(keyspace, topic, slot)
-    return Call(script("send_pooled"), keys, [edge, int(allow_past), *pooled], fixed)
+    return Call(script("send_pooled"), keys, _spelled([edge, _past(edge, allow_past), *pooled]), fixed)
 
 
 def send_limited(
@@ -119,13 +119,23 @@ def send_limited(
 ) -> Call:
     """Messages of a topic with a ``max_backlog``; ``mixed`` is value, id, body (b"" for an inline one), …"""
     _, fixed = _sending_to(keyspace, topic, slot)
-    args = [edge, int(allow_past), topic.version, *mixed]
+    args = _spelled([edge, _past(edge, allow_past), topic.version, *mixed])
     return Call(script("send_limited"), keyspace.slot_keys(topic.name, slot), args, fixed)
 
 
 def edge_of(topic: Topic, values: Iterable[int]) -> int:
     """Of a batch, what a sleeping consumer would want to know: the earliest time, or the highest priority."""
     return min(values) if topic.timed else max(values)
+
+
+def _past(edge: int, allow_past: bool) -> str:
+    """What a send says of times that have gone by; due times that count from now are a batch of their own."""
+    return "+" if type(edge) is Delay else "1" if allow_past else "0"
+
+
+def _spelled(args: list[Any]) -> list[Any]:
+    """A `Delay` as the number that it is."""
+    return [int(each) if type(each) is Delay else each for each in args] if type(args[0]) is Delay else args
 
 
 def note_head(keyspace: Keyspace, topic: Topic, slot: int, head: bytes) -> Request:

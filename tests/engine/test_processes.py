@@ -353,3 +353,16 @@ def test_what_an_async_producer_still_holds_at_the_end_is_said(rmq: RMQ) -> None
         """,
     )
     assert "7 message(s) to topic 'work' were not sent" in said
+
+
+def test_a_child_sends_contents_through_its_parents_producer(rmq: RMQ) -> None:
+    run(
+        rmq,
+        """
+        producer = Producer(RMQ(url, namespace))
+        producer.send("work", {"from": "parent"}, priority=20).result()
+        wait(child(lambda: producer.send("work", {"from": "child"}, priority=30).result(10)))
+        producer.close()
+        """,
+    )
+    assert sorted(each.json()["from"] for each in rmq.take("work", 10)) == ["child", "parent"]

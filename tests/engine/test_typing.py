@@ -11,8 +11,10 @@ ROOT = Path(__file__).parents[2]
 
 APPLICATION = """
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TypedDict
 
-from rmq_core import Delivery, Listener, Topic, TopicKind, listener
+from rmq_core import *
 
 MAILS = Topic("mail", TopicKind.PRIORITY)
 
@@ -53,11 +55,29 @@ Listener("mail", sender.send_all)  # wrong
 Listener("mail", sender.send, batch=50)  # wrong
 
 one(several)  # wrong
+
+
+class Order(TypedDict):
+    number: int
+
+async def send(rmq: RMQ, asynchronous: AsyncRMQ, order: Order, rows: list[int]) -> None:
+    rmq.send(MAILS, PriorityMessage("a", 20), allow_past=True)
+    rmq.send(MAILS, {"to": ["a", 1.5, None]}, priority=900, key=b"k", headers={"a": "b"})
+    rmq.send(MAILS, order, in_ms=5)
+    await asynchronous.send(MAILS, rows, at=datetime.now(UTC))
+    rmq.send_many("mail", [DelayedMessage("a", 5), FixedTimeMessage("a", 5)])
+    rmq.send(MAILS, datetime.now(UTC), priority=20)  # wrong
+    rmq.send(MAILS, {1: "a"}, priority=20)  # wrong
+    rmq.send(MAILS, {"a"}, priority=20)  # wrong
+    rmq.send(MAILS, "a", priority="high")  # wrong
+    rmq.send(MAILS, "a", prio=20)  # wrong
+    await asynchronous.send(MAILS, "a", in_ms=timedelta(1))  # wrong
+
 reveal_type(one)  # stays "def (delivery: rmq_core.model.message.Delivery)"
 """
 
 
-def test_a_listener_must_fit_its_batch(tmp_path: Path) -> None:
+def test_what_would_fail_is_refused(tmp_path: Path) -> None:
     application = tmp_path / "application.py"
     application.write_text(APPLICATION)
     # The cache of `make check`, so that only what changed since is read.

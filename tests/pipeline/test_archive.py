@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from rmq_core import RMQ, TopicKind
-from rmq_core.errors import ConnectionLost, PipelineError
+from rmq_core.errors import ConnectionLost, PipelineError, UnknownFormat
 from rmq_core.pipeline import archive as archiving
 from rmq_core.pipeline.archive import archive, batch_writer
 from rmq_core.pipeline.archived import Archive
@@ -121,3 +122,15 @@ def test_an_empty_namespace_and_a_server_that_is_away(
     away = SourceOptions("redis://127.0.0.1:1/0", "rmq", (), 8, 0.1)
     with pytest.raises(ConnectionLost, match="the Redis server did not answer"):
         archive(spark, away, str(tmp_path / "b"))
+
+
+def test_an_archive_of_another_format_is_refused(spark: Any, busy: RMQ, options: SourceOptions, tmp_path: Path) -> None:
+    path = str(tmp_path / "archive")
+    archive(spark, options, path)
+    kept = Archive(spark, path)
+    written = [json.loads(line) for name in Path(kept.topics).glob("*.json") for line in name.read_text().splitlines()]
+    assert {row["format"] for row in written} == {1}
+    (Path(kept.topics) / "later.json").write_text('{"format": 2, "name": "of a later release"}\n')
+    for act in (kept.definitions, kept.read, lambda: archive(spark, options, path)):
+        with pytest.raises(UnknownFormat, match="is in format 2, and this release knows format 1 only"):
+            act()

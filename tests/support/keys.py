@@ -18,10 +18,10 @@ class KeySpace(Protocol):
 def keys_of(client: KeySpace, namespace: str) -> list[str]:
     """Every key that belongs to ``namespace``, sorted, in printable form.
 
-    But for those that end by themselves, and the one that remembers on purpose which topics were deleted.
+    But for those that end by themselves, and those that are kept on purpose: which topics were deleted, and the format.
     """
-    kept = f"deleted{{{namespace}:topics}}".encode()
-    return sorted(repr(key)[2:-1] for key in _scan(client, namespace) if key != kept and client.pttl(key) == -1)
+    kept = {f"{name}{{{namespace}:topics}}".encode() for name in ("deleted", "format")}
+    return sorted(repr(key)[2:-1] for key in _scan(client, namespace) if key not in kept and client.pttl(key) == -1)
 
 
 def remove_keys_of(client: KeySpace, namespace: str) -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 _COMMON = {
     "deadline": None,  # the machine may be busy with something else
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 }
+
+
+NO_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)
+"""To make a failing history of many calls shorter takes longer than a test may: ``long`` does."""
 
 
 def load_profile() -> None:

@@ -9,6 +9,7 @@ from django.db import connections
 from redis.exceptions import ConnectionError
 from rq.logutils import setup_loghandlers
 
+from console.database import refuse_unknown_tables
 from console.supervise.horse import TetheredWorker
 from console.usecases.job_queue import OPERATIONS, RUNS, queue_of
 
@@ -29,6 +30,7 @@ class Command(BaseCommand):
         unknown = [name for name in options["queues"] if name not in known]
         if unknown:
             raise CommandError(f"there is no job queue {', '.join(unknown)}: there are {' and '.join(known)}")
+        refuse_unknown_tables()
         level = LEVELS[options["verbosity"]]
         setup_loghandlers(level)
         queues = [queue_of(name) for name in options["queues"] or known]

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from console.database import refuse_unknown_tables
 from console.keeper.keeper import Keeper
 
 
@@ -15,6 +16,7 @@ class Command(BaseCommand):
     help = "Sample the queues for the live console. Several may run; one is active, the others stand by."
 
     def handle(self, *args: Any, **options: Any) -> None:
+        refuse_unknown_tables()
         asyncio.run(_run())
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.journal.entries import _unescaped as unescaped
+from rmq_core.journal.entries import check_format
+from rmq_core.model.formats import JOURNAL_FIELD
 from rmq_core.model.message import BODY_FORMAT
 from rmq_core.model.scores import RETRIED_MAX, SHIFT
 from rmq_core.model.topic import TopicKind
@@ -80,7 +82,8 @@ class Columns:
         import msgpack
 
         text = entry.decode()
-        values = msgpack.unpackb(fields[b"v"], raw=True, strict_map_key=False)
+        check_format(self.topic, self.slot, fields)
+        values = msgpack.unpackb(fields[JOURNAL_FIELD], raw=True, strict_map_key=False)
         index, timed = len(self.entries), self.kind != TopicKind.PRIORITY.value
         by = fields.get(b"w", b"").decode(errors="replace")
         self.entries.append((text, position_of(text), int(fields[b"n"]), number(values[0]), by))

@@ -18,7 +18,7 @@ if unfit then
   return unfit
 end
 local value, FIRST = tonumber(ARGV[POLICY + 3]), POLICY + 4
-if TIMED and value <= now then
+if TIMED and value <= now - PRESENT_MS then
   return redis.error_reply(string.format('RMQPAST %.0f', now - value))
 end
 local statuses = {}

@@ -1,7 +1,8 @@
 -- Sends inline messages (the id is the whole content) to one slot.
 -- KEYS   the slot's first 13 keys
 -- ARGV   kind, wake channel, slot, merge (latest|first), shape, edge of the batch (earliest time, or highest priority),
---        allow_past (1|0), then value, id, value, id, …   value: range_ms, priority or due_ms by kind
+--        past (times that have gone by are 0: refused, 1: allowed; +: due times count from now), then value, id, value,
+--        id, …   value: range_ms, priority or due_ms by kind
 -- reply  their number where all are new and nothing is to be noted, or else
 --        {new, merged, head for the topic's hint (false: none, or noted already)}
 --        error RMQPAST <ms> when a fixed time has gone by, RMQJOURNAL <entries> when readers of the journal are too far
@@ -90,7 +91,7 @@ if JOURNALING or more and redis.call('EXISTS', RETRY, BODY) > 0 then
   end
   new = 0
   for i, id in ipairs(ids) do
-    local value = tonumber(ARGV[FIRST + i * 2 - 2])
+    local value = ARGV[FIRST + i * 2 - 2] + later
     if retrying[i] or bodies[i] then
       flush()
       new = new + send_one(id, value, i)
@@ -143,7 +144,7 @@ else
       return format('%d', ms)
     end
 -- include shared/timed_places.lua
-    local base = KIND == 'range-merge' and now or 0
+    local base = KIND == 'range-merge' and now or later
     local value_before, score, ms, step, whole = nil, nil, 0, 0, nil
     for at = FIRST, FIRST + n * 2 - 2, 2 do
       local value = ARGV[at]
@@ -183,7 +184,7 @@ else
     local moved, seen, stored = {}, {}, redis.call('ZMSCORE', STORE, unpack(all))
     for i = 1, n do
       local id = all[i]
-      if whole_of(tonumber(seen[id] or stored[i])) ~= tonumber(ARGV[FIRST + i * 2 - 2]) then
+      if whole_of(tonumber(seen[id] or stored[i])) ~= ARGV[FIRST + i * 2 - 2] + later then
         -- The place that was chosen above is used by nobody; a second one for the same id comes behind the first.
         local score = scored[i * 2 - 1]
         moved[#moved + 1] = score

@@ -1,7 +1,7 @@
 -- Sends messages to one slot of a topic with a max_backlog: duplicates merge, new ones need room in the slot's allowance.
 -- KEYS   the slot's keys
 -- ARGV   kind, wake channel, slot, merge (latest|first), shape, edge of the batch (earliest time, or highest priority),
---        allow_past (1|0), version of the definition, then value, id, body, …   body as for send_pooled.lua, ''
+--        past (as in send.lua), version of the definition, then value, id, body, …   body as for send_pooled.lua, ''
 --        for an inline message
 -- reply  {new, merged, head for the topic's hint (false: none, or noted already),
 --        positions (1-based) of those there was no room for, …}
@@ -30,7 +30,7 @@ end
 local new, reply = 0, {0, 0, false}
 for i = 1, n do
   local at = FIRST + (i - 1) * 3
-  local value, id, body = tonumber(ARGV[at]), ARGV[at + 1], ARGV[at + 2]
+  local value, id, body = ARGV[at] + later, ARGV[at + 1], ARGV[at + 2]
   local waits = waiting(id)
   local old = redis.call('HGET', BODY, id)
   -- An older version never replaces a newer one that waits or is in flight: it merges into that.

@@ -1,7 +1,7 @@
 -- Sends messages that are more than their id (key, headers, version or a large content) to one slot.
 -- KEYS   the slot's first 13 keys
 -- ARGV   kind, wake channel, slot, merge (latest|first), shape, edge of the batch (earliest time, or highest priority),
---        allow_past (1|0), then value, id, body, …   body: as `message.encode` makes it
+--        past (as in send.lua), then value, id, body, …   body: as `message.encode` makes it
 -- reply  their number where all are new and nothing is to be noted, or else
 --        {new, merged, head for the topic's hint (false: none, or noted already)}
 --        error RMQPAST <ms> when a fixed time has gone by, RMQJOURNAL <entries> when readers of the journal are too far
@@ -23,7 +23,7 @@ local number = KIND == 'priority' and number_places(n)
 local new = 0
 for i = 1, n do
   local at = FIRST + (i - 1) * 3
-  local value, id, body = tonumber(ARGV[at]), ARGV[at + 1], ARGV[at + 2]
+  local value, id, body = ARGV[at] + later, ARGV[at + 1], ARGV[at + 2]
   local waits = waiting(id)
   local old = redis.call('HGET', BODY, id)
   -- An older version never replaces a newer one that waits or is in flight.

@@ -3,12 +3,14 @@
 -- was deleted since.
 -- KEYS   the slot's keys
 -- ARGV   shape: '<kind> <slots> <created_ms>', created_ms
--- reply  1: the slot has this mark
+-- reply  1: the slot has this mark; error RMQSHAPE <shape> of a format that this release does not know
 -- include shared/keys.lua
 
 local known, created_ms = redis.call('HGET', STATS, 'shape'), tonumber(ARGV[2])
 if known == ARGV[1] then
   return 1
+elseif known and string.match(known, '^f%d') then -- of a later format, see rmq_core/model/formats.py
+  return redis.error_reply('RMQSHAPE ' .. known)
 elseif known then
   local known_ms = tonumber(string.match(known, '(%d+)$')) or 0
   local is_gone = string.sub(known, 1, 4) == 'gone'

@@ -1,7 +1,12 @@
 -- Forgets a topic definition, if its version is still the expected one.
--- KEYS   the registry; when which topic was deleted on purpose, by name (ms): a restore must not bring it back
--- ARGV   name, expected version, channel of changes, when the expected one was created
--- reply  1; error RMQVERSION <stored version>
+-- KEYS   the registry; when which topic was deleted on purpose, by name (ms): a restore must not bring it back; the
+--        format of the namespace
+-- ARGV   name, expected version, channel of changes, when the expected one was created, the format the caller knows
+-- reply  1; error RMQVERSION <stored version>, RMQFORMAT <format>: nothing was done
+local format = redis.call('GET', KEYS[3])
+if format and format ~= ARGV[5] then
+  return redis.error_reply('RMQFORMAT ' .. format)
+end
 local stored = redis.call('HGET', KEYS[1], ARGV[1])
 local version = stored and tonumber(string.match(stored, '^{"version":(%d+),')) or 0
 local born = stored and tonumber(string.match(stored, '"created_ms":(%d+)') or 0)
@@ -9,7 +14,9 @@ if version ~= tonumber(ARGV[2]) or born ~= tonumber(ARGV[4]) then
   return redis.error_reply(string.format('RMQVERSION %d', version))
 end
 local time = redis.call('TIME')
-redis.call('HSET', KEYS[2], ARGV[1], string.format('%.0f', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)))
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+-- A life that came right after another may have begun a moment ahead of the clock; the next one begins behind both.
+redis.call('HSET', KEYS[2], ARGV[1], string.format('%.0f', math.max(now, born or 0)))
 redis.call('HDEL', KEYS[1], ARGV[1])
 redis.call('PUBLISH', ARGV[3], ARGV[1])
 return 1

@@ -1,8 +1,13 @@
 -- Stores a topic definition, if its version is still the one the change was made from.
--- KEYS   the registry; when which topic was deleted on purpose, by name (ms)
+-- KEYS   the registry; when which topic was deleted on purpose, by name (ms); the format of the namespace
 -- ARGV   name, expected version (0: must not exist), definition as a JSON object without version and times, channel of
---        changes, when the expected one was created (0: not known): a topic made anew has the same versions again
--- reply  the stored definition; error RMQVERSION <stored version>
+--        changes, when the expected one was created (0: not known): a topic made anew has the same versions again;
+--        the format that the caller writes
+-- reply  the stored definition; error RMQVERSION <stored version>, RMQFORMAT <format>: nothing was done
+local format = redis.call('GET', KEYS[3])
+if format and format ~= ARGV[6] then
+  return redis.error_reply('RMQFORMAT ' .. format)
+end
 local stored = redis.call('HGET', KEYS[1], ARGV[1])
 local version = stored and tonumber(string.match(stored, '^{"version":(%d+),')) or 0
 local born = stored and tonumber(string.match(stored, '"created_ms":(%d+)') or 0) or 0
@@ -17,5 +22,8 @@ local created = stored and born or math.max(now, (tonumber(redis.call('HGET', KE
 local definition = string.format('{"version":%d,"updated_ms":%.0f,"created_ms":%.0f,', version + 1, now, created)
   .. string.sub(ARGV[3], 2)
 redis.call('HSET', KEYS[1], ARGV[1], definition)
+if not format then
+  redis.call('SET', KEYS[3], ARGV[6])
+end
 redis.call('PUBLISH', ARGV[4], ARGV[1])
 return definition

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rmq_core import PriorityMessage, Topic, errors
+from rmq_core.model import formats
 from rmq_core.ops.registry import REFUSED_MS
 from rmq_core.protocol.scripts import Call, script
 from tests.engine.conformance.bench import Bench
@@ -13,15 +14,15 @@ from tests.engine.conformance.bench import Bench
 async def stored_alone(bench: Bench, topic: Topic) -> None:
     """As if whoever defines it died before its slots were marked."""
     keys = bench.q.keyspace
-    args = [topic.name, 0, topic.to_json(), keys.changes, 0]
-    await bench.run(Call(script("topic_put"), [keys.topics, keys.deleted], args))
+    args = [topic.name, 0, topic.to_json(), keys.changes, 0, formats.NAMESPACE]
+    await bench.run(Call(script("topic_put"), [keys.topics, keys.deleted, keys.format], args))
 
 
 async def forgotten_alone(bench: Bench, topic: Topic) -> None:
     """As if whoever deletes it had not come to its slots yet."""
     keys = bench.q.keyspace
-    args = [topic.name, topic.version, keys.changes, topic.created_ms]
-    await bench.run(Call(script("topic_delete"), [keys.topics, keys.deleted], args))
+    args = [topic.name, topic.version, keys.changes, topic.created_ms, formats.NAMESPACE]
+    await bench.run(Call(script("topic_delete"), [keys.topics, keys.deleted, keys.format], args))
     getattr(bench.q, "_target", bench.q).forget(topic.name)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rmq_core import AsyncProducer, PriorityMessage, Producer
+from rmq_core import AsyncProducer, PriorityMessage, Producer, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import Fenced, InvalidMessage
 from rmq_core.protocol.scripts import BATCH_MAX, Call, Operation, Script
@@ -69,6 +69,31 @@ async def test_a_full_backlog_says_it_too(bench: Bench, proxy: TcpProxy) -> None
     proxy.drop_next_reply(b"EVALSHA")
     assert (await bench.q.send("limited", PriorityMessage("new", 20))).merged is None
     await bench.control.delete_topic("limited", force=True)
+
+
+@pytest.mark.parametrize("more", [{}, {"headers": {"a": "b"}}], ids=["inline", "pooled"])
+async def test_a_delay_counts_from_the_last_time_it_was_accepted(
+    bench: Bench, proxy: TcpProxy, more: dict[str, Any]
+) -> None:
+    """It is due neither before its delay after the call, nor after its delay after the return."""
+    await bench.topic(TopicKind.FIXED_TIME, name="timed")
+    before_ms = await bench.now_ms()
+    proxy.drop_next_reply(b"EVALSHA")
+    sent = await bench.q.send("timed", "new", in_ms=60_000, **more)
+    after_ms = await bench.now_ms()
+    assert (proxy.replies_dropped, sent.merged) == (1, None)
+    (row,) = (await bench.inspector.messages("timed", "delayed")).rows
+    assert before_ms + 60_000 <= row.score_ms <= after_ms + 60_000
+    await bench.control.delete_topic("timed", force=True)
+
+
+async def test_a_time_that_came_while_the_answer_was_lost_is_no_error(bench: Bench, proxy: TcpProxy) -> None:
+    await bench.topic(TopicKind.FIXED_TIME, name="timed")
+    proxy.drop_next_reply(b"EVALSHA")
+    sent = await bench.q.send("timed", "soon", at=await bench.now_ms() + 1)
+    assert (proxy.replies_dropped, sent.id) == (1, "soon")
+    assert [each.text for each in await bench.drain("timed")] == ["soon"]
+    await bench.control.delete_topic("timed", force=True)
 
 
 async def test_producers_say_it_of_each_message(bench: Bench, proxy: TcpProxy) -> None:

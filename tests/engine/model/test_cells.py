@@ -1,4 +1,4 @@
-"""Every operation against every way in which the copies of one id can lie: the table in docs/explanation/engine.md, walked."""
+"""Every operation on every way in which the copies of one id can lie: the table of docs/explanation/engine.md."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class Command(BaseCommand):
     ) -> None:
         environ = _environ(folder, addresses, host, demo)
         supervisor.say("preparing the database")
-        call_command("migrate", verbosity=0, interactive=False)
+        call_command("migrate", verbosity=0, interactive=False, skip_checks=False)
         account = ensure_admin(folder)
         if not addresses[ZOOKEEPER] and not renamed(os.environ).get(REDIS):
             share_slots(addresses[REDIS], supervisor.say)  # the Redis is ours alone: nobody owns slots in it

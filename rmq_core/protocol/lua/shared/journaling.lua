@@ -1,6 +1,6 @@
 -- One journal entry per call, written together with the change: `rmq_core/journal/entries.py` tells the layout.
 -- Needs clock, counting, marks.
-local items_of, entered
+local items_of, entered, number_of, last_of
 -- '<host> <worker>' of the worker that makes the change, where one does; see shared/policy.lua.
 local changed_by
 
@@ -15,7 +15,7 @@ end
 
 local function begin_entry()
   local entry = {now}
-  entered = {}
+  entered, number_of, last_of = {}, {}, {}
 
   -- The ids and details of one event on one way ('sp': from store to prepare), in the order of what happens to an id.
   function items_of(event, route)
@@ -24,6 +24,7 @@ local function begin_entry()
       known = {event, route, {}}
       entered[event .. route] = known
       entry[#entry + 1] = known
+      number_of[known] = #entry
     end
     return known[3], known
   end
@@ -75,7 +76,7 @@ end
 
 -- What follows may concern the same ids again: it is listed behind all that came before.
 local function next_phase()
-  entered = {}
+  entered, last_of = {}, {}
 end
 
 -- `body` is for events that say what the content is from now on: false where it stays as it was.
@@ -84,6 +85,12 @@ local function note(event, route, id, detail, body)
     return
   end
   local items, known = items_of(event, route)
+  local last = last_of[id]
+  if last and last >= number_of[known] then -- that group has begun before the last thing that happened to this id
+    next_phase()
+    items, known = items_of(event, route)
+  end
+  last_of[id] = number_of[known]
   items[#items + 1] = id
   items[#items + 1] = detail
   if JOURNAL_FULL and body ~= nil then

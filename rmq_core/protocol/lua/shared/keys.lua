@@ -4,6 +4,9 @@ local STORE, RETRY, PREPARE, DEAD, BODY, FAILED, PRIORITY,
   -- Where the topic's hints lie on another node than the slot, the store stands in their places: see shared/hints.lua.
   HEADS, DUE, LATENESS, FENCE, CAUSE, CLUSTERS, TRASH, TRASHED, ALLOWANCE, ORIGIN, SUSPECT = unpack(KEYS)
 local RETRIED_MAX, SHIFT = 16, 1000
+-- A due time that has gone by no longer ago than this is "now": clocks differ, and a lost answer may have to be asked
+-- for again.
+local PRESENT_MS = 30000
 
 -- Of the server, see shared/clock.lua; whoever changes something reads it once.
 local now, micros

@@ -16,16 +16,7 @@ local function stays(score, value)
   return (KIND == 'priority' and math.ceil or math.floor)(tonumber(score)) == value
 end
 
-local noted = {}
-
 local function note_sent(id, score, waits, body)
-  if JOURNALING then
-    if noted[id] then -- what one call sends several times is listed in that order
-      next_phase()
-      noted = {}
-    end
-    noted[id] = true
-  end
   note(waits and 'merged' or 'sent', score and 'ns' or 'n-', id, score or 0, body)
 end
 

@@ -5,7 +5,7 @@ local EDGE, LATEST = tonumber(ARGV[6]), MERGE ~= 'first'
 
 if marks[2] and marks[2] ~= ARGV[5] then
   return redis.error_reply('RMQSHAPE ' .. marks[2])
-elseif KIND == 'fixed-time' and EDGE <= now and ARGV[7] ~= '1' then
+elseif KIND == 'fixed-time' and ARGV[7] == '0' and EDGE <= now - PRESENT_MS then
   return redis.error_reply(string.format('RMQPAST %.0f', now - EDGE))
 elseif JOURNALING then
   local limit, held = tonumber(string.match(MARK, '(%d+)$')), redis.call('XLEN', JOURNAL)
@@ -20,6 +20,8 @@ end
 -- newcomer.
 -- Counting tells it without a score's way into text and back.
 local head
+-- What is added to due times that count from now.
+local later = ARGV[7] == '+' and now or 0
 -- Most slots hold nothing but what waits in store.
 local more = redis.call('EXISTS', RETRY, BODY, PREPARE) > 0
 if KIND == 'priority' then
@@ -28,7 +30,7 @@ if KIND == 'priority' then
     head = EDGE
   end
 else
-  local due = KIND == 'range-merge' and now + EDGE or EDGE
+  local due = (KIND == 'range-merge' and now or later) + EDGE
   if redis.call('ZCOUNT', STORE, string.format('%d', now + 1), string.format('%d', due)) == 0 then
     head = due
   end

@@ -1,0 +1,103 @@
+"""Messages out of a content and a few keywords: what `send` does for whoever made no message.
+
+The keyword that says when is of one kind of topic only, so it says which message is meant; a topic of another kind
+refuses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from operator import index
+from typing import Any, SupportsIndex, TypeAlias, TypedDict
+
+from rmq_core.errors import InvalidMessage
+from rmq_core.model.json_text import Json, to_json
+from rmq_core.model.message import (
+    DUE_MAX_MS,
+    DUE_MIN_MS,
+    DelayedMessage,
+    FixedTimeMessage,
+    Message,
+    PriorityMessage,
+    RangeMergeMessage,
+)
+from rmq_core.model.text import worded
+from rmq_core.model.topic import TopicKind
+
+Content: TypeAlias = Json | bytes
+"""Text and bytes are sent as they are, everything else as JSON."""
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MS = timedelta(milliseconds=1)
+KEYWORD_OF = {
+    TopicKind.PRIORITY: "priority=",
+    TopicKind.RANGE_MERGE: "range_ms=",
+    TopicKind.FIXED_TIME: "in_ms= or at=",
+}
+WHEN = ", ".join(f"{keyword} on a {kind.value} topic" for kind, keyword in KEYWORD_OF.items())
+
+
+class SendOptions(TypedDict, total=False):
+    """The keywords that go with a content; None is as good as left out.
+
+    Exactly one says when: ``priority``, ``range_ms``, ``in_ms`` (from now, by the server's clock; 0: at once), or
+    ``at`` (a datetime with a time zone, or epoch milliseconds). The others are those of the message classes.
+    """
+
+    priority: int | None
+    range_ms: int | None
+    in_ms: int | None
+    at: datetime | int | None
+    key: str | bytes | None
+    slot_basis: str | bytes | None
+    headers: Mapping[str, str] | None
+    version: int | None
+
+
+_MORE = ("key", "slot_basis", "headers", "version")
+
+
+def compose(content: Message | Content, options: SendOptions) -> Message:
+    """The message that a content and keywords mean. Raises `InvalidMessage`."""
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    if unknown := set(options) - SendOptions.__annotations__.keys():
+        known = ", ".join(SendOptions.__annotations__)
+        raise InvalidMessage(f"send has no keyword {sorted(unknown)[0]!r}; those of a content are {known}")
+    if isinstance(content, Message):
+        raise InvalidMessage(f"a {type(content).__name__} says all of itself: keywords go with a bare content")
+    more = {name: given.pop(name) for name in _MORE if name in given}
+    if len(given) != 1:
+        both = " and ".join(f"{name}=" for name in given)
+        raise InvalidMessage(f"say once when a message is delivered{both and f', not by {both}'}: {WHEN}")
+    ((how, value),) = given.items()
+    plain = content if isinstance(content, (str, bytes)) else to_json(content)
+    if how == "at":
+        return FixedTimeMessage(plain, due_ms(value), **more)
+    whole = _whole(how, value)
+    if how == "in_ms":
+        return DelayedMessage(plain, whole, **more)
+    return PriorityMessage(plain, whole, **more) if how == "priority" else RangeMergeMessage(plain, whole, **more)
+
+
+def due_ms(at: datetime | int) -> int:
+    """Epoch milliseconds; of a datetime, the first that is not before it. Raises `InvalidMessage`."""
+    if isinstance(at, datetime):
+        if at.utcoffset() is None:
+            raise InvalidMessage(
+                f"at={worded(at)} has no time zone, so it names no moment: datetime.now(UTC) has one, and so has"
+                " at.astimezone(), which takes it for the time of this machine"
+            )
+        ms = -((EPOCH - at) // _MS)
+    else:
+        ms = _whole("at", at)
+    if not DUE_MIN_MS <= ms <= DUE_MAX_MS:
+        raise InvalidMessage(f"at={worded(at)} must be a moment from 1970 to 2255, as a datetime or epoch milliseconds")
+    return ms
+
+
+def _whole(name: str, value: Any) -> int:
+    """A whole number of any type that is one (an IntEnum's member, a number of numpy)."""
+    if not isinstance(value, SupportsIndex) or isinstance(value, bool):
+        raise InvalidMessage(f"{name}={worded(value)} must be a whole number, not {type(value).__name__}")
+    return index(value)

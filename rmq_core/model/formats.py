@@ -1,0 +1,28 @@
+"""The numbers of the forms in which data is stored: a release refuses what it does not know, and says so.
+
+Whoever changes a form so that this release would misread it raises its number. How each is stored:
+
+- **namespace**: a key of its own (`Keyspace.format`), compared by every read and change of a definition; and where it
+  is not 1, ``f<number> `` before the shape that slots are marked with, which every script compares.
+- **journal**: the name of an entry's field; that of format 1 is ``v``.
+- **archive**: the field ``format`` of the notes beside the events.
+"""
+
+from __future__ import annotations
+
+from rmq_core.errors import UnknownFormat
+
+NAMESPACE = 1
+JOURNAL = 1
+ARCHIVE = 1
+
+JOURNAL_FIELD = b"v"
+
+
+def check(what: str, found: object, known: object) -> None:
+    """Raises `UnknownFormat` for another number than the one this release knows."""
+    if found != known:
+        raise UnknownFormat(
+            f"{what} is in format {found}, and this release knows format {known} only: nothing was read or changed."
+            " Use the release that wrote it, or a newer one; docs/upgrading.md says which release writes what"
+        )
