@@ -44,7 +44,7 @@ def _addresses() -> Iterator[CheckMessage]:
         hint = 'Add path("rmq/", include("console.urls")) to the urlpatterns of ROOT_URLCONF.'
         yield Warning("The console has no address.", hint=hint, id="console.W022")
     if not getattr(settings, "ASGI_APPLICATION", None):
-        hint = "Set ASGI_APPLICATION, with the console's sockets in it: docs/how-to/django.md. Until then pages stand still."
+        hint = "Set ASGI_APPLICATION, with the console's sockets in it; until then pages stand still."
         yield Warning("The console's live updates need ASGI.", hint=hint, id="console.W023")
 
 
