@@ -16,7 +16,7 @@ from django.core.signals import setting_changed
 from django.dispatch import receiver
 
 from console import rules
-from rmq_core.transport.redis_url import Target
+from rmq_core.transport.redis_url import RedisURL
 
 SETTING = "RMQ_CONSOLE"
 
@@ -79,7 +79,7 @@ def read_options(given: Any) -> Options:
     url = values.get("redis_url")
     if url and "console_redis_url" not in values:
         values["console_redis_url"] = url
-        if Target(url).is_cluster:
+        if RedisURL(url).is_cluster:
             problems.append(
                 "CONSOLE_REDIS_URL: REDIS_URL names a Redis Cluster, which cannot run the console's background jobs;"
                 " name a single Redis server here (redis://…) for the console's own data."

@@ -7,14 +7,14 @@ from typing import Any
 from redis import Redis
 from redis.sentinel import Sentinel
 
-from rmq_core.transport.redis_url import Target
+from rmq_core.transport.redis_url import RedisURL
 
 PUBSUB_OPTIONS = {"socket_timeout": None, "socket_connect_timeout": 5, "health_check_interval": 15}
 
 
 def channel_layer_host(url: str) -> dict[str, Any]:
     """An entry of `hosts` for `channels_redis`; pub/sub reads have no time limit, silence is normal there."""
-    target = Target(url)
+    target = RedisURL(url)
     if target.scheme != "sentinel":
         return {"address": url, **PUBSUB_OPTIONS}
     return {
@@ -28,7 +28,7 @@ def channel_layer_host(url: str) -> dict[str, Any]:
 
 def job_connection(url: str) -> Redis:
     """What RQ works through."""
-    target = Target(url)
+    target = RedisURL(url)
     if target.scheme != "sentinel":
         return Redis.from_url(url)
     sentinel = Sentinel(target.hosts, sentinel_kwargs=target.sentinel_options, **target.options)

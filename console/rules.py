@@ -7,19 +7,19 @@ from collections.abc import Callable, Iterable
 
 from rmq_core.errors import ConfigurationError
 from rmq_core.ownership.config import ZooKeeperConfig
-from rmq_core.transport.redis_url import Target
+from rmq_core.transport.redis_url import RedisURL
 
 
 def redis(value: str) -> None:
     try:
-        Target(value)
+        RedisURL(value)
     except ConfigurationError as error:
         raise ValueError(str(error)) from None
 
 
 def plain_redis(value: str) -> None:
     redis(value)
-    if Target(value).is_cluster:
+    if RedisURL(value).is_cluster:
         raise ValueError("must name a single Redis server, not a Cluster.")
 
 

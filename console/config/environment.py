@@ -20,22 +20,15 @@ from django.core.exceptions import ImproperlyConfigured
 from environs import Env, EnvValidationError, ValidationError
 
 from console import rules
+from console.config.variables import FORMER, PREFIX, renamed
 from console.options import usual_data_dir
 from rmq_core.model.text import NotText, check_unicode
-from rmq_core.transport.redis_url import Target
+from rmq_core.transport.redis_url import RedisURL
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 IS_CHECKOUT = (BASE_DIR / "manage.py").is_file()
 USUAL_REDIS = "redis://127.0.0.1:6379/0"
 LOCAL_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
-PREFIX = "RMQ_"
-FORMER = frozenset((
-    "ALLOWED_HOSTS", "CONSOLE_REDIS_URL", "CSRF_TRUSTED_ORIGINS", "DATABASE_URL", "DATA_DIR", "DEBUG", "DEMO_RATE",
-    "FORCE_SCRIPT_NAME", "HSTS_SECONDS", "HTTPS", "LAG_WARNING_MS", "LOG_LEVEL", "PIPELINE_ARCHIVE",
-    "PIPELINE_LEDGERS", "PIPELINE_REPORTS", "RECORD_DAYS", "RECORD_TOPICS", "REDIS_URL", "SAMPLE_INTERVAL_MS",
-    "SECRET_KEY", "TIME_ZONE", "ZOOKEEPER_URL",
-))  # fmt: skip
-"""Names from before the prefix."""
 
 
 @dataclass(frozen=True)
@@ -71,12 +64,6 @@ class Environment:
 def _usual_data_dir(environ: Mapping[str, str]) -> Path:
     """In the checkout; of an installed package, where its user keeps data."""
     return BASE_DIR / "var" if IS_CHECKOUT else usual_data_dir(environ)
-
-
-def renamed(environ: Mapping[str, str]) -> dict[str, str]:
-    """With the former names turned into those of today, which win."""
-    kept = {name: value for name, value in environ.items() if name not in FORMER}
-    return {PREFIX + name: environ[name] for name in FORMER & environ.keys()} | {n: v for n, v in kept.items() if v}
 
 
 def read_environment(environ: Mapping[str, str] | None = None) -> Environment:
@@ -204,7 +191,7 @@ def _default_redis_url(data_dir: Path) -> str:
 
 def _plain_url(redis_url: str) -> str:
     """The URL for the console's own pub/sub and jobs, where the queue's own cannot serve for it."""
-    if not Target(redis_url).is_cluster:
+    if not RedisURL(redis_url).is_cluster:
         return redis_url
     raise ImproperlyConfigured(
         "The environment is not usable; correct these variables and start again:\n"

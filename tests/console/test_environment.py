@@ -11,7 +11,8 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from redis.sentinel import SentinelManagedSSLConnection
 
-from console.config.environment import BASE_DIR, FORMER, Environment, read_environment, renamed
+from console.config.environment import BASE_DIR, Environment, read_environment
+from console.config.variables import FORMER, renamed
 from console.redis_urls import channel_layer_host, job_connection
 
 KEY = "0123456789-abcdefghijklmnopqrstuvwxyz-ABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -28,8 +28,8 @@ def test_its_examples_run(redis_server: EmbeddedRedis, namespace: str, tmp_path:
     assert len(blocks) > 5
     program = f'set -euo pipefail\nrmq() {{ "{sys.executable}" -c "{START}" "$@"; }}\n' + "\n".join(blocks)
     environ = {
-        **{"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "DATA_DIR": str(tmp_path / "data")},
-        **{"RMQ_URL": redis_server.url, "REDIS_URL": redis_server.url, "RMQ_NAMESPACE": namespace},
+        **{"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "RMQ_DATA_DIR": str(tmp_path / "data")},
+        **{"RMQ_URL": redis_server.url, "RMQ_REDIS_URL": redis_server.url, "RMQ_NAMESPACE": namespace},
     }
     ran = subprocess.run(
         ["bash", "-c", program], env=environ, cwd=ROOT, capture_output=True, text=True, check=False, timeout=180

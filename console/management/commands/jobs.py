@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -11,6 +12,7 @@ from rq.logutils import setup_loghandlers
 
 from console.database import refuse_unknown_tables
 from console.supervise.horse import TetheredWorker
+from console.supervise.on_demand import on_demand
 from console.usecases.job_queue import OPERATIONS, RUNS, queue_of
 
 LEVELS = ("WARNING", "INFO", "DEBUG", "DEBUG")
@@ -25,9 +27,12 @@ class Command(BaseCommand):
         parser.add_argument("--burst", action="store_true", help="end when nothing is left")
         parser.add_argument("--with-scheduler", action="store_true", help="also see to jobs of later times")
 
+        parser.add_argument("--on-demand", metavar="QUEUE", help="start a worker for this one while it has jobs")
+
     def handle(self, *args: Any, **options: Any) -> None:
         known = (OPERATIONS, RUNS)
-        unknown = [name for name in options["queues"] if name not in known]
+        apart = options["on_demand"]
+        unknown = [name for name in filter(None, (*options["queues"], apart)) if name not in known]
         if unknown:
             raise CommandError(f"there is no job queue {', '.join(unknown)}: there are {' and '.join(known)}")
         refuse_unknown_tables()
@@ -37,6 +42,7 @@ class Command(BaseCommand):
         try:
             worker = TetheredWorker(queues, name=options["name"], connection=queues[0].connection)
             connections.close_all()  # jobs run in forked processes, which must not share them
-            worker.work(burst=options["burst"], with_scheduler=options["with_scheduler"], logging_level=level)
+            with on_demand(apart, queue_of(apart)) if apart else contextlib.nullcontext():
+                worker.work(burst=options["burst"], with_scheduler=options["with_scheduler"], logging_level=level)
         except ConnectionError as error:
             raise CommandError(str(error)) from None
