@@ -104,7 +104,7 @@ def read_environment(environ: Mapping[str, str] | None = None) -> Environment:
         raise ImproperlyConfigured(_explain(error)) from None
     if former:
         words = ", ".join(f"{name} is {PREFIX}{name}" for name in former)
-        warnings.warn(f"variables have new names, and the former work for now: {words}", FutureWarning, stacklevel=2)
+        warnings.warn(f"variables have new names, and the former work for now: {words}", FutureWarning, stacklevel=1)
     if values["https"] is None:
         values["https"] = not debug
     values["sub_path"] = values["sub_path"].rstrip("/")

@@ -6,14 +6,17 @@ import json
 import os
 import sys
 
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+from console.config.environment import read_environment
+
 
 def main() -> None:
     """Ends the process with a sentence where the environment is not usable."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.config.settings")
-    from django.conf import settings
-    from django.core.exceptions import ImproperlyConfigured
-
     try:
+        read_environment()
         known = {f"RMQ_{name}": settings.RMQ_CONSOLE[name] for name in ("DATA_DIR", "REDIS_URL", "ZOOKEEPER_URL")}
         known["RMQ_FORCE_SCRIPT_NAME"] = settings.FORCE_SCRIPT_NAME or ""
         print(json.dumps(known, default=str))
