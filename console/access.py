@@ -72,6 +72,7 @@ class Action(StrEnum):
     RESTORE_ALL = "restore_all"
     SCHEDULE = "schedule"
     REPAIR = "repair"
+    UNFENCE = "unfence"
 
 
 NEEDED: dict[Action, Permission] = {
@@ -101,6 +102,7 @@ NEEDED: dict[Action, Permission] = {
     Action.RESTORE_ALL: Permission.ADMINISTER,
     Action.SCHEDULE: Permission.EDIT_TOPICS,
     Action.REPAIR: Permission.OPERATE,
+    Action.UNFENCE: Permission.ADMINISTER,
 }
 
 

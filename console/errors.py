@@ -5,5 +5,9 @@ class BadRequest(ValueError):
     """What was asked for cannot be done as it is; the text is for the person who asked."""
 
 
+class UnknownMessage(BadRequest):
+    """There is no such message, or no longer."""
+
+
 class UnknownWorker(BadRequest):
     """Nobody has heard of a worker of that name lately."""

@@ -7,19 +7,25 @@ from django.views.decorators.http import require_safe
 from console import converters  # noqa: F401  (of the addresses below)
 from console.api import (  # noqa: F401  (of `routers.topics`)
     audit,
+    biography,
     bulk,
+    clusters,
     consuming,
+    dead_letters,
     definitions,
     errors,
+    findings,
     fleet,
     health,
     me,
     messages,
     metrics,
     operations,
+    ownership,
     reconciliations,
     record,
     routers,
+    schedules,
     sending,
     topics,
 )
@@ -40,8 +46,10 @@ api = ConsoleAPI(
 errors.install(api)
 api.add_router("/me", me.router)
 api.add_router("/topics", routers.topics)
+api.add_router("/dead", clusters.router)
 api.add_router("/operations", operations.router)
 api.add_router("/workers", fleet.router)
+api.add_router("/reconciliations/schedules", schedules.router)
 api.add_router("/reconciliations", reconciliations.router)
 api.add_router("/audit", audit.router)
 api.add_router("/metrics", metrics.router)

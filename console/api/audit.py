@@ -2,24 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from django.http import HttpRequest
+from django.http import HttpRequest, StreamingHttpResponse
+from django.utils import timezone
+from django.utils.translation import gettext
 from ninja import Query, Router, Schema
+from pydantic import Field
 
 from console.access import Permission
 from console.api.callers import caller_of
+from console.api.description import plain
+from console.api.downloads import download
+from console.api.errors import ApiError
 from console.api.lists import readable
 from console.api.schemas import Cursor, Limit
 from console.models import AuditEntry
 from console.serializers.audit import detail_json
+from console.serializers.text import FORMATS
 from console.usecases import audit_list
 from console.usecases.audit_list import TEXT_MAX, TIME_MAX_MS, AuditFilter
 
 router = Router(tags=["audit"])
 
-Text = Query("", max_length=TEXT_MAX)
-Time = Query(None, ge=0, le=TIME_MAX_MS, description="ms since the epoch")
+Text = Annotated[str, Field(max_length=TEXT_MAX)]
+Time = Annotated[int | None, Field(ge=0, le=TIME_MAX_MS, description="ms since the epoch")]
+
+
+class Wanted(Schema):
+    """`who` and `text` (in the reason) may be a part, the others are exact; `until_ms` is excluded."""
+
+    who: Text = ""
+    action: Text = ""
+    topic: Annotated[str, Field(max_length=100)] = ""
+    result: Text = ""
+    via: Text = ""
+    text: Text = ""
+    since_ms: Time = None
+    until_ms: Time = None
+
+    def filter(self) -> AuditFilter:
+        """Raises `BadRequest`."""
+        return AuditFilter.from_mapping(self.model_dump())
 
 
 class Entry(Schema):
@@ -51,31 +75,43 @@ class Entries(Schema):
 
 
 @router.get("", response=Entries, url_name="audit", summary="What was done, newest first")
-def audit(
-    request: HttpRequest,
-    who: str = Text,
-    action: str = Text,
-    topic: Annotated[str, Query(max_length=100)] = "",
-    result: str = Text,
-    via: str = Text,
-    text: str = Text,
-    since_ms: int | None = Time,
-    until_ms: int | None = Time,
-    limit: Limit = 50,
-    cursor: Cursor = None,
-) -> dict[str, Any]:
+def audit(request: HttpRequest, wanted: Query[Wanted], limit: Limit = 50, cursor: Cursor = None) -> dict[str, Any]:
     """`who` and `text` (in the reason) may be a part, the others are exact; `until_ms` is excluded."""
     caller = caller_of(request)
-    caller.require(Permission.AUDIT, topic or "")
-    given = {"who": who, "action": action, "topic": topic, "result": result, "via": via, "text": text}
-    wanted = AuditFilter.from_mapping({**given, "since_ms": since_ms, "until_ms": until_ms})
-    page = audit_list.page(wanted, cursor or "", limit)
+    caller.require(Permission.AUDIT, wanted.topic)
+    page = audit_list.page(wanted.filter(), cursor or "", limit)
     return {
         "entries": readable(Entry, page.entries, lambda each: _entry(each, caller.payload)),
         "next": page.next_cursor,
         "count": page.count,
         "exact": page.exact,
     }
+
+
+@router.get("/{int:number}", response=Entry, url_name="audit-entry", summary="One entry")
+def entry(request: HttpRequest, number: int) -> dict[str, Any]:
+    caller = caller_of(request)
+    caller.require(Permission.AUDIT)
+    found = AuditEntry.objects.filter(pk=number).first() if number < 2**63 else None
+    if found is None or not caller.sees(found.topic):
+        raise ApiError(404, "unknown_entry", gettext("There is no such entry."))
+    return _entry(found, caller.payload)
+
+
+@router.get(
+    "/export",
+    url_name="audit-export",
+    summary="Every entry that matches, as a file",
+    openapi_extra=plain(200, FORMATS.values(), "A line per entry"),
+)
+def export(
+    request: HttpRequest, wanted: Query[Wanted], form: Literal["jsonl", "csv"] = "jsonl"
+) -> StreamingHttpResponse:
+    caller = caller_of(request)
+    caller.require(Permission.AUDIT, wanted.topic)
+    caller.require(Permission.READ_PAYLOAD)
+    name = f"audit-{timezone.now():%Y%m%d-%H%M%S}.{form}"
+    return download(request, audit_list.export(wanted.filter(), form), name, FORMATS[form])
 
 
 def _entry(entry: AuditEntry, payload: bool) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from console.api.states import AskedBacklogState
 from console.engine import engine
 from console.usecases import bulk
 from console.usecases.actions import MESSAGES_MAX, PERFORMED, Order, perform
-from console.usecases.bulk_requests import CANARY_MAX, RATE_MAX, REFS_MAX, SPREAD_MAX_S, BulkOrder
+from console.usecases.bulk_requests import CANARY_MAX, CONFIRM_ABOVE, RATE_MAX, REFS_MAX, SPREAD_MAX_S, BulkOrder
 from rmq_core.model.filters import MessageFilter
 from rmq_core.model.message import MessageRef
 from rmq_core.model.topic import MAX_SLOTS
@@ -53,8 +53,8 @@ class WaitingFilter(DeadFilter):
 
 
 class BulkBody(Strict):
-    """`ids` or `filter`. With `validate_only` nothing happens, and the answer is how many messages it would meet;
-    without it a `reason` has to be given."""
+    """`ids` or `filter`. With `validate_only` nothing happens, and the answer is how many messages it would meet.
+    A filter asks for a `reason`; with ids those actions do that take something out or bring something back."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -62,6 +62,7 @@ class BulkBody(Strict):
             "anyOf": [
                 {"required": ["reason"], "properties": {"reason": {"minLength": 1}}},
                 {"required": ["validate_only"], "properties": {"validate_only": {"const": True}}},
+                {"required": ["ids"], "properties": {"ids": {"type": "array"}}},
             ]
         },
     )
@@ -77,7 +78,7 @@ class BulkBody(Strict):
     def _one_of(self) -> BulkBody:
         if (self.ids is None) == (self.filter is None):
             raise ValueError("give ids or filter, one of them")
-        if not self.validate_only and not self.reason.strip():
+        if not self.validate_only and self.ids is None and not self.reason.strip():
             raise ValueError("reason: say why: this is kept with its reason; only validate_only needs none")
         return self
 
@@ -90,6 +91,12 @@ class WaitingBody(BulkBody):
     filter: WaitingFilter | None = None
 
 
+class RestoreBody(BulkBody):
+    overdue: bool = Field(
+        True, description="With `filter`: also those whose time has gone by meanwhile, which are delivered at once."
+    )
+
+
 class RescheduleBody(WaitingBody):
     due_ms: BigIn | None = Field(None, description="When they are to be delivered, ms since the epoch.")
     delay_ms: int | None = Field(None, ge=0, le=DELAY_MOST_MS, description="The same, counted from now.")
@@ -97,48 +104,20 @@ class RescheduleBody(WaitingBody):
 
 
 class Preview(Schema):
-    """How many messages it would meet; not `exact`: an estimate from `looked_at` of `total`."""
+    """How many messages it would meet; not `exact`: an estimate from `looked_at` of `total`. `confirm`: so many that
+    the start asks for the topic's name. `purges`: what it takes out is gone for good."""
 
     count: int
     exact: bool
     looked_at: int
     total: int
     examples: list[Row]
-
-
-class Cluster(Schema):
-    """Dead letters that died of the same. `example`: the words of one of them, null where content is masked."""
-
-    fingerprint: str
-    error: str
-    example: str | None
-    count: int
-    first_ms: int | None
-    last_ms: int | None
-
-
-class Clusters(Schema):
-    clusters: list[Cluster]
+    confirm: bool
+    purges: bool
+    as_of_ms: int
 
 
 _ANSWERS: Any = {200: ActionOutcome | Preview, 202: OperationView}
-
-
-@router.get(
-    "/{rmq_topic:topic}/clusters",
-    response=Clusters,
-    url_name="clusters",
-    tags=["dead letters"],
-    summary="Dead letters by what they died of",
-)
-def clusters(request: HttpRequest, topic: TopicName) -> dict[str, Any]:
-    caller = caller_of(request)
-    caller.require(Permission.VIEW, topic)
-    found = []
-    for each in engine().inspector.dead_clusters(topic):
-        values = asdict(each)
-        found.append(values | {"example": each.example if caller.payload else None})
-    return {"clusters": found}
 
 
 @router.post(
@@ -206,9 +185,9 @@ def reschedule_many(request: HttpRequest, response: HttpResponse, topic: TopicNa
     tags=["bulk"],
     summary="Restore cancelled and dropped messages",
 )
-def restore_many(request: HttpRequest, response: HttpResponse, topic: TopicName, body: BulkBody) -> Any:
+def restore_many(request: HttpRequest, response: HttpResponse, topic: TopicName, body: RestoreBody) -> Any:
     """All of them with an empty filter: `{"filter": {}}`."""
-    return _act(request, response, topic, Action.RESTORE, body, "trash")
+    return _act(request, response, topic, Action.RESTORE, body, "trash", overdue=body.overdue)
 
 
 def _act(
@@ -221,14 +200,15 @@ def _act(
     canary: int = 0,
     due_ms: int | None = None,
     priority: int | None = None,
+    overdue: bool = True,
 ) -> Any:
     caller = caller_of(request)
-    caller.require(action, topic)
+    caller.require(Permission.VIEW, topic)  # whoever may look and not act leaves a trace: what acts asks for the rest
     refs = _refs(caller, topic, body, state) if body.ids is not None else []
     paced = body.rate_per_s or body.spread_s or canary
-    if refs and not paced and not body.validate_only and len(refs) <= MESSAGES_MAX and action in PERFORMED:
-        order = Order(action, topic, refs, body.reason, due_ms=due_ms, priority=priority)
-        return Status(200, outcome_of(perform(caller.actor, order)))
+    if refs and overdue and not paced and not body.validate_only and len(refs) <= MESSAGES_MAX and action in PERFORMED:
+        few = Order(action, topic, refs, body.reason, due_ms=due_ms, priority=priority)
+        return Status(200, outcome_of(perform(caller.actor, few)))
     order = BulkOrder(
         action,
         topic,
@@ -241,10 +221,17 @@ def _act(
         spread_s=body.spread_s,
         due_ms=due_ms,
         priority=priority,
+        overdue=overdue,
     )
     if body.validate_only:
         found = bulk.preview(caller.actor, order)
-        return Status(200, asdict(found) | {"examples": [row_of(row, caller.payload) for row in found.examples]})
+        about = {
+            "examples": [row_of(row, caller.payload) for row in found.examples],
+            "confirm": found.count > CONFIRM_ABOVE,
+            "purges": order.purges,
+            "as_of_ms": engine().inspector.now_ms(),
+        }
+        return Status(200, asdict(found) | about)
     operation = bulk.start(caller.actor, order)
     response["Location"] = reverse("console-api:operation", kwargs={"operation": operation.pk})
     return Status(202, operation_of(operation, caller))

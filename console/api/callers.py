@@ -9,12 +9,13 @@ from django.contrib.auth import get_user_model
 from django.http import HttpRequest
 from ninja.utils import check_csrf
 
-from console.access import Action, Permission, User, allowed, in_scope, require
+from console.access import Action, Permission, TokenUser, User, allowed, in_scope, require
 from console.api.errors import ApiError, unauthorized
 from console.usecases import tokens
 from console.usecases.actor import Actor
 
-VIA = "rest"
+BY_TOKEN, BY_SESSION = "rest", "page"
+"""How the audit names the two ways in: programs, and people in a browser."""
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -30,7 +31,12 @@ class Caller:
     @property
     def actor(self) -> Actor:
         """For actions and the audit."""
-        return Actor(self.user, self.address, VIA)
+        return Actor(self.user, self.address, BY_TOKEN if isinstance(self.user, TokenUser) else BY_SESSION)
+
+    @property
+    def person(self) -> bool:
+        """Somebody signed in; not the holder of a token."""
+        return not isinstance(self.user, TokenUser)
 
     @property
     def payload(self) -> bool:
@@ -75,8 +81,8 @@ def still_there(request: HttpRequest) -> Caller:
     """The caller again, as things are now: for what was asked for some time ago. Raises `ApiError`."""
     if request.headers.get("Authorization") is None:
         session = request.session
-        user = get_user_model().objects.filter(pk=request.user.pk).first()
-        if user is None or not user.is_active or not session.exists(session.session_key):
+        user = get_user_model().objects.filter(pk__in=[request.user.pk]).first()
+        if user is None or not user.is_active or not session.exists(session.session_key or ""):
             raise unauthorized("unauthorized", "You are signed out; sign in again.")
         request.user = user
     found = identify(request)

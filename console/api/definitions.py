@@ -8,33 +8,38 @@ from typing import Any, get_type_hints
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from ninja import Schema, Status
-from pydantic import Field, create_model
+from pydantic import ConfigDict, Field, create_model, model_validator
 
 from console.access import Action, Permission
-from console.api.callers import caller_of
+from console.api.callers import Caller, caller_of
 from console.api.errors import invalid
 from console.api.lists import readable
-from console.api.preconditions import IfMatch, IfNoneMatch, check_match, etag, expected_version, stale
+from console.api.preconditions import IfMatch, IfNoneMatch, check_match, check_none_match, etag, expected_version, stale
 from console.api.routers import topics as router
-from console.api.schemas import NEEDED_WHY, WHY, Cursor, Limit, NeededReason, Strict, TopicName
+from console.api.schemas import NEEDS_REASON, WHY, Cursor, Limit, Reason, Strict, TopicName
 from console.api.topics import Definition
 from console.engine import engine
 from console.models import TopicRevision
 from console.serializers.topics import revision_json
 from console.usecases import topic_history, topic_plan
 from console.usecases import topics as store
+from console.usecases.audit import require_audited
 from console.usecases.topic_fields import STORED, wanted_topic
 from rmq_core.errors import UnknownTopic, VersionConflict
 from rmq_core.model.topic import Topic
 
 _HINTS = get_type_hints(Topic)
 
+_EDITED: dict[str, Any] = {
+    each.name: (_HINTS[each.name], Field(None)) for each in fields(Topic) if each.name not in STORED
+}
+
 DefinitionBody = create_model(
     "DefinitionBody",
     __base__=Strict,
     __doc__="Fields that are left out stay as they are, or take their default in a new topic. `kind` and `slots` are"
     " chosen once.",
-    **{each.name: (_HINTS[each.name], Field(None)) for each in fields(Topic) if each.name not in STORED},
+    **_EDITED,
 )
 
 
@@ -90,8 +95,18 @@ class Revisions(Schema):
 
 
 class RollbackBody(Strict):
+    """With `validate_only` nothing is changed, and the answer is the plan."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra=NEEDS_REASON)
     revision: int = Field(ge=1, le=2**63 - 1, description="The `id` of the revision to bring back.")
-    reason: NeededReason
+    reason: Reason = ""
+    validate_only: bool = False
+
+    @model_validator(mode="after")
+    def _why(self) -> RollbackBody:
+        if not self.validate_only and not self.reason.strip():
+            raise ValueError("reason: say why: this is kept with its reason; only validate_only needs none")
+        return self
 
 
 @router.put(
@@ -105,7 +120,7 @@ def put_topic(
     request: HttpRequest,
     response: HttpResponse,
     topic: TopicName,
-    body: DefinitionBody,  # type: ignore[valid-type]
+    body: DefinitionBody,
     validate_only: bool = False,
     reason: str = WHY,
     if_match: IfMatch = "",
@@ -114,16 +129,23 @@ def put_topic(
     """Changing asks for `If-Match` with the ETag of GET, so that nobody's edit is overwritten unseen.
     A change that changes nothing leaves the version as it is.
 
-    With `validate_only` nothing is changed, and the answer is the plan: which messages are affected, and how.
+    With `validate_only` nothing is changed, and the answer is the plan: which messages are affected, and how. The
+    conditions are checked then, too, where they are given.
     """
-    caller = caller_of(request)
+    caller = _viewer(request, topic)
     now = _stored(topic)
-    caller.require(Action.EDIT_TOPIC if now else Action.CREATE_TOPIC, topic)
-    values = body.model_dump(exclude_unset=True, mode="json")  # type: ignore[attr-defined]
+    action = Action.EDIT_TOPIC if now else Action.CREATE_TOPIC
+    if validate_only:
+        caller.require(action, topic)
+    else:
+        require_audited(caller.actor, action, topic)
+    values = body.model_dump(exclude_unset=True, mode="json")
     if values.setdefault("name", topic) != topic:
         raise invalid("name", "must be the name in the address")
     wanted = wanted_topic(values, now)
     if validate_only:
+        check_match(now, if_match)
+        check_none_match(now, if_none_match)
         return Status(200, topic_plan.change_plan(now, wanted).as_json())
     expected = expected_version(now, if_match, if_none_match)
     try:
@@ -137,14 +159,30 @@ def put_topic(
 
 
 @router.delete(
-    "/{rmq_topic:topic}", response=Deleted, url_name="delete-topic", tags=["definitions"], summary="Delete a topic"
+    "/{rmq_topic:topic}",
+    response=Deleted | Plan,
+    url_name="delete-topic",
+    tags=["definitions"],
+    summary="Delete a topic",
 )
 def delete_topic(
-    request: HttpRequest, topic: TopicName, reason: str = NEEDED_WHY, force: bool = False, if_match: IfMatch = ""
+    request: HttpRequest,
+    topic: TopicName,
+    reason: str = WHY,
+    force: bool = False,
+    validate_only: bool = False,
+    if_match: IfMatch = "",
 ) -> dict[str, Any]:
-    """Refused (409) while it holds messages, unless an administrator forces it: then they are gone."""
-    caller = caller_of(request)
-    caller.require(Action.FORCE_DELETE if force else Action.DELETE_TOPIC, topic)
+    """Refused (409) while it holds messages, unless an administrator forces it: then they are gone. The reason has to
+    be given, unless with `validate_only` it is only asked what would go with it."""
+    caller = _viewer(request, topic)
+    action = Action.FORCE_DELETE if force else Action.DELETE_TOPIC
+    if validate_only:
+        caller.require(action, topic)
+        return topic_plan.deletion_plan(store.stored(topic)).as_json()
+    if not reason.strip():
+        raise invalid("reason", "say why: this is kept with its reason")
+    require_audited(caller.actor, action, topic)
     check_match(_stored(topic), if_match)
     return {"messages": store.delete(caller.actor, topic, reason, force)}
 
@@ -157,7 +195,10 @@ def delete_topic(
     summary="Its history",
 )
 def revisions(request: HttpRequest, topic: TopicName, limit: Limit = 50, cursor: Cursor = None) -> dict[str, Any]:
-    caller_of(request).require(Permission.VIEW, topic)
+    """The newest first. What is stored is among them, also where nobody has looked since it was changed."""
+    _viewer(request, topic)
+    if (now := _stored(topic)) is not None:
+        topic_history.note(now)
     before = None
     if cursor:
         name, _, number = cursor.rpartition("/")
@@ -173,7 +214,7 @@ def revisions(request: HttpRequest, topic: TopicName, limit: Limit = 50, cursor:
 
 @router.post(
     "/{rmq_topic:topic}:rollback",
-    response=Definition,
+    response=Definition | Plan,
     url_name="rollback",
     tags=["definitions"],
     summary="Make an earlier version the newest again",
@@ -181,8 +222,13 @@ def revisions(request: HttpRequest, topic: TopicName, limit: Limit = 50, cursor:
 def rollback(
     request: HttpRequest, response: HttpResponse, topic: TopicName, body: RollbackBody, if_match: IfMatch = ""
 ) -> Any:
-    caller = caller_of(request)
-    caller.require(Action.EDIT_TOPIC, topic)
+    caller = _viewer(request, topic)
+    if body.validate_only:
+        caller.require(Action.EDIT_TOPIC, topic)
+        now = store.stored(topic)
+        check_match(now, if_match)
+        return topic_plan.change_plan(now, store.rollback_target(topic, body.revision)).as_json()
+    require_audited(caller.actor, Action.EDIT_TOPIC, topic)
     now = store.stored(topic)
     expected = expected_version(now, if_match, "")
     try:
@@ -191,6 +237,13 @@ def rollback(
         raise stale(str(error)) from None
     response["ETag"] = etag(saved)
     return asdict(saved)
+
+
+def _viewer(request: HttpRequest, topic: str) -> Caller:
+    """Who asks, and may look; one that may do no more leaves a trace where more is asked for."""
+    caller = caller_of(request)
+    caller.require(Permission.VIEW, topic)
+    return caller
 
 
 def _stored(name: str) -> Topic | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.conf import settings
 from ninja import NinjaAPI
 from ninja.openapi.schema import REF_TEMPLATE
 
+from console.api.errors import PROBLEM
 from console.api.gate import OPEN
 from console.api.idempotency import HEADER
 from console.api.schemas import Error
@@ -18,10 +20,14 @@ Everything an operator can do, for automation; and sending, taking and settling 
 **Access.** `Authorization: Bearer <token>`; an administrator makes tokens under *API tokens*. Or, in a browser, the
 session together with its CSRF token in `X-CSRFToken`. A token has a role, topics, an end, and a rate.
 
-**Errors** all look the same: `{code, message, request_id, fields: [{field, problem}]}`. Quote `request_id` (also the
-header `X-Request-Id`, which you may set) when you ask about one.
+**Errors** all look the same: `{code, message, request_id, fields: [{field, problem}]}`, and beside these the members
+of RFC 9457, as `application/problem+json`. Quote `request_id` (also the header `X-Request-Id`, which you may set) when
+you ask about one.
 
 **Repeating.** Any POST may carry an `Idempotency-Key`: the same key and body get the same answer for 24 hours.
+
+**Limits.** A token with a rate is told in `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` (seconds)
+where it stands. Every GET has an `ETag` and takes `If-None-Match`.
 
 **Lists** have cursors (`next`), not page numbers; a cursor belongs to its query. Numbers beyond 2^53 - 1 are text.
 """
@@ -47,6 +53,13 @@ _KEY_PARAMETER = {
     "required": False,
     "description": "Repeating the request with the same key and body gives the same answer, for 24 hours.",
     "schema": {"type": "string", "pattern": "^[!-~]{1,200}$"},
+}
+_TAG_PARAMETER = {
+    "in": "header",
+    "name": "If-None-Match",
+    "required": False,
+    "description": "ETags of answers that are known: 304 where this would be one of them.",
+    "schema": {"type": "string"},
 }
 
 
@@ -94,12 +107,16 @@ def _complete_one(path: str, method: str, operation: dict[str, Any]) -> None:
         operation["responses"].setdefault(status, refusal(status))
     if method == "post":
         operation["parameters"] = [*operation.get("parameters", []), _KEY_PARAMETER]
+    elif method == "get" and "application/json" in operation["responses"].get(200, {}).get("content", {}):
+        operation["responses"].setdefault(304, {"description": "It is as the caller knows it"})
+        if not any(parameter["name"] == _TAG_PARAMETER["name"] for parameter in operation.get("parameters", [])):
+            operation["parameters"] = [*operation.get("parameters", []), _TAG_PARAMETER]
 
 
 def refusal(status: int) -> dict[str, Any]:
     """The description of one kind of refusal."""
     schema = {"$ref": REF_TEMPLATE.format(model="Error")}
-    found: dict[str, Any] = {"description": _TEXTS[status], "content": {"application/json": {"schema": schema}}}
+    found: dict[str, Any] = {"description": _TEXTS[status], "content": {PROBLEM: {"schema": schema}}}
     if status in (429, 503):
         found["headers"] = {"Retry-After": {"description": "Seconds", "schema": {"type": "integer"}}}
     return found
@@ -111,7 +128,9 @@ def _error_schemas() -> dict[str, Any]:
     return {"Error": schema, **inner}
 
 
-def plain(status: int, kind: str, description: str) -> dict[str, Any]:
-    """`openapi_extra` of a route whose answer is not JSON."""
-    content = {kind: {"schema": {"type": "string"}}}
-    return {"responses": {status: {"description": description, "content": content}}}
+def plain(status: int, kind: str | Iterable[str], description: str, *refusals: int) -> dict[str, Any]:
+    """`openapi_extra` of a route whose answer is not JSON, but of one kind or several; `refusals`: statuses that only
+    this one has."""
+    content = {each: {"schema": {"type": "string"}} for each in ([kind] if isinstance(kind, str) else kind)}
+    answers: dict[int, Any] = {status: {"description": description, "content": content}}
+    return {"responses": answers | {each: refusal(each) for each in refusals}}

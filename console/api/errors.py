@@ -1,4 +1,5 @@
-"""Every refusal of the API in one form: `{code, message, request_id, fields: [{field, problem}]}`."""
+"""Every refusal of the API in one form: `{code, message, request_id, fields: [{field, problem}]}`, and beside that the
+members of RFC 9457 (`application/problem+json`) for programs that know those."""
 
 from __future__ import annotations
 
@@ -16,13 +17,14 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
 from console.access import Forbidden, OutOfScope
-from console.errors import BadRequest, UnknownWorker
+from console.errors import BadRequest, UnknownMessage, UnknownWorker
 from rmq_core import errors
 from rmq_core.errors import RMQError
 
 log = logging.getLogger("console.api")
 
 Fields = Iterable[tuple[str, str]]
+PROBLEM = "application/problem+json"
 RETRY_SOON_S = 1
 
 _ENGINE: dict[type[RMQError], int] = {
@@ -96,24 +98,31 @@ def word_for(kind: type[Exception]) -> str:
 
 def respond(request: HttpRequest, error: ApiError) -> HttpResponse:
     """The answer that says it."""
-    response = JsonResponse(body_of(request, error), status=error.status)
+    response = JsonResponse(
+        body_of(error, getattr(request, "request_id", ""), request.path), status=error.status, content_type=PROBLEM
+    )
     for name, value in error.headers.items():
         response[name] = value
     return response
 
 
-def body_of(request: HttpRequest, error: ApiError) -> dict[str, Any]:
+def body_of(error: ApiError, request_id: str, path: str) -> dict[str, Any]:
     return {
+        "type": f"urn:rmq-console:{error.code}",
+        "title": error.code.replace("_", " ").capitalize(),
+        "status": error.status,
+        "detail": error.message,
+        "instance": path,
         "code": error.code,
         "message": error.message,
-        "request_id": getattr(request, "request_id", ""),
+        "request_id": request_id,
         "fields": [{"field": field, "problem": problem} for field, problem in error.fields],
     }
 
 
 def in_our_form(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     """Refusals that Django or a library wrote (404 of unknown addresses, 405, …) say the same as ours."""
-    if response.status_code < 400 or response.get("Content-Type", "").startswith("application/json"):
+    if response.status_code < 400 or response.get("Content-Type", "").startswith(PROBLEM):
         return response
     status = response.status_code
     word, message = _PLAIN.get(status, (None, None))
@@ -135,7 +144,7 @@ def without_body(response: HttpResponseBase) -> HttpResponse:
     bare = HttpResponse(status=response.status_code)
     bare.headers = response.headers
     bare.cookies = response.cookies
-    if not response.streaming:
+    if isinstance(response, HttpResponse):
         bare.headers.setdefault("Content-Length", str(len(response.content)))
     response.close()
     return bare
@@ -173,6 +182,8 @@ def translate(error: Exception) -> ApiError:
             return ApiError(403, "forbidden", str(error))
         case UnknownWorker():
             return ApiError(404, "unknown_worker", str(error))
+        case UnknownMessage():
+            return ApiError(404, "unknown_message", str(error))
         case BadRequest():
             return ApiError(422, "bad_request", str(error))
         case RMQError():
@@ -219,13 +230,13 @@ def install(api: NinjaAPI) -> None:
         return respond(request, found)
 
     for kind in (Exception, Http404, HttpError, ValidationError):
-        api.add_exception_handler(kind, handle)
+        api.add_exception_handler(kind, handle)  # type: ignore[arg-type]
 
 
 def _id(request: HttpRequest) -> str:
     return getattr(request, "request_id", "?")
 
 
-def as_bytes(error: ApiError, request_id: str) -> bytes:
+def as_bytes(error: ApiError, request_id: str, path: str) -> bytes:
     """The body of a refusal before there is a request object."""
-    return json.dumps({"code": error.code, "message": error.message, "request_id": request_id, "fields": []}).encode()
+    return json.dumps(body_of(error, request_id, path)).encode()

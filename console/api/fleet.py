@@ -74,6 +74,12 @@ class UnpinBody(Strict):
     reason: Reason = ""
 
 
+class Unfenced(Schema):
+    """So many slots had an owner."""
+
+    slots: int
+
+
 class Changed(Schema):
     changed: int
 
@@ -127,6 +133,19 @@ def pin(request: HttpRequest, topic: TopicName, body: PinBody) -> dict[str, Any]
 )
 def unpin(request: HttpRequest, topic: TopicName, body: UnpinBody) -> dict[str, Any]:
     return _act(request, Order(Action.UNPIN, topic, slots=read_slots(body.slots), reason=body.reason))
+
+
+@topics.post(
+    "/{rmq_topic:topic}:unfence",
+    response=Unfenced,
+    tags=["workers"],
+    url_name="unfence",
+    summary="Hand owned slots back to shared mode",
+)
+def unfence(request: HttpRequest, topic: TopicName, body: DrainBody) -> dict[str, Any]:
+    """For a topic whose workers ran with ZooKeeper and will no more. Refused while one of them still works."""
+    order = Order(Action.UNFENCE, topic, reason=body.reason)
+    return {"slots": perform(caller_of(request).actor, order).values["slots"]}
 
 
 def _act(request: HttpRequest, order: Order) -> dict[str, Any]:

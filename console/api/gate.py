@@ -11,6 +11,7 @@ import functools
 import re
 import uuid
 from collections.abc import Awaitable, Callable, Iterable
+from hashlib import blake2b
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction, sync_to_async
@@ -23,6 +24,7 @@ from django.urls import URLPattern
 from console.api import idempotency, limits
 from console.api.callers import Caller, identify
 from console.api.errors import ApiError, in_our_form, options_of, respond, too_large, unauthorized, without_body
+from console.api.limits import Spent
 from console.engine import engine
 from console.models import KeptAnswer
 from console.options import options
@@ -33,6 +35,8 @@ OPEN = "health/"
 """Routes that ask nobody who they are begin with this."""
 DOCS = "openapi-view"
 REQUEST_ID = "X-Request-Id"
+_CLOCK = re.compile(rb'^\{"at_ms": [0-9]+|"as_of_ms": [0-9]+')
+"""When it was looked at: an answer that differs in nothing else is the same, which is what a weak tag says."""
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 Response = HttpResponse | Awaitable[HttpResponse]
@@ -67,7 +71,23 @@ def framed(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     response = in_our_form(request, response)
     response[REQUEST_ID] = request.request_id  # type: ignore[attr-defined]
     response.headers.setdefault("Cache-Control", "no-store")
+    for name, value in getattr(request, "rate_headers", {}).items():
+        response[name] = value
+    response = _unless_known(request, response)
     return without_body(response) if getattr(request, "is_head", False) else response
+
+
+def _unless_known(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    """An ETag for every answer to GET that has none of its own, and 304 for who has it already."""
+    if request.method != "GET" or response.status_code != 200 or response.streaming or "ETag" in response:
+        return response
+    content = _CLOCK.sub(b"", response.content)
+    response["ETag"] = f'W/"{blake2b(content, digest_size=12).hexdigest()}"'
+    known = {tag.strip() for tag in request.headers.get("If-None-Match", "").split(",")}
+    if known & {"*", response["ETag"]}:
+        headers = {name: value for name, value in response.headers.items() if not name.startswith("Content-")}
+        return HttpResponse(status=304, headers=headers)
+    return response
 
 
 def _framed(view: Callable[..., Response]) -> Callable[..., Response]:
@@ -137,8 +157,8 @@ def _admit(request: HttpRequest, is_page: bool) -> KeptAnswer | HttpResponse | N
     caller = _enter(request, is_page)
     if isinstance(caller, HttpResponse):
         return caller
-    if wait_s := _spend(caller):
-        return respond(request, _too_many(wait_s))
+    if refusal := _limited(request, _spend(caller)):
+        return refusal
     key = _key_of(request)
     return None if key is None else _begin(request, caller, key)
 
@@ -170,18 +190,24 @@ def _length(request: HttpRequest) -> int:
         return 0
 
 
-def _spend(caller: Caller) -> int:
+def _spend(caller: Caller) -> Spent | None:
     if not caller.rate_per_minute:
-        return 0
+        return None
     try:
         return engine().client.run(limits.spend(options().namespace, caller.key, caller.rate_per_minute))
     except RMQError:
-        return 0  # without Redis the request itself will say what is wrong
+        return None  # without Redis the request itself will say what is wrong
 
 
-def _too_many(wait_s: int) -> ApiError:
-    headers = {"Retry-After": str(wait_s)}
-    return ApiError(429, "too_many_requests", f"This token's limit is reached; wait {wait_s} s.", headers=headers)
+def _limited(request: HttpRequest, spent: Spent | None) -> HttpResponse | None:
+    """Notes for the answer where the caller stands; the refusal of one too many."""
+    if spent is None:
+        return None
+    request.rate_headers = spent.headers()  # type: ignore[attr-defined]
+    if not spent.wait_s:
+        return None
+    words, headers = f"This token's limit is reached; wait {spent.wait_s} s.", {"Retry-After": str(spent.wait_s)}
+    return respond(request, ApiError(429, "too_many_requests", words, headers=headers))
 
 
 def _key_of(request: HttpRequest) -> str | None:

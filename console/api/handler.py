@@ -17,7 +17,7 @@ from asgiref.sync import SyncToAsync, ThreadSensitiveContext
 from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler
 
-from console.api.errors import as_bytes, too_large
+from console.api.errors import PROBLEM, as_bytes, too_large
 
 WAITING = re.compile(r"/api/v1/topics/[^/]+:take$")
 LANES = 4
@@ -35,12 +35,12 @@ class Handler(ASGIHandler):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
         if _announced(scope) > most:
-            await _refuse(send)
+            await _refuse(scope, send)
             return
         body = _Body(receive, most)
         await self._serve(scope, body.receive, send)
         if body.too_large:
-            await _refuse(send)
+            await _refuse(scope, send)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or WAITING.search(scope["path"]) is None:
@@ -78,11 +78,11 @@ class _Body:
         return message
 
 
-async def _refuse(send: Send) -> None:
+async def _refuse(scope: Scope, send: Send) -> None:
     request_id = uuid.uuid4().hex
-    body = as_bytes(too_large(), request_id)
+    body = as_bytes(too_large(), request_id, scope.get("path", ""))
     headers = [
-        (b"content-type", b"application/json"),
+        (b"content-type", PROBLEM.encode()),
         (b"content-length", str(len(body)).encode()),
         (b"x-request-id", request_id.encode()),
         (b"connection", b"close"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest, HttpResponse
+from django.utils.http import content_disposition_header
 from ninja import Query, Schema
 from pydantic import Field
 
@@ -12,6 +13,7 @@ from console.access import Action, Permission
 from console.api.callers import Caller, caller_of
 from console.api.description import plain
 from console.api.errors import ApiError, invalid
+from console.api.record import Recorded, lives_of
 from console.api.routers import topics as router
 from console.api.rows import Messages, Row, Rows, message_of, row_of
 from console.api.schemas import (
@@ -50,9 +52,15 @@ class Found(Schema):
     next: str | None
 
 
+class Known(Messages):
+    """`records`: of an id that is in the queue no more, one for each slot that has known it."""
+
+    records: list[Recorded]
+
+
 class RunIt(Strict):
     reason: Reason = ""
-    slot: int | None = Field(None, ge=0, lt=MAX_SLOTS)
+    slot: int | None = Field(default=None, ge=0, lt=MAX_SLOTS)
 
 
 class RescheduleIt(RunIt):
@@ -118,12 +126,36 @@ def search(
     caller = caller_of(request)
     caller.require(Permission.VIEW, topic)
     caller.require(Permission.READ_PAYLOAD)
-    found = engine().inspector.search(topic, text, state=state, limit=limit, scan=SCAN, cursor=cursor or None)
+    meant: Any = state  # the engine's word: see `states`
+    found = engine().inspector.search(topic, text, state=meant, limit=limit, scan=SCAN, cursor=cursor or None)
     return {
         "rows": [row_of(row, caller.payload) for row in found.rows],
         "looked_at": found.looked_at,
         "total": found.total,
         "next": found.next_cursor,
+    }
+
+
+@router.get(
+    "/{rmq_topic:topic}/messages:find",
+    response=Known,
+    tags=["messages"],
+    url_name="find",
+    summary="What is known of an id",
+)
+def find(
+    request: HttpRequest,
+    topic: TopicName,
+    id: Annotated[str, Query(min_length=1, max_length=ID_MAX)],
+    slot_basis: Basis = None,
+) -> dict[str, Any]:
+    """The messages that have it, as under their address; where there are none, what is recorded of it."""
+    caller = caller_of(request)
+    caller.require(Permission.VIEW, topic)
+    views = views_of(topic, id, slot_basis)
+    return {
+        "messages": [message_of(view, caller.payload) for view in views],
+        "records": [] if views else [each["record"] for each in lives_of(caller, topic, canonical(id))],
     }
 
 
@@ -212,7 +244,11 @@ def content(
     return HttpResponse(
         view.content,
         content_type="application/octet-stream",
-        headers={"Content-Disposition": "attachment; filename=content.bin"},
+        headers={
+            "Content-Disposition": content_disposition_header(True, _file_name(topic, view)),
+            "X-Content-Type-Options": "nosniff",
+            "Content-Security-Policy": "sandbox; default-src 'none'",
+        },
     )
 
 
@@ -291,6 +327,11 @@ def outcome_of(outcome: Outcome) -> dict[str, Any]:
 
 def unknown_message(ident: str) -> ApiError:
     return ApiError(404, "unknown_message", f"No message of this topic has the id {ident!r:.100}.")
+
+
+def _file_name(topic: str, view: MessageView) -> str:
+    name = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in view.row.id)
+    return f"{topic}-{name[:80]}.bin"
 
 
 def _one(request: HttpRequest, ident: str, order: Order) -> dict[str, Any]:

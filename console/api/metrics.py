@@ -92,11 +92,11 @@ def metrics(request: HttpRequest) -> HttpResponse:
     sample = json.loads(text)
     sample["topics"] = [topic for topic in sample["topics"] if caller.sees(topic["topic"])]
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Sample(at_ms, sample, everything=caller.sees("")))
+    registry.register(Sample(at_ms, sample, everything=caller.sees("")))
     return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 
-class _Sample:
+class Sample:
     """A collector over one frame."""
 
     def __init__(self, at_ms: int, sample: dict[str, Any], everything: bool) -> None:
@@ -110,10 +110,10 @@ class _Sample:
             "rmq_sample_timestamp_seconds", "When the keeper looked, by the clock of Redis", self._at_ms / 1000
         )
         for name in COUNTERS:
-            family = CounterMetricFamily(f"rmq_messages_{name}", COUNTER_HELP.get(name, name), labels=["topic"])
+            counter = CounterMetricFamily(f"rmq_messages_{name}", COUNTER_HELP.get(name, name), labels=["topic"])
             for topic in topics:
-                family.add_metric([topic["topic"]], topic["counters"].get(name, 0))
-            yield family
+                counter.add_metric([topic["topic"]], topic["counters"].get(name, 0))
+            yield counter
         for each in GAUGES:
             family = GaugeMetricFamily(each.name, each.help, labels=["topic"])
             for topic in topics:

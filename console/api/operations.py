@@ -14,7 +14,7 @@ from console.api.callers import Caller, caller_of
 from console.api.description import plain
 from console.api.downloads import download
 from console.api.errors import ApiError, invalid
-from console.api.lists import readable
+from console.api.lists import now_ms, readable
 from console.api.schemas import Cursor, Limit, NeededReason, Strict
 from console.api.states import said
 from console.models import Operation
@@ -74,14 +74,17 @@ class NotDone(Schema):
 
 
 class OperationDetail(OperationView):
-    """`not_done`: the first of them; the report has all."""
+    """`not_done`: the first of them; the report has all. `undone_by`: what restored the messages it took out."""
 
     not_done: list[NotDone]
+    undone_by: list[uuid.UUID]
+    as_of_ms: int
 
 
 class Operations(Schema):
     operations: list[OperationView]
     next: str | None
+    as_of_ms: int
 
 
 class UndoBody(Strict):
@@ -92,14 +95,19 @@ class UndoBody(Strict):
 def operations(
     request: HttpRequest,
     topic: Annotated[str, Query(max_length=100, pattern=r"^[A-Za-z0-9_.-]*$")] = "",
-    state: Literal["", "queued", "running", "stopping", "stopped", "done", "failed"] = "",
+    state: Literal["", "live", "ended", "queued", "running", "stopping", "stopped", "done", "failed"] = "",
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> dict[str, Any]:
+    """`live`: those that go on; `ended`: the others."""
     caller = caller_of(request)
     caller.require(Permission.VIEW, topic or "")
-    wanted = {name: value for name, value in (("topic", topic), ("state", state)) if value}
-    found = Operation.objects.filter(**wanted).order_by("-created", "-id")
+    states = {"live": Operation.LIVE, "ended": set(Operation.State.values) - set(Operation.LIVE)}.get(state, {state})
+    found = Operation.objects.defer("refs").order_by("-created", "-id")
+    if topic:
+        found = found.filter(topic=topic)
+    if state:
+        found = found.filter(state__in=states)
     mark = f"{topic}.{state}"
     if cursor:
         last = _position(cursor, mark)
@@ -109,6 +117,7 @@ def operations(
     return {
         "operations": readable(OperationView, page[:limit], lambda each: operation_of(each, caller)),
         "next": following,
+        "as_of_ms": now_ms(),
     }
 
 
@@ -116,14 +125,18 @@ def operations(
 def operation(request: HttpRequest, operation: uuid.UUID) -> dict[str, Any]:
     caller = caller_of(request)
     found = _find(caller, operation)
-    return operation_of(found, caller) | {"not_done": not_done(found, caller.payload)}
+    return operation_of(found, caller) | {
+        "not_done": not_done(found, caller.payload),
+        "undone_by": list(found.undone_by.order_by("created").values_list("pk", flat=True)),
+        "as_of_ms": now_ms(),
+    }
 
 
 @router.get(
     "/{uuid:operation}/report",
     url_name="operation-report",
     summary="Every message that was not done, and why",
-    openapi_extra=plain(200, "application/x-ndjson", "A line per message: id, slot, status"),
+    openapi_extra=plain(200, FORMATS.values(), "A line per message: id, slot, status"),
 )
 def operation_report(
     request: HttpRequest, operation: uuid.UUID, form: Literal["jsonl", "csv"] = "jsonl"

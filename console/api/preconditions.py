@@ -39,9 +39,7 @@ def not_modified(now: Topic, if_none_match: str) -> bool:
 def expected_version(now: Topic | None, if_match: str, if_none_match: str) -> int:
     """The version to replace; 0: to be created. Raises 412, 428."""
     check_match(now, if_match)
-    tags_of("If-None-Match", if_none_match)
-    if now is not None and not_modified(now, if_none_match):
-        raise ApiError(412, "topic_exists", f"The topic exists already, with version {now.version}.")
+    check_none_match(now, if_none_match)
     if now is None:
         return 0
     if not if_match.strip():
@@ -64,6 +62,13 @@ def check_match(now: Topic | None, if_match: str) -> None:
     # A weak tag never matches here: it does not say that it is the very same.
     if wanted != ["*"] and etag(now) not in wanted:
         raise stale(f"The stored version is {now.version}, its ETag {etag(now)}.")
+
+
+def check_none_match(now: Topic | None, if_none_match: str) -> None:
+    """Where there shall be none, or no such one. Raises 412."""
+    tags_of("If-None-Match", if_none_match)
+    if now is not None and not_modified(now, if_none_match):
+        raise ApiError(412, "topic_exists", f"The topic exists already, with version {now.version}.")
 
 
 def tags_of(name: str, header: str) -> list[str]:

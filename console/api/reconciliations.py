@@ -1,8 +1,7 @@
-"""Runs of the data pipeline: start, follow, stop; what a reconciliation found."""
+"""Runs of the data pipeline: start, follow, stop."""
 
 from __future__ import annotations
 
-import re
 import uuid
 from itertools import islice
 from typing import Annotated, Any, Literal
@@ -10,6 +9,7 @@ from typing import Annotated, Any, Literal
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
+from django.utils import timezone
 from ninja import Query, Router, Schema, Status
 from pydantic import AfterValidator, Field
 
@@ -19,9 +19,9 @@ from console.api.cursors import LONGEST, cursor_of, place_in
 from console.api.errors import ApiError, invalid
 from console.api.lists import readable
 from console.api.schemas import Confirm, Limit, Name, Reason, Strict
-from console.models import Finding, Reconciliation
+from console.models import Reconciliation
 from console.serializers import runs as shapes
-from console.usecases import runs
+from console.usecases import run_places, runs
 from console.usecases.runs import RunOrder
 from rmq_core.errors import UnknownTopic
 from rmq_core.model.text import check_name
@@ -31,11 +31,14 @@ Ledger = Annotated[str, AfterValidator(lambda name: check_name(name, least=0))]
 Kind = Literal["reconcile", "archive", "restore"]
 
 
+Topics = list[Annotated[Name, Field(max_length=100)]]
+
+
 class RunBody(Strict):
     """`topics` empty: all of them. `confirm`: the word “restore”, where messages are to be put back."""
 
     kind: Kind = "reconcile"
-    topics: list[Annotated[Name, Field(max_length=100)]] = Field([], max_length=500)
+    topics: Topics = Field([], max_length=500)
     ledger: Ledger = Field("", max_length=200, description="The name of a business ledger on the server.")
     reason: Reason = ""
     confirm: Confirm = Field("", max_length=40)
@@ -77,6 +80,17 @@ class Run(Schema):
 class Runs(Schema):
     runs: list[Run]
     next: str | None
+    as_of_ms: int
+
+
+class Group(Schema):
+    """Findings of one kind, topic and repair: `n` of them, `open` of which nobody has started to repair."""
+
+    kind: str
+    topic: str
+    repair: str
+    n: int
+    open: int
 
 
 class Detail(Run):
@@ -90,28 +104,28 @@ class Detail(Run):
     ledger_left_out: dict[str, Any] | None
     restored: dict[str, Any] | None
     tables: list[dict[str, Any]]
+    groups: list[Group]
+    as_of_ms: int
 
 
-class FindingShown(Schema):
-    """`id` is null for callers who may not read content. `operation`: what was started to repair it."""
+class Point(Schema):
+    """A finished reconciliation as a point of a chart: its findings, and the figures of each topic."""
 
-    number: int
-    kind: str
-    topic: str
-    slot: int | None
-    id: str | None
-    evidence: dict[str, Any]
-    repair: str
-    operation: str | None
+    id: str
+    at_ms: int | None
+    findings: int
+    topics: list[dict[str, Any]]
 
 
-class Findings(Schema):
-    findings: list[FindingShown]
-    next: str | None
+class Trend(Schema):
+    runs: list[Point]
+
+
+class Ledgers(Schema):
+    ledgers: list[str]
 
 
 Before = Query(None, max_length=LONGEST, description="The `next` of the page before.")
-Word = Query("", max_length=100, pattern=r"^[^\x00]*$")
 
 
 @router.get("", response=Runs, url_name="reconciliations", summary="Runs, newest first")
@@ -119,7 +133,7 @@ def listed(
     request: HttpRequest, kind: Kind | None = None, limit: Limit = 50, cursor: str | None = Before
 ) -> dict[str, Any]:
     """`kind` leaves only runs of one job. A token for some topics sees runs that are about those alone."""
-    caller = _require(request)
+    caller = looker(request)
     rows = Reconciliation.objects.defer("tables")
     if kind:
         rows = rows.filter(kind=kind)
@@ -132,7 +146,8 @@ def listed(
     seen = (each for each in rows.iterator(chunk_size=500) if runs.may_see(caller.user, each))
     some = list(islice(seen, limit + 1))
     following = cursor_of(some[limit - 1].pk, *query) if len(some) > limit else None
-    return {"runs": readable(Run, some[:limit], shapes.run_json), "next": following}
+    shown = readable(Run, some[:limit], shapes.run_json)
+    return {"runs": shown, "next": following, "as_of_ms": _now_ms()}
 
 
 @router.post("", response={202: Run}, url_name="reconciliation-start", summary="Start a run")
@@ -147,10 +162,24 @@ def start(request: HttpRequest, response: HttpResponse, body: RunBody) -> Any:
     return Status(202, shapes.run_json(run))
 
 
+@router.get("/trend", response=Trend, url_name="reconciliation-trend", summary="Figures of the newest reconciliations")
+def trend(request: HttpRequest) -> dict[str, Any]:
+    """Oldest first."""
+    return {"runs": [shapes.trend_json(run) for run in runs.trend(looker(request).user)]}
+
+
+@router.get("/ledgers", response=Ledgers, url_name="reconciliation-ledgers", summary="Business ledgers on the server")
+def ledgers(request: HttpRequest) -> dict[str, Any]:
+    """Names for `ledger`: files an administrator has put there."""
+    looker(request)
+    return {"ledgers": run_places.ledgers()}
+
+
 @router.get("/{uuid:ident}", response=Detail, url_name="reconciliation", summary="One run, with its figures")
 def one(request: HttpRequest, ident: uuid.UUID) -> dict[str, Any]:
-    caller = _require(request)
-    return shapes.detail_json(_run(caller, ident), caller.payload)
+    caller = looker(request)
+    run = run_of(caller, ident)
+    return shapes.detail_json(run, caller.payload) | {"groups": runs.groups_of(run), "as_of_ms": _now_ms()}
 
 
 @router.post("/{uuid:ident}:stop", response=Run, url_name="reconciliation-stop", summary="Stop a run")
@@ -158,39 +187,16 @@ def stop(request: HttpRequest, ident: uuid.UUID) -> dict[str, Any]:
     """One's own; anybody's for an administrator."""
     caller = caller_of(request)
     caller.require(Permission.OPERATE)
-    return shapes.run_json(runs.stop(caller.actor, _run(caller, ident)))
+    return shapes.run_json(runs.stop(caller.actor, run_of(caller, ident)))
 
 
-@router.get("/{uuid:ident}/findings", response=Findings, url_name="reconciliation-findings", summary="What it found")
-def findings(
-    request: HttpRequest,
-    ident: uuid.UUID,
-    kind: str = Word,
-    topic: str = Word,
-    repair: str = Word,
-    limit: Limit = 50,
-    cursor: str | None = Before,
-) -> dict[str, Any]:
-    caller = _require(request)
-    query = ("findings", str(ident), kind, topic, repair)
-    after = 0 if cursor is None else _number(place_in(cursor, *query))
-    rows = Finding.objects.filter(run=_run(caller, ident), pk__gt=after).order_by("pk")
-    wanted = {"kind": kind, "topic": topic, "repair": repair}
-    some = list(rows.filter(**{name: value for name, value in wanted.items() if value})[: limit + 1])
-    following = cursor_of(some[limit - 1].pk, *query) if len(some) > limit else None
-    return {
-        "findings": readable(FindingShown, some[:limit], lambda each: shapes.finding_json(each, caller.payload)),
-        "next": following,
-    }
-
-
-def _require(request: HttpRequest) -> Caller:
+def looker(request: HttpRequest) -> Caller:
     caller = caller_of(request)
     caller.require(Permission.VIEW)
     return caller
 
 
-def _run(caller: Caller, ident: uuid.UUID) -> Reconciliation:
+def run_of(caller: Caller, ident: uuid.UUID) -> Reconciliation:
     found = Reconciliation.objects.filter(pk=ident).first()
     if found is None or not runs.may_see(caller.user, found):
         raise ApiError(404, "unknown_run", f"There is no run {ident}; it may be too old to be kept.")
@@ -204,7 +210,5 @@ def _ident(given: str) -> uuid.UUID:
         raise invalid("cursor", "is not one of ours") from None
 
 
-def _number(given: str) -> int:
-    if re.fullmatch("[0-9]{1,18}", given) is None:
-        raise invalid("cursor", "is not one of ours")
-    return int(given)
+def _now_ms() -> int:
+    return round(timezone.now().timestamp() * 1000)

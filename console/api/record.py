@@ -9,7 +9,7 @@ from ninja import Query, Schema
 from pydantic import Field
 
 from console.access import Permission
-from console.api.callers import caller_of
+from console.api.callers import Caller, caller_of
 from console.api.errors import ApiError, invalid
 from console.api.lists import readable
 from console.api.routers import topics as router
@@ -19,6 +19,8 @@ from console.engine import engine
 from console.record import timeline
 from console.serializers.records import record_json, steps_json
 from rmq_core.model.topic import MAX_SLOTS
+
+STEPS = 200
 
 
 class Recorded(Schema):
@@ -90,25 +92,15 @@ def of_message(
     topic: TopicName,
     id: MessageId,
     slot: Annotated[int | None, Query(ge=0, lt=MAX_SLOTS, description="Only this slot.")] = None,
-    limit: Annotated[int, Query(ge=1, le=timeline.STEPS_MOST, description="So many steps, the newest.")] = 200,
+    limit: Annotated[int, Query(ge=1, le=timeline.STEPS_MOST, description="So many steps, the newest.")] = STEPS,
 ) -> dict[str, Any]:
     """Where the topic's journal is on; also of messages that are done. One entry per slot that has known the id."""
     caller = caller_of(request)
     caller.require(Permission.VIEW, topic)
-    found = timeline.of_message(engine().client.topic(topic), id, slot, limit)
+    found = lives_of(caller, topic, id, slot, limit)
     if not found:
         raise ApiError(404, "unknown_message", f"The record knows nothing of the id {id!r:.100} in this topic.")
-    return {
-        "lives": [
-            {
-                "record": _shown(record_json(each.record, caller.payload)),
-                "steps": [_shown(step) for step in steps_json(each.steps, each.record.slot, caller.payload)],
-                "more": each.more,
-                "gap_ms": each.since_ms,
-            }
-            for each in found
-        ]
-    }
+    return {"lives": found}
 
 
 @router.get(
@@ -137,6 +129,21 @@ def records(
     }
 
 
+def lives_of(
+    caller: Caller, topic: str, ident: str, slot: int | None = None, limit: int = STEPS
+) -> list[dict[str, Any]]:
+    """What is recorded of an id, as `Life` shows it."""
+    return [
+        {
+            "record": _shown(record_json(each.record, caller.payload)),
+            "steps": [_shown(step) for step in steps_json(each.steps, each.record.slot, caller.payload)],
+            "more": each.more,
+            "gap_ms": each.since_ms,
+        }
+        for each in timeline.of_message(engine().client.topic(topic), ident, slot, limit)
+    ]
+
+
 def _shown(values: dict[str, Any]) -> dict[str, Any]:
-    states = {name: said(values[name]) for name in ("state", "from", "to") if name in values}
+    states: dict[str, Any] = {name: said(values[name]) for name in ("state", "from", "to") if name in values}
     return {**values, **states, "priority": lossless(values["priority"])}

@@ -16,7 +16,8 @@ from rmq_core.model.views import MessageRow, MessageView
 class Row(Schema):
     """A line of a list. `id`, `preview` and the words of `error` are null or cut where the caller may not read content.
 
-    `at_ms`: when it is due (delayed, ready, retrying), was taken (in flight) or died (dead).
+    `at_ms`: when it is due (delayed, ready, retrying), was taken (in flight), died (dead) or was removed (trash).
+    `was`: the state that what was removed can be restored to.
     """
 
     id: str | None
@@ -29,6 +30,7 @@ class Row(Schema):
     error: str | None
     size: int
     preview: str | None
+    was: str | None
 
 
 class Rows(Schema):
@@ -57,6 +59,7 @@ class Message(Row):
     states: list[State]
     version: BigOut
     headers: dict[str, str] | None
+    header_count: int
     content: str | None
     content_base64: str | None
     truncated: bool
@@ -73,6 +76,7 @@ def row_of(row: MessageRow, payload: bool) -> dict[str, Any]:
     found = shapes.row_json(row, payload)
     found["at_ms"] = found.pop("score_ms")
     found["state"] = said(row.state)
+    found["was"] = said(row.was)
     found["priority"] = lossless(row.priority)
     return found
 
@@ -84,6 +88,7 @@ def message_of(view: MessageView, payload: bool) -> dict[str, Any]:
         "states": [said(state) for state in view.states],
         "version": lossless(view.version),
         "headers": shapes.headers_json(view.headers) if payload else None,
+        "header_count": len(view.headers),
         "content": shown["text"],
         "content_base64": shown["base64"] if shown["text"] is None else None,
         "truncated": shown["truncated"],

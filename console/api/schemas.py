@@ -99,6 +99,13 @@ NeededReason = Annotated[
     AfterValidator(_needed),
     Field(**_WHY, min_length=1, description="Why; kept in the audit. It must be given."),
 ]
+NEEDS_REASON: Any = {
+    "anyOf": [
+        {"required": ["reason"], "properties": {"reason": {"minLength": 1}}},
+        {"required": ["validate_only"], "properties": {"validate_only": {"const": True}}},
+    ]
+}
+"""Of bodies in which only `validate_only` needs no reason."""
 WHY = Query("", max_length=REASON_MAX, description="The reason; kept in the audit.")
 NEEDED_WHY = Query(..., min_length=1, max_length=REASON_MAX, description="The reason; kept in the audit.")
 """Default of a query parameter. (ninja changes what stands in an `Annotated`, so that cannot be shared.)"""
@@ -128,12 +135,18 @@ class FieldProblem(Schema):
 
 
 class Error(Schema):
-    """Every refusal. `code` is for programs, `message` for people, `request_id` for finding it in the log."""
+    """Every refusal; the first five members are those of RFC 9457. `code` is for programs, `message` for people,
+    `request_id` for finding it in the log."""
 
     model_config = ConfigDict(
         json_schema_extra={
             "examples": [
                 {
+                    "type": "urn:rmq-console:unknown_topic",
+                    "title": "Unknown topic",
+                    "status": 404,
+                    "detail": "topic 'orders' is not defined",
+                    "instance": "/api/v1/topics/orders",
                     "code": "unknown_topic",
                     "message": "topic 'orders' is not defined",
                     "request_id": "7b1f…",
@@ -142,6 +155,11 @@ class Error(Schema):
             ]
         }
     )
+    type: str
+    title: str
+    status: int
+    detail: str
+    instance: str
     code: str
     message: str
     request_id: str

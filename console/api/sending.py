@@ -12,90 +12,36 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest
-from ninja import Schema, Status
-from pydantic import ConfigDict, Field, model_validator
+from django.utils.translation import gettext
+from ninja import Status
 
-from console.access import Action
-from console.api.callers import caller_of
+from console.access import Action, Permission
+from console.api.callers import Caller, caller_of
 from console.api.errors import ApiError, from_engine, invalid
 from console.api.routers import topics as router
-from console.api.schemas import BigIn, Strict, TopicName
+from console.api.schemas import TopicName
+from console.api.send_bodies import OneMessage, SendAnswer, SendBody
+from console.api.states import said
 from console.engine import AsyncEngine, async_engine, new_async_engine
+from console.models import AuditEntry
+from console.usecases import sending
+from console.usecases.audit import require_audited
 from rmq_core.errors import MessageError, RMQError
-from rmq_core.model.message import FixedTimeMessage, Message, PriorityMessage, RangeMergeMessage, encode, id_to_text
+from rmq_core.model.message import (
+    FixedTimeMessage,
+    Message,
+    MessageRef,
+    PriorityMessage,
+    RangeMergeMessage,
+    encode,
+    id_to_text,
+)
 from rmq_core.model.topic import Topic, TopicKind
 from rmq_core.ops.sending import Sent
 from rmq_core.protocol.keys import slot_for
 
-MESSAGES_MAX = 1_000
-DELAY_MAX_MS = 10 * 366 * 86_400_000
-
-
-class OneMessage(Strict):
-    """`content` (text) or `content_base64`, and what the topic's kind asks for.
-
-    range-merge: `range_ms`; priority: `priority`; fixed-time: `due_ms`, or `delay_ms` from now.
-    """
-
-    content: str | None = Field(None, description="The content as text.")
-    content_base64: str | None = Field(None, description="The content as bytes, instead of `content`.")
-    key: str | None = Field(None, min_length=1, description="The merge identity; without one it is the content.")
-    slot_basis: str | None = Field(None, min_length=1, description="Messages with the same one run one after another.")
-    headers: dict[str, str] | None = None
-    version: BigIn = Field(0, description="An older version never replaces a newer one of the same id.")
-    range_ms: int | None = None
-    priority: BigIn | None = None
-    due_ms: BigIn | None = None
-    delay_ms: int | None = Field(None, ge=0, le=DELAY_MAX_MS)
-
-
-class SendBody(OneMessage):
-    """One message, or up to 1,000 under `messages`."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [
-                {"content": '{"order": 4711}', "key": "order-4711", "delay_ms": 60_000},
-                {"messages": [{"content": "a", "delay_ms": 1000}, {"content": "b", "delay_ms": 2000}]},
-            ]
-        },
-    )
-    messages: list[OneMessage] | None = Field(None, min_length=1, max_length=MESSAGES_MAX)
-    allow_past: bool = Field(False, description="Deliver at once what is due in the past, instead of refusing it.")
-    validate_only: bool = Field(False, description="Check everything and say ids and slots, send nothing.")
-
-    @model_validator(mode="after")
-    def _one_or_many(self) -> SendBody:
-        single = self.model_fields_set & set(OneMessage.model_fields)
-        if self.messages is not None and single:
-            raise ValueError(f"give messages, or one message ({', '.join(sorted(single))}), not both")
-        return self
-
-    def listed(self) -> Sequence[OneMessage]:
-        return [self] if self.messages is None else self.messages
-
-
-class SendResult(Schema):
-    """`merged`: it became one with a message that was waiting; null where it was refused (`error`), and where it was
-    sent but nobody knows, because the queue's answer was lost and the message was sent again."""
-
-    id: str
-    slot: int
-    merged: bool | None = None
-    error: str | None = None
-    message: str | None = None
-
-
-class SendAnswer(Schema):
-    """In the order sent. `sent` counts what the queue has now taken, merged ones included; `unsure`: so many of them
-    were sent twice, and merged with themselves or with another."""
-
-    sent: int
-    merged: int
-    unsure: int = 0
-    refused: int
-    results: list[SendResult]
+LOOKED_UP = 50
+"""A check says of so many messages what is there already."""
 
 
 @router.post(
@@ -110,16 +56,26 @@ async def send(request: HttpRequest, topic: TopicName, body: SendBody) -> Any:
 
     200: all were sent. 207: some were refused on arrival (`error` says why: `backlog_full`, `due_in_the_past`, …), the
     others were sent. When none was sent the answer is that refusal itself.
+
+    What somebody sends with a session is in the audit; what a token sends, where it gives a `reason`.
     """
-    await sync_to_async(caller_of(request).require)(Action.SEND, topic)
+    caller = caller_of(request)
+    await sync_to_async(_permit)(caller, topic, body)
     async with engine_for(request) as engine:
         definition = await engine.client.topic(topic)
         now_ms = await engine.inspector.now_ms()
         many = body.messages is not None
         messages = [_message(definition, each, now_ms, _place(n, many)) for n, each in enumerate(body.listed())]
         if body.validate_only:
-            results = [_address(definition, message) for message in messages]
+            results = [
+                await _prospect(engine, definition, message, now_ms, body.allow_past, number < LOOKED_UP)
+                for number, message in enumerate(messages)
+            ]
             return Status(200, {"sent": 0, "merged": 0, "refused": 0, "results": results})
+        entry = None
+        if caller.person or body.reason.strip():
+            refs = [_ref(definition, message) for message in messages]
+            entry = await sync_to_async(sending.begin)(caller.actor, topic, refs, body.reason)
         outcomes = await asyncio.gather(
             *(
                 # What is due in 0 ms is in the past by the time it arrives.
@@ -128,14 +84,52 @@ async def send(request: HttpRequest, topic: TopicName, body: SendBody) -> Any:
             ),
             return_exceptions=True,
         )
+    if entry is not None:
+        await sync_to_async(_note)(entry, definition, messages, outcomes)
     return _answer(definition, messages, outcomes)
+
+
+def _permit(caller: Caller, topic: str, body: SendBody) -> None:
+    """Raises `Forbidden`; that a person tried is written down."""
+    if caller.person and not body.validate_only:
+        caller.require(Permission.VIEW, topic)
+        require_audited(caller.actor, Action.SEND, topic)
+    caller.require(Action.SEND, topic)
+
+
+async def _prospect(
+    engine: AsyncEngine, topic: Topic, message: Message, now_ms: int, allow_past: bool, look: bool
+) -> dict[str, Any]:
+    """What would become of a message."""
+    address = _address(topic, message)
+    if isinstance(message, FixedTimeMessage) and message.due_ms < now_ms and not allow_past:
+        problem = gettext("Its due time is over: sending it is refused.")
+        return {**address, "error": "due_in_the_past", "message": problem}
+    if not look:
+        return address
+    views = await engine.inspector.find(topic.name, address["id"], message.slot_basis)
+    here = (view for view in views if view.row.slot == address["slot"])
+    return {**address, "found": [said(state) for view in here for state in view.states]}
+
+
+def _note(
+    entry: AuditEntry, topic: Topic, messages: Sequence[Message], outcomes: Sequence[Sent | BaseException]
+) -> None:
+    sent = [each for each in outcomes if isinstance(each, Sent)]
+    refused = [
+        (_ref(topic, message), str(outcome))
+        for message, outcome in zip(messages, outcomes, strict=True)
+        if not isinstance(outcome, Sent)
+    ]
+    merged, unsure = (sum(each.merged is value for each in sent) for value in (True, None))
+    sending.end(entry, merged, unsure, refused)
 
 
 def _answer(topic: Topic, messages: Sequence[Message], outcomes: Sequence[Sent | BaseException]) -> Status:
     results = []
     for message, outcome in zip(messages, outcomes, strict=True):
         if isinstance(outcome, Sent):
-            results.append({"id": outcome.id, "slot": outcome.slot, "merged": outcome.merged})
+            results.append({**_address(topic, message), "merged": outcome.merged})
             continue
         if not isinstance(outcome, RMQError):
             raise outcome
@@ -151,8 +145,14 @@ def _answer(topic: Topic, messages: Sequence[Message], outcomes: Sequence[Sent |
 
 
 def _address(topic: Topic, message: Message) -> dict[str, Any]:
+    slot, ident = _ref(topic, message)
+    content = message.content
+    return {"id": ident, "slot": slot, "size": len(content if isinstance(content, bytes) else content.encode())}
+
+
+def _ref(topic: Topic, message: Message) -> MessageRef:
     encoded = encode(message)
-    return {"id": id_to_text(encoded.id), "slot": slot_for(encoded.basis, topic.slots)}
+    return MessageRef(slot_for(encoded.basis, topic.slots), id_to_text(encoded.id))
 
 
 def _place(number: int, many: bool) -> str:
@@ -168,7 +168,7 @@ _GIVES = {
 
 def _message(topic: Topic, given: OneMessage, now_ms: int, place: str) -> Message:
     """Checked as far as that goes without the queue. Raises `ApiError` naming the field."""
-    content = _content(given, place)
+    content = content_of(given, place)
     fits = _GIVES[topic.kind]
     for name in ("range_ms", "priority", "due_ms", "delay_ms"):
         if getattr(given, name) is not None and name not in fits:
@@ -183,7 +183,7 @@ def _message(topic: Topic, given: OneMessage, now_ms: int, place: str) -> Messag
         "version": given.version,
     }
     try:
-        message = _BUILD[values[0]](content, getattr(given, values[0]), now_ms, options)
+        message: Message = _BUILD[values[0]](content, getattr(given, values[0]), now_ms, options)
         encode(message)
     except MessageError as error:
         raise invalid(place.rstrip(".") or _field_in(str(error)), str(error)) from None
@@ -208,7 +208,8 @@ _BUILD: dict[str, Any] = {
 }
 
 
-def _content(given: OneMessage, place: str) -> str | bytes:
+def content_of(given: Any, place: str) -> str | bytes:
+    """What `content` or `content_base64` say. Raises `ApiError` naming the field."""
     if (given.content is None) == (given.content_base64 is None):
         raise invalid(place + "content", "give content or content_base64, one of them")
     if given.content_base64 is None:

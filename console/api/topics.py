@@ -15,10 +15,10 @@ from console.api.callers import caller_of
 from console.api.errors import invalid
 from console.api.preconditions import ReadIfNoneMatch, etag, not_modified
 from console.api.routers import topics as router
+from console.api.rows import Row, row_of
 from console.api.schemas import BigIn, BigOut, Reason, Strict, TopicName, lossless
 from console.engine import engine
 from console.options import options
-from console.serializers.messages import row_json
 from console.snapshots.store import LiveKeys, read_frame
 from console.usecases.actions import Order, perform
 from rmq_core.model.stats import COUNTERS
@@ -27,17 +27,19 @@ from rmq_core.model.views import SlotSample, TopicSample
 
 _HINTS = get_type_hints(Topic)
 # The stored definition, whatever fields this release of the engine has.
+_STORED: dict[str, Any] = {field.name: (_HINTS[field.name], ...) for field in fields(Topic)}
+_COUNTED: dict[str, Any] = dict.fromkeys(COUNTERS, (BigOut, ...))
 Definition = create_model(
     "Definition",
     __base__=Schema,
     __doc__="A stored definition. `version` grows with every change; the ETag goes back as If-Match.",
-    **{field.name: (_HINTS[field.name], ...) for field in fields(Topic)},
+    **_STORED,
 )
 CounterValues = create_model(
     "Counters",
     __base__=Schema,
     __doc__="Counted since the topic exists; only ever growing.",
-    **dict.fromkeys(COUNTERS, (BigOut, ...)),
+    **_COUNTED,
 )
 
 
@@ -75,10 +77,10 @@ class Counts(Schema):
     lag_ms: int
     oldest_prepare_ms: int | None
     ledger_gap: int
-    counters: CounterValues  # type: ignore[valid-type]
+    counters: CounterValues
 
 
-class TopicLine(Definition):  # type: ignore[misc,valid-type]
+class TopicLine(Definition):
     numbers: Numbers | None
 
 
@@ -86,7 +88,7 @@ class Topics(Schema):
     topics: list[TopicLine]
 
 
-class TopicView(Definition):  # type: ignore[misc,valid-type]
+class TopicView(Definition):
     counts: Counts
 
 
@@ -114,18 +116,15 @@ class Slots(Schema):
     slots: list[SlotLine]
 
 
-class Held(Schema):
-    """A message a slot will hand out next, or has handed out; `id` is null where content is masked."""
-
-    id: str | None
-    at_ms: int | None
-    failures: int
-
-
 class SlotView(SlotLine):
-    counters: CounterValues  # type: ignore[valid-type]
-    next: list[Held]
-    prepared: list[Held]
+    """`next`: what it hands out next; `prepared`: what it has handed out, the oldest first. `bodies`: contents kept
+    beside their ids."""
+
+    at_ms: int
+    bodies: int
+    counters: CounterValues
+    next: list[Row]
+    prepared: list[Row]
 
 
 class Because(Strict):
@@ -134,7 +133,7 @@ class Because(Strict):
 
 class Seen(Because):
     until_ms: BigIn | None = Field(
-        None, ge=1, description="What died up to then, ms since the epoch; now where it is left out."
+        default=None, ge=1, description="What died up to then, ms since the epoch; now where it is left out."
     )
 
 
@@ -211,8 +210,10 @@ def slot(
         | _owner(owner)
         | {
             "counters": _counters(detail.sample.counters),
-            "next": [_held(row, caller.payload) for row in detail.heads],
-            "prepared": [_held(row, caller.payload) for row in detail.prepared],
+            "at_ms": detail.sample.at_ms,
+            "bodies": detail.sample.bodies,
+            "next": [row_of(row, caller.payload) for row in detail.heads],
+            "prepared": [row_of(row, caller.payload) for row in detail.prepared],
         }
     )
 
@@ -242,7 +243,7 @@ def resume(request: HttpRequest, topic: TopicName, body: Because = Body(Because(
     url_name="acknowledge",
     summary="Say that its dead letters are known: they are no problem until another one comes",
 )
-def acknowledge(request: HttpRequest, topic: TopicName, body: Seen = Body(Seen())) -> dict[str, Any]:  # noqa: B008
+def acknowledge(request: HttpRequest, topic: TopicName, body: Seen = Body(Seen())) -> Any:  # noqa: B008
     order = Order(Action.ACKNOWLEDGE, topic, reason=body.reason, until_ms=body.until_ms)
     return perform(caller_of(request).actor, order).values["acknowledged"]
 
@@ -310,8 +311,3 @@ def _owner(owner: Any) -> dict[str, Any]:
         "epoch": owner.epoch.lstrip("0") if owner.epoch else None,
         "owned_since_ms": owner.since_ms,
     }
-
-
-def _held(row: Any, payload: bool) -> dict[str, Any]:
-    shown = row_json(row, payload)
-    return {"id": shown["id"], "at_ms": shown["score_ms"], "failures": shown["failures"]}

@@ -69,6 +69,7 @@ class Matching:
         self._topic = operation.topic
         self._filter = MessageFilter.from_mapping(operation.filter)
         self._wanted = operation.values if operation.action == Action.RESCHEDULE else {}
+        self._in_time = operation.values.get("overdue") is False
         self._cursor = operation.cursor
         self._looked_at = operation.looked_at
         self._ended = False
@@ -82,9 +83,9 @@ class Matching:
 
     def _look(self, most: int) -> list[MessageRef]:
         inspector, place = engine().inspector, self._cursor or None
-        if self._wanted:
+        if self._wanted or self._in_time:
             found = inspector.select(self._topic, self._filter, cursor=place, scan=SCAN, limit=most)
-            refs = [row.ref for row in found.rows if not self._is_so(row)]
+            refs = [row.ref for row in found.rows if not self._is_left_out(row)]
             following, self._looked_at = found.next_cursor, found.looked_at
         else:
             named = inspector.select_refs(self._topic, self._filter, cursor=place, scan=SCAN, limit=most)
@@ -93,8 +94,11 @@ class Matching:
         self._cursor = following or self._cursor
         return refs
 
-    def _is_so(self, row: MessageRow) -> bool:
-        """Rescheduled already: such a message has moved along the list and is met again."""
+    def _is_left_out(self, row: MessageRow) -> bool:
+        """Of the trash, what would be due already. Of those to reschedule, what is so already: such a message has moved
+        along the list and is met again."""
+        if self._in_time:
+            return row.was == "ready"
         now = {"due_ms": row.score_ms, "priority": row.priority}
         return all(now[name] == value for name, value in self._wanted.items())
 
@@ -122,6 +126,7 @@ class Undone:
     """What another operation took out; the place is a part of it and how much of that is done."""
 
     def __init__(self, operation: Operation) -> None:
+        assert operation.undoes_id is not None
         self._of = operation.undoes_id
         self._seen = operation.looked_at
         number, _, offset = (operation.cursor or "-1:0").partition(":")

@@ -69,7 +69,7 @@ class Runner:
         path = run_places.log_of(self.run)
         path.parent.mkdir(parents=True, exist_ok=True)
         with run_places.held_ledger(self.run) as ledger, path.open("ab") as output:
-            child = Child(run_places.command(self.run, ledger), run_places.SOURCE, run_places.environment(), output)
+            child = Child(run_places.command(self.run, ledger), run_places.PACKAGES, run_places.environment(), output)
             try:
                 stopped = self._watch(child, output)
                 code = child.wait()

@@ -63,7 +63,7 @@ def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 def _places(request: HttpRequest) -> dict[str, str]:
     """Addresses that keys lead to, of the pages one may open."""
-    names = ["overview", "workers", "dead", "operations"]
+    names = ["overview", "workers", "dead", "operations", "reconciliation"]
     if allowed(request.user, Permission.AUDIT):
         names.append("audit")
     return {name: reverse(f"console:{name}") for name in names}
@@ -89,8 +89,10 @@ def render_page(
     """Render a template inside Unfold's frame; `data` reaches the page's modules as JSON."""
     shared = {
         "root": reverse("console:overview"),
+        "api": reverse("console-api:api-root"),
         "places": _places(request),
         "csrf": get_token(request),
+        "username": request.user.get_username(),
         "grants": grants(request.user).as_json(),
         "interval_ms": options().sample_interval_ms,
         "lag_warning_ms": options().lag_warning_ms,

@@ -9,12 +9,11 @@ from django.urls import reverse
 from django.utils.translation import gettext, gettext_lazy
 
 from console.engine import engine
-from console.pages.definition import tab_data, urls
+from console.pages.definition import tab_data
 from console.pages.shell import console_page, render_page
 from console.serializers.topics import topic_json
 from rmq_core.errors import RMQError, UnknownTopic
-from rmq_core.model.topic import Topic, TopicKind
-from rmq_core.model.views import STATES
+from rmq_core.model.topic import TopicKind
 
 TABS = {
     "live": gettext_lazy("Live"),
@@ -44,18 +43,13 @@ def page(request: HttpRequest, topic: str, tab: str = "live") -> HttpResponse:
         "console/topic.html",
         gettext("Topic %(name)s") % {"name": topic},
         data=page_data(topic)
-        | {"topic": topic_json(definition), "tab": tab, "states": states(definition)}
+        | {"topic": topic_json(definition), "tab": tab}
         | (tab_data(definition) if tab == "definition" else {}),
         topic=definition,
         tab=tab,
         tabs=[(name, label, tab_url(topic, name)) for name, label in TABS.items()],
         kind=KINDS[definition.kind],
     )
-
-
-def states(topic: Topic) -> list[str]:
-    """What the Messages tab can show; what is dead has a tab of its own."""
-    return [state for state in STATES if state != "dead" and (topic.timed or state != "delayed")]
 
 
 def page_data(topic: str) -> dict[str, Any]:
@@ -67,19 +61,7 @@ def page_data(topic: str) -> dict[str, Any]:
             "messages": tab_url(topic, "messages"),
             "dead": tab_url(topic, "dead"),
             "message": reverse("console:message", args=[topic]),
-            "timeline": reverse("console:topic-timeline", args=[topic]),
-            "rows": reverse("console:topic-rows", args=[topic]),
-            "find": reverse("console:topic-find", args=[topic]),
-            "search": reverse("console:topic-search", args=[topic]),
-            "slot": reverse("console:topic-slot", args=[topic, 0]).removesuffix("0/"),
-            "content": reverse("console:message-content", args=[topic]),
-            "act": reverse("console:topic-act", args=[topic, "cancel"]).removesuffix("cancel/"),
-            "actions": reverse("console:message-actions", args=[topic]),
-            "record": reverse("console:message-record", args=[topic]),
             "send": reverse("console:send", args=[topic]),
-            **urls(topic),
-            "clusters": reverse("console:topic-clusters", args=[topic]),
-            "resend": reverse("console:topic-resend", args=[topic]),
         },
     }
 

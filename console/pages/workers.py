@@ -6,19 +6,13 @@ import json
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
 from django.utils.translation import gettext
 
 from console.engine import engine
 from console.options import options
-from console.pages.data import data_view, whole
 from console.pages.shell import console_page, render_page
-from console.serializers.workers import event_json
 from console.snapshots.store import LiveKeys, read_frame
 from rmq_core.errors import RMQError
-from rmq_core.queries.owners import ENTRIES_MOST
-
-TIMELINE = 200
 
 
 @console_page
@@ -29,7 +23,6 @@ def page(request: HttpRequest) -> HttpResponse:
         gettext("Workers"),
         data={
             "socket": "live/workers/",
-            "urls": {"act": reverse("console:fleet-act", args=["drain"]).removesuffix("drain/")},
             "frame": _newest(),
         },
     )
@@ -42,13 +35,3 @@ def _newest() -> dict[str, Any] | None:
     except RMQError:
         return None
     return json.loads(frame[1]) if frame else None
-
-
-@data_view
-def timeline(request: HttpRequest, topic: str) -> dict[str, Any]:
-    """Who claimed and released slots of a topic, newest first; `slot` narrows it to one."""
-    slots = engine().client.topic(topic).slots
-    slot = whole(request.GET, "slot", None, 0, slots - 1)
-    limit = whole(request.GET, "limit", TIMELINE, 1, ENTRIES_MOST) or TIMELINE
-    events = engine().inspector.ownership_timeline(topic, slot, limit)
-    return {"events": [event_json(event) for event in events]}

@@ -23,7 +23,7 @@ from rmq_core.ops.actions import ActionResult
 from rmq_core.queries.owners import to_ranges
 
 MESSAGES_MAX = 500
-REASON_NEEDED = frozenset({Action.CANCEL, Action.REQUEUE, Action.DROP, Action.DRAIN})
+REASON_NEEDED = frozenset({Action.CANCEL, Action.REQUEUE, Action.DROP, Action.DRAIN, Action.UNFENCE})
 DETAILS_KEPT = 200
 
 
@@ -202,6 +202,20 @@ def _unpin(order: Order) -> Outcome:
     return Outcome(len(order.slots), len(order.slots), values={"changed": changed})
 
 
+def _unfence(order: Order) -> Outcome:
+    """Refused while somebody still works as an owner: its epoch would be worth nothing any more."""
+    owners = [
+        worker.name
+        for worker in engine().inspector.workers()
+        if worker.state == "running" and worker.session != "shared" and order.topic in worker.topics
+    ]
+    if owners:
+        raise BadRequest(
+            gettext("“%(worker)s” still owns slots of this topic: stop such workers first.") % {"worker": owners[0]}
+        )
+    return Outcome(1, 1, values={"slots": engine().control.unfence(order.topic)})
+
+
 _RUN: dict[Action, Callable[[Order], Outcome]] = {
     Action.CANCEL: _on_messages("cancel"),
     Action.RUN_NOW: _on_messages("run_now"),
@@ -216,9 +230,11 @@ _RUN: dict[Action, Callable[[Order], Outcome]] = {
     Action.UNDRAIN: _undrain,
     Action.PIN: _pin,
     Action.UNPIN: _unpin,
+    Action.UNFENCE: _unfence,
 }
 PERFORMED = frozenset(_RUN)
 """What `perform` can do; other actions have places of their own."""
 _ON_WORKERS = frozenset({Action.DRAIN, Action.UNDRAIN})
 _ON_SLOTS = frozenset({Action.PIN, Action.UNPIN})
-_ON_MESSAGES = frozenset(_RUN) - {Action.PAUSE, Action.RESUME, Action.ACKNOWLEDGE} - _ON_WORKERS - _ON_SLOTS
+_ON_TOPICS = frozenset({Action.PAUSE, Action.RESUME, Action.ACKNOWLEDGE, Action.UNFENCE})
+_ON_MESSAGES = frozenset(_RUN) - _ON_TOPICS - _ON_WORKERS - _ON_SLOTS

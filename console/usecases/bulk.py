@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import timedelta
 
 from django.db import transaction
@@ -57,7 +58,7 @@ def start(actor: Actor, order: BulkOrder) -> Operation:
             topic=order.topic,
             filter=order.filter.to_mapping() if order.filter is not None else None,
             refs=[[ref.slot, ref.id] for ref in order.refs],
-            values=order.values(),
+            values=order.values() | ({} if order.overdue else {"overdue": False}),
             undoes=order.undoes,
             reason=order.reason,
             user=entry.user,
@@ -142,7 +143,8 @@ def _check_undoable(operation: Operation, undo_ms: int) -> None:
 
 def _count(order: BulkOrder) -> Preview:
     if order.filter is not None:
-        return engine().inspector.preview(order.topic, order.filter)
+        found = engine().inspector.preview(order.topic, order.filter)
+        return found if order.overdue else replace(found, exact=False)  # how many are overdue is not counted
     number = order.undoes.done if order.undoes is not None else len(order.refs)
     return Preview(count=number, exact=True, looked_at=0, total=number, examples=())
 

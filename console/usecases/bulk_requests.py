@@ -13,7 +13,7 @@ from console.access import Action, Permission, require
 from console.engine import engine
 from console.errors import BadRequest
 from console.models import Operation
-from console.usecases import actions
+from console.usecases import audit
 from console.usecases.actor import Actor
 from rmq_core.model.filters import MessageFilter
 from rmq_core.model.message import MessageRef
@@ -48,7 +48,7 @@ class BulkOrder:
 
     `confirm`: the topic's name, typed, where more than `CONFIRM_ABOVE` match. `rate_per_s` 0: as fast as it goes.
     `canary`: so many first, the rest when those ended well. `spread_s`: over so many seconds. `due_ms` (epoch ms) or
-    `priority` only to reschedule.
+    `priority` only to reschedule. `overdue` false, only to restore: not those whose time has gone by meanwhile.
     """
 
     action: Action
@@ -63,6 +63,7 @@ class BulkOrder:
     due_ms: int | None = None
     priority: int | None = None
     undoes: Operation | None = None
+    overdue: bool = True
 
     @property
     def purges(self) -> bool:
@@ -88,6 +89,8 @@ class BulkOrder:
             value = getattr(self, name)
             if value:
                 asked[name] = value if math.isfinite(value) else str(value)
+        if not self.overdue:
+            asked["overdue"] = False
         return asked
 
 
@@ -115,8 +118,12 @@ def check(order: BulkOrder, *, to_look: bool = False) -> Topic:
         )
     if len(order.refs) > REFS_MAX:
         raise BadRequest(gettext("At most %(most)d messages can be named; use a filter for more.") % {"most": REFS_MAX})
+    if not order.overdue and (order.action is not Action.RESTORE or order.filter is None):
+        raise BadRequest(gettext("Only a restore by filter can leave out those whose time has gone by."))
     _check_pace(order)
     topic = engine().client.topic(order.topic)
+    if not order.overdue and not topic.timed:
+        raise BadRequest(gettext("The messages of this topic have no time that could go by."))
     _check_slots(order, topic)
     if order.action is Action.RESCHEDULE:
         if to_look and not order.values():
@@ -132,7 +139,7 @@ def check(order: BulkOrder, *, to_look: bool = False) -> Topic:
 
 def check_reason(order: BulkOrder) -> None:
     """Bulk actions always say why. Raises `BadRequest`."""
-    actions.check_reason(order.reason, needed=True)
+    audit.check_reason(order.reason, needed=True)
 
 
 def check_confirmed(order: BulkOrder, count: int) -> None:

@@ -119,12 +119,12 @@ def _findings(order: RepairOrder) -> QuerySet[Finding]:
     found = Finding.objects.filter(run=order.run, repair=order.repair, slot__isnull=False)
     if order.repair != "correct_counters":  # which is of a slot, not of a message
         found = found.exclude(ident="")
+    if order.topic:  # also of one finding: the topic is what was allowed
+        found = found.filter(topic=order.topic)
     if order.finding is not None:
         return found.filter(pk=order.finding)
     if order.kind:
         found = found.filter(kind=order.kind)
-    if order.topic:
-        found = found.filter(topic=order.topic)
     return found.filter(operation__isnull=True)
 
 

@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 
 from console.access import Action, Permission, require
 from console.engine import engine
-from console.errors import BadRequest
+from console.errors import BadRequest, UnknownMessage
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
 from rmq_core.model.message import FixedTimeMessage, Message, MessageRef, PriorityMessage, RangeMergeMessage
@@ -27,7 +27,7 @@ class Correction:
 
     topic: str
     ref: MessageRef
-    content: str
+    content: str | bytes
     drop: bool
     reason: str
 
@@ -46,7 +46,8 @@ def resend(actor: Actor, wanted: Correction) -> Sent:
         check_reason(wanted.reason, needed=True)
         topic = engine().client.topic(wanted.topic)
         old = _dead_letter(wanted)
-        if wanted.content.encode(errors="replace") == old.content:
+        content = wanted.content if isinstance(wanted.content, bytes) else wanted.content.encode(errors="replace")
+        if content == old.content:
             raise BadRequest(gettext("The content is what it was; requeue the dead letter instead."))
         sent = engine().client.send(wanted.topic, _message(topic, old, wanted), allow_past=True)
         entry.done, entry.detail = 1, {"sent": [sent.slot, sent.id]}
@@ -60,7 +61,7 @@ def _dead_letter(wanted: Correction) -> MessageView:
     for view in engine().inspector.find(wanted.topic, wanted.ref.id):
         if view.row.slot == wanted.ref.slot and "dead" in view.states:
             return view
-    raise BadRequest(gettext("This dead letter is no longer there."))
+    raise UnknownMessage(gettext("This dead letter is no longer there."))
 
 
 def _message(topic: Topic, old: MessageView, wanted: Correction) -> Message:

@@ -16,24 +16,24 @@ from console.models import Reconciliation
 from console.options import options
 from rmq_core.model.text import NotText, check_name, shown
 
+PACKAGES = Path(rmq_core.__file__).resolve().parents[1]
+"""The folder in which our own packages lie: a checkout, or that of installed ones."""
 LEDGER_SUFFIXES = (".csv", ".parquet")
-
-SOURCE = Path(rmq_core.__file__).parents[1]
 
 
 def log_of(run: Reconciliation) -> Path:
     """What the run printed."""
-    return options().pipeline_reports / str(run.pk) / "log.txt"
+    return Path(options().pipeline_reports) / str(run.pk) / "log.txt"
 
 
 def report_of(run: Reconciliation) -> Path:
     """The folder of the run's report."""
-    return options().pipeline_reports / str(run.pk)
+    return Path(options().pipeline_reports) / str(run.pk)
 
 
 def ledgers() -> list[str]:
     """The business ledgers that can be chosen, by name: files (or Parquet folders) an administrator has put there."""
-    folder = options().pipeline_ledgers
+    folder = Path(options().pipeline_ledgers)
     if not folder.is_dir():
         return []
     return sorted(
@@ -55,13 +55,12 @@ def ledger_path(name: str) -> Path:
     """Raises `BadRequest` for what is not one of `ledgers`."""
     if name not in ledgers():
         raise BadRequest(gettext("There is no ledger of the name “%(name)s”.") % {"name": name})
-    return options().pipeline_ledgers / name
+    return Path(options().pipeline_ledgers) / name
 
 
 def plain(words: str) -> str:
     """What a run said, for people: the names of files without the server's folders, which are nobody's business."""
-    known = options()
-    for folder in (known.pipeline_ledgers, known.pipeline_reports, known.pipeline_archive, SOURCE):
+    for folder in (options().pipeline_ledgers, options().pipeline_reports, options().pipeline_archive, PACKAGES):
         for path in {str(folder), str(Path(folder).resolve())} - {"/", "."}:
             words = words.replace(f"file:{path}/", "").replace(f"{path}/", "").replace(path, Path(path).name)
     return shown(words)

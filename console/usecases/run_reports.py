@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator
 from datetime import date, datetime
 from decimal import Decimal
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -85,17 +86,19 @@ def log_text(run: Reconciliation) -> str:
 
 
 def download(run: Reconciliation, form: str) -> Iterator[str]:
-    """Every finding of the report, some at a time."""
+    """Every finding of the report, some at a time. Raises `BadReport`."""
+    rows = rows_of(run)
+    first = list(islice(rows, SENT_AT_ONCE))  # a report that cannot be read is refused before anything is sent
+    return _pieces(first, rows, form)
+
+
+def _pieces(some: list[dict[str, Any]], rest: Iterator[dict[str, Any]], form: str) -> Iterator[str]:
     columns = ("kind", "topic", "slot", "id", "repair", "evidence")
     if form == "csv":
         yield csv_lines([columns])
-    rows: list[dict[str, Any]] = []
-    for row in rows_of(run):
-        rows.append(row)
-        if len(rows) == SENT_AT_ONCE:
-            yield _piece(rows, form, columns)
-            rows = []
-    yield _piece(rows, form, columns)
+    while some:
+        yield _piece(some, form, columns)
+        some = list(islice(rest, SENT_AT_ONCE))
 
 
 def _piece(rows: list[dict[str, Any]], form: str, columns: tuple[str, ...]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Count, Q
 from django.utils import timezone
 from django.utils.translation import gettext
 
@@ -28,6 +29,8 @@ ACTIONS = {"reconcile": Action.RECONCILE, "archive": Action.ARCHIVE, "restore": 
 TOPICS_MOST = 500
 EVERY_LEAST_S, EVERY_MOST_S = 60, 366 * 86_400
 RESTORE_WORD = "restore"
+GROUPS_MOST = 500
+TREND = 60
 
 
 @dataclass(frozen=True)
@@ -121,9 +124,11 @@ def stop(actor: Actor, run: Reconciliation) -> Reconciliation:
     return run
 
 
-def schedule(actor: Actor, order: RunOrder, every_s: int, known: PipelineSchedule | None = None) -> PipelineSchedule:
+def schedule(
+    actor: Actor, order: RunOrder, every_s: int, known: PipelineSchedule | None = None, enabled: bool = True
+) -> PipelineSchedule:
     """Make a schedule, or change one; its first run comes soon. Raises `Forbidden`, `BadRequest`."""
-    query = {**order.query(), "every_s": every_s, **({"schedule": known.pk} if known else {})}
+    query = {**order.query(), "every_s": every_s, **({"schedule": known.pk, "enabled": enabled} if known else {})}
     with audited(actor, Action.SCHEDULE, query=query, reason=order.reason) as entry:
         require(actor.user, Action.SCHEDULE, "")
         if order.kind == "restore":
@@ -133,16 +138,17 @@ def schedule(actor: Actor, order: RunOrder, every_s: int, known: PipelineSchedul
             raise BadRequest(gettext("It must be at least a minute, and at most a year."))
         found = known or PipelineSchedule(next_ms=engine().inspector.now_ms())
         found.kind, found.topics, found.ledger = order.kind, list(order.topics), order.ledger
-        found.every_s, found.username, found.enabled = every_s, actor.user.get_username()[:150], True
+        found.every_s, found.username, found.enabled = every_s, actor.user.get_username()[:150], enabled
         found.save()
         entry.done = 1
     return found
 
 
-def switch(actor: Actor, found: PipelineSchedule, enabled: bool) -> PipelineSchedule:
+def switch(actor: Actor, found: PipelineSchedule, enabled: bool, reason: str = "") -> PipelineSchedule:
     """Let a schedule rest, or go on."""
-    with audited(actor, Action.SCHEDULE, query={"schedule": found.pk, "enabled": enabled}) as entry:
+    with audited(actor, Action.SCHEDULE, query={"schedule": found.pk, "enabled": enabled}, reason=reason) as entry:
         require(actor.user, Action.SCHEDULE, "")
+        check_reason(reason)
         found.enabled = enabled
         found.next_ms = max(found.next_ms, engine().inspector.now_ms())
         found.save()
@@ -164,6 +170,23 @@ def remove(actor: Actor, found: PipelineSchedule, reason: str) -> None:
 def may_see(user: User, run: Reconciliation) -> bool:
     """Whether somebody who may look at all may look at this run: at every topic of it."""
     return all(in_scope(user, topic) for topic in run.topics or ("",))
+
+
+def may_see_schedule(user: User, schedule: PipelineSchedule) -> bool:
+    """The same of a schedule."""
+    return all(in_scope(user, topic) for topic in schedule.topics or ("",))
+
+
+def groups_of(run: Reconciliation) -> list[dict[str, Any]]:
+    """How many findings there are of each kind, topic and repair; `open`: nobody has started to repair them."""
+    groups = run.found.values("kind", "topic", "repair").annotate(n=Count("pk"), open=Count("pk", Q(operation=None)))
+    return [dict(each) for each in groups.order_by("kind", "topic", "repair")[:GROUPS_MOST]]
+
+
+def trend(user: User, most: int = TREND) -> list[Reconciliation]:
+    """The newest finished reconciliations that somebody may see, oldest first."""
+    done = Reconciliation.objects.filter(kind="reconcile", state="done").order_by("-created")[:most]
+    return [run for run in reversed(done) if may_see(user, run)]
 
 
 def _own(actor: Actor, run: Reconciliation) -> bool:

@@ -148,12 +148,12 @@ def test_the_page_and_the_api_acknowledge_and_write_it_down(
     queue.topic()
     queue.dead("d")
     viewer = as_role("Viewer")
-    refused = viewer.post("/topics/orders/act/acknowledge/", {}, content_type="application/json")
+    refused = viewer.post("/api/v1/topics/orders/dead:acknowledge", {}, content_type="application/json")
     assert refused.status_code == 403
     assert queue.client.run(acknowledgements.read(keys.acknowledged)) == {}
     operator = as_role("Operator")
     body = {"reason": "INC-1", "until_ms": queue.inspector.now_ms() + 10**9}
-    done = operator.post("/topics/orders/act/acknowledge/", body, content_type="application/json")
+    done = operator.post("/api/v1/topics/orders/dead:acknowledge", body, content_type="application/json")
     assert done.status_code == 200, done.content
     (found,) = queue.client.run(acknowledgements.read(keys.acknowledged)).values()
     assert (found.by, found.count, found.reason) == ("operator", 1, "INC-1")

@@ -55,11 +55,17 @@ def shown(browser: Client, ask: Caller) -> None:
     entry = AuditEntry.objects.only("pk").order_by("pk").first()
     assert run is not None and operation is not None and entry is not None
     pages = (
-        *("/audit/", "/audit/data/", f"/audit/{entry.pk}/", "/audit/export/?format=csv", "/audit/export/?format=jsonl"),
-        *("/operations/", "/operations/data/", f"/operations/{operation.pk}/", f"/operations/{operation.pk}/data/"),
-        *(f"/operations/{operation.pk}/report/?format=csv", "/reconciliation/", "/reconciliation/data/"),
-        *(f"/reconciliation/{run.pk}/", f"/reconciliation/{run.pk}/data/", "/topics/orders/data/definition/"),
-        *("/topics/orders/data/actions/?id=a", "/admin/console/auditentry/", "/admin/console/topicrevision/"),
+        *(
+            "/audit/",
+            "/api/v1/audit",
+            f"/api/v1/audit/{entry.pk}",
+            "/api/v1/audit/export?form=csv",
+            "/api/v1/audit/export",
+        ),
+        *("/operations/", "/api/v1/operations", f"/operations/{operation.pk}/", f"/api/v1/operations/{operation.pk}"),
+        *(f"/api/v1/operations/{operation.pk}/report?form=csv", "/reconciliation/", "/api/v1/reconciliations"),
+        *(f"/reconciliation/{run.pk}/", f"/api/v1/reconciliations/{run.pk}", "/api/v1/topics/orders/revisions"),
+        *("/api/v1/topics/orders/biography/a", "/admin/console/auditentry/", "/admin/console/topicrevision/"),
         f"/admin/console/auditentry/{entry.pk}/change/",
     )
     for page in pages:

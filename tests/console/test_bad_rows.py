@@ -10,7 +10,6 @@ import pytest
 from django.test import Client
 
 from console.engine import AsyncEngine, new_async_engine
-from console.keeper.definitions import _look
 from console.keeper.details import Details
 from console.keeper.readable import AGAIN_EVERY
 from console.keeper.sampler import Sampler
@@ -137,7 +136,7 @@ def test_pages_and_the_history_go_on(queue: Queue, bad: set[str], as_role: Calla
     topics = queue.inspector.topics()
     topic_history.look(topics, queue.inspector.now_ms())
     # A definition that became unreadable is not one that somebody deleted.
-    _look([], queue.inspector.now_ms() + 1, frozenset({"orders"}))
+    topic_history.look([], queue.inspector.now_ms() + 1, frozenset({"orders"}))
     assert TopicRevision.objects.get().change != TopicRevision.Change.DELETED
     browser = as_role("Admin")
     for path in ("/", "/workers/", "/dead/", "/topics/orders/", "/admin/console/topicdefinition/", "/reconciliation/"):
@@ -145,5 +144,5 @@ def test_pages_and_the_history_go_on(queue: Queue, bad: set[str], as_role: Calla
     for name in ("half", "newer"):
         with pytest.raises(UnreadableTopic, match="left out"):
             queue.client.topic(name)
-        assert browser.get(f"/topics/{name}/data/definition/").status_code == 409
+        assert browser.get(f"/api/v1/topics/{name}/revisions").status_code == 409
         assert "cannot be read" in browser.get(f"/topics/{name}/").content.decode()

@@ -3,7 +3,9 @@ const fill = (sentence, values) => sentence.replace(/%\((\w+)\)s/g, (_, name) =>
 
 globalThis.document = {
   documentElement: { lang: "en" },
-  getElementById: () => ({ textContent: JSON.stringify({ root: "/rmq/", csrf: "token", urls: {} }) }),
+  getElementById: () => ({
+    textContent: JSON.stringify({ root: "/rmq/", api: "/rmq/api/v1/", csrf: "token", urls: {} }),
+  }),
 };
 globalThis.location = { href: "http://console.test/rmq/" };
 globalThis.window = {

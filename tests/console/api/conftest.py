@@ -16,6 +16,8 @@ from console.models import ApiToken
 from console.usecases import tokens
 
 BASE = "/api/v1"
+REFUSAL = {"code", "message", "request_id", "fields", "type", "title", "status", "detail", "instance"}
+"""The members of every refusal: ours, and those of RFC 9457."""
 
 
 class Caller:
@@ -73,7 +75,9 @@ def problem(answer: HttpResponse, status: int, code: str) -> dict[str, Any]:
     """The refusal, which must look as every refusal does."""
     assert answer.status_code == status, (answer.status_code, answer.content)
     found = answer.json()
-    assert set(found) == {"code", "message", "request_id", "fields"}, found
+    assert answer["Content-Type"] == "application/problem+json"
+    assert set(found) == REFUSAL, found
+    assert (found["status"], found["detail"]) == (status, found["message"])
     assert found["code"] == code, found
     assert found["message"] and found["request_id"] == answer["X-Request-Id"]
     assert all(set(each) == {"field", "problem"} for each in found["fields"])

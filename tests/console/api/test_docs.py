@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from console.config.environment import BASE_DIR
+from rmq_core import Topic, TopicKind
 from tests.console.conftest import Queue
 from tests.console.stack import Stack
 from tests.support.missing import missing
@@ -63,6 +64,26 @@ def test_every_example_works(stack: Stack, tmp_path: Path) -> None:
         assert queue.find("reminder-4711", "rest-orders") is None
         assert queue.find("bad-1", "rest-orders").row.state == "in_flight"  # taken once, by two equal requests
         assert sample.ledger_gap == 0
+        queue.control.delete_topic("rest-orders", force=True)
+
+
+def test_every_example_in_javascript_works(stack: Stack, tmp_path: Path) -> None:
+    if shutil.which("node") is None:
+        missing("node")
+    secret_file = tmp_path / "secret"
+    stack.manage(MAKE_TOKEN.format(path=str(secret_file)))
+    blocks = re.findall(r"^```js\n(.*?)^```$", DOCUMENT.read_text(), re.MULTILINE | re.DOTALL)
+    assert blocks
+    program = tmp_path / "example.mjs"
+    program.write_text("const { RMQ, TOKEN } = process.env;\n" + "\n".join(blocks))
+    environ = {"PATH": os.environ["PATH"], "RMQ": f"{stack.address}/api/v1", "TOKEN": secret_file.read_text()}
+    with stack.client() as client:
+        client.define(Topic("rest-orders", TopicKind.FIXED_TIME, slots=4))
+        ran = subprocess.run(["node", program], env=environ, capture_output=True, text=True, timeout=60, check=False)
+        assert ran.returncode == 0, f"{ran.stdout}\n{ran.stderr}"
+        queue = Queue(client)
+        (sample,) = queue.inspector.sample(["rest-orders"])
+        assert (sample.counters.sent, sample.counters.cancelled) == (1, 1)
         queue.control.delete_topic("rest-orders", force=True)
 
 

@@ -119,11 +119,11 @@ def test_more_than_the_token_allows_has_to_wait(queue: Queue, caller: Callable[.
 
 
 def test_the_limit_slides(queue: Queue, namespace: str) -> None:
-    run: Callable[..., int] = queue.client.run
+    run: Callable[..., limits.Spent] = queue.client.run
     start = 60_000.0
 
     def spend(at_s: float) -> int:
-        return run(limits.spend(namespace, "t", 10, start + at_s))
+        return run(limits.spend(namespace, "t", 10, start + at_s)).wait_s
 
     assert [spend(0) for _ in range(10)] == [0] * 10
     wait = spend(15)
@@ -138,7 +138,7 @@ def test_the_limit_slides(queue: Queue, namespace: str) -> None:
 
 def test_refused_requests_do_not_count(queue: Queue, namespace: str) -> None:
     def spend(client: RMQ) -> int:
-        return client.run(limits.spend(namespace, "t", 2, 60_000.0))
+        return client.run(limits.spend(namespace, "t", 2, 60_000.0)).wait_s
 
     assert [spend(queue.client) > 0 for _ in range(50)] == [False, False] + [True] * 48
     (count,) = queue.client.run(_get(f"{namespace}:console:rate:t:1000"))

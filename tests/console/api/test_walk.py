@@ -54,6 +54,11 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("POST", "/topics/{topic}:pause"): Route(Action.PAUSE, "/topics/orders:pause", {}),
     ("POST", "/topics/{topic}:resume"): Route(Action.RESUME, "/topics/orders:resume", {}),
     ("POST", "/topics/{topic}/dead:acknowledge"): Route(Action.ACKNOWLEDGE, "/topics/orders/dead:acknowledge", {}),
+    ("POST", "/topics/{topic}:unfence"): Route(Action.UNFENCE, "/topics/orders:unfence", REASON),
+    ("POST", "/topics/{topic}/dead:resend"): Route(
+        Action.SEND, "/topics/orders/dead:resend", {"slot": 0, "id": "a", "content": "b", **REASON}, also=READ
+    ),
+    ("GET", "/topics/{topic}/dead:export"): Route(READ, "/topics/orders/dead:export"),
     ("POST", "/topics/{topic}/messages"): Route(
         Action.SEND, "/topics/orders/messages", {"content": "a", "delay_ms": 60_000}
     ),
@@ -63,6 +68,9 @@ ROUTES: dict[tuple[str, str], Route] = {
     ),
     ("GET", "/topics/{topic}/messages"): Route(VIEW, "/topics/orders/messages?state=delayed"),
     ("GET", "/topics/{topic}/messages:search"): Route(READ, "/topics/orders/messages:search?text=x"),
+    ("GET", "/topics/{topic}/messages:find"): Route(VIEW, "/topics/orders/messages:find?id=a"),
+    ("GET", "/topics/{topic}/biography/{id}"): Route(VIEW, "/topics/orders/biography/a"),
+    ("GET", "/topics/{topic}/ownership"): Route(VIEW, "/topics/orders/ownership"),
     ("GET", "/topics/{topic}/messages/{id}"): Route(VIEW, "/topics/orders/messages/a"),
     ("DELETE", "/topics/{topic}/messages/{id}"): Route(Action.CANCEL, "/topics/orders/messages/a"),
     ("POST", "/topics/{topic}/messages/{id}:run"): Route(Action.RUN_NOW, "/topics/orders/messages/a:run", {}),
@@ -105,7 +113,26 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("GET", "/reconciliations/{ident}"): Route(VIEW, f"/reconciliations/{NO_RUN}"),
     ("POST", "/reconciliations/{ident}:stop"): Route(OPERATE, f"/reconciliations/{NO_RUN}:stop"),
     ("GET", "/reconciliations/{ident}/findings"): Route(VIEW, f"/reconciliations/{NO_RUN}/findings"),
+    ("GET", "/dead"): Route(VIEW, "/dead"),
+    ("POST", "/reconciliations/{ident}:repair"): Route(
+        OPERATE, f"/reconciliations/{NO_RUN}:repair", {"repair": "move", **REASON}
+    ),
+    ("GET", "/reconciliations/{ident}/log"): Route(READ, f"/reconciliations/{NO_RUN}/log"),
+    ("GET", "/reconciliations/{ident}/report"): Route(READ, f"/reconciliations/{NO_RUN}/report"),
+    ("GET", "/reconciliations/trend"): Route(VIEW, "/reconciliations/trend"),
+    ("GET", "/reconciliations/ledgers"): Route(VIEW, "/reconciliations/ledgers"),
+    ("GET", "/reconciliations/schedules"): Route(VIEW, "/reconciliations/schedules"),
+    ("POST", "/reconciliations/schedules"): Route(
+        Action.SCHEDULE, "/reconciliations/schedules", {"every_s": 3600, **REASON}
+    ),
+    ("GET", "/reconciliations/schedules/{number}"): Route(VIEW, "/reconciliations/schedules/1"),
+    ("PATCH", "/reconciliations/schedules/{number}"): Route(
+        Action.SCHEDULE, "/reconciliations/schedules/1", {"enabled": False}
+    ),
+    ("DELETE", "/reconciliations/schedules/{number}"): Route(Action.SCHEDULE, "/reconciliations/schedules/1?reason=x"),
     ("GET", "/audit"): Route(Permission.AUDIT, "/audit"),
+    ("GET", "/audit/{number}"): Route(Permission.AUDIT, "/audit/1"),
+    ("GET", "/audit/export"): Route(Permission.AUDIT, "/audit/export", also=READ),
     ("GET", "/metrics"): Route(VIEW, "/metrics"),
 }
 OPEN = {("GET", "/health/live"), ("GET", "/health/ready")}

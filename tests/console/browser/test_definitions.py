@@ -129,7 +129,7 @@ def test_the_second_editor_sees_the_conflict_and_chooses(open_page: Open, queue:
     first.get_by_role("button", name="Take over theirs").click()
     expect(first.get_by_label("Weight")).to_have_value("7")
     expect(first.get_by_role("button", name="Review the change")).to_be_disabled()
-    forgive(first, 409)
+    forgive(first, 412)
 
 
 def test_wrong_values_are_told_at_their_fields(open_page: Open, queue: Queue, topic: str) -> None:
@@ -142,7 +142,7 @@ def test_wrong_values_are_told_at_their_fields(open_page: Open, queue: Queue, to
     expect(page.get_by_label("Retries")).to_be_focused()
     expect(page.locator("dialog[open]")).to_have_count(0)
     page.get_by_label("Retries").fill("")
-    with page.expect_response("**/definition/plan/") as answer:
+    with page.expect_response("**/api/v1/topics/**validate_only=true") as answer:
         page.get_by_role("button", name="Review the change").click()
     assert answer.value.status == 422
     expect(page.locator("#rc-field-max_retries-problem")).to_be_visible()

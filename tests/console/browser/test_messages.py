@@ -87,7 +87,7 @@ def test_a_search_is_stopped_and_goes_on(open_page: Open, queue: Queue, topic: s
         else:
             route.continue_()
 
-    page.route("**/data/search/**", hold_the_second)
+    page.route("**/messages:search?**", hold_the_second)
     progress = page.locator(".rc-search-progress")
     page.get_by_role("searchbox", name="Find a message").fill("needle")
     page.get_by_role("button", name="Find").click()

@@ -211,7 +211,7 @@ def test_a_viewer_is_refused(open_page: Open, queue: Queue, topic: str, stack: A
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("Needs the permission “operate”")
     expect(dialog.get_by_role("button", name="Start")).to_be_disabled()
-    body = json.dumps({"action": "requeue", "filter": {"state": "dead"}, "reason": "x"})
+    body = json.dumps({"filter": {}, "reason": "x"})
     status = page.evaluate(
         """async ([url, body]) => {
             const csrf = JSON.parse(document.getElementById("page-data").textContent).csrf;
@@ -219,7 +219,7 @@ def test_a_viewer_is_refused(open_page: Open, queue: Queue, topic: str, stack: A
                 headers: {"X-CSRFToken": csrf, "Content-Type": "application/json"}});
             return answer.status;
         }""",
-        [f"{stack.address}/topics/{topic}/bulk/start/", body],
+        [f"{stack.address}/api/v1/topics/{topic}/dead:requeue", body],
     )
     assert status == 403
     page.problems.clear()  # type: ignore[attr-defined]  (the browser reports the 403)

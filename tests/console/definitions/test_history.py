@@ -21,7 +21,7 @@ from console.snapshots.store import LiveKeys
 from console.usecases import topic_history
 from rmq_core import Topic
 from tests.console.conftest import Queue
-from tests.console.definitions.steps import Post, look, stored
+from tests.console.definitions.steps import Editors, look, stored, tag_of
 from tests.support.waiting import wait_until_async
 
 
@@ -92,7 +92,7 @@ def test_a_deleted_topic_and_its_namesake_are_told_apart(queue: Queue, db: None)
 
 
 def test_a_change_of_ours_that_the_keeper_saw_first_is_still_ours(
-    queue: Queue, post: Post, monkeypatch: pytest.MonkeyPatch
+    queue: Queue, editors: Editors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue.topic()
     record = topic_history.record
@@ -102,7 +102,7 @@ def test_a_change_of_ours_that_the_keeper_saw_first_is_still_ours(
         return record(topic, *args)
 
     monkeypatch.setattr(topic_history, "record", seen_first)
-    post("/topics/orders/definition/save/", values={"weight": 2}, version=1, reason="mine")
+    editors.put({"weight": 2}, tag_of(queue), reason="mine")
     rows = [row for row in topic_history.page("orders") if row.version == 2]
     assert [(row.username, row.reason, row.change) for row in rows] == [("editor", "mine", "edited")]
 
@@ -116,19 +116,18 @@ def test_a_topic_made_after_the_look_is_not_taken_for_gone(queue: Queue, db: Non
     assert topic_history.page("orders")[0].change == "created"
 
 
-def test_the_history_is_paged(queue: Queue, post: Post, as_role: Callable[..., Client]) -> None:
+def test_the_history_is_paged(queue: Queue, editors: Editors, as_role: Callable[..., Client]) -> None:
     queue.topic()
     for weight in range(2, 27):
         queue.control.put_topic(dataclasses.replace(stored(queue), weight=weight), weight - 1)
         look(queue)
     browser = as_role("Viewer")
-    first = browser.get("/topics/orders/data/definition/").json()
-    assert [row["version"] for row in first["history"]] == list(range(26, 6, -1))
-    rest = browser.get(f"/topics/orders/data/definition/?before={first['next']}").json()
-    assert [row["version"] for row in rest["history"]] == list(range(6, 1, -1))
+    first = browser.get("/api/v1/topics/orders/revisions?limit=20").json()
+    assert [row["version"] for row in first["revisions"]] == list(range(26, 6, -1))
+    rest = browser.get(f"/api/v1/topics/orders/revisions?limit=20&cursor={first['next']}").json()
+    assert [row["version"] for row in rest["revisions"]] == list(range(6, 1, -1))
     assert rest["next"] is None
-    assert browser.get("/topics/orders/data/definition/?before=999999999").status_code == 422
-    assert browser.get("/topics/nosuch/data/definition/").status_code == 404
+    assert browser.get("/api/v1/topics/orders/revisions?cursor=orders/999999999").status_code == 422
 
 
 def test_the_admin_lists_definitions_and_leads_to_the_form(queue: Queue, as_role: Callable[..., Client]) -> None:

@@ -29,14 +29,15 @@ def recorded(db: None, queue: Queue) -> Queue:
 
 def test_the_page_gets_every_step(recorded: Queue, as_role: Callable[..., Client]) -> None:
     browser = as_role("Operator")
-    (found,) = browser.get("/topics/orders/data/record/", {"id": "a", "slot": 1}).json()["lives"]
+    (found,) = browser.get("/api/v1/topics/orders/biography/a", {"slot": 1}).json()["lives"]
     assert [step["event"] for step in found["steps"]] == ["sent", "taken", "retried", "promoted", "taken", "acked"]
     assert found["record"]["state"] == "done" and found["gap_ms"] is None
     assert found["steps"][1]["worker"] == "host/1"
     # Without a slot all of them are looked through, for a slot basis may have put it anywhere.
-    (found,) = browser.get("/topics/orders/data/record/", {"id": "b"}).json()["lives"]
-    assert (found["record"]["slot"], found["record"]["state"], found["gap_ms"]) == (2, "waiting", 4_000)
-    assert browser.get("/topics/orders/data/record/", {"id": "nobody"}).json() == {"lives": []}
+    (found,) = browser.get("/api/v1/topics/orders/biography/b").json()["lives"]
+    assert (found["record"]["slot"], found["record"]["state"], found["gap_ms"]) == (2, "retrying", 4_000)
+    nothing = {"lives": [], "actions": [], "complete": True}
+    assert browser.get("/api/v1/topics/orders/biography/nobody").json() == nothing
 
 
 def test_words_of_errors_are_for_those_who_may_read_content(queue: Queue, as_role: Callable[..., Client]) -> None:
@@ -44,7 +45,7 @@ def test_words_of_errors_are_for_those_who_may_read_content(queue: Queue, as_rol
     steps = [Made("sent", 1), Made("taken", 2), Made("died", 3, error="KeyError: secret-tail")]
     write(Batch("orders", {}, {0: Place("3-0")}, steps))
     for role, shown in (("Viewer", "KeyError"), ("Payload reader", "KeyError: secret-tail")):
-        (found,) = as_role(role).get("/topics/orders/data/record/", {"id": "a", "slot": 0}).json()["lives"]
+        (found,) = as_role(role).get("/api/v1/topics/orders/biography/a", {"slot": 0}).json()["lives"]
         assert found["steps"][2]["error"] == found["record"]["error"] == shown
         assert (found["record"]["id"] is None) == (role == "Viewer")
 
@@ -87,5 +88,5 @@ def test_what_is_old_is_forgotten_but_not_what_still_lives(recorded: Queue, sett
 def test_other_kinds_have_records_too(queue: Queue, as_role: Callable[..., Client]) -> None:
     queue.topic("jobs", TopicKind.PRIORITY)
     write(Batch("jobs", {}, {0: Place("1-0")}, [Made("sent", 1, b"x", "jobs", priority=40)]))
-    (found,) = as_role("Viewer").get("/topics/jobs/data/record/", {"id": "x", "slot": 0}).json()["lives"]
+    (found,) = as_role("Viewer").get("/api/v1/topics/jobs/biography/x", {"slot": 0}).json()["lives"]
     assert found["record"]["priority"] == 40 and found["record"]["state"] == "ready"

@@ -1,8 +1,8 @@
 // The audit: who did what, to what, why, with what result. The filter lives in the address.
 import { param, setParams } from "../core/address.js";
+import { address, get } from "../core/api.js";
 import { byId, h, replace, setText } from "../core/dom.js";
 import { count, dateTime } from "../core/format.js";
-import { get } from "../core/http.js";
 import { shortcut } from "../core/keys.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
@@ -161,15 +161,10 @@ function query() {
 async function load(cursor = null) {
   const number = ++asked;
   for (const link of exportLinks) {
-    const search = new URLSearchParams(
-      Object.entries({ ...query(), format: link.dataset.form })
-        .filter(([, v]) => v !== "")
-        .map(([name, v]) => [name, String(v)]),
-    );
-    link.href = `${page.urls.export}?${search}`;
+    link.href = address("audit/export", { ...query(), form: link.dataset.form });
   }
   try {
-    const found = await get(page.urls.data, { ...query(), cursor });
+    const found = await get("audit", { ...query(), cursor });
     if (number !== asked) return;
     rows = cursor ? [...rows, ...found.entries] : found.entries;
     next = found.next;
@@ -209,7 +204,7 @@ function line(entry) {
       ),
     ),
     h("td", { class: "rc-strong" }, entry.who),
-    h("td", { title: entry.action }, entry.action_label),
+    h("td", { title: entry.action }, labelOf(page.actions, entry.action)),
     h("td", {}, entry.topic ? h("a", { class: "rc-link", href: topicAddress(entry.topic) }, entry.topic) : "–"),
     h(
       "td",
@@ -222,22 +217,28 @@ function line(entry) {
   );
 }
 
+const labelOf = (labels, name) => labels.find(([each]) => each === name)?.[1] ?? name;
+
 function tag(entry) {
-  return h("span", { class: `rc-tag rc-tag-${RESULT_TAGS[entry.result] ?? "neutral"}` }, entry.result_label);
+  return h(
+    "span",
+    { class: `rc-tag rc-tag-${RESULT_TAGS[entry.result] ?? "neutral"}` },
+    labelOf(page.results, entry.result),
+  );
 }
 
 async function show(number) {
   const drawer = new Drawer(fill(gettext("Entry %(number)s"), { number }), () => setParams({ entry: "" }));
   setParams({ entry: number });
   try {
-    const entry = await get(`${page.urls.entries}${number}/`);
+    const entry = await get(`audit/${number}`);
     drawer.show(
       pairList([
         [gettext("When"), dateTime(entry.at_ms)],
         [gettext("Who"), entry.who],
         [gettext("From"), entry.address ?? "–"],
         [gettext("Via"), entry.via],
-        [gettext("Action"), `${entry.action_label} (${entry.action})`],
+        [gettext("Action"), `${labelOf(page.actions, entry.action)} (${entry.action})`],
         [gettext("Topic"), entry.topic || "–"],
         [gettext("Result"), tag(entry)],
         [gettext("Done"), `${count(entry.done)} / ${count(entry.asked)}`],

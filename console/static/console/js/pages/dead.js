@@ -2,7 +2,6 @@
 import { byId, h, replace } from "../core/dom.js";
 import { count } from "../core/format.js";
 import "../core/keys.js";
-import { page } from "../core/page.js";
 import { gettext } from "../core/text.js";
 import { Clusters } from "../parts/clusters.js";
 import { Tile, tileRow } from "../parts/tiles.js";
@@ -12,11 +11,8 @@ const tiles = [
   new Tile(gettext("Clusters"), (found) => [count(found.clusters.length + found.left_out)]),
   new Tile(gettext("Topics"), (found) => [count(found.topics)]),
 ];
-const clusters = new Clusters(page.urls.data, {
-  everywhere: true,
-  onLoaded: (found) => {
-    for (const tile of tiles) tile.update(found);
-  },
+const clusters = new Clusters(null, (found) => {
+  for (const tile of tiles) tile.update(found);
 });
 const row = tileRow(tiles);
 row.classList.add("rc-spread");

@@ -1,12 +1,13 @@
 // The page of a new topic.
+import { ofTopic, put } from "../core/api.js";
 import { byId, h, replace } from "../core/dom.js";
-import { post } from "../core/http.js";
 import "../core/keys.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { DefinitionForm } from "../parts/definitionform.js";
 import { planDialog } from "../parts/plandialog.js";
 
+const NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,99}$/;
 const missing = page.grants.actions.create_topic;
 const form = new DefinitionForm(page.fields, page.definition, { isNew: true, disabled: missing });
 const problem = h("p", { class: "rc-error", role: "alert", hidden: true });
@@ -29,19 +30,24 @@ const element = h(
 element.addEventListener("submit", async (event) => {
   event.preventDefault();
   say("");
-  const body = { values: form.values() };
+  const values = form.values();
+  if (!NAME.test(values.name)) {
+    const words = gettext("It must start with a letter; letters, digits, “_”, “.” and “-” may follow, at most 100 in all.");
+    return form.showProblems([{ field: "name", problem: words }]);
+  }
+  const path = ofTopic(values.name);
   try {
-    const { plan, wanted } = await post(page.urls.plan, body);
+    const plan = await put(path, { validate_only: true }, values);
     form.showProblems([]);
     planDialog({
-      title: fill(gettext("Create %(topic)s?"), { topic: wanted.name }),
+      title: fill(gettext("Create %(topic)s?"), { topic: values.name }),
       plan,
       label: gettext("Create"),
       reason: "optional",
       submit: async ({ reason }) => {
         try {
-          const { definition } = await post(page.urls.save, { ...body, reason });
-          location.assign(topicAddress(definition.name, "definition"));
+          await put(path, { reason }, values);
+          location.assign(topicAddress(values.name, "definition"));
         } catch (error) {
           if (!handle(error)) throw error;
         }
@@ -55,12 +61,13 @@ replace(byId("rc-define"), element);
 if (!missing) form.rows[0].input.focus();
 
 function handle(error) {
-  if (!error.body?.fields) {
+  const fields = error.code === "topic_exists" ? [{ field: "name", problem: error.message }] : error.fields;
+  if (!fields?.length) {
     say(error.message);
     return false;
   }
-  const left = form.showProblems(error.body.fields);
-  say([error.message, ...left.map((each) => each.problem)].join(" "));
+  const left = form.showProblems(fields);
+  say([gettext("Some fields need another value."), ...left.map((each) => each.problem)].join(" "));
   return true;
 }
 

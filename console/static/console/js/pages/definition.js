@@ -1,6 +1,6 @@
 // The Definition tab: the form, the plan before saving, conflicts, the history, deleting.
+import { get, getTagged, ofTopic, post, put, remove } from "../core/api.js";
 import { byId, h, icon, replace } from "../core/dom.js";
-import { post } from "../core/http.js";
 import { page } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
@@ -12,6 +12,8 @@ import { Revisions } from "../parts/revisions.js";
 export class DefinitionTab {
   constructor() {
     const { actions } = page.grants;
+    this.path = ofTopic(page.topic.name);
+    this.etag = page.etag;
     this.missing = actions.edit_topic;
     this.form = new DefinitionForm(page.fields, page.definition, {
       disabled: this.missing,
@@ -57,12 +59,14 @@ export class DefinitionTab {
     else this.reload();
   }
 
+  /** What is stored now, with its history. */
   async reload() {
-    const definition = await this.revisions.load();
-    if (definition) this.begin(definition);
+    const [[definition, etag]] = await Promise.all([getTagged(this.path), this.revisions.load()]);
+    this.begin(definition, etag);
   }
 
-  begin(definition) {
+  begin(definition, etag) {
+    this.etag = etag;
     this.form.load(definition);
     this.notice.hidden = true;
     this.say("");
@@ -103,66 +107,64 @@ export class DefinitionTab {
     this.problem.hidden = !words;
   }
 
-  body(extra = {}) {
-    const { base } = this.form;
-    return { values: this.form.values(), version: base.version, base, ...extra };
-  }
-
   /** What the change would do; then the last click. */
   async ask() {
     this.say("");
+    const values = this.form.values();
     try {
-      const { plan } = await post(page.urls.definition_plan, this.body());
+      const plan = await put(this.path, { validate_only: true }, values, this.etag);
       this.form.showProblems([]);
       planDialog({
         title: fill(gettext("Change %(topic)s?"), { topic: page.topic.name }),
         plan,
         label: gettext("Save"),
         danger: plan.severity === "danger",
-        submit: ({ reason }) => this.save(page.urls.definition_save, this.body({ reason })),
+        submit: ({ reason }) => this.save(() => put(this.path, { reason }, values, this.etag)),
       });
     } catch (problem) {
-      this.handle(problem);
+      await this.handle(problem);
     }
   }
 
-  async save(address, body) {
+  async save(send) {
     try {
-      const { definition } = await post(address, body);
-      this.begin(definition);
-      this.revisions.load();
+      const definition = await send();
+      await this.reload();
       toast(fill(gettext("Saved as version %(version)s."), { version: definition.version }), "success");
     } catch (problem) {
-      if (!this.handle(problem)) throw problem;
+      if (!(await this.handle(problem))) throw problem;
     }
   }
 
   /** Conflicts and wrong fields have places of their own; true where it was one of these. */
-  handle(problem) {
-    if (problem.code === "VersionConflict" && problem.body.definition) {
-      const { definition, revision } = problem.body;
+  async handle(problem) {
+    if (problem.code === "version_conflict") {
+      const [[theirs, etag], { revisions }] = await Promise.all([
+        getTagged(this.path),
+        get(`${this.path}/revisions`, { limit: 1 }),
+      ]);
       conflictDialog({
         base: this.form.base,
-        theirs: definition,
+        theirs,
         mine: this.form.values(),
-        revision,
-        choose: (choice) => this.settle(choice, definition),
+        revision: revisions[0],
+        choose: (choice) => this.settle(choice, theirs, etag),
       });
       return true;
     }
-    if (problem.body?.fields) {
-      const left = this.form.showProblems(problem.body.fields);
-      this.say([problem.message, ...left.map((each) => each.problem)].join(" "));
+    if (problem.fields?.length) {
+      const left = this.form.showProblems(problem.fields);
+      this.say([gettext("Some fields need another value."), ...left.map((each) => each.problem)].join(" "));
       return true;
     }
     this.say(problem.message);
     return false;
   }
 
-  settle(choice, theirs) {
+  settle(choice, theirs, etag) {
     const mine = this.form.values();
     const edited = this.form.edited();
-    this.begin(theirs);
+    this.begin(theirs, etag);
     this.revisions.load();
     if (choice === "mine") {
       this.form.set({ ...theirs, ...Object.fromEntries(edited.map((name) => [name, mine[name]])) });
@@ -173,9 +175,10 @@ export class DefinitionTab {
 
   async rollBack(row) {
     if (this.missing) return toast(this.missing, "error");
-    const body = { revision: row.id, version: this.form.base.version, base: this.form.base };
+    const path = `${this.path}:rollback`;
+    const match = { "If-Match": this.etag };
     try {
-      const { plan } = await post(page.urls.definition_plan, body);
+      const plan = await post(path, { revision: row.id, validate_only: true }, match);
       if (!plan.difference.length) return toast(gettext("That version is the same as the present one."), "info");
       planDialog({
         title: fill(gettext("Roll %(topic)s back to version %(version)s?"), {
@@ -185,10 +188,10 @@ export class DefinitionTab {
         plan,
         label: gettext("Roll back"),
         danger: plan.severity === "danger",
-        submit: ({ reason }) => this.save(page.urls.definition_rollback, { ...body, reason }),
+        submit: ({ reason }) => this.save(() => post(path, { revision: row.id, reason }, match)),
       });
     } catch (problem) {
-      if (!this.handle(problem)) toast(problem.message, "error");
+      if (!(await this.handle(problem))) toast(problem.message, "error");
     }
   }
 
@@ -225,19 +228,20 @@ export class DefinitionTab {
 
   async delete() {
     try {
-      const { plan, force } = await post(page.urls.definition_plan, { delete: true });
+      const plan = await remove(this.path, { validate_only: true });
       const held = plan.lines[0].count > 0;
+      const force = page.grants.actions.force_delete;
       if (held && force) return toast(`${plan.lines[0].text} ${force}`, "error");
       planDialog({
         title: fill(gettext("Delete %(topic)s?"), { topic: page.topic.name }),
         plan,
         label: held ? gettext("Delete with its messages") : gettext("Delete"),
         danger: true,
-        confirmName: held ? page.topic.name : null,
-        submit: async ({ reason, confirm }) => {
-          const { address } = await post(page.urls.definition_delete, { reason, confirm, force: held });
+        confirmWord: held ? page.topic.name : null,
+        submit: async ({ reason }) => {
+          await remove(this.path, { reason, force: held });
           this.leaving = true;
-          location.assign(address);
+          location.assign(page.places.overview);
         },
       });
     } catch (problem) {

@@ -1,4 +1,5 @@
 // The page of one message.
+import { get, ofTopic } from "../core/api.js";
 import { byId, h, icon, replace } from "../core/dom.js";
 import "../core/keys.js";
 import { page } from "../core/page.js";
@@ -9,7 +10,10 @@ import { messageView } from "../parts/messageview.js";
 
 const SYMBOLS = { done: "check_circle", cancelled: "cancel", dropped: "delete" };
 
-const views = page.messages.map((message) =>
+const path = ofTopic(page.topic.name, "/messages:find");
+const found = page.ident ? await get(path, { id: page.ident }) : { messages: [], records: [] };
+const here = page.slot === null ? found.messages : found.messages.filter(({ slot }) => slot === page.slot);
+const views = here.map((message) =>
   h(
     "section",
     { class: "rc-card" },
@@ -24,8 +28,8 @@ replace(
     : h(
         "div",
         { class: "rc-empty" },
-        page.lives.length
-          ? page.lives.map((life) => [icon(SYMBOLS[life.state] ?? "history"), h("h2", {}, endWords(life))])
+        found.records.length
+          ? found.records.map((record) => [icon(SYMBOLS[record.state] ?? "history"), h("h2", {}, endWords(record))])
           : [
               icon("search_off"),
               h("h2", {}, gettext("No message has this id")),

@@ -1,8 +1,8 @@
 // The Messages and Dead letters tabs: lists by state, an id at once, a bounded search in content.
 import { param, setParams } from "../core/address.js";
+import { get, ofTopic } from "../core/api.js";
 import { all, byId, h, press, replace, setText } from "../core/dom.js";
 import { count, time } from "../core/format.js";
-import { get } from "../core/http.js";
 import { shortcut } from "../core/keys.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
@@ -18,14 +18,14 @@ const PAGE = 50;
 const TABS = {
   delayed: [gettext("Delayed"), (now) => now.backlog - now.ready - now.waiting],
   ready: [gettext("Ready"), (now) => now.ready],
-  waiting: [gettext("Retrying"), (now) => now.waiting],
+  retrying: [gettext("Retrying"), (now) => now.waiting],
   in_flight: [gettext("In flight"), (now) => now.in_flight],
   trash: [gettext("Removed"), () => null],
 };
 const EMPTY = {
   delayed: gettext("Nothing waits for its time."),
   ready: gettext("Nothing is ready: workers keep up."),
-  waiting: gettext("Nothing is to be tried again."),
+  retrying: gettext("Nothing is to be tried again."),
   in_flight: gettext("Nothing is in flight."),
   trash: gettext("Nothing was cancelled or dropped lately."),
   dead: gettext("No dead letters. Messages come here when all their retries have failed."),
@@ -99,7 +99,7 @@ export class MessagesTab {
       gettext("Load more"),
     );
     const dead = this.states.includes("dead");
-    if (dead) this.clusters = new Clusters(page.urls.clusters, { topic: page.topic });
+    if (dead) this.clusters = new Clusters(page.topic);
     replace(
       byId("rc-tab"),
       this.clusters?.element,
@@ -198,7 +198,7 @@ export class MessagesTab {
     press(this.segments, this.state);
     setText(this.orderButton, this.order === "newest" ? gettext("Latest first") : gettext("Earliest first"));
     try {
-      const found = await get(page.urls.rows, {
+      const found = await get(ofTopic(page.topic.name, "/messages"), {
         state: this.state,
         order: this.order,
         slot: this.slot,

@@ -1,11 +1,12 @@
 // One bulk action: what was asked for, how far it is, what was not done and why.
+import { address, get, post } from "../core/api.js";
 import { byId, h, icon, replace, setText } from "../core/dom.js";
 import { dateTime, duration, exact, rate, time } from "../core/format.js";
-import { get, post } from "../core/http.js";
 import "../core/keys.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
+import { ask } from "../parts/ask.js";
 import { pairList } from "../parts/failure.js";
 import {
   isLive,
@@ -24,7 +25,8 @@ const FORMATS = [
   ["jsonl", "JSON Lines"],
   ["csv", "CSV"],
 ];
-let operation = page.operation;
+const path = `operations/${page.ident}`;
+let operation = await get(path);
 let timer = 0;
 
 const tag = h("span");
@@ -52,7 +54,7 @@ replace(
   h(
     "div",
     { class: "rc-head" },
-    h("a", { href: page.urls.operations }, gettext("All operations")),
+    h("a", { href: page.places.operations }, gettext("All operations")),
     h("div", { class: "rc-status" }, asOf),
   ),
   h(
@@ -80,7 +82,7 @@ function perSecond(now) {
 async function load() {
   clearTimeout(timer);
   try {
-    operation = await get(page.urls.data);
+    operation = await get(path);
     byId("rc-page").classList.remove("rc-stale");
     show();
   } catch (problem) {
@@ -115,7 +117,7 @@ function showButtons() {
   const key = `${operation.state} ${operation.undoable} ${operation.undone_by.length}`;
   if (buttons.dataset.key === key) return;
   buttons.dataset.key = key;
-  const own = operation.user_id === page.user_id ? null : page.grants.actions.drop;
+  const own = operation.who === page.username ? null : page.grants.actions.drop;
   const stop = page.grants.actions.stop_operation ?? own;
   replace(
     buttons,
@@ -147,51 +149,30 @@ function button(name, symbol, label, missing, action) {
   );
 }
 
-async function act(name, body = {}) {
+async function act(name) {
   try {
-    const found = await post(`${page.urls.act}${name}/`, body);
-    if (found.id !== operation.id) location.assign(`${page.urls.operations}${found.id}/`);
-    else await load();
+    await post(`${path}:${name}`);
+    await load();
   } catch (problem) {
     toast(problem.message, "error");
   }
 }
 
 function askUndo() {
-  const reason = h("input", { class: "rc-input", name: "reason", maxlength: 500, required: true, autocomplete: "off" });
-  const dialog = h("dialog", { class: "rc-dialog", "aria-labelledby": "rc-undo-title" });
   const n = exact(operation.done);
-  const form = h(
-    "form",
-    { method: "dialog" },
-    h(
-      "h2",
-      { id: "rc-undo-title" },
-      fill(ngettext("Bring %(n)s message back?", "Bring %(n)s messages back?", operation.done), { n }),
-    ),
-    h("p", {}, gettext("They return to where they were; what is due by now is delivered at once.")),
-    h("label", {}, gettext("Reason"), reason),
-    h(
-      "div",
-      { class: "rc-dialog-buttons" },
-      h("button", { type: "button", class: "rc-button", onclick: () => dialog.close() }, gettext("Back")),
-      h("button", { type: "submit", class: "rc-button rc-primary" }, gettext("Restore")),
-    ),
-  );
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    dialog.close();
-    act("undo", { reason: reason.value });
+  ask({
+    title: fill(ngettext("Bring %(n)s message back?", "Bring %(n)s messages back?", operation.done), { n }),
+    body: [h("p", {}, gettext("They return to where they were; what is due by now is delivered at once."))],
+    label: gettext("Restore"),
+    submit: async ({ reason }) => {
+      const { id } = await post(`${path}:undo`, { reason });
+      location.assign(`${page.places.operations}${id}/`);
+    },
   });
-  dialog.addEventListener("close", () => dialog.remove());
-  dialog.append(form);
-  document.body.append(dialog);
-  dialog.showModal();
-  reason.focus();
 }
 
 function showFacts() {
-  const other = (id) => h("a", { href: `${page.urls.operations}${id}/` }, gettext("this operation"));
+  const other = (id) => h("a", { href: `${page.places.operations}${id}/` }, gettext("this operation"));
   const pairs = [
     [gettext("Topic"), h("a", { href: topicAddress(operation.topic) }, operation.topic)],
     [
@@ -201,7 +182,7 @@ function showFacts() {
     [gettext("How"), manner(operation)],
     [gettext("Found by"), operation.values.run ? foundBy(operation.values.run) : ""],
     [gettext("Reason"), operation.reason],
-    [gettext("Who"), `${operation.user} (${operation.via})`],
+    [gettext("Who"), `${operation.who} (${operation.via})`],
     [gettext("Created"), dateTime(operation.created_ms)],
     [gettext("Started"), operation.started_ms ? dateTime(operation.started_ms) : ""],
     [gettext("Finished"), operation.finished_ms ? dateTime(operation.finished_ms) : ""],
@@ -249,7 +230,7 @@ function showNotDone() {
             ? h("span", { class: "rc-button", "aria-disabled": "true", title: missing }, icon("download"), label)
             : h(
                 "a",
-                { class: "rc-button", href: `${page.urls.report}?format=${name}`, download: "" },
+                { class: "rc-button", href: address(`${path}/report`, { form: name }), download: "" },
                 icon("download"),
                 label,
               ),

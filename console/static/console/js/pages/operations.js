@@ -1,5 +1,6 @@
 // Every bulk action: the newest first, those under way with a live bar.
 import { param } from "../core/address.js";
+import { get } from "../core/api.js";
 import { byId, h, replace, setText } from "../core/dom.js";
 import { exact } from "../core/format.js";
 import "../core/keys.js";
@@ -33,7 +34,7 @@ class Row {
       h(
         "td",
         { class: "rc-less" },
-        operation.user,
+        operation.who,
         h("div", { class: "rc-muted rc-operation-query" }, operation.reason),
       ),
       h("td", {}, this.when),
@@ -56,7 +57,7 @@ class Row {
 
 const state = new Choice(gettext("State"), "state", FILTERS, () => list.restart());
 const list = new LiveList({
-  first: page.list,
+  ask: (query) => get("operations", query),
   name: "operations",
   Row,
   isLive,
@@ -81,5 +82,3 @@ replace(
   h("div", { class: "rc-head" }, state.element, h("div", { class: "rc-status" }, list.asOf)),
   list.element,
 );
-if (state.value) list.load();
-else list.show();

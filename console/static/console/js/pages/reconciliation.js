@@ -1,7 +1,7 @@
 // Runs of the pipeline: history with live bars, schedules, and the figures from run to run.
+import { get, patch, remove } from "../core/api.js";
 import { byId, h, icon, replace, setText } from "../core/dom.js";
 import { dateTime, duration } from "../core/format.js";
-import { post } from "../core/http.js";
 import "../core/keys.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
@@ -23,11 +23,16 @@ class Row {
     this.element = h(
       "tr",
       {},
-      nameCell(`${page.urls.runs}${run.id}/`, JOBS[run.kind], scope(run)),
+      nameCell(`${page.places.reconciliation}${run.id}/`, JOBS[run.kind], scope(run)),
       h("td", {}, this.tag),
       h("td", { class: "rc-operation-progress" }, this.bar.element),
       this.outcome,
-      h("td", {}, this.when, h("div", { class: "rc-muted" }, run.scheduled ? gettext("by schedule") : run.user)),
+      h(
+        "td",
+        {},
+        this.when,
+        h("div", { class: "rc-muted" }, run.via === "schedule" ? gettext("by schedule") : run.user),
+      ),
     );
   }
 
@@ -57,7 +62,7 @@ const kind = new Choice(gettext("Job"), "kind", [["", gettext("All")], ...Object
 const schedules = h("section", { class: "rc-card", "aria-label": gettext("Schedules") });
 const charts = new RunCharts();
 const list = new LiveList({
-  first: page.list,
+  ask: (query) => get("reconciliations", query),
   name: "runs",
   Row,
   isLive,
@@ -69,10 +74,7 @@ const list = new LiveList({
     gettext("No runs yet"),
     gettext("A reconciliation says whether every message did what it should, for topics whose journal is on."),
   ],
-  shown: (found) => {
-    showSchedules(found);
-    charts.update(found.trend);
-  },
+  shown: () => showRest(),
 });
 
 replace(
@@ -82,25 +84,34 @@ replace(
   schedules,
   charts.element,
 );
-list.show();
 
 function begun(found, scheduled) {
   if (scheduled) list.load();
-  else location.assign(`${page.urls.runs}${found.id}/`);
+  else location.assign(`${page.places.reconciliation}${found.id}/`);
+}
+
+async function showRest() {
+  try {
+    const [planned, trend] = await Promise.all([get("reconciliations/schedules"), get("reconciliations/trend")]);
+    showSchedules(planned.schedules);
+    charts.update(trend.runs);
+  } catch (problem) {
+    setText(list.asOf, problem.message);
+  }
 }
 
 function showSchedules(found) {
-  const key = JSON.stringify(found.schedules);
+  const key = JSON.stringify(found);
   if (schedules.dataset.key === key) return;
   schedules.dataset.key = key;
-  schedules.hidden = found.schedules.length === 0;
+  schedules.hidden = found.length === 0;
   replace(
     schedules,
     h("header", {}, h("h2", {}, gettext("Schedules"))),
     h(
       "ul",
       { class: "rc-schedules" },
-      found.schedules.map((each) =>
+      found.map((each) =>
         h(
           "li",
           {},
@@ -111,7 +122,7 @@ function showSchedules(found) {
             "span",
             { class: "rc-actions rc-end" },
             button(each.enabled ? gettext("Disable") : gettext("Enable"), () =>
-              change({ id: each.id, enabled: !each.enabled }),
+              change(patch(`reconciliations/schedules/${each.id}`, { enabled: !each.enabled })),
             ),
             button(gettext("Delete"), () => askDelete(each)),
           ),
@@ -121,8 +132,8 @@ function showSchedules(found) {
   );
 }
 
-async function change(values) {
-  await post(page.urls.schedule, values);
+async function change(made) {
+  await made;
   await list.load();
 }
 
@@ -135,7 +146,7 @@ function askDelete(schedule) {
     },
     label: gettext("Delete"),
     danger: true,
-    submit: ({ reason }) => change({ id: schedule.id, delete: true, reason }),
+    submit: ({ reason }) => change(remove(`reconciliations/schedules/${schedule.id}`, { reason })),
   });
 }
 

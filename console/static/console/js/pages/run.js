@@ -1,8 +1,8 @@
 // One run of the pipeline: how far it is, what it found, and the repair of that.
 import { param, setParams } from "../core/address.js";
+import { get, post } from "../core/api.js";
 import { byId, h, icon, replace, setText } from "../core/dom.js";
 import { dateTime, duration, exact, NONE, time } from "../core/format.js";
-import { get, post } from "../core/http.js";
 import "../core/keys.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
@@ -13,7 +13,8 @@ import { RunBar } from "../parts/runbar.js";
 import { FINDINGS, GAPS, isLive, JOBS, outcome, RUN_STATES, STAGES, scope } from "../parts/runwords.js";
 
 const REFRESH_MS = 500;
-let run = page.run;
+const path = `reconciliations/${page.ident}`;
+let run = await get(path);
 let timer = 0;
 
 const tag = h("span");
@@ -24,7 +25,7 @@ const stages = h("ol", { class: "rc-stages" });
 const buttons = h("span", { class: "rc-actions" });
 const facts = h("section", { class: "rc-card", "aria-label": gettext("What was asked for") });
 const figures = h("section", { class: "rc-card rc-flush", "aria-label": gettext("Topics") });
-const found = new FindingList(() => load());
+const found = new FindingList(path, () => load());
 const logText = h("pre", { class: "rc-log", tabindex: "0" });
 const logBox = h("details", { class: "rc-card", ontoggle: () => loadLog() }, h("summary", {}, gettext("Log")), logText);
 
@@ -33,7 +34,7 @@ replace(
   h(
     "div",
     { class: "rc-head" },
-    h("a", { href: page.urls.runs }, gettext("All runs")),
+    h("a", { href: page.places.reconciliation }, gettext("All runs")),
     h("div", { class: "rc-status" }, asOf),
   ),
   h(
@@ -54,7 +55,7 @@ show();
 async function load() {
   clearTimeout(timer);
   try {
-    run = await get(page.urls.data);
+    run = await get(path);
     byId("rc-page").classList.remove("rc-stale");
     show();
   } catch (problem) {
@@ -72,7 +73,7 @@ function again() {
 async function loadLog() {
   if (!logBox.open) return;
   try {
-    setText(logText, (await get(page.urls.log)).log || gettext("Nothing was printed."));
+    setText(logText, (await get(`${path}/log`)).log || gettext("Nothing was printed."));
     logText.scrollTop = logText.scrollHeight;
   } catch (problem) {
     setText(logText, problem.message);
@@ -118,7 +119,7 @@ function showButtons() {
   const missing = page.grants.actions[run.kind === "restore" ? "restore_all" : run.kind];
   const stop = async () => {
     try {
-      await post(page.urls.stop, {});
+      await post(`${path}:stop`);
       await load();
     } catch (problem) {
       toast(problem.message, "error");
@@ -145,7 +146,7 @@ function showButtons() {
 }
 
 function showFacts() {
-  const other = (id) => h("a", { href: `${page.urls.runs}${id}/` }, gettext("this run"));
+  const other = (id) => h("a", { href: `${page.places.reconciliation}${id}/` }, gettext("this run"));
   const changes = Object.entries(run.changes ?? {}).map(([kind, each]) =>
     h(
       "div",
@@ -181,7 +182,7 @@ function showFacts() {
     [gettext("Reason"), run.reason],
     [
       gettext("Who"),
-      run.scheduled ? fill(gettext("the schedule of %(who)s"), { who: run.user }) : `${run.user} (${run.via})`,
+      run.via === "schedule" ? fill(gettext("the schedule of %(who)s"), { who: run.user }) : `${run.user} (${run.via})`,
     ],
     [gettext("Created"), dateTime(run.created_ms)],
     [gettext("Started"), run.started_ms ? dateTime(run.started_ms) : ""],

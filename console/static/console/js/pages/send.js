@@ -1,13 +1,14 @@
 // The send form: one message or many, checked before they go.
 import { param, setParams } from "../core/address.js";
+import { ofTopic, post } from "../core/api.js";
 import { byId, h, icon, press, replace, setText } from "../core/dom.js";
 import { bytes, count } from "../core/format.js";
-import { post } from "../core/http.js";
 import { parse } from "../core/json.js";
 import { shortcut } from "../core/keys.js";
 import { page } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
+import { drafts, refusal } from "../parts/drafts.js";
 import { indented } from "../parts/jsontext.js";
 import { whenField } from "../parts/sendwhen.js";
 import { STATES } from "../parts/states.js";
@@ -28,6 +29,7 @@ const STATUS = {
   unsure: gettext("sent, perhaps merged"),
   failed: gettext("failed"),
 };
+const SHOWN = 200;
 const missing = page.grants.actions.send;
 let mode = Object.hasOwn(MODES, param("mode")) ? param("mode") : "one";
 
@@ -177,7 +179,6 @@ function read() {
     Array.from(row.querySelectorAll("input"), (input) => input.value),
   );
   return {
-    content: content.value,
     ...(mode === "one" ? { encoding: encoding.value } : {}),
     ...when.read(),
     ...(mode === "lines" ? {} : { key: key.value }),
@@ -190,35 +191,44 @@ function read() {
 async function go(dry) {
   problem.hidden = true;
   tryButton.disabled = sendButton.disabled = true;
+  let found = [];
   try {
-    const answer = await post(page.urls.do, { mode, values: read(), dry_run: dry, reason: reason.value });
-    show(answer);
+    found = drafts(mode, content.value, read());
+    const messages = found.map(({ message }) => message);
+    const body = { ...(mode === "one" ? messages[0] : { messages }), validate_only: dry, reason: reason.value };
+    show(await post(ofTopic(page.topic.name, "/messages"), body), dry);
   } catch (error) {
-    replace(problem, error.message);
+    replace(problem, refusal(error, found));
     problem.hidden = false;
   } finally {
     tryButton.disabled = sendButton.disabled = Boolean(missing);
   }
 }
 
-function show(answer) {
-  const words = answer.dry_run
+function show(answer, dry) {
+  const number = answer.results.length;
+  const words = dry
     ? fill(
         ngettext(
           "%(n)s message would be sent. Nothing was sent yet.",
           "%(n)s messages would be sent. Nothing was sent yet.",
-          answer.count,
+          number,
         ),
-        { n: count(answer.count) },
+        { n: count(number) },
       )
     : fill(gettext("%(new)s sent, %(merged)s merged, %(failed)s failed."), {
-        new: count(answer.new),
+        new: count(answer.sent - answer.merged - answer.unsure),
         merged: count(answer.merged),
-        failed: count(answer.failed),
+        failed: count(answer.refused),
       });
   const unsure = answer.unsure
     ? fill(gettext("%(n)s more were sent twice, and may have merged."), { n: count(answer.unsure) })
     : "";
+  // Those that failed are what somebody has to see.
+  const shown = [...answer.results.filter((each) => each.error), ...answer.results.filter((each) => !each.error)].slice(
+    0,
+    SHOWN,
+  );
   replace(
     results,
     h("h2", { class: "rc-card-title rc-strong" }, [words, unsure].filter(Boolean).join(" ")),
@@ -243,20 +253,20 @@ function show(answer) {
         h(
           "tbody",
           {},
-          answer.messages.map((each) => line(each, answer.dry_run)),
+          shown.map((each) => line(each, dry)),
         ),
       ),
     ),
-    answer.count > answer.messages.length
+    number > shown.length
       ? h(
           "p",
           { class: "rc-bars-note rc-muted" },
-          fill(gettext("The first %(n)s are shown."), { n: count(answer.messages.length) }),
+          fill(gettext("The first %(n)s are shown."), { n: count(shown.length) }),
         )
       : null,
   );
   results.hidden = false;
-  if (!answer.dry_run) toast(words, answer.failed ? "error" : "success");
+  if (!dry) toast(words, answer.refused ? "error" : "success");
   results.scrollIntoView({ block: "nearest" });
 }
 
@@ -277,14 +287,19 @@ function line(each, dry) {
       {},
       dry
         ? prospect(each)
-        : h("span", { class: `rc-tag rc-tag-${each.status === "failed" ? "dead" : "good"}` }, STATUS[each.status]),
-      each.problem ? h("p", { class: "rc-error" }, each.problem) : null,
+        : h("span", { class: `rc-tag rc-tag-${each.error ? "dead" : "good"}` }, STATUS[statusOf(each)]),
+      each.error ? h("p", { class: "rc-error" }, each.message) : null,
     ),
   );
 }
 
+function statusOf({ error, merged }) {
+  if (error) return "failed";
+  return merged === null ? "unsure" : merged ? "merged" : "new";
+}
+
 function prospect(each) {
-  if (each.problem) return null;
+  if (each.error) return null;
   if (each.found === null) return gettext("not looked up");
   if (!each.found.length) return h("span", { class: "rc-tag rc-tag-good" }, gettext("new"));
   const states = each.found.map((state) => STATES[state] ?? state).join(", ");

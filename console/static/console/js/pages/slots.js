@@ -1,8 +1,9 @@
 // The Slots tab: every slot with its owner and numbers, and who owned what when.
+
 import { param, setParams } from "../core/address.js";
+import { get, ofTopic } from "../core/api.js";
 import { byId, h, replace, setText } from "../core/dom.js";
 import { count, dateTime, duration } from "../core/format.js";
-import { get } from "../core/http.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { openSlot } from "../parts/slotpanel.js";
@@ -80,7 +81,7 @@ export class SlotsTab {
   async load() {
     if (this.live.paused || document.hidden) return;
     try {
-      this.timeline.update((await get(page.urls.timeline)).events);
+      this.timeline.update((await get(ofTopic(page.topic.name, "/ownership"))).events);
     } catch (problem) {
       setText(this.note, problem.message);
     }

@@ -7,6 +7,7 @@ import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { actionButton } from "../parts/actions.js";
 import { showProblems } from "../parts/problems.js";
+import { WAITING } from "../parts/states.js";
 import { topicState } from "../parts/topicstate.js";
 import { DefinitionTab } from "./definition.js";
 import { LiveTab } from "./live.js";
@@ -40,7 +41,10 @@ function buildTab() {
   if (page.tab === "slots") return new SlotsTab(live);
   if (page.tab === "definition") return new DefinitionTab();
   if (page.tab === "dead") return new MessagesTab(live, ["dead"]);
-  return new MessagesTab(live, page.states);
+  return new MessagesTab(
+    live,
+    WAITING.filter((state) => page.topic.timed || state !== "delayed"),
+  );
 }
 
 function take(message) {

@@ -1,9 +1,10 @@
 // What can be done to messages and topics: the buttons, the confirmation, the request, the result.
-import { h, icon, replace } from "../core/dom.js";
-import { post } from "../core/http.js";
+import { ofTopic, post } from "../core/api.js";
+import { h, icon } from "../core/dom.js";
 import { page } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
+import { ask } from "./ask.js";
 import { newValue } from "./newvalue.js";
 
 const ranked = page.topic?.timed === false;
@@ -92,6 +93,18 @@ const ACTIONS = {
     done: () => gettext("The dead letters are acknowledged."),
   },
 };
+/** Where each action is asked for, below the topic. */
+export const VERBS = {
+  cancel: "/messages:cancel",
+  run_now: "/messages:run",
+  reschedule: "/messages:reschedule",
+  restore: "/messages:restore",
+  requeue: "/dead:requeue",
+  drop: "/dead:drop",
+  acknowledge: "/dead:acknowledge",
+  pause: ":pause",
+  resume: ":resume",
+};
 const STATUS = { in_flight: gettext("in flight"), not_found: gettext("no longer there") };
 
 /** A button for an action on `refs()`: [[slot, id], …]; `messages()`: the same as they are now. Forbidden ones are shown,
@@ -120,69 +133,27 @@ export function actionButton(name, refs, onDone, messages = () => [], extra = ()
 function confirm(name, refs, onDone, messages, extra) {
   const action = ACTIONS[name];
   const topic = page.topic;
-  const title = fill(action.ask(refs.length), { n: refs.length, topic: topic.name });
-  const reason = h("input", {
-    class: "rc-input",
-    name: "reason",
-    maxlength: 500,
-    required: Boolean(action.reason),
-    autocomplete: "off",
-  });
   const value = action.value ? newValue(topic, messages) : null;
-  const error = h("p", { class: "rc-error", role: "alert", hidden: true });
-  const submit = h(
-    "button",
-    { type: "submit", class: `rc-button rc-primary${action.danger ? " rc-danger" : ""}` },
-    action.label,
-  );
-  const dialog = h("dialog", { class: "rc-dialog", "aria-labelledby": "rc-confirm-title" });
-  const form = h(
-    "form",
-    { method: "dialog" },
-    h("h2", { id: "rc-confirm-title" }, title),
-    action.say ? h("p", {}, action.say) : null,
-    refs.length
-      ? h(
-          "pre",
-          { class: "rc-pre rc-ids" },
-          refs.map(([slot, ident]) => `${ident}   (${fill(gettext("slot %(slot)s"), { slot })})`).join("\n"),
-        )
-      : null,
-    value?.element,
-    h("label", {}, action.reason ? gettext("Reason") : gettext("Reason (optional)"), reason),
-    error,
-    h(
-      "div",
-      { class: "rc-dialog-buttons" },
-      h("button", { type: "button", class: "rc-button", onclick: () => dialog.close() }, gettext("Back")),
-      submit,
-    ),
-  );
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    submit.disabled = true;
-    try {
-      const result = await post(`${page.urls.act}${name}/`, {
-        messages: refs,
-        reason: reason.value,
-        ...extra,
-        ...value?.read(),
-      });
-      dialog.close();
+  const lines = refs.map(([slot, ident]) => `${ident}   (${fill(gettext("slot %(slot)s"), { slot })})`);
+  const ids = refs.map(([slot, id]) => ({ slot, id }));
+  ask({
+    title: fill(action.ask(refs.length), { n: refs.length, topic: topic.name }),
+    body: [
+      action.say ? h("p", {}, action.say) : null,
+      lines.length ? h("pre", { class: "rc-pre rc-ids" }, lines.join("\n")) : null,
+      value?.element,
+    ],
+    label: action.label,
+    danger: action.danger,
+    reason: action.reason ? "needed" : "optional",
+    focus: value?.input,
+    submit: async ({ reason }) => {
+      const body = { ...(ids.length ? { ids } : {}), reason, ...extra, ...value?.read() };
+      const result = await post(ofTopic(topic.name, VERBS[name]), body);
       report(name, result);
       onDone(result);
-    } catch (problem) {
-      replace(error, problem.message);
-      error.hidden = false;
-    } finally {
-      submit.disabled = false;
-    }
+    },
   });
-  dialog.addEventListener("close", () => dialog.remove());
-  dialog.append(form);
-  document.body.append(dialog);
-  dialog.showModal();
-  (value?.input ?? reason).focus();
 }
 
 function report(name, result) {

@@ -1,7 +1,7 @@
 // What happened to one message: every step the record has of it, and what people did to it.
+import { get, ofId, ofTopic } from "../core/api.js";
 import { h, replace } from "../core/dom.js";
 import { dateTime } from "../core/format.js";
-import { get } from "../core/http.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { TIME_TITLES } from "./states.js";
@@ -34,11 +34,8 @@ export function activity(ident, slot, message = null) {
 
 async function load(list, ident, slot, message) {
   try {
-    const query = { id: ident, slot };
-    const [{ actions, complete }, { lives }] = await Promise.all([
-      get(page.urls.actions, query),
-      get(page.urls.record, query),
-    ]);
+    const path = ofTopic(page.topic.name, `/biography/${ofId(ident)}`);
+    const { lives, actions, complete } = await get(path, { slot });
     const steps = lives.flatMap((life) => life.steps.map((step) => [step.at_ms, stepWords(step)]));
     // The record tells more than the message itself; where there is none, that is all there is.
     const known = steps.length ? [] : facts(message);
@@ -79,8 +76,8 @@ function notes(life) {
 function facts(message) {
   if (!message) return [];
   const found = [];
-  if (message.score_ms !== null && message.score_ms <= Date.now())
-    found.push([message.score_ms, h("span", {}, TIME_TITLES[message.state])]);
+  if (message.at_ms !== null && message.at_ms <= Date.now())
+    found.push([message.at_ms, h("span", {}, TIME_TITLES[message.state])]);
   const failure = message.failure;
   if (failure) {
     found.push([failure.last_ms, h("span", {}, fill(gettext("failed: %(error)s"), { error: failure.error }))]);

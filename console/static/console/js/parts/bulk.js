@@ -1,9 +1,11 @@
 // Acting on all messages that match: which, how many of them, what to do and how carefully; the server does the rest.
+import { ofTopic, post } from "../core/api.js";
 import { h, icon, press, replace, setText } from "../core/dom.js";
 import { bytes, exact, time } from "../core/format.js";
-import { post } from "../core/http.js";
-import { page, topicAddress } from "../core/page.js";
+import { page } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
+import { VERBS } from "./actions.js";
+import { ask } from "./ask.js";
 import { exportMenu } from "./bulkexport.js";
 import { FilterFields } from "./bulkfilter.js";
 import { newValue } from "./newvalue.js";
@@ -54,73 +56,39 @@ class BulkDialog {
     this.spread = number("spread", 10_080, gettext("at once"));
     this.canary = number("canary", 1000, gettext("none"));
     this.canaryLabel = h("label", {}, gettext("Canary: so many first, the rest if they succeed"), this.canary);
-    this.reason = h("input", {
-      class: "rc-input",
-      name: "reason",
-      maxlength: 500,
-      required: true,
-      autocomplete: "off",
-    });
-    this.confirm = h("input", { class: "rc-input", name: "confirm", maxlength: 100, autocomplete: "off" });
-    this.confirmLabel = h(
-      "label",
-      { hidden: true },
-      fill(gettext("Many at once: type the topic's name, %(topic)s"), { topic: topic.name }),
-      this.confirm,
-    );
-    this.error = h("p", { class: "rc-error", role: "alert", hidden: true });
-    this.submit = h("button", { type: "submit", class: "rc-button rc-primary" }, gettext("Start"));
-    this.confirm.addEventListener("input", () => this.allow());
-    this.build();
-  }
-
-  build() {
-    this.dialog = h("dialog", { class: "rc-dialog rc-wide", "aria-labelledby": "rc-bulk-title" });
-    const form = h(
-      "form",
-      { method: "dialog" },
-      h("h2", { id: "rc-bulk-title" }, fill(gettext("All matching messages of %(topic)s"), { topic: this.topic.name })),
-      this.actions,
-      this.say,
-      this.value,
-      h("h3", {}, gettext("Which messages")),
-      this.fields.element,
-      this.seen,
-      h("h3", {}, gettext("How")),
-      h(
-        "div",
-        { class: "rc-fields" },
-        this.canaryLabel,
-        h("label", {}, gettext("Spread over minutes"), this.spread),
-        h("label", {}, gettext("At most so many a second"), this.rate),
-      ),
-      h("label", {}, gettext("Reason"), this.reason),
-      this.confirmLabel,
-      this.error,
-      h(
-        "div",
-        { class: "rc-dialog-buttons" },
-        h("button", { type: "button", class: "rc-button", onclick: () => this.dialog.close() }, gettext("Back")),
-        this.submit,
-      ),
-    );
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      this.start();
-    });
-    this.dialog.addEventListener("close", () => {
-      clearTimeout(this.timer);
-      this.asked += 1;
-      this.dialog.remove();
-    });
-    this.dialog.append(form);
   }
 
   open() {
-    document.body.append(this.dialog);
+    this.ask = ask({
+      title: fill(gettext("All matching messages of %(topic)s"), { topic: this.topic.name }),
+      body: [
+        this.actions,
+        this.say,
+        this.value,
+        h("h3", {}, gettext("Which messages")),
+        this.fields.element,
+        this.seen,
+        h("h3", {}, gettext("How")),
+        h(
+          "div",
+          { class: "rc-fields" },
+          this.canaryLabel,
+          h("label", {}, gettext("Spread over minutes"), this.spread),
+          h("label", {}, gettext("At most so many a second"), this.rate),
+        ),
+      ],
+      label: gettext("Start"),
+      wide: true,
+      confirmWord: this.topic.name,
+      confirmLabel: gettext("Many at once: type the topic's name, %(name)s"),
+      focus: this.fields.text,
+      submit: (given) => this.start(given),
+      closed: () => {
+        clearTimeout(this.timer);
+        this.asked += 1;
+      },
+    });
     this.changed(0);
-    this.dialog.showModal();
-    this.fields.text.focus();
   }
 
   /** The actions for the state that is chosen; one may not do them all. */
@@ -159,7 +127,7 @@ class BulkDialog {
     this.newValue = name === "reschedule" ? newValue(this.topic) : null;
     this.value.hidden = !this.newValue;
     replace(this.value, this.newValue?.element);
-    this.submit.classList.toggle("rc-danger", DANGEROUS.has(name));
+    this.ask.button.classList.toggle("rc-danger", DANGEROUS.has(name));
     if (look) this.changed(0);
   }
 
@@ -182,7 +150,7 @@ class BulkDialog {
     }
     const filter = this.fields.read();
     try {
-      const found = await post(topicAddress(this.topic.name, "bulk/preview"), { action: this.action, filter });
+      const found = await this.post({ validate_only: true });
       if (asked !== this.asked) return;
       this.found = found;
       this.showFound(found, filter);
@@ -233,38 +201,34 @@ class BulkDialog {
   allow() {
     const action = OPERATION_ACTIONS[this.action];
     setText(
-      this.submit,
+      this.ask.button,
       this.found?.count
         ? fill(gettext("Start: %(action)s · %(n)s"), { action, n: exact(this.found.count) })
         : fill(gettext("Start: %(action)s"), { action }),
     );
     const missing = page.grants.actions[this.action] ?? (this.found?.purges ? page.grants.actions.purge : null);
-    this.confirmLabel.hidden = !this.found?.confirm;
-    const confirmed = !this.found?.confirm || this.confirm.value === this.topic.name;
-    this.submit.disabled = Boolean(missing) || !this.found || !this.found.count || !confirmed;
-    this.submit.title = missing ?? "";
+    this.ask.needsWord(Boolean(this.found?.confirm));
+    this.ask.hold(Boolean(missing) || !this.found?.count);
+    this.ask.button.title = missing ?? "";
   }
 
-  async start() {
-    this.submit.disabled = true;
-    this.error.hidden = true;
-    try {
-      const operation = await post(topicAddress(this.topic.name, "bulk/start"), {
-        action: this.action,
-        filter: this.fields.read(),
-        reason: this.reason.value,
-        confirm: this.confirm.value,
-        rate_per_s: Number(this.rate.value),
-        spread_s: Math.round(60 * Number(this.spread.value)),
-        canary: Number(this.canary.value),
-        ...this.newValue?.read(),
-      });
-      location.assign(`${page.root}operations/${operation.id}/`);
-    } catch (problem) {
-      replace(this.error, problem.message);
-      this.error.hidden = false;
-      this.allow();
-    }
+  async start(given) {
+    const operation = await this.post({
+      ...given,
+      rate_per_s: Number(this.rate.value),
+      spread_s: Math.round(60 * Number(this.spread.value)),
+      ...(this.action === "requeue" ? { canary: Number(this.canary.value) } : {}),
+      ...this.newValue?.read(),
+    });
+    location.assign(`${page.places.operations}${operation.id}/`);
+    return false;
+  }
+
+  /** Where the action says which state it is about, the filter does not. */
+  post(body) {
+    const { state, ...rest } = this.fields.read();
+    const filter = ["dead", "trash"].includes(state) ? rest : { state, ...rest };
+    return post(ofTopic(this.topic.name, VERBS[this.action]), { filter, ...body });
   }
 }
 

@@ -1,6 +1,7 @@
 // Dead letters as a file.
+import { address, ofTopic } from "../core/api.js";
 import { h, icon } from "../core/dom.js";
-import { page, topicAddress } from "../core/page.js";
+import { page } from "../core/page.js";
 import { gettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 
@@ -11,7 +12,7 @@ const FORMATS = [
 
 /** Links to a topic's dead letters that a filter matches, or to all; forbidden ones are shown and say why. */
 export function exportMenu(topic, filter = {}) {
-  const query = new URLSearchParams(Object.entries(filter).filter(([name]) => name !== "state"));
+  const { state, ...query } = filter;
   const missing = page.grants.payload ? null : gettext("Reading content needs the permission “read_payload”.");
   return FORMATS.map(([name, label]) =>
     missing
@@ -31,7 +32,7 @@ export function exportMenu(topic, filter = {}) {
           "a",
           {
             class: "rc-button",
-            href: `${topicAddress(topic, "dead/export")}?${new URLSearchParams([["format", name], ...query])}`,
+            href: address(ofTopic(topic, "/dead:export"), { ...query, form: name }),
             download: "",
           },
           icon("download"),

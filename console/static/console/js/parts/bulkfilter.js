@@ -43,7 +43,7 @@ export class FilterFields {
     });
     this.since = when("since");
     this.until = when("until");
-    const failed = states.some((name) => ["dead", "waiting", "trash"].includes(name));
+    const failed = states.some((name) => ["dead", "retrying", "trash"].includes(name));
     this.sinceTitle = h("span", {});
     this.untilTitle = h("span", {});
     this.state.addEventListener("change", () => this.showTitles());

@@ -1,7 +1,7 @@
 // Dead letters by what failed: how many, since when, whether they grow, and what to do about a whole cluster.
+import { get, ofTopic } from "../core/api.js";
 import { h, icon, setText } from "../core/dom.js";
 import { count, dateTime, exact, relative, time } from "../core/format.js";
-import { get } from "../core/http.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
@@ -13,9 +13,10 @@ const REFRESH_MS = 5000;
 const ACTIONS = ["requeue", "drop"];
 
 export class Clusters {
-  /** `address`: where the numbers are; `everywhere`: of all topics; `topic`: {name, …} otherwise. */
-  constructor(address, { everywhere = false, topic = null, onLoaded = (_found) => {} } = {}) {
-    this.address = address;
+  /** `topic`: {name, …}; null: of all topics. */
+  constructor(topic, onLoaded = (_found) => {}) {
+    const everywhere = topic === null;
+    this.path = everywhere ? "dead" : ofTopic(topic.name, "/clusters");
     this.everywhere = everywhere;
     this.topic = topic;
     this.onLoaded = onLoaded;
@@ -63,7 +64,7 @@ export class Clusters {
 
   async load() {
     try {
-      const found = await get(this.address);
+      const found = await get(this.path);
       this.show(found);
       this.onLoaded(found);
     } catch (problem) {

@@ -1,17 +1,19 @@
 // A message's content: JSON tree, text, hex. Large content is cut, and can be downloaded whole.
+import { address, ofId, ofTopic } from "../core/api.js";
 import { h, replace } from "../core/dom.js";
 import { bytes } from "../core/format.js";
 import { parse } from "../core/json.js";
+import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { jsonTree } from "./jsontree.js";
 
 const HEX_BYTES = 4096;
 
-/** `content`: {size, truncated, text, base64} or null where it may not be read. */
-export function contentView(content, download) {
-  if (!content)
+/** The content of a message as the API tells it: text, or base64 where it is none; neither where it may not be read. */
+export function contentView(message) {
+  if (message.content === null && message.content_base64 === null)
     return h("p", { class: "rc-masked" }, gettext("Hidden: reading content needs the permission “read_payload”."));
-  const views = availableViews(content);
+  const views = availableViews(message);
   const place = h("div", { class: "rc-content-place" });
   const buttons = Object.entries(views).map(([name, [label, build]]) =>
     h("button", { type: "button", dataset: { name }, onclick: () => choose(name, build) }, label),
@@ -20,13 +22,15 @@ export function contentView(content, download) {
     for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.name === name));
     replace(place, build());
   }
+  const path = ofTopic(page.topic.name, `/content/${ofId(message.id ?? "")}`);
+  const download = address(path, { slot: message.slot });
   const [first] = Object.entries(views);
   choose(first[0], first[1][1]);
-  const cut = content.truncated
+  const cut = message.truncated
     ? h(
         "p",
         { class: "rc-muted" },
-        fill(gettext("Only the beginning is shown; the whole is %(size)s."), { size: bytes(content.size) }),
+        fill(gettext("Only the beginning is shown; the whole is %(size)s."), { size: bytes(message.size) }),
       )
     : null;
   return h(
@@ -36,7 +40,7 @@ export function contentView(content, download) {
       "div",
       { class: "rc-content-bar" },
       h("div", { class: "rc-segments", role: "group", "aria-label": gettext("View") }, buttons),
-      h("span", { class: "rc-muted" }, bytes(content.size)),
+      h("span", { class: "rc-muted" }, bytes(message.size)),
       h("a", { href: download, download: "" }, gettext("Download")),
     ),
     cut,
@@ -44,12 +48,12 @@ export function contentView(content, download) {
   );
 }
 
-function availableViews(content) {
+function availableViews(message) {
   const views = {};
-  const tree = content.truncated || content.text === null ? null : tryParse(content.text);
+  const tree = message.truncated || message.content === null ? null : tryParse(message.content);
   if (tree) views.json = [gettext("JSON"), () => jsonTree(tree.value)];
-  if (content.text !== null) views.text = [gettext("Text"), () => h("pre", { class: "rc-pre" }, content.text)];
-  views.hex = [gettext("Hex"), () => h("pre", { class: "rc-pre rc-hex" }, hexDump(content.base64))];
+  if (message.content !== null) views.text = [gettext("Text"), () => h("pre", { class: "rc-pre" }, message.content)];
+  views.hex = [gettext("Hex"), () => h("pre", { class: "rc-pre rc-hex" }, hexDump(bytesOf(message)))];
   return views;
 }
 
@@ -61,8 +65,14 @@ function tryParse(text) {
   }
 }
 
-function hexDump(base64) {
-  const raw = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0)).subarray(0, HEX_BYTES);
+function bytesOf({ content, content_base64 }) {
+  return content === null
+    ? Uint8Array.from(atob(content_base64), (letter) => letter.charCodeAt(0))
+    : new TextEncoder().encode(content);
+}
+
+function hexDump(whole) {
+  const raw = whole.subarray(0, HEX_BYTES);
   const lines = [];
   for (let at = 0; at < raw.length; at += 16) {
     const part = [...raw.subarray(at, at + 16)];
@@ -73,6 +83,6 @@ function hexDump(base64) {
     const text = part.map((byte) => (byte >= 32 && byte < 127 ? String.fromCharCode(byte) : ".")).join("");
     lines.push(`${at.toString(16).padStart(6, "0")}  ${hex}  ${text}`);
   }
-  if (atob(base64).length > HEX_BYTES) lines.push("…");
+  if (whole.length > HEX_BYTES) lines.push("…");
   return lines.join("\n");
 }

@@ -1,7 +1,7 @@
 // What a reconciliation found: groups that can be repaired, and the findings with what shows each.
+import { address, get } from "../core/api.js";
 import { h, icon, replace, setText } from "../core/dom.js";
 import { exact } from "../core/format.js";
-import { get } from "../core/http.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
@@ -15,7 +15,9 @@ const FORMATS = [
 ];
 
 export class FindingList {
-  constructor(changed) {
+  /** `path`: of the run; `changed()` when a repair has begun. */
+  constructor(path, changed) {
+    this.path = path;
     this.changed = changed;
     this.values = { kind: "", topic: "" };
     this.remember = (_values) => {};
@@ -131,7 +133,7 @@ export class FindingList {
           ? h("span", { class: "rc-button", "aria-disabled": "true", title: missing }, icon("download"), label)
           : h(
               "a",
-              { class: "rc-button", href: `${page.urls.download}?format=${name}`, download: "" },
+              { class: "rc-button", href: address(`${this.path}/report`, { form: name }), download: "" },
               icon("download"),
               label,
             ),
@@ -169,7 +171,7 @@ export class FindingList {
         dataset: { action: "repair" },
         "aria-disabled": missing ? "true" : null,
         title: missing,
-        onclick: () => (missing ? toast(missing, "error") : askRepair(order, () => this.changed())),
+        onclick: () => (missing ? toast(missing, "error") : askRepair(this.path, order, () => this.changed())),
       },
       icon("healing"),
       label,
@@ -178,14 +180,15 @@ export class FindingList {
 
   async load(further = false) {
     try {
-      const after = further ? this.rows.at(-1)?.number : "";
-      const found = await get(page.urls.findings, { ...this.values, after });
+      const cursor = further ? this.next : null;
+      const found = await get(`${this.path}/findings`, { ...this.values, cursor });
+      this.next = found.next;
       this.rows = further ? [...this.rows, ...found.findings] : found.findings;
       replace(
         this.body,
         this.rows.map((each) => this.line(each)),
       );
-      this.moreBox.hidden = !found.more;
+      this.moreBox.hidden = found.next === null;
       const beyond = this.run.findings - this.run.listed;
       setText(
         this.count,
@@ -202,7 +205,7 @@ export class FindingList {
   }
 
   line(each) {
-    const address = `${topicAddress(each.topic)}message/?${new URLSearchParams({ id: each.id ?? "", slot: each.slot ?? "" })}`;
+    const href = `${topicAddress(each.topic)}message/?${new URLSearchParams({ id: each.id ?? "", slot: each.slot ?? "" })}`;
     const gap = each.kind === "journal_gap" ? (GAPS[each.evidence.reason] ?? each.evidence.advice) : null;
     const where =
       each.slot === null
@@ -215,7 +218,7 @@ export class FindingList {
       h(
         "td",
         {},
-        each.id === null ? null : h("a", { class: "rc-mono rc-id", href: address }, each.id),
+        each.id === null ? null : h("a", { class: "rc-mono rc-id", href }, each.id),
         h("div", { class: "rc-muted" }, where),
       ),
       h("td", {}, gap ? h("p", { class: "rc-advice" }, gap) : null, evidence(each.evidence)),
@@ -223,7 +226,7 @@ export class FindingList {
         "td",
         {},
         each.operation
-          ? h("a", { href: `${page.urls.operations}${each.operation}/` }, gettext("under repair, or repaired"))
+          ? h("a", { href: `${page.places.operations}${each.operation}/` }, gettext("under repair, or repaired"))
           : each.repair === "none"
             ? h("span", { class: "rc-muted" }, REPAIRS.none)
             : this.repairButton({ repair: each.repair, finding: each.number }, `${REPAIRS[each.repair]}…`),

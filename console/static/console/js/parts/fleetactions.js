@@ -1,9 +1,10 @@
 // What can be done to workers and the slots they own: drain, pin, and their opposites.
-import { h, icon, replace } from "../core/dom.js";
-import { post } from "../core/http.js";
+import { ofTopic, post } from "../core/api.js";
+import { h, icon } from "../core/dom.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
+import { ask } from "./ask.js";
 
 const ACTIONS = {
   drain: {
@@ -61,13 +62,6 @@ export function fleetButton(name, given) {
 
 function confirm(name, given) {
   const action = ACTIONS[name];
-  const reason = h("input", {
-    class: "rc-input",
-    name: "reason",
-    maxlength: 500,
-    required: Boolean(action.reason),
-    autocomplete: "off",
-  });
   const topic = h(
     "select",
     { class: "rc-input", name: "topic" },
@@ -80,44 +74,27 @@ function confirm(name, given) {
     placeholder: "0-7,12",
     autocomplete: "off",
   });
-  const error = h("p", { class: "rc-error", role: "alert", hidden: true });
-  const submit = h("button", { type: "submit", class: "rc-button rc-primary" }, action.label);
-  const dialog = h("dialog", { class: "rc-dialog", "aria-labelledby": "rc-confirm-title" });
-  const form = h(
-    "form",
-    { method: "dialog" },
-    h("h2", { id: "rc-confirm-title" }, fill(action.ask, given)),
-    h("p", {}, action.say),
-    action.slots
-      ? [h("label", {}, gettext("Topic"), topic), h("label", {}, gettext("Slots: numbers and ranges"), slots)]
-      : null,
-    h("label", {}, action.reason ? gettext("Reason") : gettext("Reason (optional)"), reason),
-    error,
-    h(
-      "div",
-      { class: "rc-dialog-buttons" },
-      h("button", { type: "button", class: "rc-button", onclick: () => dialog.close() }, gettext("Back")),
-      submit,
-    ),
-  );
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    submit.disabled = true;
-    const body = { worker: given.worker, topic: given.topic, slots: given.slots, reason: reason.value };
-    try {
-      await post(`${page.urls.act}${name}/`, action.slots ? { ...body, topic: topic.value, slots: slots.value } : body);
-      dialog.close();
+  const chosen = () => (action.slots ? { ...given, topic: topic.value, slots: slots.value } : given);
+  ask({
+    title: fill(action.ask, given),
+    body: [
+      h("p", {}, action.say),
+      action.slots
+        ? [h("label", {}, gettext("Topic"), topic), h("label", {}, gettext("Slots: numbers and ranges"), slots)]
+        : null,
+    ],
+    label: action.label,
+    reason: action.reason ? "needed" : "optional",
+    focus: action.slots ? slots : undefined,
+    submit: async ({ reason }) => {
+      await order(name, chosen(), reason);
       toast(fill(action.done, given), "success");
-    } catch (problem) {
-      replace(error, problem.message);
-      error.hidden = false;
-    } finally {
-      submit.disabled = false;
-    }
+    },
   });
-  dialog.addEventListener("close", () => dialog.remove());
-  dialog.append(form);
-  document.body.append(dialog);
-  dialog.showModal();
-  (action.slots ? slots : reason).focus();
+}
+
+function order(name, { worker, topic, slots }, reason) {
+  if (name === "pin") return post(ofTopic(topic, "/slots:pin"), { worker, slots, reason });
+  if (name === "unpin") return post(ofTopic(topic, "/slots:unpin"), { slots, reason });
+  return post(`workers/${encodeURIComponent(worker)}:${name}`, { reason });
 }

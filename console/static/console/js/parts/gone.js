@@ -9,16 +9,16 @@ const ENDED = {
   dropped: gettext("Dropped %(time)s"),
 };
 
-/** How one life of the id ended, or where it was last seen: the record comes a moment after the queue. */
-export function endWords(life) {
-  const time = dateTime(life.ended_ms ?? life.updated_ms);
-  if (life.state in ENDED) return fill(ENDED[life.state], { time });
-  const state = STATES[life.state] ?? gettext("in an unknown state");
+/** How one record of the id ended, or where it was last seen: the record comes a moment after the queue. */
+export function endWords(record) {
+  const time = dateTime(record.ended_ms ?? record.updated_ms);
+  if (record.state in ENDED) return fill(ENDED[record.state], { time });
+  const state = STATES[record.state] ?? gettext("in an unknown state");
   return fill(gettext("Last recorded %(time)s: %(state)s"), { time, state });
 }
 
-/** `lives`: what the record has of an id, one per slot that knew it. */
-export function goneWords(lives) {
-  if (!lives?.length) return gettext("No message has this id, and the record knows none.");
-  return `${lives.map(endWords).join("; ")}.`;
+/** `records`: what the record has of an id, one per slot that knew it. */
+export function goneWords(records) {
+  if (!records.length) return gettext("No message has this id, and the record knows none.");
+  return `${records.map(endWords).join("; ")}.`;
 }

@@ -1,8 +1,6 @@
 // A table whose newest rows are fetched again and again, often while one of them is under way; older ones on demand.
 import { byId, h, icon, setText } from "../core/dom.js";
 import { dateTime, relative, time } from "../core/format.js";
-import { get } from "../core/http.js";
-import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 
@@ -10,10 +8,11 @@ const LIVE_MS = 1000;
 const CALM_MS = 5000;
 
 export class LiveList {
-  /** `first`: the answer the page came with, its rows under `name`. `Row`: has an `element`, and `update(item, now)`.
+  /** `ask(query)`: the list from the API, its rows under `name`. `Row`: has an `element`, and `update(item, now)`.
       `columns`: of [title, class]. `empty`: an icon, a title and a text. `shown(list)`: after every answer. */
-  constructor({ first, name, Row, isLive, label, columns, empty, params = () => ({}), shown = (_list) => {} }) {
-    this.list = first;
+  constructor({ ask, name, Row, isLive, label, columns, empty, params = () => ({}), shown = (_list) => {} }) {
+    this.ask = ask;
+    this.list = { [name]: [], next: null, as_of_ms: null };
     this.name = name;
     this.Row = Row;
     this.isLive = isLive;
@@ -37,7 +36,9 @@ export class LiveList {
       h("table", { class: "rc-table rc-operations" }, h("thead", {}, h("tr", {}, heads)), this.body),
     );
     const parts = [this.scroll, this.nothing, this.more];
+    for (const part of parts) part.hidden = true;
     this.element = h("section", { class: "rc-card rc-flush", "aria-label": label }, parts);
+    this.load();
   }
 
   /** Other rows are asked for from now on. */
@@ -52,7 +53,7 @@ export class LiveList {
     const turn = this.turn;
     const box = byId("rc-page");
     try {
-      const found = await get(page.urls.data, this.params());
+      const found = await this.ask(this.params());
       if (turn !== this.turn) return;
       this.follow(found);
       box.classList.remove("rc-stale");
@@ -73,7 +74,7 @@ export class LiveList {
       const last = rows.at(-1)?.created_ms ?? 0;
       const pushed = this.list[this.name].filter((item) => !ids.has(item.id) && item.created_ms <= last);
       this.older = [...pushed, ...this.older];
-      found.more = this.list.more;
+      found.next = this.list.next;
     }
     this.list = found;
   }
@@ -81,10 +82,10 @@ export class LiveList {
   async loadMore() {
     const turn = this.turn;
     try {
-      const found = await get(page.urls.data, { ...this.params(), before: this.all().at(-1).id });
+      const found = await this.ask({ ...this.params(), cursor: this.list.next });
       if (turn !== this.turn) return;
       this.older = [...this.older, ...found[this.name]];
-      this.list.more = found.more;
+      this.list.next = found.next;
       this.show();
     } catch (problem) {
       toast(problem.message, "error");
@@ -111,7 +112,7 @@ export class LiveList {
     const all = this.all();
     this.nothing.hidden = all.length > 0;
     this.scroll.hidden = all.length === 0;
-    this.more.hidden = !this.list.more;
+    this.more.hidden = this.list.next === null;
     const ids = new Set(all.map((item) => item.id));
     for (const [id, row] of this.rows)
       if (!ids.has(id)) {

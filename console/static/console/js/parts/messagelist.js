@@ -61,11 +61,11 @@ export class MessageList {
   buildHead() {
     const timed = this.state !== "ready" || page.topic.timed;
     // Of what failed, its error is worth more than these where there is little room.
-    const failed = this.state === "dead" || this.state === "waiting";
+    const failed = this.state === "dead" || this.state === "retrying";
     const number = failed ? "rc-num rc-less" : "rc-num";
     this.columns = [
       timed
-        ? [TIME_TITLES[this.state], (row) => h("time", { title: dateTime(row.score_ms) }, this.when(row.score_ms))]
+        ? [TIME_TITLES[this.state], (row) => h("time", { title: dateTime(row.at_ms) }, this.when(row.at_ms))]
         : null,
       this.state === "trash" ? [gettext("Restored to"), (row) => STATES[row.was] ?? "–"] : null,
       page.topic.timed ? null : [gettext("Priority"), (row) => count(row.priority), number],

@@ -1,7 +1,7 @@
 // One message in the panel at the right.
 import { param, setParams } from "../core/address.js";
+import { get, ofTopic } from "../core/api.js";
 import { h, replace } from "../core/dom.js";
-import { get } from "../core/http.js";
 import { page } from "../core/page.js";
 import { gettext } from "../core/text.js";
 import { activity } from "./activity.js";
@@ -26,11 +26,11 @@ export async function openMessage(row, nowMs, onDone) {
   }
   replace(drawer.extra, h("a", { href: messageAddress(row) }, gettext("Open as page")));
   try {
-    const { messages, lives } = await get(page.urls.find, { id: row.id });
+    const { messages, records } = await get(ofTopic(page.topic.name, "/messages:find"), { id: row.id });
     const found = messages.find((message) => message.slot === row.slot) ?? messages[0];
     if (!found) {
       drawer.show(
-        h("div", { class: "rc-empty" }, h("h2", {}, goneWords(lives))),
+        h("div", { class: "rc-empty" }, h("h2", {}, goneWords(records))),
         h("h3", {}, gettext("What happened")),
         activity(row.id, row.slot),
       );

@@ -16,7 +16,6 @@ export function messageAddress(message) {
 }
 
 export function messageView(message, nowMs, onDone) {
-  const download = `${page.urls.content}?${new URLSearchParams({ id: message.id ?? "", slot: message.slot })}`;
   const refs = () => [[message.slot, message.id]];
   const actions =
     message.id === null
@@ -40,7 +39,7 @@ export function messageView(message, nowMs, onDone) {
       : null,
     pairList(facts(message, nowMs)),
     h("h3", {}, gettext("Content")),
-    contentView(message.content, download),
+    contentView(message),
     h("h3", {}, fill(gettext("Headers (%(n)s)"), { n: message.header_count })),
     headers(message),
     h("h3", {}, gettext("Failures")),
@@ -66,8 +65,8 @@ function facts(message, nowMs) {
     ],
     [gettext("Slot"), count(message.slot)],
   ];
-  if (message.score_ms !== null)
-    pairs.push([TIME_TITLES[message.state], `${dateTime(message.score_ms)} (${relative(message.score_ms, nowMs)})`]);
+  if (message.at_ms !== null)
+    pairs.push([TIME_TITLES[message.state], `${dateTime(message.at_ms)} (${relative(message.at_ms, nowMs)})`]);
   if (message.was) pairs.push([gettext("Restored to"), STATES[message.was]]);
   if (message.priority !== null) pairs.push([gettext("Priority"), count(message.priority)]);
   if (message.retries_left !== null) pairs.push([gettext("Retries left"), count(message.retries_left)]);

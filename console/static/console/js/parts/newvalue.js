@@ -6,7 +6,7 @@ import { fill, gettext } from "../core/text.js";
 /** `messages`: those to be changed, where they are known. `element` to show, `input` to focus, `read()` for the server. */
 export function newValue(topic, messages = []) {
   return topic.timed
-    ? newTime(spanOf(messages.map((each) => each.score_ms)))
+    ? newTime(spanOf(messages.map((each) => each.at_ms)))
     : newPriority(spanOf(messages.map((each) => each.priority)));
 }
 

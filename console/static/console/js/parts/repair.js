@@ -1,59 +1,32 @@
 // Repairing what was found: first what it would do, then why, then it is done as operations.
+import { post } from "../core/api.js";
 import { h, replace } from "../core/dom.js";
 import { exact } from "../core/format.js";
-import { post } from "../core/http.js";
 import { page } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
+import { ask } from "./ask.js";
 import { OUTCOMES, REPAIRS } from "./runwords.js";
 
-/** `order`: {repair, kind, topic} or {repair, finding}. */
-export async function askRepair(order, done) {
+/** `path`: of the run; `order`: {repair, kind, topic} or {repair, finding}. */
+export async function askRepair(path, order, done) {
   const seen = h("div", { class: "rc-preview", role: "status", "aria-live": "polite" }, gettext("Looking…"));
-  const reason = h("input", { class: "rc-input", name: "reason", maxlength: 500, required: true, autocomplete: "off" });
-  const problem = h("p", { class: "rc-error", role: "alert" });
-  const submit = h("button", { type: "submit", class: "rc-button rc-primary", disabled: true }, gettext("Repair"));
-  const dialog = h("dialog", { class: "rc-dialog", "aria-labelledby": "rc-repair-title" });
-  const form = h(
-    "form",
-    { method: "dialog" },
-    h("h2", { id: "rc-repair-title" }, REPAIRS[order.repair]),
-    h("p", {}, gettext("A dry run: nothing has been changed yet.")),
-    seen,
-    h("label", {}, gettext("Reason"), reason),
-    problem,
-    h(
-      "div",
-      { class: "rc-dialog-buttons" },
-      h("button", { type: "button", class: "rc-button", onclick: () => dialog.close() }, gettext("Back")),
-      submit,
-    ),
-  );
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    submit.disabled = true;
-    try {
-      const { operations } = await post(page.urls.repair, { ...order, reason: reason.value });
-      dialog.close();
-      if (operations.length === 1) location.assign(`${page.urls.operations}${operations[0].id}/`);
-      else {
-        toast(gettext("The repair runs as operations, one for each topic."), "success");
-        done();
-      }
-    } catch (error) {
-      replace(problem, error.message);
-      submit.disabled = false;
-    }
+  const dialog = ask({
+    title: REPAIRS[order.repair],
+    body: [h("p", {}, gettext("A dry run: nothing has been changed yet.")), seen],
+    label: gettext("Repair"),
+    submit: async ({ reason }) => {
+      const { operations } = await post(`${path}:repair`, { ...order, reason });
+      if (operations.length === 1) return location.assign(`${page.places.operations}${operations[0].id}/`);
+      toast(gettext("The repair runs as operations, one for each topic."), "success");
+      done();
+    },
   });
-  dialog.addEventListener("close", () => dialog.remove());
-  dialog.append(form);
-  document.body.append(dialog);
-  dialog.showModal();
-  reason.focus();
+  dialog.hold(true);
   try {
-    const found = await post(page.urls.preview, order);
+    const found = await post(`${path}:repair`, { ...order, validate_only: true });
     replace(seen, sentences(found));
-    submit.disabled = !found.outcomes.done;
+    dialog.hold(!found.outcomes.done);
   } catch (error) {
     replace(seen, h("p", { class: "rc-error" }, error.message));
   }

@@ -1,11 +1,20 @@
 // The history of a definition: who, when, why, what; and the way back.
+import { get, ofTopic } from "../core/api.js";
 import { h, replace } from "../core/dom.js";
 import { count, dateTime } from "../core/format.js";
-import { get } from "../core/http.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { shown } from "./definitionform.js";
 import { fieldOf } from "./plandialog.js";
+
+const PAGE = 20;
+const CHANGES = {
+  found: gettext("first seen"),
+  created: gettext("created"),
+  edited: gettext("edited"),
+  rolled_back: gettext("rolled back"),
+  deleted: gettext("deleted"),
+};
 
 export class Revisions {
   /** `onRollback(revision)`; `missing`: why that is not allowed, or null. */
@@ -55,11 +64,11 @@ export class Revisions {
     );
   }
 
-  /** Newest first, or what follows `before`. Returns what is stored now. */
-  async load(before = null) {
+  /** Newest first, or what follows `cursor`. */
+  async load(cursor = null) {
     try {
-      const found = await get(page.urls.definition_data, { before });
-      this.rows = before ? [...this.rows, ...found.history] : found.history;
+      const found = await get(ofTopic(page.topic.name, "/revisions"), { limit: PAGE, cursor });
+      this.rows = cursor ? [...this.rows, ...found.revisions] : found.revisions;
       this.next = found.next;
       this.foot.hidden = found.next === null;
       this.note.hidden = true;
@@ -67,11 +76,9 @@ export class Revisions {
         this.body,
         this.rows.map((row, position) => this.line(row, position === 0)),
       );
-      return found.definition;
     } catch (problem) {
       replace(this.note, problem.message);
       this.note.hidden = false;
-      return null;
     }
   }
 
@@ -125,7 +132,7 @@ function what(row) {
     );
   });
   return [
-    h("span", { class: "rc-muted" }, row.change_label),
+    h("span", { class: "rc-muted" }, CHANGES[row.change] ?? row.change),
     changes.length ? h("ul", { class: "rc-changes" }, changes) : null,
   ];
 }

@@ -1,8 +1,8 @@
 // Looking for a message: by id at once, or in content step by step until it is stopped.
 import { param, setParams } from "../core/address.js";
-import { h, replace } from "../core/dom.js";
+import { get, ofTopic } from "../core/api.js";
+import { h, setText } from "../core/dom.js";
 import { exact } from "../core/format.js";
-import { get } from "../core/http.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { goneWords } from "./gone.js";
@@ -37,7 +37,14 @@ export class Search {
       this.by,
       h("button", { class: "rc-button" }, gettext("Find")),
     );
-    this.progress = h("div", { class: "rc-search-progress", role: "status", hidden: true });
+    this.words = h("span");
+    this.act = h("button", { type: "button", class: "rc-button rc-small", hidden: true });
+    const back = h(
+      "button",
+      { type: "button", class: "rc-button rc-small", onclick: () => this.end() },
+      gettext("Back to the list"),
+    );
+    this.progress = h("div", { class: "rc-search-progress", role: "status", hidden: true }, this.words, this.act, back);
     this.element.addEventListener("submit", (event) => {
       event.preventDefault();
       this.start();
@@ -83,11 +90,12 @@ export class Search {
   }
 
   async byId(text) {
-    const { messages, lives } = await get(page.urls.find, { id: text }, this.stop.signal);
+    const path = ofTopic(page.topic.name, "/messages:find");
+    const { messages, records } = await get(path, { id: text }, this.stop.signal);
     if (!this.active) return;
     this.found = text;
     const state = messages[0]?.state ?? this.state();
-    this.say(messages.length ? foundWords(messages) : goneWords(lives));
+    this.say(messages.length ? foundWords(messages) : goneWords(records));
     this.onFound({ rows: messages.filter((message) => message.state === state).map(asRow), state, words: "" });
   }
 
@@ -95,7 +103,7 @@ export class Search {
     const state = this.state();
     this.onFound({ rows, state, words: gettext("Searching…") });
     do {
-      const step = await get(page.urls.search, { text, state, cursor }, signal);
+      const step = await get(ofTopic(page.topic.name, "/messages:search"), { text, state, cursor }, signal);
       rows = [...rows, ...step.rows];
       cursor = step.next;
       this.onFound({ rows, state, words: gettext("Nothing found.") });
@@ -128,22 +136,13 @@ export class Search {
     }
   }
 
+  /** The buttons stay where they are while the words change, so that they can be pressed. */
   say(words, button = null) {
     this.progress.hidden = false;
-    const clear = h(
-      "button",
-      { type: "button", class: "rc-button rc-small", onclick: () => this.end() },
-      gettext("Back to the list"),
-    );
-    const key = JSON.stringify([words, button?.[0]]);
-    if (key === this.said && !button) return;
-    this.said = key;
-    replace(
-      this.progress,
-      h("span", {}, words),
-      button ? h("button", { type: "button", class: "rc-button rc-small", onclick: button[1] }, button[0]) : null,
-      clear,
-    );
+    setText(this.words, words);
+    this.act.hidden = !button;
+    setText(this.act, button?.[0] ?? "");
+    this.act.onclick = button?.[1] ?? null;
   }
 }
 
@@ -155,7 +154,7 @@ function foundWords(messages) {
 function asRow(message) {
   return {
     ...message,
-    preview: message.content?.text?.slice(0, 256) ?? null,
+    preview: message.content?.slice(0, 256) ?? null,
     error: message.failure ? [message.failure.error, message.failure.message].filter(Boolean).join(": ") : null,
   };
 }

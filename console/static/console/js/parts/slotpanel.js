@@ -1,8 +1,8 @@
 // One slot: what it holds, its ledger, what comes next, what is in flight.
 import { param, setParams } from "../core/address.js";
+import { get, ofTopic } from "../core/api.js";
 import { h, icon } from "../core/dom.js";
 import { count, dateTime, duration, exact, relative } from "../core/format.js";
-import { get } from "../core/http.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { Drawer } from "./drawer.js";
@@ -23,7 +23,7 @@ export function openSlot(slot, live, onClose) {
   const load = async () => {
     if (live.paused || document.hidden) return;
     try {
-      draw(drawer, await get(`${page.urls.slot}${slot}/`), live);
+      draw(drawer, await get(ofTopic(page.topic.name, `/slots/${slot}`)), live);
     } catch (problem) {
       drawer.show(h("p", { class: "rc-error" }, problem.message));
     }
@@ -43,7 +43,7 @@ function draw(drawer, slot, live) {
       ...owner(slot),
       [gettext("Delayed"), count(slot.delayed)],
       [gettext("Ready"), count(slot.ready)],
-      [gettext("Retrying"), count(slot.waiting)],
+      [gettext("Retrying"), count(slot.retrying)],
       [gettext("In flight"), count(slot.in_flight)],
       [gettext("Dead"), count(slot.dead)],
       [gettext("Due lag"), duration(slot.lag_ms)],
@@ -56,7 +56,7 @@ function draw(drawer, slot, live) {
     h("h3", {}, gettext("Ledger")),
     ledger(slot),
     h("h3", {}, gettext("Next messages")),
-    rows(slot.heads, live, gettext("Nothing waits here.")),
+    rows(slot.next, live, gettext("Nothing waits here.")),
     h("h3", {}, gettext("In flight, oldest first")),
     rows(slot.prepared, live, gettext("Nothing is in flight.")),
     h("h3", {}, gettext("Counters")),
@@ -78,7 +78,7 @@ function owner(slot) {
 function ledger(slot) {
   const c = slot.counters;
   const ended = `${exact(c.merged)} + ${exact(c.acked)} + ${exact(c.cancelled)} + ${exact(c.dropped)}`;
-  const held = exact(slot.store + slot.waiting + slot.in_flight + slot.dead);
+  const held = exact(slot.backlog + slot.in_flight + slot.dead);
   const balanced = slot.ledger_gap === 0;
   return h(
     "div",
@@ -126,9 +126,8 @@ function rows(messages, live, empty) {
 }
 
 function detail(row, live) {
-  if (row.priority !== null && row.score_ms === null)
-    return fill(gettext("priority %(p)s"), { p: count(row.priority) });
-  if (row.score_ms === null) return "";
-  const away = relative(row.score_ms, live.nowMs());
+  if (row.priority !== null && row.at_ms === null) return fill(gettext("priority %(p)s"), { p: count(row.priority) });
+  if (row.at_ms === null) return "";
+  const away = relative(row.at_ms, live.nowMs());
   return row.state === "in_flight" ? fill(gettext("taken %(when)s"), { when: away }) : away;
 }

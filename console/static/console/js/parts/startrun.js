@@ -1,8 +1,9 @@
 // Asking for a run of the pipeline, now or again and again.
+import { post } from "../core/api.js";
 import { h, replace } from "../core/dom.js";
-import { post } from "../core/http.js";
 import { page } from "../core/page.js";
-import { fill, gettext } from "../core/text.js";
+import { gettext } from "../core/text.js";
+import { ask } from "./ask.js";
 import { JOBS } from "./runwords.js";
 
 const EVERY = [
@@ -36,65 +37,42 @@ export function askRun(done) {
     h("option", { value: "" }, gettext("once, now")),
     EVERY.map(([value, label]) => h("option", { value }, label)),
   );
-  const reason = h("input", { class: "rc-input", name: "reason", maxlength: 500, autocomplete: "off" });
-  const confirm = h("input", { class: "rc-input", name: "confirm", autocomplete: "off" });
-  const problem = h("p", { class: "rc-error", role: "alert" });
   const about = h("p", { class: "rc-muted" });
   const ledgerBox = h("label", {}, gettext("Business ledger"), ledger);
   const everyBox = h("label", {}, gettext("When"), every);
-  const confirmBox = h("label", {}, fill(gettext("Type “%(word)s” to confirm"), { word: "restore" }), confirm);
-  const submit = h("button", { type: "submit", class: "rc-button rc-primary" }, gettext("Start"));
-  const dialog = h("dialog", { class: "rc-dialog rc-wide", "aria-labelledby": "rc-run-title" });
-  const form = h(
-    "form",
-    { method: "dialog" },
-    h("h2", { id: "rc-run-title" }, gettext("Start a run")),
-    about,
-    h(
-      "div",
-      { class: "rc-fields" },
-      h("label", {}, gettext("Job"), kind),
-      everyBox,
-      ledgerBox,
-      confirmBox,
-      h("label", {}, gettext("Topics (none chosen: all)"), topics),
-      h("label", {}, gettext("Reason"), reason),
-    ),
-    problem,
-    h(
-      "div",
-      { class: "rc-dialog-buttons" },
-      h("button", { type: "button", class: "rc-button", onclick: () => dialog.close() }, gettext("Back")),
-      submit,
-    ),
-  );
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    submit.disabled = true;
-    const body = {
-      kind: kind.value,
-      topics: [...topics.selectedOptions].map((option) => option.value),
-      ledger: kind.value === "reconcile" ? ledger.value : "",
-      reason: reason.value,
-      confirm: confirm.value,
-    };
-    const scheduled = kind.value !== "restore" && every.value;
-    try {
+  const dialog = ask({
+    title: gettext("Start a run"),
+    body: [
+      about,
+      h(
+        "div",
+        { class: "rc-fields" },
+        h("label", {}, gettext("Job"), kind),
+        everyBox,
+        ledgerBox,
+        h("label", {}, gettext("Topics (none chosen: all)"), topics),
+      ),
+    ],
+    label: gettext("Start"),
+    wide: true,
+    reason: "optional",
+    confirmWord: "restore",
+    focus: kind,
+    submit: async ({ reason, confirm }) => {
+      const body = {
+        kind: kind.value,
+        topics: [...topics.selectedOptions].map((option) => option.value),
+        ledger: kind.value === "reconcile" ? ledger.value : "",
+        reason,
+      };
+      const scheduled = kind.value !== "restore" && every.value;
       const found = await (scheduled
-        ? post(page.urls.schedule, { ...body, every_s: Number(every.value) })
-        : post(page.urls.start, body));
-      dialog.close();
+        ? post("reconciliations/schedules", { ...body, every_s: Number(every.value) })
+        : post("reconciliations", { ...body, confirm }));
       done(found, Boolean(scheduled));
-    } catch (error) {
-      replace(problem, error.message);
-      submit.disabled = false;
-    }
+    },
   });
-  dialog.addEventListener("close", () => dialog.remove());
-  dialog.append(form);
-  document.body.append(dialog);
   show();
-  dialog.showModal();
 
   function show() {
     replace(
@@ -111,6 +89,6 @@ export function askRun(done) {
     );
     ledgerBox.hidden = kind.value !== "reconcile";
     everyBox.hidden = kind.value === "restore";
-    confirmBox.hidden = kind.value !== "restore";
+    dialog.needsWord(kind.value === "restore");
   }
 }

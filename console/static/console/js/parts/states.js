@@ -4,7 +4,7 @@ import { gettext } from "../core/text.js";
 export const STATES = {
   delayed: gettext("delayed"),
   ready: gettext("ready"),
-  waiting: gettext("retrying"),
+  retrying: gettext("retrying"),
   in_flight: gettext("in flight"),
   dead: gettext("dead"),
   trash: gettext("removed"),
@@ -13,16 +13,19 @@ export const STATES = {
 export const TIME_TITLES = {
   delayed: gettext("Due"),
   ready: gettext("Due"),
-  waiting: gettext("Next try"),
+  retrying: gettext("Next try"),
   in_flight: gettext("Taken"),
   dead: gettext("Died"),
   trash: gettext("Removed at"),
 };
 
+/** What the Messages tab can show; what is dead has a tab of its own. */
+export const WAITING = ["delayed", "ready", "retrying", "in_flight", "trash"];
+
 export const ACTIONS_OF = {
   delayed: ["run_now", "reschedule", "cancel"],
   ready: ["reschedule", "cancel"],
-  waiting: ["run_now", "reschedule", "cancel"],
+  retrying: ["run_now", "reschedule", "cancel"],
   in_flight: [],
   dead: ["requeue", "drop"],
   trash: ["restore"],

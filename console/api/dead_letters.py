@@ -1,0 +1,83 @@
+"""Dead letters: one put right and sent again; all that match as a file."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.urls import reverse
+from ninja import Query, Schema, Status
+from pydantic import Field
+
+from console.access import Action, Permission
+from console.api.bulk import DeadFilter
+from console.api.callers import caller_of
+from console.api.description import plain
+from console.api.downloads import download
+from console.api.messages import canonical
+from console.api.routers import topics as router
+from console.api.schemas import ID_MAX, NeededReason, Strict, TopicName
+from console.api.sending import content_of
+from console.serializers.text import FORMATS
+from console.usecases import exports, resending
+from console.usecases.resending import Correction
+from rmq_core.model.filters import MessageFilter
+from rmq_core.model.message import MessageRef
+from rmq_core.model.topic import MAX_SLOTS
+
+
+class Resend(Strict):
+    """The dead letter, and the content that is sent in its place. `drop`: then the dead letter is dropped."""
+
+    slot: int = Field(ge=0, lt=MAX_SLOTS)
+    id: str = Field(min_length=1, max_length=ID_MAX)
+    content: str | None = None
+    content_base64: str | None = None
+    drop: bool = False
+    reason: NeededReason
+
+
+class Resent(Schema):
+    """The new message. `merged` null: it was sent twice, for the answer was lost."""
+
+    id: str
+    slot: int
+    merged: bool | None
+
+
+@router.post(
+    "/{rmq_topic:topic}/dead:resend",
+    response={201: Resent},
+    url_name="resend",
+    tags=["dead letters"],
+    summary="Send a dead letter with another content",
+)
+def resend(request: HttpRequest, response: HttpResponse, topic: TopicName, body: Resend) -> Any:
+    """Due now, into the slot of the old one, with its headers, priority and key."""
+    caller = caller_of(request)
+    caller.require(Action.SEND, topic)
+    wanted = Correction(topic, MessageRef(body.slot, canonical(body.id)), content_of(body, ""), body.drop, body.reason)
+    sent = resending.resend(caller.actor, wanted)
+    response["Location"] = reverse("console-api:message", kwargs={"topic": topic, "id": sent.id})
+    return Status(201, {"id": sent.id, "slot": sent.slot, "merged": sent.merged})
+
+
+@router.get(
+    "/{rmq_topic:topic}/dead:export",
+    url_name="dead-export",
+    tags=["dead letters"],
+    summary="All that match, as a file",
+    openapi_extra=plain(200, "application/x-ndjson", "A line per dead letter, with its content"),
+)
+def export(
+    request: HttpRequest,
+    topic: TopicName,
+    wanted: Annotated[DeadFilter, Query()],
+    form: Literal["jsonl", "csv"] = "jsonl",
+) -> StreamingHttpResponse:
+    """With content, headers and failure. Kept in the audit, for content leaves the house."""
+    caller = caller_of(request)
+    caller.require(Permission.READ_PAYLOAD, topic)
+    given = wanted.model_dump(exclude_unset=True, exclude_none=True)
+    pieces = exports.export_dead(caller.actor, topic, MessageFilter.from_mapping({**given, "state": "dead"}), form)
+    return download(request, pieces, f"{topic}-dead.{form}", FORMATS[form])

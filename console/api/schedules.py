@@ -1,0 +1,123 @@
+"""Schedules: runs of the data pipeline that start by themselves."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from ninja import Router, Schema, Status
+from pydantic import Field
+
+from console.access import Action
+from console.api.callers import Caller, caller_of
+from console.api.errors import ApiError, invalid
+from console.api.lists import readable
+from console.api.reconciliations import Kind, Ledger, Topics, looker
+from console.api.schemas import NEEDED_WHY, Reason, Strict
+from console.models import PipelineSchedule
+from console.serializers.runs import schedule_json
+from console.usecases import runs
+from console.usecases.runs import EVERY_LEAST_S, EVERY_MOST_S, RunOrder
+from rmq_core.errors import UnknownTopic
+
+router = Router(tags=["reconciliation"])
+SHOWN = 200
+# Somebody has to want a restore, each time.
+Scheduled = Literal["reconcile", "archive"]
+
+
+class Schedule(Schema):
+    """`topics` empty: all. `next_ms`: when its next run begins, if it is `enabled`. `user`: who made or changed it."""
+
+    id: int
+    kind: Kind
+    topics: list[str]
+    ledger: str
+    every_s: int
+    enabled: bool
+    next_ms: int
+    user: str
+
+
+class Schedules(Schema):
+    schedules: list[Schedule]
+
+
+class ScheduleBody(Strict):
+    kind: Scheduled = "reconcile"
+    topics: Topics = Field([], max_length=500)
+    ledger: Ledger = Field("", max_length=200, description="The name of a business ledger on the server.")
+    every_s: int = Field(ge=EVERY_LEAST_S, le=EVERY_MOST_S)
+    reason: Reason = ""
+
+
+class ScheduleChange(Strict):
+    """What is left out stays as it is."""
+
+    kind: Scheduled | None = None
+    topics: Topics | None = Field(None, max_length=500)
+    ledger: Ledger | None = Field(None, max_length=200)
+    every_s: int | None = Field(None, ge=EVERY_LEAST_S, le=EVERY_MOST_S)
+    enabled: bool | None = None
+    reason: Reason = ""
+
+
+@router.get("", response=Schedules, url_name="schedules", summary="Runs that start by themselves")
+def schedules(request: HttpRequest) -> dict[str, Any]:
+    caller = looker(request)
+    seen = [each for each in PipelineSchedule.objects.all() if runs.may_see_schedule(caller.user, each)]
+    return {"schedules": readable(Schedule, seen[:SHOWN], schedule_json)}
+
+
+@router.get("/{int:number}", response=Schedule, url_name="schedule", summary="One schedule")
+def schedule(request: HttpRequest, number: int) -> dict[str, Any]:
+    return schedule_json(_find(looker(request), number))
+
+
+@router.post("", response={201: Schedule}, url_name="schedule-create", summary="Run something again and again")
+def create_schedule(request: HttpRequest, response: HttpResponse, body: ScheduleBody) -> Any:
+    """Its first run comes soon."""
+    caller = caller_of(request)
+    order = RunOrder(body.kind, tuple(body.topics), body.ledger, body.reason)
+    made = _scheduled(caller, order, body.every_s)
+    response["Location"] = reverse("console-api:schedule", kwargs={"number": made.pk})
+    return Status(201, schedule_json(made))
+
+
+@router.patch("/{int:number}", response=Schedule, url_name="schedule-change", summary="Change it, or disable it")
+def change_schedule(request: HttpRequest, number: int, body: ScheduleChange) -> dict[str, Any]:
+    caller = caller_of(request)
+    caller.require(Action.SCHEDULE)
+    known = _find(caller, number)
+    given = body.model_dump(exclude_none=True, exclude={"reason"})
+    enabled = given.pop("enabled", known.enabled)
+    if not given:  # also where its topics or its ledger are gone
+        return schedule_json(runs.switch(caller.actor, known, enabled, body.reason))
+    wanted = {name: getattr(known, name) for name in ("kind", "topics", "ledger", "every_s")} | given
+    order = RunOrder(wanted["kind"], tuple(wanted["topics"]), wanted["ledger"], body.reason)
+    return schedule_json(_scheduled(caller, order, wanted["every_s"], known, enabled))
+
+
+@router.delete("/{int:number}", response={204: None}, url_name="schedule-delete", summary="Delete it; its runs stay")
+def delete_schedule(request: HttpRequest, number: int, reason: str = NEEDED_WHY) -> Any:
+    caller = caller_of(request)
+    caller.require(Action.SCHEDULE)
+    runs.remove(caller.actor, _find(caller, number), reason)
+    return Status(204, None)
+
+
+def _scheduled(
+    caller: Caller, order: RunOrder, every_s: int, known: PipelineSchedule | None = None, enabled: bool = True
+) -> PipelineSchedule:
+    try:
+        return runs.schedule(caller.actor, order, every_s, known, enabled)
+    except UnknownTopic as error:
+        raise invalid("topics", str(error)) from None
+
+
+def _find(caller: Caller, number: int) -> PipelineSchedule:
+    found = PipelineSchedule.objects.filter(pk=number).first() if number < 2**63 else None
+    if found is None or not runs.may_see_schedule(caller.user, found):
+        raise ApiError(404, "unknown_schedule", "There is no such schedule.")
+    return found

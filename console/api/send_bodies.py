@@ -1,0 +1,87 @@
+"""Messages on the way in, and what is answered of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ninja import Schema
+from pydantic import ConfigDict, Field, model_validator
+
+from console.api.schemas import BigIn, Reason, Strict
+from console.api.states import State
+
+MESSAGES_MAX = 1_000
+DELAY_MAX_MS = 10 * 366 * 86_400_000
+
+
+class OneMessage(Strict):
+    """`content` (text) or `content_base64`, and what the topic's kind asks for.
+
+    range-merge: `range_ms`; priority: `priority`; fixed-time: `due_ms`, or `delay_ms` from now.
+    """
+
+    content: str | None = Field(None, description="The content as text.")
+    content_base64: str | None = Field(None, description="The content as bytes, instead of `content`.")
+    key: str | None = Field(None, min_length=1, description="The merge identity; without one it is the content.")
+    slot_basis: str | None = Field(None, min_length=1, description="Messages with the same one run one after another.")
+    headers: dict[str, str] | None = None
+    version: BigIn = Field(0, description="An older version never replaces a newer one of the same id.")
+    range_ms: int | None = None
+    priority: BigIn | None = None
+    due_ms: BigIn | None = None
+    delay_ms: int | None = Field(None, ge=0, le=DELAY_MAX_MS)
+
+
+class SendBody(OneMessage):
+    """One message, or up to 1,000 under `messages`."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {"content": '{"order": 4711}', "key": "order-4711", "delay_ms": 60_000},
+                {"messages": [{"content": "a", "delay_ms": 1000}, {"content": "b", "delay_ms": 2000}]},
+            ]
+        },
+    )
+    messages: list[OneMessage] | None = Field(None, min_length=1, max_length=MESSAGES_MAX)
+    allow_past: bool = Field(False, description="Deliver at once what is due in the past, instead of refusing it.")
+    validate_only: bool = Field(
+        False, description="Check everything, say ids, slots and what is there already, send nothing."
+    )
+    reason: Reason = ""
+
+    @model_validator(mode="after")
+    def _one_or_many(self) -> SendBody:
+        single = self.model_fields_set & set(OneMessage.model_fields)
+        if self.messages is not None and single:
+            raise ValueError(f"give messages, or one message ({', '.join(sorted(single))}), not both")
+        return self
+
+    def listed(self) -> Sequence[OneMessage]:
+        return [self] if self.messages is None else self.messages
+
+
+class SendResult(Schema):
+    """`merged`: it became one with a message that was waiting; null where it was refused (`error`), and where it was
+    sent but nobody knows, because the queue's answer was lost and the message was sent again. `found`, of what is only
+    checked: the states of what has the id already; null where that was not looked up."""
+
+    id: str
+    slot: int
+    size: int
+    found: list[State] | None = None
+    merged: bool | None = None
+    error: str | None = None
+    message: str | None = None
+
+
+class SendAnswer(Schema):
+    """In the order sent. `sent` counts what the queue has now taken, merged ones included; `unsure`: so many of them
+    were sent twice, and merged with themselves or with another."""
+
+    sent: int
+    merged: int
+    unsure: int = 0
+    refused: int
+    results: list[SendResult]

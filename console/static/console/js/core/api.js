@@ -1,0 +1,115 @@
+// Asking `/api/v1`, like everybody else: with the session and its CSRF token. Whole numbers beyond 2^53 are text there.
+import { page } from "./page.js";
+import { gettext } from "./text.js";
+
+const TRIES = 3;
+const PAUSE_MS = 700;
+const SENTENCES = {
+  unauthorized: gettext("You are signed out; sign in again."),
+  csrf: gettext("This page is older than your sign-in. Nothing was done: reload it and try again."),
+  unknown_topic: gettext("This topic was deleted."),
+  no_such_version: gettext("This topic was deleted."),
+  topic_exists: gettext("A topic of this name is there already."),
+  version_conflict: gettext("Somebody else has changed this topic meanwhile."),
+};
+
+/** A refusal, in words for people; `fields`: [{field, problem}], `code` and `status` for programs. */
+export class ApiError extends Error {
+  constructor(status, code, message, fields = []) {
+    super(SENTENCES[code] ?? message);
+    this.status = status;
+    this.code = code;
+    this.fields = fields;
+  }
+}
+
+/** GET with query values; empty ones are left out. Pass `signal` to stop it. */
+export async function get(path, query = {}, signal = undefined) {
+  const response = await reach(address(path, query), { signal }, gettext("The server cannot be reached."));
+  return answer(response);
+}
+
+/** The same with the answer's ETag: `[body, etag]`. */
+export async function getTagged(path) {
+  const response = await reach(address(path), {}, gettext("The server cannot be reached."));
+  return [await answer(response), response.headers.get("ETag") ?? ""];
+}
+
+/**
+ * POST. It carries a key of its own, so an answer that was lost is asked for again, and nothing is done twice.
+ * @param {string} path
+ * @param {object} [body]
+ * @param {Record<string, string>} [headers]
+ */
+export async function post(path, body = {}, headers = {}) {
+  const options = changing("POST", body, { "Idempotency-Key": key(), ...headers });
+  for (let left = TRIES - 1; ; left -= 1) {
+    try {
+      return await answer(await reach(address(path), options, LOST));
+    } catch (error) {
+      if (!left || (error.code !== "unreachable" && error.code !== "in_progress")) throw error;
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    }
+  }
+}
+
+/** PUT; `etag`: of the version to replace, none where it is to be created. */
+export const put = (path, query, body, etag) =>
+  once("PUT", path, query, body, etag ? { "If-Match": etag } : { "If-None-Match": "*" });
+
+export const patch = (path, body) => once("PATCH", path, {}, body, {});
+
+export const remove = (path, query) => once("DELETE", path, query, undefined, {});
+
+/** An address below /api/v1, for downloads as well; empty query values are left out. */
+export function address(path, query = {}) {
+  const url = new URL(page.api + path, location.href);
+  for (const [name, value] of Object.entries(query))
+    if (value !== null && value !== undefined && value !== "" && value !== false) url.searchParams.set(name, value);
+  return url.href;
+}
+
+/** The path of a topic, or of something of it. */
+export const ofTopic = (name, rest = "") => `topics/${encodeURIComponent(name)}${rest}`;
+
+/** An id in a path. Only plain ones go as they are: slashes, colons and dots would mean something on the way. */
+export function ofId(ident) {
+  if (/^[\w~-][\w.~-]*$/.test(ident)) return ident;
+  const hex = ident.startsWith("%")
+    ? ident.slice(1)
+    : Array.from(new TextEncoder().encode(ident), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return `%25${hex}`;
+}
+
+const LOST = gettext("The server did not answer. Look whether it was done before you try again.");
+
+async function once(method, path, query, body, headers) {
+  return answer(await reach(address(path, query), changing(method, body, headers), LOST));
+}
+
+function changing(method, body, headers) {
+  const ours = { "X-CSRFToken": page.csrf, ...headers };
+  if (body === undefined) return { method, headers: ours };
+  return { method, headers: { ...ours, "Content-Type": "application/json" }, body: JSON.stringify(body) };
+}
+
+/** Not of crypto.randomUUID, which is there over HTTPS alone. */
+function key() {
+  return Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join("-");
+}
+
+async function reach(url, options, lost) {
+  try {
+    return await fetch(url, { credentials: "same-origin", ...options });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new ApiError(0, "unreachable", lost);
+  }
+}
+
+async function answer(response) {
+  const found = await response.json().catch(() => null);
+  if (response.ok) return found;
+  const message = found?.message ?? found?.detail ?? `${response.status} ${response.statusText}`;
+  throw new ApiError(response.status, found?.code ?? "error", message, found?.fields ?? []);
+}

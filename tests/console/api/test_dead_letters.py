@@ -1,0 +1,104 @@
+"""Dead letters put right and sent again, exported, and restored with or without those whose time has gone by; slots
+handed back to shared mode."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from console.models import AuditEntry, Operation
+from rmq_core import FixedTimeMessage, TopicKind
+from rmq_core.protocol.scripts import acquire, one
+from tests.console.api.conftest import Caller, problem
+from tests.console.conftest import FAR, Queue
+from tests.console.operations.desk import Desk, desk, text_of
+
+__all__ = ["desk"]
+
+
+def test_one_is_put_right_and_sent_anew(queue: Queue, caller: Callable[..., Caller]) -> None:
+    queue.topic()
+    ident = queue.dead("bill", '{"sum": "1O"}')
+    slot = queue.find(ident).row.slot
+    body = {"slot": slot, "id": ident, "content": '{"sum": 10}', "drop": True, "reason": "a typo"}
+    problem(caller("Operator").post("/topics/orders/dead:resend", body), 403, "forbidden")
+    answer = caller("Admin").post("/topics/orders/dead:resend", body)
+    assert answer.status_code == 201, answer.content
+    assert answer.json() == {"id": "bill", "slot": slot, "merged": False}
+    assert answer["Location"] == "/api/v1/topics/orders/messages/bill"
+    view = queue.find("bill")
+    assert (view.content, view.row.state) == (b'{"sum": 10}', "ready")
+    entry = AuditEntry.objects.filter(action="send", result="done").get()
+    assert entry.detail["dropped"] == "done" and entry.reason == "a typo"
+
+
+def test_what_is_gone_or_unchanged_is_not_sent(queue: Queue, operator: Caller) -> None:
+    queue.topic()
+    ident = queue.dead("bill", "same")
+    body = {"slot": queue.find(ident).row.slot, "id": ident, "content": "same", "reason": "r"}
+    problem(operator.post("/topics/orders/dead:resend", body), 422, "bad_request")
+    problem(operator.post("/topics/orders/dead:resend", {**body, "id": "none"}), 404, "unknown_message")
+    problem(operator.post("/topics/orders/dead:resend", {**body, "content_base64": "AA=="}), 422, "invalid")
+    queue.control.requeue("orders", ["bill"])
+    problem(operator.post("/topics/orders/dead:resend", {**body, "content": "x"}), 404, "unknown_message")
+
+
+def test_they_are_exported_with_content(queue: Queue, operator: Caller) -> None:
+    queue.topic()
+    for n in range(3):
+        queue.dead(f"d{n}")
+    lines = [json.loads(line) for line in text_of(operator.get("/topics/orders/dead:export")).splitlines()]
+    assert {line["id"] for line in lines} == {"d0", "d1", "d2"} and {line["state"] for line in lines} == {"dead"}
+    slot = queue.find("d0").row.slot
+    rows = text_of(operator.get(f"/topics/orders/dead:export?form=csv&slot={slot}&until_ms=9000000000000"))
+    assert rows.startswith("id,slot,state") and "d0" in rows
+    problem(operator.get("/topics/orders/dead:export?fingerprint=zz"), 422, "invalid")
+    problem(operator.get("/topics/nosuch/dead:export"), 404, "unknown_topic")
+    entries = AuditEntry.objects.filter(action="export", result="done")
+    assert [each.query["filter"].get("slot") for each in entries.order_by("id")] == [None, slot]
+
+
+def restored(desk: Desk, asked: Caller, **body: Any) -> Operation:
+    found = asked.ok(
+        "POST", "/topics/orders/messages:restore", {"filter": {}, "reason": "r", "confirm": "orders", **body}, 202
+    )
+    operation = Operation.objects.get(pk=found["id"])
+    return desk.finish(operation)
+
+
+def test_all_are_restored_or_only_those_with_time_left(desk: Desk, caller: Callable[..., Caller]) -> None:
+    queue = desk.queue
+    now = queue.inspector.now_ms()
+    queue.client.send("orders", FixedTimeMessage("x", now, key="late"), allow_past=True)
+    queue.client.send("orders", FixedTimeMessage("x", now + FAR, key="early"))
+    queue.control.cancel("orders", ["late", "early"])
+    asked = caller("Operator")
+    looked = asked.ok(
+        "POST", "/topics/orders/messages:restore", {"filter": {}, "overdue": False, "validate_only": True}
+    )
+    assert (looked["count"], looked["exact"]) == (2, False)
+    assert restored(desk, asked, overdue=False).done == 1
+    assert queue.find("early").row.state == "delayed" and not queue.inspector.find("orders", "late")
+    assert AuditEntry.objects.filter(action="restore").get().query["overdue"] is False
+    assert restored(desk, asked).done == 1
+    assert queue.find("late").row.state == "ready"
+
+
+def test_time_goes_by_for_timed_topics_and_filters_only(queue: Queue, operator: Caller) -> None:
+    queue.topic("ranked", TopicKind.PRIORITY)
+    queue.topic("orders")
+    body = {"overdue": False, "reason": "r"}
+    problem(operator.post("/topics/ranked/messages:restore", {**body, "filter": {}}), 422, "bad_request")
+    problem(operator.post("/topics/orders/messages:restore", {**body, "ids": ["a"]}), 422, "bad_request")
+
+
+def test_owned_slots_are_handed_back(queue: Queue, caller: Callable[..., Caller]) -> None:
+    queue.topic()
+    for slot in (0, 2):
+        queue.client.run(one(acquire(queue.client.keyspace, queue.client.topic("orders"), slot, 7), bytes))
+    admin = caller("Admin")
+    problem(admin.post("/topics/orders:unfence", {}), 422, "invalid")
+    assert admin.ok("POST", "/topics/orders:unfence", {"reason": "back to one"}) == {"slots": 2}
+    assert admin.ok("POST", "/topics/orders:unfence", {"reason": "again"}) == {"slots": 0}
+    assert AuditEntry.objects.filter(action="unfence", result="done").count() == 2

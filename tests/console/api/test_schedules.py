@@ -1,0 +1,63 @@
+"""Runs that start by themselves, over REST."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from console.models import AuditEntry, PipelineSchedule
+from tests.console.api.conftest import Caller, problem
+from tests.console.conftest import Queue
+
+PATH = "/reconciliations/schedules"
+
+
+@pytest.fixture
+def editor(queue: Queue, caller: Callable[..., Caller]) -> Caller:
+    queue.topic()
+    return caller("Editor")
+
+
+def test_one_is_made_changed_disabled_and_deleted(editor: Caller) -> None:
+    answer = editor.post(PATH, {"kind": "archive", "topics": ["orders"], "every_s": 3600, "reason": "nightly"})
+    assert answer.status_code == 201, answer.content
+    made = answer.json()
+    assert answer["Location"] == f"/api/v1{PATH}/{made['id']}"
+    assert (made["kind"], made["topics"], made["every_s"], made["enabled"]) == ("archive", ["orders"], 3600, True)
+    path = f"{PATH}/{made['id']}"
+    assert editor.ok("GET", path) == made and editor.ok("GET", PATH) == {"schedules": [made]}
+    changed = editor.ok("PATCH", path, {"every_s": 60, "topics": []})
+    assert (changed["kind"], changed["topics"], changed["every_s"], changed["enabled"]) == ("archive", [], 60, True)
+    assert editor.ok("PATCH", path, {"enabled": False, "reason": "holidays"})["enabled"] is False
+    kept = editor.ok("PATCH", path, {"every_s": 120})
+    assert (kept["enabled"], kept["every_s"]) == (False, 120), "what is disabled stays so"
+    assert editor("DELETE", f"{path}?reason=done+with").status_code == 204
+    problem(editor.get(path), 404, "unknown_schedule")
+    entries = AuditEntry.objects.filter(action="schedule").order_by("id")
+    assert [each.reason for each in entries] == ["nightly", "", "holidays", "", "done with"]
+    assert {each.result for each in entries} == {"done"} and {each.via for each in entries} == {"rest"}
+
+
+def test_what_cannot_run_is_refused(editor: Caller) -> None:
+    problem(editor.post(PATH, {"every_s": 59}), 422, "invalid")
+    problem(editor.post(PATH, {"kind": "restore", "every_s": 60}), 422, "invalid")
+    problem(editor.post(PATH, {"topics": ["nosuch"], "every_s": 60}), 422, "invalid")
+    problem(editor.post(PATH, {"ledger": "none.csv", "every_s": 60}), 422, "bad_request")
+    assert not PipelineSchedule.objects.exists()
+
+
+def test_one_whose_topic_is_gone_can_still_be_disabled(editor: Caller, queue: Queue) -> None:
+    made = editor.ok("POST", PATH, {"topics": ["orders"], "every_s": 60}, status=201)
+    queue.control.delete_topic("orders")
+    assert editor.ok("PATCH", f"{PATH}/{made['id']}", {"enabled": False})["enabled"] is False
+
+
+def test_a_token_for_some_topics_sees_those_of_its_topics(editor: Caller, caller: Callable[..., Caller]) -> None:
+    mine = editor.ok("POST", PATH, {"topics": ["orders"], "every_s": 60}, status=201)
+    everything = editor.ok("POST", PATH, {"every_s": 60}, status=201)
+    scoped = caller("Admin", "orders")
+    assert scoped.ok("GET", PATH) == {"schedules": [mine]}
+    problem(scoped.get(f"{PATH}/{everything['id']}"), 404, "unknown_schedule")
+    problem(scoped("PATCH", f"{PATH}/{mine['id']}", {"enabled": False}), 403, "out_of_scope")
+    problem(scoped("DELETE", f"{PATH}/{mine['id']}?reason=x"), 403, "out_of_scope")
