@@ -32,7 +32,7 @@ class Options:
     console_redis_url: str = field(default="", metadata={"rule": rules.plain_redis})
     """For the console's own jobs and live updates; needed when the queues are on a Cluster, else that of the queues."""
     channel_layer: str = ""
-    """The alias of a layer in your `CHANNEL_LAYERS`, which has to reach all processes; else one of the console's own."""
+    """A layer in your `CHANNEL_LAYERS`, which has to reach all processes; or one of the console's own."""
     zookeeper_url: str = field(default="", metadata={"rule": rules.zookeeper})
     """For workers with owners; without it every worker takes from every slot."""
     listeners: list[str] = field(default_factory=list, metadata={"rule": rules.listeners})
