@@ -21,8 +21,8 @@ from console.api.schemas import ID_MAX, ActionOutcome, BigIn, Confirm, Reason, S
 from console.api.states import AskedBacklogState
 from console.engine import engine
 from console.usecases import bulk
-from console.usecases.actions import MESSAGES_MAX, PERFORMED, Order, perform
-from console.usecases.bulk_requests import CANARY_MAX, CONFIRM_ABOVE, RATE_MAX, REFS_MAX, SPREAD_MAX_S, BulkOrder
+from console.usecases.actions import MESSAGES_MAX, PERFORMED, ActionRequest, perform
+from console.usecases.bulk_requests import CANARY_MAX, CONFIRM_ABOVE, RATE_MAX, REFS_MAX, SPREAD_MAX_S, BulkRequest
 from rmq_core.model.filters import MessageFilter
 from rmq_core.model.message import MessageRef
 from rmq_core.model.topic import MAX_SLOTS
@@ -207,9 +207,9 @@ def _act(
     refs = _refs(caller, topic, body, state) if body.ids is not None else []
     paced = body.rate_per_s or body.spread_s or canary
     if refs and overdue and not paced and not body.validate_only and len(refs) <= MESSAGES_MAX and action in PERFORMED:
-        few = Order(action, topic, refs, body.reason, due_ms=due_ms, priority=priority)
+        few = ActionRequest(action, topic, refs, body.reason, due_ms=due_ms, priority=priority)
         return Status(200, outcome_of(perform(caller.actor, few)))
-    order = BulkOrder(
+    wanted = BulkRequest(
         action,
         topic,
         filter=_filter(body, state),
@@ -224,15 +224,15 @@ def _act(
         overdue=overdue,
     )
     if body.validate_only:
-        found = bulk.preview(caller.actor, order)
+        found = bulk.preview(caller.actor, wanted)
         about = {
             "examples": [row_of(row, caller.payload) for row in found.examples],
             "confirm": found.count > CONFIRM_ABOVE,
-            "purges": order.purges,
+            "purges": wanted.purges,
             "as_of_ms": engine().inspector.now_ms(),
         }
         return Status(200, asdict(found) | about)
-    operation = bulk.start(caller.actor, order)
+    operation = bulk.start(caller.actor, wanted)
     response["Location"] = reverse("console-api:operation", kwargs={"operation": operation.pk})
     return Status(202, operation_of(operation, caller))
 

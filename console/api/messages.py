@@ -30,7 +30,7 @@ from console.api.schemas import (
 )
 from console.api.states import AskedState
 from console.engine import engine
-from console.usecases.actions import Order, Outcome, perform
+from console.usecases.actions import ActionRequest, Outcome, perform
 from rmq_core.model.message import MessageRef, id_from_text, id_to_text
 from rmq_core.model.topic import MAX_SLOTS
 from rmq_core.model.views import MessageView
@@ -168,8 +168,8 @@ def find(
     summary="Deliver it now",
 )
 def run(request: HttpRequest, topic: TopicName, id: MessageId, body: RunIt = RunIt()) -> Any:  # noqa: B008
-    order = Order(Action.RUN_NOW, topic, refs_of(caller_of(request), topic, [id], body.slot), body.reason)
-    return _one(request, id, order)
+    wanted = ActionRequest(Action.RUN_NOW, topic, refs_of(caller_of(request), topic, [id], body.slot), body.reason)
+    return _one(request, id, wanted)
 
 
 @router.post(
@@ -187,8 +187,8 @@ def reschedule(request: HttpRequest, topic: TopicName, id: MessageId, body: Resc
     refs = refs_of(caller, topic, [id], body.slot)
     if body.delay_ms is not None:
         due_ms = engine().inspector.now_ms() + body.delay_ms
-    order = Order(Action.RESCHEDULE, topic, refs, body.reason, due_ms=due_ms, priority=body.priority)
-    return _one(request, id, order)
+    wanted = ActionRequest(Action.RESCHEDULE, topic, refs, body.reason, due_ms=due_ms, priority=body.priority)
+    return _one(request, id, wanted)
 
 
 @router.post(
@@ -201,7 +201,7 @@ def reschedule(request: HttpRequest, topic: TopicName, id: MessageId, body: Resc
 def restore(request: HttpRequest, topic: TopicName, id: MessageId, body: RunIt = RunIt()) -> Any:  # noqa: B008
     """To where it was, as long as it is kept (the topic's `undo_ms`)."""
     refs = refs_of(caller_of(request), topic, [id], body.slot, in_trash=True)
-    return _one(request, id, Order(Action.RESTORE, topic, refs, body.reason))
+    return _one(request, id, ActionRequest(Action.RESTORE, topic, refs, body.reason))
 
 
 @router.get(
@@ -261,8 +261,10 @@ def content(
 )
 def cancel(request: HttpRequest, topic: TopicName, id: MessageId, slot: Slot = None, reason: str = WHY) -> Any:
     """Until it is taken. Cancelled messages can be restored for a while (the topic's `undo_ms`)."""
-    order = Order(Action.CANCEL, topic, refs_of(caller_of(request), topic, [id], slot), reason or "DELETE by the API")
-    return _one(request, id, order)
+    wanted = ActionRequest(
+        Action.CANCEL, topic, refs_of(caller_of(request), topic, [id], slot), reason or "DELETE by the API"
+    )
+    return _one(request, id, wanted)
 
 
 def _also_after(verb: str) -> None:
@@ -334,8 +336,8 @@ def _file_name(topic: str, view: MessageView) -> str:
     return f"{topic}-{name[:80]}.bin"
 
 
-def _one(request: HttpRequest, ident: str, order: Order) -> dict[str, Any]:
-    outcome = perform(caller_of(request).actor, order)
+def _one(request: HttpRequest, ident: str, wanted: ActionRequest) -> dict[str, Any]:
+    outcome = perform(caller_of(request).actor, wanted)
     if not outcome.done:
         if any(status == "in_flight" for _, status in outcome.statuses):
             raise ApiError(

@@ -20,7 +20,7 @@ from console.api.schemas import BigIn, BigOut, Reason, Strict, TopicName, lossle
 from console.engine import engine
 from console.options import options
 from console.snapshots.store import LiveKeys, read_frame
-from console.usecases.actions import Order, perform
+from console.usecases.actions import ActionRequest, perform
 from rmq_core.model.stats import COUNTERS
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import SlotSample, TopicSample
@@ -244,12 +244,12 @@ def resume(request: HttpRequest, topic: TopicName, body: Because = Body(Because(
     summary="Say that its dead letters are known: they are no problem until another one comes",
 )
 def acknowledge(request: HttpRequest, topic: TopicName, body: Seen = Body(Seen())) -> Any:  # noqa: B008
-    order = Order(Action.ACKNOWLEDGE, topic, reason=body.reason, until_ms=body.until_ms)
-    return perform(caller_of(request).actor, order).values["acknowledged"]
+    wanted = ActionRequest(Action.ACKNOWLEDGE, topic, reason=body.reason, until_ms=body.until_ms)
+    return perform(caller_of(request).actor, wanted).values["acknowledged"]
 
 
 def _switch(request: HttpRequest, topic: str, action: Action, reason: str) -> dict[str, Any]:
-    outcome = perform(caller_of(request).actor, Order(action, topic, reason=reason))
+    outcome = perform(caller_of(request).actor, ActionRequest(action, topic, reason=reason))
     return {"paused": action is Action.PAUSE, "version": outcome.values["version"]}
 
 

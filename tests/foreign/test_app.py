@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -12,7 +13,7 @@ from rmq_core import FixedTimeMessage
 from rmq_core.embedded.postgres import EmbeddedPostgres, postgres_programs
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import EmbeddedServerError
-from tests.foreign.installation import EMAIL, Shop
+from tests.foreign.installation import EMAIL, ROOT, Shop
 from tests.support.missing import missing
 from tests.support.waiting import wait_until
 
@@ -53,6 +54,17 @@ def shop(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 def signed_in(shop: Shop) -> Shop:
     shop.sign_in()
     return shop
+
+
+def test_the_shop_adds_what_the_document_says() -> None:
+    """docs/how-to/django.md, with the shop's path."""
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "how-to" / "django.md").read_text(), re.DOTALL)
+    for block, file in zip(blocks, ("settings", "urls", "asgi"), strict=False):
+        there = (ROOT / "tests" / "foreign" / "shop" / f"{file}.py").read_text()
+        for line in block.replace('"rmq/"', '"tools/rmq/"').splitlines():
+            words = line.partition("  #")[0].strip().removeprefix("urlpatterns += [").removesuffix("]").rstrip("},")
+            if not words.startswith(("from django.urls", "RMQ_CONSOLE")):
+                assert words in there, (file, line)
 
 
 def test_it_misses_nothing(shop: Shop) -> None:

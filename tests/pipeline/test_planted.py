@@ -15,7 +15,7 @@ from console.models import Reconciliation
 from console.record import intake
 from console.record.intake import Batch, Place
 from console.usecases import repairs, run_reports
-from console.usecases.repairs import RepairOrder
+from console.usecases.repairs import RepairRequest
 from rmq_core.journal import reader
 from rmq_core.pipeline.archive import archive
 from rmq_core.pipeline.progress import Progress
@@ -86,7 +86,7 @@ def test_each_is_found_and_repaired(spark: Any, desk: Desk, inputs: Inputs, tmp_
     assert {row["kind"] for row in everything if row["repair"] == "none"} == LEFT
     assert all("why" in row["evidence"] or "advice" in row["evidence"] for row in everything if row["repair"] == "none")
     for repair in sorted(set(REPAIRED.values())):
-        order = RepairOrder(first, repair, reason="a test")
+        order = RepairRequest(first, repair, reason="a test")
         wanted = sum(REPAIRED.get(kind) == repair for kind, *_ in expected)
         assert dict(repairs.preview(desk.actor, order).outcomes) == {"done": wanted}
         finished = [desk.finish(operation) for operation in repairs.start(desk.actor, order)]

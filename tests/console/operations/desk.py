@@ -13,7 +13,7 @@ from console.access import Action
 from console.models import Operation
 from console.usecases import bulk, job_queue
 from console.usecases.actor import Actor
-from console.usecases.bulk_requests import BulkOrder
+from console.usecases.bulk_requests import BulkRequest
 from rmq_core import FixedTimeMessage
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.model.filters import MessageFilter
@@ -31,12 +31,12 @@ class Desk:
     def actor(self) -> Actor:
         return Actor(self.user, "127.0.0.1")
 
-    def order(self, action: Action, state: str = "", topic: str = "orders", **options: Any) -> BulkOrder:
+    def order(self, action: Action, state: str = "", topic: str = "orders", **options: Any) -> BulkRequest:
         """An order for everything in a state that a filter (`text`, `slot`, …) matches."""
         fields = {name: options.pop(name) for name in ("text", "error", "fingerprint", "slot") if name in options}
         if state:
             options["filter"] = MessageFilter(state, **fields)  # type: ignore[arg-type]
-        return BulkOrder(action, topic, **{"reason": "a test", **options})
+        return BulkRequest(action, topic, **{"reason": "a test", **options})
 
     def start(self, action: Action, state: str = "", **options: Any) -> Operation:
         return bulk.start(self.actor, self.order(action, state, **options))

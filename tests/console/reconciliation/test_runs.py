@@ -28,7 +28,7 @@ from console.options import options
 from console.serializers import runs as shapes
 from console.usecases import job_queue, run_places, run_reports, runs
 from console.usecases.actor import Actor
-from console.usecases.runs import RunOrder
+from console.usecases.runs import RunRequest
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import UnknownTopic
 from tests.console.api.conftest import Caller, make_token, problem
@@ -46,7 +46,7 @@ class Office:
         self.who = Actor(user, "127.0.0.1")
 
     def start(self, **options: Any) -> Reconciliation:
-        run = runs.start(self.who, RunOrder(**options))
+        run = runs.start(self.who, RunRequest(**options))
         return run
 
     def work(self, run: Reconciliation | None = None) -> Any:
@@ -104,7 +104,7 @@ def test_a_run_over_all_topics_names_those_it_says_nothing_of(office: Office) ->
     for shown in (shapes.run_json(run), shapes.detail_json(run, True)):
         assert shown["without_journal"] == ["orders"]
     assert shapes.run_json(office.start(topics=("orders",)))["without_journal"] == []
-    jobs.look(runs.schedule(office.who, RunOrder(), 3_600).next_ms)
+    jobs.look(runs.schedule(office.who, RunRequest(), 3_600).next_ms)
     assert Reconciliation.objects.get(via="schedule").summary == {"without_journal": ["orders"]}
 
 
@@ -163,15 +163,15 @@ def test_a_token_for_some_topics_sees_and_stops_what_it_may_start(office: Office
 
 def test_only_administrators_stop_what_is_somebody_elses(office: Office, person: Callable[..., User]) -> None:
     one, two = Actor(person("Operator", "one")), Actor(person("Operator", "two"))
-    run = runs.start(one, RunOrder(kind="archive"))
+    run = runs.start(one, RunRequest(kind="archive"))
     with pytest.raises(Forbidden, match="administer"):
         runs.stop(two, run)
     run.refresh_from_db()
     assert run.state == "queued"
     assert AuditEntry.objects.get(username="two").result == "refused"
     assert runs.stop(one, run).state == "stopped"
-    assert runs.stop(office.who, runs.start(one, RunOrder(kind="archive"))).state == "stopped"
-    schedule = runs.schedule(Actor(person("Editor", "planner")), RunOrder(kind="archive"), 3_600)
+    assert runs.stop(office.who, runs.start(one, RunRequest(kind="archive"))).state == "stopped"
+    schedule = runs.schedule(Actor(person("Editor", "planner")), RunRequest(kind="archive"), 3_600)
     by_schedule = runs.scheduled(schedule)
     with pytest.raises(Forbidden):
         runs.stop(two, by_schedule)
@@ -248,7 +248,7 @@ def test_what_waits_is_handed_on_when_its_job_was_lost(office: Office) -> None:
 
 
 def test_a_schedule_starts_runs_and_never_two_at_once(office: Office) -> None:
-    schedule = runs.schedule(office.who, RunOrder(topics=("orders",)), 3_600)
+    schedule = runs.schedule(office.who, RunRequest(topics=("orders",)), 3_600)
     jobs.look(schedule.next_ms)
     run = Reconciliation.objects.get()
     assert (run.via, run.username, run.schedule_id) == ("schedule", "chief", schedule.pk)
@@ -272,9 +272,9 @@ def test_a_schedule_starts_runs_and_never_two_at_once(office: Office) -> None:
     assert entry is not None and entry.reason == "moved to the night"
     assert (entry.query["kind"], entry.query["topics"], entry.query["every_s"]) == ("reconcile", ["orders"], 3_600)
     with pytest.raises(BadRequest, match="schedule"):
-        runs.schedule(office.who, RunOrder(kind="restore"), 3_600)
+        runs.schedule(office.who, RunRequest(kind="restore"), 3_600)
     with pytest.raises(BadRequest, match="minute"):
-        runs.schedule(office.who, RunOrder(), 1)
+        runs.schedule(office.who, RunRequest(), 1)
 
 
 def test_what_cannot_be_is_refused_and_written_down(office: Office, person: Callable[..., User]) -> None:
@@ -287,11 +287,11 @@ def test_what_cannot_be_is_refused_and_written_down(office: Office, person: Call
     with pytest.raises(BadRequest, match="no job"):
         office.start(kind="rm")
     with pytest.raises(Forbidden, match="operate"):
-        runs.start(Actor(person("Viewer")), RunOrder())
+        runs.start(Actor(person("Viewer")), RunRequest())
     with pytest.raises(Forbidden, match="administer"):
-        runs.start(Actor(person("Operator")), RunOrder(kind="restore", confirm="restore"))
+        runs.start(Actor(person("Operator")), RunRequest(kind="restore", confirm="restore"))
     with pytest.raises(Forbidden, match="edit_topics"):
-        runs.schedule(Actor(User.objects.get(username="operator")), RunOrder(), 3_600)
+        runs.schedule(Actor(User.objects.get(username="operator")), RunRequest(), 3_600)
     assert not Reconciliation.objects.exists()
     assert set(AuditEntry.objects.values_list("result", flat=True)) == {"refused", "failed"}
 
