@@ -6,12 +6,17 @@ import os
 import sys
 from collections.abc import Sequence
 
+from rmq_core.cli.main import run
 from rmq_core.model.text import NotText, check_arguments
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "python -m console") -> None:
     """Runs one command. Ends the process with a sentence where the environment or an argument is not usable."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] == ["up"]:
+        from console.supervise.up import up  # without Django, which everything it starts loads for itself
+
+        sys.exit(run(up, given[1:], f"{program} up"))
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.config.settings")
     try:
         from django.core.exceptions import ImproperlyConfigured

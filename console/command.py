@@ -14,30 +14,31 @@ from rmq_core.cli.main import ENGINE, group, run
 PROGRAM = "rmq"
 HERE = "console.command"
 SECTIONS = {
-    "Everything on this machine": {"up": HERE},
+    "Everything on this machine": {"up": "console.supervise.up"},
     **ENGINE,
     "Messages": {**ENGINE["Messages"], "restore": HERE},
     "Archive and reconciliation (Spark)": {"archive": HERE, "reconcile": HERE},
     "Console": {"token": HERE, "console": HERE},
 }
+ABOUT_THE_QUEUE = {name for section in ENGINE.values() for name in section} | {"archive", "reconcile"}
 
 
 def main() -> int:
     """The exit code."""
-    _use_the_consoles_redis()
+    if sys.argv[1:2] and sys.argv[1] in ABOUT_THE_QUEUE and not os.environ.get("RMQ_URL"):
+        os.environ["RMQ_URL"] = os.environ.get("REDIS_URL") or _redis_of_up()
     about = "A message queue on Redis sorted sets, and the console from which a team runs it."
     return run(group(SECTIONS, about), None, PROGRAM)
 
 
-def _use_the_consoles_redis() -> None:
-    """Without RMQ_URL, the queue is that of the console here: REDIS_URL, or the Redis of ``rmq up``."""
-    if not os.environ.get("RMQ_URL") and sys.argv[1:2] != ["up"]:
-        try:
-            from console.config.environment import read_environment
+def _redis_of_up() -> str:
+    """The address that ``rmq up`` has left in the data folder; empty where there is none."""
+    try:
+        from console.config.environment import read_environment
 
-            os.environ["RMQ_URL"] = read_environment().redis_url
-        except Exception:  # no console here, or not one that could be started: the command needs none
-            return
+        return read_environment().redis_url
+    except Exception:  # no console here, or not one that could be started: the command needs none
+        return ""
 
 
 def passing_on(**attributes: Any) -> Any:
@@ -45,11 +46,6 @@ def passing_on(**attributes: Any) -> Any:
     settings = {"ignore_unknown_options": True, "help_option_names": []}
     arguments = click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
     return lambda function: click.command(context_settings=settings, **attributes)(arguments(function))
-
-
-@passing_on(short_help="Run Redis, the console, the keeper, workers and jobs, supervised.")
-def up(arguments: tuple[str, ...]) -> None:
-    run_console(["up", *arguments], PROGRAM)
 
 
 @passing_on(short_help="Bring back what was removed, or (--archive) what a lost server held.")
@@ -70,8 +66,10 @@ def reconcile(arguments: tuple[str, ...]) -> int:
 
 
 def _pipeline(name: str, arguments: tuple[str, ...]) -> int:
-    from rmq_core.pipeline.__main__ import main as run_pipeline
-
+    try:
+        from rmq_core.pipeline.__main__ import main as run_pipeline
+    except ModuleNotFoundError as error:
+        raise SystemExit(f"Spark is not installed ({error}): pip install 'rmq-console[pipeline]'") from None
     return run_pipeline([name, *arguments], PROGRAM)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rmq_core.transport.redis_url import Target
+from rmq_core.transport.redis_url import RedisURL
 
 PUBSUB_OPTIONS = {"socket_timeout": None, "socket_connect_timeout": 5, "health_check_interval": 15}
 
@@ -31,7 +31,7 @@ def rq_connection(url: str) -> dict[str, Any]:
 
 def sentinel_parts(url: str) -> dict[str, Any] | None:
     """What a `sentinel://` URL says, in the words of `RQ_QUEUES`; None for other schemes."""
-    target = Target(url)
+    target = RedisURL(url)
     if target.scheme != "sentinel":
         return None
     given = {name.upper(): target.options.get(name) for name in ("username", "password")}

@@ -25,7 +25,7 @@
     │   └── JournalFull         the readers of its journal are too far behind; send again later
     ├── OwnershipError
     │   ├── Fenced              the slot belongs to another owner epoch
-    │   ├── EpochTooLow         a claim with an epoch below the one already seen
+    │   ├── EpochTooLow         an acquisition with an epoch below the one already seen
     │   ├── WorkerNameTaken     another live worker has that name
     │   ├── LeadershipLost      somebody else may lead now
     │   └── ZooKeeperUnavailable  no session could be had with the ZooKeeper servers
@@ -157,7 +157,7 @@ class Fenced(OwnershipError):
 
 
 class EpochTooLow(OwnershipError):
-    """A claim came with an epoch below the highest one the slot has seen."""
+    """An acquisition came with an epoch below the highest one the slot has seen."""
 
 
 class WorkerNameTaken(OwnershipError):
@@ -212,7 +212,7 @@ _SCRIPT_ERRORS: dict[str, tuple[type[RMQError], str]] = {
     ),
     "RMQEPOCH": (
         EpochTooLow,
-        "the slot has already been claimed with epoch {detail}; give the slot up and rejoin",
+        "the slot has already been acquired with epoch {detail}; give the slot up and rejoin",
     ),
     "RMQPAST": (
         DueInThePast,

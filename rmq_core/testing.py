@@ -86,6 +86,7 @@ class TestQueue:
         self._runner: asyncio.Runner | None = None
         client = self._clock.client() if self._clock else None
         self.rmq = RMQ(url or "redis://localhost:6379/0", namespace, client=client)
+        self.rmq._checked = url is None  # fakeredis has no INFO by which it could be found unfit
         self.inspector = Inspector(self.rmq)
         self.control = Control(self.rmq)
 

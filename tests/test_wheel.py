@@ -111,16 +111,32 @@ def test_the_base_is_small(installed: Path) -> None:
     assert 5_000_000 < weight < 45_000_000
 
 
-def test_the_command_says_what_it_needs(installed: Path) -> None:
-    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(installed)}
+@pytest.mark.parametrize(
+    ("missing", "command", "extras"),
+    [
+        ("django", "up", "console,embedded"),
+        ("django", "console check", "console,embedded"),
+        ("django", "token list", "console,embedded"),
+        ("pyspark", "archive --archive x", "pipeline"),
+        ("pyspark", "restore --archive x", "pipeline"),
+        ("kazoo", "worker tests.engine.lone_listener --zookeeper localhost:1", "zookeeper"),
+    ],
+)
+def test_the_command_says_what_it_needs(installed: Path, missing: str, command: str, extras: str) -> None:
+    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": f"{installed}{os.pathsep}{ROOT}"}
     code = (
-        "import sys; sys.modules['django'] = None; sys.argv = ['rmq', 'up']; from console.command import main; main()"
+        f"import sys; sys.modules[{missing!r}] = None; sys.argv = ['rmq', *{command.split()!r}]\n"
+        "from console.command import main; sys.exit(main())"
     )
     ran = subprocess.run(
         [sys.executable, "-c", code], env=environ, cwd="/", capture_output=True, text=True, check=False
     )
     assert ran.returncode == 1
-    assert "pip install 'rmq-console[console,embedded]'" in ran.stderr
+    assert f"pip install 'rmq-console[{extras}]'" in ran.stderr and "Traceback" not in ran.stderr
+
+
+def test_the_command_helps_without_any_extra(installed: Path) -> None:
+    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(installed)}
     program = [sys.executable, str(installed / "bin" / "rmq"), "--help"]
     ran = subprocess.run(program, env=environ, cwd="/", capture_output=True, text=True, check=True)
     assert "Usage: rmq " in ran.stdout

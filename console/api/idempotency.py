@@ -24,7 +24,7 @@ BODY_MAX = 1_048_576
 SWEPT_AT_ONCE = 200
 _KEY = re.compile(r"[\x21-\x7e]{1,200}")
 _KEPT_HEADERS = ("Content-Type", "Location", "ETag")
-_PASSING = frozenset({401, 403, 409, 425, 429})
+_TRANSIENT = frozenset({401, 403, 409, 425, 429})
 
 
 def begin(caller: str, key: str, request: HttpRequest) -> KeptAnswer | HttpResponse:
@@ -70,7 +70,7 @@ def begin(caller: str, key: str, request: HttpRequest) -> KeptAnswer | HttpRespo
 
 def finish(record: KeptAnswer, response: HttpResponse) -> None:
     """Keep an answer for whoever repeats the request; what a later try may change is not kept."""
-    if response.status_code >= 500 or response.status_code in _PASSING:
+    if response.status_code >= 500 or response.status_code in _TRANSIENT:
         forget(record)
         return
     fits = len(response.content) <= BODY_MAX

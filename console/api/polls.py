@@ -18,7 +18,7 @@ from console.engine import AsyncEngine, async_engine
 from rmq_core.errors import RMQError
 from rmq_core.model.message import Delivery
 from rmq_core.ops.consuming import TAKE_MAX
-from rmq_core.protocol.scripts import NO_LOOK
+from rmq_core.protocol.scripts import NOT_DUE
 from rmq_core.transport.notifications import FALLBACK_S
 
 log = logging.getLogger("console.api")
@@ -104,9 +104,9 @@ class Desk:
         if taken.deliveries:
             await self._hand_out(taken.deliveries)
             return 0
-        if taken.look_ms == NO_LOOK:
+        if taken.next_due_ms == NOT_DUE:
             return FALLBACK_S
-        return min(FALLBACK_S, max(0.001, (taken.look_ms - taken.now_ms) / 1000))
+        return min(FALLBACK_S, max(0.001, (taken.next_due_ms - taken.now_ms) / 1000))
 
     async def _hand_out(self, deliveries: list[Delivery]) -> None:
         at = 0

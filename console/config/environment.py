@@ -21,7 +21,7 @@ from environs import Env, EnvValidationError, ValidationError
 from rmq_core.errors import ConfigurationError
 from rmq_core.model.text import NotText, check_unicode
 from rmq_core.ownership.config import ZooKeeperConfig
-from rmq_core.transport.redis_url import Target
+from rmq_core.transport.redis_url import RedisURL
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 IS_CHECKOUT = (BASE_DIR / "manage.py").is_file()
@@ -165,14 +165,14 @@ def _sub_path(value: str) -> None:
 
 def _redis(value: str) -> None:
     try:
-        Target(value)
+        RedisURL(value)
     except ConfigurationError as error:
         raise ValidationError(str(error)) from None
 
 
 def _plain_redis(value: str) -> None:
     _redis(value)
-    if Target(value).is_cluster:
+    if RedisURL(value).is_cluster:
         raise ValidationError("must name a single Redis server, not a Cluster.")
 
 
@@ -232,7 +232,7 @@ def _default_redis_url(data_dir: Path) -> str:
 
 def _plain_url(redis_url: str) -> str:
     """The URL for the console's own pub/sub and jobs, where the queue's own cannot serve for it."""
-    if not Target(redis_url).is_cluster:
+    if not RedisURL(redis_url).is_cluster:
         return redis_url
     raise ImproperlyConfigured(
         "The environment is not usable; correct these variables and start again:\n"

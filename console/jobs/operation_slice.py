@@ -51,6 +51,10 @@ class Jobs:
     again: Callable[[str], None]
 
 
+class _AnotherLife(Exception):
+    """The topic was deleted, and defined anew under its name."""
+
+
 class Slice:
     """One turn at an operation that is held."""
 
@@ -70,7 +74,7 @@ class Slice:
         try:
             # A topic may have been deleted, or redefined, since this process last read it.
             engine().client.forget(self.operation.topic)
-            engine().client.topic(self.operation.topic)
+            self._see_that_it_lives()
             self._repeat_interrupted()
             while self._step():
                 pass
@@ -81,6 +85,8 @@ class Slice:
             self.held.let_go(round(time.time() * 1000) + AWAY_MS)
         except UnknownTopic:
             self.held.end(State.FAILED, "The topic was deleted.")
+        except _AnotherLife:
+            self.held.end(State.FAILED, "The topic was deleted and defined anew: its messages are others now.")
         except RMQError as error:
             self.held.end(State.FAILED, f"{type(error).__name__}: {error}")
         finally:
@@ -97,6 +103,7 @@ class Slice:
             return False
         if wait_ms:
             return self._wait(wait_ms, now)
+        self._see_that_it_lives()
         taken = self._source.take(self._most())
         self.operation.looked_at = taken.looked_at
         self.operation.error = ""
@@ -109,6 +116,12 @@ class Slice:
                 return False
             self.held.save(self._now_ms())
         return time.monotonic() < self._ends_at or self._leave(self._now_ms())
+
+    def _see_that_it_lives(self) -> None:
+        """Raises `UnknownTopic`, or `_AnotherLife` where the messages that were meant are gone with their topic."""
+        topic = engine().client.topic(self.operation.topic)
+        if self.operation.place.get("topic_created_ms", topic.created_ms) != topic.created_ms:
+            raise _AnotherLife
 
     # -- pace
 

@@ -12,8 +12,13 @@ class DueJobs(PeriodicTask):
     name = "handing on jobs"
 
     async def round(self) -> None:
-        await with_database(operations.pick_up)
-        await with_database(runs.look)
+        await with_database(self._look)
+
+    @staticmethod
+    def _look() -> None:
+        """Both over one connection: it costs more than what is asked."""
+        operations.pick_up()
+        runs.look()
 
 
 class OldJobs(PeriodicTask):

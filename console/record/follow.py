@@ -115,9 +115,10 @@ class Follower:
     async def _hold_for_archive(self, topics: Iterable[Topic]) -> None:
         """Where an archive is on schedule, nothing may be trimmed before it has run for the first time."""
         client = self._engine.client
-        scheduled = await _in_thread(_archived)
-        for topic in topics:
-            wanted = topic.journal != "off" and any(not names or topic.name in names for names in scheduled)
+        journaled = [topic for topic in topics if topic.journal != "off"]
+        scheduled = await _in_thread(_archived) if journaled else []
+        for topic in journaled:
+            wanted = any(not names or topic.name in names for names in scheduled)
             if wanted and topic.name not in self._held:
                 await client.run(reader.register(client.keyspace, topic, reader_of(settings.PIPELINE_ARCHIVE)))
                 self._held.add(topic.name)

@@ -70,6 +70,7 @@ def start(actor: Actor, order: BulkOrder) -> Operation:
             rate_per_s=order.rate_per_s,
             canary=order.canary,
             spread_s=order.spread_s,
+            place={"topic_created_ms": topic.created_ms},
             due_ms=now,
         )
     entry.asked = min(seen.count, 2**31 - 1)

@@ -108,7 +108,7 @@ def start(actor: Actor, order: RepairOrder) -> list[Operation]:
 
 def _permit(actor: Actor, order: RepairOrder) -> None:
     require(actor.user, Action.REPAIR, order.topic)
-    # Orphans may be the only trace of a content; and whoever corrects the books says what is true.
+    # Orphans may be the only trace of a content; and whoever corrects a ledger says what is true.
     if order.repair in ("drop_orphan", "correct_counters", "take_stock"):
         require(actor.user, Permission.ADMINISTER)
     if order.repair not in engine_repairs.KINDS:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -13,13 +12,10 @@ import click
 
 from rmq_core.cli.shell import Shell, command
 from rmq_core.client.inspector import Inspector
-from rmq_core.client.rmq import RMQ
-from rmq_core.errors import InvalidMessage
-from rmq_core.journal import Gap, Position, Transition, reader
+from rmq_core.journal import Gap, Transition
 from rmq_core.journal.trimmer import JournalState
 from rmq_core.model.message import id_to_text, raw_id
 from rmq_core.model.text import shown
-from rmq_core.model.topic import Topic
 
 PAUSE_S = 0.5
 WORDS = {
@@ -41,35 +37,16 @@ def journal(shell: Shell, topic: str, ident: str | None, slot: int | None, follo
     Oldest first; a line (--json: an object) for each transition and each gap. Reads only, and holds nothing back.
     """
     with shell.client() as rmq:
-        known = rmq.topic(topic)
         if state:
-            found = Inspector(rmq).journal(known.name)
+            found = Inspector(rmq).journal(topic)
             shell.show(asdict(found), _state_lines(found))
             return
         wanted = None if ident is None else raw_id(ident)
-        for each in _read(rmq, known, _slots(known, slot), follow):
-            if isinstance(each, Transition) and wanted is not None and each.id != wanted:
-                continue
-            click.echo(json.dumps(_values(each)) if shell.as_json else shown(_line(each)))
-
-
-def _slots(topic: Topic, slot: int | None) -> range:
-    if slot is None:
-        return range(topic.slots)
-    if not 0 <= slot < topic.slots:
-        raise InvalidMessage(f"slot={slot} must be a whole number from 0 to {topic.slots - 1}")
-    return range(slot, slot + 1)
-
-
-def _read(rmq: RMQ, topic: Topic, slots: range, follow: bool) -> Iterator[Transition | Gap]:
-    after: dict[int, Position] = {}
-    while True:
-        found = rmq.run(reader.read(rmq.keyspace, topic, slots, after))
-        after = found.positions
-        # Of one look, in order of time over the slots; each slot's own order stays.
-        told: list[Transition | Gap] = [*found.gaps, *found.transitions]
-        yield from sorted(told, key=lambda each: each.at_ms or 0)
-        if not found.behind:
+        reader = rmq.journal(topic, slots=slot)
+        while True:
+            for each in reader:
+                if isinstance(each, Gap) or wanted in (None, each.id):
+                    click.echo(json.dumps(_values(each)) if shell.as_json else shown(_line(each)))
             if not follow:
                 return
             time.sleep(PAUSE_S)

@@ -7,12 +7,10 @@ from typing import Any
 
 import click
 
-from rmq_core.cli.shell import Shell, command
-from rmq_core.client.inspector import Inspector
-from rmq_core.model.message import FixedTimeMessage, Message, PriorityMessage, RangeMergeMessage
-from rmq_core.model.topic import Topic, TopicKind
+from rmq_core.cli.shell import Shell, Usage, command
 
 BECAME: dict[bool | None, str] = {False: "new", True: "merged", None: "sent twice: new or merged"}
+WHEN = "--priority on a priority topic, --range-ms on a range-merge topic, --in-ms or --due-ms on a fixed-time topic"
 
 
 @command
@@ -30,19 +28,11 @@ def send(shell: Shell, topic: str, content: str, headers: tuple[str, ...], **giv
 
     CONTENT '-' reads standard input, as bytes. Content that begins with a dash comes after '--'.
     """
+    if sum(given[name] is not None for name in ("priority", "range_ms", "in_ms", "due_ms")) != 1:
+        raise Usage(f"say once when it is delivered: {WHEN}")
     raw = sys.stdin.buffer.read() if content == "-" else content
-    named = {name: value for name, _, value in (each.partition("=") for each in headers)}
-    more: dict[str, Any] = {"key": given["key"], "slot_basis": given["slot_basis"], "headers": named or None}
+    given["at"] = given.pop("due_ms")
+    given["headers"] = {name: value for name, _, value in (each.partition("=") for each in headers)} or None
     with shell.client() as rmq:
-        known = rmq.topic(topic)
-        sent = rmq.send(known.name, _message(raw, known, Inspector(rmq).now_ms(), given, more))
+        sent = rmq.send(topic, raw, **given)
     shell.show(sent._asdict(), [f"{sent.id}  slot {sent.slot}  {BECAME[sent.merged]}"])
-
-
-def _message(content: bytes | str, topic: Topic, now_ms: int, given: dict[str, Any], more: dict[str, Any]) -> Message:
-    if topic.kind is TopicKind.RANGE_MERGE:
-        return RangeMergeMessage(content, given["range_ms"], **more)
-    if topic.kind is TopicKind.PRIORITY:
-        return PriorityMessage(content, given["priority"], **more)
-    due_ms = given["due_ms"] if given["in_ms"] is None else now_ms + given["in_ms"]
-    return FixedTimeMessage(content, due_ms, **more)

@@ -17,7 +17,7 @@ from rmq_core.model.outcomes import check_delay
 from rmq_core.model.topic import Topic
 from rmq_core.ops import consuming, registry, sending
 from rmq_core.ops.sending import Sent, SentMany
-from rmq_core.protocol.scripts import NO_LOOK, Call, Operation
+from rmq_core.protocol.scripts import NOT_DUE, Call, Operation
 from rmq_core.transport.aio import AsyncConnection
 from rmq_core.transport.notifications import FALLBACK_S, Wakeups
 from rmq_core.transport.retry import RETRY_FOR_S
@@ -138,7 +138,7 @@ class AsyncRMQ(ClientCore):
                 left_s = deadline - time.monotonic()
                 if taken.deliveries or left_s <= 0:
                     return taken.deliveries
-                wait_s = FALLBACK_S if taken.look_ms == NO_LOOK else (taken.look_ms - taken.now_ms) / 1000
+                wait_s = FALLBACK_S if taken.next_due_ms == NOT_DUE else (taken.next_due_ms - taken.now_ms) / 1000
                 try:
                     async with asyncio.timeout(min(wait_s, FALLBACK_S, left_s)):
                         await woken.wait()

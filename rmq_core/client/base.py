@@ -16,7 +16,7 @@ from rmq_core.ops import registry
 from rmq_core.ops.consuming import Consumer, Statuses, Taken, same_topic
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Operation
-from rmq_core.transport.redis_url import Target
+from rmq_core.transport.redis_url import RedisURL
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -64,7 +64,7 @@ class ClientCore:
     """State and rules of a client, without IO."""
 
     def __init__(self, url: str, namespace: str, allow_eviction: bool) -> None:
-        self.target = Target(url)
+        self.target = RedisURL(url)
         self.keyspace = Keyspace(namespace, spread=self.target.is_cluster)
         self.allow_eviction = allow_eviction
         self._topics: dict[str, tuple[Topic, float]] = {}

@@ -12,7 +12,7 @@ from rmq_core.client.rmq import RMQ
 from rmq_core.model.filters import MessageFilter
 from rmq_core.model.topic import Topic
 from rmq_core.ops import actions, matching, placement, registry
-from rmq_core.ops.actions import ActionResult, Targets
+from rmq_core.ops.actions import ActionResult, References
 from rmq_core.ops.matching import MatchingAction, MatchingResult
 
 
@@ -22,35 +22,35 @@ class Control:
     def __init__(self, client: RMQ) -> None:
         self.client = client
 
-    def cancel(self, topic: str | Topic, refs: Targets) -> list[ActionResult]:
+    def cancel(self, topic: str | Topic, refs: References) -> list[ActionResult]:
         """Takes waiting messages out of the queue; for the topic's ``undo_ms`` they can be restored."""
         return self._act(topic, "cancel", refs)
 
-    def run_now(self, topic: str | Topic, refs: Targets) -> list[ActionResult]:
+    def run_now(self, topic: str | Topic, refs: References) -> list[ActionResult]:
         """Makes waiting messages ready at once."""
         return self._act(topic, "run_now", refs)
 
     def reschedule(
-        self, topic: str | Topic, refs: Targets, *, due_ms: int | None = None, priority: int | None = None
+        self, topic: str | Topic, refs: References, *, due_ms: int | None = None, priority: int | None = None
     ) -> list[ActionResult]:
         """Gives waiting messages another due time or priority. Raises `DueInThePast`, `InvalidMessage`."""
         return self.client.run(
             self.client.on_topic(actions.reschedule, topic, actions.listed(refs), due_ms=due_ms, priority=priority)
         )
 
-    def requeue(self, topic: str | Topic, refs: Targets) -> list[ActionResult]:
+    def requeue(self, topic: str | Topic, refs: References) -> list[ActionResult]:
         """Brings dead letters back, with every retry."""
         return self._act(topic, "requeue", refs)
 
-    def drop(self, topic: str | Topic, refs: Targets) -> list[ActionResult]:
+    def drop(self, topic: str | Topic, refs: References) -> list[ActionResult]:
         """Removes dead letters; for the topic's ``undo_ms`` they can be restored."""
         return self._act(topic, "drop", refs)
 
-    def restore(self, topic: str | Topic, refs: Targets) -> list[ActionResult]:
+    def restore(self, topic: str | Topic, refs: References) -> list[ActionResult]:
         """Brings cancelled and dropped messages back to where they were."""
         return self._act(topic, "restore", refs)
 
-    def _act(self, topic: str | Topic, name: str, refs: Targets) -> list[ActionResult]:
+    def _act(self, topic: str | Topic, name: str, refs: References) -> list[ActionResult]:
         return self.client.run(self.client.on_topic(actions.act, topic, name, actions.listed(refs)))
 
     def cancel_matching(
@@ -132,35 +132,35 @@ class AsyncControl:
     def __init__(self, client: AsyncRMQ) -> None:
         self.client = client
 
-    async def cancel(self, topic: str | Topic, refs: Targets) -> list[ActionResult]:
+    async def cancel(self, topic: str | Topic, refs: References) -> list[ActionResult]:
         """Takes waiting messages out of the queue; for the topic's ``undo_ms`` they can be restored."""
         return await self._act(topic, "cancel", refs)
 
-    async def run_now(self, topic: str | Topic, refs: Targets) -> list[ActionResult]:
+    async def run_now(self, topic: str | Topic, refs: References) -> list[ActionResult]:
         """Makes waiting messages ready at once."""
         return await self._act(topic, "run_now", refs)
 
     async def reschedule(
-        self, topic: str | Topic, refs: Targets, *, due_ms: int | None = None, priority: int | None = None
+        self, topic: str | Topic, refs: References, *, due_ms: int | None = None, priority: int | None = None
     ) -> list[ActionResult]:
         """Gives waiting messages another due time or priority. Raises `DueInThePast`, `InvalidMessage`."""
         return await self.client.run(
             self.client.on_topic(actions.reschedule, topic, actions.listed(refs), due_ms=due_ms, priority=priority)
         )
 
-    async def requeue(self, topic: str | Topic, refs: Targets) -> list[ActionResult]:
+    async def requeue(self, topic: str | Topic, refs: References) -> list[ActionResult]:
         """Brings dead letters back, with every retry."""
         return await self._act(topic, "requeue", refs)
 
-    async def drop(self, topic: str | Topic, refs: Targets) -> list[ActionResult]:
+    async def drop(self, topic: str | Topic, refs: References) -> list[ActionResult]:
         """Removes dead letters; for the topic's ``undo_ms`` they can be restored."""
         return await self._act(topic, "drop", refs)
 
-    async def restore(self, topic: str | Topic, refs: Targets) -> list[ActionResult]:
+    async def restore(self, topic: str | Topic, refs: References) -> list[ActionResult]:
         """Brings cancelled and dropped messages back to where they were."""
         return await self._act(topic, "restore", refs)
 
-    async def _act(self, topic: str | Topic, name: str, refs: Targets) -> list[ActionResult]:
+    async def _act(self, topic: str | Topic, name: str, refs: References) -> list[ActionResult]:
         return await self.client.run(self.client.on_topic(actions.act, topic, name, actions.listed(refs)))
 
     async def cancel_matching(

@@ -17,7 +17,7 @@ from rmq_core.model.outcomes import check_delay
 from rmq_core.model.topic import Topic
 from rmq_core.ops import consuming, registry, sending
 from rmq_core.ops.sending import Sent, SentMany
-from rmq_core.protocol.scripts import NO_LOOK, Call, Operation
+from rmq_core.protocol.scripts import NOT_DUE, Call, Operation
 from rmq_core.transport import forks
 from rmq_core.transport.retry import RETRY_FOR_S
 from rmq_core.transport.sync import Connection
@@ -33,7 +33,7 @@ FALLBACK_S = 1.0
 class RMQ(ClientCore):
     """A client of the queue; safe to share between threads, and to use on in a forked child.
 
-    ``url``: see `transport.redis_url.Target`. Commands are retried for ``retry_for_s`` seconds while the server is
+    ``url``: see `transport.redis_url.RedisURL`. Commands are retried for ``retry_for_s`` seconds while the server is
     away, then raise `ConnectionLost`. The first command raises `ServerTooOld` or `EvictionEnabled` where the server
     is not fit; ``allow_eviction`` waives the second.
     """
@@ -151,7 +151,7 @@ class RMQ(ClientCore):
                 left_s = deadline - time.monotonic()
                 if taken.deliveries or left_s <= 0:
                     return taken.deliveries
-                wait_s = FALLBACK_S if taken.look_ms == NO_LOOK else (taken.look_ms - taken.now_ms) / 1000
+                wait_s = FALLBACK_S if taken.next_due_ms == NOT_DUE else (taken.next_due_ms - taken.now_ms) / 1000
                 message = pubsub.get_message(timeout=min(wait_s, FALLBACK_S, left_s))
                 if message is not None and message["type"] == "message":
                     self.heard(topic, message["data"])

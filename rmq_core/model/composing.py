@@ -55,22 +55,29 @@ class SendOptions(TypedDict, total=False):
     version: int | None
 
 
-_MORE = ("key", "slot_basis", "headers", "version")
+_WHEN = frozenset(("priority", "range_ms", "in_ms", "at"))
 
 
 def compose(content: Message | Content, options: SendOptions) -> Message:
     """The message that a content and keywords mean. Raises `InvalidMessage`."""
-    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    if unknown := set(options) - SendOptions.__annotations__.keys():
-        known = ", ".join(SendOptions.__annotations__)
-        raise InvalidMessage(f"send has no keyword {sorted(unknown)[0]!r}; those of a content are {known}")
     if isinstance(content, Message):
         raise InvalidMessage(f"a {type(content).__name__} says all of itself: keywords go with a bare content")
-    more = {name: given.pop(name) for name in _MORE if name in given}
-    if len(given) != 1:
-        both = " and ".join(f"{name}=" for name in given)
-        raise InvalidMessage(f"say once when a message is delivered{both and f', not by {both}'}: {WHEN}")
-    ((how, value),) = given.items()
+    how, value = "", None
+    more: dict[str, Any] = {}
+    for name, given in options.items():
+        if name not in SendOptions.__annotations__:
+            known = ", ".join(SendOptions.__annotations__)
+            raise InvalidMessage(f"send has no keyword {name!r}; those of a content are {known}")
+        if given is None:
+            continue
+        if name not in _WHEN:
+            more[name] = given
+        elif how:
+            raise InvalidMessage(f"say once when a message is delivered, not by {how}= and {name}=: {WHEN}")
+        else:
+            how, value = name, given
+    if not how:
+        raise InvalidMessage(f"say when a message is delivered: {WHEN}")
     plain = content if isinstance(content, (str, bytes)) else to_json(content)
     if how == "at":
         return FixedTimeMessage(plain, due_ms(value), **more)
@@ -80,8 +87,8 @@ def compose(content: Message | Content, options: SendOptions) -> Message:
     return PriorityMessage(plain, whole, **more) if how == "priority" else RangeMergeMessage(plain, whole, **more)
 
 
-def due_ms(at: datetime | int) -> int:
-    """Epoch milliseconds; of a datetime, the first that is not before it. Raises `InvalidMessage`."""
+def due_ms(at: Any) -> int:
+    """Epoch milliseconds, of themselves or of a datetime: the first that is not before it. Raises `InvalidMessage`."""
     if isinstance(at, datetime):
         if at.utcoffset() is None:
             raise InvalidMessage(
@@ -98,6 +105,8 @@ def due_ms(at: datetime | int) -> int:
 
 def _whole(name: str, value: Any) -> int:
     """A whole number of any type that is one (an IntEnum's member, a number of numpy)."""
+    if type(value) is int:
+        return value
     if not isinstance(value, SupportsIndex) or isinstance(value, bool):
         raise InvalidMessage(f"{name}={worded(value)} must be a whole number, not {type(value).__name__}")
     return index(value)

@@ -24,5 +24,5 @@ def check(what: str, found: object, known: object) -> None:
     if found != known:
         raise UnknownFormat(
             f"{what} is in format {found}, and this release knows format {known} only: nothing was read or changed."
-            " Use the release that wrote it, or a newer one; docs/upgrading.md says which release writes what"
+            " Use the release that wrote it, or a newer one; see Upgrading in the documents"
         )

@@ -22,9 +22,7 @@ def to_json(value: Json) -> str:
     """The text of a value, always the same for equal ones. Raises `InvalidMessage`."""
     try:
         _check(value)
-        return json.dumps(
-            value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=True, default=_plain
-        )
+        return _ENCODER.encode(value)
     except RecursionError:
         raise InvalidMessage("content cannot be written as JSON: it is nested too deeply, or holds itself") from None
     except (TypeError, ValueError) as error:
@@ -54,3 +52,6 @@ def _plain(value: object) -> dict[Any, Any]:
 def _a(value: object) -> str:
     name = type(value).__name__
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=True, default=_plain)

@@ -16,10 +16,10 @@ from rmq_core.protocol.scripts import Operation, batches, on_ids
 from rmq_core.queries import lookups, owners
 
 ActionStatus: TypeAlias = Literal["done", "in_flight", "not_found", "occupied"]
-Target: TypeAlias = MessageRef | Sent | Delivery | str | bytes
+Reference: TypeAlias = MessageRef | Sent | Delivery | str | bytes
 """A message: where it is, what sending or taking said of it, or its id, which is looked for."""
 
-Targets: TypeAlias = Target | Iterable[Target]
+References: TypeAlias = Reference | Iterable[Reference]
 
 _STATUSES: dict[int, ActionStatus] = {0: "not_found", 1: "done", 2: "in_flight", 3: "occupied"}
 
@@ -31,12 +31,14 @@ class ActionResult(NamedTuple):
     status: ActionStatus
 
 
-def act(keyspace: Keyspace, topic: Topic, name: str, targets: Targets, *values: Any) -> Operation[list[ActionResult]]:
+def act(
+    keyspace: Keyspace, topic: Topic, name: str, references: References, *values: Any
+) -> Operation[list[ActionResult]]:
     """Runs ``cancel``, ``run_now``, ``reschedule``, ``requeue``, ``drop`` or ``restore``, results in the order given.
 
-    A target without its slot is looked for: in the slot its id names, then in all.
+    A reference without its slot is looked for: in the slot its id names, then in all.
     """
-    refs = yield from located(keyspace, topic, listed(targets), in_trash=name == "restore")
+    refs = yield from located(keyspace, topic, listed(references), in_trash=name == "restore")
     by_slot: dict[int, list[int]] = {}
     for position, ref in enumerate(refs):
         by_slot.setdefault(ref.slot, []).append(position)
@@ -53,49 +55,51 @@ def act(keyspace: Keyspace, topic: Topic, name: str, targets: Targets, *values: 
     return results
 
 
-def listed(targets: Targets) -> list[Target]:
+def listed(references: References) -> list[Reference]:
     """One message or many, as a list; an id is one, never the sequence of its letters. Raises `InvalidMessage`."""
-    if isinstance(targets, (str, bytes, MessageRef, Sent, Delivery)):
-        return [targets]
-    if not isinstance(targets, Iterable):
-        raise _no_target(targets)
-    return list(targets)
+    if isinstance(references, (str, bytes, MessageRef, Sent, Delivery)):
+        return [references]
+    if not isinstance(references, Iterable):
+        raise _no_reference(references)
+    return list(references)
 
 
-def _no_target(given: object) -> InvalidMessage:
+def _no_reference(given: object) -> InvalidMessage:
     return InvalidMessage(
         "a message is named by its id, a MessageRef, a Sent or a Delivery,"
         f" not by {type(given).__name__} ({given!r:.80})"
     )
 
 
-def _ref(topic: Topic, target: Target) -> MessageRef | str | bytes:
-    if isinstance(target, Sent):
-        return MessageRef(target.slot, target.id)
-    if isinstance(target, Delivery):
-        if target.topic != topic.name:
-            raise InvalidMessage(f"delivery {target.id!r} belongs to topic {target.topic!r}, not {topic.name!r}")
-        return MessageRef(target.slot, target.id)
-    return target
+def _ref(topic: Topic, reference: Reference) -> MessageRef | str | bytes:
+    if isinstance(reference, Sent):
+        return MessageRef(reference.slot, reference.id)
+    if isinstance(reference, Delivery):
+        if reference.topic != topic.name:
+            raise InvalidMessage(f"delivery {reference.id!r} belongs to topic {reference.topic!r}, not {topic.name!r}")
+        return MessageRef(reference.slot, reference.id)
+    return reference
 
 
-def located(keyspace: Keyspace, topic: Topic, targets: list[Target], in_trash: bool) -> Operation[list[MessageRef]]:
+def located(
+    keyspace: Keyspace, topic: Topic, references: list[Reference], in_trash: bool
+) -> Operation[list[MessageRef]]:
     """Full addresses; an id that is nowhere keeps the slot it leads to, and may be several where it is in several."""
     refs: list[MessageRef] = []
-    for given in targets:
-        target = _ref(topic, given)
-        if isinstance(target, MessageRef):
-            if type(target.slot) is not int or not 0 <= target.slot < topic.slots:
-                raise InvalidMessage(f"slot={target.slot!r} must be a whole number from 0 to {topic.slots - 1}")
-            refs.append(target)
+    for given in references:
+        reference = _ref(topic, given)
+        if isinstance(reference, MessageRef):
+            if type(reference.slot) is not int or not 0 <= reference.slot < topic.slots:
+                raise InvalidMessage(f"slot={reference.slot!r} must be a whole number from 0 to {topic.slots - 1}")
+            refs.append(reference)
             continue
-        if not isinstance(target, (str, bytes)):
-            raise _no_target(given)
-        raw = raw_id(target)
+        if not isinstance(reference, (str, bytes)):
+            raise _no_reference(given)
+        raw = raw_id(reference)
         if in_trash:
             slots = yield from _trash_slots(keyspace, topic, raw)
         else:
-            slots = [view.row.slot for view in (yield from lookups.find(keyspace, topic, target))]
+            slots = [view.row.slot for view in (yield from lookups.find(keyspace, topic, reference))]
         refs += [MessageRef(slot, id_to_text(raw)) for slot in slots or [slot_for(raw, topic.slots)]]
     return refs
 
@@ -111,7 +115,7 @@ def _trash_slots(keyspace: Keyspace, topic: Topic, raw: bytes) -> Operation[list
 
 
 def reschedule(
-    keyspace: Keyspace, topic: Topic, targets: Targets, *, due_ms: int | None, priority: int | None
+    keyspace: Keyspace, topic: Topic, references: References, *, due_ms: int | None, priority: int | None
 ) -> Operation[list[ActionResult]]:
     """Another due time (timed topics) or another priority (priority topics). Raises `DueInThePast`."""
     if topic.timed:
@@ -124,7 +128,7 @@ def reschedule(
         raise InvalidMessage(f"a message of a {topic.kind.value} topic is rescheduled by {field}=…, and by that alone")
     if type(value) is not int or not low <= value <= high:
         raise InvalidMessage(f"{field}={value!r} must be a whole number from {low} to {high}")
-    return act(keyspace, topic, "reschedule", targets, value)
+    return act(keyspace, topic, "reschedule", references, value)
 
 
 def unfence(keyspace: Keyspace, topic: Topic) -> Operation[int]:

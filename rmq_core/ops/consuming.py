@@ -39,11 +39,11 @@ TAKE_MAX = 1_000
 
 
 class Taken(NamedTuple):
-    """Deliveries, and when to look again if there are none (`NO_LOOK`: only when woken), by the Redis clock."""
+    """Deliveries, and when to look again if there are none (`NOT_DUE`: only when woken), by the Redis clock."""
 
     deliveries: list[Delivery]
     now_ms: int
-    look_ms: int
+    next_due_ms: int
 
 
 class Consumer:
@@ -74,24 +74,24 @@ class Consumer:
         """The second: slots that seemed to have something had nothing that could be taken."""
         topic = self.topic
         found = yield from self._hints.candidates(topic, wanted)
-        look_ms = found.next_due_ms
+        next_due_ms = found.next_due_ms
         if topic.paused or not found.slots:
             if writes := self._hints.due_writes():
                 yield writes
-            return Taken([], found.now_ms, look_ms), False
+            return Taken([], found.now_ms, next_due_ms), False
         plan = yield from self._plan(topic, found.slots, most)
         if topic.rate_limit:
-            grant = yield from quotas.ask(self.keyspace, topic, sum(plan.values()))
-            if not grant.messages:
-                return Taken([], found.now_ms, found.now_ms - (-grant.wait_us // 1000)), False
-            plan = _cut(plan, grant.messages)
+            permit = yield from quotas.ask(self.keyspace, topic, sum(plan.values()))
+            if not permit.messages:
+                return Taken([], found.now_ms, found.now_ms - (-permit.wait_us // 1000)), False
+            plan = _cut(plan, permit.messages)
         deliveries, alone = yield from self._cycles(topic, plan, alone=sum(plan.values()) == 1)
         if not deliveries and alone:
             deliveries, _ = yield from self._cycles(topic, {alone[0]: 1}, alone=True)
         if topic.rate_limit:
             yield from quotas.give_back(self.keyspace, topic, sum(plan.values()) - len(deliveries))
         deliveries.sort(key=lambda delivery: delivery.score, reverse=not topic.timed)
-        return Taken(deliveries, found.now_ms, look_ms), not deliveries
+        return Taken(deliveries, found.now_ms, next_due_ms), not deliveries
 
     def _plan(self, topic: Topic, slots: Sequence[int], most: int) -> Operation[dict[int, int]]:
         """How many to take from which slots, so that those that come first in the topic are taken."""

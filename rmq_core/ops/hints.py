@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from rmq_core.errors import RMQError
 from rmq_core.model.topic import Topic
 from rmq_core.protocol.keys import Keyspace
-from rmq_core.protocol.scripts import NO_LOOK, Each, Operation, Request, on_slot
+from rmq_core.protocol.scripts import NOT_DUE, Each, Operation, Request, on_slot
 
 CANDIDATES_MOST = 128
 LOOKS_AT_ONCE = 256
@@ -22,7 +22,7 @@ LOOK_EVERY_S = 1.0
 
 
 class Candidates(NamedTuple):
-    """Slots that seem to have something ready, the best first; when the next other one will (`NO_LOOK`: unknown)."""
+    """Slots that seem to have something ready, the best first; when the next other one will (`NOT_DUE`: unknown)."""
 
     slots: list[int]
     now_ms: int
@@ -59,19 +59,19 @@ class Hints:
         for slot, looked in zip(slots, replies, strict=False):
             if self._keyspace.spread:
                 self._writes += _as_looked(self._keyspace, topic, slot, looked)
-            _, look_ms, head = looked
+            _, next_due_ms, head = looked
             known.pop(slot, None)
             later.pop(slot, None)
-            if topic.timed and look_ms != NO_LOOK:
-                known[slot] = look_ms
+            if topic.timed and next_due_ms != NOT_DUE:
+                known[slot] = next_due_ms
             elif not topic.timed and head:
                 known[slot] = int(head)
-            if not topic.timed and look_ms != NO_LOOK:
-                later[slot] = look_ms
+            if not topic.timed and next_due_ms != NOT_DUE:
+                later[slot] = next_due_ms
         ready = {slot: at for slot, at in known.items() if not topic.timed or at <= now_ms}
         found = sorted(ready, key=ready.__getitem__, reverse=not topic.timed)[:wanted]
         found += [slot for slot, at_ms in later.items() if at_ms <= now_ms and slot not in ready]
-        next_due = min((at_ms for at_ms in later.values() if at_ms > now_ms), default=NO_LOOK)
+        next_due = min((at_ms for at_ms in later.values() if at_ms > now_ms), default=NOT_DUE)
         return Candidates([slot for slot in found if slot < topic.slots], now_ms, next_due)
 
     def due_writes(self) -> list[Request]:
@@ -126,8 +126,8 @@ def with_looks(
 
 
 def _as_looked(keyspace: Keyspace, topic: Topic, slot: int, reply: Sequence[Any]) -> Iterator[Request]:
-    _, look_ms, head = reply
-    look = None if look_ms == NO_LOOK else look_ms
+    _, next_due_ms, head = reply
+    look = None if next_due_ms == NOT_DUE else next_due_ms
     if topic.timed:
         yield _hint(keyspace, topic, 0, slot, look)
     else:

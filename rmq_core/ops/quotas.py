@@ -1,10 +1,10 @@
 """What a topic's ``max_backlog`` and ``rate_limit`` allow, over all its slots and the whole fleet.
 
 Slots live on different nodes, so no script sees all of them. The topic's backlog is therefore handed out: each slot
-has an allowance that the sends to it keep to, and all allowances together never exceed ``max_backlog``. A slot that
+has a quota that the sends to it keep to, and all quotas together never exceed ``max_backlog``. A slot that
 has used up its own is given more; when nothing is left to give, the slots are measured, and what they do not use is
 taken back. Every step of that is one script on one key's node, numbered per slot, so that steps that meet or get lost
-on the way leave an allowance too small, never too large. See ``docs/decisions/042-backlog-by-allowances.md``.
+on the way leave a quota too small, never too large. See ``docs/decisions/042-backlog-by-quotas.md``.
 """
 
 from __future__ import annotations
@@ -32,16 +32,14 @@ def widen(keyspace: Keyspace, topic: Topic, wanted: Mapping[int, int]) -> Operat
         asked = list(left.items())
         replies = yield [
             Call(
-                script("allowance_ask"),
+                script("quota_ask"),
                 [hash_key],
                 [topic.version, topic.max_backlog, topic.slots, slot, count],
             )
             for slot, count in asked
         ]
         given = [(slot, reply[1:]) for (slot, _), reply in zip(asked, replies, strict=True) if reply[0] == 1]
-        yield [
-            Call(script("allowance_set"), [keyspace.slot(topic.name, slot).allowance], values) for slot, values in given
-        ]
+        yield [Call(script("quota_set"), [keyspace.slot(topic.name, slot).quota], values) for slot, values in given]
         for slot, _ in given:
             del left[slot]
         unmeasured = next((reply[1:] for reply in replies if reply[0] == 2), None)
@@ -59,8 +57,8 @@ def _measure(keyspace: Keyspace, topic: Topic, sequences: list[int]) -> Operatio
         keys = [keyspace.slot(topic.name, slot) for slot in slots]
         limits = yield [
             Call(
-                script("allowance_measure"),
-                [key.store, key.retry, key.allowance],
+                script("quota_measure"),
+                [key.store, key.retry, key.quota],
                 [topic.version, sequences[slot]],
             )
             for slot, key in zip(slots, keys, strict=True)
@@ -68,10 +66,10 @@ def _measure(keyspace: Keyspace, topic: Topic, sequences: list[int]) -> Operatio
         for slot, limit in zip(slots, limits, strict=True):
             if limit >= 0:
                 noted += (slot, sequences[slot], limit)
-    yield [Call(script("allowance_note"), [hash_key], [topic.version, topic.max_backlog, *noted])]
+    yield [Call(script("quota_note"), [hash_key], [topic.version, topic.max_backlog, *noted])]
 
 
-class Grant(NamedTuple):
+class Permit(NamedTuple):
     """How many messages may be taken now; if none, in how many microseconds some may."""
 
     messages: int
@@ -79,15 +77,15 @@ class Grant(NamedTuple):
 
 
 def rate(keyspace: Keyspace, topic: Topic, wanted: int, returned: int = 0) -> Call:
-    """Asks for takes, or gives some back; the reply is read by `Grant`."""
+    """Asks for takes, or gives some back; the reply is read by `Permit`."""
     _, key = keyspace.limits(topic.name)
     return Call(script("rate"), [key], [topic.rate_limit, wanted, returned])
 
 
-def ask(keyspace: Keyspace, topic: Topic, wanted: int) -> Operation[Grant]:
+def ask(keyspace: Keyspace, topic: Topic, wanted: int) -> Operation[Permit]:
     """Asks for takes from a topic with a ``rate_limit``."""
     (reply,) = yield [rate(keyspace, topic, wanted)]
-    return Grant(*reply)
+    return Permit(*reply)
 
 
 def give_back(keyspace: Keyspace, topic: Topic, count: int) -> Operation[None]:

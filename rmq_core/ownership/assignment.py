@@ -19,7 +19,7 @@ NOTHING: Mapping[int, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class Reservation:
     """Slots a worker had when it left. They are lent to others; until ``until_ms`` it gets them back first."""
 
     until_ms: int
@@ -31,7 +31,7 @@ class Assignment:
     """What the leader wants for one topic."""
 
     owners: Owners
-    claims: Mapping[str, Claim] = field(default_factory=dict)
+    reservations: Mapping[str, Reservation] = field(default_factory=dict)
 
     def of(self, worker: str) -> frozenset[int]:
         """The slots of one worker."""
@@ -49,22 +49,26 @@ def plan(
 ) -> Assignment:
     """The next assignment of a topic. ``weights``: the workers that listen to it and are not drained.
 
-    A worker that is no longer among them keeps a claim on its slots for ``grace_ms``.
+    A worker that is no longer among them keeps a reservation on its slots for ``grace_ms``.
     """
     if previous is None or len(previous.owners) != slots:
         previous = Assignment((None,) * slots)
-    claims = {worker: claim for worker, claim in previous.claims.items() if claim.until_ms > now_ms}
-    claimed = {slot: worker for worker, claim in claims.items() for slot in claim.slots}
+    reservations = {
+        worker: reservation for worker, reservation in previous.reservations.items() if reservation.until_ms > now_ms
+    }
+    reserved = {slot: worker for worker, reservation in reservations.items() for slot in reservation.slots}
     left: dict[str, list[int]] = {}
     for slot, owner in enumerate(previous.owners):
-        if owner is not None and owner not in weights and slot not in claimed:
+        if owner is not None and owner not in weights and slot not in reserved:
             left.setdefault(owner, []).append(slot)
-            claimed[slot] = owner
-    owners = assign(slots, weights, previous.owners, pins=pins, claims=claimed)
+            reserved[slot] = owner
+    owners = assign(slots, weights, previous.owners, pins=pins, reservations=reserved)
     if grace_ms > 0:
         for worker, lost in left.items():
-            claims[worker] = Claim(now_ms + grace_ms, tuple(lost))
-    return Assignment(owners, {worker: claim for worker, claim in sorted(claims.items()) if worker not in weights})
+            reservations[worker] = Reservation(now_ms + grace_ms, tuple(lost))
+    return Assignment(
+        owners, {worker: reservation for worker, reservation in sorted(reservations.items()) if worker not in weights}
+    )
 
 
 def assign(
@@ -73,7 +77,7 @@ def assign(
     current: Sequence[str | None],
     *,
     pins: Mapping[int, str] = NOTHING,
-    claims: Mapping[int, str] = NOTHING,
+    reservations: Mapping[int, str] = NOTHING,
 ) -> Owners:
     """A worker for every slot; all None when ``weights`` is empty. Pins to workers not in it wait for them."""
     if not weights:
@@ -87,7 +91,7 @@ def assign(
     room = _quotas(len(free_to_move), weights, Counter(pinned.values()), kept)
     for worker in weights:
         room[worker] -= kept[worker]
-    _move(owners, free_to_move, room, claims)
+    _move(owners, free_to_move, room, reservations)
     return tuple(owners)
 
 
@@ -117,16 +121,18 @@ def _quotas(slots: int, weights: Mapping[str, int], pinned: Counter[str], kept: 
     return quotas
 
 
-def _move(owners: list[str | None], movable: Sequence[int], room: dict[str, int], claims: Mapping[int, str]) -> None:
-    """Moves slots from workers with negative ``room`` to those with room, in place; a claim comes first."""
-    # Last comes what its owner should rather keep: nobody else's claim, low numbers.
-    offered = sorted(movable, key=lambda slot: (claims.get(slot, owners[slot]) == owners[slot], -slot))
+def _move(
+    owners: list[str | None], movable: Sequence[int], room: dict[str, int], reservations: Mapping[int, str]
+) -> None:
+    """Moves slots from workers with negative ``room`` to those with room, in place; a reservation comes first."""
+    # Last comes what its owner should rather keep: nobody else's reservation, low numbers.
+    offered = sorted(movable, key=lambda slot: (reservations.get(slot, owners[slot]) == owners[slot], -slot))
     for slot in offered:
-        claimant, owner = claims.get(slot), owners[slot]
-        if claimant is None or claimant == owner or room.get(claimant, 0) <= 0:
+        reserver, owner = reservations.get(slot), owners[slot]
+        if reserver is None or reserver == owner or room.get(reserver, 0) <= 0:
             continue
         if owner is None or room[owner] < 0:
-            _give(owners, room, slot, claimant)
+            _give(owners, room, slot, reserver)
     takers = deque(worker for worker in sorted(room) if room[worker] > 0)
     orphans = [slot for slot in movable if owners[slot] is None]
     for slot in (*orphans, *offered):

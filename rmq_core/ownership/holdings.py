@@ -20,7 +20,7 @@ from rmq_core.errors import EpochTooLow, RMQError
 from rmq_core.ownership.contract import Topical
 from rmq_core.ownership.nodes import Paths, decode_assignment
 from rmq_core.ownership.session import Callback, Session
-from rmq_core.protocol.scripts import batches, claim, epoch_text
+from rmq_core.protocol.scripts import acquire, batches, epoch_text
 from rmq_core.queries import owners
 from rmq_core.queries.owners import OwnershipEventKind
 
@@ -31,7 +31,7 @@ CHECKED_AT_ONCE = 16
 COOL_S = 1.0
 TOO_LOW_S = 5.0
 UNTOLD = ""
-"""The reason of a release that needs no note: it was noted before, or the slot was never claimed."""
+"""The reason of a release that needs no note: it was noted before, or the slot was never acquired."""
 
 
 class Node(NamedTuple):
@@ -240,7 +240,7 @@ class Holdings:
         if not made:
             return
         answers = await asyncio.gather(*(self._raise(slot, node) for slot, node in made.items()))
-        claimed: dict[int, Node] = {}
+        acquired: dict[int, Node] = {}
         for (slot, node), error in zip(made.items(), answers, strict=True):
             if self._made.get(slot) != node or (isinstance(error, RMQError) and not isinstance(error, EpochTooLow)):
                 continue  # given up meanwhile; or Redis is away: tried again
@@ -250,16 +250,16 @@ class Holdings:
             if error is not None or slot not in self._wanted:
                 self._ended[slot] = (node, UNTOLD)
             else:
-                self._held[slot] = claimed[slot] = node
+                self._held[slot] = acquired[slot] = node
                 self.topic.add(slot, epoch_text(node.epoch))
         self._report_failures(error for error in answers if error is not None)
-        await self._note("claimed", claimed, "assigned")
+        await self._note("claimed", acquired, "assigned")
         if self._ended or self._made:
             self._news()
 
     async def _raise(self, slot: int, node: Node) -> RMQError | None:
         try:
-            await self._client.connection.run([claim(self._client.keyspace, self.topic.definition, slot, node.epoch)])
+            await self._client.connection.run([acquire(self._client.keyspace, self.topic.definition, slot, node.epoch)])
         except RMQError as error:
             return error
         return None
@@ -268,14 +268,14 @@ class Holdings:
         failures = list(errors)
         if any(isinstance(error, EpochTooLow) for error in failures):
             log.error(
-                "%s: slots have been claimed with higher epochs than ZooKeeper gives now. If the ensemble was replaced"
+                "%s: slots have been acquired with higher epochs than ZooKeeper gives now. If the ensemble was replaced"
                 " by a new one, call control.unfence(%r) once. (%s)",
                 self.name,
                 self.name,
                 failures[0],
             )
         elif failures:
-            log.warning("%s: %d slots could not be claimed: %s", self.name, len(failures), failures[0])
+            log.warning("%s: %d slots could not be acquired: %s", self.name, len(failures), failures[0])
 
     async def _note(self, event: OwnershipEventKind, nodes: dict[int, Node], reason: str) -> None:
         """For people to see; that it fails must not stop anything."""

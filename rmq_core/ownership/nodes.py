@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote
 
 from rmq_core.errors import ConfigurationError
 from rmq_core.model.topic import Topic
-from rmq_core.ownership.assignment import Assignment, Claim
+from rmq_core.ownership.assignment import Assignment, Reservation
 
 
 class Paths:
@@ -126,7 +126,10 @@ def encode_assignment(assignment: Assignment) -> bytes:
         {
             "workers": names,
             "slots": [index.get(owner, -1) for owner in assignment.owners],
-            "claims": {worker: [claim.until_ms, claim.slots] for worker, claim in assignment.claims.items()},
+            "claims": {
+                worker: [reservation.until_ms, reservation.slots]
+                for worker, reservation in assignment.reservations.items()
+            },
         }
     )
 
@@ -137,13 +140,13 @@ def decode_assignment(data: bytes) -> Assignment | None:
         values = json.loads(data)
         names = [str(name) for name in values["workers"]]
         owners = tuple(None if position < 0 else names[position] for position in values["slots"])
-        claims = {
-            str(worker): Claim(int(until_ms), tuple(int(slot) for slot in slots))
+        reservations = {
+            str(worker): Reservation(int(until_ms), tuple(int(slot) for slot in slots))
             for worker, (until_ms, slots) in values["claims"].items()
         }
     except (ValueError, TypeError, KeyError, IndexError, AttributeError):
         return None
-    return Assignment(owners, claims)
+    return Assignment(owners, reservations)
 
 
 def _dump(values: Any) -> bytes:

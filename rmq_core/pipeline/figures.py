@@ -42,7 +42,7 @@ def topics(accounts: DataFrame, messages: DataFrame, events: DataFrame, snapshot
 
 
 def held_now(books: DataFrame) -> DataFrame:
-    """Messages in each queue, per topic. ``books``: see `verdicts.slot_books`."""
+    """Messages in each queue, per topic. ``books``: see `verdicts.slot_ledgers`."""
     from pyspark.sql import functions as F
 
     return books.groupBy("topic").agg(

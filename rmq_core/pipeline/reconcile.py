@@ -164,7 +164,7 @@ def findings(
         ],
         "topic string, kind string, journal string, visibility_timeout_ms long, paused boolean",
     )
-    books = kept.write("books", verdicts.slot_books(snapshot))
+    books = kept.write("books", verdicts.slot_ledgers(snapshot))
     lively = with_lives(events)
     known = slots(kept.write("accounts", accounts(lively)))
     holes = kept.write("holes", gaps.forked(lively, gaps.holes(known, books, readers, reached)))

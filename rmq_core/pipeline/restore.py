@@ -27,7 +27,7 @@ from rmq_core.pipeline.replay import MARKS, MESSAGE, SLOT, accounts, lives, repl
 from rmq_core.pipeline.sentences import patiently, plain_errors
 from rmq_core.pipeline.sources.journal import JournalSource
 from rmq_core.pipeline.sources.options import SourceOptions
-from rmq_core.pipeline.sources.queues import books, read_books
+from rmq_core.pipeline.sources.queues import ledger_call, read_ledger
 
 if TYPE_CHECKING:
     import pyarrow
@@ -254,9 +254,9 @@ def _live(options: SourceOptions, topics: list[Topic]) -> list[tuple[str, int, i
     with options.connection() as connection:
         found = []
         for topic in topics:
-            calls = [books(options.keyspace, topic.name, slot) for slot in range(topic.slots)]
+            calls = [ledger_call(options.keyspace, topic.name, slot) for slot in range(topic.slots)]
             replies = connection.run(calls)
-            found += [(topic.name, slot, read_books(reply)["journaled"]) for slot, reply in enumerate(replies)]
+            found += [(topic.name, slot, read_ledger(reply)["journaled"]) for slot, reply in enumerate(replies)]
     return found
 
 

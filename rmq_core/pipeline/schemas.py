@@ -59,7 +59,7 @@ QUEUES: _Columns = (
 )
 """What a slot holds: ``part`` is store, retry, prepare, dead (with a score), body, failed, priority (with a value),
 ``dead_record`` (its value: the content; empty: the id), or
-``begin`` and ``end``: the slot's books (JSON) at one instant before and one after the others were read at ``at_ms``.
+``begin`` and ``end``: the slot's ledger (JSON) at one instant before and one after the others were read at ``at_ms``.
 """
 
 STEPS: _Columns = (

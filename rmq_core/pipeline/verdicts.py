@@ -65,7 +65,7 @@ def found(frame: DataFrame, kind: str | Column, repair: str | Column, proof: Col
 # -- the slots ----------------------------------------------------------------------------------------------------
 
 
-def slot_books(snapshot: DataFrame) -> DataFrame:
+def slot_ledgers(snapshot: DataFrame) -> DataFrame:
     """Per topic and slot: ``begin`` and ``end`` (positions of the journal around the reading), ``at_ms``, ``gap`` of
     the ledger, ``books`` (JSON).
     """

@@ -40,7 +40,7 @@ class SlotKeys:
     clusters: str = field(init=False)
     trash: str = field(init=False)
     trashed: str = field(init=False)
-    allowance: str = field(init=False)
+    quota: str = field(init=False)
     origin: str = field(init=False)
     suspect: str = field(init=False)
 
@@ -61,7 +61,7 @@ QUEUES = 4
 QUEUE_KEYS = (
     *("store", "retry", "prepare", "dead", "body", "failed", "priority", "stats", "journal"),
     *("spill", "replaced", "dead_record", "heads", "due", "lateness", "fence"),
-    *("cause", "clusters", "trash", "trashed", "allowance", "origin", "suspect"),
+    *("cause", "clusters", "trash", "trashed", "quota", "origin", "suspect"),
 )
 OWN_KEYS = tuple(name for name in QUEUE_KEYS if name not in {"heads", "due"})
 
@@ -116,7 +116,7 @@ class Keyspace:
 
     def limits(self, topic: str) -> tuple[str, str]:
         """How much of its ``max_backlog`` each slot was given (a hash), and its rate (a string)."""
-        return f"allowances{{{self.namespace}:{topic}}}", f"rate{{{self.namespace}:{topic}}}"
+        return f"quotas{{{self.namespace}:{topic}}}", f"rate{{{self.namespace}:{topic}}}"
 
     def owners(self, topic: str) -> tuple[str, str]:
         """Who owns which slot (a hash), and who did when (a stream)."""

@@ -23,7 +23,7 @@ BATCH_MAX = 1000
 """Ids in one script call: Lua's ``unpack`` and the time the server gives to nobody else both set a limit."""
 
 SHARED_EPOCH = ""
-NO_LOOK = -1
+NOT_DUE = -1
 TOPIC_BACKOFF = -1
 REJECTED = -2
 ERROR_TEXT_MAX = 2_000
@@ -260,7 +260,7 @@ def takeover(keyspace: Keyspace, topic: Topic, slot: int, epoch: str, most: int 
 
 def read_cycle(topic: Topic, slot: int, reply: list[Any], epoch: str = SHARED_EPOCH) -> Cycled:
     """Inverse of what ``cycle.lua`` returns."""
-    now_ms, look_ms, statuses, taken, bodies, beyond_us, head, alone = reply
+    now_ms, next_due_ms, statuses, taken, bodies, beyond_us, head, alone = reply
     timed, retries, name = topic.timed, topic.max_retries, topic.name
     fresh = now_ms * SHIFT
     step = SHIFT // 2 if epoch else 0  # an owner's receipts are a millisecond apart
@@ -270,7 +270,7 @@ def read_cycle(topic: Topic, slot: int, reply: list[Any], epoch: str = SHARED_EP
         body = bodies[i >> 1] if bodies else None
         receipt = fresh + step * i + failures_of(score, retries)
         deliveries.append(Delivery(name, slot, taken[i], receipt, score, body, timed, retries, epoch))
-    wait_us = None if look_ms == NO_LOOK else max(0, (look_ms - now_ms) * 1000 - beyond_us)
+    wait_us = None if next_due_ms == NOT_DUE else max(0, (next_due_ms - now_ms) * 1000 - beyond_us)
     return Cycled(now_ms, wait_us, statuses, deliveries, int(head) if head else None, alone == 1)
 
 
@@ -354,10 +354,10 @@ def snapshot(keyspace: Keyspace, topic: Topic, slot: int) -> Call:
     return Call(script("snapshot"), keyspace.slot_keys(topic.name, slot), [topic.kind.value])
 
 
-def claim(keyspace: Keyspace, topic: Topic, slot: int, epoch: int) -> Call:
+def acquire(keyspace: Keyspace, topic: Topic, slot: int, epoch: int) -> Call:
     """Raises a slot's fence; the epoch's text form is `epoch_text`."""
     keys = keyspace.slot(topic.name, slot)
-    return Call(script("claim"), [keys.fence, keys.stats], [epoch_text(epoch)])
+    return Call(script("acquire"), [keys.fence, keys.stats], [epoch_text(epoch)])
 
 
 def epoch_text(epoch: int) -> str:

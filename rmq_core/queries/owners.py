@@ -1,6 +1,6 @@
 """Who owns which slot, and who did when: written to Redis by the owners, read by the console. Bounded.
 
-It tells people; it decides nothing. A worker that was killed writes no last word: the next owner's claim ends its time.
+It tells people; it decides nothing. A worker that was killed writes nothing: the next owner's takeover ends its time.
 """
 
 from __future__ import annotations

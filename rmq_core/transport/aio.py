@@ -18,7 +18,7 @@ from rmq_core.transport import forks
 from rmq_core.transport.aio_lines import AsyncLines, abandon
 from rmq_core.transport.exchange import Answers, Attempt, Group, Job, attempt
 from rmq_core.transport.nodes import ClusterRoutes, Line, Routes
-from rmq_core.transport.redis_url import Target, opened_with
+from rmq_core.transport.redis_url import RedisURL, opened_with
 from rmq_core.transport.retry import (
     RETRY_FOR_S,
     Ordered,
@@ -29,11 +29,11 @@ from rmq_core.transport.retry import (
     healthy,
     lost,
     pack,
-    passing,
     pauses,
     refused,
     reply_or_error,
     scripted,
+    transient,
 )
 from rmq_core.transport.tasks import end
 
@@ -66,7 +66,7 @@ class AsyncConnection:
     It belongs to the event loop that uses it, and moves to the next one when that has ended.
     """
 
-    def __init__(self, target: Target, client: Any = None, retry_for_s: float = RETRY_FOR_S) -> None:
+    def __init__(self, target: RedisURL, client: Any = None, retry_for_s: float = RETRY_FOR_S) -> None:
         self.target = target
         self.retry_for_s = retry_for_s
         self._client = client
@@ -118,7 +118,7 @@ class AsyncConnection:
         return self._client
 
     async def run(self, requests: Sequence[Request]) -> list[Any]:
-        """The replies in order; raises the first error among them, after passing ones were retried. See `Each`."""
+        """The replies in order; raises the first error among them, after transient ones were retried. See `Each`."""
         if not requests:
             return []
         if self._loop is None or self._loop is not asyncio.get_running_loop():
@@ -313,8 +313,8 @@ class AsyncConnection:
                 trouble, replies.replayed = error, True
             else:
                 for position, reply in zip(left, found, strict=True):
-                    replies[position] = reply_or_error(reply) if not passing(reply) else reply
-                left = [position for position in left if passing(replies[position])]
+                    replies[position] = reply_or_error(reply) if not transient(reply) else reply
+                left = [position for position in left if transient(replies[position])]
                 trouble = replies[left[0]] if left else None
             if trouble is None:
                 return replies
@@ -354,7 +354,7 @@ class AsyncConnection:
 
 def _pause(tries: Iterator[float], error: Exception) -> float:
     """How long until another try. Raises what the error means where there is none."""
-    if not passing(error):
+    if not transient(error):
         raise (
             refused(error) if isinstance(error, (redis.RedisError, redis.RedisClusterException)) else error
         ) from error

@@ -16,7 +16,7 @@ from redis.exceptions import BusyLoadingError, ResponseError
 from rmq_core.transport.exchange import Answers, Plan
 from rmq_core.transport.lines import ASK_AGAIN_S, DEMOTED, IDLE_S
 from rmq_core.transport.nodes import Line
-from rmq_core.transport.retry import Failed, Packed, passing, refused
+from rmq_core.transport.retry import Failed, Packed, refused, transient
 
 _abandoned: list[Any] = []
 """Streams that must not be closed, nor be collected, which would close them: see `abandon`."""
@@ -70,7 +70,7 @@ class AsyncLines:
                 else:
                     pool.release(connection)
         except Exception as error:
-            if not passing(error):
+            if not transient(error):
                 raise (refused(error) if isinstance(error, redis.RedisError) else error) from error
             return Failed(error, sent and (bool(replies) or DEMOTED not in str(error)))
         return replies

@@ -15,7 +15,7 @@ from redis.exceptions import ExecAbortError, NoScriptError
 from rmq_core.protocol.scripts import Call, Request
 from rmq_core.transport.nodes import Line, Routes
 from rmq_core.transport.resharding import settle_move
-from rmq_core.transport.retry import Failed, Ordered, Replies, passing, reply_or_error
+from rmq_core.transport.retry import Failed, Ordered, Replies, reply_or_error, transient
 
 ATOMIC_MAX = 100
 """So many ordered calls of one slot are done as one transaction; nobody else is served meanwhile."""
@@ -150,7 +150,7 @@ def _round(under_way: Sequence[tuple[Job, Unit]], routes: Routes) -> Generator[P
         try:
             lines.setdefault(routes.line(unit.key), []).append((job, unit))
         except Exception as error:
-            if not passing(error):
+            if not transient(error):
                 raise
             job.trouble = error
     answers = yield {
@@ -205,7 +205,7 @@ def _read(job: Job, unit: Unit, answer: Sequence[Any]) -> Exception | None:
         # Nobody was served in between: what stands in the way of the first stands in the way of all.
         replies = done if isinstance(done, list) else [done] * len(unit.positions)
     first = replies[0]
-    if isinstance(first, Exception) and (isinstance(first, NoScriptError) or passing(first)):
+    if isinstance(first, Exception) and (isinstance(first, NoScriptError) or transient(first)):
         return first
     job.settle(unit, replies)
     return None

@@ -18,7 +18,7 @@ from rmq_core.protocol.scripts import Request
 from rmq_core.transport.exchange import Answers, Plan
 from rmq_core.transport.nodes import Line
 from rmq_core.transport.redis_url import SOCKET_TIMEOUT_S
-from rmq_core.transport.retry import Failed, pack, passing, refused
+from rmq_core.transport.retry import Failed, pack, refused, transient
 
 IDLE_S = 1.0
 """A line that was idle for longer is looked at before it is used: its server may have hung up, or be master no more."""
@@ -105,7 +105,7 @@ class Lines:
             if connection is not None:
                 connection.disconnect()
                 self.give_back(line, connection)
-            if isinstance(error, Exception) and passing(error):
+            if isinstance(error, Exception) and transient(error):
                 return Failed(error, sent=connection is not None)
             raise (refused(error) if isinstance(error, redis.RedisError) else error) from error
         return connection
@@ -136,7 +136,7 @@ class Lines:
                     replies.append(error)
         except Exception as error:
             connection.disconnect()
-            if not passing(error):
+            if not transient(error):
                 raise (refused(error) if isinstance(error, redis.RedisError) else error) from error
             return Failed(error, sent=bool(replies) or DEMOTED not in str(error))
         except BaseException:

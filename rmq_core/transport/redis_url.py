@@ -28,7 +28,7 @@ SENTINEL_TIMEOUT_S = 0.8
 SCHEMES = "redis://, rediss://, unix://, sentinel:// or cluster://"
 
 
-class Target:
+class RedisURL:
     """A parsed server URL. Raises `ConfigurationError`.
 
     ``sentinel://[user:password@]host:port,host:port/service[/db]`` · ``cluster://host:port,host:port`` ·

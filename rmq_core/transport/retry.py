@@ -33,7 +33,7 @@ from rmq_core.protocol.scripts import Call, Each, Request
 from rmq_core.transport.packing import packed, spelled
 
 RETRY_FOR_S = 15.0
-PASSING = (
+TRANSIENT = (
     RedisConnectionError,
     RedisTimeoutError,
     BusyLoadingError,
@@ -48,7 +48,7 @@ PASSING = (
 )
 """What a restart, a failover or a cut line looks like: worth another try."""
 
-_PASSING_CODES = frozenset({"BUSY", "NOREPLICAS"})
+_TRANSIENT_CODES = frozenset({"BUSY", "NOREPLICAS"})
 """The same, among the replies redis-py has no class for: a script that takes long, a master without its replicas."""
 
 
@@ -61,15 +61,15 @@ def pauses(budget_s: float) -> Iterator[float]:
         pause = min(pause * 2, 1.0)
 
 
-def passing(error: object) -> bool:
+def transient(error: object) -> bool:
     """Whether an error is worth another try."""
     if isinstance(error, AuthenticationError):
         return False
     if isinstance(error, RedisClusterException):
         return "not enabled" not in str(error)
-    if isinstance(error, PASSING):
+    if isinstance(error, TRANSIENT):
         return True
-    return isinstance(error, ResponseError) and str(error).partition(" ")[0] in _PASSING_CODES
+    return isinstance(error, ResponseError) and str(error).partition(" ")[0] in _TRANSIENT_CODES
 
 
 def lost(error: BaseException) -> ConnectionLost:

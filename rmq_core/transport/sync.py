@@ -17,7 +17,7 @@ from rmq_core.transport import forks
 from rmq_core.transport.exchange import Answers, Attempt, Group, Job, attempt
 from rmq_core.transport.lines import Flight, Lines
 from rmq_core.transport.nodes import ClusterRoutes, Line, Routes
-from rmq_core.transport.redis_url import Target, drop_idle, opened_with, pack_numbers, unlock
+from rmq_core.transport.redis_url import RedisURL, drop_idle, opened_with, pack_numbers, unlock
 from rmq_core.transport.retry import (
     RETRY_FOR_S,
     Ordered,
@@ -26,11 +26,11 @@ from rmq_core.transport.retry import (
     first_error,
     healthy,
     lost,
-    passing,
     pauses,
     refused,
     reply_or_error,
     scripted,
+    transient,
 )
 
 
@@ -46,7 +46,7 @@ class _UnderWay(NamedTuple):
 class Connection:
     """Runs requests synchronously; safe to share between threads, and to use in a forked child."""
 
-    def __init__(self, target: Target, client: Any = None, retry_for_s: float = RETRY_FOR_S) -> None:
+    def __init__(self, target: RedisURL, client: Any = None, retry_for_s: float = RETRY_FOR_S) -> None:
         self.target = target
         self.retry_for_s = retry_for_s
         self._client = client
@@ -97,7 +97,7 @@ class Connection:
             drop_idle(self._client, *self._nodes.values())
 
     def run(self, requests: Sequence[Request]) -> list[Any]:
-        """The replies in order; raises the first error among them, after passing ones were retried. See `Each`."""
+        """The replies in order; raises the first error among them, after transient ones were retried. See `Each`."""
         try:
             return self._run(requests) if requests else []
         except BaseException as error:
@@ -251,8 +251,8 @@ class Connection:
                 trouble, replies.replayed = error, True
             else:
                 for position, reply in zip(left, found, strict=True):
-                    replies[position] = reply_or_error(reply) if not passing(reply) else reply
-                left = [position for position in left if passing(replies[position])]
+                    replies[position] = reply_or_error(reply) if not transient(reply) else reply
+                left = [position for position in left if transient(replies[position])]
                 trouble = replies[left[0]] if left else None
             if trouble is None:
                 return replies
@@ -286,7 +286,7 @@ class Connection:
 
 def _pause(tries: Iterator[float], error: Exception) -> None:
     """Waits until it is time for another try. Raises what the error means where there is none."""
-    if not passing(error):
+    if not transient(error):
         raise (
             refused(error) if isinstance(error, (redis.RedisError, redis.RedisClusterException)) else error
         ) from error

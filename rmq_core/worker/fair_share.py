@@ -59,7 +59,7 @@ class Gate:
         self._waiting.append(granted)
         self._share.waiting += 1
         self._share.queue(self)
-        self._share.grant()
+        self._share.hand_out()
 
     def withdraw(self, granted: Callable[[], None]) -> None:
         """Asks no more."""
@@ -93,7 +93,7 @@ class Gate:
         self._share.running -= 1
         self._share.idle += self.running == 0
         self._share.queue(self)
-        self._share.grant()
+        self._share.hand_out()
 
     def grant_one(self) -> None:
         """Gives the first who waits (see `wants`) a turn."""
@@ -119,7 +119,7 @@ class Gate:
             self.limit = min(float(self._share.capacity), self.limit + 1 / self.limit)
             if self._waiting:
                 self._share.queue(self)
-                self._share.grant()
+                self._share.hand_out()
 
 
 class FairShare:
@@ -164,7 +164,7 @@ class FairShare:
             gate.entry = next(self._numbers)
             heapq.heappush(self._queue, (gate.running / gate.weight, gate.entry, gate))
 
-    def grant(self) -> None:
+    def hand_out(self) -> None:
         """Gives free turns to those who wait: the topic furthest below its weight first."""
         if self._granting:  # somebody who was given a turn asks for another: the loop below goes on
             return

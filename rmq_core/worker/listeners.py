@@ -69,7 +69,7 @@ class Listener:
         max_runtime_ms: int = 600_000,
     ) -> None:
         # Written out for the two signatures above: a checker of types then sees a function that does not fit its batch.
-        for name, value in zip(self.__slots__, (topic, function, definition, batch, max_runtime_ms), strict=True):
+        for name, value in zip(Listener.__slots__, (topic, function, definition, batch, max_runtime_ms), strict=True):
             object.__setattr__(self, name, value)
         self._check()
 

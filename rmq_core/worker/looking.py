@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from rmq_core.errors import RMQError
 from rmq_core.protocol.keys import QUEUE_KEYS
-from rmq_core.protocol.scripts import NO_LOOK, Call, Request, batches, on_slot, script
+from rmq_core.protocol.scripts import NOT_DUE, Call, Request, batches, on_slot, script
 from rmq_core.transport.notifications import FALLBACK_S
 
 if TYPE_CHECKING:
@@ -90,13 +90,15 @@ class Looking:
             requests.append(on_slot("look", topic.keyspace, topic.definition, runner.slot))
         replies = await self._client.connection.run(requests)
         found: list[tuple[SlotRunner, int | None]] = []
-        for (_, runner), counters, (now_ms, look_ms, head) in zip(suspects, replies[::2], replies[1::2], strict=True):
+        for (_, runner), counters, (now_ms, next_due_ms, head) in zip(
+            suspects, replies[::2], replies[1::2], strict=True
+        ):
             runner.seen = b" ".join(counters)
-            runner.empty = look_ms == NO_LOOK
+            runner.empty = next_due_ms == NOT_DUE
             until_ms = runner.idle_until_ms
-            if look_ms == NO_LOOK or until_ms is None:
+            if next_due_ms == NOT_DUE or until_ms is None:
                 continue
-            if look_ms <= now_ms or until_ms == NO_LOOK or look_ms < until_ms:
+            if next_due_ms <= now_ms or until_ms == NOT_DUE or next_due_ms < until_ms:
                 found.append((runner, int(head) if head else None))
         return found
 
@@ -114,5 +116,5 @@ def _held(group: list[_Idle]) -> Request:
 def _changed(group: list[_Idle]) -> Call:
     args: list[bytes | int] = []
     for _, runner in group:
-        args += (runner.seen, NO_LOOK if runner.idle_until_ms is None else runner.idle_until_ms)
+        args += (runner.seen, NOT_DUE if runner.idle_until_ms is None else runner.idle_until_ms)
     return Call(script("changed"), [_stats(topic, runner) for topic, runner in group], args)

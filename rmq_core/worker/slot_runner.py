@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rmq_core.errors import Fenced, RMQError
 from rmq_core.ops import quotas
-from rmq_core.protocol.scripts import BATCH_MAX, NO_LOOK, Cycled, on_slot, one, takeover
+from rmq_core.protocol.scripts import BATCH_MAX, NOT_DUE, Cycled, on_slot, one, takeover
 from rmq_core.transport.notifications import FALLBACK_S
 from rmq_core.worker.looking import NEVER
 from rmq_core.worker.ranks import LAST
@@ -58,7 +58,7 @@ class SlotRunner:
         """What the slot would hand out next, as far as is known: see `Cycled.head`."""
         self.head_known = False
         self.idle_until_ms: int | None = None
-        """While it sleeps because nothing is ready: when something will be, by the Redis clock (`NO_LOOK`: no
+        """While it sleeps because nothing is ready: when something will be, by the Redis clock (`NOT_DUE`: no
         message says so). None while it does anything else."""
         self.empty = False
         """While idle: whether the slot held nothing at all."""
@@ -155,7 +155,7 @@ class SlotRunner:
     async def _begin(self) -> float | None:
         """Until somebody has looked at the slot it sleeps; but what a former owner left is put back first."""
         if not self._takes_over and self._topic.look_soon():
-            self.idle_until_ms, self.empty = NO_LOOK, True
+            self.idle_until_ms, self.empty = NOT_DUE, True
             return None
         return 0.0
 
@@ -328,7 +328,7 @@ class SlotRunner:
             return FALLBACK_S
         self.empty = cycled.wait_us is None and not self._topic.definition.paused
         if cycled.wait_us is None:
-            self.idle_until_ms = NO_LOOK
+            self.idle_until_ms = NOT_DUE
             return None
         self.idle_until_ms = cycled.now_ms + cycled.wait_us // 1000
         return cycled.wait_us / 1_000_000
@@ -350,15 +350,15 @@ class SlotRunner:
         A slot with nothing to take asks for nothing: what it was granted would be missing elsewhere.
         """
         run, keyspace, topic = self._topic.client.run, self._topic.keyspace, self._topic.definition
-        now_ms, look_ms, *_ = await run(one(on_slot("look", keyspace, topic, self.slot), tuple))
-        if topic.paused or look_ms == NO_LOOK or look_ms > now_ms:
+        now_ms, next_due_ms, *_ = await run(one(on_slot("look", keyspace, topic, self.slot), tuple))
+        if topic.paused or next_due_ms == NOT_DUE or next_due_ms > now_ms:
             return await self._cycle(0), None
-        grant = await run(quotas.ask(keyspace, topic, limit))
-        if not grant.messages:
-            wait_s = self._topic.next_grant_s(grant.wait_us)
+        permit = await run(quotas.ask(keyspace, topic, limit))
+        if not permit.messages:
+            wait_s = self._topic.next_permit_s(permit.wait_us)
             return await self._cycle(0), wait_s
-        cycled = await self._cycle(grant.messages, alone=alone, floor=floor)
-        await run(quotas.give_back(keyspace, topic, grant.messages - len(cycled.deliveries)))
+        cycled = await self._cycle(permit.messages, alone=alone, floor=floor)
+        await run(quotas.give_back(keyspace, topic, permit.messages - len(cycled.deliveries)))
         return cycled, None
 
     async def _take_over(self) -> None:

@@ -256,7 +256,7 @@ class TopicRunner:
             wanted = min(wanted, max(self.listener.batch, int(budget_ms / per_message)))
         return min(wanted, self._batch_max)
 
-    def next_grant_s(self, wait_us: int) -> float:
+    def next_permit_s(self, wait_us: int) -> float:
         """When a slot that the topic's rate refused asks again: one after another, not all at the same moment."""
         now = time.monotonic()
         apart_s = max(1 / max(1, self.definition.rate_limit), GRANTS_APART_S)

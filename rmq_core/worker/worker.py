@@ -104,7 +104,7 @@ class Worker:
         self._own_loop = False
         self._started = False
         self._stop = asyncio.Event()
-        self._hurry = asyncio.Event()
+        self._force_stop = asyncio.Event()
         self._started_ms = 0
         self._state = "running"
         self._left = 0
@@ -123,8 +123,10 @@ class Worker:
         return ZooKeeperOwnership(config, self._client, self.name, weight)
 
     def run(self) -> None:
-        """Blocks until SIGTERM or SIGINT, and a second one hurries; or until `stop`, in a thread that is not the main
-        one, where no signal can be heard. Raises what makes starting impossible.
+        """Blocks until SIGTERM or SIGINT (a second one forces the stop).
+
+        In a thread that is not the main one, where no signal can be heard, until `stop`. Raises what makes starting
+        impossible.
 
         Coroutine listeners run in an event loop and thread of their own.
         """
@@ -156,13 +158,13 @@ class Worker:
 
     def _begin_to_stop(self) -> None:
         if self._stop.is_set():
-            self._hurry.set()
+            self._force_stop.set()
         self._stop.set()
 
     async def serve(self) -> None:
         """Starts, runs until `stop`, stops. Coroutine listeners run in this event loop, and may use what lives in it.
 
-        Being cancelled is like being told to stop, and to hurry.
+        Being cancelled is like a forced stop.
         """
         if self._loop is not None:
             raise ConfigurationError("a Worker runs once: make a new one")
@@ -182,7 +184,7 @@ class Worker:
             await self._finish()
         except asyncio.CancelledError:
             if self._started:
-                self._hurry.set()
+                self._force_stop.set()
                 await self._finish()
             raise
         finally:
@@ -231,11 +233,11 @@ class Worker:
         log.info("worker %s is stopping", self.name)
         await self._ownership.leave()
         running = [task for runner in self._topics.values() for task in runner.stop()]
-        hurry = asyncio.create_task(self._hurry.wait())
+        force_stop = asyncio.create_task(self._force_stop.wait())
         finished = asyncio.gather(*running, return_exceptions=True)
-        either: set[asyncio.Future[Any]] = {finished, hurry}
+        either: set[asyncio.Future[Any]] = {finished, force_stop}
         await asyncio.wait(either, timeout=self._grace_s, return_when=asyncio.FIRST_COMPLETED)
-        hurry.cancel()
+        force_stop.cancel()
         for task in running:
             task.cancel()
         with contextlib.suppress(asyncio.CancelledError):

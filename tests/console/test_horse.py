@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from redis import Redis
 from rq import Queue
 
@@ -44,3 +45,27 @@ def test_a_job_ends_with_its_killed_worker(tmp_path: Path) -> None:
             worker.send_signal(signal.SIGKILL)
             worker.wait()
         wait_until(lambda: state(horse)[0] == "Z", what="the job has ended as well")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_runs_get_a_worker_on_demand_and_operations_do_not_wait_for_them(tmp_path: Path, number: int) -> None:
+    with EmbeddedRedis() as server, Redis.from_url(server.url) as client:
+        environ = os.environ | {"REDIS_URL": server.url, "DATA_DIR": str(tmp_path)}
+        environ["DJANGO_SETTINGS_MODULE"] = "console.config.settings"  # not those of these tests
+        command = [sys.executable, "manage.py", "rqworker", "default", "--on-demand", "pipeline", "-v0"]
+        jobs = subprocess.Popen(command, cwd=BASE_DIR, env=environ, start_new_session=True)
+        try:
+            operations, runs = (Queue(f"rmq:{name}", connection=client) for name in ("default", "pipeline"))
+            short = runs.enqueue("time.sleep", 0)
+            wait_until(lambda: short.is_finished, timeout_s=90, what="a run has a worker")
+            wait_until(lambda: child_of(jobs.pid) is None, timeout_s=90, what="its worker has ended")
+            runs.enqueue("time.sleep", 3 if number == signal.SIGTERM else 600)
+            worker = wait_until(lambda: child_of(jobs.pid), timeout_s=90, what="the next run has a worker") or 0
+            horse = wait_until(lambda: child_of(worker), timeout_s=90, what="that run has begun") or 0
+            other = operations.enqueue("time.sleep", 0)
+            wait_until(lambda: other.is_finished, timeout_s=90, what="an operation is done meanwhile")
+        finally:
+            jobs.send_signal(number)
+            ended = jobs.wait(90)
+        assert ended == (0 if number == signal.SIGTERM else -number)
+        wait_until(lambda: state(worker)[0] == state(horse)[0] == "Z", what="the worker and its run have ended as well")

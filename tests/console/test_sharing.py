@@ -10,7 +10,7 @@ from console.models import AuditEntry
 from console.supervise.sharing import share_slots
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import Fenced
-from rmq_core.protocol.scripts import claim, one
+from rmq_core.protocol.scripts import acquire, one
 from tests.console.conftest import Queue
 
 
@@ -20,7 +20,7 @@ def test_owned_slots_are_handed_back_and_it_is_said(queue: Queue, redis_server: 
     queue.delayed("a", in_ms=0)
     client = queue.client
     for slot in range(4):
-        client.run(one(claim(client.keyspace, client.topic("orders"), slot, 7), bytes))
+        client.run(one(acquire(client.keyspace, client.topic("orders"), slot, 7), bytes))
     with pytest.raises(Fenced):
         client.take("orders")
     said: list[Any] = []

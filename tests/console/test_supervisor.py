@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -12,11 +13,11 @@ from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
-from honcho.printer import Printer
 
 from console.supervise.account import ensure_admin
 from console.supervise.folder import DataFolder, FolderInUse
 from console.supervise.supervisor import Supervisor
+from rmq_core.embedded.ports import free_port
 from tests.support.waiting import wait_until
 
 TALKS = "import time; print('hello', flush=True); time.sleep(600)"
@@ -30,7 +31,7 @@ class Running:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(signal, "signal", lambda number, handler: None)
         self.log = io.StringIO()
-        self.supervisor = Supervisor(Printer(self.log))
+        self.supervisor = Supervisor(self.log)
         self.thread = threading.Thread(target=self.supervisor.run)
 
     def add(self, name: str, code: str) -> None:
@@ -90,6 +91,24 @@ def test_lines_carry_the_name_of_their_process(running: Running) -> None:
     running.stop()
 
 
+def test_the_last_words_and_a_line_without_an_end_are_written_down(running: Running) -> None:
+    running.add("talker", "import sys; sys.stdout.write('a' * 200_000 + '\\nthe last words'); sys.exit(1)")
+    running.start()
+    running.says("talker   | the last words")
+    running.says("ended with code 1")
+    assert running.log.getvalue().replace("\n", "").count("a" * 1_000) > 100
+    running.stop()
+
+
+def test_what_a_dead_process_has_started_holds_nothing_up(running: Running) -> None:
+    code = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(10)'])"
+    running.add("parent", code + "; print('bye', flush=True)")
+    running.start()
+    running.says("parent   | bye")
+    running.says("ended with code 0; starting it again")
+    running.stop()
+
+
 def test_what_ends_by_itself_is_started_again_more_and_more_slowly(running: Running) -> None:
     running.add("brief", ENDS)
     running.start()
@@ -116,6 +135,21 @@ def test_a_second_stop_kills_what_does_not_listen(running: Running) -> None:
     running.thread.join(10)
     assert not running.thread.is_alive()
     assert not alive(pid)
+
+
+def test_the_supervisor_loads_nothing_that_only_its_children_need() -> None:
+    program = "import sys, console.supervise.up; print(*sys.modules)"
+    loaded = set(subprocess.check_output([sys.executable, "-c", program], text=True).split())
+    assert not {"django", "channels", "rq", "environs", "kazoo", "http.client", "rmq_core.client"} & loaded
+
+
+def test_a_wrong_environment_is_told_before_anything_is_started(tmp_path: Path) -> None:
+    environ = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path), "REDIS_URL": "nonsense"}
+    command = [sys.executable, str(Path(__file__).parents[2] / "manage.py"), "up", "--port", str(free_port())]
+    ended = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=120)
+    assert ended.returncode == 1
+    assert "REDIS_URL" in ended.stderr and "Traceback" not in ended.stderr
+    assert not any(tmp_path.iterdir())
 
 
 def test_a_folder_has_one_supervisor(tmp_path: Path) -> None:

@@ -8,11 +8,11 @@ from rmq_core.journal import Transition
 from rmq_core.journal.replay import QUEUES, Replayed, replay
 from rmq_core.model.stats import COUNTERS
 from rmq_core.queries.trash import Trashed
-from tests.engine.books import SlotBooks
+from tests.engine.ledgers import SlotLedger
 
 
 def assert_replay_is_the_truth(
-    transitions: Iterable[Transition], books: SlotBooks, full: bool, start: Replayed | None = None
+    transitions: Iterable[Transition], ledger: SlotLedger, full: bool, start: Replayed | None = None
 ) -> Replayed:
     """Replaying a slot's journal from its beginning gives its queues, its counters and (``full``) its contents.
 
@@ -24,18 +24,20 @@ def assert_replay_is_the_truth(
         assert change.origin not in QUEUES or change.id in getattr(told, change.origin), change
         assert change.event != "sent" or not (change.id in told.store or change.id in told.retry), change
         told = replay([change], told)
-    assert {name: getattr(told, name) for name in books.queues} == books.queues
-    assert told.trash == books.trash
-    counted = {name: n for name, n in books.stats.items() if name in COUNTERS and n}
+    assert {name: getattr(told, name) for name in ledger.queues} == ledger.queues
+    assert told.trash == ledger.trash
+    counted = {name: n for name, n in ledger.stats.items() if name in COUNTERS and n}
     assert {name: n for name, n in told.counts.items() if n} == counted
     if full:
-        assert _filled(told.bodies) == books.pools["body"]
-        assert _filled(told.replaced) == _filled(books.pools["replaced"])
-        records = {raw: Trashed.read(packed).body or b"" for raw, packed in books.pools["dead_record"].items()}
+        assert _filled(told.bodies) == ledger.pools["body"]
+        assert _filled(told.replaced) == _filled(ledger.pools["replaced"])
+        records = {raw: Trashed.read(packed).body or b"" for raw, packed in ledger.pools["dead_record"].items()}
         assert told.dead_bodies == records
-        held = books.queues["store"].keys() | books.queues["retry"].keys() | books.queues["prepare"].keys()
+        held = ledger.queues["store"].keys() | ledger.queues["retry"].keys() | ledger.queues["prepare"].keys()
         assert told.bodies.keys() == held
-        assert told.trashed == {raw: Trashed.read(packed).body or b"" for raw, packed in books.pools["trashed"].items()}
+        assert told.trashed == {
+            raw: Trashed.read(packed).body or b"" for raw, packed in ledger.pools["trashed"].items()
+        }
     return told
 
 

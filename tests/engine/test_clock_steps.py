@@ -9,8 +9,8 @@ import pytest
 from rmq_core import RMQ, FixedTimeMessage, Inspector, PriorityMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.protocol.scripts import Call, reap, script
-from tests.engine.books import assert_books_balance
 from tests.engine.clock import ClockedRedis
+from tests.engine.ledgers import assert_ledger_balances
 
 BACK_MS = 600_000
 TIMEOUT_MS, BACKOFF_MS = 5_000, 2_000
@@ -29,7 +29,7 @@ def rmq(clock: ClockedRedis, redis_server: EmbeddedRedis, namespace: str) -> Ite
     with RMQ(namespace=namespace, client=clock) as opened:
         yield opened
         raw = redis_server.client()
-        assert_books_balance(raw, namespace)
+        assert_ledger_balances(raw, namespace)
         for key in raw.scan_iter(f"*{namespace}:*"):
             if b":clock" not in key:
                 raw.delete(key)

@@ -131,6 +131,9 @@ def test_a_dry_run_never_acts(rmq: RMQ, capsys: pytest.CaptureFixture[str]) -> N
     [
         (["take", "nowhere"], 1, "nowhere"),
         (["send", "t", "x", "--range-ms", "5"], 1, "priority"),
+        (["send", "t", "x"], 2, "say once when it is delivered: --priority on a priority topic"),
+        (["send", "t", "x", "--priority", "20", "--in-ms", "5"], 2, "say once"),
+        (["journal", "nowhere"], 1, "nowhere"),
         (["take", "t", "--max", "0"], 2, "--max"),
         (["topics", "new"], 2, "topics NAME needs --kind"),
         (["topics", "--kind", "priority"], 2, "topics --kind needs a NAME"),

@@ -12,7 +12,7 @@ from rmq_core import RMQ, Control, Inspector, PriorityMessage, Topic, TopicKind
 from rmq_core.cli.main import main
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.model.fingerprints import fingerprint
-from tests.engine.books import assert_books_balance
+from tests.engine.ledgers import assert_ledger_balances
 
 Run = Callable[..., Any]
 
@@ -29,7 +29,7 @@ def rmq(redis_server: EmbeddedRedis, namespace: str) -> Iterator[RMQ]:
         client.send_many("t", [PriorityMessage("waits", 20), PriorityMessage("waits too", 20)])
         yield client
         with redis_server.client() as raw:
-            assert_books_balance(raw, namespace)
+            assert_ledger_balances(raw, namespace)
         Control(client).delete_topic("t", force=True)
 
 

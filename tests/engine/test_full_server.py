@@ -8,7 +8,7 @@ import pytest
 
 from rmq_core import RMQ, Control, Inspector, PriorityMessage, Topic, TopicKind, errors
 from rmq_core.embedded.redis import EmbeddedRedis
-from tests.engine.books import assert_books_balance
+from tests.engine.ledgers import assert_ledger_balances
 from tests.support.servers import SERVER_KINDS, server_of
 
 
@@ -22,7 +22,7 @@ def full(request: pytest.FixtureRequest) -> Iterator[RMQ]:
     ):
         yield rmq
         raw.config_set("maxmemory", 0)
-        assert_books_balance(raw, "full")
+        assert_ledger_balances(raw, "full")
 
 
 def fill_up(rmq: RMQ) -> None:

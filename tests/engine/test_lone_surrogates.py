@@ -29,7 +29,7 @@ from rmq_core.cli.main import main
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.ownership.config import ZooKeeperConfig
 from rmq_core.protocol.keys import Keyspace
-from rmq_core.transport.redis_url import Target
+from rmq_core.transport.redis_url import RedisURL
 from tests.support.keys import keys_of
 
 ROOT = Path(__file__).parent.parent.parent
@@ -103,11 +103,11 @@ def test_real_unicode_and_bytes_pass_everywhere(rmq: RMQ) -> None:
         lambda: Listener(ODD, print),
         lambda: Worker(listeners=[Listener("t", print)], name=ODD),
         lambda: Worker(listeners=[Listener("t", print)], namespace=ODD),
-        lambda: Target(f"redis://:{ODD}@localhost"),
-        lambda: Target(f"unix:///{ODD}"),
-        lambda: Target(f"sentinel://localhost:1/{ODD}"),
-        lambda: Target(f"cluster://{ODD}:1"),
-        lambda: Target(f"redis://localhost?client_name={ODD}"),
+        lambda: RedisURL(f"redis://:{ODD}@localhost"),
+        lambda: RedisURL(f"unix:///{ODD}"),
+        lambda: RedisURL(f"sentinel://localhost:1/{ODD}"),
+        lambda: RedisURL(f"cluster://{ODD}:1"),
+        lambda: RedisURL(f"redis://localhost?client_name={ODD}"),
         lambda: ZooKeeperConfig(ODD),
         lambda: ZooKeeperConfig("localhost:1", username="u", password=ODD),
         lambda: ZooKeeperConfig("localhost:1", tls=True, ca=ODD),

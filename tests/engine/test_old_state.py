@@ -25,9 +25,9 @@ from rmq_core import (
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.journal import reader
 from rmq_core.model.message import digest
-from tests.engine.books import SlotBooks, assert_books_balance, slot_books
 from tests.engine.clock import ClockedRedis
 from tests.engine.journals import assert_replay_is_the_truth
+from tests.engine.ledgers import SlotLedger, assert_ledger_balances, slot_ledger
 from tests.support.keys import remove_keys_of
 
 DUMP = Path(__file__).parent / "data" / "state_before_places.json"
@@ -82,8 +82,8 @@ class Old:
     def name(self) -> str:
         return self.kind.value
 
-    def books(self) -> SlotBooks:
-        return slot_books(self.raw, self.rmq.keyspace.namespace, self.name, 0)
+    def ledger(self) -> SlotLedger:
+        return slot_ledger(self.raw, self.rmq.keyspace.namespace, self.name, 0)
 
     def ids(self, state: Any) -> list[str]:
         return sorted(row.id for row in self.inspector.messages(self.name, state, limit=100).rows)
@@ -114,9 +114,9 @@ def old(request: pytest.FixtureRequest, redis_server: EmbeddedRedis, namespace: 
     yield made
     (sample,) = made.inspector.sample([made.name])
     assert sample.ledger_gap == 0
-    assert_books_balance(raw, namespace)
+    assert_ledger_balances(raw, namespace)
     journal = rmq.run(reader.read(rmq.keyspace, rmq.topic(made.name), count=100_000))
-    assert_replay_is_the_truth(journal.transitions, made.books(), full=False)
+    assert_replay_is_the_truth(journal.transitions, made.ledger(), full=False)
     remove_keys_of(raw, namespace)
     clock.close()
     raw.close()
@@ -145,7 +145,7 @@ def test_every_state_is_listed_as_it_was(old: Old) -> None:
 
 
 def test_nothing_is_early_and_every_due_time_is_kept(old: Old) -> None:
-    before = dict(old.books().queues["store"])
+    before = dict(old.ledger().queues["store"])
     first = old.take_all()
     now_ms = old.clock.now_ms
     timed = old.kind is not TopicKind.PRIORITY
@@ -183,7 +183,7 @@ def test_new_messages_come_behind_old_equals(old: Old) -> None:
     }[old.kind]
     old.rmq.send(old.name, same)
     old.rmq.send(old.name, old.message("1-new") if old.kind is TopicKind.PRIORITY else same)
-    store = old.books().queues["store"]
+    store = old.ledger().queues["store"]
     whole = {TopicKind.PRIORITY: 500, TopicKind.FIXED_TIME: 2_050_000_000_100}.get(old.kind, 1_795_324_569_067)
     equals = [raw for raw, score in store.items() if score == whole]
     assert len(equals) >= 2
@@ -243,7 +243,7 @@ def test_old_dead_letters_are_requeued_dropped_and_restored_whole(old: Old) -> N
 
 
 def test_old_receipts_settle_and_the_old_trash_is_restored(old: Old) -> None:
-    held = old.books().queues["prepare"]
+    held = old.ledger().queues["prepare"]
     deliveries = [Delivery(old.name, 0, raw, int(receipt), 500, None, False, 3) for raw, receipt in held.items()]
     done, failed, released, rejected = deliveries[-4:]
     assert old.rmq.ack(done) == old.rmq.nack(failed) == old.rmq.reject(rejected) == ["done"]

@@ -366,3 +366,21 @@ def test_a_child_sends_contents_through_its_parents_producer(rmq: RMQ) -> None:
         """,
     )
     assert sorted(each.json()["from"] for each in rmq.take("work", 10)) == ["child", "parent"]
+
+
+def test_nothing_is_imported_late(rmq: RMQ) -> None:
+    """A child that is forked while another thread imports something waits for that import for ever."""
+    said = run(
+        rmq,
+        """
+        client = RMQ(url, namespace)
+        producer = Producer(client)
+        before = set(sys.modules)
+        client.send("work", message("a"))
+        producer.send("work", {"b": 1}, priority=20).result()
+        assert len(client.take("work", 10, timeout_ms=100)) == 2
+        producer.close()
+        print(*sorted(set(sys.modules) - before))
+        """,
+    )
+    assert said.split() == []

@@ -12,8 +12,8 @@ import pytest
 from rmq_core import RMQ, Control, PriorityMessage, Topic, TopicKind
 from rmq_core.client.producer import Producer
 from rmq_core.embedded.redis_cluster import EmbeddedCluster
-from tests.engine.books import assert_books_balance
 from tests.engine.conformance.bench import Bench, open_bench
+from tests.engine.ledgers import assert_ledger_balances
 from tests.engine.resharding import Move
 from tests.support.executables import NAMES, executable
 
@@ -33,7 +33,7 @@ async def bench(request: pytest.FixtureRequest, cluster: EmbeddedCluster) -> Asy
     raw = cluster.client()
     async with open_bench(request.param, cluster.url, "moved", raw) as opened:
         yield opened
-        assert_books_balance(raw, "moved")
+        assert_ledger_balances(raw, "moved")
         for topic in await opened.inspector.topics():
             await opened.control.delete_topic(topic.name, force=True)
     raw.disconnect_connection_pools()

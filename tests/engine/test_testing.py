@@ -44,6 +44,12 @@ def states(queue: TestQueue) -> dict[str, int]:
     return {"ready": sample.ready, "waiting": sample.waiting, "dead": sample.dead}
 
 
+def test_nothing_is_logged(queue: TestQueue, caplog: pytest.LogCaptureFixture) -> None:
+    send(queue, "a")
+    assert queue.drain(Listener("mail", lambda delivery: None)) == Drained(done=1, failed=0)
+    assert caplog.records == []
+
+
 def test_outcomes_count_as_in_a_worker(queue: TestQueue) -> None:
     outcomes = {"fine": None, "bad": ValueError("no"), "never": Reject("no"), "later": Retry(delay_ms=60_000)}
     released: list[str] = []

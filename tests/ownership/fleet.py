@@ -211,7 +211,7 @@ class Fleet:
     # -- verdict
 
     def verdict(self) -> Verdict:
-        """After everything is done: nothing lost, nothing doubled in the books, nothing left; what the calls say."""
+        """After everything is done: nothing lost, nothing doubled in the ledger, nothing left; what the calls say."""
         self.wait_done()
         (sample,) = self.inspector.sample([TOPIC])
         assert sample.counters.acked == self.sent

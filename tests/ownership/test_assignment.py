@@ -10,7 +10,7 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmq_core.ownership.assignment import Assignment, Claim, assign, contenders, plan
+from rmq_core.ownership.assignment import Assignment, Reservation, assign, contenders, plan
 
 WORKERS = ("ann", "bob", "cyd", "dan", "eve")
 workers = st.sampled_from(WORKERS)
@@ -18,13 +18,13 @@ workers = st.sampled_from(WORKERS)
 
 @st.composite
 def situations(draw, most_slots=64, pins=True):
-    """Slots, weights of the fleet, who has what now (some of them gone), pins, claims."""
+    """Slots, weights of the fleet, who has what now (some of them gone), pins, reservations."""
     slots = draw(st.integers(1, most_slots))
     weights = draw(st.dictionaries(workers, st.integers(1, 5), min_size=1))
     current = draw(st.lists(st.none() | workers, min_size=slots, max_size=slots))
     pinned = draw(st.dictionaries(st.integers(0, slots - 1), workers, max_size=slots // 2)) if pins else {}
-    claims = draw(st.dictionaries(st.integers(0, slots - 1), workers, max_size=slots))
-    return slots, weights, current, pinned, claims
+    reservations = draw(st.dictionaries(st.integers(0, slots - 1), workers, max_size=slots))
+    return slots, weights, current, pinned, reservations
 
 
 def share(slots, weights, worker):
@@ -37,16 +37,16 @@ def moves(before, after):
 
 @given(situations())
 def test_every_slot_has_exactly_one_worker_of_the_fleet(situation):
-    slots, weights, current, pins, claims = situation
-    owners = assign(slots, weights, current, pins=pins, claims=claims)
+    slots, weights, current, pins, reservations = situation
+    owners = assign(slots, weights, current, pins=pins, reservations=reservations)
     assert len(owners) == slots
     assert set(owners) <= set(weights)
 
 
 @given(situations(pins=False))
 def test_shares_follow_the_weights_within_one_slot(situation):
-    slots, weights, current, _, claims = situation
-    counts = Counter(assign(slots, weights, current, claims=claims))
+    slots, weights, current, _, reservations = situation
+    counts = Counter(assign(slots, weights, current, reservations=reservations))
     for worker in weights:
         assert abs(counts[worker] - share(slots, weights, worker)) < 1
     if len(set(weights.values())) == 1:
@@ -55,8 +55,8 @@ def test_shares_follow_the_weights_within_one_slot(situation):
 
 @given(situations())
 def test_pins_are_honoured_and_the_others_share_the_rest_evenly(situation):
-    slots, weights, current, pins, claims = situation
-    owners = assign(slots, weights, current, pins=pins, claims=claims)
+    slots, weights, current, pins, reservations = situation
+    owners = assign(slots, weights, current, pins=pins, reservations=reservations)
     held = {slot: worker for slot, worker in pins.items() if worker in weights}
     assert {slot: owners[slot] for slot in held} == held
     pinned, counts = Counter(held.values()), Counter(owners)
@@ -67,8 +67,8 @@ def test_pins_are_honoured_and_the_others_share_the_rest_evenly(situation):
 
 @given(situations(most_slots=5, pins=False))
 def test_no_other_fair_assignment_moves_fewer_slots(situation):
-    slots, weights, current, _, claims = situation
-    owners = assign(slots, weights, current, claims=claims)
+    slots, weights, current, _, reservations = situation
+    owners = assign(slots, weights, current, reservations=reservations)
 
     def fair(counts):
         return all(abs(counts[worker] - share(slots, weights, worker)) < 1 for worker in weights)
@@ -79,8 +79,8 @@ def test_no_other_fair_assignment_moves_fewer_slots(situation):
 
 @given(situations())
 def test_nobody_gives_a_slot_and_gets_another_for_it(situation):
-    slots, weights, current, pins, claims = situation
-    owners = assign(slots, weights, current, pins=pins, claims=claims)
+    slots, weights, current, pins, reservations = situation
+    owners = assign(slots, weights, current, pins=pins, reservations=reservations)
     free = [slot for slot in range(slots) if pins.get(slot) not in weights]
     givers = {current[slot] for slot in free if current[slot] in weights and owners[slot] != current[slot]}
     takers = {owners[slot] for slot in free if owners[slot] != current[slot]}
@@ -89,22 +89,22 @@ def test_nobody_gives_a_slot_and_gets_another_for_it(situation):
 
 @given(situations())
 def test_an_assignment_is_stable_once_made(situation):
-    slots, weights, current, pins, claims = situation
-    owners = assign(slots, weights, current, pins=pins, claims=claims)
-    assert assign(slots, weights, owners, pins=pins, claims=claims) == owners
+    slots, weights, current, pins, reservations = situation
+    owners = assign(slots, weights, current, pins=pins, reservations=reservations)
+    assert assign(slots, weights, owners, pins=pins, reservations=reservations) == owners
 
 
 @given(situations(), st.randoms(use_true_random=False))
 def test_the_order_in_which_workers_and_pins_are_named_does_not_matter(situation, chance: random.Random):
-    slots, weights, current, pins, claims = situation
+    slots, weights, current, pins, reservations = situation
 
     def shuffled(mapping):
         items = list(mapping.items())
         chance.shuffle(items)
         return dict(items)
 
-    again = assign(slots, shuffled(weights), current, pins=shuffled(pins), claims=shuffled(claims))
-    assert again == assign(slots, weights, current, pins=pins, claims=claims)
+    again = assign(slots, shuffled(weights), current, pins=shuffled(pins), reservations=shuffled(reservations))
+    assert again == assign(slots, weights, current, pins=pins, reservations=reservations)
 
 
 @given(situations(pins=False), workers)
@@ -137,13 +137,13 @@ def test_a_claim_outlives_a_newcomer_but_not_its_grace():
     trio = {"ann": 1, "bob": 1, "cyd": 1}
     first = plan(12, trio, None)
     without_ann = plan(12, {"bob": 1, "cyd": 1}, first, now_ms=0, grace_ms=100)
-    assert without_ann.claims == {"ann": Claim(100, tuple(sorted(first.of("ann"))))}
+    assert without_ann.reservations == {"ann": Reservation(100, tuple(sorted(first.of("ann"))))}
     with_dan = plan(12, {"bob": 1, "cyd": 1, "dan": 1}, without_ann, now_ms=50, grace_ms=100)
     assert with_dan.of("dan") == first.of("ann")  # what was lent anyway moves first
     in_time = plan(12, trio, without_ann, now_ms=99, grace_ms=100)
     assert in_time == Assignment(first.owners)
     too_late = plan(12, {"bob": 1, "cyd": 1}, without_ann, now_ms=100, grace_ms=100)
-    assert too_late.claims == {}
+    assert too_late.reservations == {}
 
 
 def test_a_drained_worker_gets_nothing_even_if_slots_are_pinned_to_it():

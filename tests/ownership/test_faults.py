@@ -1,7 +1,7 @@
 """Real worker processes on a real ZooKeeper, and what can happen to them, while messages flow.
 
 After each: no two messages of a slot ran at once, every basis was worked off in order, nothing was lost, nothing
-that came too late changed anything, the books balance. How long it took to own all slots again is printed.
+that came too late changed anything, the ledger balance. How long it took to own all slots again is printed.
 """
 
 from __future__ import annotations

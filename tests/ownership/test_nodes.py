@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmq_core.ownership.assignment import Assignment, Claim
+from rmq_core.ownership.assignment import Assignment, Reservation
 from rmq_core.ownership.nodes import (
     Member,
     Paths,
@@ -49,22 +49,22 @@ slots = st.lists(st.integers(0, 4_095), unique=True, max_size=50).map(sorted)
 
 @given(
     st.lists(st.none() | names, max_size=64),
-    st.dictionaries(names, st.builds(Claim, st.integers(0, 2**50), slots.map(tuple)), max_size=4),
+    st.dictionaries(names, st.builds(Reservation, st.integers(0, 2**50), slots.map(tuple)), max_size=4),
 )
-def test_assignments_come_back(owners: list[str | None], claims: dict[str, Claim]) -> None:
-    assignment = Assignment(tuple(owners), claims)
+def test_assignments_come_back(owners: list[str | None], reservations: dict[str, Reservation]) -> None:
+    assignment = Assignment(tuple(owners), reservations)
     assert decode_assignment(encode_assignment(assignment)) == assignment
 
 
 def test_an_assignment_of_the_largest_topic_fits_into_a_node() -> None:
     workers = [f"worker-number-{i:03d}" for i in range(100)]
     owners = tuple(workers[slot % 100] for slot in range(4_096))
-    claims = {"gone": Claim(0, tuple(range(0, 4_096, 2)))}
-    assert len(encode_assignment(Assignment(owners, claims))) < 100_000  # of 1 MiB
+    reservations = {"gone": Reservation(0, tuple(range(0, 4_096, 2)))}
+    assert len(encode_assignment(Assignment(owners, reservations))) < 100_000  # of 1 MiB
 
 
 @pytest.mark.parametrize(
-    "garbage", [b"", b"x", b"[]", b"{}", b"null", b'{"workers":[],"slots":[0],"claims":{}}', b"\xff"]
+    "garbage", [b"", b"x", b"[]", b"{}", b"null", b'{"workers":[],"slots":[0],"reservations":{}}', b"\xff"]
 )
 def test_garbage_is_nothing_of_ours(garbage: bytes) -> None:
     assert decode_assignment(garbage) is None

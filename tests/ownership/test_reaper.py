@@ -13,7 +13,7 @@ from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.model.scores import SHIFT
 from rmq_core.model.views import TopicSample
 from rmq_core.ops.reaper import overdue_ms, reap_overdue
-from rmq_core.protocol.scripts import claim, cycle, epoch_text
+from rmq_core.protocol.scripts import acquire, cycle, epoch_text
 from rmq_core.queries.sampling import SampleCache
 from rmq_core.queries.sampling import sample as sample_all
 from tests.support.waiting import wait_until_async
@@ -50,7 +50,7 @@ async def test_timeouts_of_a_slot_whose_owner_is_gone_are_rolled_back(client: As
     await client.send_many("work", [PriorityMessage(f"m{i}", 20) for i in range(40)])
     topic = await client.topic("work")
     for slot in range(4):
-        await client.connection.run([claim(client.keyspace, topic, slot, 7)])
+        await client.connection.run([acquire(client.keyspace, topic, slot, 7)])
         await client.connection.run([cycle(client.keyspace, topic, slot, 100, epoch=epoch_text(7))])
     reaper, moved = Reaper(client, overdue_by_ms=200), 0
 

@@ -11,7 +11,7 @@ import pytest
 from rmq_core import FixedTimeMessage, errors
 from rmq_core.embedded.zookeeper import EmbeddedZooKeeper
 from rmq_core.ownership.config import ZooKeeperConfig
-from rmq_core.protocol.scripts import claim
+from rmq_core.protocol.scripts import acquire
 from tests.ownership.checker import check
 from tests.ownership.conftest import TICK_MS, kazoo, quick_config
 from tests.ownership.fleet import Fleet
@@ -66,7 +66,7 @@ def test_a_rolling_restart_gives_everybody_back_what_it_had(new_fleet: NewFleet,
     fleet.start(*names)
     fleet.owned_by(*names)
     before = fleet.owners()
-    claims = len(_claimed(fleet))
+    reservations = len(_claimed(fleet))
     for name in names:
         fleet.stop(name)
         fleet.owned_by(*(other for other in names if other != name))
@@ -74,7 +74,7 @@ def test_a_rolling_restart_gives_everybody_back_what_it_had(new_fleet: NewFleet,
         fleet.owned_by(*names)
     assert fleet.owners() == before
     # Each slot went away once and came back once; nobody else's moved.
-    assert Counter(_claimed(fleet)[claims:]) == dict.fromkeys(range(16), 2)
+    assert Counter(_claimed(fleet)[reservations:]) == dict.fromkeys(range(16), 2)
 
 
 def _claimed(fleet: Fleet) -> list[int]:
@@ -160,7 +160,7 @@ def test_no_zookeeper_is_said_at_the_start(new_fleet: NewFleet, quick: ZooKeeper
 def test_a_younger_ensemble_cannot_claim_until_slots_are_unfenced(new_fleet: NewFleet) -> None:
     fleet = new_fleet(slots=4)
     topic = fleet.rmq.topic(TOPIC)
-    fleet.rmq.connection.run([claim(fleet.rmq.keyspace, topic, slot, 2**62) for slot in range(4)])
+    fleet.rmq.connection.run([acquire(fleet.rmq.keyspace, topic, slot, 2**62) for slot in range(4)])
     fleet.start("ann")
     wait_until(lambda: "call control.unfence('work') once" in fleet.log("ann"), what="the advice to be given")
     assert set(fleet.owners().values()) == {None}

@@ -82,7 +82,7 @@ class Slot:
         """Of the snapshot."""
         at_ms = self.clock + 1_000
 
-        def books(newest: str) -> bytes:
+        def ledger(newest: str) -> bytes:
             held = {name: len(ids) for name, ids in self.queues.items()}
             counters = {"sent": self.counted + self.gap}
             return json.dumps({**held, "counters": counters, "newest": newest, "journaled": self.n}).encode()
@@ -91,14 +91,14 @@ class Slot:
         before = written[: len(written) - self.read_after]
         begin = f"{before[-1] >> SEQUENCE_BITS}-0" if before else ""
         end = f"{written[-1] >> SEQUENCE_BITS}-0" if written else ""
-        yield (self.topic, self.number, "begin", b"", None, books(begin), at_ms, None)
+        yield (self.topic, self.number, "begin", b"", None, ledger(begin), at_ms, None)
         for name, ids in self.queues.items():
             for id, score in ids.items():
                 yield (self.topic, self.number, name, id, score, None, at_ms, float(score))
         for part, known in (("body", self.body), ("failed", self.failed)):
             for id in known:
                 yield (self.topic, self.number, part, id, None, b"x", at_ms, None)
-        yield (self.topic, self.number, "end", b"", None, books(end), at_ms, None)
+        yield (self.topic, self.number, "end", b"", None, ledger(end), at_ms, None)
 
 
 def events(spark: Any, slots: Iterable[Slot]) -> Any:

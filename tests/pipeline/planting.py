@@ -74,7 +74,7 @@ class Planted:
         self.raw.hdel(self.keys(topic, slot).body, id)
 
     def in_the_queues(self) -> set[Found]:
-        """Changes Redis; returns what must be found. What comes to a slot weighs up what is lost there, for its books
+        """Changes Redis; returns what must be found. What comes to a slot weighs up what is lost there, for its ledger
         are to balance but for one."""
         raw, expected = self.raw, set[Found]()
         self.lose("work", 0, lost := self.waiting[0].pop())

@@ -63,10 +63,10 @@ def check(found: list[Any], due: int) -> None:
     assert bytes(of("work", "body")[b"flying"].value).endswith(b"run")
     assert of("later", "store")[b"\x00\xff"].score == due
     for part in ("begin", "end"):
-        books = [json.loads(row.value) for row in found if (row.topic, row.part) == ("work", part)]
-        assert len(books) == 4
-        assert sum(each["store"] for each in books) == 50
-        assert sum(each["counters"].get("sent", 0) for each in books) == 53
+        ledger = [json.loads(row.value) for row in found if (row.topic, row.part) == ("work", part)]
+        assert len(ledger) == 4
+        assert sum(each["store"] for each in ledger) == 50
+        assert sum(each["counters"].get("sent", 0) for each in ledger) == 53
 
 
 def test_a_snapshot_holds_every_part_of_every_slot(spark: Any, client: RMQ) -> None:

@@ -12,7 +12,7 @@ from rmq_core.journal.reader import READER
 from rmq_core.model.topic import Topic
 from rmq_core.ops import registry
 from rmq_core.protocol.keys import Keyspace
-from rmq_core.transport.redis_url import Target
+from rmq_core.transport.redis_url import RedisURL
 from rmq_core.transport.sync import Connection
 
 SLOTS_PER_PARTITION = 8
@@ -41,7 +41,7 @@ class SourceOptions:
         """From the options of ``spark.read.format(…).option(…)``. Raises `ConfigurationError`."""
         if not options.get("url"):
             raise ConfigurationError("the option 'url' is missing: which Redis to read")
-        Target(options["url"])
+        RedisURL(options["url"])
         Keyspace(options.get("namespace", "rmq"))
         names = tuple(name.strip() for name in options.get("topics", "").split(",") if name.strip())
         most = _number(options, "slots_per_partition", SLOTS_PER_PARTITION)
@@ -62,9 +62,9 @@ class SourceOptions:
         """The keys of the namespace."""
         return Keyspace(self.namespace)
 
-    def open_target(self) -> Target:
+    def open_target(self) -> RedisURL:
         """The server, parsed."""
-        return Target(self.url)
+        return RedisURL(self.url)
 
     def definitions(self) -> list[Topic]:
         """The topics asked for. Raises `UnknownTopic` for one that is not defined."""
@@ -81,7 +81,7 @@ class SourceOptions:
     @contextmanager
     def connection(self) -> Iterator[Connection]:
         """A connection of the executor's own."""
-        connection = Connection(Target(self.url), retry_for_s=self.retry_for_s)
+        connection = Connection(RedisURL(self.url), retry_for_s=self.retry_for_s)
         try:
             yield connection
         finally:

@@ -1,6 +1,6 @@
 """``rmq_queues``: what is in the live queues, as a table.
 
-Reads with cursors, so a slot changes while it is read. Its books before and after (rows ``begin`` and ``end``) carry
+Reads with cursors, so a slot changes while it is read. Its ledger before and after (rows ``begin`` and ``end``) carry
 the journal's position: a message that no journal entry in between names was read exactly as it was. What is there
 from begin to end is read at least once; a row may come twice.
 """
@@ -80,15 +80,15 @@ class QueuesReader(DataSourceReader):
                 yield from read_slot(connection, self.options.keyspace, partition.topic, slot, partition.timed)
 
 
-def books(keyspace: Keyspace, topic: str, slot: int) -> Call:
-    """The call that reads a slot's books."""
+def ledger_call(keyspace: Keyspace, topic: str, slot: int) -> Call:
+    """The call that reads a slot's ledger."""
     keys = keyspace.slot(topic, slot)
     names = [keys.store, keys.retry, keys.prepare, keys.dead, keys.body, keys.failed, keys.stats]
-    return Call(script("books"), [*names, f"journal{{{keys.store}}}"], [])
+    return Call(script("ledger"), [*names, f"journal{{{keys.store}}}"], [])
 
 
-def read_books(reply: list[Any]) -> dict[str, Any]:
-    """Inverse of what ``books.lua`` returns; plain values, fit for JSON."""
+def read_ledger(reply: list[Any]) -> dict[str, Any]:
+    """Inverse of what ``ledger.lua`` returns; plain values, fit for JSON."""
     now, store, retry, prepare, dead, bodies, failed, stats, entries, newest = reply
     said = {stats[i]: stats[i + 1] for i in range(0, len(stats), 2)}
     counters = asdict(Counters.read(said))
@@ -120,8 +120,8 @@ def read_slot(
     connection: Connection, keyspace: Keyspace, topic: str, slot: int, timed: bool = True
 ) -> Iterator[pyarrow.RecordBatch]:
     """Everything one slot holds, a bounded part at a time."""
-    (reply,) = connection.run([books(keyspace, topic, slot)])
-    begin = read_books(reply)
+    (reply,) = connection.run([ledger_call(keyspace, topic, slot)])
+    begin = read_ledger(reply)
     at_ms = begin["now_ms"]
     yield _batch(topic, slot, "begin", [b""], None, [json.dumps(begin).encode()], at_ms)
     keys = keyspace.slot(topic, slot)
@@ -143,8 +143,8 @@ def read_slot(
                     yield _batch(topic, slot, part, ids, None, values, at_ms)
             if not int(cursor):
                 break
-    (reply,) = connection.run([books(keyspace, topic, slot)])
-    yield _batch(topic, slot, "end", [b""], None, [json.dumps(read_books(reply)).encode()], at_ms)
+    (reply,) = connection.run([ledger_call(keyspace, topic, slot)])
+    yield _batch(topic, slot, "end", [b""], None, [json.dumps(read_ledger(reply)).encode()], at_ms)
 
 
 def _batch(

@@ -1,4 +1,4 @@
--- Sends messages to one slot of a topic with a max_backlog: duplicates merge, new ones need room in the slot's allowance.
+-- Sends messages to one slot of a topic with a max_backlog: duplicates merge, new ones need room in the slot's quota.
 -- KEYS   the slot's keys
 -- ARGV   kind, wake channel, slot, merge (latest|first), shape, edge of the batch (earliest time, or highest priority),
 --        past (as in send.lua), version of the definition, then value, id, body, …   body as for send_pooled.lua, ''
@@ -20,9 +20,9 @@ local n = (#ARGV - FIRST + 1) / 3
 
 local number = KIND == 'priority' and number_places(n)
 
--- An allowance given under an older definition counts for nothing: its limit may have been another.
+-- A quota given under an older definition counts for nothing: its limit may have been another.
 local room = 0
-local version, _, limit = string.match(redis.call('GET', ALLOWANCE) or '', '^(%d+) (%d+) (%d+)$')
+local version, _, limit = string.match(redis.call('GET', QUOTA) or '', '^(%d+) (%d+) (%d+)$')
 if version and tonumber(version) >= tonumber(ARGV[8]) then
   room = tonumber(limit) - redis.call('ZCARD', STORE) - redis.call('ZCARD', RETRY)
 end

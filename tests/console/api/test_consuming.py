@@ -158,10 +158,10 @@ def test_an_owned_slot_says_what_to_do(queue: Queue, operator: Caller) -> None:
     queue.topic(slots=1)
     ready(queue, "a")
     (taken,) = take(operator)
-    from rmq_core.protocol.scripts import claim
+    from rmq_core.protocol.scripts import acquire
 
     def own() -> Any:
-        yield [claim(queue.client.keyspace, queue.client.topic("orders"), 0, 7)]
+        yield [acquire(queue.client.keyspace, queue.client.topic("orders"), 0, 7)]
 
     queue.client.run(own())
     found = problem(operator.post(SETTLE, {"settle": [{"receipt": taken["receipt"]}]}), 409, "fenced")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -128,6 +129,19 @@ def test_a_topic_deleted_meanwhile_fails_the_operation_in_words(desk: Desk) -> N
     assert operation.state == "failed"
     assert operation.error == "The topic was deleted."
     assert AuditEntry.objects.get().result == "failed"
+
+
+def test_messages_of_a_topic_that_was_made_anew_are_others(desk: Desk) -> None:
+    desk.delayed(3)
+    operation = desk.start(Action.CANCEL, "delayed", text="m")
+    topic = desk.queue.client.topic("orders")
+    desk.queue.control.delete_topic("orders", force=True)
+    desk.queue.client.define(replace(topic, version=0, created_ms=0))
+    desk.delayed(3)
+    desk.finish(operation)
+    assert (operation.state, operation.done) == ("failed", 0)
+    assert operation.error == "The topic was deleted and defined anew: its messages are others now."
+    assert desk.count("delayed") == 3
 
 
 def test_redis_away_is_waited_for(desk: Desk, settings: Any) -> None:

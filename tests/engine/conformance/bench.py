@@ -28,8 +28,8 @@ from rmq_core import (
 )
 from rmq_core.journal import Read, reader
 from rmq_core.protocol.scripts import one
-from tests.engine.books import SlotBooks, slot_books
 from tests.engine.journals import assert_replay_is_the_truth
+from tests.engine.ledgers import SlotLedger, slot_ledger
 from tests.support.waiting import wait_until_async
 
 SOON_MS = 40
@@ -102,9 +102,9 @@ class Bench:
         """Waits until ``condition`` (plain or a coroutine function) holds."""
         return await wait_until_async(condition, what=what)
 
-    def books(self, topic: str = "work", slot: int = 0) -> SlotBooks:
+    def ledger(self, topic: str = "work", slot: int = 0) -> SlotLedger:
         """What a slot really holds."""
-        return slot_books(self.raw, self.namespace, topic, slot)
+        return slot_ledger(self.raw, self.namespace, topic, slot)
 
     async def journaled(self, topic: Topic) -> Read:
         """Its journal, from the beginning."""
@@ -119,7 +119,7 @@ class Bench:
                 continue
             for slot in range(topic.slots):
                 told = [each for each in found.transitions if each.slot == slot]
-                assert_replay_is_the_truth(told, self.books(topic.name, slot), topic.journal == "full")
+                assert_replay_is_the_truth(told, self.ledger(topic.name, slot), topic.journal == "full")
 
     def subscribed(self, topic: str = "work") -> bool:
         """Whether somebody listens for wake-ups of the topic (on any node)."""

@@ -1,4 +1,4 @@
-"""Every scenario runs on every deployment, and leaves balanced books and no key behind.
+"""Every scenario runs on every deployment, and leaves balanced ledger and no key behind.
 
 Beside them it runs with one client on a server of each further kind that we serve: Redis 7 and 6.2.
 """
@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator
 import fakeredis
 import pytest
 
-from tests.engine.books import assert_books_balance
 from tests.engine.conformance.bench import Bench, open_bench
+from tests.engine.ledgers import assert_ledger_balances
 from tests.support.keys import keys_of
 from tests.support.servers import DEFAULT_KIND, SERVER_KINDS
 
@@ -50,7 +50,7 @@ async def bench(request: pytest.FixtureRequest, namespace: str) -> AsyncIterator
         opened.journal = journal
         yield opened
         await opened.check_journals()
-        assert_books_balance(raw, namespace)
+        assert_ledger_balances(raw, namespace)
         for sample in await opened.inspector.sample():
             assert [slot.ledger_gap for slot in sample.slots] == [0] * sample.topic.slots
         for topic in await opened.inspector.topics():

@@ -17,7 +17,7 @@ async def timed_out(bench: Bench, times: int) -> None:
     async def given_up() -> bool:
         topic = await bench.q.topic("work")
         await bench.run(cycle(bench.q.keyspace, topic, 0, 0))
-        return bench.books().stats.get("expired", 0) >= times
+        return bench.ledger().stats.get("expired", 0) >= times
 
     await bench.until(given_up, "deliveries to time out")
 
@@ -28,14 +28,14 @@ async def test_several_that_time_out_come_back_uncounted_to_their_places_and_alo
     await bench.q.send_many("work", [PriorityMessage(name, 50) for name in names])
     assert [delivery.text for delivery in await bench.q.take("work", 3)] == names[:3]
     await timed_out(bench, 3)
-    assert set(bench.books().pools["suspect"]) == {name.encode() for name in names[:3]}
+    assert set(bench.ledger().pools["suspect"]) == {name.encode() for name in names[:3]}
     for name in names[:3]:
         (delivery,) = await bench.q.take("work", 10)
         assert (delivery.text, delivery.attempt) == (name, 1)
         await bench.q.ack(delivery)
     assert [delivery.text for delivery in await bench.drain()] == names[3:]
-    assert bench.books().pools["suspect"] == {}
-    assert bench.books().origins == 0
+    assert bench.ledger().pools["suspect"] == {}
+    assert bench.ledger().origins == 0
 
 
 async def test_one_that_times_out_alone_has_failed(bench: Bench) -> None:
@@ -44,7 +44,7 @@ async def test_one_that_times_out_alone_has_failed(bench: Bench) -> None:
     await bench.q.take("work", 2)
     await timed_out(bench, 2)
     attempts = []
-    while not bench.books().queues["dead"]:
+    while not bench.ledger().queues["dead"]:
         (delivery,) = await bench.q.take("work", 2)
         if delivery.text == "a":
             attempts.append(delivery.attempt)
@@ -52,8 +52,8 @@ async def test_one_that_times_out_alone_has_failed(bench: Bench) -> None:
         else:  # before or after the retry: a tenth of the takes are for what has failed
             assert await bench.q.ack(delivery) == ["done"]
     assert attempts == [1, 2]
-    assert set(bench.books().queues["dead"]) == {b"a"}
-    assert bench.books().stats["acked"] == 1
+    assert set(bench.ledger().queues["dead"]) == {b"a"}
+    assert bench.ledger().stats["acked"] == 1
 
 
 @pytest.mark.parametrize("alone", [False, True])
@@ -64,7 +64,7 @@ async def test_who_is_extended_keeps_company_unless_told_otherwise(bench: Bench,
     receipts = [(delivery.raw_id, delivery.receipt) for delivery in taken]
     await bench.run(extend(bench.q.keyspace, topic, 0, receipts, None, alone=alone))
     await timed_out(bench, 2)
-    assert bench.books().stats.get("retried", 0) == (2 if alone else 0)
+    assert bench.ledger().stats.get("retried", 0) == (2 if alone else 0)
 
 
 async def test_the_places_of_old_takes_are_forgotten_while_one_delivery_stays(bench: Bench) -> None:
@@ -74,7 +74,7 @@ async def test_the_places_of_old_takes_are_forgotten_while_one_delivery_stays(be
     most = 0
     for _ in range(99):
         await bench.q.ack(await bench.q.take("work", 2))
-        most = max(most, bench.books().origins)
+        most = max(most, bench.ledger().origins)
     assert 1 <= most <= 20
     assert await bench.q.release(stuck) == ["done"]
     assert [delivery.text for delivery in await bench.drain()] == ["000", "199"]

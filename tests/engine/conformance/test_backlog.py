@@ -149,7 +149,7 @@ async def meetings(bench: Bench, kind: TopicKind, topic: str) -> Any:
     yield await send("k", 8)
     await bench.control.cancel(topic, ["k"])
     yield await send("k", 9)
-    yield bench.books(topic).stats
+    yield bench.ledger(topic).stats
 
 
 async def test_what_comes_back_by_itself_is_not_refused_but_counts(bench: Bench) -> None:
@@ -260,9 +260,9 @@ async def test_one_way_messages_that_were_refused_are_reported(bench: Bench) -> 
     assert waiting.isdisjoint(each.content for each in some)
 
 
-async def test_a_deleted_topic_leaves_no_allowances(bench: Bench) -> None:
+async def test_a_deleted_topic_leaves_no_quotas(bench: Bench) -> None:
     await bench.topic(name="gone", slots=2, max_backlog=1)
     await bench.q.send("gone", PriorityMessage("a", 20))
     await bench.control.cancel("gone", [MessageRef(slot, "a") for slot in range(2)])
     await bench.control.delete_topic("gone")
-    assert bench.raw.exists(*[f"allowances{{{bench.namespace}:gone}}"]) == 0
+    assert bench.raw.exists(*[f"quotas{{{bench.namespace}:gone}}"]) == 0

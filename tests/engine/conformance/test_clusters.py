@@ -125,7 +125,7 @@ async def test_too_many_causes_are_counted_together(bench: Bench) -> None:
         await bench.q.nack(delivery, error=delivery.text.translate(LETTERS), message="")
     found = await counts(bench)
     assert (len(found), sum(found.values()), found[OTHER]) == (257, 300, 44)
-    known = bench.books().clusters
+    known = bench.ledger().clusters
     rows = (await bench.inspector.messages("work", "dead", limit=500)).rows
     assert {row.fingerprint for row in rows} == {name.decode() for name in known}
     await bench.control.drop("work", [row.ref for row in rows])

@@ -71,9 +71,9 @@ async def test_cancel(scene: Scene) -> None:
     assert await scene.act("cancel", *scene.ids) == expected(
         scene, delayed="done", ready="done", waiting="done", in_flight="in_flight"
     )
-    books = scene.bench.books()
-    assert books.held == {b"in flight", b"dead"}
-    assert books.stats["cancelled"] == len(scene.ids) - 3
+    ledger = scene.bench.ledger()
+    assert ledger.held == {b"in flight", b"dead"}
+    assert ledger.stats["cancelled"] == len(scene.ids) - 3
     assert await scene.act("cancel", "ready") == ["not_found"]
 
 
@@ -114,13 +114,13 @@ async def test_requeue(scene: Scene) -> None:
         assert delivery.due_ms <= delivery.taken_ms
     await scene.bench.q.ack(delivery)
     assert await scene.act("requeue", "dead") == ["not_found"]
-    assert scene.bench.books().pools["failed"] == {}
+    assert scene.bench.ledger().pools["failed"] == {}
 
 
 async def test_drop(scene: Scene) -> None:
     assert await scene.act("drop", *scene.ids) == expected(scene, dead="done")
-    assert b"dead" not in scene.bench.books().pools["body"]
-    assert scene.bench.books().stats["dropped"] == 1
+    assert b"dead" not in scene.bench.ledger().pools["body"]
+    assert scene.bench.ledger().stats["dropped"] == 1
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -203,10 +203,10 @@ async def test_thousands_at_once(bench: Bench) -> None:
 async def test_rescheduling_into_the_past_is_refused(bench: Bench, kind: TopicKind) -> None:
     await bench.topic(kind)
     await Scene(bench, kind).put("a", delayed=True)
-    before = bench.books()
+    before = bench.ledger()
     with pytest.raises(errors.DueInThePast):
         await bench.control.reschedule("work", ["a"], due_ms=await bench.now_ms() - 60_000)
-    assert bench.books() == before
+    assert bench.ledger() == before
 
 
 async def test_reschedule_takes_what_the_kind_knows(bench: Bench) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rmq_core import PriorityMessage, Topic, errors
-from rmq_core.protocol.scripts import Ack, claim, cycle, epoch_text, extend, read_cycle, reap, settle
+from rmq_core.protocol.scripts import Ack, acquire, cycle, epoch_text, extend, read_cycle, reap, settle
 from tests.engine.conformance.bench import FAR_MS, Bench
 
 OLD, NEW = 7, 12_345_678_901
@@ -17,18 +17,18 @@ async def claimed(bench: Bench, epoch: int = NEW) -> Topic:
     """A topic of one slot with two messages, of which one is in flight, claimed afterwards."""
     topic = await bench.topic(visibility_timeout_ms=100)
     await bench.q.send_many("work", [PriorityMessage("a", 50), PriorityMessage("b", 20)])
-    await bench.run(claim(bench.q.keyspace, topic, 0, epoch))
+    await bench.run(acquire(bench.q.keyspace, topic, 0, epoch))
     return topic
 
 
-async def test_a_claim_returns_the_epoch_before_and_never_goes_back(bench: Bench) -> None:
+async def test_an_acquisition_returns_the_epoch_before_and_never_goes_back(bench: Bench) -> None:
     topic = await bench.topic()
     keyspace = bench.q.keyspace
-    assert await bench.run(claim(keyspace, topic, 0, OLD)) == b""
-    assert await bench.run(claim(keyspace, topic, 0, NEW)) == epoch_text(OLD).encode()
-    assert await bench.run(claim(keyspace, topic, 0, NEW)) == epoch_text(NEW).encode()
-    with pytest.raises(errors.EpochTooLow, match=f"claimed with epoch {epoch_text(NEW)}"):
-        await bench.run(claim(keyspace, topic, 0, OLD))
+    assert await bench.run(acquire(keyspace, topic, 0, OLD)) == b""
+    assert await bench.run(acquire(keyspace, topic, 0, NEW)) == epoch_text(OLD).encode()
+    assert await bench.run(acquire(keyspace, topic, 0, NEW)) == epoch_text(NEW).encode()
+    with pytest.raises(errors.EpochTooLow, match=f"acquired with epoch {epoch_text(NEW)}"):
+        await bench.run(acquire(keyspace, topic, 0, OLD))
 
 
 async def test_whoever_is_not_the_owner_takes_nothing(bench: Bench) -> None:
@@ -36,7 +36,7 @@ async def test_whoever_is_not_the_owner_takes_nothing(bench: Bench) -> None:
     for timeout_ms in (0, 50):
         with pytest.raises(errors.Fenced, match=rf"owned by epoch {epoch_text(NEW)}.*control\.unfence"):
             await bench.q.take("work", timeout_ms=timeout_ms)
-    assert bench.books().queues["prepare"] == {}
+    assert bench.ledger().queues["prepare"] == {}
 
 
 @pytest.mark.parametrize("late", ["ack", "nack", "reject", "release", "extend"])
@@ -44,11 +44,11 @@ async def test_what_was_taken_before_the_claim_is_not_settled_after_it(bench: Be
     topic = await bench.topic()
     await bench.q.send("work", PriorityMessage("a", 50))
     delivery = await bench.take_one()
-    await bench.run(claim(bench.q.keyspace, topic, 0, NEW))
-    before = bench.books()
+    await bench.run(acquire(bench.q.keyspace, topic, 0, NEW))
+    before = bench.ledger()
     with pytest.raises(errors.Fenced):
         await getattr(bench.q, late)(delivery)
-    assert bench.books() == before
+    assert bench.ledger() == before
 
 
 async def test_the_owner_takes_and_settles(bench: Bench) -> None:
@@ -64,7 +64,7 @@ async def test_the_owner_takes_and_settles(bench: Bench) -> None:
         extend(keyspace, topic, 0, [(second.raw_id, second.receipt)], FAR_MS, mine),
     )
     assert await bench.run(settle("ack", keyspace, topic, 0, [(second.raw_id, receipt)], mine)) == [1]
-    assert bench.books().held == set()
+    assert bench.ledger().held == set()
 
 
 async def test_an_owner_that_was_overtaken_is_fenced(bench: Bench) -> None:
@@ -72,8 +72,8 @@ async def test_an_owner_that_was_overtaken_is_fenced(bench: Bench) -> None:
     keyspace = bench.q.keyspace
     reply = await bench.run(cycle(keyspace, topic, 0, 1, epoch=epoch_text(OLD)))
     (held,) = read_cycle(topic, 0, reply).deliveries
-    await bench.run(claim(keyspace, topic, 0, NEW))
-    before = bench.books()
+    await bench.run(acquire(keyspace, topic, 0, NEW))
+    before = bench.ledger()
     acks = [Ack(held.raw_id, held.receipt)]
     calls: list[Any] = [
         cycle(keyspace, topic, 0, 1, epoch=epoch_text(OLD), acks=acks),
@@ -83,7 +83,7 @@ async def test_an_owner_that_was_overtaken_is_fenced(bench: Bench) -> None:
     for call in calls:
         with pytest.raises(errors.Fenced):
             await bench.run(call)
-    assert bench.books() == before
+    assert bench.ledger() == before
 
 
 async def test_without_an_owner_an_epoch_is_refused(bench: Bench) -> None:
@@ -102,7 +102,7 @@ async def test_timeouts_and_operators_need_no_epoch(bench: Bench) -> None:
         return bool(expired)
 
     await bench.until(timed_out, "the delivery to time out")
-    assert bench.books().queues["prepare"] == {}
+    assert bench.ledger().queues["prepare"] == {}
     results = await bench.control.reschedule("work", ["a"], priority=99)
     results += await bench.control.run_now("work", ["b"])
     results += await bench.control.cancel("work", ["a", "b"])
@@ -123,7 +123,7 @@ async def test_the_inspector_sees_who_owns_a_slot(bench: Bench) -> None:
         (sample,) = await bench.inspector.sample()
         seen.append(sample.slots[0].epoch)
         if len(seen) == 1:
-            await bench.run(claim(bench.q.keyspace, topic, 0, NEW))
+            await bench.run(acquire(bench.q.keyspace, topic, 0, NEW))
         else:
             await bench.control.unfence("work")
     assert seen == [None, epoch_text(NEW), None]
@@ -133,13 +133,13 @@ async def test_one_fenced_slot_does_not_lose_what_was_taken_from_others(bench: B
     topic = await bench.topic(slots=8)
     await bench.q.send_many("work", [PriorityMessage(str(i), 20) for i in range(50)])
     for slot in range(4):
-        await bench.run(claim(bench.q.keyspace, topic, slot, NEW))
+        await bench.run(acquire(bench.q.keyspace, topic, slot, NEW))
     returned = set()
     for _ in range(40):
         try:
             returned |= {d.id for d in await bench.q.take("work", 50)}
         except errors.Fenced:
             continue
-    in_flight = {each for slot in range(8) for each in bench.books(slot=slot).queues["prepare"]}
+    in_flight = {each for slot in range(8) for each in bench.ledger(slot=slot).queues["prepare"]}
     assert {each.encode() for each in returned} == in_flight
     await bench.control.unfence("work")

@@ -75,7 +75,7 @@ async def test_what_a_deleted_topic_held_is_not_the_next_ones(bench: Bench) -> N
     await forgotten_alone(bench, old)
     await bench.topic(slots=1)
     assert await bench.drain() == []
-    assert bench.books().stats.get("sent", 0) == 0
+    assert bench.ledger().stats.get("sent", 0) == 0
 
 
 async def test_a_life_that_is_over_is_not_marked_again(bench: Bench) -> None:

@@ -93,7 +93,7 @@ async def test_a_failed_delivery_merges_into_its_waiting_duplicate(bench: Bench)
     first = await bench.take_one()
     await bench.q.send("work", PriorityMessage("new", 30, **POOLED))
     assert await bench.q.nack(first, error="E") == ["done"]
-    assert bench.books().stats["merged"] == 1
+    assert bench.ledger().stats["merged"] == 1
     second = await bench.take_one()
     assert (second.content, second.attempt, second.priority) == (b"new", 1, 30)
     await bench.q.ack(second)
@@ -128,12 +128,12 @@ async def test_a_duplicate_of_one_that_waits_for_its_retry(bench: Bench, options
         await bench.q.send(kind.value, first, allow_past=True)
         await bench.q.nack(await bench.take_one(kind.value), delay_ms=FAR_MS)
         assert (await bench.q.send(kind.value, second)).merged
-        books = bench.books(kind.value)
+        ledger = bench.ledger(kind.value)
         waits_in = "retry" if kind is TopicKind.RANGE_MERGE else "store"
-        assert [name for name, queue in books.queues.items() if queue] == [waits_in]
-        assert books.stats["merged"] == 1
+        assert [name for name, queue in ledger.queues.items() if queue] == [waits_in]
+        assert ledger.stats["merged"] == 1
         if kind is TopicKind.FIXED_TIME:
-            assert list(books.queues["store"].values()) == [now + FAR_MS]
+            assert list(ledger.queues["store"].values()) == [now + FAR_MS]
 
 
 @pytest.mark.parametrize("state", ["waiting in store", "in flight", "waiting in retry"])
@@ -201,15 +201,15 @@ async def test_a_dead_letter_and_a_new_send_of_the_same_id_are_two(bench: Bench)
     assert not (await bench.q.send("work", PriorityMessage("new", 30, **POOLED))).merged
     (delivery,) = await bench.drain()
     assert delivery.content == b"new"
-    assert bench.books().queues["dead"].keys() == {b"k"}
-    assert bench.books().pools["body"] == {}
+    assert bench.ledger().queues["dead"].keys() == {b"k"}
+    assert bench.ledger().pools["body"] == {}
     (view,) = await bench.inspector.find("work", "k")
     assert (view.states, view.content) == (("dead",), b"old")
     # Dying again, it takes the place of the earlier dead letter of its name, which goes to the trash.
     await bench.q.send("work", PriorityMessage("again", 30, **POOLED))
     await bench.q.reject(await bench.take_one())
-    assert len(bench.books().queues["dead"]) == 1
-    assert bench.books().stats["merged"] == 1
+    assert len(bench.ledger().queues["dead"]) == 1
+    assert bench.ledger().stats["merged"] == 1
 
 
 async def test_a_lower_version_than_the_dead_letters_is_a_message_of_its_own(bench: Bench) -> None:
@@ -224,4 +224,4 @@ async def test_a_lower_version_than_the_dead_letters_is_a_message_of_its_own(ben
     await bench.control.requeue("work", ["k"])
     (delivery,) = await bench.drain()
     assert (delivery.content, delivery.version, delivery.priority) == (b"A", 5, 20)
-    assert bench.books().held == set()
+    assert bench.ledger().held == set()

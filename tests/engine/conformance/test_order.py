@@ -127,7 +127,7 @@ async def test_more_than_a_millisecond_has_room_for(bench: Bench) -> None:
     for at in range(0, n, 500):
         some = [FixedTimeMessage(name, due_ms) for name in names[at : at + 500]]
         await bench.q.send_many("work", some, allow_past=True)
-    scores = bench.books().queues["store"]
+    scores = bench.ledger().queues["store"]
     assert {int(score) - due_ms for score in scores.values()} == {0, 1}
     assert await arrivals(bench, n) == [name.encode() for name in names]
 

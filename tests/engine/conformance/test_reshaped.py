@@ -51,7 +51,7 @@ async def test_a_message_of_the_old_kind_is_refused(bench: Bench) -> None:
     remember(bench, old)
     with pytest.raises(errors.WrongKind):
         await bench.q.send("work", FixedTimeMessage("a", await bench.now_ms() + FAR_MS))
-    assert bench.books().queues["store"] == {}
+    assert bench.ledger().queues["store"] == {}
 
 
 async def test_consumers_of_the_old_topic_are_refused_and_told_so(bench: Bench) -> None:
@@ -62,7 +62,7 @@ async def test_consumers_of_the_old_topic_are_refused_and_told_so(bench: Bench) 
     for call in (cycle(bench.q.keyspace, old, 0, 10), reap(bench.q.keyspace, old, 0)):
         with pytest.raises(errors.TopicReshaped, match="read the definition again"):
             await bench.run(call)
-    assert bench.books().queues["prepare"] == {}
+    assert bench.ledger().queues["prepare"] == {}
     assert [delivery.text for delivery in await bench.drain()] == ["a"]
 
 

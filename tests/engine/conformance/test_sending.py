@@ -33,7 +33,7 @@ async def test_any_content_arrives_as_it_was_sent(bench: Bench, content: str | b
     assert delivery.raw_id == (raw if len(raw) <= 64 else blake2b(raw, digest_size=16).digest())
     assert (delivery.id, delivery.slot, delivery.headers, delivery.version) == (sent.id, sent.slot, {}, 0)
     assert await bench.q.ack(delivery) == ["done"]
-    assert bench.books().held == set()
+    assert bench.ledger().held == set()
 
 
 @pytest.mark.parametrize("kind", list(TopicKind))
@@ -48,7 +48,7 @@ async def test_headers_key_and_version_arrive(bench: Bench, kind: TopicKind) -> 
     assert (delivery.id, delivery.content, delivery.headers, delivery.version) == ("order-7", b"body", headers, 3)
     assert (delivery.attempt, delivery.ref) == (1, (0, "order-7"))
     await bench.q.ack(delivery)
-    assert bench.books().pools["body"] == {}
+    assert bench.ledger().pools["body"] == {}
 
 
 async def test_slot_is_the_crc_of_basis_then_key_then_content(bench: Bench) -> None:
@@ -122,8 +122,8 @@ async def test_due_in_the_past_is_refused_unless_allowed(bench: Bench) -> None:
             await bench.q.send("work", late)
         with pytest.raises(errors.DueInThePast):
             await bench.q.send_many("work", [late])
-    assert bench.books().held == set()
-    assert bench.books().stats == {}
+    assert bench.ledger().held == set()
+    assert bench.ledger().stats == {}
     await bench.q.send("work", past, allow_past=True)
     assert await bench.q.send_many("work", [past], allow_past=True) == (0, 1)
     (delivery,) = await bench.drain()
@@ -137,7 +137,7 @@ async def test_a_message_of_another_kind_is_refused(bench: Bench) -> None:
         await bench.q.send("work", wrong)
     with pytest.raises(errors.WrongKind):
         await bench.q.send_many("work", [PriorityMessage("fine", 20), wrong])
-    assert bench.books().held == set()
+    assert bench.ledger().held == set()
 
 
 async def test_content_too_large_is_refused_by_name(bench: Bench) -> None:

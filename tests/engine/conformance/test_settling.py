@@ -31,9 +31,9 @@ async def test_a_settled_delivery_cannot_be_settled_again(bench: Bench, again: s
     await bench.topic()
     delivery = await send_and_take(bench)
     await bench.q.ack(delivery)
-    before = bench.books()
+    before = bench.ledger()
     assert await getattr(bench.q, again)(delivery) == ["stale"]
-    assert bench.books() == before
+    assert bench.ledger() == before
 
 
 @pytest.mark.parametrize("late", ["ack", "nack", "reject", "release", "extend"])
@@ -43,9 +43,9 @@ async def test_after_its_timeout_a_delivery_is_somebody_elses(bench: Bench, late
     second = await bench.take_one()
     assert second.taken_ms >= first.taken_ms + TIMEOUT_MS
     assert (second.attempt, second.receipt != first.receipt) == (2, True)
-    before = bench.books()
+    before = bench.ledger()
     assert await getattr(bench.q, late)(first) == ["stale"]
-    assert bench.books() == before
+    assert bench.ledger() == before
     assert await bench.q.ack(second) == ["done"]
 
 
@@ -72,7 +72,7 @@ async def test_timeouts_count_as_failures(bench: Bench) -> None:
     assert await bench.q.take("work", timeout_ms=TIMEOUT_MS * 3) == []
     (view,) = await bench.inspector.find("work", "a")
     assert (view.states, view.failure.error, view.failure.failures) == (("dead",), "Timeout", 2)
-    assert bench.books().stats["expired"] == 2
+    assert bench.ledger().stats["expired"] == 2
 
 
 @pytest.mark.parametrize("kind", list(TopicKind))
@@ -81,7 +81,7 @@ async def test_no_retries_means_dead_at_the_first_failure(bench: Bench, kind: To
     when = {"due_ms": await bench.now_ms() + SOON_MS} if kind is TopicKind.FIXED_TIME else {}
     await bench.q.send("work", message(kind, "a", **when), allow_past=True)
     await bench.q.nack(await bench.take_one())
-    assert bench.books().queues["dead"].keys() == {b"a"}
+    assert bench.ledger().queues["dead"].keys() == {b"a"}
 
 
 async def test_back_off_doubles_up_to_its_most(bench: Bench) -> None:
@@ -152,7 +152,7 @@ async def test_release_does_not_count(bench: Bench, failures: int) -> None:
         delivery = await bench.take_one()
         assert delivery.attempt == failures + 1
     assert delivery.priority == (None if failures else 77)
-    assert bench.books().stats["released"] == 4
+    assert bench.ledger().stats["released"] == 4
     await bench.q.ack(delivery)
 
 
@@ -198,7 +198,7 @@ async def test_extending_keeps_the_count_of_failures(bench: Bench) -> None:
     delivery = await bench.take_one()
     await bench.q.extend(delivery)
     await bench.q.nack(delivery)
-    assert bench.books().queues["dead"].keys() == {b"a"}
+    assert bench.ledger().queues["dead"].keys() == {b"a"}
 
 
 async def test_never_early(bench: Bench) -> None:
@@ -248,4 +248,4 @@ async def test_deliveries_of_two_topics_are_not_settled_together(bench: Bench) -
     mixed = [await send_and_take(bench), *await bench.q.take("other")]
     with pytest.raises(errors.InvalidMessage, match="'b' belongs to topic 'other', not 'work'"):
         await bench.q.ack(mixed)
-    assert bench.books().queues["prepare"].keys() == {b"a"}
+    assert bench.ledger().queues["prepare"].keys() == {b"a"}

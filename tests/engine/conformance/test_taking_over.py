@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rmq_core import Delivery, FixedTimeMessage, PriorityMessage, Topic, TopicKind, errors
-from rmq_core.protocol.scripts import Ack, Cycled, Release, claim, cycle, epoch_text, extend, read_cycle, takeover
+from rmq_core.protocol.scripts import Ack, Cycled, Release, acquire, cycle, epoch_text, extend, read_cycle, takeover
 from rmq_core.queries.owners import note
 from tests.engine.conformance.bench import FAR_MS, Bench
 
@@ -46,7 +46,7 @@ async def owned(bench: Bench, **options: Any) -> Topic:
     now_ms = await bench.now_ms()
     messages = [FixedTimeMessage(name, now_ms - 100 + place) for place, name in enumerate(NAMES)]
     await bench.q.send_many("work", messages, allow_past=True)
-    await bench.run(claim(bench.q.keyspace, topic, 0, FIRST))
+    await bench.run(acquire(bench.q.keyspace, topic, 0, FIRST))
     taken = await take_as(bench, topic, FIRST)
     assert [delivery.text for delivery in taken.deliveries] == NAMES
     return topic
@@ -61,8 +61,8 @@ async def finish(bench: Bench, topic: Topic, cycled: Cycled, epoch: int) -> None
 
 async def test_deliveries_are_put_back_uncounted_in_their_order_and_come_alone(bench: Bench) -> None:
     topic = await owned(bench)
-    due = bench.books().queues["prepare"]
-    await bench.run(claim(bench.q.keyspace, topic, 0, SECOND))
+    due = bench.ledger().queues["prepare"]
+    await bench.run(acquire(bench.q.keyspace, topic, 0, SECOND))
     assert await take_over_as(bench, topic, SECOND) == len(NAMES)
     left = await take_alone_as(bench, topic, SECOND, len(NAMES))
     assert [delivery.text for delivery in left] == NAMES
@@ -75,49 +75,49 @@ async def test_the_order_outlives_an_extension(bench: Bench) -> None:
     topic = await owned(bench)
     receipts = [(name.encode(), int(score)) for name, score in _prepared(bench)]
     await bench.run(extend(bench.q.keyspace, topic, 0, receipts, FAR_MS, epoch_text(FIRST)))
-    await bench.run(claim(bench.q.keyspace, topic, 0, SECOND))
+    await bench.run(acquire(bench.q.keyspace, topic, 0, SECOND))
     await take_over_as(bench, topic, SECOND)
     left = await take_alone_as(bench, topic, SECOND, len(NAMES))
     assert [delivery.text for delivery in left] == NAMES
 
 
 def _prepared(bench: Bench) -> list[tuple[str, int]]:
-    queue = bench.books().queues["prepare"]
+    queue = bench.ledger().queues["prepare"]
     return sorted(((name.decode(), score) for name, score in queue.items()), key=lambda pair: pair[1])
 
 
 async def test_only_what_was_taken_alone_counts_as_failed(bench: Bench) -> None:
     topic = await owned(bench, max_retries=2)
     for epoch in range(SECOND, SECOND + 4):
-        await bench.run(claim(bench.q.keyspace, topic, 0, epoch))
+        await bench.run(acquire(bench.q.keyspace, topic, 0, epoch))
         await take_over_as(bench, topic, epoch)
         # Whoever owns it now dies of the first message, which it runs alone.
         (killer,) = (await take_as(bench, topic, epoch, 1, alone=True)).deliveries
         if epoch < SECOND + 3:
             assert killer.text == NAMES[0]
             assert killer.attempt == epoch - SECOND + 1
-    assert set(bench.books().queues["dead"]) == {NAMES[0].encode()}
+    assert set(bench.ledger().queues["dead"]) == {NAMES[0].encode()}
     (found,) = await bench.inspector.find("work", NAMES[0])
     assert (found.failure.error, found.failure.failures) == ("OwnerLost", 3)
-    assert bench.books().stats["died"] == 1
+    assert bench.ledger().stats["died"] == 1
 
 
 async def test_a_duplicate_that_waits_takes_its_place(bench: Bench) -> None:
     topic = await owned(bench)
     await bench.q.send("work", FixedTimeMessage("x", await bench.now_ms() + FAR_MS))
-    await bench.run(claim(bench.q.keyspace, topic, 0, SECOND))
+    await bench.run(acquire(bench.q.keyspace, topic, 0, SECOND))
     assert await take_over_as(bench, topic, SECOND) == len(NAMES)
     left = await take_alone_as(bench, topic, SECOND, len(NAMES) - 1)
     assert [delivery.text for delivery in left] == [name for name in NAMES if name != "x"]
-    assert set(bench.books().queues["store"]) == {b"x"}
+    assert set(bench.ledger().queues["store"]) == {b"x"}
 
 
 async def test_bodies_come_along(bench: Bench) -> None:
     topic = await bench.topic()
     await bench.q.send("work", PriorityMessage("content", 50, key="key", headers={"a": "b"}))
-    await bench.run(claim(bench.q.keyspace, topic, 0, FIRST))
+    await bench.run(acquire(bench.q.keyspace, topic, 0, FIRST))
     await take_as(bench, topic, FIRST)
-    await bench.run(claim(bench.q.keyspace, topic, 0, SECOND))
+    await bench.run(acquire(bench.q.keyspace, topic, 0, SECOND))
     await take_over_as(bench, topic, SECOND)
     (delivery,) = await take_alone_as(bench, topic, SECOND, 1)
     assert (delivery.id, delivery.text, delivery.headers) == ("key", "content", {"a": "b"})
@@ -125,11 +125,11 @@ async def test_bodies_come_along(bench: Bench) -> None:
 
 async def test_a_former_owner_takes_nothing_over(bench: Bench) -> None:
     topic = await owned(bench)
-    await bench.run(claim(bench.q.keyspace, topic, 0, SECOND))
-    before = bench.books()
+    await bench.run(acquire(bench.q.keyspace, topic, 0, SECOND))
+    before = bench.ledger()
     with pytest.raises(errors.Fenced):
         await take_over_as(bench, topic, FIRST)
-    assert bench.books() == before
+    assert bench.ledger() == before
 
 
 async def test_what_an_owner_gives_back_comes_again_in_order(bench: Bench) -> None:
@@ -137,7 +137,7 @@ async def test_what_an_owner_gives_back_comes_again_in_order(bench: Bench) -> No
     now_ms = await bench.now_ms()
     messages = [FixedTimeMessage(name, now_ms - 100 + place) for place, name in enumerate(NAMES)]
     await bench.q.send_many("work", messages, allow_past=True)
-    await bench.run(claim(bench.q.keyspace, topic, 0, FIRST))
+    await bench.run(acquire(bench.q.keyspace, topic, 0, FIRST))
     taken = await take_as(bench, topic, FIRST, 3)
     releases = [Release(each.raw_id, each.receipt, 0, each.score) for each in taken.deliveries]
     again = await take_as(bench, topic, FIRST, 10, releases=releases)
@@ -171,7 +171,7 @@ async def test_the_timeline_tells_who_owned_what(bench: Bench) -> None:
 
 async def test_unfencing_ends_every_ownership(bench: Bench) -> None:
     topic = await bench.topic(slots=2)
-    await bench.run(claim(bench.q.keyspace, topic, 1, FIRST))
+    await bench.run(acquire(bench.q.keyspace, topic, 1, FIRST))
     await bench.run(note(bench.q.keyspace, "work", "claimed", "ann", FIRST, [1], "assigned"))
     assert await bench.control.unfence("work") == 1
     assert [owner.worker for owner in await bench.inspector.assignment("work")] == [None, None]

@@ -13,9 +13,9 @@ from tests.engine.conformance.test_controlling import KINDS, Scene, scene  # noq
 
 
 def queues_and_pools(bench: Bench) -> tuple[object, ...]:
-    books = bench.books()
-    records = {raw: Trashed.read(packed) for raw, packed in books.pools["dead_record"].items()}
-    return books.queues, books.pools["body"], books.pools["failed"], books.pools["cause"], books.clusters, records
+    ledger = bench.ledger()
+    records = {raw: Trashed.read(packed) for raw, packed in ledger.pools["dead_record"].items()}
+    return ledger.queues, ledger.pools["body"], ledger.pools["failed"], ledger.pools["cause"], ledger.clusters, records
 
 
 async def test_everything_comes_back_to_where_it_was(scene: Scene) -> None:  # noqa: F811
@@ -24,7 +24,7 @@ async def test_everything_comes_back_to_where_it_was(scene: Scene) -> None:  # n
     ids = [name for name in scene.ids if name not in {"in flight", "nowhere"}]
     assert await scene.act("cancel", *ids) == ["not_found" if name == "dead" else "done" for name in ids]
     assert await scene.act("drop", "dead") == ["done"]
-    assert bench.books().held == {b"in flight"}
+    assert bench.ledger().held == {b"in flight"}
     page = await bench.inspector.messages("work", "trash")
     assert {row.id: row.was for row in page.rows} == {name: name for name in ids}
     for row in page.rows:
@@ -39,7 +39,7 @@ async def test_everything_comes_back_to_where_it_was(scene: Scene) -> None:  # n
         # What was ready is ready, but no later than now.
         assert before[0]["store"].pop(b"ready") <= after[0]["store"].pop(b"ready")  # type: ignore[index]
     assert after == before
-    assert bench.books().trash == {}
+    assert bench.ledger().trash == {}
     assert await scene.act("restore", *scene.ids) == ["not_found"] * len(scene.ids)
     # And they go on as if nothing had been.
     await scene.act("requeue", "dead")
@@ -94,7 +94,7 @@ async def test_a_newer_send_of_the_same_id_stays(bench: Bench) -> None:
     assert [r.status for r in await bench.control.restore("work", ["k"])] == ["done"]
     (delivery,) = await bench.drain()
     assert (delivery.content, delivery.priority) == (b"new", 30)
-    assert bench.books().stats["merged"] == 1
+    assert bench.ledger().stats["merged"] == 1
 
 
 async def test_a_dead_letter_is_not_restored_over_another_one(bench: Bench) -> None:
@@ -181,7 +181,7 @@ async def test_without_undo_nothing_is_kept(bench: Bench, kind: TopicKind) -> No
     await made.build()
     await made.act("cancel", "ready", "waiting")
     await made.act("drop", "dead")
-    assert bench.books().trash == {}
+    assert bench.ledger().trash == {}
     assert await made.act("restore", "ready", "dead") == ["not_found", "not_found"]
 
 
@@ -192,7 +192,7 @@ async def test_what_is_too_old_cannot_be_restored_and_goes(bench: Bench) -> None
     await bench.control.cancel("work", [row.ref for row in rows])
     assert len((await bench.inspector.messages("work", "trash", limit=500)).rows) == 400
     shorter = await bench.redefine(topic, undo_ms=1)
-    removed_ms = max(bench.books(slot=0).trash.values())
+    removed_ms = max(bench.ledger(slot=0).trash.values())
 
     async def later() -> bool:
         return await bench.now_ms() > removed_ms + 1
@@ -202,11 +202,11 @@ async def test_what_is_too_old_cannot_be_restored_and_goes(bench: Bench) -> None
     assert await bench.control.restore("work", [rows[0].ref]) == [(rows[0].ref, "not_found")]
     # Each call that has to do with the trash takes at most a hundred away; the keeper's reaper the rest.
     await bench.control.cancel("work", [MessageRef(0, "nothing"), MessageRef(1, "nothing")])
-    assert len(bench.books(slot=0).trash) + len(bench.books(slot=1).trash) <= 400
+    assert len(bench.ledger(slot=0).trash) + len(bench.ledger(slot=1).trash) <= 400
     samples = await bench.inspector.sample()
     assert samples[0].trash > 0
     await bench.q.run(reap_overdue(bench.q.keyspace, samples, 0))
-    assert bench.books(slot=0).trash == bench.books(slot=1).trash == {}
+    assert bench.ledger(slot=0).trash == bench.ledger(slot=1).trash == {}
     (sample,) = await bench.inspector.sample()
     assert (sample.trash, sample.counters.erased, sample.slots[0].oldest_trash_ms) == (0, 400, None)
     assert (await bench.run(reap(bench.q.keyspace, shorter, 0)))[4] == 0
@@ -243,10 +243,10 @@ async def test_a_copy_that_was_restored_beside_one_in_flight_takes_it_in(
     assert held.content == (b"new" if pooled else b"a")
     assert [each.status for each in await bench.control.restore("work", ["a"])] == ["done"]
     assert await getattr(bench.q, how)(held, delay_ms=delay_ms) == ["done"]
-    books = bench.books()
-    assert books.problems() == []
-    assert [name for name, queue in books.queues.items() if b"a" in queue] in (["store"], ["retry"])
-    assert (books.stats["merged"], books.stats["restored"], books.trash) == (1, 1, {})
+    ledger = bench.ledger()
+    assert ledger.problems() == []
+    assert [name for name, queue in ledger.queues.items() if b"a" in queue] in (["store"], ["retry"])
+    assert (ledger.stats["merged"], ledger.stats["restored"], ledger.trash) == (1, 1, {})
     await bench.control.run_now("work", ["a"])
     (delivery,) = await bench.drain()
     assert (delivery.content, delivery.attempt) == (b"old" if pooled else b"a", 2)

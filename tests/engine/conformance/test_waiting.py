@@ -180,7 +180,7 @@ async def test_a_timeout_returns_nothing(bench: Bench, looks: list[str]) -> None
 async def test_a_lost_notification_costs_one_look_at_most(bench: Bench, looks: list[str]) -> None:
     await bench.topic(journal="off")
     keys = bench.q.keyspace.slot("work", 0)
-    # As a send whose notification got lost; the counters, so that the books balance.
+    # As a send whose notification got lost; the counters, so that the ledger balance.
     delivery = await woken_by(
         bench,
         looks,

@@ -10,7 +10,7 @@ import pytest
 from rmq_core import RMQ, Control, Inspector, PriorityMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.journal import Position, Read, reader, trimmer
-from tests.engine.books import SlotBooks, slot_books
+from tests.engine.ledgers import SlotLedger, slot_ledger
 
 
 class Journaled:
@@ -49,8 +49,8 @@ class Journaled:
     def key(self, slot: int = 0) -> str:
         return self.rmq.keyspace.slot("work", slot).journal
 
-    def books(self, slot: int = 0) -> SlotBooks:
-        return slot_books(self.raw, self.rmq.keyspace.namespace, "work", slot)
+    def ledger(self, slot: int = 0) -> SlotLedger:
+        return slot_ledger(self.raw, self.rmq.keyspace.namespace, "work", slot)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from tests.support.waiting import wait_until
 
 
 def assert_told(journaled: Journaled) -> None:
-    assert_replay_is_the_truth(journaled.read().transitions, journaled.books(), full=True)
+    assert_replay_is_the_truth(journaled.read().transitions, journaled.ledger(), full=True)
 
 
 def test_one_dies_and_then_one_that_is_dead_already(journaled: Journaled) -> None:

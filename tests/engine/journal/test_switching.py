@@ -19,7 +19,7 @@ def test_off_writes_nothing(journaled: Journaled) -> None:
     journaled.send("a")
     journaled.rmq.ack(journaled.rmq.take("work"))
     assert journaled.raw.exists(journaled.key()) == 0
-    assert journaled.books().journaled == 0
+    assert journaled.ledger().journaled == 0
 
 
 def test_a_client_that_knows_an_older_definition_journals_all_the_same(journaled: Journaled) -> None:
@@ -71,7 +71,7 @@ def test_from_events_to_full_nothing_is_lost(journaled: Journaled) -> None:
     assert (retried.error, retried.failures) == ("E", 1)
     assert retried.message is not None and 100 < len(retried.message) <= 200
     assert ('say "no"\n' * 50).startswith(retried.message)
-    assert_replay_is_the_truth(found.transitions, journaled.books(), full=False)
+    assert_replay_is_the_truth(found.transitions, journaled.ledger(), full=False)
 
 
 def test_a_switch_left_half_done_is_finished_by_whoever_keeps_the_slots(journaled: Journaled) -> None:
@@ -103,9 +103,9 @@ def test_a_full_journal_refuses_sends_until_its_readers_have_caught_up(journaled
         journaled.rmq.send_many("work", [PriorityMessage("e", 20)])
     with pytest.raises(errors.JournalFull):
         journaled.rmq.send("work", PriorityMessage("e", 20, key="k"))
-    assert journaled.books().stats["sent"] == 4
+    assert journaled.ledger().stats["sent"] == 4
     journaled.rmq.ack(journaled.rmq.take("work", 10))  # taking and settling go on
-    assert journaled.books().held == set()
+    assert journaled.ledger().held == set()
     journaled.commit("record", journaled.read().positions)
     assert journaled.trim() == 7
     journaled.rmq.send(*refused)

@@ -19,7 +19,17 @@ from hypothesis.stateful import (
 )
 from redis import Redis
 
-from rmq_core import RMQ, Control, Delivery, FixedTimeMessage, MessageRef, PriorityMessage, RangeMergeMessage, errors
+from rmq_core import (
+    RMQ,
+    Control,
+    DelayedMessage,
+    Delivery,
+    FixedTimeMessage,
+    MessageRef,
+    PriorityMessage,
+    RangeMergeMessage,
+    errors,
+)
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.journal import reader
 from rmq_core.journal.reader import START
@@ -28,9 +38,9 @@ from rmq_core.model.message import decode_body
 from rmq_core.model.topic import Topic, TopicKind
 from rmq_core.protocol.scripts import one, reap, takeover
 from rmq_core.queries.trash import Trashed
-from tests.engine.books import SlotBooks, slot_books
 from tests.engine.clock import ClockedRedis
 from tests.engine.journals import assert_replay_is_the_truth
+from tests.engine.ledgers import SlotLedger, slot_ledger
 from tests.engine.model.model import RETRIED_MAX, Body, Model
 from tests.support.keys import remove_keys_of
 from tests.support.profiles import NO_SHRINKING
@@ -42,6 +52,7 @@ ACTIONS = ["cancel", "run_now", "reschedule", "requeue", "requeue", "drop", "res
 names = st.sampled_from(["a", "b", "c"])
 delays = st.sampled_from([None, 0, 1, 30, 2_000])
 spans = st.sampled_from([1, 20, 60, 900, 1_500])
+FROM_NOW = {20, 900}
 
 
 class Machine(RuleBasedStateMachine):
@@ -101,17 +112,17 @@ class Machine(RuleBasedStateMachine):
     def send(self, name: str, value: int, version: int | None) -> None:
         message, body = self.message(name, value, version)
         sent = self.rmq.send("t", message)
-        assert sent == (name, 0, self.model.send(name.encode(), message.value, body))
+        assert sent == (name, 0, self.model.send(name.encode(), self.value_of(message), body))
 
     def message(self, name: str, value: int, version: int | None) -> tuple[Any, Body | None]:
-        """A message of the machine's kind; with a version, one with a body."""
-        value = {TopicKind.PRIORITY: RETRIED_MAX + value, TopicKind.FIXED_TIME: self.model.now_ms + value}.get(
-            self.kind, value
-        )
-        make: Any = {
-            TopicKind.PRIORITY: PriorityMessage,
-            TopicKind.FIXED_TIME: FixedTimeMessage,
-            TopicKind.RANGE_MERGE: RangeMergeMessage,
+        """A message of the machine's kind; with a version, one with a body. Some due times count from now."""
+        make: Any
+        make, value = {
+            TopicKind.PRIORITY: (PriorityMessage, RETRIED_MAX + value),
+            TopicKind.FIXED_TIME: (DelayedMessage, value)
+            if value in FROM_NOW
+            else (FixedTimeMessage, self.model.now_ms + value),
+            TopicKind.RANGE_MERGE: (RangeMergeMessage, value),
         }[self.kind]
         if version is None:
             return make(name, value), None
@@ -119,12 +130,16 @@ class Machine(RuleBasedStateMachine):
         content = f"{name} number {self.contents} v{version}"
         return make(content, value, key=name, headers={"a": "b"}, version=version), Body(content.encode(), version)
 
+    def value_of(self, message: Any) -> int:
+        """What the model scores by."""
+        return message.value + (self.model.now_ms if isinstance(message, DelayedMessage) else 0)
+
     @rule(several=st.lists(st.tuples(names, spans, st.sampled_from([None, None, None, 1, 2])), min_size=1, max_size=6))
     def send_many(self, several: list[tuple[str, int, int | None]]) -> None:
         made = [self.message(*each) for each in several]
         merged = sum(
             [
-                self.model.send(name.encode(), message.value, body)
+                self.model.send(name.encode(), self.value_of(message), body)
                 for (name, *_), (message, body) in zip(several, made, strict=True)
             ]
         )
@@ -232,50 +247,50 @@ class Machine(RuleBasedStateMachine):
     def redis_is_as_the_model_says(self) -> None:
         if not hasattr(self, "model"):
             return
-        books = slot_books(self.plain, self.namespace, "t", 0)
-        assert books.problems() == []
+        ledger = slot_ledger(self.plain, self.namespace, "t", 0)
+        assert ledger.problems() == []
         model = self.model
         for raw in model.pending():
-            model.place(raw, books.queues["store"][raw])
-        assert books.queues == {
+            model.place(raw, ledger.queues["store"][raw])
+        assert ledger.queues == {
             "store": model.store,
             "retry": model.retry,
             "prepare": model.prepare,
             "dead": {raw: each.died_ms for raw, each in model.dead.items()},
         }
-        assert books.trash == {raw: each.removed_ms for raw, each in model.trash.items()}
-        assert {raw: cause.decode() for raw, cause in books.pools["cause"].items()} == {
+        assert ledger.trash == {raw: each.removed_ms for raw, each in model.trash.items()}
+        assert {raw: cause.decode() for raw, cause in ledger.pools["cause"].items()} == {
             raw: each.cause for raw, each in model.dead.items()
         }
-        assert books.pools["suspect"].keys() == model.suspects
-        self.every_copy_is_whole(books)
-        assert {name: n for name, n in books.stats.items() if name in model.counts or n} == {
+        assert ledger.pools["suspect"].keys() == model.suspects
+        self.every_copy_is_whole(ledger)
+        assert {name: n for name, n in ledger.stats.items() if name in model.counts or n} == {
             name: n for name, n in model.counts.items() if n
         }
         if self.topic.journal == "off":
-            assert books.journaled == 0
+            assert ledger.journaled == 0
         else:
             new = self.rmq.run(reader.read(self.rmq.keyspace, self.topic, after={0: self.read_until}))
             assert (new.gaps, new.behind) == ([], 0)
-            assert new.positions[0].n == self.read_until.n + new.entries == books.journaled
+            assert new.positions[0].n == self.read_until.n + new.entries == ledger.journaled
             self.read_until = new.positions[0]
-            assert_replay_is_the_truth(new.transitions, books, self.topic.journal == "full", self.told)
+            assert_replay_is_the_truth(new.transitions, ledger, self.topic.journal == "full", self.told)
 
-    def every_copy_is_whole(self, books: SlotBooks) -> None:
+    def every_copy_is_whole(self, ledger: SlotLedger) -> None:
         """Content, failure record and priority of each copy."""
-        model, bodies = self.model, books.pools["body"]
+        model, bodies = self.model, ledger.pools["body"]
         for raw, body in model.waiting_bodies.items():
             assert read_body(bodies.get(raw)) == body
         for raw, body in model.flight_bodies.items():
-            own = books.pools["replaced"].get(raw) if model.waits(raw) else None
+            own = ledger.pools["replaced"].get(raw) if model.waits(raw) else None
             assert read_body(bodies.get(raw) if own is None else own) == body
-        assert {raw: failures_in(record) for raw, record in books.pools["failed"].items()} == {
+        assert {raw: failures_in(record) for raw, record in ledger.pools["failed"].items()} == {
             raw: n for raw, n in model.failures.items() if n
         }
         gone = [("dead_record", raw, dead, dead.cause) for raw, dead in model.dead.items()]
         gone += [("trashed", raw, old, old.cause) for raw, old in model.trash.items()]  # type: ignore[misc]
         for pool, raw, old, cause in gone:
-            record = Trashed.read(books.pools[pool][raw])
+            record = Trashed.read(ledger.pools[pool][raw])
             assert (read_body(record.body), failures_in(record.failed)) == (old.body, old.failures)
             if pool == "trashed":
                 assert record.cluster == cause
@@ -284,7 +299,7 @@ class Machine(RuleBasedStateMachine):
         if not self.topic.timed:
             for raw in model.store.keys() | model.retry.keys():
                 if raw in model.retry or model.is_retried(raw):
-                    assert float(books.pools["priority"][raw]) == model.priorities[raw]
+                    assert float(ledger.pools["priority"][raw]) == model.priorities[raw]
 
 
 def read_body(raw: bytes | None) -> Body | None:

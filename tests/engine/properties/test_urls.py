@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rmq_core.errors import ConfigurationError
-from rmq_core.transport.redis_url import Target
+from rmq_core.transport.redis_url import RedisURL
 
 names = st.from_regex(r"[a-z][a-z0-9.-]{0,20}[a-z0-9]", fullmatch=True) | st.just("10.0.0.7") | st.just("[::1]")
 hosts = st.lists(st.tuples(names, st.integers(1, 65_535)), min_size=1, max_size=4)
@@ -24,7 +24,7 @@ def hosts_text(several: list[tuple[str, int]]) -> str:
     hosts, st.from_regex(r"[A-Za-z][\w.-]{0,20}", fullmatch=True).filter(str.isascii), st.none() | st.integers(0, 15)
 )
 def test_sentinel(several: list[tuple[str, int]], service: str, db: int | None) -> None:
-    target = Target(f"sentinel://{hosts_text(several)}/{service}" + ("" if db is None else f"/{db}"))
+    target = RedisURL(f"sentinel://{hosts_text(several)}/{service}" + ("" if db is None else f"/{db}"))
     assert target.hosts == [(name.strip("[]"), port) for name, port in several]
     assert (target.service, target.options["db"], target.is_cluster) == (service, db or 0, False)
 
@@ -32,7 +32,7 @@ def test_sentinel(several: list[tuple[str, int]], service: str, db: int | None) 
 @given(hosts, secrets, secrets, st.sampled_from(["cluster", "redis+cluster"]))
 def test_cluster_with_any_password(several: list[tuple[str, int]], user: str, password: str, scheme: str) -> None:
     credentials = f"{quote(user, safe='')}:{quote(password, safe='')}"
-    target = Target(f"{scheme}://{credentials}@{hosts_text(several)}?ssl=true")
+    target = RedisURL(f"{scheme}://{credentials}@{hosts_text(several)}?ssl=true")
     assert target.is_cluster
     assert target.options == {"username": user, "password": password, "ssl": True}
     assert target.hosts == [(name.strip("[]"), port) for name, port in several]
@@ -49,7 +49,7 @@ def test_cluster_with_any_password(several: list[tuple[str, int]], user: str, pa
 def test_anything_else_is_a_configuration_error(scheme: str, rest: str) -> None:
     """Opening does not connect yet, except for a Cluster."""
     try:
-        target = Target(f"{scheme}://{rest}")
+        target = RedisURL(f"{scheme}://{rest}")
         if not target.is_cluster:
             target.open().close()
     except ConfigurationError as error:
@@ -92,26 +92,26 @@ def test_anything_else_is_a_configuration_error(scheme: str, rest: str) -> None:
 )
 def test_the_error_says_what_is_missing(url: str, words: str) -> None:
     with pytest.raises(ConfigurationError, match=words):
-        Target(url)
+        RedisURL(url)
 
 
 def test_no_password_in_an_error() -> None:
     for url in ("cluster://user:hunter2@a", "sentinel://:hunter2@a:1", "ftp://u:hunter2@a"):
         with pytest.raises(ConfigurationError) as caught:
-            Target(url)
+            RedisURL(url)
         assert "hunter2" not in str(caught.value)
 
 
 def test_options_reach_redis_py() -> None:
     files = "ssl_ca_certs=/ca&ssl_certfile=/cert&ssl_keyfile=/key"
-    target = Target(f"sentinel://a:1/x/3?ssl=true&{files}&sentinel_password=p%40ss&sentinel_ssl_ca_certs=/other")
+    target = RedisURL(f"sentinel://a:1/x/3?ssl=true&{files}&sentinel_password=p%40ss&sentinel_ssl_ca_certs=/other")
     tls = {"ssl": True, "ssl_certfile": "/cert", "ssl_keyfile": "/key"}
     assert target.options == {**tls, "ssl_ca_certs": "/ca", "db": 3}
     assert target.sentinel_options == {**tls, "ssl_ca_certs": "/other", "password": "p@ss"}
-    assert Target("sentinel://a:1/x?ssl=true&sentinel_ssl=false").sentinel_options == {}
-    assert Target("sentinel://a:1/x?sentinel_ssl=true").options == {"db": 0}
+    assert RedisURL("sentinel://a:1/x?ssl=true&sentinel_ssl=false").sentinel_options == {}
+    assert RedisURL("sentinel://a:1/x?sentinel_ssl=true").options == {"db": 0}
     for url in ("redis://u:p@h:1/2", "unix://u:p@/x?db=2", "rediss://h/2?ssl_cert_reqs=none&username=u&password=p"):
-        client = Target(url).open()
+        client = RedisURL(url).open()
         kwargs = client.connection_pool.connection_kwargs
         assert (kwargs["db"], kwargs["username"], kwargs["password"]) == (2, "u", "p")
         client.close()
@@ -120,5 +120,5 @@ def test_options_reach_redis_py() -> None:
 def test_no_secret_of_an_option_in_an_error() -> None:
     for url in ("redis://a?passwort=hunter2", "sentinel://a:1/x?password=hunter2&socket_timeout=hunter2"):
         with pytest.raises(ConfigurationError) as caught:
-            Target(url)
+            RedisURL(url)
         assert "hunter2" not in str(caught.value)

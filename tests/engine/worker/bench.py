@@ -11,7 +11,7 @@ from typing import Any
 import redis
 
 from rmq_core import RMQ, Control, Inspector, PriorityMessage, Topic, TopicKind, Worker
-from tests.engine.books import SlotBooks, all_books, slot_books
+from tests.engine.ledgers import SlotLedger, all_books, slot_ledger
 from tests.support.waiting import wait_until_async
 
 
@@ -44,18 +44,18 @@ class WorkerBench:
     def send(self, *contents: str, topic: str = "work", priority: int = 20) -> None:
         self.rmq.send_many(topic, [PriorityMessage(content, priority) for content in contents])
 
-    def books(self, topic: str = "work", slot: int = 0) -> SlotBooks:
-        return slot_books(self.raw, self.namespace, topic, slot)
+    def ledger(self, topic: str = "work", slot: int = 0) -> SlotLedger:
+        return slot_ledger(self.raw, self.namespace, topic, slot)
 
     def total(self, counter: str, topic: str = "work") -> int:
         """A counter over all slots."""
         prefix = f"{self.namespace}:{topic}_"
-        books = all_books(self.raw, self.namespace)
-        return sum(each.stats.get(counter, 0) for each in books if each.name.startswith(prefix))
+        ledger = all_books(self.raw, self.namespace)
+        return sum(each.stats.get(counter, 0) for each in ledger if each.name.startswith(prefix))
 
     def held(self) -> int:
         """Messages in any queue of any topic."""
-        return sum(len(books.held) for books in all_books(self.raw, self.namespace))
+        return sum(len(ledger.held) for ledger in all_books(self.raw, self.namespace))
 
     def worker(self, *listeners: Any, **options: Any) -> Worker:
         return Worker(self.url, listeners, namespace=self.namespace, **options)

@@ -265,7 +265,7 @@ async def test_one_that_is_cancelled_by_a_stop_gives_its_message_back_uncounted(
 
     bench.send("a")
     async with bench.running(Listener("work", waits), grace_ms=10):
-        await wait_until_async(lambda: bench.books().queues["prepare"], what="the call to begin")
+        await wait_until_async(lambda: bench.ledger().queues["prepare"], what="the call to begin")
     (row,) = bench.inspector.messages("work", "ready").rows
     assert row.failures == 0
 

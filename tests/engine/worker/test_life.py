@@ -89,7 +89,7 @@ async def test_a_hanging_call_is_given_up_and_its_message_goes_elsewhere(
 
     bench.send("a")
     async with bench.running(Listener("work", hang, max_runtime_ms=100)) as stuck:
-        await wait_until_async(lambda: bench.books().queues["prepare"], what="the call to begin")
+        await wait_until_async(lambda: bench.ledger().queues["prepare"], what="the call to begin")
         async with bench.running(Listener("work", finish)):
             await wait_until_async(lambda: ran, what="another worker to get the message")
             await wait_until_async(lambda: bench.total("acked") == 1, what="its ack")
@@ -137,7 +137,7 @@ async def test_stopping_lets_the_running_finish_and_gives_back_the_rest_uncounte
     worker = bench.worker(Listener("work", act))
     serving = asyncio.create_task(worker.serve())
     await wait_until_async(
-        lambda: "slow" in seen and len(bench.books().queues["prepare"]) == 11, what="one batch of slow and after"
+        lambda: "slow" in seen and len(bench.ledger().queues["prepare"]) == 11, what="one batch of slow and after"
     )
     worker.stop()
     await wait_until_async(lambda: _state(bench) == "stopping", what="the heartbeat to say so")
@@ -174,14 +174,14 @@ async def test_a_call_that_outlives_the_stop_keeps_only_its_own_message(
     worker = bench.worker(Listener("work", act), grace_ms=50 if how == "the grace ends" else 600_000)
     serving = asyncio.create_task(worker.serve())
     await wait_until_async(
-        lambda: "hang" in seen and len(bench.books().queues["prepare"]) == 11, what="one batch of hang and after"
+        lambda: "hang" in seen and len(bench.ledger().queues["prepare"]) == 11, what="one batch of hang and after"
     )
     worker.stop()
     if how == "a second signal hurries":
         await wait_until_async(lambda: _state(bench) == "stopping", what="the stop to begin")
         worker.stop()
     await serving
-    assert bench.books().queues["prepare"].keys() == {b"hang"}
+    assert bench.ledger().queues["prepare"].keys() == {b"hang"}
     assert {row.failures for row in bench.inspector.messages("work", "ready").rows} == {0}
 
 
@@ -211,7 +211,7 @@ async def _dies_at_once(bench: WorkerBench, failures: list[int]) -> bool:
     failures.clear()
     name = f"probe {bench.total('sent')}"
     bench.send(name)
-    await wait_until_async(lambda: name.encode() in bench.books().queues["dead"], what="the probe to die")
+    await wait_until_async(lambda: name.encode() in bench.ledger().queues["dead"], what="the probe to die")
     return failures == [1]
 
 

@@ -227,7 +227,7 @@ async def test_work_that_still_has_to_run_is_not_done(bench: WorkerBench, functi
     bench.topic(max_retries=0)
     bench.send("a", "b")
     async with bench.running(Listener("work", function)):
-        await wait_until_async(lambda: len(bench.books().queues["dead"]) == 2, what="both to have failed")
+        await wait_until_async(lambda: len(bench.ledger().queues["dead"]) == 2, what="both to have failed")
     (view,) = bench.inspector.find("work", "a")
     assert view.failure.error == "UnfinishedWork"
     assert "still has to run" in view.failure.message
@@ -256,7 +256,7 @@ async def test_nor_is_what_a_coroutine_returns(bench: WorkerBench, function: Any
     bench.topic(max_retries=0)
     bench.send("a")
     async with bench.running(Listener("work", function)):
-        await wait_until_async(lambda: bench.books().queues["dead"], what="it to have failed")
+        await wait_until_async(lambda: bench.ledger().queues["dead"], what="it to have failed")
     (view,) = bench.inspector.find("work", "a")
     assert view.failure.error == "UnfinishedWork"
 

@@ -48,7 +48,7 @@ async def test_raising_retries_and_ends_as_a_dead_letter_with_its_traceback(benc
 
     bench.send("bad")
     async with bench.running(listening(flavour, fail)) as worker:
-        await wait_until_async(lambda: bench.books().queues["dead"], what="the dead letter")
+        await wait_until_async(lambda: bench.ledger().queues["dead"], what="the dead letter")
     assert attempts == [1, 2, 3]
     (view,) = bench.inspector.find("work", "bad")
     assert (view.failure.error, view.failure.message, view.failure.failures) == ("ValueError", "no. 3", 3)
@@ -81,11 +81,11 @@ async def test_raising_an_outcome_does_as_it_says(
     bench.send("a")
     async with bench.running(listening(flavour, act)):
         settled = "released" if isinstance(raised, Release) else "died" if isinstance(raised, Reject) else "retried"
-        await wait_until_async(lambda: bench.books().stats.get(settled), what=f"the message to be {settled}")
+        await wait_until_async(lambda: bench.ledger().stats.get(settled), what=f"the message to be {settled}")
         if queue == "store":
             await wait_until_async(lambda: bench.held() == 0, what="the second try")
     if queue != "store":
-        assert bench.books().queues[queue].keys() == {b"a"}
+        assert bench.ledger().queues[queue].keys() == {b"a"}
         (view,) = bench.inspector.find("work", "a")
         assert view.row.failures == failures
 
@@ -105,7 +105,7 @@ async def test_a_batch_listener_gets_several_and_answers_for_all(bench: WorkerBe
     async with bench.running(listening(flavour, act, batch=10)):
         await wait_until_async(lambda: bench.total("acked") + bench.total("died") == 25, what="all of them")
     assert sizes == [10, 10, 5]
-    assert bench.books().queues["dead"].keys() == {b"%d" % i for i in range(10)}
+    assert bench.ledger().queues["dead"].keys() == {b"%d" % i for i in range(10)}
 
 
 class Unprintable(Exception):
@@ -166,7 +166,7 @@ async def test_whatever_is_raised_the_slot_goes_on(bench: WorkerBench, raised: A
     bench.send("good")
     async with bench.running(listening(flavour, act)):
         await wait_until_async(lambda: bench.total("acked") == 1, what="the good message")
-        await wait_until_async(lambda: bench.books().queues["dead"], what="the bad one to die")
+        await wait_until_async(lambda: bench.ledger().queues["dead"], what="the bad one to die")
     (view,) = bench.inspector.find("work", "bad")
     view.failure.message.encode()
 
@@ -191,7 +191,7 @@ async def test_a_coroutine_that_cancels_itself_or_awaits_what_was_cancelled_has_
     bench.send("itself", "another", "too slow", "good")
     async with bench.running(Listener("work", act)):
         await wait_until_async(lambda: bench.total("acked") + bench.total("died") == 4, what="all of them")
-    assert bench.books().queues["dead"].keys() == {b"itself", b"another", b"too slow"}
+    assert bench.ledger().queues["dead"].keys() == {b"itself", b"another", b"too slow"}
     assert bench.total("expired") == 0
 
 
@@ -212,7 +212,7 @@ async def test_an_impossible_delay_is_refused_and_the_slot_goes_on(
     bench.send("good")
     async with bench.running(listening("sync", act)):
         await wait_until_async(lambda: bench.total("acked") == 1, what="the good message")
-        await wait_until_async(lambda: bench.books().queues["dead"], what="the bad one to die")
+        await wait_until_async(lambda: bench.ledger().queues["dead"], what="the bad one to die")
     (view,) = bench.inspector.find("work", "bad")
     assert view.failure.error == "InvalidMessage"
 

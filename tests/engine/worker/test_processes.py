@@ -1,6 +1,6 @@
 """Worker processes without ZooKeeper, and what can happen to them in the middle of their work.
 
-After each: everything sent was done, the books balance, and no more was done twice than was in flight when it happened.
+After each: everything sent was done, the ledger balances, and no more was done twice than was in flight then.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ at_the_end = function()
       redis.call('HSET', CLUSTERS, cluster, string.format('%d %.0f %.0f ', n, first, last) .. told)
     end
   end
-  -- An older release may have taken letters away without telling; an empty queue is where the books can be closed.
+  -- An older release may have taken letters away without telling; an empty queue is where the ledger can be closed.
   if next(tallies) and redis.call('EXISTS', DEAD) == 0 then
     redis.call('DEL', CAUSE, CLUSTERS)
   end

@@ -2,7 +2,7 @@
 local STORE, RETRY, PREPARE, DEAD, BODY, FAILED, PRIORITY,
   STATS, JOURNAL, SPILL, REPLACED, DEAD_RECORD,
   -- Where the topic's hints lie on another node than the slot, the store stands in their places: see shared/hints.lua.
-  HEADS, DUE, LATENESS, FENCE, CAUSE, CLUSTERS, TRASH, TRASHED, ALLOWANCE, ORIGIN, SUSPECT = unpack(KEYS)
+  HEADS, DUE, LATENESS, FENCE, CAUSE, CLUSTERS, TRASH, TRASHED, QUOTA, ORIGIN, SUSPECT = unpack(KEYS)
 local RETRIED_MAX, SHIFT = 16, 1000
 -- A due time that has gone by no longer ago than this is "now": clocks differ, and a lost answer may have to be asked
 -- for again.

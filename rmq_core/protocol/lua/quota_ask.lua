@@ -1,9 +1,9 @@
 -- Gives a slot more of its topic's max_backlog. What all slots were given together never exceeds that.
--- KEYS   the topic's allowances: slot → '<sequence> <limit>', and version, most, sum, checked, found
+-- KEYS   the topic's quotas: slot → '<sequence> <limit>', and version, most, sum, checked, found
 -- ARGV   version of the definition, max_backlog, slots, slot, wanted
--- reply  {1, version, sequence, limit}: the slot's new limit, to be set by allowance_set.lua
+-- reply  {1, version, sequence, limit}: the slot's new limit, to be set by quota_set.lua
 --        {0, ms}: nothing is left, nor was when the slots were last measured; worth another try so much later
---        {2, sequence of each slot, …}: measure the slots first, and tell allowance_note.lua
+--        {2, sequence of each slot, …}: measure the slots first, and tell quota_note.lua
 local SHARE = 50
 local version, most, slots = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local slot, wanted = ARGV[4], tonumber(ARGV[5])
@@ -44,8 +44,8 @@ if free < 1 then
   return measure()
 end
 -- A little more than wanted, so that a busy slot does not ask for every message.
-local grant = math.min(free, math.max(wanted, math.floor(free / (2 * slots))))
+local permit = math.min(free, math.max(wanted, math.floor(free / (2 * slots))))
 local sequence, limit = string.match(redis.call('HGET', KEYS[1], slot) or '', '^(%d+) (%d+)$')
-sequence, limit = (tonumber(sequence) or 0) + 1, (tonumber(limit) or 0) + grant
-redis.call('HSET', KEYS[1], slot, string.format('%d %.0f', sequence, limit), 'sum', string.format('%.0f', sum + grant))
+sequence, limit = (tonumber(sequence) or 0) + 1, (tonumber(limit) or 0) + permit
+redis.call('HSET', KEYS[1], slot, string.format('%d %.0f', sequence, limit), 'sum', string.format('%.0f', sum + permit))
 return {1, known_version, sequence, limit}

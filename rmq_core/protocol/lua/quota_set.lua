@@ -1,5 +1,5 @@
 -- Lets a slot use the limit it was given, unless a later word has reached it.
--- KEYS   the slot's allowance
+-- KEYS   the slot's quota
 -- ARGV   version, sequence, limit
 -- reply  1 set, 0 too late
 local version, sequence = string.match(redis.call('GET', KEYS[1]) or '', '^(%d+) (%d+) ')

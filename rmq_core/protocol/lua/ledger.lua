@@ -1,4 +1,4 @@
--- What the books of one slot say at one instant, and how far its journal has come; reads only.
+-- What the ledger of one slot says at one instant, and how far its journal has come; reads only.
 -- KEYS   store, retry, prepare, dead, body, failed, stats, journal
 -- reply  {now, store, retry, prepare, dead, bodies, failure records, {counter, n, …}, entries in the journal,
 --        id of the entry written last, whether or not it is still there ('' before the first)}

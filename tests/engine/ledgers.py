@@ -1,4 +1,4 @@
-"""Reads every key of a namespace and says what is wrong with the books; knows the layout, trusts no script."""
+"""Reads every key of a namespace and says what is wrong with the ledger; knows the layout, trusts no script."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NO_COUNTERS = (b"journal", b"shape", b"placed", b"stepped_back", b"extended_to")
 
 
 @dataclass(frozen=True)
-class SlotBooks:
+class SlotLedger:
     """What one slot really holds."""
 
     name: str
@@ -77,7 +77,7 @@ class SlotBooks:
         return [f"{self.name}: {each}" for each in found]
 
 
-def slot_books(client: Any, namespace: str, topic: str, slot: int) -> SlotBooks:
+def slot_ledger(client: Any, namespace: str, topic: str, slot: int) -> SlotLedger:
     """Reads one slot."""
     store = f"{namespace}:{topic}_{slot}"
     hashes = (*POOLS, *OWN_POOLS, "cause", "clusters", "trashed")
@@ -97,21 +97,21 @@ def slot_books(client: Any, namespace: str, topic: str, slot: int) -> SlotBooks:
         stats.pop(name, None)
     journaled = int(stats.pop(b"journaled", 0))
     counters = {name.decode(): int(n) for name, n in stats.items()}
-    return SlotBooks(store, queues, pools, counters, trash, journaled, next(replies))
+    return SlotLedger(store, queues, pools, counters, trash, journaled, next(replies))
 
 
 def _exact(score: float) -> float:
     return int(score) if score == int(score) else score
 
 
-def all_books(client: Any, namespace: str) -> list[SlotBooks]:
+def all_books(client: Any, namespace: str) -> list[SlotLedger]:
     """Reads every slot of every topic that the namespace's registry knows."""
     stored = client.hgetall(f"{namespace}:topics")
     topics = sorted((name.decode(), json.loads(definition)["slots"]) for name, definition in stored.items())
-    return [slot_books(client, namespace, name, slot) for name, slots in topics for slot in range(slots)]
+    return [slot_ledger(client, namespace, name, slot) for name, slots in topics for slot in range(slots)]
 
 
-def assert_books_balance(client: Any, namespace: str) -> None:
+def assert_ledger_balances(client: Any, namespace: str) -> None:
     """Fails naming every slot whose ledger does not balance or that holds an orphan."""
-    problems = [each for books in all_books(client, namespace) for each in books.problems()]
+    problems = [each for ledger in all_books(client, namespace) for each in ledger.problems()]
     assert not problems, "\n".join(problems)

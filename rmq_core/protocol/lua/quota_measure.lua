@@ -1,6 +1,6 @@
 -- Takes back what a slot was given and does not use: its limit is now what waits in it.
--- KEYS   the slot's store, retry, allowance
--- ARGV   version of the definition, the sequence the topic's allowances had for the slot
+-- KEYS   the slot's store, retry, quota
+-- ARGV   version of the definition, the sequence the topic's quotas had for the slot
 -- reply  the new limit, of the sequence after that; -1: somebody else was faster
 local version, expected = tonumber(ARGV[1]), tonumber(ARGV[2])
 local known, sequence, limit = string.match(redis.call('GET', KEYS[3]) or '', '^(%d+) (%d+) (%d+)$')

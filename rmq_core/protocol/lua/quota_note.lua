@@ -1,5 +1,5 @@
 -- Notes what the slots of a topic were measured to use; the rest of max_backlog can be given anew.
--- KEYS   the topic's allowances (see allowance_ask.lua)
+-- KEYS   the topic's quotas (see quota_ask.lua)
 -- ARGV   version of the definition, max_backlog, then slot, sequence before the measurement, limit, …
 -- reply  what is free now
 local version, most = tonumber(ARGV[1]), tonumber(ARGV[2])

@@ -1,0 +1,25 @@
+"""Run as a program: prints what `up` must know of the settings, so that `up` itself need not load Django."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+NAMES = ("DATA_DIR", "REDIS_URL", "ZOOKEEPER_URL", "FORCE_SCRIPT_NAME")
+
+
+def main() -> None:
+    """Ends the process with a sentence where the environment is not usable."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.config.settings")
+    from django.conf import settings
+    from django.core.exceptions import ImproperlyConfigured
+
+    try:
+        print(json.dumps({name: str(getattr(settings, name) or "") for name in NAMES}))
+    except ImproperlyConfigured as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()
