@@ -47,4 +47,5 @@ def sentinel_parts(url: str) -> dict[str, Any] | None:
 
 def _options(sentinel: dict[str, Any]) -> dict[str, Any]:
     credentials = {key.lower(): sentinel[key] for key in ("USERNAME", "PASSWORD") if key in sentinel}
-    return credentials | sentinel.get("CONNECTION_KWARGS", {})
+    further: dict[str, Any] = sentinel.get("CONNECTION_KWARGS", {})
+    return credentials | further

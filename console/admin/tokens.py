@@ -97,7 +97,7 @@ class ApiTokenAdmin(ModelAdmin):
         self.message_user(request, text % {"count": len(ended)}, messages.SUCCESS)
 
     def save_model(self, request: HttpRequest, obj: ApiToken, form: Any, change: bool) -> None:
-        obj.created_by = account_of(request.user)
+        obj.created_by = account_of(request.user)  # type: ignore[assignment]
         request.api_secret = tokens.give_secret(obj)  # type: ignore[attr-defined]
         super().save_model(request, obj, form, change)
         _write_down(request, "create_token", obj)

@@ -199,8 +199,8 @@ def _act(
     refs = _refs(caller, topic, body, state) if body.ids is not None else []
     paced = body.rate_per_s or body.spread_s or canary
     if refs and overdue and not paced and not body.validate_only and len(refs) <= MESSAGES_MAX and action in PERFORMED:
-        order = Order(action, topic, refs, body.reason, due_ms=due_ms, priority=priority)
-        return Status(200, outcome_of(perform(caller.actor, order)))
+        few = Order(action, topic, refs, body.reason, due_ms=due_ms, priority=priority)
+        return Status(200, outcome_of(perform(caller.actor, few)))
     order = BulkOrder(
         action,
         topic,

@@ -81,8 +81,8 @@ def still_there(request: HttpRequest) -> Caller:
     """The caller again, as things are now: for what was asked for some time ago. Raises `ApiError`."""
     if request.headers.get("Authorization") is None:
         session = request.session
-        user = get_user_model().objects.filter(pk=request.user.pk).first()
-        if user is None or not user.is_active or not session.exists(session.session_key):
+        user = get_user_model().objects.filter(pk__in=[request.user.pk]).first()
+        if user is None or not user.is_active or not session.exists(session.session_key or ""):
             raise unauthorized("unauthorized", "You are signed out; sign in again.")
         request.user = user
     found = identify(request)

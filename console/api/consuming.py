@@ -39,8 +39,8 @@ TRUSTED_S = 0.25
 
 class TakeBody(Strict):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"max": 10, "wait_ms": 20_000}]})
-    max: int = Field(1, ge=1, le=TAKE_MOST, description="At most so many messages.")
-    wait_ms: int = Field(0, ge=0, le=WAIT_MOST_MS, description="Wait so long for the first one.")
+    max: int = Field(default=1, ge=1, le=TAKE_MOST, description="At most so many messages.")
+    wait_ms: int = Field(default=0, ge=0, le=WAIT_MOST_MS, description="Wait so long for the first one.")
 
 
 class Taken(Schema):

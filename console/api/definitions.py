@@ -30,12 +30,16 @@ from rmq_core.model.topic import Topic
 
 _HINTS = get_type_hints(Topic)
 
+_EDITED: dict[str, Any] = {
+    each.name: (_HINTS[each.name], Field(None)) for each in fields(Topic) if each.name not in STORED
+}
+
 DefinitionBody = create_model(
     "DefinitionBody",
     __base__=Strict,
     __doc__="Fields that are left out stay as they are, or take their default in a new topic. `kind` and `slots` are"
     " chosen once.",
-    **{each.name: (_HINTS[each.name], Field(None)) for each in fields(Topic) if each.name not in STORED},
+    **_EDITED,
 )
 
 
@@ -116,7 +120,7 @@ def put_topic(
     request: HttpRequest,
     response: HttpResponse,
     topic: TopicName,
-    body: DefinitionBody,  # type: ignore[valid-type]
+    body: DefinitionBody,
     validate_only: bool = False,
     reason: str = WHY,
     if_match: IfMatch = "",
@@ -135,7 +139,7 @@ def put_topic(
         caller.require(action, topic)
     else:
         require_audited(caller.actor, action, topic)
-    values = body.model_dump(exclude_unset=True, mode="json")  # type: ignore[attr-defined]
+    values = body.model_dump(exclude_unset=True, mode="json")
     if values.setdefault("name", topic) != topic:
         raise invalid("name", "must be the name in the address")
     wanted = wanted_topic(values, now)

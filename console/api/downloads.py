@@ -22,6 +22,8 @@ def download(request: HttpRequest, pieces: Iterator[str], name: str, content_typ
 
 
 async def _awaited(pieces: Iterator[str]) -> AsyncIterator[str]:
-    following = sync_to_async(next)
-    while (piece := await following(pieces, None)) is not None:
+    def following() -> str | None:
+        return next(pieces, None)
+
+    while (piece := await sync_to_async(following)()) is not None:
         yield piece

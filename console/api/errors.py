@@ -144,7 +144,7 @@ def without_body(response: HttpResponseBase) -> HttpResponse:
     bare = HttpResponse(status=response.status_code)
     bare.headers = response.headers
     bare.cookies = response.cookies
-    if not response.streaming:
+    if isinstance(response, HttpResponse):
         bare.headers.setdefault("Content-Length", str(len(response.content)))
     response.close()
     return bare
@@ -230,7 +230,7 @@ def install(api: NinjaAPI) -> None:
         return respond(request, found)
 
     for kind in (Exception, Http404, HttpError, ValidationError):
-        api.add_exception_handler(kind, handle)
+        api.add_exception_handler(kind, handle)  # type: ignore[arg-type]
 
 
 def _id(request: HttpRequest) -> str:

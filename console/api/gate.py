@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from hashlib import blake2b
+from typing import Any
 
 from asgiref.sync import iscoroutinefunction, sync_to_async
 from django.conf import settings
@@ -34,7 +35,8 @@ _CLOCK = re.compile(rb'^\{"at_ms": [0-9]+|"as_of_ms": [0-9]+')
 """When it was looked at: an answer that differs in nothing else is the same, which is what a weak tag says."""
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
-Handler = Callable[[HttpRequest], HttpResponse] | Callable[[HttpRequest], Awaitable[HttpResponse]]
+Handler = Callable[[HttpRequest], Any]
+"""Django's next one: of a coroutine function where that is what this is in, too."""
 
 
 @sync_and_async_middleware

@@ -60,7 +60,7 @@ class Known(Messages):
 
 class RunIt(Strict):
     reason: Reason = ""
-    slot: int | None = Field(None, ge=0, lt=MAX_SLOTS)
+    slot: int | None = Field(default=None, ge=0, lt=MAX_SLOTS)
 
 
 class RescheduleIt(RunIt):
@@ -126,7 +126,8 @@ def search(
     caller = caller_of(request)
     caller.require(Permission.VIEW, topic)
     caller.require(Permission.READ_PAYLOAD)
-    found = engine().inspector.search(topic, text, state=state, limit=limit, scan=SCAN, cursor=cursor or None)
+    meant: Any = state  # the engine's word: see `states`
+    found = engine().inspector.search(topic, text, state=meant, limit=limit, scan=SCAN, cursor=cursor or None)
     return {
         "rows": [row_of(row, caller.payload) for row in found.rows],
         "looked_at": found.looked_at,

@@ -110,10 +110,10 @@ class _Sample:
             "rmq_sample_timestamp_seconds", "When the keeper looked, by the clock of Redis", self._at_ms / 1000
         )
         for name in COUNTERS:
-            family = CounterMetricFamily(f"rmq_messages_{name}", COUNTER_HELP.get(name, name), labels=["topic"])
+            counter = CounterMetricFamily(f"rmq_messages_{name}", COUNTER_HELP.get(name, name), labels=["topic"])
             for topic in topics:
-                family.add_metric([topic["topic"]], topic["counters"].get(name, 0))
-            yield family
+                counter.add_metric([topic["topic"]], topic["counters"].get(name, 0))
+            yield counter
         for each in GAUGES:
             family = GaugeMetricFamily(each.name, each.help, labels=["topic"])
             for topic in topics:

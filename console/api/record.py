@@ -145,5 +145,5 @@ def lives_of(
 
 
 def _shown(values: dict[str, Any]) -> dict[str, Any]:
-    states = {name: said(values[name]) for name in ("state", "from", "to") if name in values}
+    states: dict[str, Any] = {name: said(values[name]) for name in ("state", "from", "to") if name in values}
     return {**values, **states, "priority": lossless(values["priority"])}

@@ -185,7 +185,7 @@ def _message(topic: Topic, given: OneMessage, now_ms: int, place: str) -> Messag
         "version": given.version,
     }
     try:
-        message = _BUILD[values[0]](content, getattr(given, values[0]), now_ms, options)
+        message: Message = _BUILD[values[0]](content, getattr(given, values[0]), now_ms, options)
         encode(message)
     except MessageError as error:
         raise invalid(place.rstrip(".") or _field_in(str(error)), str(error)) from None

@@ -27,17 +27,19 @@ from rmq_core.model.views import SlotSample, TopicSample
 
 _HINTS = get_type_hints(Topic)
 # The stored definition, whatever fields this release of the engine has.
+_STORED: dict[str, Any] = {field.name: (_HINTS[field.name], ...) for field in fields(Topic)}
+_COUNTED: dict[str, Any] = dict.fromkeys(COUNTERS, (BigOut, ...))
 Definition = create_model(
     "Definition",
     __base__=Schema,
     __doc__="A stored definition. `version` grows with every change; the ETag goes back as If-Match.",
-    **{field.name: (_HINTS[field.name], ...) for field in fields(Topic)},
+    **_STORED,
 )
 CounterValues = create_model(
     "Counters",
     __base__=Schema,
     __doc__="Counted since the topic exists; only ever growing.",
-    **dict.fromkeys(COUNTERS, (BigOut, ...)),
+    **_COUNTED,
 )
 
 
@@ -75,10 +77,10 @@ class Counts(Schema):
     lag_ms: int
     oldest_prepare_ms: int | None
     ledger_gap: int
-    counters: CounterValues  # type: ignore[valid-type]
+    counters: CounterValues
 
 
-class TopicLine(Definition):  # type: ignore[misc,valid-type]
+class TopicLine(Definition):
     numbers: Numbers | None
 
 
@@ -86,7 +88,7 @@ class Topics(Schema):
     topics: list[TopicLine]
 
 
-class TopicView(Definition):  # type: ignore[misc,valid-type]
+class TopicView(Definition):
     counts: Counts
 
 
@@ -119,7 +121,7 @@ class SlotView(SlotLine):
     beside their ids."""
 
     bodies: int
-    counters: CounterValues  # type: ignore[valid-type]
+    counters: CounterValues
     next: list[Row]
     prepared: list[Row]
 
@@ -130,7 +132,7 @@ class Because(Strict):
 
 class Seen(Because):
     until_ms: BigIn | None = Field(
-        None, ge=1, description="What died up to then, ms since the epoch; now where it is left out."
+        default=None, ge=1, description="What died up to then, ms since the epoch; now where it is left out."
     )
 
 
@@ -237,7 +239,7 @@ def resume(request: HttpRequest, topic: TopicName, body: Because = Body(Because(
     url_name="acknowledge",
     summary="Say that its dead letters are known: they are no problem until another one comes",
 )
-def acknowledge(request: HttpRequest, topic: TopicName, body: Seen = Body(Seen())) -> dict[str, Any]:  # noqa: B008
+def acknowledge(request: HttpRequest, topic: TopicName, body: Seen = Body(Seen())) -> Any:  # noqa: B008
     order = Order(Action.ACKNOWLEDGE, topic, reason=body.reason, until_ms=body.until_ms)
     return perform(caller_of(request).actor, order).values["acknowledged"]
 

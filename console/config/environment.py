@@ -115,7 +115,7 @@ class _reader(Env):
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         super().__init__(eager=False)
-        self._environ = environ
+        self._environ = dict(environ)
 
     def _get_value(self, env_key: str, default: Any) -> Any:
         try:
@@ -126,7 +126,8 @@ class _reader(Env):
 
 
 def _explain(error: EnvValidationError) -> str:
-    lines = [f"  {name}: {' '.join(map(str, texts))}" for name, texts in sorted(error.error_messages.items())]
+    told: dict[str, list[str]] = error.error_messages  # type: ignore[assignment]
+    lines = [f"  {name}: {' '.join(map(str, texts))}" for name, texts in sorted(told.items())]
     return "The environment is not usable; correct these variables and start again:\n" + "\n".join(lines)
 
 

@@ -133,7 +133,7 @@ class Slice:
                 self.held.end(State.STOPPED, problem)
                 return None
             if self._canary.phase == "watching":
-                since = now - self.operation.place["canary"]["sent_ms"]
+                since = now - int(self.operation.place["canary"]["sent_ms"])
                 return min(max(STEP_MS, since // 10), 2 * PARK_MS)
         return max(0, int(self.operation.place.get("next_ms", 0)) - now)
 

@@ -126,6 +126,7 @@ class Undone:
     """What another operation took out; the place is a part of it and how much of that is done."""
 
     def __init__(self, operation: Operation) -> None:
+        assert operation.undoes_id is not None
         self._of = operation.undoes_id
         self._seen = operation.looked_at
         number, _, offset = (operation.cursor or "-1:0").partition(":")

@@ -10,7 +10,6 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext
@@ -70,9 +69,7 @@ class Runner:
         path = run_places.log_of(self.run)
         path.parent.mkdir(parents=True, exist_ok=True)
         with run_places.held_ledger(self.run) as ledger, path.open("ab") as output:
-            child = Child(
-                run_places.command(self.run, ledger), Path(settings.BASE_DIR), run_places.environment(), output
-            )
+            child = Child(run_places.command(self.run, ledger), run_places.PACKAGES, run_places.environment(), output)
             try:
                 stopped = self._watch(child, output)
                 code = child.wait()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from console.keeper.periodic import PeriodicTask, with_database
+from console.keeper.periodic import PeriodicTask
+from console.threads import with_database
 from console.usecases import topic_history
 from rmq_core.ops import registry
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from console.jobs import operations, runs
-from console.keeper.periodic import PeriodicTask, with_database
+from console.keeper.periodic import PeriodicTask
+from console.threads import with_database
 
 
 class DueJobs(PeriodicTask):

@@ -7,11 +7,9 @@ import contextlib
 import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from asgiref.sync import sync_to_async
-from django.db import DatabaseError, connections
+from django.db import DatabaseError
 
 from console.engine import AsyncEngine
 from console.snapshots.store import LiveKeys
@@ -82,16 +80,3 @@ async def pause(stop: asyncio.Event, seconds: float) -> None:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await stop.wait()
-
-
-async def with_database(act: Callable[..., Any], *args: Any) -> Any:
-    """Call what uses the database, in a thread of its own; its connections are closed after it."""
-
-    def call() -> Any:
-        try:
-            return act(*args)
-        finally:
-            with contextlib.suppress(Exception):
-                connections.close_all()
-
-    return await sync_to_async(call, thread_sensitive=False)()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from console.keeper.periodic import PeriodicTask, with_database
+from console.keeper.periodic import PeriodicTask
 from console.record import retention
 from console.record.follow import Follower
+from console.threads import with_database
 
 
 class Recording(PeriodicTask):

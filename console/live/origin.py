@@ -39,4 +39,4 @@ def _allowed(scope: dict[str, Any]) -> bool:
         return False
     if "HTTP_ORIGIN" not in request.META:
         return False
-    return CsrfViewMiddleware(lambda _: HttpResponse())._origin_verified(request)  # type: ignore[attr-defined]
+    return bool(CsrfViewMiddleware(lambda _: HttpResponse())._origin_verified(request))  # type: ignore[attr-defined]

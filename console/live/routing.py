@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from channels.auth import AuthMiddlewareStack
 from channels.routing import URLRouter
 from django.urls import path, re_path
@@ -16,11 +18,11 @@ def websocket_application() -> SameOrigin:
         path("live/overview/", OverviewConsumer.as_asgi()),
         path("live/workers/", FleetConsumer.as_asgi()),
         re_path(rf"^live/topics/(?P<topic>{TopicName.regex})/$", TopicConsumer.as_asgi()),
-        re_path("", _nothing_here),
+        re_path("", _nothing_here),  # type: ignore[arg-type]
     ]
     return SameOrigin(AuthMiddlewareStack(URLRouter(routes)))
 
 
-async def _nothing_here(scope: object, receive: object, send: object) -> None:
+async def _nothing_here(scope: Any, receive: Any, send: Any) -> None:
     """Refuse the handshake (403) without a stack trace in the log."""
-    await send({"type": "websocket.close", "code": 4404})  # type: ignore[operator]
+    await send({"type": "websocket.close", "code": 4404})

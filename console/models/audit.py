@@ -93,9 +93,8 @@ class AuditEntry(models.Model):
         """What is tried by somebody is written down whatever texts came with it: as can be kept and shown."""
         if self.action not in ACTIONS:
             raise ValueError(f"the audit knows no action {self.action!r}; add it to ACTIONS")
-        for name in ("username", "topic", "reason"):
-            field = self._meta.get_field(name)
-            setattr(self, name, shown(getattr(self, name), field.max_length))
+        for name, most in (("username", 150), ("topic", 100), ("reason", 500)):
+            setattr(self, name, shown(getattr(self, name), most))
         super().save(*args, **kwargs)
 
     class Meta:

@@ -27,9 +27,9 @@ class JSONField(models.JSONField):
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
         if not isinstance(expression, Col):
-            return super().from_db_value(value, expression, connection)  # type: ignore[misc]
+            return super().from_db_value(value, expression, connection)
         try:
-            found = super().from_db_value(value, expression, connection)  # type: ignore[misc]
+            found = super().from_db_value(value, expression, connection)
         except (ValueError, TypeError, RecursionError):
             found = value
         wanted = list if self.default is list else dict

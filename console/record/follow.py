@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import time
 from collections import Counter
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
-from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.db import connections
 
 from console.engine import AsyncEngine
 from console.models import PipelineSchedule
 from console.record import intake
 from console.record.intake import Batch, Overtaken, Place
+from console.threads import with_database
 from rmq_core.journal import reader, trimmer
 from rmq_core.journal.reader import Position, Read
 from rmq_core.model.topic import Topic
@@ -62,7 +60,7 @@ class Follower:
     async def _follow(self, topic: Topic) -> int:
         client, total = self._engine.client, 0
         if topic.name not in self._places:
-            self._places[topic.name] = await _in_thread(intake.positions, topic.name)
+            self._places[topic.name] = await with_database(intake.positions, topic.name)
             await client.run(reader.register(client.keyspace, topic, READER))
         until, behind = time.monotonic() + TURN_S, True
         while behind and time.monotonic() < until:
@@ -96,10 +94,10 @@ class Follower:
         steps = found.transitions
         batch = Batch(topic.name, since, moved, steps, {slot: ms for slot, ms in gaps.items() if slot in moved})
         try:
-            written = await _in_thread(intake.write, batch)
+            written = await with_database(intake.write, batch)
         except Overtaken:
             log.info("%s: another keeper was faster; reading on from its position", topic.name)
-            self._places[topic.name] = await _in_thread(intake.positions, topic.name)
+            self._places[topic.name] = await with_database(intake.positions, topic.name)
             return 0
         for gap in found.gaps:
             log.warning(
@@ -116,7 +114,7 @@ class Follower:
         """Where an archive is on schedule, nothing may be trimmed before it has run for the first time."""
         client = self._engine.client
         journaled = [topic for topic in topics if topic.journal != "off"]
-        scheduled = await _in_thread(_archived) if journaled else []
+        scheduled = await with_database(_archived) if journaled else []
         for topic in journaled:
             wanted = any(not names or topic.name in names for names in scheduled)
             if wanted and topic.name not in self._held:
@@ -139,12 +137,3 @@ def is_recorded(topic: Topic) -> bool:
 def _archived() -> list[list[str]]:
     """The topics of each archive on schedule; none named: all."""
     return list(PipelineSchedule.objects.filter(kind="archive", enabled=True).values_list("topics", flat=True))
-
-
-@sync_to_async(thread_sensitive=False)
-def _in_thread(act, *args):  # type: ignore[no-untyped-def]
-    try:
-        return act(*args)
-    finally:
-        with contextlib.suppress(Exception):
-            connections.close_all()

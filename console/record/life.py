@@ -27,15 +27,24 @@ ABOUT_THE_SLOT = frozenset({"began", "ended"})
 class Step(Protocol):
     """A transition as the journal's reader hands it out. Details that an event has none of are absent or None."""
 
-    topic: str
-    slot: int
-    n: int
-    seq: int
-    at_ms: int
-    event: str
-    id: bytes
-    origin: str
-    target: str
+    @property
+    def topic(self) -> str: ...
+    @property
+    def slot(self) -> int: ...
+    @property
+    def n(self) -> int: ...
+    @property
+    def seq(self) -> int: ...
+    @property
+    def at_ms(self) -> int: ...
+    @property
+    def event(self) -> str: ...
+    @property
+    def id(self) -> bytes: ...
+    @property
+    def origin(self) -> str: ...
+    @property
+    def target(self) -> str: ...
 
 
 @dataclass(slots=True)

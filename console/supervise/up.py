@@ -59,7 +59,12 @@ def up(host: str, port: int, amount: int, shared: bool, demo: bool) -> None:
     except FolderInUse as error:
         raise click.ClickException(str(error)) from None
     servers: list[Kept] = []
-    supervisor = Supervisor(every=lambda: [server.look() for server in servers])
+
+    def look() -> None:
+        for server in servers:
+            server.look()
+
+    supervisor = Supervisor(every=look)
     addresses = {name: settings[name] for name in ("REDIS_URL", "ZOOKEEPER_URL")}
     kinds: dict[str, type[Kept]] = {"REDIS_URL": KeptRedis, "ZOOKEEPER_URL": KeptZooKeeper}
     if shared:
@@ -132,7 +137,8 @@ def _commands(host: str, port: int, workers: int, demo: bool, environ: dict[str,
 def _settings() -> dict[str, str]:
     """What must be known before anything is started; a wrong environment is told, and ends this."""
     environ = {**os.environ, "PYTHONPATH": _python_path()}
-    return json.loads(_output([*PYTHON, "-m", "console.supervise.settings"], environ))
+    found: dict[str, str] = json.loads(_output([*PYTHON, "-m", "console.supervise.settings"], environ))
+    return found
 
 
 def _prepare(supervisor: Supervisor, environ: dict[str, str], *, ours: bool, demo: bool) -> str:

@@ -110,6 +110,8 @@ def complete_operation(operation: Operation) -> None:
     else:
         complete = operation.state == Operation.State.DONE and not operation.skipped and not operation.failed
         result = Result.of(operation.done, complete)
+    if operation.audit_id is None:  # its entry was deleted
+        return
     AuditEntry.objects.filter(pk=operation.audit_id).update(
         result=result,
         done=operation.done,
@@ -131,6 +133,8 @@ def complete_run(run: Reconciliation) -> None:
     detail = {"run": str(run.pk), "state": run.state, "findings": run.findings}
     if run.error:
         detail["error"] = run.error
+    if run.audit_id is None:  # of a schedule, or its entry was deleted
+        return
     AuditEntry.objects.filter(pk=run.audit_id).update(
         result=result, done=1 if run.state == State.DONE else 0, detail=detail
     )

@@ -13,7 +13,7 @@ from console.access import Action, Permission, require
 from console.engine import engine
 from console.errors import BadRequest
 from console.models import Operation
-from console.usecases import actions
+from console.usecases import audit
 from console.usecases.actor import Actor
 from rmq_core.model.filters import MessageFilter
 from rmq_core.model.message import MessageRef
@@ -139,7 +139,7 @@ def check(order: BulkOrder, *, to_look: bool = False) -> Topic:
 
 def check_reason(order: BulkOrder) -> None:
     """Bulk actions always say why. Raises `BadRequest`."""
-    actions.check_reason(order.reason, needed=True)
+    audit.check_reason(order.reason, needed=True)
 
 
 def check_confirmed(order: BulkOrder, count: int) -> None:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 
@@ -131,7 +132,8 @@ def mends_of(run: str, topic: str, refs: Sequence[MessageRef]) -> dict[MessageRe
 def _correct(topic: Topic, refs: Sequence[MessageRef], run: str) -> list[ActionResult]:
     """Corrects the counters of slots; a slot's address is one without an id."""
     client, keys = engine().client, engine().client.keyspace
-    found = Finding.objects.filter(run=run, topic=topic.name, kind="slot_ledger", slot__in=[ref.slot for ref in refs])
+    slots = [ref.slot for ref in refs]
+    found = Finding.objects.filter(run=UUID(run), topic=topic.name, kind="slot_ledger", slot__in=slots)
     told = {each.slot: each.evidence for each in found}
     results = []
     for ref in refs:

@@ -11,10 +11,13 @@ from pathlib import Path
 from django.conf import settings
 from django.utils.translation import gettext
 
+import rmq_core
 from console.errors import BadRequest
 from console.models import Reconciliation
 from rmq_core.model.text import NotText, check_name, shown
 
+PACKAGES = Path(rmq_core.__file__).resolve().parents[1]
+"""The folder in which our own packages lie: a checkout, or that of installed ones."""
 LEDGER_SUFFIXES = (".csv", ".parquet")
 
 
@@ -57,7 +60,7 @@ def ledger_path(name: str) -> Path:
 
 def plain(words: str) -> str:
     """What a run said, for people: the names of files without the server's folders, which are nobody's business."""
-    for folder in (settings.PIPELINE_LEDGERS, settings.PIPELINE_REPORTS, settings.PIPELINE_ARCHIVE, settings.BASE_DIR):
+    for folder in (settings.PIPELINE_LEDGERS, settings.PIPELINE_REPORTS, settings.PIPELINE_ARCHIVE, PACKAGES):
         for path in {str(folder), str(Path(folder).resolve())} - {"/", "."}:
             words = words.replace(f"file:{path}/", "").replace(f"{path}/", "").replace(path, Path(path).name)
     return shown(words)

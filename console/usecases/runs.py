@@ -180,7 +180,7 @@ def may_see_schedule(user: User, schedule: PipelineSchedule) -> bool:
 def groups_of(run: Reconciliation) -> list[dict[str, Any]]:
     """How many findings there are of each kind, topic and repair; `open`: nobody has started to repair them."""
     groups = run.found.values("kind", "topic", "repair").annotate(n=Count("pk"), open=Count("pk", Q(operation=None)))
-    return list(groups.order_by("kind", "topic", "repair")[:GROUPS_MOST])
+    return [dict(each) for each in groups.order_by("kind", "topic", "repair")[:GROUPS_MOST]]
 
 
 def trend(user: User, most: int = TREND) -> list[Reconciliation]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import getpass
 import json
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -37,7 +38,8 @@ class Command(BaseCommand):
         revoke.add_argument("prefix", help="what it begins with, as list shows it")
 
     def handle(self, *args: Any, action: str, **options: Any) -> None:
-        {"create": self._create, "list": self._list, "revoke": self._revoke}[action](**options)
+        acts: dict[str, Callable[..., None]] = {"create": self._create, "list": self._list, "revoke": self._revoke}
+        acts[action](**options)
 
     def _create(self, name: str, role: str, topics: str, days: int, rate: int, **_: Any) -> None:
         token = ApiToken(name=name, role=role, topics=", ".join(split_patterns(topics)), rate_per_minute=rate)
