@@ -206,7 +206,7 @@ async function go(dry) {
 }
 
 function show(answer, dry) {
-  const number = answer.results.length;
+  const number = answer.results.filter((each) => !each.error).length;
   const words = dry
     ? fill(
         ngettext(
@@ -257,7 +257,7 @@ function show(answer, dry) {
         ),
       ),
     ),
-    number > shown.length
+    answer.results.length > shown.length
       ? h(
           "p",
           { class: "rc-bars-note rc-muted" },
