@@ -1,6 +1,6 @@
 """Every error the engine raises, and the one table from script status codes to exceptions.
 
-::
+Their tree:
 
     RMQError
     ├── ConfigurationError      a setting, URL or server that cannot be used as it is

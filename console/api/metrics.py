@@ -92,11 +92,11 @@ def metrics(request: HttpRequest) -> HttpResponse:
     sample = json.loads(text)
     sample["topics"] = [topic for topic in sample["topics"] if caller.sees(topic["topic"])]
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Sample(at_ms, sample, everything=caller.sees("")))
+    registry.register(Sample(at_ms, sample, everything=caller.sees("")))
     return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 
-class _Sample:
+class Sample:
     """A collector over one frame."""
 
     def __init__(self, at_ms: int, sample: dict[str, Any], everything: bool) -> None:

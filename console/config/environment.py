@@ -31,32 +31,56 @@ LOCAL_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
 
 @dataclass(frozen=True)
 class Environment:
-    """Validated settings of one process; durations end in `_ms`."""
+    """Validated settings of one process; durations end in `_ms`. The reference has these texts (`docsite.settings`)."""
 
     debug: bool
+    """Details of errors in the browser, and no secrets needed: for development alone."""
     data_dir: Path
+    """The data folder: `var/` in a checkout, else `~/.local/share/rmq-console`."""
     secret_key: str | None
+    """50 or more random characters, the same for all processes; `up` makes and keeps one."""
     allowed_hosts: list[str]
+    """Host names under which the console is reached."""
     csrf_trusted_origins: list[str]
+    """Origins such as `https://console.example.com`, behind a proxy."""
     sub_path: str
+    """A sub-path such as `/rmq`."""
     https: bool
+    """Redirect to HTTPS, secure cookies, HSTS. On, unless `DEBUG`."""
     hsts_seconds: int
+    """How long browsers remember that it is HTTPS."""
     database: dict[str, Any]
+    """`postgres://user:password@host/name`, with the extra `postgres`; without it, SQLite in the data folder."""
     redis_url: str
+    """Where the queues are. Without it, that in `DATA_DIR/redis_url`, where `up` writes the address of its server."""
     console_redis_url: str
+    """For the console's own jobs and live updates; needed when the queues are on a Cluster, else that of the queues."""
     namespace: str
+    """First part of every key."""
     time_zone: str
+    """Such as `Europe/Berlin`."""
     zookeeper_url: str
+    """Where slots get their owners, `host:port,host:port`; `up` starts a ZooKeeper of its own when it is not set."""
     listeners: list[str]
+    """What `worker` runs: `package.module:attribute`, several separated by commas."""
     sample_interval_ms: int
+    """How often the keeper looks at the queues."""
     lag_warning_ms: int
+    """From which lag on a topic is listed as a problem."""
     demo_rate: int
+    """Messages per second that the demo sends, from 0 to 20000."""
     record_days: int
+    """How long transitions, and messages that have ended, stay recorded."""
     pipeline_archive: str
+    """The archive of journals, any path Spark can use; `archive` in the data folder."""
     pipeline_reports: Path
+    """Reports of reconciliations, on a disk that the console reads too; `reports` in the data folder."""
     pipeline_ledgers: Path
+    """Business ledgers that can be chosen (`*.csv`, `*.parquet`); `ledgers` in the data folder."""
     record_topics: list[str]
+    """Topics recorded in the database while their journal is on; patterns such as `order*`, with commas."""
     log_level: str
+    """DEBUG, INFO, WARNING or ERROR."""
 
 
 def _usual_data_dir(environ: Mapping[str, str]) -> Path:

@@ -137,7 +137,7 @@ def _commands(host: str, port: int, workers: int, demo: bool, environ: dict[str,
 def _settings() -> dict[str, str]:
     """What must be known before anything is started; a wrong environment is told, and ends this."""
     environ = {**os.environ, "PYTHONPATH": _python_path()}
-    found: dict[str, str] = json.loads(_output([*PYTHON, "-m", "console.supervise.settings"], environ))
+    found: dict[str, str] = json.loads(_output([*PYTHON, "-m", "console.config.for_up"], environ))
     return found
 
 
@@ -154,7 +154,8 @@ def _prepare(supervisor: Supervisor, environ: dict[str, str], *, ours: bool, dem
 
 def _output(command: list[str], environ: dict[str, str]) -> Any:
     """What a program prints that ends with us; where it fails, it has said why on standard error."""
-    ran = subprocess.run(tethered(command), env=environ, stdout=subprocess.PIPE, check=False)
+    # In a session of its own: a Ctrl-C is ours to answer.
+    ran = subprocess.run(tethered(command), env=environ, stdout=subprocess.PIPE, start_new_session=True, check=False)
     if ran.returncode:
         raise SystemExit(1)
     return ran.stdout

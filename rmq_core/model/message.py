@@ -232,7 +232,7 @@ def _header_bytes(headers: Mapping[str, str]) -> bytes:
 
 
 def encode(message: Message) -> Encoded:
-    """Identity, slot basis and body of a message (``engine.md``, Identity)."""
+    """Identity, slot basis and body of a message (``docs/explanation/merging.md``, Identity)."""
     content = message.content if isinstance(message.content, bytes) else as_bytes(message.content, "content")
     key = None if message.key is None else as_bytes(message.key, "key")
     identity = key or (content if len(content) <= INLINE_MAX else digest(content))

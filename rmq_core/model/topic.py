@@ -48,39 +48,51 @@ class Journal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic definition. ``kind`` and ``slots`` never change; every other field may, at run time.
+    """A topic definition. Raises `InvalidTopic`.
 
-    ``max_retries`` counts attempts after the first one (0…16). ``visibility_timeout_ms`` is how long a
-    delivery may stay unsettled before it is handed out again. After failure ``f`` a message waits
-    ``min(backoff_ms * 2**(f-1), backoff_max_ms)``; 0 retries at once. ``weight`` is the topic's share of a
-    worker's threads. ``max_backlog``: so many messages may wait (store and retry, all slots), then sends of new ones
-    raise `BacklogFull`; 0: any number. ``rate_limit``: messages taken per second by the whole fleet; 0: as many as can
-    be. ``undo_ms``: how long cancelled and dropped messages can be restored; 0: not at all. ``journal``:
-    whether every change of a message is written to the slots' journals. ``journal_max``: so many entries (all slots)
-    may wait for the journal's readers, then sends raise `JournalFull`; 0: any number. ``version`` is 0 until the
-    definition is stored, ``created_ms`` tells one life of the topic from the next. Raises `InvalidTopic`.
+    ``name``, ``kind`` and ``slots`` never change; every other field may, at run time.
     """
 
     name: str
+    """A letter, then letters, digits, ``_``, ``.`` and ``-``; at most 100."""
     kind: TopicKind
+    """When messages are delivered, and what a duplicate does."""
     slots: int = 64
+    """Parts that are worked off independently; a power of two up to 4,096."""
     max_retries: int = MAX_RETRIES
+    """Attempts after the first one, 0 to 16; then a message is a dead letter."""
     visibility_timeout_ms: int = 30_000
+    """How long a delivery may stay unsettled before it is handed out again."""
     backoff_ms: int = 1_000
+    """After failure ``f`` a message waits ``min(backoff_ms * 2**(f-1), backoff_max_ms)``; 0 retries at once."""
     backoff_max_ms: int = 60_000
+    """The longest such wait."""
     merge: Merge = Merge.LATEST
+    """Whose content survives when a duplicate with a key merges."""
     max_content_bytes: int = 1_048_576
+    """Larger contents are refused (`ContentTooLarge`)."""
     weight: int = 1
+    """The topic's share of a worker's threads."""
     paused: bool = False
+    """Whether nothing is taken; sending goes on."""
     max_backlog: int = 0
+    """So many may wait (store and retry, all slots), then sends of new ones raise `BacklogFull`; 0: any number."""
     rate_limit: int = 0
+    """Messages taken per second by the whole fleet; 0: as many as can be."""
     undo_ms: int = UNDO_MS
+    """How long cancelled and dropped messages can be restored; 0: not at all."""
     journal: Journal = Journal.OFF
+    """Whether every change of a message is written to the slots' journals."""
     journal_max: int = 1_000_000
+    """So many entries (all slots) may wait for the journal's readers, then sends raise `JournalFull`; 0: any number."""
     description: str = ""
+    """For people."""
     version: int = 0
+    """0 until the definition is stored, then one more with each change."""
     updated_ms: int = 0
+    """When it was last changed."""
     created_ms: int = 0
+    """Tells one life of the topic from the next."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or NAME.fullmatch(self.name) is None:

@@ -46,8 +46,8 @@ class Progress:
             line = f"{percent:3d} %  {stage}" + (f"  {done}/{total}" if total > 1 else "")
         if self._one_line:
             full = BAR * percent // 100
-            bar = "█" * full + "░" * (BAR - full)
-            print(f"\r\x1b[K{bar} {line}", end="\n" if percent == 100 else "", file=self.out, flush=True)
+            bar = "#" * full + "-" * (BAR - full)
+            print(f"\r\x1b[K[{bar}] {line}", end="\n" if percent == 100 else "", file=self.out, flush=True)
         else:
             print(line, file=self.out, flush=True)
 
@@ -59,16 +59,16 @@ class Progress:
         looking = threading.Thread(target=self._look, args=(name, session, done), name="progress", daemon=True)
         if session is not None and hasattr(session, "_jsparkSession"):
             looking.start()
+        through = False
         try:
             yield
-        except BaseException:
-            if self._one_line:
-                print(file=self.out)
-            raise
+            through = True
         finally:
             done.set()
             if looking.is_alive():
                 looking.join()
+            if self._one_line and not through:  # what is said next begins a line
+                print(file=self.out)
         self.tell(name, 1, 1)
 
     def _look(self, name: str, session: SparkSession, done: threading.Event) -> None:

@@ -23,26 +23,47 @@ class SlotKeys:
     """The keys of one slot; the hash tag keeps all of them on one node of a Cluster."""
 
     store: str
+    """Sorted set: what waits; id → by kind a due time, a priority, or a place among equals."""
     retry: str = field(init=False)
+    """Sorted set: what failed and waits for its next try; id → due time and failures."""
     prepare: str = field(init=False)
+    """Sorted set: what is in flight; id → when it was taken and its retries. This score is the receipt."""
     dead: str = field(init=False)
+    """Sorted set: dead letters; id → when it died."""
     body: str = field(init=False)
+    """Hash: id → body, of messages that are more than their id."""
     failed: str = field(init=False)
+    """Hash: id → failure record."""
     priority: str = field(init=False)
+    """Hash: id → original priority, of those that do not have it as their score."""
     stats: str = field(init=False)
+    """Hash: the counters of the ledger, and the marks of the slot."""
     journal: str = field(init=False)
+    """Stream: every change, where the topic's journal is on."""
     spill: str = field(init=False)
+    """Hash: milliseconds that are full → where equal due times go on."""
     replaced: str = field(init=False)
+    """Hash: id → body of the copy in flight while another one waits."""
     dead_record: str = field(init=False)
+    """Hash: id → body, failure record and priority of a dead letter."""
     lateness: str = field(init=False)
+    """Hash: the histogram of delivered minus due."""
     fence: str = field(init=False)
+    """String: the highest epoch of an owner."""
     cause: str = field(init=False)
+    """Hash: id → the cluster that a dead letter is counted in."""
     clusters: str = field(init=False)
+    """Hash: cluster → how many dead letters, since when, until when, an example."""
     trash: str = field(init=False)
+    """Sorted set: what was cancelled or dropped; id → when."""
     trashed: str = field(init=False)
+    """Hash: id → the removed message, packed."""
     quota: str = field(init=False)
+    """String: the slot's part of the topic's `max_backlog`."""
     origin: str = field(init=False)
+    """Hash: id → what was taken together with it."""
     suspect: str = field(init=False)
+    """Hash: ids that were in flight when their process died: they run alone."""
 
     def __post_init__(self) -> None:
         for name in OWN_KEYS[1:]:
@@ -84,11 +105,17 @@ class Keyspace:
         self.namespace = namespace
         self.spread = spread
         self.topics = f"{namespace}:topics"
+        """Hash: name → definition."""
         self.deleted = f"deleted{{{namespace}:topics}}"
+        """Hash: name → when a topic of that name was deleted."""
         self.format = f"format{{{namespace}:topics}}"
+        """String: the number of the form in which the namespace's data is kept."""
         self.workers = f"{namespace}:workers"
+        """Hash: name → what a worker last said of itself."""
         self.changes = f"{namespace}:changes"
+        """Channel: names of topics whose definition has changed."""
         self.overrides = f"{namespace}:wishes"
+        """Hash, and channel: placement overrides, the drains and pins."""
         self._slots: dict[str, list[tuple[str, ...]]] = {}
         self.places: dict[str, tuple[Topic, dict[int, tuple[tuple[str, ...], tuple[Any, ...]]]]] = {}
         """What `scripts` remembers of the last definition seen of each topic."""

@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+import rmq_core
+
 ROOT = Path(__file__).parents[2]
 LOADING = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src", "video": "src"}
 """Tags that a browser loads something for, and the attribute that says what."""
@@ -65,3 +67,9 @@ def test_what_the_code_says_is_on_the_pages(site: Path) -> None:
         assert "<!-- generated" not in page.read_text(), page
     assert "105-checks-for-the-browser" in (site / "decisions" / "index.html").read_text()
     assert not (site / "decisions" / "template.html").exists()
+
+
+def test_every_public_name_is_in_the_reference(site: Path) -> None:
+    reference = (site / "reference" / "python.html").read_text()
+    described = set(re.findall(r'id="rmq_core\.(?:errors\.)?(\w+)"', reference))
+    assert set(rmq_core.__all__) - described == set()

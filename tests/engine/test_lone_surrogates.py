@@ -26,6 +26,7 @@ from rmq_core import (
     errors,
 )
 from rmq_core.cli.main import main
+from rmq_core.embedded.ports import free_port
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.ownership.config import ZooKeeperConfig
 from rmq_core.protocol.keys import Keyspace
@@ -174,6 +175,8 @@ def ran(*command: bytes | str, environ: dict[bytes, bytes] | None = None) -> sub
         (("-m", "rmq_core", "worker", "tests.engine.lone_listener"), {b"ZOOKEEPER_URL": b"h:1/\xff"}),
         (("-m", "rmq_core.pipeline", "archive", "--archive", b"\xff"), {}),
         (("manage.py", "worker", "--name", b"\xff"), {}),
+        (("manage.py", "up", "--host", b"\xff"), {}),
+        (("manage.py", "up", "--port", str(free_port())), {b"REDIS_URL": b"redis://\xff:1"}),
         (("manage.py", "check"), {b"REDIS_URL": b"redis://\xff:1"}),
         (("manage.py", "check"), {b"DATABASE_URL": b"sqlite:////tmp/\xff"}),
         (("manage.py", "check"), {b"PIPELINE_REPORTS": b"/\xff", b"RECORD_TOPICS": b"\xff", b"SECRET_KEY": b"\xff"}),

@@ -130,11 +130,14 @@ async def test_a_test_that_is_a_coroutine_awaits_it(queue: TestQueue) -> None:
 async def test_a_test_that_is_cancelled_ends(queue: TestQueue) -> None:
     send(queue, "fine")
 
+    begun = asyncio.Event()
+
     async def hang(delivery: Delivery) -> None:
+        begun.set()
         await asyncio.Event().wait()
 
     drained = asyncio.create_task(queue.drain_async(Listener("mail", hang)))
-    await asyncio.sleep(0)
+    await begun.wait()
     drained.cancel()
     with pytest.raises(asyncio.CancelledError):
         await drained

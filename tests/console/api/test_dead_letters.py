@@ -9,7 +9,7 @@ from typing import Any
 
 from console.models import AuditEntry, Operation
 from rmq_core import FixedTimeMessage, TopicKind
-from rmq_core.protocol.scripts import claim, one
+from rmq_core.protocol.scripts import acquire, one
 from tests.console.api.conftest import Caller, problem
 from tests.console.conftest import FAR, Queue
 from tests.console.operations.desk import Desk, desk, text_of
@@ -96,7 +96,7 @@ def test_time_goes_by_for_timed_topics_and_filters_only(queue: Queue, operator: 
 def test_owned_slots_are_handed_back(queue: Queue, caller: Callable[..., Caller]) -> None:
     queue.topic()
     for slot in (0, 2):
-        queue.client.run(one(claim(queue.client.keyspace, queue.client.topic("orders"), slot, 7), bytes))
+        queue.client.run(one(acquire(queue.client.keyspace, queue.client.topic("orders"), slot, 7), bytes))
     admin = caller("Admin")
     problem(admin.post("/topics/orders:unfence", {}), 422, "invalid")
     assert admin.ok("POST", "/topics/orders:unfence", {"reason": "back to one"}) == {"slots": 2}

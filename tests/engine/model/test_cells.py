@@ -1,4 +1,4 @@
-"""Every operation on every way in which the copies of one id can lie: the table of docs/explanation/engine.md."""
+"""Every operation on every way in which the copies of one id can lie: the table of docs/explanation/merging.md."""
 
 from __future__ import annotations
 
@@ -260,7 +260,7 @@ def test_the_cells_on_fakeredis(namespace: str, kind: TopicKind) -> None:
 
 
 def test_every_operation_of_the_documented_table_is_walked() -> None:
-    text = (Path(__file__).parents[3] / "docs" / "explanation" / "engine.md").read_text()
+    text = (Path(__file__).parents[3] / "docs" / "explanation" / "merging.md").read_text()
     table = text.split("## Copies of one id")[1].split("\n## ")[0]
     rows = [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("| ")][1:]
     assert set(rows) == {*OPERATIONS, *SETTLING, "purge"}

@@ -6,16 +6,19 @@ import json
 import os
 import sys
 
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+from console.config.environment import read_environment
+
 NAMES = ("DATA_DIR", "REDIS_URL", "ZOOKEEPER_URL", "FORCE_SCRIPT_NAME")
 
 
 def main() -> None:
     """Ends the process with a sentence where the environment is not usable."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.config.settings")
-    from django.conf import settings
-    from django.core.exceptions import ImproperlyConfigured
-
     try:
+        read_environment()
         print(json.dumps({name: str(getattr(settings, name) or "") for name in NAMES}))
     except ImproperlyConfigured as error:
         sys.exit(str(error))
