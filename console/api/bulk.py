@@ -21,8 +21,8 @@ from console.api.schemas import ID_MAX, ActionOutcome, BigIn, Confirm, Reason, S
 from console.api.states import AskedBacklogState
 from console.engine import engine
 from console.usecases import bulk
-from console.usecases.actions import MESSAGES_MAX, PERFORMED, Order, perform
-from console.usecases.bulk_requests import CANARY_MAX, CONFIRM_ABOVE, RATE_MAX, REFS_MAX, SPREAD_MAX_S, BulkOrder
+from console.usecases.actions import MESSAGES_MAX, PERFORMED, ActionRequest, perform
+from console.usecases.bulk_requests import CANARY_MAX, CONFIRM_ABOVE, RATE_MAX, REFS_MAX, SPREAD_MAX_S, BulkRequest
 from rmq_core.model.filters import MessageFilter
 from rmq_core.model.message import MessageRef
 from rmq_core.model.topic import MAX_SLOTS
@@ -121,7 +121,7 @@ _ANSWERS: Any = {200: ActionOutcome | Preview, 202: OperationView}
 
 
 @router.post(
-    "/{topic:topic}/dead:requeue",
+    "/{rmq_topic:topic}/dead:requeue",
     response=_ANSWERS,
     url_name="requeue",
     tags=["dead letters"],
@@ -133,7 +133,11 @@ def requeue(request: HttpRequest, response: HttpResponse, topic: TopicName, body
 
 
 @router.post(
-    "/{topic:topic}/dead:drop", response=_ANSWERS, url_name="drop", tags=["dead letters"], summary="Drop dead letters"
+    "/{rmq_topic:topic}/dead:drop",
+    response=_ANSWERS,
+    url_name="drop",
+    tags=["dead letters"],
+    summary="Drop dead letters",
 )
 def drop(request: HttpRequest, response: HttpResponse, topic: TopicName, body: BulkBody) -> Any:
     """They can be restored for a while (the topic's `undo_ms`)."""
@@ -141,21 +145,25 @@ def drop(request: HttpRequest, response: HttpResponse, topic: TopicName, body: B
 
 
 @router.post(
-    "/{topic:topic}/messages:cancel", response=_ANSWERS, url_name="cancel-many", tags=["bulk"], summary="Cancel many"
+    "/{rmq_topic:topic}/messages:cancel",
+    response=_ANSWERS,
+    url_name="cancel-many",
+    tags=["bulk"],
+    summary="Cancel many",
 )
 def cancel_many(request: HttpRequest, response: HttpResponse, topic: TopicName, body: WaitingBody) -> Any:
     return _act(request, response, topic, Action.CANCEL, body)
 
 
 @router.post(
-    "/{topic:topic}/messages:run", response=_ANSWERS, url_name="run-many", tags=["bulk"], summary="Deliver many now"
+    "/{rmq_topic:topic}/messages:run", response=_ANSWERS, url_name="run-many", tags=["bulk"], summary="Deliver many now"
 )
 def run_many(request: HttpRequest, response: HttpResponse, topic: TopicName, body: WaitingBody) -> Any:
     return _act(request, response, topic, Action.RUN_NOW, body)
 
 
 @router.post(
-    "/{topic:topic}/messages:reschedule",
+    "/{rmq_topic:topic}/messages:reschedule",
     response=_ANSWERS,
     url_name="reschedule-many",
     tags=["bulk"],
@@ -171,7 +179,7 @@ def reschedule_many(request: HttpRequest, response: HttpResponse, topic: TopicNa
 
 
 @router.post(
-    "/{topic:topic}/messages:restore",
+    "/{rmq_topic:topic}/messages:restore",
     response=_ANSWERS,
     url_name="restore-many",
     tags=["bulk"],
@@ -199,9 +207,9 @@ def _act(
     refs = _refs(caller, topic, body, state) if body.ids is not None else []
     paced = body.rate_per_s or body.spread_s or canary
     if refs and overdue and not paced and not body.validate_only and len(refs) <= MESSAGES_MAX and action in PERFORMED:
-        few = Order(action, topic, refs, body.reason, due_ms=due_ms, priority=priority)
+        few = ActionRequest(action, topic, refs, body.reason, due_ms=due_ms, priority=priority)
         return Status(200, outcome_of(perform(caller.actor, few)))
-    order = BulkOrder(
+    wanted = BulkRequest(
         action,
         topic,
         filter=_filter(body, state),
@@ -216,16 +224,16 @@ def _act(
         overdue=overdue,
     )
     if body.validate_only:
-        found = bulk.preview(caller.actor, order)
+        found = bulk.preview(caller.actor, wanted)
         about = {
             "examples": [row_of(row, caller.payload) for row in found.examples],
             "confirm": found.count > CONFIRM_ABOVE,
-            "purges": order.purges,
+            "purges": wanted.purges,
             "as_of_ms": engine().inspector.now_ms(),
         }
         return Status(200, asdict(found) | about)
-    operation = bulk.start(caller.actor, order)
-    response["Location"] = reverse("api-1:operation", kwargs={"operation": operation.pk})
+    operation = bulk.start(caller.actor, wanted)
+    response["Location"] = reverse("console-api:operation", kwargs={"operation": operation.pk})
     return Status(202, operation_of(operation, caller))
 
 

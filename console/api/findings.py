@@ -25,7 +25,7 @@ from console.models import Finding
 from console.serializers import runs as shapes
 from console.serializers.text import FORMATS
 from console.usecases import repairs, run_reports
-from console.usecases.repairs import RepairOrder
+from console.usecases.repairs import RepairRequest
 
 Word = Query("", max_length=100, pattern=r"^[^\x00]*$")
 
@@ -128,14 +128,14 @@ def repair(request: HttpRequest, response: HttpResponse, ident: uuid.UUID, body:
     """As operations, one for each topic: follow them at their addresses."""
     caller = caller_of(request)
     caller.require(Permission.OPERATE)
-    order = RepairOrder(run_of(caller, ident), body.repair, body.kind, body.topic, body.finding, body.reason)
+    wanted = RepairRequest(run_of(caller, ident), body.repair, body.kind, body.topic, body.finding, body.reason)
     if body.validate_only:
-        found = repairs.preview(caller.actor, order)
+        found = repairs.preview(caller.actor, wanted)
         examples = [shapes.finding_json(each, caller.payload) for each in found.examples]
         counted = {"count": found.count, "looked_at": found.looked_at, "outcomes": dict(found.outcomes)}
         return Status(200, counted | {"examples": examples})
-    made = repairs.start(caller.actor, order)
-    response["Location"] = reverse("api-1:operation", kwargs={"operation": made[0].pk})
+    made = repairs.start(caller.actor, wanted)
+    response["Location"] = reverse("console-api:operation", kwargs={"operation": made[0].pk})
     return Status(202, {"operations": [operation_of(each, caller) for each in made]})
 
 

@@ -17,7 +17,7 @@ from console.api.routers import topics
 from console.api.schemas import Name, NeededReason, Reason, Strict, Text, TopicName
 from console.engine import engine
 from console.errors import BadRequest, UnknownWorker
-from console.usecases.actions import Order, perform
+from console.usecases.actions import ActionRequest, perform
 from rmq_core.model.text import NAME_MAX, NotText, check_name
 from rmq_core.model.topic import MAX_SLOTS
 from rmq_core.model.views import WorkerInfo
@@ -101,38 +101,42 @@ def workers(request: HttpRequest) -> dict[str, Any]:
 
 @router.post("/{path:worker}:drain", response=Changed, url_name="drain", summary="Take every slot from a worker")
 def drain(request: HttpRequest, worker: str, body: DrainBody) -> dict[str, Any]:
-    return _act(request, Order(Action.DRAIN, "", worker=worker, reason=body.reason))
+    return _act(request, ActionRequest(Action.DRAIN, "", worker=worker, reason=body.reason))
 
 
 @router.post("/{path:worker}:undrain", response=Changed, url_name="undrain", summary="Let it have slots again")
 def undrain(request: HttpRequest, worker: str, body: UndrainBody = Body(UndrainBody())) -> dict[str, Any]:  # noqa: B008
-    return _act(request, Order(Action.UNDRAIN, "", worker=worker, reason=body.reason))
+    return _act(request, ActionRequest(Action.UNDRAIN, "", worker=worker, reason=body.reason))
 
 
 @topics.post(
-    "/{topic:topic}/slots:pin", response=Changed, tags=["workers"], url_name="pin", summary="Give slots to one worker"
+    "/{rmq_topic:topic}/slots:pin",
+    response=Changed,
+    tags=["workers"],
+    url_name="pin",
+    summary="Give slots to one worker",
 )
 def pin(request: HttpRequest, topic: TopicName, body: PinBody) -> dict[str, Any]:
     slots = read_slots(body.slots)
     try:
-        return _act(request, Order(Action.PIN, topic, worker=body.worker, slots=slots, reason=body.reason))
+        return _act(request, ActionRequest(Action.PIN, topic, worker=body.worker, slots=slots, reason=body.reason))
     except UnknownWorker as error:
         raise invalid("worker", str(error)) from None
 
 
 @topics.post(
-    "/{topic:topic}/slots:unpin",
+    "/{rmq_topic:topic}/slots:unpin",
     response=Changed,
     tags=["workers"],
     url_name="unpin",
     summary="Let slots go to whoever",
 )
 def unpin(request: HttpRequest, topic: TopicName, body: UnpinBody) -> dict[str, Any]:
-    return _act(request, Order(Action.UNPIN, topic, slots=read_slots(body.slots), reason=body.reason))
+    return _act(request, ActionRequest(Action.UNPIN, topic, slots=read_slots(body.slots), reason=body.reason))
 
 
 @topics.post(
-    "/{topic:topic}:unfence",
+    "/{rmq_topic:topic}:unfence",
     response=Unfenced,
     tags=["workers"],
     url_name="unfence",
@@ -140,17 +144,17 @@ def unpin(request: HttpRequest, topic: TopicName, body: UnpinBody) -> dict[str, 
 )
 def unfence(request: HttpRequest, topic: TopicName, body: DrainBody) -> dict[str, Any]:
     """For a topic whose workers ran with ZooKeeper and will no more. Refused while one of them still works."""
-    order = Order(Action.UNFENCE, topic, reason=body.reason)
-    return {"slots": perform(caller_of(request).actor, order).values["slots"]}
+    wanted = ActionRequest(Action.UNFENCE, topic, reason=body.reason)
+    return {"slots": perform(caller_of(request).actor, wanted).values["slots"]}
 
 
-def _act(request: HttpRequest, order: Order) -> dict[str, Any]:
-    if order.worker:
+def _act(request: HttpRequest, wanted: ActionRequest) -> dict[str, Any]:
+    if wanted.worker:
         try:
-            check_name(order.worker, NAME_MAX)
+            check_name(wanted.worker, NAME_MAX)
         except NotText as error:
             raise invalid("worker", str(error)) from None
-    return {"changed": int(perform(caller_of(request).actor, order).values["changed"])}
+    return {"changed": int(perform(caller_of(request).actor, wanted).values["changed"])}
 
 
 def _worker(worker: WorkerInfo, drained: bool, sees: Any) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from console.api.schemas import (
 )
 from console.api.states import AskedState
 from console.engine import engine
-from console.usecases.actions import Order, Outcome, perform
+from console.usecases.actions import ActionRequest, Outcome, perform
 from rmq_core.model.message import MessageRef, id_from_text, id_to_text
 from rmq_core.model.topic import MAX_SLOTS
 from rmq_core.model.views import MessageView
@@ -72,7 +72,7 @@ class RescheduleIt(RunIt):
 
 
 @router.get(
-    "/{topic:topic}/messages",
+    "/{rmq_topic:topic}/messages",
     response=Rows,
     tags=["messages"],
     url_name="messages",
@@ -93,7 +93,7 @@ def messages(
     return page_of(caller, topic, state, slot, order == "newest", limit, cursor)
 
 
-@router.get("/{topic:topic}/dead", response=Rows, url_name="dead", tags=["dead letters"], summary="Dead letters")
+@router.get("/{rmq_topic:topic}/dead", response=Rows, url_name="dead", tags=["dead letters"], summary="Dead letters")
 def dead(
     request: HttpRequest,
     topic: TopicName,
@@ -108,7 +108,7 @@ def dead(
 
 
 @router.get(
-    "/{topic:topic}/messages:search",
+    "/{rmq_topic:topic}/messages:search",
     response=Found,
     tags=["messages"],
     url_name="search",
@@ -137,7 +137,7 @@ def search(
 
 
 @router.get(
-    "/{topic:topic}/messages:find",
+    "/{rmq_topic:topic}/messages:find",
     response=Known,
     tags=["messages"],
     url_name="find",
@@ -161,19 +161,19 @@ def find(
 
 # Before the plain address, which would take the word after the colon for a part of the id.
 @router.post(
-    "/{topic:topic}/messages/{path:id}:run",
+    "/{rmq_topic:topic}/messages/{path:id}:run",
     response=ActionOutcome,
     tags=["messages"],
     url_name="run",
     summary="Deliver it now",
 )
 def run(request: HttpRequest, topic: TopicName, id: MessageId, body: RunIt = RunIt()) -> Any:  # noqa: B008
-    order = Order(Action.RUN_NOW, topic, refs_of(caller_of(request), topic, [id], body.slot), body.reason)
-    return _one(request, id, order)
+    wanted = ActionRequest(Action.RUN_NOW, topic, refs_of(caller_of(request), topic, [id], body.slot), body.reason)
+    return _one(request, id, wanted)
 
 
 @router.post(
-    "/{topic:topic}/messages/{path:id}:reschedule",
+    "/{rmq_topic:topic}/messages/{path:id}:reschedule",
     response=ActionOutcome,
     tags=["messages"],
     url_name="reschedule",
@@ -187,12 +187,12 @@ def reschedule(request: HttpRequest, topic: TopicName, id: MessageId, body: Resc
     refs = refs_of(caller, topic, [id], body.slot)
     if body.delay_ms is not None:
         due_ms = engine().inspector.now_ms() + body.delay_ms
-    order = Order(Action.RESCHEDULE, topic, refs, body.reason, due_ms=due_ms, priority=body.priority)
-    return _one(request, id, order)
+    wanted = ActionRequest(Action.RESCHEDULE, topic, refs, body.reason, due_ms=due_ms, priority=body.priority)
+    return _one(request, id, wanted)
 
 
 @router.post(
-    "/{topic:topic}/messages/{path:id}:restore",
+    "/{rmq_topic:topic}/messages/{path:id}:restore",
     response=ActionOutcome,
     tags=["messages"],
     url_name="restore",
@@ -201,11 +201,11 @@ def reschedule(request: HttpRequest, topic: TopicName, id: MessageId, body: Resc
 def restore(request: HttpRequest, topic: TopicName, id: MessageId, body: RunIt = RunIt()) -> Any:  # noqa: B008
     """To where it was, as long as it is kept (the topic's `undo_ms`)."""
     refs = refs_of(caller_of(request), topic, [id], body.slot, in_trash=True)
-    return _one(request, id, Order(Action.RESTORE, topic, refs, body.reason))
+    return _one(request, id, ActionRequest(Action.RESTORE, topic, refs, body.reason))
 
 
 @router.get(
-    "/{topic:topic}/messages/{path:id}",
+    "/{rmq_topic:topic}/messages/{path:id}",
     response=Messages,
     tags=["messages"],
     url_name="message",
@@ -225,7 +225,7 @@ def message(request: HttpRequest, topic: TopicName, id: MessageId, slot_basis: B
 
 
 @router.get(
-    "/{topic:topic}/content/{path:id}",
+    "/{rmq_topic:topic}/content/{path:id}",
     tags=["messages"],
     url_name="content",
     summary="A message's content, byte for byte",
@@ -253,7 +253,7 @@ def content(
 
 
 @router.delete(
-    "/{topic:topic}/messages/{path:id}",
+    "/{rmq_topic:topic}/messages/{path:id}",
     response=ActionOutcome,
     tags=["messages"],
     url_name="cancel",
@@ -261,13 +261,15 @@ def content(
 )
 def cancel(request: HttpRequest, topic: TopicName, id: MessageId, slot: Slot = None, reason: str = WHY) -> Any:
     """Until it is taken. Cancelled messages can be restored for a while (the topic's `undo_ms`)."""
-    order = Order(Action.CANCEL, topic, refs_of(caller_of(request), topic, [id], slot), reason or "DELETE by the API")
-    return _one(request, id, order)
+    wanted = ActionRequest(
+        Action.CANCEL, topic, refs_of(caller_of(request), topic, [id], slot), reason or "DELETE by the API"
+    )
+    return _one(request, id, wanted)
 
 
 def _also_after(verb: str) -> None:
     """An id may end like an action: GET and DELETE of `…/x:run` mean the message `x:run`."""
-    address = f"/{{topic:topic}}/messages/{{path:id}}:{verb}"
+    address = f"/{{rmq_topic:topic}}/messages/{{path:id}}:{verb}"
 
     @router.get(address, response=Messages, include_in_schema=False, url_name=f"message-{verb}")
     def found(request: HttpRequest, topic: TopicName, id: MessageId, slot_basis: Basis = None) -> dict[str, Any]:
@@ -334,8 +336,8 @@ def _file_name(topic: str, view: MessageView) -> str:
     return f"{topic}-{name[:80]}.bin"
 
 
-def _one(request: HttpRequest, ident: str, order: Order) -> dict[str, Any]:
-    outcome = perform(caller_of(request).actor, order)
+def _one(request: HttpRequest, ident: str, wanted: ActionRequest) -> dict[str, Any]:
+    outcome = perform(caller_of(request).actor, wanted)
     if not outcome.done:
         if any(status == "in_flight" for _, status in outcome.statuses):
             raise ApiError(

@@ -22,7 +22,7 @@ from console.api.schemas import Confirm, Limit, Name, Reason, Strict
 from console.models import Reconciliation
 from console.serializers import runs as shapes
 from console.usecases import run_places, runs
-from console.usecases.runs import RunOrder
+from console.usecases.runs import RunRequest
 from rmq_core.errors import UnknownTopic
 from rmq_core.model.text import check_name
 
@@ -153,12 +153,12 @@ def listed(
 @router.post("", response={202: Run}, url_name="reconciliation-start", summary="Start a run")
 def start(request: HttpRequest, response: HttpResponse, body: RunBody) -> Any:
     """It goes on by itself: follow it at its own address."""
-    order = RunOrder(body.kind, tuple(body.topics), body.ledger, body.reason, body.confirm)
+    wanted = RunRequest(body.kind, tuple(body.topics), body.ledger, body.reason, body.confirm)
     try:
-        run = runs.start(caller_of(request).actor, order)
+        run = runs.start(caller_of(request).actor, wanted)
     except UnknownTopic as error:
         raise invalid("topics", str(error)) from None
-    response["Location"] = reverse("api-1:reconciliation", kwargs={"ident": run.pk})
+    response["Location"] = reverse("console-api:reconciliation", kwargs={"ident": run.pk})
     return Status(202, shapes.run_json(run))
 
 

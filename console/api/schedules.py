@@ -18,7 +18,7 @@ from console.api.schemas import NEEDED_WHY, Reason, Strict
 from console.models import PipelineSchedule
 from console.serializers.runs import schedule_json
 from console.usecases import runs
-from console.usecases.runs import EVERY_LEAST_S, EVERY_MOST_S, RunOrder
+from console.usecases.runs import EVERY_LEAST_S, EVERY_MOST_S, RunRequest
 from rmq_core.errors import UnknownTopic
 
 router = Router(tags=["reconciliation"])
@@ -79,9 +79,9 @@ def schedule(request: HttpRequest, number: int) -> dict[str, Any]:
 def create_schedule(request: HttpRequest, response: HttpResponse, body: ScheduleBody) -> Any:
     """Its first run comes soon."""
     caller = caller_of(request)
-    order = RunOrder(body.kind, tuple(body.topics), body.ledger, body.reason)
-    made = _scheduled(caller, order, body.every_s)
-    response["Location"] = reverse("api-1:schedule", kwargs={"number": made.pk})
+    asked = RunRequest(body.kind, tuple(body.topics), body.ledger, body.reason)
+    made = _scheduled(caller, asked, body.every_s)
+    response["Location"] = reverse("console-api:schedule", kwargs={"number": made.pk})
     return Status(201, schedule_json(made))
 
 
@@ -95,8 +95,8 @@ def change_schedule(request: HttpRequest, number: int, body: ScheduleChange) -> 
     if not given:  # also where its topics or its ledger are gone
         return schedule_json(runs.switch(caller.actor, known, enabled, body.reason))
     wanted = {name: getattr(known, name) for name in ("kind", "topics", "ledger", "every_s")} | given
-    order = RunOrder(wanted["kind"], tuple(wanted["topics"]), wanted["ledger"], body.reason)
-    return schedule_json(_scheduled(caller, order, wanted["every_s"], known, enabled))
+    asked = RunRequest(wanted["kind"], tuple(wanted["topics"]), wanted["ledger"], body.reason)
+    return schedule_json(_scheduled(caller, asked, wanted["every_s"], known, enabled))
 
 
 @router.delete("/{int:number}", response={204: None}, url_name="schedule-delete", summary="Delete it; its runs stay")
@@ -108,10 +108,10 @@ def delete_schedule(request: HttpRequest, number: int, reason: str = NEEDED_WHY)
 
 
 def _scheduled(
-    caller: Caller, order: RunOrder, every_s: int, known: PipelineSchedule | None = None, enabled: bool = True
+    caller: Caller, asked: RunRequest, every_s: int, known: PipelineSchedule | None = None, enabled: bool = True
 ) -> PipelineSchedule:
     try:
-        return runs.schedule(caller.actor, order, every_s, known, enabled)
+        return runs.schedule(caller.actor, asked, every_s, known, enabled)
     except UnknownTopic as error:
         raise invalid("topics", str(error)) from None
 

@@ -47,7 +47,7 @@ PRESENT_MS = 30_000
 
 
 @router.post(
-    "/{topic:topic}/messages",
+    "/{rmq_topic:topic}/messages",
     response={200: SendAnswer, 207: SendAnswer},
     tags=["sending"],
     url_name="send",

@@ -50,4 +50,4 @@ def page(request: HttpRequest, topic: str, tab: str = "live") -> HttpResponse:
 
 
 def tab_url(topic: str, tab: str) -> str:
-    return reverse("topic", args=[topic]) if tab == "live" else reverse("topic-tab", args=[topic, tab])
+    return reverse("console:topic", args=[topic]) if tab == "live" else reverse("console:topic-tab", args=[topic, tab])

@@ -28,7 +28,7 @@ DETAILS_KEPT = 200
 
 
 @dataclass(frozen=True)
-class Order:
+class ActionRequest:
     """One action as asked for. `due_ms` (epoch ms) or `priority` only to reschedule; `worker` and `slots` only for
     actions on the fleet, where `topic` may be empty; `until_ms` (epoch ms) only to acknowledge."""
 
@@ -71,53 +71,53 @@ class Outcome:
     stored: Topic | None = None
 
 
-def perform(actor: Actor, order: Order) -> Outcome:
-    """Run an order and write it down, whatever becomes of it.
+def perform(actor: Actor, wanted: ActionRequest) -> Outcome:
+    """Do what is asked for and write it down, whatever becomes of it.
 
     Raises `Forbidden`, `BadRequest` and the engine's errors. The audit entry is written first, so that an action
     that was cut off in the middle is seen as started and never finished.
     """
     with audited(
         actor,
-        order.action,
-        topic=order.topic,
-        query=order.query(),
-        reason=order.reason,
-        asked=max(1, len(order.refs), len(order.slots)),
+        wanted.action,
+        topic=wanted.topic,
+        query=wanted.query(),
+        reason=wanted.reason,
+        asked=max(1, len(wanted.refs), len(wanted.slots)),
     ) as entry:
-        require(actor.user, order.action, order.topic)
-        _check(order)
-        outcome = _RUN[order.action](replace(order, by=entry.username))
+        require(actor.user, wanted.action, wanted.topic)
+        _check(wanted)
+        outcome = _RUN[wanted.action](replace(wanted, by=entry.username))
         if outcome.stored is not None:
-            topic_history.record(outcome.stored, topic_history.Change.EDITED, actor, order.reason)
+            topic_history.record(outcome.stored, topic_history.Change.EDITED, actor, wanted.reason)
         entry.done, entry.detail = outcome.done, _detail(outcome)
         entry.result = entry.Result.of(outcome.done, outcome.done == outcome.asked)
     return outcome
 
 
-def _check(order: Order) -> None:
-    if order.action in _ON_MESSAGES:
-        if not order.refs:
+def _check(wanted: ActionRequest) -> None:
+    if wanted.action in _ON_MESSAGES:
+        if not wanted.refs:
             raise BadRequest(gettext("Name at least one message."))
-        if len(order.refs) > MESSAGES_MAX:
+        if len(wanted.refs) > MESSAGES_MAX:
             raise BadRequest(
                 gettext("At most %(most)d messages at once, not %(count)d.")
-                % {"most": MESSAGES_MAX, "count": len(order.refs)}
+                % {"most": MESSAGES_MAX, "count": len(wanted.refs)}
             )
-    if order.action in _ON_WORKERS | {Action.PIN} and not order.worker:
+    if wanted.action in _ON_WORKERS | {Action.PIN} and not wanted.worker:
         raise BadRequest(gettext("Name the worker."))
-    if order.action in _ON_SLOTS and not (order.topic and order.slots):
+    if wanted.action in _ON_SLOTS and not (wanted.topic and wanted.slots):
         raise BadRequest(gettext("Name the topic and its slots, such as 0-7,12."))
-    check_reason(order.reason, order.action in REASON_NEEDED)
-    if order.slots:
-        _check_slots(order)
-    if order.worker:
-        _check_worker(order)
+    check_reason(wanted.reason, wanted.action in REASON_NEEDED)
+    if wanted.slots:
+        _check_slots(wanted)
+    if wanted.worker:
+        _check_worker(wanted)
 
 
-def _check_slots(order: Order) -> None:
-    last = engine().client.topic(order.topic).slots - 1
-    outside = [slot for slot in order.slots if not 0 <= slot <= last]
+def _check_slots(wanted: ActionRequest) -> None:
+    last = engine().client.topic(wanted.topic).slots - 1
+    outside = [slot for slot in wanted.slots if not 0 <= slot <= last]
     if outside:
         raise BadRequest(
             gettext("Slot %(slot)d is not one of this topic: they go from 0 to %(last)d.")
@@ -125,18 +125,19 @@ def _check_slots(order: Order) -> None:
         )
 
 
-def _check_worker(order: Order) -> None:
+def _check_worker(wanted: ActionRequest) -> None:
     """Somebody heard of lately; one that is gone may still be let work again when it comes back."""
     try:
-        check_name(order.worker)
+        check_name(wanted.worker)
     except NotText as error:
         raise BadRequest(gettext("The worker's name %(problem)s.") % {"problem": error}) from None
     known = {worker.name for worker in engine().inspector.workers()}
-    if order.action is Action.UNDRAIN:
+    if wanted.action is Action.UNDRAIN:
         known |= engine().inspector.placement_overrides().drained
-    if order.worker not in known:
+    if wanted.worker not in known:
         raise UnknownWorker(
-            gettext("Nobody has heard of a worker “%(name)s” lately; see the list of workers.") % {"name": order.worker}
+            gettext("Nobody has heard of a worker “%(name)s” lately; see the list of workers.")
+            % {"name": wanted.worker}
         )
 
 
@@ -146,16 +147,18 @@ def _detail(outcome: Outcome) -> dict[str, Any]:
     return {**outcome.values, "counts": dict(counts), "not_done": not_done[:DETAILS_KEPT]}
 
 
-def _on_messages(name: str) -> Callable[[Order], Outcome]:
-    def run(order: Order) -> Outcome:
-        results: list[ActionResult] = getattr(engine().control, name)(order.topic, order.refs)
+def _on_messages(name: str) -> Callable[[ActionRequest], Outcome]:
+    def run(wanted: ActionRequest) -> Outcome:
+        results: list[ActionResult] = getattr(engine().control, name)(wanted.topic, wanted.refs)
         return _outcome(results)
 
     return run
 
 
-def _reschedule(order: Order) -> Outcome:
-    return _outcome(engine().control.reschedule(order.topic, order.refs, due_ms=order.due_ms, priority=order.priority))
+def _reschedule(wanted: ActionRequest) -> Outcome:
+    return _outcome(
+        engine().control.reschedule(wanted.topic, wanted.refs, due_ms=wanted.due_ms, priority=wanted.priority)
+    )
 
 
 def _outcome(results: Sequence[ActionResult]) -> Outcome:
@@ -163,16 +166,16 @@ def _outcome(results: Sequence[ActionResult]) -> Outcome:
     return Outcome(len(results), sum(status == "done" for _, status in statuses), statuses)
 
 
-def _pause(order: Order) -> Outcome:
-    return _redefine(order.topic, engine().control.pause)
+def _pause(wanted: ActionRequest) -> Outcome:
+    return _redefine(wanted.topic, engine().control.pause)
 
 
-def _resume(order: Order) -> Outcome:
-    return _redefine(order.topic, engine().control.resume)
+def _resume(wanted: ActionRequest) -> Outcome:
+    return _redefine(wanted.topic, engine().control.resume)
 
 
-def _acknowledge(order: Order) -> Outcome:
-    made = acknowledge(order.topic, order.until_ms, order.by, order.reason)
+def _acknowledge(wanted: ActionRequest) -> Outcome:
+    made = acknowledge(wanted.topic, wanted.until_ms, wanted.by, wanted.reason)
     return Outcome(1, 1, values={"acknowledged": made})
 
 
@@ -184,39 +187,39 @@ def _redefine(name: str, change: Callable[[str], Topic]) -> Outcome:
     return Outcome(1, 1, values={"version": after.version}, stored=None if after == before else after)
 
 
-def _drain(order: Order) -> Outcome:
-    return Outcome(1, 1, values={"changed": engine().control.drain(order.worker)})
+def _drain(wanted: ActionRequest) -> Outcome:
+    return Outcome(1, 1, values={"changed": engine().control.drain(wanted.worker)})
 
 
-def _undrain(order: Order) -> Outcome:
-    return Outcome(1, 1, values={"changed": engine().control.undrain(order.worker)})
+def _undrain(wanted: ActionRequest) -> Outcome:
+    return Outcome(1, 1, values={"changed": engine().control.undrain(wanted.worker)})
 
 
-def _pin(order: Order) -> Outcome:
-    changed = sum(engine().control.pin(order.topic, slot, order.worker) for slot in order.slots)
-    return Outcome(len(order.slots), len(order.slots), values={"changed": changed})
+def _pin(wanted: ActionRequest) -> Outcome:
+    changed = sum(engine().control.pin(wanted.topic, slot, wanted.worker) for slot in wanted.slots)
+    return Outcome(len(wanted.slots), len(wanted.slots), values={"changed": changed})
 
 
-def _unpin(order: Order) -> Outcome:
-    changed = sum(engine().control.unpin(order.topic, slot) for slot in order.slots)
-    return Outcome(len(order.slots), len(order.slots), values={"changed": changed})
+def _unpin(wanted: ActionRequest) -> Outcome:
+    changed = sum(engine().control.unpin(wanted.topic, slot) for slot in wanted.slots)
+    return Outcome(len(wanted.slots), len(wanted.slots), values={"changed": changed})
 
 
-def _unfence(order: Order) -> Outcome:
+def _unfence(wanted: ActionRequest) -> Outcome:
     """Refused while somebody still works as an owner: its epoch would be worth nothing any more."""
     owners = [
         worker.name
         for worker in engine().inspector.workers()
-        if worker.state == "running" and worker.session != "shared" and order.topic in worker.topics
+        if worker.state == "running" and worker.session != "shared" and wanted.topic in worker.topics
     ]
     if owners:
         raise BadRequest(
             gettext("“%(worker)s” still owns slots of this topic: stop such workers first.") % {"worker": owners[0]}
         )
-    return Outcome(1, 1, values={"slots": engine().control.unfence(order.topic)})
+    return Outcome(1, 1, values={"slots": engine().control.unfence(wanted.topic)})
 
 
-_RUN: dict[Action, Callable[[Order], Outcome]] = {
+_RUN: dict[Action, Callable[[ActionRequest], Outcome]] = {
     Action.CANCEL: _on_messages("cancel"),
     Action.RUN_NOW: _on_messages("run_now"),
     Action.REQUEUE: _on_messages("requeue"),

@@ -17,64 +17,64 @@ from console.models import AuditEntry, Operation
 from console.usecases import bulk_requests
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, complete_operation, new_entry, refusals
-from console.usecases.bulk_requests import BulkOrder
+from console.usecases.bulk_requests import BulkRequest
 from console.usecases.canary import Canary
 from console.usecases.job_queue import hand_on_operation
 from rmq_core.model.views import Preview
 
-__all__ = ["BulkOrder", "preview", "resume", "start", "stop", "undo"]
+__all__ = ["BulkRequest", "preview", "resume", "start", "stop", "undo"]
 
 State = Operation.State
 
 
-def preview(actor: Actor, order: BulkOrder) -> Preview:
-    """How many messages an order would meet: exactly, or by an estimate that says so. Changes nothing.
+def preview(actor: Actor, wanted: BulkRequest) -> Preview:
+    """How many messages a request would meet: exactly, or by an estimate that says so. Changes nothing.
 
     Raises `Forbidden`, `BadRequest` and the engine's errors.
     """
-    bulk_requests.permit(actor, order)
-    bulk_requests.check(order, to_look=True)
-    return _count(order)
+    bulk_requests.permit(actor, wanted)
+    bulk_requests.check(wanted, to_look=True)
+    return _count(wanted)
 
 
-def start(actor: Actor, order: BulkOrder) -> Operation:
+def start(actor: Actor, wanted: BulkRequest) -> Operation:
     """Begin a bulk action; it goes on by itself. Written down in the audit, also when it is refused.
 
     Raises `Forbidden`, `BadRequest` and the engine's errors.
     """
-    entry = new_entry(actor, order.action, topic=order.topic, query=order.query(), reason=order.reason)
+    entry = new_entry(actor, wanted.action, topic=wanted.topic, query=wanted.query(), reason=wanted.reason)
     with refusals(entry):
-        bulk_requests.permit(actor, order)
-        bulk_requests.check_reason(order)
-        topic = bulk_requests.check(order)
-        if order.undoes is not None:
-            _check_undoable(order.undoes, topic.undo_ms)
+        bulk_requests.permit(actor, wanted)
+        bulk_requests.check_reason(wanted)
+        topic = bulk_requests.check(wanted)
+        if wanted.undoes is not None:
+            _check_undoable(wanted.undoes, topic.undo_ms)
         now = engine().inspector.now_ms()
-        order = bulk_requests.pinned(order, now)
-        seen = _count(order)
-        bulk_requests.check_confirmed(order, seen.count)
+        wanted = bulk_requests.pinned(wanted, now)
+        seen = _count(wanted)
+        bulk_requests.check_confirmed(wanted, seen.count)
         operation = Operation(
-            action=order.action.value,
-            topic=order.topic,
-            filter=order.filter.to_mapping() if order.filter is not None else None,
-            refs=[[ref.slot, ref.id] for ref in order.refs],
-            values=order.values() | ({} if order.overdue else {"overdue": False}),
-            undoes=order.undoes,
-            reason=order.reason,
+            action=wanted.action.value,
+            topic=wanted.topic,
+            filter=wanted.filter.to_mapping() if wanted.filter is not None else None,
+            refs=[[ref.slot, ref.id] for ref in wanted.refs],
+            values=wanted.values() | ({} if wanted.overdue else {"overdue": False}),
+            undoes=wanted.undoes,
+            reason=wanted.reason,
             user=entry.user,
             username=entry.username,
             via=actor.via,
             address=actor.address,
             total=seen.count,
             total_exact=seen.exact,
-            rate_per_s=order.rate_per_s,
-            canary=order.canary,
-            spread_s=order.spread_s,
+            rate_per_s=wanted.rate_per_s,
+            canary=wanted.canary,
+            spread_s=wanted.spread_s,
             place={"topic_created_ms": topic.created_ms},
             due_ms=now,
         )
     entry.asked = min(seen.count, 2**31 - 1)
-    entry.query = order.query()
+    entry.query = wanted.query()
     entry.detail = {"operation": str(operation.pk)}
     with transaction.atomic():
         entry.save()
@@ -129,8 +129,8 @@ def resume(actor: Actor, operation: Operation) -> Operation:
 def undo(actor: Actor, operation: Operation, reason: str) -> Operation:
     """Bring back what an operation cancelled or dropped, as an operation of its own."""
     # Whoever asks has read which operation it is; the name to type is for what takes out.
-    order = BulkOrder(Action.RESTORE, operation.topic, reason=reason, confirm=operation.topic, undoes=operation)
-    return start(actor, order)
+    wanted = BulkRequest(Action.RESTORE, operation.topic, reason=reason, confirm=operation.topic, undoes=operation)
+    return start(actor, wanted)
 
 
 def _check_undoable(operation: Operation, undo_ms: int) -> None:
@@ -141,11 +141,11 @@ def _check_undoable(operation: Operation, undo_ms: int) -> None:
         raise BadRequest(gettext("It is too late: what was taken out is no longer kept."))
 
 
-def _count(order: BulkOrder) -> Preview:
-    if order.filter is not None:
-        found = engine().inspector.preview(order.topic, order.filter)
-        return found if order.overdue else replace(found, exact=False)  # how many are overdue is not counted
-    number = order.undoes.done if order.undoes is not None else len(order.refs)
+def _count(wanted: BulkRequest) -> Preview:
+    if wanted.filter is not None:
+        found = engine().inspector.preview(wanted.topic, wanted.filter)
+        return found if wanted.overdue else replace(found, exact=False)  # how many are overdue is not counted
+    number = wanted.undoes.done if wanted.undoes is not None else len(wanted.refs)
     return Preview(count=number, exact=True, looked_at=0, total=number, examples=())
 
 

@@ -42,7 +42,7 @@ TAKING_OUT = frozenset({Action.CANCEL, Action.DROP})
 
 
 @dataclass(frozen=True)
-class BulkOrder:
+class BulkRequest:
     """A bulk action as asked for: on what a filter matches, on named messages (`refs`), or on what another
     operation took out (`undoes`).
 
@@ -94,86 +94,86 @@ class BulkOrder:
         return asked
 
 
-def permit(actor: Actor, order: BulkOrder) -> None:
+def permit(actor: Actor, wanted: BulkRequest) -> None:
     """Raise `Forbidden` unless this person may do that."""
-    require(actor.user, order.action, order.topic)
-    if order.purges:
+    require(actor.user, wanted.action, wanted.topic)
+    if wanted.purges:
         require(actor.user, Action.PURGE)
-    if order.filter is not None and order.filter.needs_content:
+    if wanted.filter is not None and wanted.filter.needs_content:
         require(actor.user, Permission.READ_PAYLOAD)
 
 
-def check(order: BulkOrder, *, to_look: bool = False) -> Topic:
+def check(wanted: BulkRequest, *, to_look: bool = False) -> Topic:
     """Whether it makes sense, as far as can be told without counting; just `to_look`, the new due time or priority
     may still be missing. Raises `BadRequest` and the engine's errors."""
-    states = STATES_OF.get(order.action)
+    states = STATES_OF.get(wanted.action)
     if states is None:
         raise BadRequest(gettext("There is no bulk action of that name."))
-    if sum((order.filter is not None, bool(order.refs), order.undoes is not None)) != 1:
+    if sum((wanted.filter is not None, bool(wanted.refs), wanted.undoes is not None)) != 1:
         raise BadRequest(gettext("Say which messages: by a filter, or by naming them."))
-    if order.filter is not None and order.filter.state not in states:
+    if wanted.filter is not None and wanted.filter.state not in states:
         raise BadRequest(
             gettext("“%(action)s” works on messages that are %(states)s, not %(state)s.")
-            % {"action": order.action.value, "states": ", ".join(states), "state": order.filter.state}
+            % {"action": wanted.action.value, "states": ", ".join(states), "state": wanted.filter.state}
         )
-    if len(order.refs) > REFS_MAX:
+    if len(wanted.refs) > REFS_MAX:
         raise BadRequest(gettext("At most %(most)d messages can be named; use a filter for more.") % {"most": REFS_MAX})
-    if not order.overdue and (order.action is not Action.RESTORE or order.filter is None):
+    if not wanted.overdue and (wanted.action is not Action.RESTORE or wanted.filter is None):
         raise BadRequest(gettext("Only a restore by filter can leave out those whose time has gone by."))
-    _check_pace(order)
-    topic = engine().client.topic(order.topic)
-    if not order.overdue and not topic.timed:
+    _check_pace(wanted)
+    topic = engine().client.topic(wanted.topic)
+    if not wanted.overdue and not topic.timed:
         raise BadRequest(gettext("The messages of this topic have no time that could go by."))
-    _check_slots(order, topic)
-    if order.action is Action.RESCHEDULE:
-        if to_look and not order.values():
+    _check_slots(wanted, topic)
+    if wanted.action is Action.RESCHEDULE:
+        if to_look and not wanted.values():
             return topic
         # Asked for without a message, it only looks at the values.
-        engine().control.reschedule(order.topic, [], due_ms=order.due_ms, priority=order.priority)
-        if order.due_ms is not None and order.due_ms <= engine().inspector.now_ms():
+        engine().control.reschedule(wanted.topic, [], due_ms=wanted.due_ms, priority=wanted.priority)
+        if wanted.due_ms is not None and wanted.due_ms <= engine().inspector.now_ms():
             raise BadRequest(gettext("The new due time has gone by already; “run now” is what does that."))
-    elif order.values():
+    elif wanted.values():
         raise BadRequest(gettext("A due time or priority is for rescheduling only."))
     return topic
 
 
-def check_reason(order: BulkOrder) -> None:
+def check_reason(wanted: BulkRequest) -> None:
     """Bulk actions always say why. Raises `BadRequest`."""
-    audit.check_reason(order.reason, needed=True)
+    audit.check_reason(wanted.reason, needed=True)
 
 
-def check_confirmed(order: BulkOrder, count: int) -> None:
+def check_confirmed(wanted: BulkRequest, count: int) -> None:
     """Many messages at once need the topic's name, typed. Raises `BadRequest`."""
-    if count > CONFIRM_ABOVE and order.confirm != order.topic:
+    if count > CONFIRM_ABOVE and wanted.confirm != wanted.topic:
         raise BadRequest(
             gettext("%(count)d messages match. Type the topic's name, %(topic)s, to confirm.")
-            % {"count": count, "topic": order.topic}
+            % {"count": count, "topic": wanted.topic}
         )
 
 
-def pinned(order: BulkOrder, now_ms: int) -> BulkOrder:
+def pinned(wanted: BulkRequest, now_ms: int) -> BulkRequest:
     """Without what comes to match only later: a dead letter that dies again must not be met twice."""
-    found = order.filter
+    found = wanted.filter
     if found is None or found.state not in ("dead", "trash") or found.until_ms is not None:
-        return order
-    return replace(order, filter=replace(found, until_ms=now_ms))
+        return wanted
+    return replace(wanted, filter=replace(found, until_ms=now_ms))
 
 
-def _check_pace(order: BulkOrder) -> None:
+def _check_pace(wanted: BulkRequest) -> None:
     limits = {"rate_per_s": RATE_MAX, "canary": CANARY_MAX, "spread_s": SPREAD_MAX_S}
     for name, most in limits.items():
-        value = getattr(order, name)
+        value = getattr(wanted, name)
         whole = isinstance(value, int) or (name == "rate_per_s" and isinstance(value, float) and math.isfinite(value))
         if isinstance(value, bool) or not whole or not 0 <= value <= most:
             raise BadRequest(gettext("%(name)s must be a number from 0 to %(most)d.") % {"name": name, "most": most})
-    if order.canary and order.action is not Action.REQUEUE:
+    if wanted.canary and wanted.action is not Action.REQUEUE:
         raise BadRequest(gettext("A canary is for requeueing only: it waits for what becomes of the messages."))
 
 
-def _check_slots(order: BulkOrder, topic: Topic) -> None:
-    named = {ref.slot for ref in order.refs}
-    if order.filter is not None and order.filter.slot is not None:
-        named.add(order.filter.slot)
+def _check_slots(wanted: BulkRequest, topic: Topic) -> None:
+    named = {ref.slot for ref in wanted.refs}
+    if wanted.filter is not None and wanted.filter.slot is not None:
+        named.add(wanted.filter.slot)
     outside = [slot for slot in named if not 0 <= slot < topic.slots]
     if outside:
         raise BadRequest(

@@ -26,7 +26,7 @@ TOPICS_AT_ONCE = 20
 
 
 @dataclass(frozen=True)
-class RepairOrder:
+class RepairRequest:
     """Which findings of a run to repair: all of one repair, narrowed by kind and topic, or one (`finding`)."""
 
     run: Reconciliation
@@ -53,25 +53,25 @@ class Forecast:
     examples: list[Finding]
 
 
-def preview(actor: Actor, order: RepairOrder) -> Forecast:
+def preview(actor: Actor, wanted: RepairRequest) -> Forecast:
     """What a repair would do now. Changes nothing. Raises `Forbidden`, `BadRequest`."""
-    _permit(actor, order)
-    findings = _findings(order)
+    _permit(actor, wanted)
+    findings = _findings(wanted)
     count = findings.count()
     some = list(findings[:LOOKED_AT_MOST])
     outcomes: Counter[str] = Counter()
     for topic, refs in _by_topic(some).items():
-        outcomes += engine_repairs.forecast(topic, order.repair, refs, str(order.run.pk))
+        outcomes += engine_repairs.forecast(topic, wanted.repair, refs, str(wanted.run.pk))
     return Forecast(count, len(some), outcomes, some[:5])
 
 
-def start(actor: Actor, order: RepairOrder) -> list[Operation]:
+def start(actor: Actor, wanted: RepairRequest) -> list[Operation]:
     """Start the repair: an operation per topic, written down in the audit. Raises `Forbidden`, `BadRequest`."""
-    entry = new_entry(actor, Action.REPAIR, topic=order.topic, query=order.query(), reason=order.reason)
+    entry = new_entry(actor, Action.REPAIR, topic=wanted.topic, query=wanted.query(), reason=wanted.reason)
     with refusals(entry):
-        _permit(actor, order)
-        check_reason(order.reason, needed=True)
-        chosen = list(_findings(order)[: REFS_MAX * TOPICS_AT_ONCE])
+        _permit(actor, wanted)
+        check_reason(wanted.reason, needed=True)
+        chosen = list(_findings(wanted)[: REFS_MAX * TOPICS_AT_ONCE])
         if not chosen:
             raise BadRequest(gettext("No finding is left that this would repair."))
         now = engine().inspector.now_ms()
@@ -86,8 +86,8 @@ def start(actor: Actor, order: RepairOrder) -> list[Operation]:
                 action=Action.REPAIR.value,
                 topic=topic,
                 refs=[[ref.slot, ref.id] for ref in refs[:REFS_MAX]],
-                values={"repair": order.repair, "run": str(order.run.pk)},
-                reason=order.reason,
+                values={"repair": wanted.repair, "run": str(wanted.run.pk)},
+                reason=wanted.reason,
                 user=entry.user,
                 username=entry.username,
                 via=actor.via,
@@ -106,25 +106,25 @@ def start(actor: Actor, order: RepairOrder) -> list[Operation]:
     return made
 
 
-def _permit(actor: Actor, order: RepairOrder) -> None:
-    require(actor.user, Action.REPAIR, order.topic)
+def _permit(actor: Actor, wanted: RepairRequest) -> None:
+    require(actor.user, Action.REPAIR, wanted.topic)
     # Orphans may be the only trace of a content; and whoever corrects a ledger says what is true.
-    if order.repair in ("drop_orphan", "correct_counters", "take_stock"):
+    if wanted.repair in ("drop_orphan", "correct_counters", "take_stock"):
         require(actor.user, Permission.ADMINISTER)
-    if order.repair not in engine_repairs.KINDS:
+    if wanted.repair not in engine_repairs.KINDS:
         raise BadRequest(gettext("There is no repair of that name."))
 
 
-def _findings(order: RepairOrder) -> QuerySet[Finding]:
-    found = Finding.objects.filter(run=order.run, repair=order.repair, slot__isnull=False)
-    if order.repair != "correct_counters":  # which is of a slot, not of a message
+def _findings(wanted: RepairRequest) -> QuerySet[Finding]:
+    found = Finding.objects.filter(run=wanted.run, repair=wanted.repair, slot__isnull=False)
+    if wanted.repair != "correct_counters":  # which is of a slot, not of a message
         found = found.exclude(ident="")
-    if order.topic:  # also of one finding: the topic is what was allowed
-        found = found.filter(topic=order.topic)
-    if order.finding is not None:
-        return found.filter(pk=order.finding)
-    if order.kind:
-        found = found.filter(kind=order.kind)
+    if wanted.topic:  # also of one finding: the topic is what was allowed
+        found = found.filter(topic=wanted.topic)
+    if wanted.finding is not None:
+        return found.filter(pk=wanted.finding)
+    if wanted.kind:
+        found = found.filter(kind=wanted.kind)
     return found.filter(operation__isnull=True)
 
 

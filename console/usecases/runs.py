@@ -34,7 +34,7 @@ TREND = 60
 
 
 @dataclass(frozen=True)
-class RunOrder:
+class RunRequest:
     """A run as asked for. `topics` empty: all. `confirm`: the word to type where a run puts messages back."""
 
     kind: str = "reconcile"
@@ -48,26 +48,26 @@ class RunOrder:
         return {"kind": self.kind, "topics": list(self.topics), **({"ledger": self.ledger} if self.ledger else {})}
 
 
-def start(actor: Actor, order: RunOrder) -> Reconciliation:
+def start(actor: Actor, wanted: RunRequest) -> Reconciliation:
     """Queue a run; written down in the audit, also when it is refused.
 
     Raises `Forbidden`, `BadRequest` and the engine's errors.
     """
-    action = ACTIONS.get(order.kind, Action.RECONCILE)
-    topic = order.topics[0] if len(order.topics) == 1 else ""
-    entry = new_entry(actor, action, topic=topic, query=order.query(), reason=order.reason)
+    action = ACTIONS.get(wanted.kind, Action.RECONCILE)
+    topic = wanted.topics[0] if len(wanted.topics) == 1 else ""
+    entry = new_entry(actor, action, topic=topic, query=wanted.query(), reason=wanted.reason)
     with refusals(entry):
-        for topic in order.topics or ("",):
+        for topic in wanted.topics or ("",):
             require(actor.user, action, topic)
-        _check(order)
-        if order.kind == "restore" and order.confirm != RESTORE_WORD:
+        _check(wanted)
+        if wanted.kind == "restore" and wanted.confirm != RESTORE_WORD:
             raise BadRequest(gettext("Type “%(word)s” to confirm.") % {"word": RESTORE_WORD})
         run = Reconciliation(
-            kind=order.kind,
-            topics=list(order.topics),
-            ledger=order.ledger,
-            reason=order.reason,
-            summary=_beforehand(order.topics),
+            kind=wanted.kind,
+            topics=list(wanted.topics),
+            ledger=wanted.ledger,
+            reason=wanted.reason,
+            summary=_beforehand(wanted.topics),
             user=entry.user,
             username=entry.username,
             via=actor.via,
@@ -125,19 +125,19 @@ def stop(actor: Actor, run: Reconciliation) -> Reconciliation:
 
 
 def schedule(
-    actor: Actor, order: RunOrder, every_s: int, known: PipelineSchedule | None = None, enabled: bool = True
+    actor: Actor, wanted: RunRequest, every_s: int, known: PipelineSchedule | None = None, enabled: bool = True
 ) -> PipelineSchedule:
     """Make a schedule, or change one; its first run comes soon. Raises `Forbidden`, `BadRequest`."""
-    query = {**order.query(), "every_s": every_s, **({"schedule": known.pk, "enabled": enabled} if known else {})}
-    with audited(actor, Action.SCHEDULE, query=query, reason=order.reason) as entry:
+    query = {**wanted.query(), "every_s": every_s, **({"schedule": known.pk, "enabled": enabled} if known else {})}
+    with audited(actor, Action.SCHEDULE, query=query, reason=wanted.reason) as entry:
         require(actor.user, Action.SCHEDULE, "")
-        if order.kind == "restore":
+        if wanted.kind == "restore":
             raise BadRequest(gettext("A restore is not for a schedule: somebody has to want it."))
-        _check(order)
+        _check(wanted)
         if not EVERY_LEAST_S <= every_s <= EVERY_MOST_S:
             raise BadRequest(gettext("It must be at least a minute, and at most a year."))
         found = known or PipelineSchedule(next_ms=engine().inspector.now_ms())
-        found.kind, found.topics, found.ledger = order.kind, list(order.topics), order.ledger
+        found.kind, found.topics, found.ledger = wanted.kind, list(wanted.topics), wanted.ledger
         found.every_s, found.username, found.enabled = every_s, actor.user.get_username()[:150], enabled
         found.save()
         entry.done = 1
@@ -207,15 +207,15 @@ def _beforehand(topics: Sequence[str]) -> dict[str, Any]:
         return {}  # the run itself will say that the queue cannot be reached
 
 
-def _check(order: RunOrder) -> None:
-    if order.kind not in ACTIONS:
+def _check(wanted: RunRequest) -> None:
+    if wanted.kind not in ACTIONS:
         raise BadRequest(gettext("There is no job of that name."))
-    if len(order.topics) > TOPICS_MOST:
+    if len(wanted.topics) > TOPICS_MOST:
         raise BadRequest(gettext("At most %(most)d topics can be named.") % {"most": TOPICS_MOST})
-    for topic in order.topics:
+    for topic in wanted.topics:
         engine().client.topic(topic)
-    if order.ledger:
-        if order.kind != "reconcile":
+    if wanted.ledger:
+        if wanted.kind != "reconcile":
             raise BadRequest(gettext("A ledger is for reconciliations only."))
-        run_places.ledger_path(order.ledger)
-    check_reason(order.reason)
+        run_places.ledger_path(wanted.ledger)
+    check_reason(wanted.reason)

@@ -23,7 +23,7 @@ def written() -> set[str]:
     found: set[str] = set()
     for path in (BASE_DIR / "console").rglob("*.py"):
         text = path.read_text()
-        writes = any(word in text for word in (*WRITE, "Order(", "PERFORMED"))
+        writes = any(word in text for word in (*WRITE, "ActionRequest(", "PERFORMED"))
         if writes and path.name not in ELSEWHERE and "migrations" not in path.parts and "models" not in path.parts:
             found |= set(_of(ast.parse(text)))
     return found

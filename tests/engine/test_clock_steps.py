@@ -120,3 +120,16 @@ def test_nothing_is_early_nor_lost(rmq: RMQ, clock: ClockedRedis, namespace: str
     look(rmq, topic)
     (sample,) = Inspector(rmq).sample()
     assert (sample.ledger_gap, sample.backlog) == (0, 0)
+
+
+@pytest.mark.parametrize("more", [{}, {"headers": {"a": "b"}}], ids=["inline", "pooled"])
+def test_a_delay_sent_again_in_its_millisecond_keeps_its_place(
+    rmq: RMQ, clock: ClockedRedis, more: dict[str, dict[str, str]]
+) -> None:
+    define(rmq, TopicKind.FIXED_TIME)
+    for name in ("a", "b", "a"):
+        rmq.send("work", name, in_ms=1_000, **more)  # type: ignore[arg-type]
+    clock.move(999)
+    assert rmq.take("work", 10) == []
+    clock.move(1)
+    assert [delivery.text for delivery in rmq.take("work", 10)] == ["a", "b"]

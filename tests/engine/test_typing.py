@@ -57,10 +57,10 @@ Listener("mail", sender.send, batch=50)  # wrong
 one(several)  # wrong
 
 
-class Order(TypedDict):
+class ActionRequest(TypedDict):
     number: int
 
-async def send(rmq: RMQ, asynchronous: AsyncRMQ, order: Order, rows: list[int]) -> None:
+async def send(rmq: RMQ, asynchronous: AsyncRMQ, order: ActionRequest, rows: list[int]) -> None:
     rmq.send(MAILS, PriorityMessage("a", 20), allow_past=True)
     rmq.send(MAILS, {"to": ["a", 1.5, None]}, priority=900, key=b"k", headers={"a": "b"})
     rmq.send(MAILS, order, in_ms=5)

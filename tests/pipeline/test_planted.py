@@ -15,7 +15,7 @@ from console.models import Reconciliation
 from console.record import intake
 from console.record.intake import Batch, Place
 from console.usecases import repairs, run_reports
-from console.usecases.repairs import RepairOrder
+from console.usecases.repairs import RepairRequest
 from rmq_core.journal import reader
 from rmq_core.pipeline.archive import archive
 from rmq_core.pipeline.progress import Progress
@@ -25,6 +25,7 @@ from rmq_core.pipeline.verdicts import KINDS
 from tests.console.conftest import person, queue
 from tests.console.operations.desk import Desk, desk
 from tests.pipeline.planting import LEDGER, Found, Planted
+from tests.support.console_options import set_options
 
 __all__ = ["desk", "person", "queue"]
 
@@ -41,7 +42,7 @@ LEFT = {"overdue", "missing_in_queue", "not_done", "unknown_to_business", "journ
 @pytest.fixture
 def inputs(desk: Desk, settings: Any, tmp_path: Path) -> Inputs:
     """A reconciliation of the desk's queue, with a ledger."""
-    settings.PIPELINE_REPORTS = tmp_path / "reports"
+    set_options(settings, PIPELINE_REPORTS=tmp_path / "reports")
     (tmp_path / "ledger.csv").write_text(LEDGER)
     client = desk.queue.client
     names = ("work", "holed", "trimmed", "booked")
@@ -85,7 +86,7 @@ def test_each_is_found_and_repaired(spark: Any, desk: Desk, inputs: Inputs, tmp_
     assert {row["kind"] for row in everything if row["repair"] == "none"} == LEFT
     assert all("why" in row["evidence"] or "advice" in row["evidence"] for row in everything if row["repair"] == "none")
     for repair in sorted(set(REPAIRED.values())):
-        order = RepairOrder(first, repair, reason="a test")
+        order = RepairRequest(first, repair, reason="a test")
         wanted = sum(REPAIRED.get(kind) == repair for kind, *_ in expected)
         assert dict(repairs.preview(desk.actor, order).outcomes) == {"done": wanted}
         finished = [desk.finish(operation) for operation in repairs.start(desk.actor, order)]

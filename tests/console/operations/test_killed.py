@@ -22,10 +22,10 @@ from django.contrib.auth.models import User
 from console.access import Action
 from console.usecases.actor import Actor
 from console.usecases.bulk import start
-from console.usecases.bulk_requests import BulkOrder
+from console.usecases.bulk_requests import BulkRequest
 from rmq_core.model.filters import MessageFilter
 user = User.objects.filter(is_superuser=True).first()
-start(Actor(user), BulkOrder(Action.CANCEL, "orders", MessageFilter("delayed"), reason="a test", confirm="orders",
+start(Actor(user), BulkRequest(Action.CANCEL, "orders", MessageFilter("delayed"), reason="a test", confirm="orders",
                            rate_per_s=2000))
 """
 
@@ -39,7 +39,7 @@ def row(stack: Stack) -> dict[str, Any]:
 
 def job_processes(stack: Stack) -> list[int]:
     """The job worker and the process in which it does the job, the parent first."""
-    parents = [pid for pid, command in stack.children().items() if "rqworker" in command]
+    parents = [pid for pid, command in stack.children().items() if " jobs" in command]
     children = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

@@ -15,7 +15,7 @@ from console.models import AuditEntry, Operation
 from console.serializers.operations import operation_json
 from console.usecases import bulk
 from console.usecases.actor import Actor
-from console.usecases.bulk_requests import BulkOrder
+from console.usecases.bulk_requests import BulkRequest
 from rmq_core import MessageRef
 from rmq_core.errors import InvalidMessage, UnknownTopic
 from rmq_core.model.filters import MessageFilter
@@ -118,7 +118,7 @@ def test_ones_own_operations_are_stopped_by_oneself_or_an_administrator(
 
 def test_a_purge_is_an_order_without_anything_that_narrows_it() -> None:
     everything = MessageFilter("delayed")
-    assert BulkOrder(Action.CANCEL, "orders", everything).purges
-    assert not BulkOrder(Action.CANCEL, "orders", MessageFilter("delayed", slot=1)).purges
-    assert not BulkOrder(Action.RUN_NOW, "orders", everything).purges
-    assert not BulkOrder(Action.CANCEL, "orders", refs=[MessageRef(0, "a")]).purges
+    assert BulkRequest(Action.CANCEL, "orders", everything).purges
+    assert not BulkRequest(Action.CANCEL, "orders", MessageFilter("delayed", slot=1)).purges
+    assert not BulkRequest(Action.RUN_NOW, "orders", everything).purges
+    assert not BulkRequest(Action.CANCEL, "orders", refs=[MessageRef(0, "a")]).purges

@@ -13,7 +13,7 @@ from console.models import AuditEntry, Finding, MessageRecord, Reconciliation
 from console.record.life import key_of
 from console.usecases import repairs
 from console.usecases.actor import Actor
-from console.usecases.repairs import RepairOrder
+from console.usecases.repairs import RepairRequest
 from rmq_core import FixedTimeMessage
 from rmq_core.protocol.keys import slot_for
 from tests.console.operations.desk import Desk, desk
@@ -31,11 +31,11 @@ def finding(run: Reconciliation, kind: str, repair: str, ident: str, slot: int |
     return Finding.objects.create(run=run, kind=kind, repair=repair, topic="orders", slot=place, ident=ident)
 
 
-def order(run: Reconciliation, repair: str, **options: Any) -> RepairOrder:
-    return RepairOrder(run, repair, **{"reason": "a test", **options})
+def order(run: Reconciliation, repair: str, **options: Any) -> RepairRequest:
+    return RepairRequest(run, repair, **{"reason": "a test", **options})
 
 
-def repaired(desk: Desk, wanted: RepairOrder) -> Any:
+def repaired(desk: Desk, wanted: RepairRequest) -> Any:
     (operation,) = repairs.start(desk.actor, wanted)
     return desk.finish(operation)
 

@@ -12,13 +12,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import django_rq
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.utils import timezone
-from django_rq.settings import QUEUES
 from rq import SimpleWorker
 
 from console.access import Forbidden
@@ -26,15 +24,17 @@ from console.errors import BadRequest
 from console.jobs import runs as jobs
 from console.jobs.run_process import Runner
 from console.models import AuditEntry, Finding, PipelineSchedule, Reconciliation
+from console.options import options
 from console.serializers import runs as shapes
 from console.usecases import job_queue, run_places, run_reports, runs
 from console.usecases.actor import Actor
-from console.usecases.runs import RunOrder
+from console.usecases.runs import RunRequest
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import UnknownTopic
 from tests.console.api.conftest import Caller, make_token, problem
 from tests.console.conftest import Queue
 from tests.console.reconciliation import program
+from tests.support.console_options import set_options
 from tests.support.waiting import wait_until
 
 
@@ -46,11 +46,12 @@ class Office:
         self.who = Actor(user, "127.0.0.1")
 
     def start(self, **options: Any) -> Reconciliation:
-        run = runs.start(self.who, RunOrder(**options))
+        run = runs.start(self.who, RunRequest(**options))
         return run
 
     def work(self, run: Reconciliation | None = None) -> Any:
-        django_rq.get_worker(job_queue.RUNS, worker_class=SimpleWorker).work(burst=True, logging_level="ERROR")
+        jobs = job_queue.queue_of(job_queue.RUNS)
+        SimpleWorker([jobs], connection=jobs.connection).work(burst=True, logging_level="ERROR")
         if run is not None:
             run.refresh_from_db()
         return run
@@ -68,11 +69,13 @@ def office(
     settings: Any,
     tmp_path: Path,
 ) -> Iterator[Office]:
-    monkeypatch.setitem(QUEUES, job_queue.RUNS, {"URL": redis_server.url})
     monkeypatch.setenv("RUN_AS", "well")
-    settings.PIPELINE_REPORTS = tmp_path / "reports"
-    settings.PIPELINE_LEDGERS = tmp_path / "ledgers"
-    settings.PIPELINE_COMMAND = [sys.executable, str(Path(program.__file__))]
+    set_options(
+        settings,
+        PIPELINE_REPORTS=tmp_path / "reports",
+        PIPELINE_LEDGERS=tmp_path / "ledgers",
+        PIPELINE_COMMAND=[sys.executable, str(Path(program.__file__))],
+    )
     queue.topic()
     yield Office(queue, person("Admin", "chief"))
     with redis_server.client() as raw:
@@ -101,7 +104,7 @@ def test_a_run_over_all_topics_names_those_it_says_nothing_of(office: Office) ->
     for shown in (shapes.run_json(run), shapes.detail_json(run, True)):
         assert shown["without_journal"] == ["orders"]
     assert shapes.run_json(office.start(topics=("orders",)))["without_journal"] == []
-    jobs.look(runs.schedule(office.who, RunOrder(), 3_600).next_ms)
+    jobs.look(runs.schedule(office.who, RunRequest(), 3_600).next_ms)
     assert Reconciliation.objects.get(via="schedule").summary == {"without_journal": ["orders"]}
 
 
@@ -124,7 +127,7 @@ def test_a_restore_says_what_it_did_and_what_it_left_out(office: Office) -> None
 
 
 def test_what_failed_names_no_folder_of_the_server(office: Office, settings: Any) -> None:
-    words = f"the ledger {settings.PIPELINE_LEDGERS}/flights.csv lacks a column (file:{settings.PIPELINE_REPORTS}/x)"
+    words = f"the ledger {options().pipeline_ledgers}/flights.csv lacks a column (file:{options().pipeline_reports}/x)"
     assert run_places.plain(words) == "the ledger flights.csv lacks a column (x)"
 
 
@@ -160,15 +163,15 @@ def test_a_token_for_some_topics_sees_and_stops_what_it_may_start(office: Office
 
 def test_only_administrators_stop_what_is_somebody_elses(office: Office, person: Callable[..., User]) -> None:
     one, two = Actor(person("Operator", "one")), Actor(person("Operator", "two"))
-    run = runs.start(one, RunOrder(kind="archive"))
+    run = runs.start(one, RunRequest(kind="archive"))
     with pytest.raises(Forbidden, match="administer"):
         runs.stop(two, run)
     run.refresh_from_db()
     assert run.state == "queued"
     assert AuditEntry.objects.get(username="two").result == "refused"
     assert runs.stop(one, run).state == "stopped"
-    assert runs.stop(office.who, runs.start(one, RunOrder(kind="archive"))).state == "stopped"
-    schedule = runs.schedule(Actor(person("Editor", "planner")), RunOrder(kind="archive"), 3_600)
+    assert runs.stop(office.who, runs.start(one, RunRequest(kind="archive"))).state == "stopped"
+    schedule = runs.schedule(Actor(person("Editor", "planner")), RunRequest(kind="archive"), 3_600)
     by_schedule = runs.scheduled(schedule)
     with pytest.raises(Forbidden):
         runs.stop(two, by_schedule)
@@ -238,14 +241,14 @@ def test_a_run_whose_worker_died_is_given_up(office: Office) -> None:
 
 def test_what_waits_is_handed_on_when_its_job_was_lost(office: Office) -> None:
     run = office.start()
-    django_rq.get_queue(job_queue.RUNS).empty()
+    job_queue.queue_of(job_queue.RUNS).empty()
     jobs.look()
     office.work(run)
     assert run.state == "done"
 
 
 def test_a_schedule_starts_runs_and_never_two_at_once(office: Office) -> None:
-    schedule = runs.schedule(office.who, RunOrder(topics=("orders",)), 3_600)
+    schedule = runs.schedule(office.who, RunRequest(topics=("orders",)), 3_600)
     jobs.look(schedule.next_ms)
     run = Reconciliation.objects.get()
     assert (run.via, run.username, run.schedule_id) == ("schedule", "chief", schedule.pk)
@@ -269,9 +272,9 @@ def test_a_schedule_starts_runs_and_never_two_at_once(office: Office) -> None:
     assert entry is not None and entry.reason == "moved to the night"
     assert (entry.query["kind"], entry.query["topics"], entry.query["every_s"]) == ("reconcile", ["orders"], 3_600)
     with pytest.raises(BadRequest, match="schedule"):
-        runs.schedule(office.who, RunOrder(kind="restore"), 3_600)
+        runs.schedule(office.who, RunRequest(kind="restore"), 3_600)
     with pytest.raises(BadRequest, match="minute"):
-        runs.schedule(office.who, RunOrder(), 1)
+        runs.schedule(office.who, RunRequest(), 1)
 
 
 def test_what_cannot_be_is_refused_and_written_down(office: Office, person: Callable[..., User]) -> None:
@@ -284,17 +287,17 @@ def test_what_cannot_be_is_refused_and_written_down(office: Office, person: Call
     with pytest.raises(BadRequest, match="no job"):
         office.start(kind="rm")
     with pytest.raises(Forbidden, match="operate"):
-        runs.start(Actor(person("Viewer")), RunOrder())
+        runs.start(Actor(person("Viewer")), RunRequest())
     with pytest.raises(Forbidden, match="administer"):
-        runs.start(Actor(person("Operator")), RunOrder(kind="restore", confirm="restore"))
+        runs.start(Actor(person("Operator")), RunRequest(kind="restore", confirm="restore"))
     with pytest.raises(Forbidden, match="edit_topics"):
-        runs.schedule(Actor(User.objects.get(username="operator")), RunOrder(), 3_600)
+        runs.schedule(Actor(User.objects.get(username="operator")), RunRequest(), 3_600)
     assert not Reconciliation.objects.exists()
     assert set(AuditEntry.objects.values_list("result", flat=True)) == {"refused", "failed"}
 
 
 def test_ledgers_are_those_in_the_folder(office: Office, settings: Any) -> None:
-    folder = Path(settings.PIPELINE_LEDGERS)
+    folder = Path(options().pipeline_ledgers)
     folder.mkdir()
     for name in ("flights.csv", ".hidden.csv", "notes.txt"):
         (folder / name).write_text("topic,id\n")
@@ -306,7 +309,7 @@ def test_ledgers_are_those_in_the_folder(office: Office, settings: Any) -> None:
 
 
 def test_a_ledger_is_held_while_it_is_read(office: Office, settings: Any) -> None:
-    folder = Path(settings.PIPELINE_LEDGERS)
+    folder = Path(options().pipeline_ledgers)
     (folder / "folder.parquet").mkdir(parents=True)
     (folder / "flights.csv").write_text("topic,id\n")
     run = office.start(ledger="flights.csv")

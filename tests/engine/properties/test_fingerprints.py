@@ -17,7 +17,7 @@ SAME = [
     ("took 3.5 s", "took 1,204.25 s"),
     ("took -1 s", "took 1e-9 s"),
     ("no such row: 550e8400-e29b-41d4-a716-446655440000", "no such row: 9b2c1f3e-0000-4abc-8def-aaaaaaaaaaaa"),
-    ("<Order object at 0x7f00aa>", "<Order object at 0x7ffe12345678>"),
+    ("<ActionRequest object at 0x7f00aa>", "<ActionRequest object at 0x7ffe12345678>"),
     ("commit deadbeefcafe is gone", "commit 0a1b2c3d4e5f is gone"),
     ("cannot reach 10.0.0.1:8080", "cannot reach 192.168.100.200:443"),
     ("cannot reach fe80::abcd:1", "cannot reach 2001:db8::ffff:ace"),
