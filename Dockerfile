@@ -14,7 +14,7 @@ RUN mkdir console rmq_core \
 COPY . .
 RUN useradd --system --uid 10001 --home-dir /app rmq \
     && install -d -m 700 -o rmq -g rmq /var/lib/rmq-console
-ENV DATA_DIR=/var/lib/rmq-console
+ENV RMQ_DATA_DIR=/var/lib/rmq-console
 VOLUME /var/lib/rmq-console
 USER rmq
 

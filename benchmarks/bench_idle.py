@@ -17,7 +17,7 @@ from rmq_core.embedded.ports import free_port
 READY_WITHIN_S = 180
 SETTLE_S = 20.0
 IMPORT = "import time; began = time.perf_counter(); import {}; print((time.perf_counter() - began) * 1000)"
-PARTS = {" up ": "up", "uvicorn": "web", " keeper": "keeper", "rqworker": "jobs", "-server": "Redis"}
+PARTS = {" up ": "up", "uvicorn": "web", " keeper": "keeper", " jobs": "jobs", "-server": "Redis"}
 """What is in a command line, and whose it is."""
 
 
@@ -43,7 +43,7 @@ def idle(watch_s: float) -> tuple[dict[str, float], float]:
     """MB by part, and percent of one CPU of all."""
     with tempfile.TemporaryDirectory(prefix="rmq-bench-") as folder:
         log = Path(folder) / "log"
-        environ = {"PATH": os.environ["PATH"], "DATA_DIR": f"{folder}/data", "PYTHONPATH": str(ROOT)}
+        environ = {"PATH": os.environ["PATH"], "RMQ_DATA_DIR": f"{folder}/data", "PYTHONPATH": str(ROOT)}
         command = [sys.executable, "-m", "console", "up", "--shared", "--port", str(free_port())]
         with log.open("wb") as out:
             up = subprocess.Popen(

@@ -54,10 +54,10 @@ def rate(server: PrivateRedis, messages: int, at_once: int, database: str | None
         environ = {
             **{name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ},
             "DJANGO_SETTINGS_MODULE": "console.config.settings",
-            "DATA_DIR": folder,
-            "REDIS_URL": server.url,
-            "HTTPS": "false",
-            **({"DATABASE_URL": database} if database else {}),
+            "RMQ_DATA_DIR": folder,
+            "RMQ_REDIS_URL": server.url,
+            "RMQ_HTTPS": "false",
+            **({"RMQ_DATABASE_URL": database} if database else {}),
         }
         wanted = messages * PER_MESSAGE
         command = [sys.executable, "-m", "benchmarks.recording", str(wanted)]

@@ -37,10 +37,10 @@ class ConsoleStack:
         self.address = f"http://127.0.0.1:{self.port}"
         self.environ = {
             **{name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ},
-            "DATA_DIR": self._folder.name,
-            "REDIS_URL": redis_url,
-            "HTTPS": "false",
-            "SECRET_KEY": "benchmark-only-0123456789-abcdefghijklmnopqrstuvwxyz-ABC",
+            "RMQ_DATA_DIR": self._folder.name,
+            "RMQ_REDIS_URL": redis_url,
+            "RMQ_HTTPS": "false",
+            "RMQ_SECRET_KEY": "benchmark-only-0123456789-abcdefghijklmnopqrstuvwxyz-ABC",
         }
 
     def keeper(self) -> int:

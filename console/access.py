@@ -33,7 +33,7 @@ LABELS = {
     Permission.AUDIT: gettext_lazy("read the audit"),
 }
 
-# Each role includes the one before it. Migration 0002 makes them Django groups.
+# Each role includes the one before it. Migration 0002 makes them Django groups ("RMQ Viewer", … in other projects).
 ROLES: dict[str, tuple[Permission, ...]] = {
     "Viewer": (Permission.VIEW,),
     "Payload reader": (Permission.VIEW, Permission.READ_PAYLOAD),

@@ -11,10 +11,13 @@ from rmq_core.model.text import shown
 class ConsoleConfig(AppConfig):
     name = "console"
     verbose_name = "RMQ Console"
+    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from console import database  # noqa: F401  (registers a check)
+        from console import checks, database  # noqa: F401  (registers the checks)
+        from console.options import options
 
+        options()  # now, rather than at the first request
         connection_created.connect(_read_odd_bytes)
 
 

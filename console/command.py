@@ -26,13 +26,13 @@ ABOUT_THE_QUEUE = {name for section in ENGINE.values() for name in section} | {"
 def main() -> int:
     """The exit code."""
     if sys.argv[1:2] and sys.argv[1] in ABOUT_THE_QUEUE and not os.environ.get("RMQ_URL"):
-        os.environ["RMQ_URL"] = os.environ.get("REDIS_URL") or _redis_of_up()
+        os.environ["RMQ_URL"] = _redis_of_the_console()
     about = "A message queue on Redis sorted sets, and the console from which a team runs it."
     return run(group(SECTIONS, about), None, PROGRAM)
 
 
-def _redis_of_up() -> str:
-    """The address that ``rmq up`` has left in the data folder; empty where there is none."""
+def _redis_of_the_console() -> str:
+    """RMQ_REDIS_URL, or the address that ``rmq up`` has left in the data folder; empty where there is none."""
     try:
         from console.config.environment import read_environment
 

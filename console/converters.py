@@ -1,5 +1,7 @@
 """How names appear in addresses."""
 
+from django.urls import register_converter
+
 
 class TopicName:
     """A topic's name: the same pattern the engine accepts."""
@@ -17,3 +19,7 @@ class TabName(TopicName):
     """A tab of the topic page other than the first."""
 
     regex = "messages|dead|slots|definition"
+
+
+register_converter(TopicName, "rmq_topic")
+register_converter(TabName, "rmq_tab")

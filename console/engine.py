@@ -7,10 +7,10 @@ import functools
 import weakref
 from dataclasses import dataclass
 
-from django.conf import settings
 from django.core.signals import setting_changed
 from django.dispatch import receiver
 
+from console.options import options
 from rmq_core.client.async_rmq import AsyncRMQ
 from rmq_core.client.control import Control
 from rmq_core.client.inspector import AsyncInspector, Inspector
@@ -40,18 +40,18 @@ class AsyncEngine:
 @functools.cache
 def engine() -> Engine:
     """The process's engine, opened on first use."""
-    return new_engine(settings.REDIS_URL)
+    return new_engine(options().redis_url)
 
 
 def new_engine(url: str) -> Engine:
     """An engine of the caller's own, on the server it names; the caller closes its client."""
-    client = RMQ(url, settings.RMQ_NAMESPACE, retry_for_s=PATIENCE_S)
+    client = RMQ(url, options().namespace, retry_for_s=PATIENCE_S)
     return Engine(client, Inspector(client), Control(client))
 
 
 def new_async_engine() -> AsyncEngine:
     """An engine of the caller's own; the caller closes its client."""
-    client = AsyncRMQ(settings.REDIS_URL, settings.RMQ_NAMESPACE, retry_for_s=PATIENCE_S)
+    client = AsyncRMQ(options().redis_url, options().namespace, retry_for_s=PATIENCE_S)
     return AsyncEngine(client, AsyncInspector(client))
 
 
@@ -69,6 +69,6 @@ def async_engine() -> AsyncEngine:
 @receiver(setting_changed)
 def _forget_clients(setting: str, **kwargs: object) -> None:
     """Tests point the console at other servers."""
-    if setting in ("REDIS_URL", "RMQ_NAMESPACE"):
+    if setting == "RMQ_CONSOLE":
         engine.cache_clear()
         _by_loop.clear()

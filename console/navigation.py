@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
+from django.db.models import Model
 from django.http import HttpRequest
 from django.templatetags.static import static
-from django.urls import reverse
+from django.urls import NoReverseMatch, reverse
 from django.utils.translation import get_language_info, gettext
 from unfold.dataclasses import SearchResult
 
@@ -17,6 +21,7 @@ from console.engine import engine
 from rmq_core.errors import RMQError
 
 RESULTS_MOST = 60
+LANGUAGES = ("en", "zh-hans")
 
 
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
@@ -28,36 +33,36 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
                 {
                     "title": gettext("Overview"),
                     "icon": "monitoring",
-                    "link": reverse("overview"),
-                    "active": request.path == reverse("overview") or "/topics/" in request.path,
+                    "link": reverse("console:overview"),
+                    "active": request.path == reverse("console:overview") or "/topics/" in request.path,
                     "permission": may_view,
                 },
                 {
                     "title": gettext("Workers"),
                     "icon": "memory",
-                    "link": reverse("workers"),
-                    "active": request.path == reverse("workers"),
+                    "link": reverse("console:workers"),
+                    "active": request.path == reverse("console:workers"),
                     "permission": may_view,
                 },
                 {
                     "title": gettext("Dead letters"),
                     "icon": "skull",
-                    "link": reverse("dead"),
-                    "active": request.path == reverse("dead"),
+                    "link": reverse("console:dead"),
+                    "active": request.path == reverse("console:dead"),
                     "permission": may_view,
                 },
                 {
                     "title": gettext("Operations"),
                     "icon": "playlist_play",
-                    "link": reverse("operations"),
-                    "active": request.path.startswith(reverse("operations")),
+                    "link": reverse("console:operations"),
+                    "active": request.path.startswith(reverse("console:operations")),
                     "permission": may_view,
                 },
                 {
                     "title": gettext("Reconciliation"),
                     "icon": "fact_check",
-                    "link": reverse("reconciliation"),
-                    "active": request.path.startswith(reverse("reconciliation")),
+                    "link": reverse("console:reconciliation"),
+                    "active": request.path.startswith(reverse("console:reconciliation")),
                     "permission": may_view,
                 },
             ],
@@ -69,30 +74,30 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
                 {
                     "title": gettext("Audit"),
                     "icon": "history",
-                    "link": reverse("audit"),
-                    "active": request.path == reverse("audit"),
+                    "link": reverse("console:audit"),
+                    "active": request.path == reverse("console:audit"),
                     "permission": may_audit,
                 },
                 {
                     "title": gettext("Topic definitions"),
                     "icon": "tune",
-                    "link": reverse("admin:console_topicdefinition_changelist"),
+                    "link": reverse("console_admin:console_topicdefinition_changelist"),
                     "permission": may_view,
                 },
                 {
                     "title": gettext("API tokens"),
                     "icon": "key",
-                    "link": reverse("admin:console_apitoken_changelist"),
+                    "link": reverse("console_admin:console_apitoken_changelist"),
                     "permission": may_manage_tokens,
                 },
                 {
                     "title": gettext("API documentation"),
                     "icon": "api",
-                    "link": reverse("api-1:openapi-view"),
+                    "link": reverse("console-api:openapi-view"),
                     "permission": may_view,
                 },
-                _admin_item(gettext("Users"), "person", "auth.view_user", "auth_user"),
-                _admin_item(gettext("Roles"), "group", "auth.view_group", "auth_group"),
+                *_admin_item(gettext("Users"), "person", get_user_model()),
+                *_admin_item(gettext("Roles"), "group", Group),
             ],
         },
     ]
@@ -110,21 +115,28 @@ def may_manage_tokens(request: HttpRequest) -> bool:
     return allowed(request.user, Action.TOKENS)
 
 
-def _admin_item(title: str, icon: str, permission: str, model: str) -> dict[str, Any]:
-    return {
-        "title": title,
-        "icon": icon,
-        "link": reverse(f"admin:{model}_changelist"),
-        "permission": lambda request: request.user.has_perm(permission),
-    }
+def _admin_item(title: str, icon: str, model: type[Model]) -> list[dict[str, Any]]:
+    """Where the console's admin, or the project's, keeps them; nothing where neither does."""
+    about = model._meta
+    for site in ("console_admin", "admin"):
+        with contextlib.suppress(NoReverseMatch):
+            link = reverse(f"{site}:{about.app_label}_{about.model_name}_changelist")
+            needed = f"{about.app_label}.view_{about.model_name}"
+            return [{"title": title, "icon": icon, "link": link, "permission": _holds(needed)}]
+    return []
+
+
+def _holds(permission: str) -> Callable[[HttpRequest], bool]:
+    return lambda request: request.user.has_perm(permission)
 
 
 def languages(request: HttpRequest) -> list[dict[str, str]]:
-    return [get_language_info(code) for code, _name in settings.LANGUAGES]
+    """Those that the console speaks and the project offers."""
+    return [get_language_info(code) for code, _name in settings.LANGUAGES if code in LANGUAGES]
 
 
 def language_action(request: HttpRequest) -> str:
-    return reverse("set_language")
+    return reverse("console:set_language")
 
 
 def stylesheet(request: HttpRequest) -> str:
@@ -132,7 +144,7 @@ def stylesheet(request: HttpRequest) -> str:
 
 
 def texts_script(request: HttpRequest) -> str:
-    return reverse("texts")
+    return reverse("console:texts")
 
 
 def frame_script(request: HttpRequest) -> str:
@@ -162,16 +174,17 @@ def search(request: HttpRequest, term: str) -> list[SearchResult]:
 
 def _pages() -> list[tuple[str, str, str, str, Callable[[HttpRequest], bool]]]:
     return [
-        (gettext("Overview"), gettext("All topics"), "overview", "monitoring", may_view),
-        (gettext("Workers"), gettext("Who works, who owns which slot"), "workers", "memory", may_view),
-        (gettext("New topic"), gettext("Define a topic"), "define", "add_circle", _may(Action.CREATE_TOPIC)),
+        (gettext("Overview"), gettext("All topics"), "console:overview", "monitoring", may_view),
+        (gettext("Workers"), gettext("Who works, who owns which slot"), "console:workers", "memory", may_view),
+        (gettext("New topic"), gettext("Define a topic"), "console:define", "add_circle", _may(Action.CREATE_TOPIC)),
         (gettext("Topic definitions"), gettext("All topics, and who changed them last"),
-         "admin:console_topicdefinition_changelist", "tune", may_view),
-        (gettext("Dead letters"), gettext("What failed for good, in all topics"), "dead", "skull", may_view),
-        (gettext("Operations"), gettext("Bulk actions and how far they are"), "operations", "playlist_play", may_view),
-        (gettext("Reconciliation"), gettext("Did every message do what it should?"), "reconciliation", "fact_check",
+         "console_admin:console_topicdefinition_changelist", "tune", may_view),
+        (gettext("Dead letters"), gettext("What failed for good, in all topics"), "console:dead", "skull", may_view),
+        (gettext("Operations"), gettext("Bulk actions and how far they are"), "console:operations", "playlist_play",
          may_view),
-        (gettext("Audit"), gettext("Who did what, and why"), "audit", "history", may_audit),
+        (gettext("Reconciliation"), gettext("Did every message do what it should?"), "console:reconciliation",
+         "fact_check", may_view),
+        (gettext("Audit"), gettext("Who did what, and why"), "console:audit", "history", may_audit),
     ]  # fmt: skip
 
 
@@ -197,16 +210,17 @@ def _of_topic(request: HttpRequest, name: str, description: str, term: str) -> l
     """The topic itself, and its tabs where they are asked for ("orders dead") or the topic is named in full."""
     own = name.lower()
     extra = [word for word in term.split() if word not in own]
-    found = (
-        [] if extra else [SearchResult(name, description or gettext("Topic"), reverse("topic", args=[name]), "stacks")]
-    )
+    found = []
+    if not extra:
+        address = reverse("console:topic", args=[name])
+        found.append(SearchResult(name, description or gettext("Topic"), address, "stacks"))
     for tab, title, symbol in _tabs():
         if _asked(title, extra, term, own):
-            address = reverse("topic-tab", args=[name, tab])
+            address = reverse("console:topic-tab", args=[name, tab])
             found.append(SearchResult(f"{name} · {title}", gettext("Topic"), address, symbol))
     if _asked(gettext("Send"), extra, term, own) and allowed(request.user, Action.SEND):
         title = f"{name} · {gettext('Send')}"
-        found.append(SearchResult(title, gettext("Send a message"), reverse("send", args=[name]), "send"))
+        found.append(SearchResult(title, gettext("Send a message"), reverse("console:send", args=[name]), "send"))
     return found
 
 

@@ -1,10 +1,9 @@
 """Every address of the console, for `include`. Live sockets are in `console.live.routing`."""
 
-from django.urls import include, path, register_converter
-from django.views.i18n import JavaScriptCatalog
+from django.urls import include, path
+from django.views.i18n import JavaScriptCatalog, set_language
 
-from console.api import api
-from console.converters import TabName, TopicName
+from console.api import urls as api_urls
 from console.pages import (
     audit,
     dead,
@@ -17,20 +16,18 @@ from console.pages import (
     topic,
     workers,
 )
-
-register_converter(TopicName, "topic")
-register_converter(TabName, "tab")
+from console.site import site
 
 topic_urls = [
     path("", topic.page, name="topic"),
-    path("<tab:tab>/", topic.page, name="topic-tab"),
+    path("<rmq_tab:tab>/", topic.page, name="topic-tab"),
     path("message/", message.page, name="message"),
     path("send/", send.page, name="send"),
 ]
 
-urlpatterns = [
+page_urls = [
     path("", overview.page, name="overview"),
-    path("topics/<topic:topic>/", include(topic_urls)),
+    path("topics/<rmq_topic:topic>/", include(topic_urls)),
     path("define/", definition.new, name="define"),
     path("audit/", audit.page, name="audit"),
     path("workers/", workers.page, name="workers"),
@@ -39,6 +36,13 @@ urlpatterns = [
     path("operations/<uuid:ident>/", operations.one, name="operation"),
     path("reconciliation/", reconciliation.page, name="reconciliation"),
     path("reconciliation/<uuid:ident>/", reconciliation.one, name="run"),
-    path("api/v1/", api.urls),
     path("texts.js", JavaScriptCatalog.as_view(packages=["console"]), name="texts"),
+    path("language/setlang/", set_language, name="set_language"),
+]
+
+# Three namespaces, for names that collide with nobody's: console, console_admin, console-api.
+urlpatterns = [
+    path("", include((page_urls, "console"))),
+    path("admin/", site.urls),
+    path("api/v1/", api_urls),
 ]

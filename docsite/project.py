@@ -12,5 +12,6 @@ import django
 @functools.cache
 def start() -> None:
     """Call before the first import from `console`."""
-    os.environ |= {"DJANGO_SETTINGS_MODULE": "console.config.settings", "DEBUG": "1", "DATA_DIR": tempfile.mkdtemp()}
+    os.environ["DJANGO_SETTINGS_MODULE"] = "console.config.settings"
+    os.environ |= {"RMQ_DEBUG": "1", "RMQ_DATA_DIR": tempfile.mkdtemp()}
     django.setup()

@@ -63,7 +63,9 @@ class _Clock:
         try:
             import fakeredis
         except ImportError as error:
-            raise ConfigurationError("TestQueue() without a URL needs the package 'fakeredis[lua]'") from error
+            raise ConfigurationError(
+                "TestQueue() without a URL needs fakeredis: pip install 'rmq-console[testing]'"
+            ) from error
         told = self.time
 
         class Connection(fakeredis.FakeRedisConnection):

@@ -81,12 +81,18 @@ def test_the_engine_alone_asks_for_little(installed: Path) -> None:
         "    rmq_core.Worker(zookeeper='localhost:2181', listeners=[rmq_core.Listener('a', print)])\n"
         "except ConfigurationError as error:\n"
         "    print(error)\n"
+        "sys.modules['fakeredis'] = None\n"
+        "try:\n"
+        "    rmq_core.testing.TestQueue()\n"
+        "except ConfigurationError as error:\n"
+        "    print(error)\n"
     )
     environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(installed)}
     ran = subprocess.run([sys.executable, "-c", code], env=environ, cwd="/", capture_output=True, text=True, check=True)
-    where, sentence = ran.stdout.splitlines()
+    where, sentence, other = ran.stdout.splitlines()
     assert where.startswith(str(installed))
     assert "pip install 'rmq-console[zookeeper]'" in sentence
+    assert "pip install 'rmq-console[testing]'" in other
     metadata = next(installed.glob("rmq_console-*.dist-info/METADATA")).read_text()
     needed = re.findall(r"^Requires-Dist: ([\w-]+)[^;\n]*$", metadata, re.M)
     assert needed == ["click", "msgpack", "redis"]

@@ -13,9 +13,10 @@ from unfold.contrib.filters.admin import RangeDateTimeFilter
 from unfold.decorators import display
 
 from console.models import AuditEntry
+from console.site import site
 
 
-@admin.register(AuditEntry)
+@admin.register(AuditEntry, site=site)
 class AuditEntryAdmin(ModelAdmin):
     list_display = ("at", "username", "action", "topic", "asked", "done", "shown_result", "reason", "address")
     list_display_links = ("at", "action")

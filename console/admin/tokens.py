@@ -27,6 +27,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from console.access import Action, account_of, allowed
 from console.models import ApiToken
 from console.models.tokens import split_patterns
+from console.site import site
 from console.usecases import tokens
 from console.usecases.audit import note
 from console.usecases.tokens import DAYS_DEFAULT, DAYS_MAX
@@ -55,7 +56,7 @@ class TokenForm(forms.ModelForm):
         return until
 
 
-@admin.register(ApiToken)
+@admin.register(ApiToken, site=site)
 class ApiTokenAdmin(ModelAdmin):
     """Nothing of a token can be changed later: what it may do is what its maker saw when giving it away."""
 
@@ -107,7 +108,7 @@ class ApiTokenAdmin(ModelAdmin):
 
         The secret goes there with the browser itself, in a cookie for that page alone: nothing here keeps it.
         """
-        address = reverse("admin:console_apitoken_secret", args=[obj.pk])
+        address = reverse("console_admin:console_apitoken_secret", args=[obj.pk])
         answer = redirect(address)
         answer.set_cookie(
             SECRET_COOKIE,

@@ -10,7 +10,7 @@ from typing import Any
 from django.contrib import admin
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
@@ -21,19 +21,21 @@ from console.admin.audit import pretty
 from console.engine import engine
 from console.models import TopicDefinition, TopicRevision
 from console.pages.topic import KINDS
+from console.site import site
+from console.templating import render
 from console.usecases import topic_history
 from rmq_core.errors import RMQError
 
 PER_PAGE = 100
 
 
-@admin.register(TopicDefinition)
+@admin.register(TopicDefinition, site=site)
 class TopicDefinitionAdmin(ModelAdmin):
     """A list out of Redis; adding, changing and deleting are the console's pages."""
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         if not self.has_view_permission(request):
-            return redirect("overview")
+            return redirect("console:overview")
         error = None
         try:
             topics = engine().inspector.topics()
@@ -57,7 +59,7 @@ class TopicDefinitionAdmin(ModelAdmin):
         return render(request, "console/admin/topics.html", context)
 
     def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        return redirect("define")
+        return redirect("console:define")
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
         return _to_form(object_id)
@@ -84,7 +86,7 @@ class TopicDefinitionAdmin(ModelAdmin):
         return allowed(request.user, Action.DELETE_TOPIC)
 
 
-@admin.register(TopicRevision)
+@admin.register(TopicRevision, site=site)
 class TopicRevisionAdmin(ModelAdmin):
     """The history of every topic, to look at."""
 
@@ -130,5 +132,5 @@ def _to_form(name: str) -> HttpResponse:
     except RMQError:
         known = set()  # the list says that Redis is away
     if name not in known:
-        return redirect(reverse("admin:console_topicdefinition_changelist"))
-    return redirect("topic-tab", topic=name, tab="definition")
+        return redirect(reverse("console_admin:console_topicdefinition_changelist"))
+    return redirect("console:topic-tab", topic=name, tab="definition")

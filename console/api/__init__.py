@@ -1,7 +1,10 @@
 """REST under `/api/v1`, one module per resource. `gate` stands before all of them."""
 
+from django.http import HttpRequest, HttpResponse, HttpResponseNotFound
+from django.urls import re_path
 from django.views.decorators.http import require_safe
 
+from console import converters  # noqa: F401  (of the addresses below)
 from console.api import (  # noqa: F401  (of `routers.topics`)
     audit,
     biography,
@@ -28,6 +31,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
 )
 from console.api.bodies import StrictParser
 from console.api.description import ABOUT, ConsoleAPI
+from console.api.gate import guarded
 from console.api.pages import Docs
 
 api = ConsoleAPI(
@@ -37,7 +41,7 @@ api = ConsoleAPI(
     docs=Docs(),
     docs_decorator=require_safe,
     parser=StrictParser(),
-    urls_namespace="api-1",
+    urls_namespace="console-api",
 )
 errors.install(api)
 api.add_router("/me", me.router)
@@ -50,3 +54,12 @@ api.add_router("/reconciliations", reconciliations.router)
 api.add_router("/audit", audit.router)
 api.add_router("/metrics", metrics.router)
 api.add_router("/health", health.router, tags=["health"])
+
+
+def _nothing(request: HttpRequest) -> HttpResponse:
+    return HttpResponseNotFound()
+
+
+_patterns, _app, _namespace = api.urls
+urls = (guarded([*_patterns, re_path("", _nothing)]), _app, _namespace)
+"""For `path`."""

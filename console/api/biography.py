@@ -41,7 +41,7 @@ class Biography(Schema):
 
 
 @router.get(
-    "/{topic:topic}/biography/{path:id}",
+    "/{rmq_topic:topic}/biography/{path:id}",
     response=Biography,
     by_alias=True,
     tags=["record"],

@@ -121,7 +121,7 @@ _ANSWERS: Any = {200: ActionOutcome | Preview, 202: OperationView}
 
 
 @router.post(
-    "/{topic:topic}/dead:requeue",
+    "/{rmq_topic:topic}/dead:requeue",
     response=_ANSWERS,
     url_name="requeue",
     tags=["dead letters"],
@@ -133,7 +133,11 @@ def requeue(request: HttpRequest, response: HttpResponse, topic: TopicName, body
 
 
 @router.post(
-    "/{topic:topic}/dead:drop", response=_ANSWERS, url_name="drop", tags=["dead letters"], summary="Drop dead letters"
+    "/{rmq_topic:topic}/dead:drop",
+    response=_ANSWERS,
+    url_name="drop",
+    tags=["dead letters"],
+    summary="Drop dead letters",
 )
 def drop(request: HttpRequest, response: HttpResponse, topic: TopicName, body: BulkBody) -> Any:
     """They can be restored for a while (the topic's `undo_ms`)."""
@@ -141,21 +145,25 @@ def drop(request: HttpRequest, response: HttpResponse, topic: TopicName, body: B
 
 
 @router.post(
-    "/{topic:topic}/messages:cancel", response=_ANSWERS, url_name="cancel-many", tags=["bulk"], summary="Cancel many"
+    "/{rmq_topic:topic}/messages:cancel",
+    response=_ANSWERS,
+    url_name="cancel-many",
+    tags=["bulk"],
+    summary="Cancel many",
 )
 def cancel_many(request: HttpRequest, response: HttpResponse, topic: TopicName, body: WaitingBody) -> Any:
     return _act(request, response, topic, Action.CANCEL, body)
 
 
 @router.post(
-    "/{topic:topic}/messages:run", response=_ANSWERS, url_name="run-many", tags=["bulk"], summary="Deliver many now"
+    "/{rmq_topic:topic}/messages:run", response=_ANSWERS, url_name="run-many", tags=["bulk"], summary="Deliver many now"
 )
 def run_many(request: HttpRequest, response: HttpResponse, topic: TopicName, body: WaitingBody) -> Any:
     return _act(request, response, topic, Action.RUN_NOW, body)
 
 
 @router.post(
-    "/{topic:topic}/messages:reschedule",
+    "/{rmq_topic:topic}/messages:reschedule",
     response=_ANSWERS,
     url_name="reschedule-many",
     tags=["bulk"],
@@ -171,7 +179,7 @@ def reschedule_many(request: HttpRequest, response: HttpResponse, topic: TopicNa
 
 
 @router.post(
-    "/{topic:topic}/messages:restore",
+    "/{rmq_topic:topic}/messages:restore",
     response=_ANSWERS,
     url_name="restore-many",
     tags=["bulk"],
@@ -225,7 +233,7 @@ def _act(
         }
         return Status(200, asdict(found) | about)
     operation = bulk.start(caller.actor, wanted)
-    response["Location"] = reverse("api-1:operation", kwargs={"operation": operation.pk})
+    response["Location"] = reverse("console-api:operation", kwargs={"operation": operation.pk})
     return Status(202, operation_of(operation, caller))
 
 

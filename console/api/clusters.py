@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from django.conf import settings
 from django.http import HttpRequest
 from ninja import Router, Schema
 
@@ -14,6 +13,7 @@ from console.api.callers import Caller, caller_of
 from console.api.routers import topics
 from console.api.schemas import TopicName
 from console.engine import engine
+from console.options import options
 from console.snapshots import clusters as trends
 from console.snapshots.store import LiveKeys
 
@@ -56,7 +56,7 @@ def everywhere(request: HttpRequest) -> dict[str, Any]:
 
 
 @topics.get(
-    "/{topic:topic}/clusters",
+    "/{rmq_topic:topic}/clusters",
     response=Clusters,
     url_name="clusters",
     tags=["dead letters"],
@@ -72,7 +72,7 @@ def of_topic(request: HttpRequest, topic: TopicName) -> dict[str, Any]:
 def _clusters(caller: Caller, names: Collection[str]) -> dict[str, Any]:
     inspector = engine().inspector
     found = sorted((each for name in names for each in inspector.dead_clusters(name)), key=lambda each: -each.count)
-    history = engine().client.run(trends.read(LiveKeys(settings.RMQ_NAMESPACE), {each.topic for each in found}))
+    history = engine().client.run(trends.read(LiveKeys(options().namespace), {each.topic for each in found}))
     return {
         "clusters": [
             {

@@ -8,7 +8,6 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Literal
 
 from asgiref.sync import sync_to_async
-from django.conf import settings
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest
 from ninja import Body, Schema
@@ -24,6 +23,7 @@ from console.api.rows import content_fields
 from console.api.schemas import BigOut, Strict, Text, TopicName, lossless
 from console.api.sending import engine_for
 from console.engine import AsyncEngine
+from console.options import options
 from console.serializers.messages import headers_json
 from rmq_core.model.message import Delivery, SettleStatus
 from rmq_core.model.topic import Topic
@@ -118,7 +118,7 @@ class SettleAnswer(Schema):
 
 
 @router.post(
-    "/{topic:topic}:take",
+    "/{rmq_topic:topic}:take",
     response=Deliveries,
     tags=["consuming"],
     url_name="take",
@@ -142,7 +142,7 @@ async def take(request: HttpRequest, topic: TopicName, body: TakeBody = Body(Tak
 
 
 @router.post(
-    "/{topic:topic}:settle",
+    "/{rmq_topic:topic}:settle",
     response=SettleAnswer,
     tags=["consuming"],
     url_name="settle",
@@ -203,12 +203,12 @@ def _taken(topic: Topic, delivery: Delivery) -> dict[str, Any]:
 
 
 def _receipt(delivery: Delivery) -> str:
-    return receipt_of(settings.RMQ_NAMESPACE, delivery)
+    return receipt_of(options().namespace, delivery)
 
 
 def _delivery(topic: str, receipt: str, number: int) -> Delivery:
     try:
-        return delivery_of(settings.RMQ_NAMESPACE, topic, receipt)
+        return delivery_of(options().namespace, topic, receipt)
     except NotAReceipt as error:
         raise invalid(f"settle.{number}.receipt", str(error)) from None
 

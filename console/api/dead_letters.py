@@ -46,7 +46,7 @@ class Resent(Schema):
 
 
 @router.post(
-    "/{topic:topic}/dead:resend",
+    "/{rmq_topic:topic}/dead:resend",
     response={201: Resent},
     url_name="resend",
     tags=["dead letters"],
@@ -58,12 +58,12 @@ def resend(request: HttpRequest, response: HttpResponse, topic: TopicName, body:
     caller.require(Action.SEND, topic)
     wanted = Correction(topic, MessageRef(body.slot, canonical(body.id)), content_of(body, ""), body.drop, body.reason)
     sent = resending.resend(caller.actor, wanted)
-    response["Location"] = reverse("api-1:message", kwargs={"topic": topic, "id": sent.id})
+    response["Location"] = reverse("console-api:message", kwargs={"topic": topic, "id": sent.id})
     return Status(201, {"id": sent.id, "slot": sent.slot, "merged": sent.merged})
 
 
 @router.get(
-    "/{topic:topic}/dead:export",
+    "/{rmq_topic:topic}/dead:export",
     url_name="dead-export",
     tags=["dead letters"],
     summary="All that match, as a file",

@@ -110,7 +110,7 @@ class RollbackBody(Strict):
 
 
 @router.put(
-    "/{topic:topic}",
+    "/{rmq_topic:topic}",
     response={200: Definition | Plan, 201: Definition},
     url_name="put-topic",
     tags=["definitions"],
@@ -154,12 +154,16 @@ def put_topic(
         raise stale(str(error)) from None
     response["ETag"] = etag(saved)
     if not expected:
-        response["Location"] = reverse("api-1:topic", kwargs={"topic": topic})
+        response["Location"] = reverse("console-api:topic", kwargs={"topic": topic})
     return Status(200 if expected else 201, asdict(saved))
 
 
 @router.delete(
-    "/{topic:topic}", response=Deleted | Plan, url_name="delete-topic", tags=["definitions"], summary="Delete a topic"
+    "/{rmq_topic:topic}",
+    response=Deleted | Plan,
+    url_name="delete-topic",
+    tags=["definitions"],
+    summary="Delete a topic",
 )
 def delete_topic(
     request: HttpRequest,
@@ -184,7 +188,11 @@ def delete_topic(
 
 
 @router.get(
-    "/{topic:topic}/revisions", response=Revisions, url_name="revisions", tags=["definitions"], summary="Its history"
+    "/{rmq_topic:topic}/revisions",
+    response=Revisions,
+    url_name="revisions",
+    tags=["definitions"],
+    summary="Its history",
 )
 def revisions(request: HttpRequest, topic: TopicName, limit: Limit = 50, cursor: Cursor = None) -> dict[str, Any]:
     """The newest first. What is stored is among them, also where nobody has looked since it was changed."""
@@ -205,7 +213,7 @@ def revisions(request: HttpRequest, topic: TopicName, limit: Limit = 50, cursor:
 
 
 @router.post(
-    "/{topic:topic}:rollback",
+    "/{rmq_topic:topic}:rollback",
     response=Definition | Plan,
     url_name="rollback",
     tags=["definitions"],

@@ -135,7 +135,7 @@ def repair(request: HttpRequest, response: HttpResponse, ident: uuid.UUID, body:
         counted = {"count": found.count, "looked_at": found.looked_at, "outcomes": dict(found.outcomes)}
         return Status(200, counted | {"examples": examples})
     made = repairs.start(caller.actor, wanted)
-    response["Location"] = reverse("api-1:operation", kwargs={"operation": made[0].pk})
+    response["Location"] = reverse("console-api:operation", kwargs={"operation": made[0].pk})
     return Status(202, {"operations": [operation_of(each, caller) for each in made]})
 
 

@@ -110,7 +110,11 @@ def undrain(request: HttpRequest, worker: str, body: UndrainBody = Body(UndrainB
 
 
 @topics.post(
-    "/{topic:topic}/slots:pin", response=Changed, tags=["workers"], url_name="pin", summary="Give slots to one worker"
+    "/{rmq_topic:topic}/slots:pin",
+    response=Changed,
+    tags=["workers"],
+    url_name="pin",
+    summary="Give slots to one worker",
 )
 def pin(request: HttpRequest, topic: TopicName, body: PinBody) -> dict[str, Any]:
     slots = read_slots(body.slots)
@@ -121,7 +125,7 @@ def pin(request: HttpRequest, topic: TopicName, body: PinBody) -> dict[str, Any]
 
 
 @topics.post(
-    "/{topic:topic}/slots:unpin",
+    "/{rmq_topic:topic}/slots:unpin",
     response=Changed,
     tags=["workers"],
     url_name="unpin",
@@ -132,7 +136,7 @@ def unpin(request: HttpRequest, topic: TopicName, body: UnpinBody) -> dict[str, 
 
 
 @topics.post(
-    "/{topic:topic}:unfence",
+    "/{rmq_topic:topic}:unfence",
     response=Unfenced,
     tags=["workers"],
     url_name="unfence",

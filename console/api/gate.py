@@ -1,71 +1,70 @@
-"""What every request under `/api/v1/` goes through, whatever route it is for.
+"""What every request for the API goes through, whatever route it is for.
 
-`frame` is the outermost middleware: a request id, and every refusal in our form. `gate` comes after the session: it
-finds out who calls and lets nobody else in, counts requests, and answers repeated ones. A route cannot forget it.
+`guarded` wraps the views of all routes, so that none can forget it and any project can include them. It gives the
+request an id, finds out who calls and lets nobody else in, counts requests, answers repeated ones, and says every
+refusal in our form.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable
 from hashlib import blake2b
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction, sync_to_async
 from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse
-from django.utils.decorators import sync_and_async_middleware
+from django.urls import URLPattern
 
 from console.api import idempotency, limits
 from console.api.callers import Caller, identify
 from console.api.errors import ApiError, in_our_form, options_of, respond, too_large, unauthorized, without_body
 from console.api.limits import Spent
-from console.engine import async_engine, engine
+from console.engine import engine
 from console.models import KeptAnswer
+from console.options import options
+from console.site import sign_in_address
 from rmq_core.errors import RMQError
-from rmq_core.protocol.scripts import Operation
 
-PREFIX = "/api/v1/"
-OPEN = "/api/v1/health/"
-DOCS = "/api/v1/docs"
+OPEN = "health/"
+"""Routes that ask nobody who they are begin with this."""
+DOCS = "openapi-view"
 REQUEST_ID = "X-Request-Id"
 _CLOCK = re.compile(rb'^\{"at_ms": [0-9]+|"as_of_ms": [0-9]+')
 """When it was looked at: an answer that differs in nothing else is the same, which is what a weak tag says."""
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
-Handler = Callable[[HttpRequest], Any]
-"""Django's next one: of a coroutine function where that is what this is in, too."""
+Response = HttpResponse | Awaitable[HttpResponse]
 
 
-@sync_and_async_middleware
-def frame(get_response: Handler) -> Handler:
-    """Request ids, and refusals in one form."""
-    if iscoroutinefunction(get_response):
-
-        async def asynchronous(request: HttpRequest) -> HttpResponse:
-            return _framed(request, await get_response(_named(request)))
-
-        return asynchronous
-
-    def synchronous(request: HttpRequest) -> HttpResponse:
-        return _framed(request, get_response(_named(request)))
-
-    return synchronous
+def guarded(patterns: Iterable[URLPattern]) -> list[URLPattern]:
+    """The same addresses, behind the gate."""
+    found = []
+    for each in patterns:
+        view = each.callback if str(each.pattern).startswith(OPEN) else _gated(each.callback, each.name == DOCS)
+        each.callback = _framed(view)
+        found.append(each)
+    return found
 
 
-def _named(request: HttpRequest) -> HttpRequest:
-    if request.path_info.startswith(PREFIX):
-        given = request.headers.get(REQUEST_ID, "")
-        request.request_id = given if _ID.fullmatch(given) else uuid.uuid4().hex  # type: ignore[attr-defined]
-        if request.method == "HEAD":  # wherever there is GET
-            request.is_head, request.method = True, "GET"  # type: ignore[attr-defined]
-    return request
+def named(request: HttpRequest) -> None:
+    """Give a request its id, and make HEAD a GET: it is wherever there is GET."""
+    if hasattr(request, "request_id"):
+        return
+    given = request.headers.get(REQUEST_ID, "")
+    request.request_id = given if _ID.fullmatch(given) else uuid.uuid4().hex  # type: ignore[attr-defined]
+    if request.method == "HEAD":
+        request.is_head, request.method = True, "GET"  # type: ignore[attr-defined]
 
 
-def _framed(request: HttpRequest, response: HttpResponse) -> HttpResponse:
-    if not request.path_info.startswith(PREFIX):
+def framed(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    """The answer in our form, unless it is already."""
+    if REQUEST_ID in response:
         return response
     if request.method == "OPTIONS" and response.status_code == 405:
         response = options_of(response)
@@ -91,84 +90,96 @@ def _unless_known(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     return response
 
 
-@sync_and_async_middleware
-def gate(get_response: Handler) -> Handler:
-    """Who calls, how often, and whether this was answered before."""
-    if iscoroutinefunction(get_response):
+def _framed(view: Callable[..., Response]) -> Callable[..., Response]:
+    if iscoroutinefunction(view):
 
-        async def asynchronous(request: HttpRequest) -> HttpResponse:
-            if not _guarded(request):
-                return await get_response(request)
-            found = await sync_to_async(_enter)(request)
+        @functools.wraps(view)
+        async def asynchronous(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            named(request)
+            return framed(request, await view(request, *args, **kwargs))
+
+        wrapped: Any = asynchronous
+    else:
+
+        @functools.wraps(view)
+        def synchronous(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            named(request)
+            return framed(request, view(request, *args, **kwargs))  # type: ignore[arg-type]
+
+        wrapped = synchronous
+    # `identify` looks at the session's token. Django would ask for one also of those who come with an API token.
+    wrapped.csrf_exempt = True
+    wrapped.login_required = False  # where a project asks all the world to sign in: the gate does it here
+    return wrapped
+
+
+def _gated(view: Callable[..., Response], is_page: bool) -> Callable[..., Response]:
+    """Who calls, how often, and whether this was answered before."""
+    if iscoroutinefunction(view):
+
+        @functools.wraps(view)
+        async def asynchronous(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            found = await sync_to_async(_admit)(request, is_page)
             if isinstance(found, HttpResponse):
                 return found
-            spent = await _spend_async(found)
-            if refusal := _limited(request, spent):
-                return refusal
-            key = _key_of(request)
-            if key is None:
-                return await get_response(request)
-            record = await sync_to_async(_begin)(request, found, key)
-            if isinstance(record, HttpResponse):
-                return record
             try:
-                response = await get_response(request)
+                response = await view(request, *args, **kwargs)
             except BaseException:  # also when the client went away
-                await sync_to_async(idempotency.forget)(record)
+                if found:
+                    await sync_to_async(idempotency.forget)(found)
                 raise
-            await sync_to_async(idempotency.finish)(record, response)
+            if found:
+                await sync_to_async(idempotency.finish)(found, response)
             return response
 
         return asynchronous
 
-    def synchronous(request: HttpRequest) -> HttpResponse:
-        if not _guarded(request):
-            return get_response(request)
-        found = _enter(request)
+    @functools.wraps(view)
+    def synchronous(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        found = _admit(request, is_page)
         if isinstance(found, HttpResponse):
             return found
-        spent = _spend(found)
-        if refusal := _limited(request, spent):
-            return refusal
-        key = _key_of(request)
-        if key is None:
-            return get_response(request)
-        record = _begin(request, found, key)
-        if isinstance(record, HttpResponse):
-            return record
         try:
-            response = get_response(request)
+            response: Any = view(request, *args, **kwargs)
         except BaseException:
-            idempotency.forget(record)
+            if found:
+                idempotency.forget(found)
             raise
-        idempotency.finish(record, response)
+        if found:
+            idempotency.finish(found, response)
         return response
 
     return synchronous
 
 
-def _guarded(request: HttpRequest) -> bool:
-    return request.path_info.startswith(PREFIX) and not request.path_info.startswith(OPEN)
+def _admit(request: HttpRequest, is_page: bool) -> KeptAnswer | HttpResponse | None:
+    """A refusal or an earlier answer, or else what keeps this one for those who repeat the request."""
+    caller = _enter(request, is_page)
+    if isinstance(caller, HttpResponse):
+        return caller
+    if refusal := _limited(request, _spend(caller)):
+        return refusal
+    key = _key_of(request)
+    return None if key is None else _begin(request, caller, key)
 
 
-def _enter(request: HttpRequest) -> Caller | HttpResponse:
+def _enter(request: HttpRequest, is_page: bool) -> Caller | HttpResponse:
     """Let somebody known in; what to answer others."""
     try:
         if _length(request) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
             raise too_large()
-        # Read now: whoever looks at forms first (the CSRF check does) would use the stream up.
+        # Read now: the check of the session's token looks at forms, which would use the stream up.
         _ = request.body
         caller = identify(request)
+    except RequestDataTooBig:
+        return respond(request, too_large())
     except ApiError as error:
         return respond(request, error)
     if caller is None:
-        if request.path_info == DOCS and request.method == "GET":
-            return redirect_to_login(request.get_full_path())
+        if is_page and request.method == "GET":
+            return redirect_to_login(request.get_full_path(), sign_in_address())
         return respond(request, unauthorized("unauthorized", "Send an API token: Authorization: Bearer …"))
     request.caller = caller  # type: ignore[attr-defined]
-    # `identify` has looked at the session's token. Django would ask for one again at addresses that are not ninja's
-    # (the description, the root), also of those who come with an API token: 403 where 405 or 404 is meant.
-    request.csrf_processing_done = True  # type: ignore[attr-defined]
     return caller
 
 
@@ -183,22 +194,9 @@ def _spend(caller: Caller) -> Spent | None:
     if not caller.rate_per_minute:
         return None
     try:
-        return engine().client.run(_count(caller))
+        return engine().client.run(limits.spend(options().namespace, caller.key, caller.rate_per_minute))
     except RMQError:
         return None  # without Redis the request itself will say what is wrong
-
-
-async def _spend_async(caller: Caller) -> Spent | None:
-    if not caller.rate_per_minute:
-        return None
-    try:
-        return await async_engine().client.run(_count(caller))
-    except RMQError:
-        return None
-
-
-def _count(caller: Caller) -> Operation[Spent]:
-    return limits.spend(settings.RMQ_NAMESPACE, caller.key, caller.rate_per_minute)
 
 
 def _limited(request: HttpRequest, spent: Spent | None) -> HttpResponse | None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from django.conf import settings
 from django.db import DatabaseError, connection
 from django.http import HttpRequest
 from ninja import Router, Schema, Status
 
 from console.engine import engine
+from console.options import options
 from console.snapshots.store import LiveKeys, read_frame
 from rmq_core.errors import RMQError
 
@@ -53,7 +53,7 @@ def _database() -> str:
 def _redis_and_keeper() -> dict[str, str]:
     try:
         now_ms = engine().inspector.now_ms()
-        frame = engine().client.run(read_frame(LiveKeys(settings.RMQ_NAMESPACE).overview))
+        frame = engine().client.run(read_frame(LiveKeys(options().namespace).overview))
     except RMQError as error:
         # The error's own text may name servers; these answers are open to anybody.
         return {"redis": f"does not work: {type(error).__name__}", "keeper": "unknown"}

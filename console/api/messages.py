@@ -72,7 +72,7 @@ class RescheduleIt(RunIt):
 
 
 @router.get(
-    "/{topic:topic}/messages",
+    "/{rmq_topic:topic}/messages",
     response=Rows,
     tags=["messages"],
     url_name="messages",
@@ -93,7 +93,7 @@ def messages(
     return page_of(caller, topic, state, slot, order == "newest", limit, cursor)
 
 
-@router.get("/{topic:topic}/dead", response=Rows, url_name="dead", tags=["dead letters"], summary="Dead letters")
+@router.get("/{rmq_topic:topic}/dead", response=Rows, url_name="dead", tags=["dead letters"], summary="Dead letters")
 def dead(
     request: HttpRequest,
     topic: TopicName,
@@ -108,7 +108,7 @@ def dead(
 
 
 @router.get(
-    "/{topic:topic}/messages:search",
+    "/{rmq_topic:topic}/messages:search",
     response=Found,
     tags=["messages"],
     url_name="search",
@@ -137,7 +137,7 @@ def search(
 
 
 @router.get(
-    "/{topic:topic}/messages:find",
+    "/{rmq_topic:topic}/messages:find",
     response=Known,
     tags=["messages"],
     url_name="find",
@@ -161,7 +161,7 @@ def find(
 
 # Before the plain address, which would take the word after the colon for a part of the id.
 @router.post(
-    "/{topic:topic}/messages/{path:id}:run",
+    "/{rmq_topic:topic}/messages/{path:id}:run",
     response=ActionOutcome,
     tags=["messages"],
     url_name="run",
@@ -173,7 +173,7 @@ def run(request: HttpRequest, topic: TopicName, id: MessageId, body: RunIt = Run
 
 
 @router.post(
-    "/{topic:topic}/messages/{path:id}:reschedule",
+    "/{rmq_topic:topic}/messages/{path:id}:reschedule",
     response=ActionOutcome,
     tags=["messages"],
     url_name="reschedule",
@@ -192,7 +192,7 @@ def reschedule(request: HttpRequest, topic: TopicName, id: MessageId, body: Resc
 
 
 @router.post(
-    "/{topic:topic}/messages/{path:id}:restore",
+    "/{rmq_topic:topic}/messages/{path:id}:restore",
     response=ActionOutcome,
     tags=["messages"],
     url_name="restore",
@@ -205,7 +205,7 @@ def restore(request: HttpRequest, topic: TopicName, id: MessageId, body: RunIt =
 
 
 @router.get(
-    "/{topic:topic}/messages/{path:id}",
+    "/{rmq_topic:topic}/messages/{path:id}",
     response=Messages,
     tags=["messages"],
     url_name="message",
@@ -225,7 +225,7 @@ def message(request: HttpRequest, topic: TopicName, id: MessageId, slot_basis: B
 
 
 @router.get(
-    "/{topic:topic}/content/{path:id}",
+    "/{rmq_topic:topic}/content/{path:id}",
     tags=["messages"],
     url_name="content",
     summary="A message's content, byte for byte",
@@ -253,7 +253,7 @@ def content(
 
 
 @router.delete(
-    "/{topic:topic}/messages/{path:id}",
+    "/{rmq_topic:topic}/messages/{path:id}",
     response=ActionOutcome,
     tags=["messages"],
     url_name="cancel",
@@ -269,7 +269,7 @@ def cancel(request: HttpRequest, topic: TopicName, id: MessageId, slot: Slot = N
 
 def _also_after(verb: str) -> None:
     """An id may end like an action: GET and DELETE of `…/x:run` mean the message `x:run`."""
-    address = f"/{{topic:topic}}/messages/{{path:id}}:{verb}"
+    address = f"/{{rmq_topic:topic}}/messages/{{path:id}}:{verb}"
 
     @router.get(address, response=Messages, include_in_schema=False, url_name=f"message-{verb}")
     def found(request: HttpRequest, topic: TopicName, id: MessageId, slot_basis: Basis = None) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from ninja import Router
 from prometheus_client import CollectorRegistry, generate_latest
@@ -19,6 +18,7 @@ from console.api.callers import caller_of
 from console.api.description import plain
 from console.api.errors import ApiError
 from console.engine import engine
+from console.options import options
 from console.snapshots.store import LiveKeys, read_frame
 from rmq_core.model.stats import BUCKETS_PER_OCTAVE, COUNTERS, Histogram
 
@@ -83,7 +83,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
     """As the keeper saw them at `rmq_sample_timestamp_seconds`; a scoped token sees its topics."""
     caller = caller_of(request)
     caller.require(Permission.VIEW)
-    frame = engine().client.run(read_frame(LiveKeys(settings.RMQ_NAMESPACE).metrics))
+    frame = engine().client.run(read_frame(LiveKeys(options().namespace).metrics))
     if frame is None:
         raise ApiError(
             503, "not_sampled", "The keeper has not sampled lately; is it running?", headers={"Retry-After": "5"}

@@ -171,7 +171,7 @@ def operation_undo(request: HttpRequest, response: HttpResponse, operation: uuid
     """As an operation of its own, while the messages are kept (the topic's `undo_ms`)."""
     caller = caller_of(request)
     started = bulk.undo(caller.actor, _find(caller, operation), body.reason)
-    response["Location"] = reverse("api-1:operation", kwargs={"operation": started.pk})
+    response["Location"] = reverse("console-api:operation", kwargs={"operation": started.pk})
     return Status(202, operation_of(started, caller))
 
 

@@ -34,7 +34,7 @@ class Ownership(Schema):
 
 
 @router.get(
-    "/{topic:topic}/ownership",
+    "/{rmq_topic:topic}/ownership",
     response=Ownership,
     tags=["topics"],
     url_name="ownership",

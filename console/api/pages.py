@@ -6,8 +6,9 @@ import json
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
 from ninja import NinjaAPI, Swagger
+
+from console.templating import render
 
 
 class Docs(Swagger):

@@ -158,7 +158,7 @@ def start(request: HttpRequest, response: HttpResponse, body: RunBody) -> Any:
         run = runs.start(caller_of(request).actor, wanted)
     except UnknownTopic as error:
         raise invalid("topics", str(error)) from None
-    response["Location"] = reverse("api-1:reconciliation", kwargs={"ident": run.pk})
+    response["Location"] = reverse("console-api:reconciliation", kwargs={"ident": run.pk})
     return Status(202, shapes.run_json(run))
 
 

@@ -80,7 +80,7 @@ class Records(Schema):
 
 
 @router.get(
-    "/{topic:topic}/timeline/{path:id}",
+    "/{rmq_topic:topic}/timeline/{path:id}",
     response=Lives,
     by_alias=True,
     tags=["record"],
@@ -104,7 +104,7 @@ def of_message(
 
 
 @router.get(
-    "/{topic:topic}/records",
+    "/{rmq_topic:topic}/records",
     response=Records,
     tags=["record"],
     url_name="records",

@@ -81,7 +81,7 @@ def create_schedule(request: HttpRequest, response: HttpResponse, body: Schedule
     caller = caller_of(request)
     asked = RunRequest(body.kind, tuple(body.topics), body.ledger, body.reason)
     made = _scheduled(caller, asked, body.every_s)
-    response["Location"] = reverse("api-1:schedule", kwargs={"number": made.pk})
+    response["Location"] = reverse("console-api:schedule", kwargs={"number": made.pk})
     return Status(201, schedule_json(made))
 
 

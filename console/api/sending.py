@@ -45,7 +45,7 @@ LOOKED_UP = 50
 
 
 @router.post(
-    "/{topic:topic}/messages",
+    "/{rmq_topic:topic}/messages",
     response={200: SendAnswer, 207: SendAnswer},
     tags=["sending"],
     url_name="send",

@@ -6,7 +6,6 @@ import json
 from dataclasses import asdict, fields
 from typing import Annotated, Any, get_type_hints
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from ninja import Body, Query, Schema, Status
 from pydantic import Field, create_model
@@ -19,6 +18,7 @@ from console.api.routers import topics as router
 from console.api.rows import Row, row_of
 from console.api.schemas import BigIn, BigOut, Reason, Strict, TopicName, lossless
 from console.engine import engine
+from console.options import options
 from console.snapshots.store import LiveKeys, read_frame
 from console.usecases.actions import ActionRequest, perform
 from rmq_core.model.stats import COUNTERS
@@ -163,7 +163,7 @@ def topics(request: HttpRequest) -> dict[str, Any]:
 
 
 @router.get(
-    "/{topic:topic}",
+    "/{rmq_topic:topic}",
     response={200: TopicView, 304: None},
     tags=["topics"],
     url_name="topic",
@@ -180,7 +180,7 @@ def topic(request: HttpRequest, response: HttpResponse, topic: TopicName, if_non
 
 
 @router.get(
-    "/{topic:topic}/slots", response=Slots, tags=["topics"], url_name="slots", summary="Every slot with its owner"
+    "/{rmq_topic:topic}/slots", response=Slots, tags=["topics"], url_name="slots", summary="Every slot with its owner"
 )
 def slots(request: HttpRequest, topic: TopicName) -> dict[str, Any]:
     caller_of(request).require(Permission.VIEW, topic)
@@ -192,7 +192,9 @@ def slots(request: HttpRequest, topic: TopicName) -> dict[str, Any]:
     }
 
 
-@router.get("/{topic:topic}/slots/{int:slot}", response=SlotView, tags=["topics"], url_name="slot", summary="One slot")
+@router.get(
+    "/{rmq_topic:topic}/slots/{int:slot}", response=SlotView, tags=["topics"], url_name="slot", summary="One slot"
+)
 def slot(
     request: HttpRequest, topic: TopicName, slot: int, heads: Annotated[int, Query(ge=1, le=100)] = 10
 ) -> dict[str, Any]:
@@ -217,7 +219,7 @@ def slot(
 
 
 @router.post(
-    "/{topic:topic}:pause",
+    "/{rmq_topic:topic}:pause",
     response=Paused,
     tags=["topics"],
     url_name="pause",
@@ -228,14 +230,14 @@ def pause(request: HttpRequest, topic: TopicName, body: Because = Body(Because()
 
 
 @router.post(
-    "/{topic:topic}:resume", response=Paused, tags=["topics"], url_name="resume", summary="Start the taking again"
+    "/{rmq_topic:topic}:resume", response=Paused, tags=["topics"], url_name="resume", summary="Start the taking again"
 )
 def resume(request: HttpRequest, topic: TopicName, body: Because = Body(Because())) -> dict[str, Any]:  # noqa: B008
     return _switch(request, topic, Action.RESUME, body.reason)
 
 
 @router.post(
-    "/{topic:topic}/dead:acknowledge",
+    "/{rmq_topic:topic}/dead:acknowledge",
     response=Acknowledged,
     tags=["dead letters"],
     url_name="acknowledge",
@@ -262,7 +264,7 @@ def _sample(topic: str) -> TopicSample:
 
 def _numbers() -> dict[str, dict[str, Any]]:
     """Of every topic, out of the keeper's newest frame; nothing where it has not sampled lately."""
-    frame = engine().client.run(read_frame(LiveKeys(settings.RMQ_NAMESPACE).overview))
+    frame = engine().client.run(read_frame(LiveKeys(options().namespace).overview))
     listed = json.loads(frame[1]).get("topics", []) if frame else []
     return {each["name"]: {**each, "retrying": each["waiting"]} for each in listed}
 

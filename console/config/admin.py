@@ -13,11 +13,10 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
-admin.site.unregister(User)
-admin.site.unregister(Group)
+from console.site import site
 
 
-@admin.register(User)
+@admin.register(User, site=site)
 class UserAdmin(DjangoUserAdmin, ModelAdmin):
     """Whoever is made here may sign in; what they may do comes from the roles they are given."""
 
@@ -44,6 +43,6 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
         super().save_model(request, obj, form, change)
 
 
-@admin.register(Group)
+@admin.register(Group, site=site)
 class GroupAdmin(DjangoGroupAdmin, ModelAdmin):
     """Roles are Django groups."""

@@ -1,7 +1,6 @@
-"""What only the project brings: its admin site, and commands and checks of its own."""
+"""What only the project brings: users in the admin, commands and checks of its own."""
 
 from django.apps import AppConfig
-from django.contrib.admin.apps import AdminConfig
 
 
 class ProjectConfig(AppConfig):
@@ -11,7 +10,3 @@ class ProjectConfig(AppConfig):
 
     def ready(self) -> None:
         from console.config import checks  # noqa: F401  (registers the checks)
-
-
-class ConsoleAdminConfig(AdminConfig):
-    default_site = "console.config.site.ConsoleSite"

@@ -15,8 +15,8 @@ def secret_key_is_kept(app_configs: Any, **kwargs: Any) -> list[Error]:
         return []
     return [
         Error(
-            "No SECRET_KEY is set.",
-            hint="Set SECRET_KEY to 50 or more random characters, or let `manage.py up` make one.",
+            "No RMQ_SECRET_KEY is set.",
+            hint="Set RMQ_SECRET_KEY to 50 or more random characters, or let `manage.py up` make one.",
             id="console.E001",
         )
     ]

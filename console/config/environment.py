@@ -1,4 +1,4 @@
-"""Everything the console reads from the process environment, checked at once.
+"""Everything the console reads from the process environment, checked at once: variables that begin with `RMQ_`.
 
 `read_environment()` either returns a frozen `Environment` or raises `ImproperlyConfigured` naming every
 variable that is wrong, so that a deployment is corrected in one go instead of one restart per mistake.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +19,10 @@ from zoneinfo import ZoneInfo, available_timezones
 from django.core.exceptions import ImproperlyConfigured
 from environs import Env, EnvValidationError, ValidationError
 
-from rmq_core.errors import ConfigurationError
+from console import rules
+from console.config.variables import FORMER, PREFIX, renamed
+from console.options import usual_data_dir
 from rmq_core.model.text import NotText, check_unicode
-from rmq_core.ownership.config import ZooKeeperConfig
 from rmq_core.transport.redis_url import RedisURL
 
 BASE_DIR = Path(__file__).resolve().parents[2]
@@ -85,46 +87,48 @@ class Environment:
 
 def _usual_data_dir(environ: Mapping[str, str]) -> Path:
     """In the checkout; of an installed package, where its user keeps data."""
-    if IS_CHECKOUT:
-        return BASE_DIR / "var"
-    return Path(environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "rmq-console"
+    return BASE_DIR / "var" if IS_CHECKOUT else usual_data_dir(environ)
 
 
 def read_environment(environ: Mapping[str, str] | None = None) -> Environment:
     """Read and check the variables; raises `ImproperlyConfigured` with all problems in it."""
-    if environ is None:
-        environ = os.environ
+    given = os.environ if environ is None else environ
+    environ = renamed(given)
+    former = sorted(name for name in FORMER if given.get(name) and not given.get(PREFIX + name))
     env = _reader(environ)
-    debug = env.bool("DEBUG", False)
-    data_dir = env.path("DATA_DIR", _usual_data_dir(environ))
+    debug = env.bool("RMQ_DEBUG", False)
+    data_dir = env.path("RMQ_DATA_DIR", _usual_data_dir(environ))
     values: dict[str, Any] = {
-        "secret_key": env.str("SECRET_KEY", None, validate=_check(_long_enough)),
-        "allowed_hosts": env.list("ALLOWED_HOSTS", LOCAL_HOSTS, validate=_check(_hosts)),
-        "csrf_trusted_origins": env.list("CSRF_TRUSTED_ORIGINS", [], validate=_check(_origins)),
-        "sub_path": env.str("FORCE_SCRIPT_NAME", "", validate=_check(_sub_path)),
-        "https": env.bool("HTTPS", None),
-        "hsts_seconds": env.int("HSTS_SECONDS", 3600, validate=_check(_at_least(0))),
-        "redis_url": env.str("REDIS_URL", _default_redis_url(data_dir), validate=_check(_redis)),
-        "console_redis_url": env.str("CONSOLE_REDIS_URL", None, validate=_check(_plain_redis)),
-        "namespace": env.str("RMQ_NAMESPACE", "rmq", validate=_check(_namespace)),
-        "time_zone": env.str("TIME_ZONE", "UTC", validate=_check(_time_zone)),
-        "zookeeper_url": env.str("ZOOKEEPER_URL", "", validate=_check(_zookeeper)),
-        "listeners": env.list("RMQ_LISTENERS", [], validate=_check(_listeners)),
-        "sample_interval_ms": env.int("SAMPLE_INTERVAL_MS", 1000, validate=_check(_at_least(200))),
-        "lag_warning_ms": env.int("LAG_WARNING_MS", 10_000, validate=_check(_at_least(1))),
-        "demo_rate": env.int("DEMO_RATE", 300, validate=_check(_between(0, 20_000))),
-        "pipeline_archive": env.str("PIPELINE_ARCHIVE", str(data_dir.resolve() / "archive")),
-        "pipeline_reports": env.path("PIPELINE_REPORTS", data_dir.resolve() / "reports"),
-        "pipeline_ledgers": env.path("PIPELINE_LEDGERS", data_dir.resolve() / "ledgers"),
-        "record_days": env.int("RECORD_DAYS", 30, validate=_check(_between(1, 3_650))),
-        "record_topics": env.list("RECORD_TOPICS", ["*"]),
-        "log_level": env.str("LOG_LEVEL", "INFO", validate=_check(_log_level)),
+        "secret_key": env.str("RMQ_SECRET_KEY", None, validate=_check(_long_enough)),
+        "allowed_hosts": env.list("RMQ_ALLOWED_HOSTS", LOCAL_HOSTS, validate=_check(_hosts)),
+        "csrf_trusted_origins": env.list("RMQ_CSRF_TRUSTED_ORIGINS", [], validate=_check(_origins)),
+        "sub_path": env.str("RMQ_FORCE_SCRIPT_NAME", "", validate=_check(_sub_path)),
+        "https": env.bool("RMQ_HTTPS", None),
+        "hsts_seconds": env.int("RMQ_HSTS_SECONDS", 3600, validate=_check(rules.at_least(0))),
+        "redis_url": env.str("RMQ_REDIS_URL", _default_redis_url(data_dir), validate=_check(rules.redis)),
+        "console_redis_url": env.str("RMQ_CONSOLE_REDIS_URL", None, validate=_check(rules.plain_redis)),
+        "namespace": env.str("RMQ_NAMESPACE", "rmq", validate=_check(rules.namespace)),
+        "time_zone": env.str("RMQ_TIME_ZONE", "UTC", validate=_check(_time_zone)),
+        "zookeeper_url": env.str("RMQ_ZOOKEEPER_URL", "", validate=_check(rules.zookeeper)),
+        "listeners": env.list("RMQ_LISTENERS", [], validate=_check(rules.listeners)),
+        "sample_interval_ms": env.int("RMQ_SAMPLE_INTERVAL_MS", 1000, validate=_check(rules.at_least(200))),
+        "lag_warning_ms": env.int("RMQ_LAG_WARNING_MS", 10_000, validate=_check(rules.at_least(1))),
+        "demo_rate": env.int("RMQ_DEMO_RATE", 300, validate=_check(rules.between(0, 20_000))),
+        "pipeline_archive": env.str("RMQ_PIPELINE_ARCHIVE", str(data_dir.resolve() / "archive")),
+        "pipeline_reports": env.path("RMQ_PIPELINE_REPORTS", data_dir.resolve() / "reports"),
+        "pipeline_ledgers": env.path("RMQ_PIPELINE_LEDGERS", data_dir.resolve() / "ledgers"),
+        "record_days": env.int("RMQ_RECORD_DAYS", 30, validate=_check(rules.between(1, 3_650))),
+        "record_topics": env.list("RMQ_RECORD_TOPICS", ["*"]),
+        "log_level": env.str("RMQ_LOG_LEVEL", "INFO", validate=_check(_log_level)),
     }
-    database = env.dj_db_url("DATABASE_URL") if environ.get("DATABASE_URL") else {}
+    database = env.dj_db_url("RMQ_DATABASE_URL") if environ.get("RMQ_DATABASE_URL") else {}
     try:
         env.seal()
     except EnvValidationError as error:
         raise ImproperlyConfigured(_explain(error)) from None
+    if former:
+        words = ", ".join(f"{name} is {PREFIX}{name}" for name in former)
+        warnings.warn(f"variables have new names, and the former work for now: {words}", FutureWarning, stacklevel=1)
     if values["https"] is None:
         values["https"] = not debug
     values["sub_path"] = values["sub_path"].rstrip("/")
@@ -160,91 +164,46 @@ def _check(rule: Callable[[Any], None]) -> Callable[[Any], None]:
 
     def validate(value: Any) -> None:
         if value is not None:
-            rule(value)
+            try:
+                rule(value)
+            except ValueError as error:
+                raise ValidationError(str(error)) from None
 
     return validate
 
 
 def _long_enough(value: str) -> None:
     if len(value) < 50 or len(set(value)) < 5:
-        raise ValidationError("must be at least 50 characters of real randomness.")
+        raise ValueError("must be at least 50 characters of real randomness.")
 
 
 def _hosts(values: list[str]) -> None:
     for host in values:
         if "://" in host or "/" in host or not host.strip():
-            raise ValidationError(f"{host!r} is not a host name; give names without scheme or path.")
+            raise ValueError(f"{host!r} is not a host name; give names without scheme or path.")
 
 
 def _origins(values: list[str]) -> None:
     for origin in values:
         parts = urlsplit(origin)
         if parts.scheme not in ("http", "https") or not parts.netloc or parts.path:
-            raise ValidationError(f"{origin!r} is not an origin such as https://console.example.com.")
+            raise ValueError(f"{origin!r} is not an origin such as https://console.example.com.")
 
 
 def _sub_path(value: str) -> None:
     if value and not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+/?", value):
-        raise ValidationError("must be a path such as /rmq, or empty.")
-
-
-def _redis(value: str) -> None:
-    try:
-        RedisURL(value)
-    except ConfigurationError as error:
-        raise ValidationError(str(error)) from None
-
-
-def _plain_redis(value: str) -> None:
-    _redis(value)
-    if RedisURL(value).is_cluster:
-        raise ValidationError("must name a single Redis server, not a Cluster.")
-
-
-def _namespace(value: str) -> None:
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]{0,49}", value):
-        raise ValidationError("must begin with a letter, then letters, digits, '_', '.', '-' (50 at most).")
+        raise ValueError("must be a path such as /rmq, or empty.")
 
 
 def _time_zone(value: str) -> None:
     if value not in available_timezones():
-        raise ValidationError(f"{value!r} is not a time zone such as Europe/Berlin.")
+        raise ValueError(f"{value!r} is not a time zone such as Europe/Berlin.")
     ZoneInfo(value)
-
-
-def _zookeeper(value: str) -> None:
-    if value:
-        try:
-            ZooKeeperConfig.of(value)
-        except ConfigurationError as error:
-            raise ValidationError(str(error)) from None
-
-
-def _listeners(values: list[str]) -> None:
-    for value in values:
-        if not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", value):
-            raise ValidationError(f"{value!r} must be written as package.module:attribute.")
-
-
-def _at_least(least: int) -> Callable[[int], None]:
-    def rule(value: int) -> None:
-        if value < least:
-            raise ValidationError(f"must be {least} or more.")
-
-    return rule
-
-
-def _between(least: int, most: int) -> Callable[[int], None]:
-    def rule(value: int) -> None:
-        if not least <= value <= most:
-            raise ValidationError(f"must be from {least} to {most}.")
-
-    return rule
 
 
 def _log_level(value: str) -> None:
     if value.upper() not in ("DEBUG", "INFO", "WARNING", "ERROR"):
-        raise ValidationError("must be DEBUG, INFO, WARNING or ERROR.")
+        raise ValueError("must be DEBUG, INFO, WARNING or ERROR.")
 
 
 def _default_redis_url(data_dir: Path) -> str:
@@ -261,7 +220,7 @@ def _plain_url(redis_url: str) -> str:
         return redis_url
     raise ImproperlyConfigured(
         "The environment is not usable; correct these variables and start again:\n"
-        "  CONSOLE_REDIS_URL: REDIS_URL names a Redis Cluster, which cannot run the console's background"
+        "  RMQ_CONSOLE_REDIS_URL: RMQ_REDIS_URL names a Redis Cluster, which cannot run the console's background"
         " jobs; name a single Redis server here (redis://…) for the console's own data."
     )
 

@@ -11,15 +11,15 @@ from django.core.exceptions import ImproperlyConfigured
 
 from console.config.environment import read_environment
 
-NAMES = ("DATA_DIR", "REDIS_URL", "ZOOKEEPER_URL", "FORCE_SCRIPT_NAME")
-
 
 def main() -> None:
     """Ends the process with a sentence where the environment is not usable."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.config.settings")
     try:
         read_environment()
-        print(json.dumps({name: str(getattr(settings, name) or "") for name in NAMES}))
+        known = {f"RMQ_{name}": settings.RMQ_CONSOLE[name] for name in ("DATA_DIR", "REDIS_URL", "ZOOKEEPER_URL")}
+        known["RMQ_FORCE_SCRIPT_NAME"] = settings.FORCE_SCRIPT_NAME or ""
+        print(json.dumps(known, default=str))
     except ImproperlyConfigured as error:
         sys.exit(str(error))
 

@@ -17,7 +17,7 @@ def refuse_unsafe_settings() -> None:
     """Raise `ImproperlyConfigured` where serving would work but not be right."""
     if settings.SECRET_KEY_IS_TEMPORARY and not settings.DEBUG:
         raise ImproperlyConfigured(
-            "SECRET_KEY is not set. Set it to 50 or more random characters (the same for every process), "
+            "RMQ_SECRET_KEY is not set. Set it to 50 or more random characters (the same for every process), "
             "or start with `manage.py up`, which keeps one in the data folder."
         )
 

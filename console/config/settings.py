@@ -9,7 +9,6 @@ from datetime import timedelta
 from django.core.exceptions import ImproperlyConfigured
 
 from console.config.environment import BASE_DIR, read_environment
-from console.redis_urls import channel_layer_host, rq_connection
 from rmq_core.errors import EmbeddedServerError
 from rmq_core.private_files import OTHERS, private_folder
 
@@ -27,7 +26,7 @@ _kept_there = (
 try:
     private_folder(DATA_DIR, ours=_kept_there)
 except EmbeddedServerError as error:
-    raise ImproperlyConfigured(f"DATA_DIR: {error}") from None
+    raise ImproperlyConfigured(f"RMQ_DATA_DIR: {error}") from None
 
 _secret_file = DATA_DIR / "secret_key"
 _stored_secret = _secret_file.read_text().strip() if _secret_file.is_file() else None
@@ -41,24 +40,22 @@ FORCE_SCRIPT_NAME = ENVIRONMENT.sub_path or None
 _cookie_path = f"{ENVIRONMENT.sub_path}/"
 
 INSTALLED_APPS = [
-    "channels",
     "console.config.apps.ProjectConfig",
     "console.apps.ConsoleConfig",
     "unfold.apps.BasicAppConfig",
     "unfold.contrib.filters",
-    "console.config.apps.ConsoleAdminConfig",
+    "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
-    "django_rq",
     "axes",
     "ninja",
 ]
 
 MIDDLEWARE = [
-    "console.api.gate.frame",
+    "console.config.middleware.refusals_of_the_api",
     "django.middleware.security.SecurityMiddleware",
     "console.config.middleware.content_security_policy",
     "console.config.staticfiles.StaticFiles",
@@ -67,7 +64,6 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "console.api.gate.gate",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "axes.middleware.AxesMiddleware",
@@ -115,41 +111,25 @@ AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_RESET_ON_SUCCESS = True
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_ENABLE_ADMIN = False
-LOGIN_URL = "admin:login"
-LOGIN_REDIRECT_URL = "overview"
+LOGIN_URL = "console_admin:login"
+LOGIN_REDIRECT_URL = "console:overview"
 
-# What the queue and the console's own data live in.
-REDIS_URL = ENVIRONMENT.redis_url
-CONSOLE_REDIS_URL = ENVIRONMENT.console_redis_url
-RMQ_NAMESPACE = ENVIRONMENT.namespace
-ZOOKEEPER_URL = ENVIRONMENT.zookeeper_url
-RMQ_LISTENERS = ENVIRONMENT.listeners
-SAMPLE_INTERVAL_MS = ENVIRONMENT.sample_interval_ms
-LAG_WARNING_MS = ENVIRONMENT.lag_warning_ms
-DEMO_RATE = ENVIRONMENT.demo_rate
-# Which topics with a journal are recorded (patterns), and for how long.
-RECORD_TOPICS = ENVIRONMENT.record_topics
-RECORD_DAYS = ENVIRONMENT.record_days
-# Where the pipeline keeps events, where it reports, and where business ledgers are put for it.
-PIPELINE_ARCHIVE = ENVIRONMENT.pipeline_archive
-PIPELINE_REPORTS = ENVIRONMENT.pipeline_reports
-PIPELINE_LEDGERS = ENVIRONMENT.pipeline_ledgers
-PIPELINE_COMMAND: list[str] = []
-
-CHANNEL_LAYERS = {
-    "default": {
-        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-        "CONFIG": {
-            "hosts": [channel_layer_host(CONSOLE_REDIS_URL)],
-            "prefix": f"{RMQ_NAMESPACE}:console:",
-        },
-    },
+RMQ_CONSOLE = {
+    "REDIS_URL": ENVIRONMENT.redis_url,
+    "CONSOLE_REDIS_URL": ENVIRONMENT.console_redis_url,
+    "NAMESPACE": ENVIRONMENT.namespace,
+    "ZOOKEEPER_URL": ENVIRONMENT.zookeeper_url,
+    "LISTENERS": ENVIRONMENT.listeners,
+    "SAMPLE_INTERVAL_MS": ENVIRONMENT.sample_interval_ms,
+    "LAG_WARNING_MS": ENVIRONMENT.lag_warning_ms,
+    "RECORD_TOPICS": ENVIRONMENT.record_topics,
+    "RECORD_DAYS": ENVIRONMENT.record_days,
+    "DATA_DIR": DATA_DIR,
+    "PIPELINE_ARCHIVE": ENVIRONMENT.pipeline_archive,
+    "PIPELINE_REPORTS": ENVIRONMENT.pipeline_reports,
+    "PIPELINE_LEDGERS": ENVIRONMENT.pipeline_ledgers,
 }
-# Several consoles, and other applications with RQ, may share a Redis: job queues carry the namespace.
-JOB_QUEUES = {name: f"{RMQ_NAMESPACE}:{name}" for name in ("default", "pipeline")}
-RQ_QUEUES = {name: rq_connection(CONSOLE_REDIS_URL) for name in JOB_QUEUES.values()}
-RQ = {"WORKER_CLASS": "console.supervise.horse.TetheredWorker"}
-RQ_SHOW_ADMIN_LINK = False
+DEMO_RATE = ENVIRONMENT.demo_rate
 
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.dummy.DummyCache"}}
 
@@ -194,44 +174,5 @@ LOGGING = {
         "channels_redis": {"filters": [], "level": "CRITICAL"},
         "rq.worker": {"level": "WARNING"},
         "axes": {"level": "ERROR"},  # console.config.signin says it, with what may be said
-    },
-}
-
-UNFOLD = {
-    "SITE_TITLE": "RMQ Console",
-    "SITE_HEADER": "RMQ Console",
-    "SITE_SYMBOL": "stacks",
-    "SITE_URL": None,
-    "SHOW_LANGUAGES": True,
-    "LANGUAGES": {
-        "action": "console.navigation.language_action",
-        "navigation": "console.navigation.languages",
-    },
-    "SITE_FAVICONS": [
-        {"rel": "icon", "type": "image/svg+xml", "href": "console.navigation.favicon"},
-    ],
-    "STYLES": ["console.navigation.stylesheet"],
-    "SCRIPTS": ["console.navigation.texts_script", "console.navigation.frame_script"],
-    "COLORS": {
-        "primary": {
-            "50": "oklch(97% .014 254.6)",
-            "100": "oklch(93.2% .032 255.6)",
-            "200": "oklch(88.2% .059 254.1)",
-            "300": "oklch(80.9% .105 251.8)",
-            "400": "oklch(70.7% .15 254.6)",
-            "500": "oklch(62.3% .17 256)",
-            "600": "oklch(54.6% .19 257)",
-            "700": "oklch(48.8% .19 258)",
-            "800": "oklch(42.4% .16 259)",
-            "900": "oklch(37.9% .13 261)",
-            "950": "oklch(28.2% .09 263)",
-        },
-    },
-    "COMMAND": {"search_models": False, "search_callback": "console.navigation.search"},
-    "SIDEBAR": {
-        "show_search": True,
-        "command_search": True,
-        "show_all_applications": False,
-        "navigation": "console.navigation.sidebar",
     },
 }

@@ -22,13 +22,13 @@ from typing import Any
 
 from axes.handlers.database import AxesDatabaseHandler
 from axes.models import AccessAttempt, AccessLog
-from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
 from django.utils import timezone
 
 from console.models import AuditEntry
+from console.site import site
+from console.templating import render
 from console.usecases.audit import note
 
 log = logging.getLogger("console.signin")
@@ -85,6 +85,14 @@ def turn_of(request: HttpRequest) -> Iterator[bool]:
             turn.release()
 
 
+def sign_in(request: HttpRequest) -> HttpResponse:
+    """The page for that, with the brake on."""
+    if request.method != "POST":
+        return site.sign_in(request)
+    with turn_of(request) as mine:
+        return site.sign_in(request) if mine else too_early(request, PATIENCE_S)
+
+
 def wait_s(name: str, address: str, now: datetime) -> int:
     """Seconds until this name may be tried from this address; 0 when it may be now."""
     since = now - timedelta(seconds=WINDOW_S)
@@ -134,9 +142,9 @@ def refused(request: HttpRequest, response: Any = None, credentials: dict[str, A
 def too_early(request: HttpRequest, seconds: int) -> HttpResponse:
     """Says in plain words how long to wait."""
     minutes = math.ceil(seconds / 60)
-    context = admin.site.each_context(request) | {"seconds": seconds, "minutes": minutes}
+    context = site.each_context(request) | {"seconds": seconds, "minutes": minutes}
     context["address"] = request.get_full_path()
-    answer = render(request, "console/signin_wait.html", context, status=429)
+    answer = render(request, "console/signin_wait.html", context, 429)
     answer["Retry-After"] = str(seconds)
     return answer
 

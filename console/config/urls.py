@@ -1,12 +1,12 @@
-"""The addresses of the project: the console at the root, the admin beside it."""
+"""The addresses of the project: the console at the root, and a brake on signing in."""
 
-from django.contrib import admin
 from django.urls import include, path
+
+from console.config import signin
 
 handler403 = "console.pages.shell.forbidden"
 
 urlpatterns = [
+    path("admin/login/", signin.sign_in),
     path("", include("console.urls")),
-    path("admin/", admin.site.urls),
-    path("language/", include("django.conf.urls.i18n")),
 ]

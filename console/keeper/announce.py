@@ -6,8 +6,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from channels.layers import get_channel_layer
-
+from console.layer import layer
 from rmq_core.errors import RMQError
 
 
@@ -17,16 +16,15 @@ class LayerAway(RMQError):
 
 async def announce(group: str, seq: int, kind: str = "tick") -> None:
     """A lost announcement is made up for by the next. Raises `LayerAway`."""
-    layer = get_channel_layer()
     try:
-        await layer.group_send(group, {"type": kind, "seq": seq})
+        await layer().group_send(group, {"type": kind, "seq": seq})
     except Exception as error:  # whatever the layer's Redis client raises
         raise LayerAway(f"live updates cannot be published: {error}") from error
 
 
 async def close_layer() -> None:
     """At the end of the event loop."""
-    close: Callable[[], Any] | None = getattr(get_channel_layer(), "flush", None)
+    close: Callable[[], Any] | None = getattr(layer(), "flush", None)
     if close is not None:
         with contextlib.suppress(Exception):
             await close()

@@ -8,8 +8,6 @@ import logging
 import os
 import socket
 
-from django.conf import settings
-
 from console.engine import AsyncEngine, new_async_engine
 from console.keeper.announce import close_layer
 from console.keeper.definitions import DefinitionHistory
@@ -18,6 +16,7 @@ from console.keeper.periodic import Complaints, PeriodicTask, run_task
 from console.keeper.record import OldRecords, Recording
 from console.keeper.sampling import Sampling, WatchedDetails
 from console.keeper.trends import ClusterTrends
+from console.options import options
 from console.snapshots.store import LiveKeys
 from rmq_core.ownership.election import LeaseElection, Term, run_elected
 
@@ -28,7 +27,7 @@ class Keeper:
     """Run with `await keeper.run(stop)`; `stop` is an event that ends it in good order."""
 
     def __init__(self) -> None:
-        self.keys = LiveKeys(settings.RMQ_NAMESPACE)
+        self.keys = LiveKeys(options().namespace)
         self.active = False
         self._engines: list[AsyncEngine] = []
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import logging
 import time
 
-from django.conf import settings
-
 from console.engine import AsyncEngine
 from console.keeper.announce import announce
 from console.keeper.details import Details
 from console.keeper.periodic import PeriodicTask
 from console.keeper.sampler import Sampler
+from console.options import options
 from console.snapshots.groups import FLEET, FLEET_GROUP, OVERVIEW, topic_group
 from console.snapshots.store import LiveKeys
 
@@ -28,9 +27,9 @@ class Sampling(PeriodicTask):
 
     def __init__(self, engine: AsyncEngine, keys: LiveKeys) -> None:
         super().__init__(engine, keys)
-        self.every_s = settings.SAMPLE_INTERVAL_MS / 1000
+        self.every_s = options().sample_interval_ms / 1000
         self.watched: frozenset[str] = frozenset()
-        self._sampler = Sampler(engine, keys, settings.SAMPLE_INTERVAL_MS, settings.LAG_WARNING_MS)
+        self._sampler = Sampler(engine, keys, options().sample_interval_ms, options().lag_warning_ms)
         self._restored = False
 
     async def round(self) -> None:
@@ -39,7 +38,7 @@ class Sampling(PeriodicTask):
             await self._look()
         finally:
             spent = time.process_time() - cpu
-            self.every_s = max(settings.SAMPLE_INTERVAL_MS / 1000, spent * CPU_SHARE)
+            self.every_s = max(options().sample_interval_ms / 1000, spent * CPU_SHARE)
             self._sampler.interval_ms = round(self.every_s * 1000)
 
     async def _look(self) -> None:

@@ -22,6 +22,8 @@ Application = Callable[..., Awaitable[Any]]
 class SameOrigin:
     """Refuses the handshake (403) of other pages, and of what says no origin."""
 
+    _path_routing = True  # for Channels: `path("rmq/", …)` in a project's URLRouter means all that is below
+
     def __init__(self, application: Application) -> None:
         self.application = application
 

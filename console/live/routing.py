@@ -14,6 +14,7 @@ from console.live.sockets import FleetConsumer, OverviewConsumer, TopicConsumer
 
 
 def websocket_application() -> SameOrigin:
+    """For the "websocket" of a `ProtocolTypeRouter`, or for a `path` of a `URLRouter` where the pages have a prefix."""
     routes = [
         path("live/overview/", OverviewConsumer.as_asgi()),
         path("live/workers/", FleetConsumer.as_asgi()),

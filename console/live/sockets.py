@@ -20,7 +20,9 @@ from django.conf import settings
 
 from console.access import Permission, allowed
 from console.engine import async_engine
+from console.layer import layer_alias
 from console.live.frames import frames
+from console.options import options
 from console.snapshots import store
 from console.snapshots.groups import FLEET, FLEET_GROUP, OVERVIEW, topic_group
 from console.snapshots.store import LiveKeys
@@ -39,6 +41,7 @@ class LiveConsumer(AsyncWebsocketConsumer, ABC):
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Run the socket; without the layer's Redis it cannot even begin, and says so in order."""
         try:
+            self.channel_layer_alias = layer_alias()
             await super().__call__(scope, receive, send)
         except Exception as error:
             if hasattr(self, "channel_name"):
@@ -48,7 +51,7 @@ class LiveConsumer(AsyncWebsocketConsumer, ABC):
             await send({"type": "websocket.close", "code": TRY_LATER})
 
     async def connect(self) -> None:
-        self.keys = LiveKeys(settings.RMQ_NAMESPACE)
+        self.keys = LiveKeys(options().namespace)
         self.payload = False
         self._last = 0
         self._tasks: list[asyncio.Task[None]] = []

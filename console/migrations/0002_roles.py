@@ -1,5 +1,6 @@
 """Make the roles of `console.access` as Django groups."""
 
+from django.apps import apps as installed
 from django.db import migrations
 
 # Written out: a migration must keep meaning what it meant when it was made.
@@ -14,8 +15,10 @@ ADMIN_MODELS = {
 
 def make_roles(apps, schema_editor):
     groups = apps.get_model("auth", "Group").objects
+    # A project that has the console as an app keeps its own groups and users to itself.
+    alone = installed.is_installed("console.config")
     for name, height in ROLES.items():
-        group, _made = groups.get_or_create(name=name)
+        group, _made = groups.get_or_create(name=name if alone else f"RMQ {name}")
         permissions = [
             _permission(apps, "console", "consolepermission", code, f"Can {code.replace('_', ' ')}")
             for code in LADDER[:height]
@@ -25,6 +28,7 @@ def make_roles(apps, schema_editor):
                 _permission(apps, app, model, f"{verb}_{model}", f"Can {verb} {_spoken(model)}")
                 for (app, model), verbs in ADMIN_MODELS.items()
                 for verb in verbs
+                if alone or app == "console"
             ]
         group.permissions.add(*permissions)
 

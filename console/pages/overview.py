@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 
 from console.engine import engine
+from console.options import options
 from console.pages.shell import console_page, render_page
 from console.snapshots.store import LiveKeys, read_frame, read_sparks
 from rmq_core.errors import RMQError
@@ -27,7 +27,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 def newest() -> dict[str, Any]:
     """The last frame, so that the page is full when it opens; or why there is none."""
-    keys = LiveKeys(settings.RMQ_NAMESPACE)
+    keys = LiveKeys(options().namespace)
     run = engine().client.run
     try:
         frame = run(read_frame(keys.overview))

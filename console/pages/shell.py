@@ -6,13 +6,10 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from django.conf import settings
-from django.contrib import admin
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.middleware.csrf import get_token
-from django.shortcuts import render
-from django.urls import get_script_prefix, reverse
+from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
@@ -21,6 +18,9 @@ from django.views.defaults import permission_denied
 from console.access import Forbidden, Permission, allowed, grants, require
 from console.engine import engine
 from console.errors import BadRequest
+from console.options import options
+from console.site import sign_in_address, site
+from console.templating import render
 from rmq_core.errors import RMQError
 
 View = Callable[..., HttpResponse]
@@ -32,7 +32,7 @@ def console_page(view: View) -> View:
     @functools.wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if not request.user.is_authenticated:
-            return redirect_to_login(request.get_full_path(), reverse(settings.LOGIN_URL))
+            return redirect_to_login(request.get_full_path(), sign_in_address())
         try:
             require(request.user, Permission.VIEW)
         except Forbidden as error:
@@ -66,7 +66,7 @@ def _places(request: HttpRequest) -> dict[str, str]:
     names = ["overview", "workers", "dead", "operations", "reconciliation"]
     if allowed(request.user, Permission.AUDIT):
         names.append("audit")
-    return {name: reverse(name) for name in names}
+    return {name: reverse(f"console:{name}") for name in names}
 
 
 def _now_ms() -> int | None:
@@ -88,26 +88,27 @@ def render_page(
 ) -> HttpResponse:
     """Render a template inside Unfold's frame; `data` reaches the page's modules as JSON."""
     shared = {
-        "root": get_script_prefix(),
-        "api": reverse("api-1:api-root"),
+        "root": reverse("console:overview"),
+        "api": reverse("console-api:api-root"),
         "places": _places(request),
         "csrf": get_token(request),
         "username": request.user.get_username(),
         "grants": grants(request.user).as_json(),
-        "interval_ms": settings.SAMPLE_INTERVAL_MS,
-        "lag_warning_ms": settings.LAG_WARNING_MS,
+        "interval_ms": options().sample_interval_ms,
+        "lag_warning_ms": options().lag_warning_ms,
         # By this clock the page tells how old its first data is.
         "now_ms": _now_ms() if data and "socket" in data else None,
     }
+    request.current_app = site.name  # type: ignore[attr-defined]  # the frame's own addresses are of this site
     return render(
         request,
         template,
         {
-            **admin.site.each_context(request),
+            **site.each_context(request),
             "title": title,
             "page_data": {**shared, **(data or {})},
             "is_fullwidth": "1",
             **context,
         },
-        status=status,
+        status,
     )

@@ -60,11 +60,11 @@ def page_data(topic: str) -> dict[str, Any]:
             "live": tab_url(topic, "live"),
             "messages": tab_url(topic, "messages"),
             "dead": tab_url(topic, "dead"),
-            "message": reverse("message", args=[topic]),
-            "send": reverse("send", args=[topic]),
+            "message": reverse("console:message", args=[topic]),
+            "send": reverse("console:send", args=[topic]),
         },
     }
 
 
 def tab_url(topic: str, tab: str) -> str:
-    return reverse("topic", args=[topic]) if tab == "live" else reverse("topic-tab", args=[topic, tab])
+    return reverse("console:topic", args=[topic]) if tab == "live" else reverse("console:topic-tab", args=[topic, tab])

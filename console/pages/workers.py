@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 
 from console.engine import engine
+from console.options import options
 from console.pages.shell import console_page, render_page
 from console.snapshots.store import LiveKeys, read_frame
 from rmq_core.errors import RMQError
@@ -31,7 +31,7 @@ def page(request: HttpRequest) -> HttpResponse:
 def _newest() -> dict[str, Any] | None:
     """The last frame, when somebody has looked lately; the socket brings the next within a second or two."""
     try:
-        frame = engine().client.run(read_frame(LiveKeys(settings.RMQ_NAMESPACE).fleet))
+        frame = engine().client.run(read_frame(LiveKeys(options().namespace).fleet))
     except RMQError:
         return None
     return json.loads(frame[1]) if frame else None

@@ -8,10 +8,9 @@ from collections import Counter
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
-from django.conf import settings
-
 from console.engine import AsyncEngine
 from console.models import PipelineSchedule
+from console.options import options
 from console.record import intake
 from console.record.intake import Batch, Overtaken, Place
 from console.threads import with_database
@@ -118,7 +117,7 @@ class Follower:
         for topic in journaled:
             wanted = any(not names or topic.name in names for names in scheduled)
             if wanted and topic.name not in self._held:
-                await client.run(reader.register(client.keyspace, topic, reader_of(settings.PIPELINE_ARCHIVE)))
+                await client.run(reader.register(client.keyspace, topic, reader_of(options().pipeline_archive)))
                 self._held.add(topic.name)
 
     async def _leave(self, topic: Topic) -> None:
@@ -131,7 +130,7 @@ class Follower:
 
 def is_recorded(topic: Topic) -> bool:
     """Whether a topic's messages are recorded: its journal is on, and the settings ask for it."""
-    return topic.journal != "off" and any(fnmatchcase(topic.name, pattern) for pattern in settings.RECORD_TOPICS)
+    return topic.journal != "off" and any(fnmatchcase(topic.name, pattern) for pattern in options().record_topics)
 
 
 def _archived() -> list[list[str]]:

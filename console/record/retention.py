@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from django.conf import settings
 from django.db.models import QuerySet
 
 from console.models import MessageRecord, MessageTransition, RecordPosition
+from console.options import options
 
 DAY_MS = 86_400_000
 AT_ONCE = 2_000
@@ -23,7 +23,7 @@ def prune(now_ms: int, topics: set[str] | None = None) -> int:
     """
     if topics is not None:
         RecordPosition.objects.exclude(topic__in=topics).delete()
-    before_ms = now_ms - settings.RECORD_DAYS * DAY_MS
+    before_ms = now_ms - options().record_days * DAY_MS
     until = time.monotonic() + LONGEST_S
     ended = MessageRecord.objects.filter(updated_ms__lt=before_ms, state__in=(*MessageRecord.ENDED, "unknown"))
     steps = MessageTransition.objects.filter(at_ms__lt=before_ms)

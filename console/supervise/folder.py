@@ -34,7 +34,7 @@ class DataFolder:
             lock.close()
             raise FolderInUse(
                 f"`manage.py up` already runs in {self.path} (process {holder}); stop it, or choose another folder with"
-                " DATA_DIR"
+                " RMQ_DATA_DIR"
             ) from None
         lock.truncate(0)
         lock.write(str(os.getpid()))

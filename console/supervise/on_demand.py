@@ -31,7 +31,7 @@ def on_demand(name: str, queue: Queue) -> Iterator[None]:
 
 
 def _watch(name: str, queue: Queue, ended: threading.Event) -> None:
-    command = tethered([sys.executable, "-u", "-m", "console", "rqworker", name, "--burst", "--verbosity", "0"])
+    command = tethered([sys.executable, "-u", "-m", "django", "jobs", name, "--burst", "--verbosity", "0"])
     pause_s = LOOK_S
     while not ended.wait(pause_s):
         pause_s = LOOK_S

@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from console.config.variables import renamed
 from console.supervise.folder import DataFolder, FolderInUse
 from console.supervise.kept import Kept, KeptRedis, KeptZooKeeper
 from console.supervise.ready import announce_when_ready
@@ -24,6 +25,7 @@ from rmq_core.private_files import OTHERS
 
 ROOT = Path(__file__).parents[2]
 DEMO_LISTENERS = "console.demo.listeners:LISTENERS"
+REDIS, ZOOKEEPER = "RMQ_REDIS_URL", "RMQ_ZOOKEEPER_URL"
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 PYTHON = [sys.executable, "-u"]
 MANAGE = [*PYTHON, "-m", "console"]
@@ -45,15 +47,16 @@ NOT_INSTALLED = "the console is not installed (no {}): pip install 'rmq-console[
 def up(host: str, port: int, amount: int, shared: bool, demo: bool) -> None:
     """Run everything on this machine, in one log.
 
-    Redis and ZooKeeper (unless REDIS_URL and ZOOKEEPER_URL name others), the console, the keeper, jobs, and workers
-    for the listeners that RMQ_LISTENERS names. What ends is started again; Ctrl-C ends it all.
+    Redis and ZooKeeper (unless RMQ_REDIS_URL and RMQ_ZOOKEEPER_URL name others), the console, the keeper, jobs, and
+    workers for the listeners that RMQ_LISTENERS names. What ends is started again; Ctrl-C ends it all.
     """
     if missing := [name for name in ("django", "uvicorn") if find_spec(name) is None]:
         raise SystemExit(NOT_INSTALLED.format(missing[0]))
     os.umask(os.umask(OTHERS) | OTHERS)
     _refuse_taken_port(host, port)
     settings = _settings()
-    folder = DataFolder(Path(settings["DATA_DIR"]))
+    given = renamed(os.environ)
+    folder = DataFolder(Path(settings["RMQ_DATA_DIR"]))
     try:
         folder.lock()
     except FolderInUse as error:
@@ -65,25 +68,25 @@ def up(host: str, port: int, amount: int, shared: bool, demo: bool) -> None:
             server.look()
 
     supervisor = Supervisor(every=look)
-    addresses = {name: settings[name] for name in ("REDIS_URL", "ZOOKEEPER_URL")}
-    kinds: dict[str, type[Kept]] = {"REDIS_URL": KeptRedis, "ZOOKEEPER_URL": KeptZooKeeper}
+    addresses = {name: settings[name] for name in (REDIS, ZOOKEEPER)}
+    kinds: dict[str, type[Kept]] = {REDIS: KeptRedis, ZOOKEEPER: KeptZooKeeper}
     if shared:
-        del kinds["ZOOKEEPER_URL"]
-        addresses["ZOOKEEPER_URL"] = ""
+        del kinds[ZOOKEEPER]
+        addresses[ZOOKEEPER] = ""
     with contextlib.ExitStack() as at_the_end:
         at_the_end.callback(folder.unlock)
         for name, kind in kinds.items():
-            if not os.environ.get(name):
+            if not given.get(name):
                 servers.append(_start(kind, folder, supervisor))
                 at_the_end.callback(servers[-1].stop)
                 addresses[name] = servers[-1].address
         environ = _environ(folder, addresses, host, demo)
-        account = _prepare(supervisor, environ, ours=not os.environ.get("REDIS_URL"), demo=demo)
+        account = _prepare(supervisor, environ, ours=not given.get(REDIS), demo=demo)
         for name, command in _commands(host, port, amount, demo, environ).items():
             supervisor.add(name, command, environ)
         if not environ.get("RMQ_LISTENERS"):
             supervisor.say("RMQ_LISTENERS is not set: no worker is started here")
-        announce_when_ready(supervisor.say, host, port, settings["FORCE_SCRIPT_NAME"], account)
+        announce_when_ready(supervisor.say, host, port, settings["RMQ_FORCE_SCRIPT_NAME"], account)
         supervisor.run()
 
 
@@ -100,17 +103,17 @@ def _environ(folder: DataFolder, addresses: dict[str, str], host: str, demo: boo
     """What the children get; whatever the user has set wins."""
     bare = f"[{host}]" if ":" in host else host
     defaults = {
-        "SECRET_KEY": folder.secret("secret_key", 64),
-        "HTTPS": "false",
-        "ALLOWED_HOSTS": ",".join(dict.fromkeys([*LOCAL_HOSTS, socket.gethostname(), bare])),
+        "RMQ_SECRET_KEY": folder.secret("secret_key", 64),
+        "RMQ_HTTPS": "false",
+        "RMQ_ALLOWED_HOSTS": ",".join(dict.fromkeys([*LOCAL_HOSTS, socket.gethostname(), bare])),
         "DJANGO_SETTINGS_MODULE": "console.config.settings",
         "PYTHONUNBUFFERED": "1",
         "PYTHONPATH": _python_path(),
     }
     if demo:
         defaults["RMQ_LISTENERS"] = DEMO_LISTENERS
-    set_by_user = {name: value for name, value in os.environ.items() if value}
-    return {**defaults, **set_by_user, **addresses, "DATA_DIR": str(folder.path), "PYTHONPATH": _python_path()}
+    fixed = {"RMQ_DATA_DIR": str(folder.path), "PYTHONPATH": _python_path()}
+    return {**defaults, **renamed(os.environ), **addresses, **fixed}
 
 
 def _python_path() -> str:
@@ -124,7 +127,7 @@ def _commands(host: str, port: int, workers: int, demo: bool, environ: dict[str,
     commands = {
         "web": [*PYTHON, *web],
         "keeper": [*MANAGE, "keeper"],
-        "jobs": [*MANAGE, "rqworker", "default", "--on-demand", "pipeline", "--verbosity", "0"],
+        "jobs": [*MANAGE, "jobs", "default", "--on-demand", "pipeline", "--verbosity", "0"],
     }
     for number in range(1, workers + 1 if environ.get("RMQ_LISTENERS") else 1):
         name = f"worker-{number}"
@@ -145,7 +148,7 @@ def _prepare(supervisor: Supervisor, environ: dict[str, str], *, ours: bool, dem
     """The database with its tables and its first user, and whatever the demo needs; returns how to sign in."""
     supervisor.say("preparing the database")
     # A Redis of our own has no workers yet: nobody owns slots in it.
-    share = ["--share-slots"] if ours and not environ["ZOOKEEPER_URL"] else []
+    share = ["--share-slots"] if ours and not environ[ZOOKEEPER] else []
     told = json.loads(_output([*MANAGE, "prepare", *share, *(["--demo"] if demo else [])], environ))
     for line in told["said"]:
         supervisor.say(line)

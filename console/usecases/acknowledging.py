@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.conf import settings
-
 from console.engine import engine
+from console.options import options
 from console.snapshots import acknowledgements
 from console.snapshots.acknowledgements import LOOKED_AT, Acknowledgement
 from console.snapshots.store import LiveKeys
@@ -21,7 +20,7 @@ def acknowledge(topic: str, until_ms: int | None, by: str, reason: str) -> dict[
     inspector = engine().inspector
     now_ms = inspector.now_ms()
     until_ms = now_ms if until_ms is None else min(until_ms, now_ms)
-    key = LiveKeys(settings.RMQ_NAMESPACE).acknowledged
+    key = LiveKeys(options().namespace).acknowledged
     # Somebody whose page is older takes back nothing that another one knows.
     before = engine().client.run(acknowledgements.read(key)).get(topic)
     if before is not None and before.version <= definition.version:

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
-
 from console.engine import engine
 from console.models import Finding, MessageRecord
+from console.options import options
 from console.record.life import key_of
 from rmq_core.errors import InvalidMessage
 from rmq_core.model.message import MessageRef, id_from_text
@@ -112,7 +111,7 @@ def mends_of(run: str, topic: str, refs: Sequence[MessageRef]) -> dict[MessageRe
     import msgpack
     from pyarrow import dataset
 
-    folder = Path(settings.PIPELINE_REPORTS) / run / "findings"
+    folder = Path(options().pipeline_reports) / run / "findings"
     if not run or not folder.exists():
         return {}
     wanted = {(ref.slot, id_from_text(ref.id)): ref for ref in refs}

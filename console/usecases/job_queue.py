@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import uuid
 
-import django_rq
-from django.conf import settings
 from redis.exceptions import RedisError
+from rq import Queue
+
+from console.options import options
+from console.redis_urls import job_connection
 
 log = logging.getLogger("console.jobs")
 
-OPERATIONS = settings.JOB_QUEUES["default"]
-RUNS = settings.JOB_QUEUES["pipeline"]
-"""Of its own: a run takes minutes, and bulk operations must not wait behind it."""
+OPERATIONS, RUNS = "default", "pipeline"
+"""Runs have one of their own: a run takes minutes, and bulk operations must not wait behind it."""
 SLICE_TIMEOUT_S = 300
 """Far more than a slice takes: it ends a job that hangs, and the operation goes on in another."""
 RUN_TIMEOUT_S = 24 * 3600
+
+
+def queue_of(name: str) -> Queue:
+    """Several consoles, and other applications with RQ, may share a Redis: queues carry the namespace."""
+    return Queue(f"{options().namespace}:{name}", connection=_connection(options().console_redis_url))
+
+
+_connection = functools.lru_cache(4)(job_connection)
 
 
 def hand_on_operation(operation_id: str) -> None:
@@ -33,27 +43,27 @@ def hand_on_run(run_id: str) -> None:
 
 def waiting_operations(ids: list[str]) -> set[str]:
     """Those that have a job in the queue. Raises `RedisError`."""
-    jobs = django_rq.get_queue(OPERATIONS).get_job_ids()
+    jobs = queue_of(OPERATIONS).get_job_ids()
     return {each for each in ids if any(job.startswith(_job_prefix(each)) for job in jobs)}
 
 
 def waiting_runs(ids: list[str]) -> set[str]:
     """Those that have a job in the queue. Raises `RedisError`."""
-    jobs = set(django_rq.get_queue(RUNS).get_job_ids())
+    jobs = set(queue_of(RUNS).get_job_ids())
     return {each for each in ids if _run_job(each) in jobs}
 
 
 def others_wait() -> bool:
     """Whether other operations wait for a job worker."""
     try:
-        return bool(django_rq.get_queue(OPERATIONS).count)
+        return bool(queue_of(OPERATIONS).count)
     except RedisError:
         return False
 
 
 def _enqueue(queue: str, function: str, ident: str, job_id: str, timeout_s: int) -> None:
     try:
-        django_rq.get_queue(queue, commit_mode="auto").enqueue_call(
+        queue_of(queue).enqueue_call(
             function,
             args=(ident,),
             timeout=timeout_s,

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from django.conf import settings
 from django.utils.translation import gettext
 
 import rmq_core
 from console.errors import BadRequest
 from console.models import Reconciliation
+from console.options import options
 from rmq_core.model.text import NotText, check_name, shown
 
 PACKAGES = Path(rmq_core.__file__).resolve().parents[1]
@@ -23,17 +23,17 @@ LEDGER_SUFFIXES = (".csv", ".parquet")
 
 def log_of(run: Reconciliation) -> Path:
     """What the run printed."""
-    return Path(settings.PIPELINE_REPORTS) / str(run.pk) / "log.txt"
+    return Path(options().pipeline_reports) / str(run.pk) / "log.txt"
 
 
 def report_of(run: Reconciliation) -> Path:
     """The folder of the run's report."""
-    return Path(settings.PIPELINE_REPORTS) / str(run.pk)
+    return Path(options().pipeline_reports) / str(run.pk)
 
 
 def ledgers() -> list[str]:
     """The business ledgers that can be chosen, by name: files (or Parquet folders) an administrator has put there."""
-    folder = Path(settings.PIPELINE_LEDGERS)
+    folder = Path(options().pipeline_ledgers)
     if not folder.is_dir():
         return []
     return sorted(
@@ -55,12 +55,12 @@ def ledger_path(name: str) -> Path:
     """Raises `BadRequest` for what is not one of `ledgers`."""
     if name not in ledgers():
         raise BadRequest(gettext("There is no ledger of the name “%(name)s”.") % {"name": name})
-    return Path(settings.PIPELINE_LEDGERS) / name
+    return Path(options().pipeline_ledgers) / name
 
 
 def plain(words: str) -> str:
     """What a run said, for people: the names of files without the server's folders, which are nobody's business."""
-    for folder in (settings.PIPELINE_LEDGERS, settings.PIPELINE_REPORTS, settings.PIPELINE_ARCHIVE, PACKAGES):
+    for folder in (options().pipeline_ledgers, options().pipeline_reports, options().pipeline_archive, PACKAGES):
         for path in {str(folder), str(Path(folder).resolve())} - {"/", "."}:
             words = words.replace(f"file:{path}/", "").replace(f"{path}/", "").replace(path, Path(path).name)
     return shown(words)
@@ -90,12 +90,12 @@ def held_ledger(run: Reconciliation) -> Iterator[Path | None]:
 
 def command(run: Reconciliation, ledger: Path | None = None) -> list[str]:
     """The program of a run. The address of Redis goes by the environment, for it may hold a password."""
-    program = [*settings.PIPELINE_COMMAND] or [sys.executable, "-u", "-m", "rmq_core.pipeline"]
-    found = [*program, run.kind, "--namespace", settings.RMQ_NAMESPACE, "--archive", settings.PIPELINE_ARCHIVE]
+    program = [*options().pipeline_command] or [sys.executable, "-u", "-m", "rmq_core.pipeline"]
+    found = [*program, run.kind, "--namespace", options().namespace, "--archive", options().pipeline_archive]
     for topic in run.topics:
         found += ["--topic", topic]
     if run.kind == "reconcile":
-        found += ["--reports", str(settings.PIPELINE_REPORTS), "--run", str(run.pk)]
+        found += ["--reports", str(options().pipeline_reports), "--run", str(run.pk)]
         if run.ledger:
             found += ["--ledger", str(ledger or ledger_path(run.ledger))]
     return [*found, "--progress", "json"]
@@ -103,4 +103,4 @@ def command(run: Reconciliation, ledger: Path | None = None) -> list[str]:
 
 def environment() -> dict[str, str]:
     """What the program gets to know."""
-    return {**os.environ, "REDIS_URL": settings.REDIS_URL, "PYTHONUNBUFFERED": "1"}
+    return {**os.environ, "RMQ_URL": options().redis_url, "PYTHONUNBUFFERED": "1"}

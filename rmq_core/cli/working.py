@@ -17,7 +17,7 @@ from rmq_core.worker import Worker, find_listeners
 @click.argument("listeners", metavar="MODULE[:ATTRIBUTE]")
 @click.option("--name", help="Unique in the fleet, best stable over restarts.")
 @click.option("--threads", type=int, default=8, help="Plain listeners running at once.")
-@click.option("--zookeeper", metavar="HOSTS", help="One owner per slot: hosts, or a zk:// URL (ZOOKEEPER_URL).")
+@click.option("--zookeeper", metavar="HOSTS", help="One owner per slot: hosts, or a zk:// URL (RMQ_ZOOKEEPER_URL).")
 @click.option("--weight", type=int, default=1, help="Share of slots beside the others'.")
 def worker(shell: Shell, listeners: str, name: str | None, threads: int, zookeeper: str | None, weight: int) -> None:
     """Consume with the listeners of a module until SIGTERM or Ctrl-C.

@@ -12,7 +12,7 @@ from rmq_core.errors import ConfigurationError
 from rmq_core.model.text import NotText, check_unicode
 from rmq_core.transport.hosts import parts
 
-ENVIRONMENT = "ZOOKEEPER_URL"
+ENVIRONMENT = ("RMQ_ZOOKEEPER_URL", "ZOOKEEPER_URL")
 _TRUE, _FALSE = {"1", "true", "yes", "on"}, {"0", "false", "no", "off"}
 
 
@@ -158,8 +158,8 @@ class ZooKeeperConfig:
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] = os.environ) -> ZooKeeperConfig | None:
-        """What ``ZOOKEEPER_URL`` says; None where it is not set."""
-        given = environ.get(ENVIRONMENT, "")
+        """What ``RMQ_ZOOKEEPER_URL`` says, or ``ZOOKEEPER_URL``; None where neither is set."""
+        given = next(filter(None, map(environ.get, ENVIRONMENT)), "")
         return cls.of(given) if given else None
 
 

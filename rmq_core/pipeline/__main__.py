@@ -29,7 +29,7 @@ DEFAULT_URL = "redis://localhost:6379/0"
 def parser(program: str) -> argparse.ArgumentParser:
     """The command line; argparse, because a cluster has what `package` has sent there, and no more."""
     common = argparse.ArgumentParser(add_help=False)
-    url = os.environ.get("RMQ_URL") or os.environ.get("REDIS_URL") or DEFAULT_URL
+    url = os.environ.get("RMQ_URL") or os.environ.get("RMQ_REDIS_URL") or os.environ.get("REDIS_URL") or DEFAULT_URL
     common.add_argument(
         "--url", default=url, help="Redis URL (RMQ_URL, REDIS_URL: not seen by others as arguments are)"
     )

@@ -13,12 +13,12 @@ from django.test import Client
 from django.utils import translation
 from pytest_django.plugin import blocking_manager_key
 
-from console.redis_urls import channel_layer_host
 from rmq_core import RMQ, FixedTimeMessage, Topic, TopicKind
 from rmq_core.client.control import Control
 from rmq_core.client.inspector import Inspector
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.protocol.scripts import Call, script
+from tests.support.console_options import set_options
 from tests.support.keys import remove_keys_of
 
 FAR = 3_600_000
@@ -96,14 +96,7 @@ def own_language() -> Iterator[None]:
 @pytest.fixture
 def queue(settings: Any, redis_server: EmbeddedRedis, namespace: str) -> Iterator[Queue]:
     """The console works on this test's namespace; all its keys go with the test, they are the console's fixture."""
-    settings.REDIS_URL = settings.CONSOLE_REDIS_URL = redis_server.url
-    settings.RMQ_NAMESPACE = namespace
-    settings.CHANNEL_LAYERS = {
-        "default": {
-            "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-            "CONFIG": {"hosts": [channel_layer_host(redis_server.url)], "prefix": f"{namespace}:console:"},
-        }
-    }
+    set_options(settings, REDIS_URL=redis_server.url, CONSOLE_REDIS_URL=redis_server.url, NAMESPACE=namespace)
     with RMQ(redis_server.url, namespace) as client:
         yield Queue(client)
     from console.engine import engine

@@ -9,15 +9,15 @@ from unittest import mock
 
 _folder = tempfile.TemporaryDirectory(prefix="rmq-console-test-")
 _environ = {
-    "SECRET_KEY": "only-for-tests-0123456789-abcdefghijklmnopqrstuvwxyz",
-    "DATA_DIR": _folder.name,
-    "REDIS_URL": "redis://127.0.0.1:1/0",
-    "HTTPS": "false",
-    "ALLOWED_HOSTS": "testserver,localhost,127.0.0.1",
+    "RMQ_SECRET_KEY": "only-for-tests-0123456789-abcdefghijklmnopqrstuvwxyz",
+    "RMQ_DATA_DIR": _folder.name,
+    "RMQ_REDIS_URL": "redis://127.0.0.1:1/0",
+    "RMQ_HTTPS": "false",
+    "RMQ_ALLOWED_HOSTS": "testserver,localhost,127.0.0.1",
     "PATH": os.environ["PATH"],
 }
 if _database := os.environ.get("TEST_DATABASE_URL"):
-    _environ["DATABASE_URL"] = _database
+    _environ["RMQ_DATABASE_URL"] = _database
 
 with mock.patch.dict(os.environ, _environ, clear=True):
     from console.config.settings import *  # noqa: F403

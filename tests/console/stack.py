@@ -33,10 +33,10 @@ class Stack:
     def __init__(self, folder: Path, *arguments: str, **environ: str) -> None:
         self.folder = folder
         self.port = free_port()
-        self.address = f"http://127.0.0.1:{self.port}{environ.get('FORCE_SCRIPT_NAME', '')}"
+        self.address = f"http://127.0.0.1:{self.port}{environ.get('RMQ_FORCE_SCRIPT_NAME', '')}"
         self._arguments = arguments
-        base = {"PATH": os.environ["PATH"], "DATA_DIR": str(folder)}
-        self._environ = base | {"RMQ_NAMESPACE": "rmq", "SAMPLE_INTERVAL_MS": "300"} | environ
+        base = {"PATH": os.environ["PATH"], "RMQ_DATA_DIR": str(folder)}
+        self._environ = base | {"RMQ_NAMESPACE": "rmq", "RMQ_SAMPLE_INTERVAL_MS": "300"} | environ
         self._log = folder.with_suffix(".log")
         self.process: subprocess.Popen[bytes] | None = None
         self.cookies: dict[str, Any] = {}
@@ -94,7 +94,7 @@ class Stack:
 
     def manage(self, code: str) -> str:
         """Run Python in the installation's Django; returns what it prints."""
-        environ = self._environ | {"REDIS_URL": self.redis_url}
+        environ = self._environ | {"RMQ_REDIS_URL": self.redis_url}
         command = [*self.program, "shell", "-v0", "-c", code]
         return subprocess.run(command, env=environ, check=True, timeout=START_S, capture_output=True, text=True).stdout
 

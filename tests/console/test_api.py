@@ -8,8 +8,10 @@ from typing import Any
 
 from django.test import Client
 
+from console.options import options
 from console.snapshots.store import LiveKeys, write_frames
 from tests.console.conftest import Queue
+from tests.support.console_options import set_options
 
 
 def test_live_needs_nothing(client: Client, db: None) -> None:
@@ -17,7 +19,7 @@ def test_live_needs_nothing(client: Client, db: None) -> None:
 
 
 def test_ready_names_what_is_wrong(client: Client, db: None, settings: Any) -> None:
-    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    set_options(settings, REDIS_URL="redis://127.0.0.1:1/0")
     answer = client.get("/api/v1/health/ready")
     assert answer.status_code == 503
     checks = answer.json()["checks"]
@@ -30,7 +32,7 @@ FRAME = '{"type":"overview"}'
 
 
 def test_ready_needs_a_fresh_sample(queue: Queue, client: Client, db: None, settings: Any) -> None:
-    keys = LiveKeys(settings.RMQ_NAMESPACE)
+    keys = LiveKeys(options().namespace)
     assert client.get("/api/v1/health/ready").json()["checks"]["keeper"] != "ok"
     now = queue.inspector.now_ms()
     queue.client.run(write_frames({keys.overview: FRAME}, now - 60_000))

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.test import Client
 
 from console.engine import AsyncEngine, new_async_engine
 from console.keeper.sampler import Sampler
+from console.options import options
 from console.snapshots import acknowledgements, clusters, store
 from console.snapshots.acknowledgements import Acknowledgement
 from console.snapshots.store import LiveKeys, read_frame, read_history, read_sparks
@@ -48,7 +48,7 @@ def put(queue: Queue, key: str, value: bytes | None) -> None:
 
 @pytest.fixture
 def keys(queue: Queue) -> LiveKeys:
-    return LiveKeys(settings.RMQ_NAMESPACE)
+    return LiveKeys(options().namespace)
 
 
 @pytest.fixture

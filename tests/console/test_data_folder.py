@@ -24,7 +24,7 @@ def manage(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "manage.py", *arguments],
         cwd=BASE_DIR,
-        env={"PATH": os.environ["PATH"], "DATA_DIR": str(folder)},
+        env={"PATH": os.environ["PATH"], "RMQ_DATA_DIR": str(folder)},
         umask=0,
         capture_output=True,
         text=True,
@@ -63,7 +63,7 @@ def test_a_folder_that_is_not_ours_is_refused_in_a_sentence(tmp_path: Path, reas
         os.chown(tmp_path, 65_534, -1)
     ran = manage(tmp_path, "check")
     assert ran.returncode != 0
-    assert f"DATA_DIR: the data folder {tmp_path}" in ran.stderr and reason in ran.stderr
+    assert f"RMQ_DATA_DIR: the data folder {tmp_path}" in ran.stderr and reason in ran.stderr
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
 
 

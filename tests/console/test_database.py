@@ -17,6 +17,6 @@ def test_tables_of_a_newer_release_are_refused() -> None:
     refuse_unknown_tables()
     assert run_checks(tags=[Tags.database], databases=["default"]) == []
     MigrationRecorder(connection).record_applied("console", "0999_what_comes")
-    for command in (["keeper"], ["rqworker", "default"], ["migrate"]):
+    for command in (["keeper"], ["jobs", "default"], ["migrate"]):
         with pytest.raises(SystemCheckError, match="0999_what_comes"):
             call_command(*command, verbosity=0, skip_checks=False)

@@ -8,26 +8,25 @@ import warnings
 from typing import Any
 
 import pytest
-from channels.layers import channel_layers, get_channel_layer
+from channels.layers import channel_layers
 
 from console.engine import engine, new_async_engine
 from console.keeper.sampler import Sampler
-from console.redis_urls import channel_layer_host, rq_connection
+from console.layer import layer as own_layer
+from console.redis_urls import job_connection
 from console.snapshots import store
 from console.snapshots.store import LiveKeys
 from rmq_core import RMQ, FixedTimeMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.embedded.redis_cluster import EmbeddedCluster
 from rmq_core.embedded.redis_sentinel import EmbeddedSentinel
+from tests.support.console_options import set_options
 
 pytestmark = pytest.mark.cluster
 
 
 async def sample_and_read_back(settings: Any, url: str, console_url: str, namespace: str) -> None:
-    settings.REDIS_URL, settings.CONSOLE_REDIS_URL, settings.RMQ_NAMESPACE = url, console_url, namespace
-    config = {"hosts": [channel_layer_host(console_url)], "prefix": f"{namespace}:console:"}
-    backend = "channels_redis.pubsub.RedisPubSubChannelLayer"
-    settings.CHANNEL_LAYERS = {"default": {"BACKEND": backend, "CONFIG": config}}
+    set_options(settings, REDIS_URL=url, CONSOLE_REDIS_URL=console_url, NAMESPACE=namespace)
     keys = LiveKeys(namespace)
     with RMQ(url, namespace) as client:
         client.define(Topic("orders", TopicKind.FIXED_TIME, slots=8))
@@ -40,7 +39,7 @@ async def sample_and_read_back(settings: Any, url: str, console_url: str, namesp
         assert found is not None
         assert sum(json.loads(found[1])["slots"]["backlog"]) == 20
         assert json.loads(engine().client.run(store.read_history(keys.history("orders"))))
-        layer = get_channel_layer()
+        layer = own_layer()
         channel = await layer.new_channel()
         await layer.group_add("viewers", channel)
         await layer.group_send("viewers", {"type": "tick", "seq": 1})
@@ -65,7 +64,8 @@ async def test_on_a_cluster(
 async def test_behind_sentinel(settings: Any, namespace: str) -> None:
     with EmbeddedSentinel() as sentinel:
         await sample_and_read_back(settings, sentinel.url, sentinel.url, namespace)
-        assert rq_connection(sentinel.url)["MASTER_NAME"]
+        with job_connection(sentinel.url) as jobs:
+            assert jobs.ping()
         collect_what_redis_py_leaves_open()
 
 

@@ -33,11 +33,9 @@ def child_of(pid: int) -> int | None:
 
 def test_a_job_ends_with_its_killed_worker(tmp_path: Path) -> None:
     with EmbeddedRedis() as server, Redis.from_url(server.url) as client:
-        environ = os.environ | {"REDIS_URL": server.url, "DATA_DIR": str(tmp_path)}
+        environ = os.environ | {"RMQ_REDIS_URL": server.url, "RMQ_DATA_DIR": str(tmp_path)}
         environ["DJANGO_SETTINGS_MODULE"] = "console.config.settings"  # not those of these tests
-        worker = subprocess.Popen(
-            [sys.executable, "manage.py", "rqworker", "pipeline", "-v0"], cwd=BASE_DIR, env=environ
-        )
+        worker = subprocess.Popen([sys.executable, "manage.py", "jobs", "pipeline", "-v0"], cwd=BASE_DIR, env=environ)
         try:
             Queue("rmq:pipeline", connection=client).enqueue("time.sleep", 600)
             horse = wait_until(lambda: child_of(worker.pid), timeout_s=60, what="the job has begun")
@@ -50,9 +48,9 @@ def test_a_job_ends_with_its_killed_worker(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_runs_get_a_worker_on_demand_and_operations_do_not_wait_for_them(tmp_path: Path, number: int) -> None:
     with EmbeddedRedis() as server, Redis.from_url(server.url) as client:
-        environ = os.environ | {"REDIS_URL": server.url, "DATA_DIR": str(tmp_path)}
+        environ = os.environ | {"RMQ_REDIS_URL": server.url, "RMQ_DATA_DIR": str(tmp_path)}
         environ["DJANGO_SETTINGS_MODULE"] = "console.config.settings"  # not those of these tests
-        command = [sys.executable, "manage.py", "rqworker", "default", "--on-demand", "pipeline", "-v0"]
+        command = [sys.executable, "manage.py", "jobs", "default", "--on-demand", "pipeline", "-v0"]
         jobs = subprocess.Popen(command, cwd=BASE_DIR, env=environ, start_new_session=True)
         try:
             operations, runs = (Queue(f"rmq:{name}", connection=client) for name in ("default", "pipeline"))

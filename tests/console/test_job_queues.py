@@ -8,13 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from django.conf import settings
 from redis import Redis
 from rq import Queue, SimpleWorker
 from rq.job import Job
 from rq.suspension import suspend
 
 from console.config.environment import BASE_DIR
+from console.usecases.job_queue import OPERATIONS, RUNS, queue_of
 from rmq_core.embedded.redis import EmbeddedRedis
 
 ENQUEUE = "from console.usecases.job_queue import hand_on_operation; hand_on_operation('{}')"
@@ -28,7 +28,7 @@ class Console:
         self._environ = {
             **{name: os.environ[name] for name in ("PATH",)},
             **{"DJANGO_SETTINGS_MODULE": "console.config.settings", "PYTHONPATH": str(BASE_DIR)},
-            **{"REDIS_URL": url, "DATA_DIR": str(folder / namespace), "RMQ_NAMESPACE": namespace},
+            **{"RMQ_REDIS_URL": url, "RMQ_DATA_DIR": str(folder / namespace), "RMQ_NAMESPACE": namespace},
         }
         self.manage("migrate", "-v0")
 
@@ -44,7 +44,7 @@ class Console:
         self.manage("shell", "-v0", "-c", ENQUEUE.format(OPERATION.format(number)))
 
     def work(self) -> None:
-        self.manage("rqworker", "default", "pipeline", "--burst", "-v0")
+        self.manage("jobs", "default", "pipeline", "--burst", "-v0")
 
 
 def jobs(client: Redis, queue: str) -> list[str]:
@@ -75,5 +75,5 @@ def test_a_queue_that_is_not_ours_is_refused(capsys: pytest.CaptureFixture[str])
     from django.core.management import CommandError, call_command
 
     with pytest.raises(CommandError, match="there is no job queue mail: there are default and pipeline"):
-        call_command("rqworker", "mail")
-    assert set(settings.RQ_QUEUES) == {"rmq:default", "rmq:pipeline"}
+        call_command("jobs", "mail")
+    assert [queue_of(name).name for name in (OPERATIONS, RUNS)] == ["rmq:default", "rmq:pipeline"]

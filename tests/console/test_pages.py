@@ -10,9 +10,11 @@ from urllib.parse import quote
 import pytest
 from django.test import Client
 
+from console.options import options
 from console.snapshots.store import LiveKeys, write_frames
 from rmq_core import PriorityMessage, TopicKind
 from tests.console.conftest import Queue
+from tests.support.console_options import set_options
 
 
 @pytest.fixture
@@ -28,13 +30,13 @@ def page_data(answer: Any) -> dict[str, Any]:
 
 def test_the_overview_opens_with_the_newest_frame(queue: Queue, browser: Client, settings: Any) -> None:
     assert page_data(browser.get("/"))["frame"] is None
-    keys = LiveKeys(settings.RMQ_NAMESPACE)
+    keys = LiveKeys(options().namespace)
     queue.client.run(write_frames({keys.overview: '{"type":"overview","topics":[]}'}, 7))
     assert page_data(browser.get("/"))["frame"] == {"type": "overview", "topics": []}
 
 
 def test_pages_say_when_redis_is_away(browser: Client, settings: Any) -> None:
-    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    set_options(settings, REDIS_URL="redis://127.0.0.1:1/0")
     overview = browser.get("/")
     assert overview.status_code == 200
     assert "did not answer" in page_data(overview)["problem"]

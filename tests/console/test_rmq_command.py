@@ -53,7 +53,7 @@ def test_its_help_names_all_that_it_does() -> None:
         (["reconcile", "--help"], "--ledger"),
         (["restore", "--archive", "x", "--help"], "usage: rmq restore"),
         (["restore", "--help"], "Usage: rmq restore"),
-        (["console", "help"], "rqworker"),
+        (["console", "help"], "jobs"),
     ],
 )
 def test_help_is_that_of_whoever_does_it(arguments: list[str], words: str) -> None:
@@ -70,7 +70,7 @@ def test_without_an_address_the_queue_is_the_consoles(
     with RMQ(redis_server.url, namespace) as client:
         client.define(Topic("t", TopicKind.PRIORITY, slots=1))
         client.send("t", PriorityMessage("m", 20))
-        found = rmq("stats", "--json", DATA_DIR=str(tmp_path), RMQ_NAMESPACE=namespace)
+        found = rmq("stats", "--json", RMQ_DATA_DIR=str(tmp_path), RMQ_NAMESPACE=namespace)
         assert json.loads(found.stdout)[0]["ready"] == 1
         refused = rmq("restore", "t", "--url", redis_server.url, RMQ_NAMESPACE=namespace)
         assert (refused.returncode, refused.stderr) == (2, "rmq: restore needs ids, or --all, or a filter\n")
@@ -78,5 +78,5 @@ def test_without_an_address_the_queue_is_the_consoles(
 
 
 def test_what_the_console_refuses_is_a_sentence(tmp_path: Path) -> None:
-    ran = rmq("token", "revoke", "nothing", DATA_DIR=str(tmp_path), REDIS_URL="nonsense")
-    assert ran.returncode == 1 and "REDIS_URL" in ran.stderr and "Traceback" not in ran.stderr
+    ran = rmq("token", "revoke", "nothing", RMQ_DATA_DIR=str(tmp_path), RMQ_REDIS_URL="nonsense")
+    assert ran.returncode == 1 and "RMQ_REDIS_URL" in ran.stderr and "Traceback" not in ran.stderr

@@ -15,12 +15,14 @@ from console.keeper.details import Details
 from console.keeper.keeper import Keeper
 from console.keeper.sampler import Sampler
 from console.keeper.tracker import POINT
+from console.options import options
 from console.snapshots import store
 from console.snapshots.store import LiveKeys
 from rmq_core import TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.embedded.redis_binary import redis_servers
 from tests.console.conftest import Queue
+from tests.support.console_options import set_options
 from tests.support.waiting import wait_until_async
 
 
@@ -163,7 +165,7 @@ async def running(*keepers: Keeper) -> AsyncIterator[list[asyncio.Event]]:
 
 
 async def test_a_standby_takes_over_when_the_active_keeper_stops(queue: Queue, settings: Any) -> None:
-    settings.SAMPLE_INTERVAL_MS = 200
+    set_options(settings, SAMPLE_INTERVAL_MS=200)
     queue.topic()
     keepers = [Keeper(), Keeper()]
     async with running(*keepers) as stops:
@@ -173,7 +175,7 @@ async def test_a_standby_takes_over_when_the_active_keeper_stops(queue: Queue, s
         assert not keepers[1 - active].active
         stops[active].set()
         await wait_until_async(lambda: keepers[1 - active].active, what="the standby has taken over")
-        keys = LiveKeys(settings.RMQ_NAMESPACE)
+        keys = LiveKeys(options().namespace)
         before = queue.client.run(store.read_frame(keys.overview))
 
         def sampled() -> bool:
@@ -184,12 +186,9 @@ async def test_a_standby_takes_over_when_the_active_keeper_stops(queue: Queue, s
 
 async def test_the_keeper_goes_on_when_redis_comes_back(settings: Any, caplog: pytest.LogCaptureFixture) -> None:
     with EmbeddedRedis() as server:
-        settings.REDIS_URL = settings.CONSOLE_REDIS_URL = server.url
-        settings.SAMPLE_INTERVAL_MS = 200
-        layer = {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [server.url]}}
-        settings.CHANNEL_LAYERS = {"default": layer}
+        set_options(settings, REDIS_URL=server.url, CONSOLE_REDIS_URL=server.url, SAMPLE_INTERVAL_MS=200)
         engine = new_async_engine()
-        keys = LiveKeys(settings.RMQ_NAMESPACE)
+        keys = LiveKeys(options().namespace)
 
         async def seq() -> int:
             found = await engine.client.run(store.read_frame(keys.overview))

@@ -10,19 +10,21 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
-from channels.layers import get_channel_layer
 from django.contrib.auth.models import User
 from django.test import Client
 
 from console.config.serving import under_sub_path
 from console.engine import async_engine
+from console.layer import layer
 from console.live import sockets
 from console.live.routing import websocket_application
+from console.options import options
 from console.snapshots import store
 from console.snapshots.groups import OVERVIEW, topic_group
 from console.snapshots.store import LiveKeys
 from tests.console.conftest import Queue
 from tests.console.websocket import WebSocket
+from tests.support.console_options import set_options
 
 pytestmark = [
     pytest.mark.django_db(transaction=True, serialized_rollback=True),
@@ -56,7 +58,7 @@ async def opened(path: str, cookie: bytes = b"", origin: tuple[bytes, bytes] = O
     socket.connected = await socket.connect()
     yield socket
     await socket.disconnect()
-    await get_channel_layer().flush()
+    await layer().flush()
     await async_engine().client.close()
 
 
@@ -103,7 +105,7 @@ async def test_an_origin_is_scheme_host_and_port(queue: Queue, signed_in: Any, s
         socket = WebSocket(websocket_application(), "/live/overview/", headers, scheme)
         assert await socket.connect() == fits, (scheme, host, origin)
         await socket.disconnect()
-    await get_channel_layer().flush()
+    await layer().flush()
     await async_engine().client.close()
 
 
@@ -117,32 +119,32 @@ async def test_an_address_that_does_not_exist_is_refused(queue: Queue, signed_in
 async def test_the_newest_frame_comes_at_once_and_every_new_one_after_it(
     queue: Queue, signed_in: Any, settings: Any
 ) -> None:
-    keys = LiveKeys(settings.RMQ_NAMESPACE)
+    keys = LiveKeys(options().namespace)
     _, cookie = await signed_in("Viewer")
     queue.client.run(store.write_frames({keys.overview: '{"n":1}'}, 1))
     async with opened("/live/overview/", cookie) as socket:
         assert await socket.receive() == {"n": 1}
         queue.client.run(store.write_frames({keys.overview: '{"n":2}'}, 2))
-        await get_channel_layer().group_send(OVERVIEW, {"type": "tick", "seq": 2})
+        await layer().group_send(OVERVIEW, {"type": "tick", "seq": 2})
         assert await socket.receive() == {"n": 2}
         # The same announcement again brings nothing again.
-        await get_channel_layer().group_send(OVERVIEW, {"type": "tick", "seq": 2})
+        await layer().group_send(OVERVIEW, {"type": "tick", "seq": 2})
         assert await socket.receive_nothing(timeout=0.3)
 
 
 async def test_a_slow_viewer_skips_frames(queue: Queue, signed_in: Any, settings: Any) -> None:
-    keys = LiveKeys(settings.RMQ_NAMESPACE)
+    keys = LiveKeys(options().namespace)
     _, cookie = await signed_in()
     queue.client.run(store.write_frames({keys.overview: '{"n":9}'}, 9))
     async with opened("/live/overview/", cookie) as socket:
         assert await socket.receive() == {"n": 9}
         for seq in range(5, 10):
-            await get_channel_layer().group_send(OVERVIEW, {"type": "tick", "seq": seq})
+            await layer().group_send(OVERVIEW, {"type": "tick", "seq": seq})
         assert await socket.receive_nothing(timeout=0.3)
 
 
 async def test_a_topic_brings_its_history_and_is_watched(queue: Queue, signed_in: Any, settings: Any) -> None:
-    keys = LiveKeys(settings.RMQ_NAMESPACE)
+    keys = LiveKeys(options().namespace)
     queue.topic()
     queue.client.run(store.append_history({keys.history("orders"): "[1,2]"}, 10, 0))
     _, cookie = await signed_in()
@@ -151,7 +153,7 @@ async def test_a_topic_brings_its_history_and_is_watched(queue: Queue, signed_in
         now = queue.inspector.now_ms()
         assert queue.client.run(store.watched(keys.watch, now)) == {"orders"}
         queue.client.run(store.write_frames({keys.topic("orders"): '{"type":"topic"}'}, 5))
-        await get_channel_layer().group_send(topic_group("orders"), {"type": "tick", "seq": 5})
+        await layer().group_send(topic_group("orders"), {"type": "tick", "seq": 5})
         assert await socket.receive() == {"type": "topic"}
 
 
@@ -170,7 +172,7 @@ async def test_who_watches_a_topic_hears_that_it_is_gone(
 
 @pytest.mark.parametrize(("role", "seen"), [("Viewer", "masked"), ("Payload reader", "whole")])
 async def test_details_are_masked_by_role(queue: Queue, signed_in: Any, settings: Any, role: str, seen: str) -> None:
-    keys = LiveKeys(settings.RMQ_NAMESPACE)
+    keys = LiveKeys(options().namespace)
     frames = {
         keys.details("orders", payload=True): '{"seen":"whole"}',
         keys.details("orders", payload=False): '{"seen":"masked"}',
@@ -215,9 +217,8 @@ async def test_a_viewer_has_nothing_to_say(queue: Queue, signed_in: Any) -> None
 
 
 async def test_when_redis_is_away_the_browser_is_asked_to_come_back(signed_in: Any, settings: Any) -> None:
-    settings.REDIS_URL = "redis://127.0.0.1:1/0"
-    layer = {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [settings.REDIS_URL]}}
-    settings.CHANNEL_LAYERS = {"default": layer}
+    away = "redis://127.0.0.1:1/0"
+    set_options(settings, REDIS_URL=away, CONSOLE_REDIS_URL=away)
     _, cookie = await signed_in()
     socket = WebSocket(websocket_application(), "/live/overview/", [ORIGIN, (b"cookie", cookie)])
     assert await socket.connect()
@@ -225,7 +226,7 @@ async def test_when_redis_is_away_the_browser_is_asked_to_come_back(signed_in: A
 
 
 async def test_under_a_sub_path_sockets_answer_with_and_without_it(queue: Queue, signed_in: Any, settings: Any) -> None:
-    keys = LiveKeys(settings.RMQ_NAMESPACE)
+    keys = LiveKeys(options().namespace)
     queue.client.run(store.write_frames({keys.overview: '{"n":1}'}, 1))
     _, cookie = await signed_in()
     application = under_sub_path(websocket_application(), "/tools/rmq")
@@ -234,6 +235,6 @@ async def test_under_a_sub_path_sockets_answer_with_and_without_it(queue: Queue,
         assert await socket.connect()
         assert await socket.receive() == {"n": 1}
         await socket.disconnect()
-    await get_channel_layer().flush()
+    await layer().flush()
     await async_engine().client.close()
     await asyncio.sleep(0)

@@ -144,11 +144,11 @@ def test_the_supervisor_loads_nothing_that_only_its_children_need() -> None:
 
 
 def test_a_wrong_environment_is_told_before_anything_is_started(tmp_path: Path) -> None:
-    environ = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path), "REDIS_URL": "nonsense"}
+    environ = {"PATH": os.environ["PATH"], "RMQ_DATA_DIR": str(tmp_path), "RMQ_REDIS_URL": "nonsense"}
     command = [sys.executable, str(Path(__file__).parents[2] / "manage.py"), "up", "--port", str(free_port())]
     ended = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=120)
     assert ended.returncode == 1
-    assert "REDIS_URL" in ended.stderr and "Traceback" not in ended.stderr
+    assert "RMQ_REDIS_URL" in ended.stderr and "Traceback" not in ended.stderr
     assert not any(tmp_path.iterdir())
 
 

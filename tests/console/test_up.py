@@ -51,7 +51,7 @@ def send(stack: Stack, first: int, number: int) -> None:
 
 def test_everything_runs_and_messages_are_delivered(stack: Stack) -> None:
     commands = " ".join(stack.children().values())
-    for part in ("valkey-server", "uvicorn", "console keeper", "console worker", "console rqworker"):
+    for part in ("valkey-server", "uvicorn", "console keeper", "console worker", "console jobs"):
         assert part in commands
     before = delivered(stack)
     send(stack, 0, 50)
@@ -86,7 +86,7 @@ def test_kill_9_of_any_process_heals_and_loses_nothing(stack: Stack) -> None:
 def test_a_second_one_in_the_folder_or_on_the_port_is_refused(stack: Stack, tmp_path: Path) -> None:
     def up(folder: Path, port: int) -> str:
         command = [sys.executable, str(BASE_DIR / "manage.py"), "up", "--port", str(port)]
-        environ = {"PATH": os.environ["PATH"], "DATA_DIR": str(folder)}
+        environ = {"PATH": os.environ["PATH"], "RMQ_DATA_DIR": str(folder)}
         ended = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=120)
         assert ended.returncode == 1
         assert "Traceback" not in ended.stderr

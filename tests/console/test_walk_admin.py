@@ -39,7 +39,8 @@ FRAME = {
 
 
 def test_every_address_is_walked_here() -> None:
-    found = {name.removeprefix("admin:") for name in names(get_resolver().url_patterns) if name.startswith("admin:")}
+    mine = "console_admin:"
+    found = {name.removeprefix(mine) for name in names(get_resolver().url_patterns) if name.startswith(mine)}
     assert found == FRAME | set(OWN) | {f"{model}_{form}" for model in MODELS for form in FORMS}
 
 
@@ -60,7 +61,7 @@ def rows(queue: Queue, person: Callable[..., User]) -> dict[str, int | str]:
 
 def address(name: str, key: int | str) -> str:
     needs_key = name.endswith(("_change", "_delete", "_history", "_secret"))
-    return reverse(f"admin:{name}", args=[key] if needs_key else [])
+    return reverse(f"console_admin:{name}", args=[key] if needs_key else [])
 
 
 @pytest.mark.parametrize("role", [None, *ROLES])
@@ -89,5 +90,5 @@ def test_outsiders_are_asked_to_sign_in(rows: dict[str, int | str], client: Clie
         answer = client.get(address(name, rows[model]))
         assert answer.status_code == 302 and "/admin/login/" in answer["Location"], name
     for name in FRAME - {"login", "jsi18n", "app_list", "view_on_site"}:
-        answer = client.get(reverse(f"admin:{name}"))
+        answer = client.get(reverse(f"console_admin:{name}"))
         assert answer.status_code == 302, name

@@ -24,7 +24,12 @@ DEAF = "redis://127.0.0.1:1/0"
 
 @pytest.fixture
 def environ(redis_server: EmbeddedRedis, namespace: str, tmp_path: Path) -> dict[str, str]:
-    settings = {"REDIS_URL": redis_server.url, "RMQ_NAMESPACE": namespace, "DATA_DIR": str(tmp_path), "NO_COLOR": "1"}
+    settings = {
+        "RMQ_REDIS_URL": redis_server.url,
+        "RMQ_NAMESPACE": namespace,
+        "RMQ_DATA_DIR": str(tmp_path),
+        "NO_COLOR": "1",
+    }
     # Not the settings that the console's own tests run under.
     return {**os.environ, **settings, "DJANGO_SETTINGS_MODULE": "console.config.settings"}
 
@@ -67,9 +72,9 @@ def test_a_rate_is_a_number(text: str, value: int) -> None:
 
 
 def test_a_setting_that_makes_no_sense_is_refused(environ: dict[str, str]) -> None:
-    run = manage({**environ, "DEMO_RATE": "1000000"}, "replay")
+    run = manage({**environ, "RMQ_DEMO_RATE": "1000000"}, "replay")
     assert run.returncode != 0
-    assert "DEMO_RATE: must be from 0 to 20000" in run.stderr
+    assert "RMQ_DEMO_RATE: must be from 0 to 20000" in run.stderr
 
 
 def test_a_topic_of_another_shape_is_named(rmq: RMQ, environ: dict[str, str]) -> None:
@@ -100,11 +105,11 @@ def test_a_command_beside_up_finds_its_redis(
 ) -> None:
     Results(rmq).save_board("BOS", "B6", {"as_of": "2013-02-08 09:00", "rows": []})
     (tmp_path / "redis_url").write_text(f"{redis_server.url}\n")
-    assert manage({**environ, "REDIS_URL": ""}, "board", "BOS").stdout == "BOS B6  as of 2013-02-08 09:00\n"
+    assert manage({**environ, "RMQ_REDIS_URL": ""}, "board", "BOS").stdout == "BOS B6  as of 2013-02-08 09:00\n"
 
 
 def test_an_airport_without_a_board_and_a_server_that_is_away_are_told(environ: dict[str, str]) -> None:
-    nothing, away = manage(environ, "board", "XXX"), manage({**environ, "REDIS_URL": DEAF}, "board", "JFK")
+    nothing, away = manage(environ, "board", "XXX"), manage({**environ, "RMQ_REDIS_URL": DEAF}, "board", "JFK")
     assert (nothing.returncode, away.returncode) == (1, 1)
     assert "no board for XXX yet: is the demo running (manage.py up --demo)?" in nothing.stderr
     assert "the Redis server did not answer" in away.stderr

@@ -37,7 +37,7 @@ def test_a_page_does_what_it_says(page: Path, tmp_path: Path) -> None:
     programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     with EmbeddedRedis() as server:  # of its own: a reader is in the default namespace
         environ |= {"PATH": programs, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
-        environ |= {"RMQ_URL": server.url, "REDIS_URL": server.url, "DATA_DIR": str(tmp_path / "data")}
+        environ |= {"RMQ_URL": server.url, "RMQ_REDIS_URL": server.url, "RMQ_DATA_DIR": str(tmp_path / "data")}
         run = [sys.executable, "-m", "tests.docs.run_page", str(page)]
         ran = subprocess.run(
             run, cwd=tmp_path, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False

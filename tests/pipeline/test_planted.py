@@ -25,6 +25,7 @@ from rmq_core.pipeline.verdicts import KINDS
 from tests.console.conftest import person, queue
 from tests.console.operations.desk import Desk, desk
 from tests.pipeline.planting import LEDGER, Found, Planted
+from tests.support.console_options import set_options
 
 __all__ = ["desk", "person", "queue"]
 
@@ -41,7 +42,7 @@ LEFT = {"overdue", "missing_in_queue", "not_done", "unknown_to_business", "journ
 @pytest.fixture
 def inputs(desk: Desk, settings: Any, tmp_path: Path) -> Inputs:
     """A reconciliation of the desk's queue, with a ledger."""
-    settings.PIPELINE_REPORTS = tmp_path / "reports"
+    set_options(settings, PIPELINE_REPORTS=tmp_path / "reports")
     (tmp_path / "ledger.csv").write_text(LEDGER)
     client = desk.queue.client
     names = ("work", "holed", "trimmed", "booked")

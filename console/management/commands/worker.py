@@ -1,36 +1,40 @@
-"""`manage.py worker`: hosts the listeners the setting RMQ_LISTENERS names."""
+"""`manage.py worker`: hosts the listeners that the settings name."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.conf import settings
 from django.core.management import CommandError
 from django.core.management.base import BaseCommand, CommandParser
 
+from console.listening import with_connections
+from console.options import options
 from rmq_core.errors import ConfigurationError
 from rmq_core.worker import Worker, find_listeners
 
 
 class Command(BaseCommand):
-    help = "Consume with the listeners named by RMQ_LISTENERS (module:attribute, several separated by commas)."
+    help = "Consume with the listeners named by LISTENERS of RMQ_CONSOLE, or here (module, or module:attribute)."
 
     def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("listeners", nargs="*", help="instead of those of the settings")
         parser.add_argument("--name", help="unique in the fleet, best the same after a restart")
         parser.add_argument("--threads", type=int, default=8, help="plain listeners running at once")
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        if not settings.RMQ_LISTENERS:
-            raise CommandError("RMQ_LISTENERS is not set: it names the listeners, as package.module:attribute")
+    def handle(self, *args: Any, **arguments: Any) -> None:
+        known = options()
+        paths = arguments["listeners"] or known.listeners
+        if not paths:
+            raise CommandError("no listeners are named: set LISTENERS in RMQ_CONSOLE, as package.module:attribute")
         try:
-            listeners = [found for path in settings.RMQ_LISTENERS for found in find_listeners(path)]
+            listeners = [with_connections(found) for path in paths for found in find_listeners(path)]
             worker = Worker(
-                settings.REDIS_URL,
+                known.redis_url,
                 listeners,
-                name=options["name"],
-                namespace=settings.RMQ_NAMESPACE,
-                threads=options["threads"],
-                zookeeper=settings.ZOOKEEPER_URL or None,
+                name=arguments["name"],
+                namespace=known.namespace,
+                threads=arguments["threads"],
+                zookeeper=known.zookeeper_url or None,
             )
         except ConfigurationError as error:
             raise CommandError(str(error)) from None

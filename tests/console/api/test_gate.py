@@ -22,6 +22,7 @@ from console.models import ApiToken
 from console.usecases import tokens
 from tests.console.api.conftest import BASE, Caller, problem
 from tests.console.conftest import Queue
+from tests.support.console_options import set_options
 
 
 def test_without_credentials_nothing_is_open_but_health(queue: Queue, db: None) -> None:
@@ -166,7 +167,7 @@ def test_an_error_nobody_expected_tells_nothing_but_its_id(
 
 
 def test_redis_away_is_said_and_when_to_come_back(settings: Any, db: None, caller: Callable[..., Caller]) -> None:
-    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    set_options(settings, REDIS_URL="redis://127.0.0.1:1/0")
     answer = caller("Viewer").get("/topics")
     problem(answer, 503, "connection_lost")
     assert answer["Retry-After"] == "1"

@@ -16,6 +16,7 @@ from console.config.environment import BASE_DIR
 from console.engine import new_async_engine
 from console.keeper.metrics import METRICS_MS
 from console.keeper.sampler import Sampler
+from console.options import options
 from console.snapshots.store import LiveKeys
 from rmq_core import FixedTimeMessage, PriorityMessage, TopicKind
 from rmq_core.model.stats import COUNTERS
@@ -31,7 +32,7 @@ def sample(settings: Any) -> None:
 
     async def once() -> None:
         own = new_async_engine()
-        await Sampler(own, LiveKeys(settings.RMQ_NAMESPACE), 1000, 10_000).round()
+        await Sampler(own, LiveKeys(options().namespace), 1000, 10_000).round()
         await own.client.close()
 
     asyncio.run(once())
@@ -110,7 +111,7 @@ def test_a_scoped_token_scrapes_its_topics(queue: Queue, caller: Callable[..., C
 
 def test_not_every_look_of_the_keeper_sums_everything_up(queue: Queue, settings: Any) -> None:
     queue.topic()
-    keys = LiveKeys(settings.RMQ_NAMESPACE)
+    keys = LiveKeys(options().namespace)
 
     async def two_rounds() -> tuple[int, int]:
         own = new_async_engine()

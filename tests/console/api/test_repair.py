@@ -12,6 +12,7 @@ from console.models import Finding, Operation, Reconciliation
 from rmq_core.protocol.keys import slot_for
 from tests.console.api.conftest import Caller, problem
 from tests.console.conftest import Queue
+from tests.support.console_options import set_options
 
 
 @pytest.fixture
@@ -64,7 +65,7 @@ def test_what_only_administrators_repair(run: Reconciliation, operator: Caller) 
 
 
 def test_log_report_and_trend(run: Reconciliation, operator: Caller, settings: Any, tmp_path: Path) -> None:
-    settings.PIPELINE_REPORTS = tmp_path
+    set_options(settings, PIPELINE_REPORTS=tmp_path)
     folder = tmp_path / str(run.pk)
     folder.mkdir()
     (folder / "log.txt").write_text("all is well\n")
@@ -75,6 +76,6 @@ def test_log_report_and_trend(run: Reconciliation, operator: Caller, settings: A
     (folder / "findings" / "part-0.parquet").write_bytes(b"PAR1 this is none PAR1")
     problem(operator.get(f"/reconciliations/{run.pk}/report"), 409, "bad_report")
     assert [each["id"] for each in operator.ok("GET", "/reconciliations/trend")["runs"]] == [str(run.pk)]
-    settings.PIPELINE_LEDGERS = tmp_path
+    set_options(settings, PIPELINE_LEDGERS=tmp_path)
     (tmp_path / "flights.csv").write_text("a")
     assert operator.ok("GET", "/reconciliations/ledgers") == {"ledgers": ["flights.csv"]}

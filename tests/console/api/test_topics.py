@@ -11,6 +11,7 @@ from console.api.topics import Definition
 from console.engine import new_async_engine
 from console.keeper.sampler import Sampler
 from console.models import AuditEntry
+from console.options import options
 from console.snapshots.store import LiveKeys
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.model.topic import Topic, TopicKind
@@ -45,7 +46,7 @@ def test_the_list_has_the_keepers_numbers_once_there_are_some(queue: Queue, oper
 
     async def sample() -> None:
         own = new_async_engine()
-        await Sampler(own, LiveKeys(settings.RMQ_NAMESPACE), 1000, 10_000).round()
+        await Sampler(own, LiveKeys(options().namespace), 1000, 10_000).round()
         await own.client.close()
 
     import asyncio

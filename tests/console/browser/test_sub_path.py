@@ -15,7 +15,7 @@ from tests.console.stack import Stack
 
 @pytest.fixture(scope="module")
 def below(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    with Stack(tmp_path_factory.mktemp("below") / "data", "--shared", FORCE_SCRIPT_NAME="/tools/rmq") as stack:
+    with Stack(tmp_path_factory.mktemp("below") / "data", "--shared", RMQ_FORCE_SCRIPT_NAME="/tools/rmq") as stack:
         yield stack
 
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.conf import settings
 from django.test import Client
 
 from console.engine import new_async_engine
 from console.keeper.definitions import DefinitionHistory
 from console.keeper.periodic import Complaints, run_task
 from console.models import TopicRevision
+from console.options import options
 from console.serializers.topics import revision_json
 from console.snapshots.store import LiveKeys
 from console.usecases import topic_history
@@ -42,7 +42,7 @@ def test_changes_by_code_are_noted_when_first_seen(queue: Queue, db: None) -> No
 @pytest.mark.usefixtures("roles_come_back")
 async def test_the_keeper_looks_by_itself(queue: Queue) -> None:
     engine, stop = new_async_engine(), asyncio.Event()
-    task = DefinitionHistory(engine, LiveKeys(settings.RMQ_NAMESPACE))
+    task = DefinitionHistory(engine, LiveKeys(options().namespace))
     watching = asyncio.create_task(run_task(task, Complaints(), stop))
 
     def rows() -> list[TopicRevision]:

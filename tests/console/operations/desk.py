@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import django_rq
 import pytest
 from django.contrib.auth.models import User
-from django_rq.settings import QUEUES
 from rq import SimpleWorker
 
 from console.access import Action
@@ -54,15 +52,15 @@ class Desk:
 
     def work(self) -> None:
         """Work off every job that waits, and those that come of them."""
-        worker = django_rq.get_worker(job_queue.OPERATIONS, worker_class=SimpleWorker)
-        worker.work(burst=True, logging_level="ERROR")
+        jobs = job_queue.queue_of(job_queue.OPERATIONS)
+        SimpleWorker([jobs], connection=jobs.connection).work(burst=True, logging_level="ERROR")
 
     def waiting_jobs(self) -> int:
-        return django_rq.get_queue(job_queue.OPERATIONS).count
+        return job_queue.queue_of(job_queue.OPERATIONS).count
 
     def forget_jobs(self) -> None:
         """As if a job worker had taken them."""
-        django_rq.get_queue(job_queue.OPERATIONS).empty()
+        job_queue.queue_of(job_queue.OPERATIONS).empty()
 
     def delayed(self, count: int, prefix: str = "m", topic: str = "orders") -> None:
         """Messages that wait an hour and more, one of each second."""
@@ -97,7 +95,6 @@ def desk(
     queue: Queue, person: Callable[..., User], redis_server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Desk]:
     """An administrator's desk over a timed topic of four slots."""
-    monkeypatch.setitem(QUEUES, job_queue.OPERATIONS, {"URL": redis_server.url})
     queue.topic()
     yield Desk(queue, person("Admin", "chief"))
     with redis_server.client() as raw:

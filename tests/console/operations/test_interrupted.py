@@ -13,9 +13,11 @@ from console.jobs import operation_slice as runner
 from console.jobs import operations as jobs
 from console.jobs.operation_lease import Held
 from console.models import AuditEntry, Operation
+from console.options import options
 from console.serializers.operations import not_done
 from console.usecases import bulk
 from tests.console.operations.desk import Desk
+from tests.support.console_options import set_options
 
 
 def test_one_that_waits_is_stopped_at_once_and_goes_on_when_resumed(desk: Desk) -> None:
@@ -149,10 +151,10 @@ def test_redis_away_is_waited_for(desk: Desk, settings: Any) -> None:
     operation = desk.start(Action.CANCEL, "delayed", text="m")
     held = Held.take(str(operation.pk), "somebody", desk.queue.inspector.now_ms())
     assert held is not None
-    good = settings.REDIS_URL
-    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    good = options().redis_url
+    set_options(settings, REDIS_URL="redis://127.0.0.1:1/0")
     runner.Slice(held, runner.Jobs(lambda: False, lambda _: None), lambda: 0).run()
-    settings.REDIS_URL = good
+    set_options(settings, REDIS_URL=good)
     operation.refresh_from_db()
     assert (operation.state, operation.runner) == ("running", "")
     assert "did not answer" in operation.error

@@ -39,7 +39,7 @@ def row(stack: Stack) -> dict[str, Any]:
 
 def job_processes(stack: Stack) -> list[int]:
     """The job worker and the process in which it does the job, the parent first."""
-    parents = [pid for pid, command in stack.children().items() if "rqworker" in command]
+    parents = [pid for pid, command in stack.children().items() if " jobs" in command]
     children = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

@@ -14,6 +14,7 @@ from django.test import Client
 from console.engine import new_async_engine
 from console.keeper.trends import ClusterTrends
 from console.models import AuditEntry
+from console.options import options
 from console.serializers.text import csv_lines
 from console.snapshots import clusters
 from console.snapshots.store import LiveKeys
@@ -154,7 +155,7 @@ def test_clusters_of_a_topic_and_of_all(desk: Desk, as_role: Callable[..., Clien
 def test_the_trend_has_a_point_each_minute(desk: Desk, as_role: Callable[..., Client], settings: Any) -> None:
     desk.dead(3)
     (cluster,) = desk.queue.inspector.dead_clusters("orders")
-    keys = LiveKeys(settings.RMQ_NAMESPACE)
+    keys = LiveKeys(options().namespace)
     for minute, count in ((0, 7), (0.5, 9), (1, 5), (2, 3)):
         noted = clusters.note(keys, {"orders": {cluster.fingerprint: count}}, round(1_000_000 + 60_000 * minute))
         desk.queue.client.run(noted)
@@ -165,7 +166,7 @@ def test_the_trend_has_a_point_each_minute(desk: Desk, as_role: Callable[..., Cl
 async def test_the_keeper_notes_the_trend(queue: Queue, settings: Any) -> None:
     queue.topic()
     queue.dead("a")
-    keys = LiveKeys(settings.RMQ_NAMESPACE)
+    keys = LiveKeys(options().namespace)
     own = new_async_engine()
     trends = ClusterTrends(own, keys)
     await trends.round()

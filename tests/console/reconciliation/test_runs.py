@@ -12,13 +12,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import django_rq
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.utils import timezone
-from django_rq.settings import QUEUES
 from rq import SimpleWorker
 
 from console.access import Forbidden
@@ -26,6 +24,7 @@ from console.errors import BadRequest
 from console.jobs import runs as jobs
 from console.jobs.run_process import Runner
 from console.models import AuditEntry, Finding, PipelineSchedule, Reconciliation
+from console.options import options
 from console.serializers import runs as shapes
 from console.usecases import job_queue, run_places, run_reports, runs
 from console.usecases.actor import Actor
@@ -35,6 +34,7 @@ from rmq_core.errors import UnknownTopic
 from tests.console.api.conftest import Caller, make_token, problem
 from tests.console.conftest import Queue
 from tests.console.reconciliation import program
+from tests.support.console_options import set_options
 from tests.support.waiting import wait_until
 
 
@@ -50,7 +50,8 @@ class Office:
         return run
 
     def work(self, run: Reconciliation | None = None) -> Any:
-        django_rq.get_worker(job_queue.RUNS, worker_class=SimpleWorker).work(burst=True, logging_level="ERROR")
+        jobs = job_queue.queue_of(job_queue.RUNS)
+        SimpleWorker([jobs], connection=jobs.connection).work(burst=True, logging_level="ERROR")
         if run is not None:
             run.refresh_from_db()
         return run
@@ -68,11 +69,13 @@ def office(
     settings: Any,
     tmp_path: Path,
 ) -> Iterator[Office]:
-    monkeypatch.setitem(QUEUES, job_queue.RUNS, {"URL": redis_server.url})
     monkeypatch.setenv("RUN_AS", "well")
-    settings.PIPELINE_REPORTS = tmp_path / "reports"
-    settings.PIPELINE_LEDGERS = tmp_path / "ledgers"
-    settings.PIPELINE_COMMAND = [sys.executable, str(Path(program.__file__))]
+    set_options(
+        settings,
+        PIPELINE_REPORTS=tmp_path / "reports",
+        PIPELINE_LEDGERS=tmp_path / "ledgers",
+        PIPELINE_COMMAND=[sys.executable, str(Path(program.__file__))],
+    )
     queue.topic()
     yield Office(queue, person("Admin", "chief"))
     with redis_server.client() as raw:
@@ -124,7 +127,7 @@ def test_a_restore_says_what_it_did_and_what_it_left_out(office: Office) -> None
 
 
 def test_what_failed_names_no_folder_of_the_server(office: Office, settings: Any) -> None:
-    words = f"the ledger {settings.PIPELINE_LEDGERS}/flights.csv lacks a column (file:{settings.PIPELINE_REPORTS}/x)"
+    words = f"the ledger {options().pipeline_ledgers}/flights.csv lacks a column (file:{options().pipeline_reports}/x)"
     assert run_places.plain(words) == "the ledger flights.csv lacks a column (x)"
 
 
@@ -238,7 +241,7 @@ def test_a_run_whose_worker_died_is_given_up(office: Office) -> None:
 
 def test_what_waits_is_handed_on_when_its_job_was_lost(office: Office) -> None:
     run = office.start()
-    django_rq.get_queue(job_queue.RUNS).empty()
+    job_queue.queue_of(job_queue.RUNS).empty()
     jobs.look()
     office.work(run)
     assert run.state == "done"
@@ -294,7 +297,7 @@ def test_what_cannot_be_is_refused_and_written_down(office: Office, person: Call
 
 
 def test_ledgers_are_those_in_the_folder(office: Office, settings: Any) -> None:
-    folder = Path(settings.PIPELINE_LEDGERS)
+    folder = Path(options().pipeline_ledgers)
     folder.mkdir()
     for name in ("flights.csv", ".hidden.csv", "notes.txt"):
         (folder / name).write_text("topic,id\n")
@@ -306,7 +309,7 @@ def test_ledgers_are_those_in_the_folder(office: Office, settings: Any) -> None:
 
 
 def test_a_ledger_is_held_while_it_is_read(office: Office, settings: Any) -> None:
-    folder = Path(settings.PIPELINE_LEDGERS)
+    folder = Path(options().pipeline_ledgers)
     (folder / "folder.parquet").mkdir(parents=True)
     (folder / "flights.csv").write_text("topic,id\n")
     run = office.start(ledger="flights.csv")

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.conf import settings
 from django.db import connections
 
 from console.engine import AsyncEngine, new_async_engine
 from console.models import MessageRecord, MessageTransition, PipelineSchedule, RecordPosition
+from console.options import options
 from console.record import follow, intake
 from console.record.follow import READER, Follower
 from rmq_core import Delivery, FixedTimeMessage, Listener, PriorityMessage, TopicKind, Worker
@@ -23,6 +23,7 @@ from rmq_core.journal import reader, trimmer
 from rmq_core.model.topic import Journal, Topic
 from rmq_core.pipeline.positions import reader_of
 from tests.console.conftest import Queue, roles_come_back
+from tests.support.console_options import set_options
 from tests.support.waiting import wait_until_async
 
 __all__ = ["roles_come_back"]
@@ -229,7 +230,7 @@ async def test_journals_are_trimmed_behind_the_record_and_no_further(queue: Queu
 
 
 async def test_only_what_is_asked_for_is_recorded(queue: Queue, engine: AsyncEngine, settings: Any) -> None:
-    settings.RECORD_TOPICS = ["ord*"]
+    set_options(settings, RECORD_TOPICS=["ord*"])
     queue.topic(journal="events")
     queue.topic("jobs", TopicKind.PRIORITY, journal="events")
     queue.topic("plain")
@@ -282,4 +283,4 @@ async def test_nothing_is_trimmed_before_a_scheduled_archive_has_read_it(queue: 
     await until_quiet(Follower(engine))
     state = queue.client.run(trimmer.state(queue.client.keyspace, queue.client.topic("orders")))
     assert state.entries == state.written > 0
-    assert {each.name for each in state.readers} == {"record", reader_of(settings.PIPELINE_ARCHIVE)}
+    assert {each.name for each in state.readers} == {"record", reader_of(options().pipeline_archive)}

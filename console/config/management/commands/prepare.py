@@ -10,6 +10,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandParser
 
 from console.demo.watch import ensure_schedules
+from console.options import options as console_options
 from console.supervise.account import ensure_admin
 from console.supervise.folder import DataFolder
 from console.supervise.sharing import share_slots
@@ -28,7 +29,7 @@ class Command(BaseCommand):
         call_command("migrate", verbosity=0, interactive=False, skip_checks=False)
         account = ensure_admin(DataFolder(settings.DATA_DIR))
         if options["share_slots"]:
-            share_slots(settings.REDIS_URL, said.append)
+            share_slots(console_options().redis_url, said.append)
         if options["demo"] and not ensure_schedules():
             said.append("Spark is not installed (the extra 'pipeline'): the demo is not reconciled")
         self.stdout.write(json.dumps({"account": account, "said": said}))

@@ -16,6 +16,7 @@ from console.demo.ledger import NAME, Ledger
 from console.demo.program import storm_program
 from console.demo.replay import Replay
 from console.engine import engine
+from console.options import options as console_options
 from rmq_core.errors import RMQError
 
 RATE_MOST = 20_000
@@ -34,7 +35,7 @@ class Command(BaseCommand):
             signal.signal(number, lambda *_: stop.set())
         try:
             program = storm_program()
-            ledger = Ledger(program, Path(settings.PIPELINE_LEDGERS) / NAME)
+            ledger = Ledger(program, Path(console_options().pipeline_ledgers) / NAME)
             Replay(engine().client, program, options["rate"], ledger=ledger).run(stop)
         except (RMQError, DataMissing) as error:
             raise CommandError(str(error)) from error

@@ -74,7 +74,7 @@ export function manner(operation) {
 export function phase(operation, nowMs) {
   const canary = operation.canary;
   if (operation.state === "queued" && nowMs - operation.created_ms > PATIENCE_MS && !operation.started_ms)
-    return gettext("No job worker has taken it yet: is “manage.py rqworker default” running?");
+    return gettext("No job worker has taken it yet: is “manage.py jobs default” running?");
   if (!isLive(operation) || !canary || canary.phase === "passed" || operation.state === "queued") return "";
   if (canary.phase === "sending") return gettext("Sending the canary.");
   return fill(gettext("Waiting for the canary: %(well)s of %(sent)s ended well, %(way)s under way."), {

@@ -1,0 +1,133 @@
+"""The one dictionary `RMQ_CONSOLE` in a project's settings, checked at once; what it does not say has a default."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import os
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.core.signals import setting_changed
+from django.dispatch import receiver
+
+from console import rules
+from rmq_core.transport.redis_url import RedisURL
+
+SETTING = "RMQ_CONSOLE"
+
+
+@dataclass(frozen=True)
+class Options:
+    """The keys are these names in capitals; durations end in `_ms`."""
+
+    redis_url: str = field(metadata={"rule": rules.redis})
+    """Where the queue is."""
+    namespace: str = field(default="rmq", metadata={"rule": rules.namespace})
+    """Of the queue: before every key."""
+    console_redis_url: str = field(default="", metadata={"rule": rules.plain_redis})
+    """Where the console's own jobs and live updates are; the queue's Redis where that is not a Cluster."""
+    channel_layer: str = ""
+    """The alias of a layer in `CHANNEL_LAYERS`; "" for one of the console's own."""
+    zookeeper_url: str = field(default="", metadata={"rule": rules.zookeeper})
+    """For workers with owners; "": every worker takes from every slot."""
+    listeners: list[str] = field(default_factory=list, metadata={"rule": rules.listeners})
+    """What `manage.py worker` hosts, as package.module:attribute."""
+    sample_interval_ms: int = field(default=1000, metadata={"rule": rules.at_least(200)})
+    lag_warning_ms: int = field(default=10_000, metadata={"rule": rules.at_least(1)})
+    record_topics: list[str] = field(default_factory=lambda: ["*"])
+    """Which topics with a journal are recorded in the database (patterns)."""
+    record_days: int = field(default=30, metadata={"rule": rules.between(1, 3_650)})
+    data_dir: Path = Path()
+    """Where the pipeline keeps what has no place of its own; see `usual_data_dir`."""
+    pipeline_archive: str = ""
+    """A path or an address that Spark can write; `archive` in the data folder."""
+    pipeline_reports: Path = Path()
+    pipeline_ledgers: Path = Path()
+    pipeline_command: list[str] = field(default_factory=list)
+    """What runs the pipeline instead of this Python."""
+
+
+@functools.cache
+def options() -> Options:
+    """What this project has set. Raises `ImproperlyConfigured`, naming everything that is wrong."""
+    given = getattr(settings, SETTING, None)
+    if given is None:
+        raise ImproperlyConfigured(f'{SETTING} is not set; the least is {SETTING} = {{"REDIS_URL": "redis://…"}}.')
+    return read_options(given)
+
+
+def read_options(given: Any) -> Options:
+    """Check a dictionary. Raises `ImproperlyConfigured`, naming everything that is wrong."""
+    if not isinstance(given, Mapping):
+        raise ImproperlyConfigured(f"{SETTING} must be a dictionary.")
+    known = {each.name.upper(): each for each in fields(Options)}
+    problems = [_unknown(str(name), list(known)) for name in given if name not in known]
+    values: dict[str, Any] = {}
+    for name, each in known.items():
+        try:
+            if (value := given.get(name)) not in (None, ""):
+                values[each.name] = _checked(each, value)
+            elif each.default is MISSING and each.default_factory is MISSING:
+                problems.append(f"{name}: is not set.")
+        except ValueError as error:
+            problems.append(f"{name}: {error}")
+    url = values.get("redis_url")
+    if url and "console_redis_url" not in values:
+        values["console_redis_url"] = url
+        if RedisURL(url).is_cluster:
+            problems.append(
+                "CONSOLE_REDIS_URL: REDIS_URL names a Redis Cluster, which cannot run the console's background jobs;"
+                " name a single Redis server here (redis://…) for the console's own data."
+            )
+    if problems:
+        raise ImproperlyConfigured("\n  ".join([f"{SETTING} is not usable; correct these keys:", *problems]))
+    return Options(**_with_folders(values))
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name.upper(), known, 1)
+    return f"{name}: there is no such key" + (f"; {near[0]} is meant?" if near else f"; there are {', '.join(known)}.")
+
+
+def _checked(each: Field[Any], value: Any) -> Any:
+    kind = str(each.type)
+    if kind == "Path":
+        if not isinstance(value, (str, os.PathLike)):
+            raise ValueError("must be a path.")
+        return Path(value).resolve()
+    if kind == "list[str]":
+        if isinstance(value, str) or not all(isinstance(one, str) for one in value):
+            raise ValueError("must be a list of texts.")
+        value = list(value)
+    elif kind == "int" and type(value) is not int:
+        raise ValueError("must be a whole number.")
+    elif kind == "str" and not isinstance(value, str):
+        raise ValueError("must be text.")
+    if rule := each.metadata.get("rule"):
+        rule(value)
+    return value
+
+
+def _with_folders(values: dict[str, Any]) -> dict[str, Any]:
+    folder = values.setdefault("data_dir", usual_data_dir(os.environ))
+    values.setdefault("pipeline_archive", str(folder / "archive"))
+    values.setdefault("pipeline_reports", folder / "reports")
+    values.setdefault("pipeline_ledgers", folder / "ledgers")
+    return values
+
+
+def usual_data_dir(environ: Mapping[str, str]) -> Path:
+    """Where this user keeps data."""
+    return Path(environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "rmq-console"
+
+
+@receiver(setting_changed)
+def _forget(setting: str, **kwargs: object) -> None:
+    """Tests change settings."""
+    if setting == SETTING:
+        options.cache_clear()

@@ -1,0 +1,74 @@
+"""The console's own admin site: Unfold's, opening on the overview, whatever admin the project has beside it."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.contrib.auth import REDIRECT_FIELD_NAME
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, resolve_url
+from django.urls import NoReverseMatch, get_script_prefix, is_valid_path, reverse
+from unfold.sites import UnfoldAdminSite
+
+from console.frame import FRAME
+from console.templating import in_frame
+
+NAME = "console_admin"
+
+
+class ConsoleSite(UnfoldAdminSite):
+    """Its index is the overview, since that is what people come for; people sign in where the project lets them."""
+
+    settings_name = "RMQ_CONSOLE_UNFOLD"  # nobody's: the frame is in `console.frame`
+
+    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        address = sign_in_address()
+        if address != request.path:
+            return redirect_to_login(request.GET.get(REDIRECT_FIELD_NAME) or reverse("console:overview"), address)
+        return self.sign_in(request, extra_context)
+
+    def sign_in(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Unfold's page for that."""
+        answer: HttpResponse = in_frame(super().login(request, extra_context))
+        return answer
+
+    def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        return redirect("console:overview")
+
+    def admin_view(self, view: Callable[..., Any], cacheable: bool = False) -> Callable[..., Any]:
+        inner = super().admin_view(view, cacheable)
+
+        @functools.wraps(inner)
+        def framed(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+            request.current_app = self.name  # type: ignore[attr-defined]  # the frame's own addresses are of this site
+            return in_frame(inner(request, *args, **kwargs))
+
+        return framed
+
+    def _get_config(self, key: str, *args: Any) -> Any:
+        value = FRAME.get(key)
+        return self._get_value(copy.deepcopy(value), *args) if value else None
+
+    def _get_list(self, key: str, *args: Any) -> list[Any]:
+        return [self._get_value(item, *args) for item in FRAME[key]]
+
+
+site = ConsoleSite(NAME)
+
+
+def sign_in_address() -> str:
+    """Where people sign in: `LOGIN_URL`, or the admin's page where that leads nowhere."""
+    try:
+        address = resolve_url(settings.LOGIN_URL)
+    except NoReverseMatch:
+        address = ""
+    path = "/" + urlsplit(address).path.removeprefix(get_script_prefix())
+    if address and (urlsplit(address).netloc or is_valid_path(path)):
+        return address
+    return reverse("admin:login")

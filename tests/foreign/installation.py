@@ -1,0 +1,133 @@
+"""The shop of `tests/foreign/shop` with the console in it, run in processes of its own on a real database."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import urllib.error
+import urllib.parse
+import urllib.request
+from http.cookiejar import CookieJar
+from pathlib import Path
+from typing import Any, Self
+
+from rmq_core import RMQ
+from rmq_core.embedded.ports import free_port
+from tests.support.waiting import wait_until
+
+ROOT = Path(__file__).parents[2]
+EMAIL, PASSWORD = "chief@shop.example", "of the shop"
+START_S = 120
+
+
+class Shop:
+    """`with Shop(folder, redis, database, "plain") as shop:` is ready when the block begins, and gone after it."""
+
+    def __init__(self, folder: Path, redis_url: str, database: str, admin: str) -> None:
+        self.port = free_port()
+        self.origin = f"http://127.0.0.1:{self.port}"
+        self.console = f"{self.origin}/tools/rmq/"
+        self.redis_url, self.database, self.admin = redis_url, database, admin
+        self._log = folder / "log"
+        self._environ = {
+            **{name: value for name, value in os.environ.items() if name in ("PATH", "HOME")},
+            "PYTHONPATH": str(ROOT),
+            "DJANGO_SETTINGS_MODULE": "tests.foreign.shop.settings",
+            "SHOP_REDIS": redis_url,
+            "SHOP_DATABASE": database,
+            "SHOP_ADMIN": admin,
+            "XDG_DATA_HOME": str(folder),
+        }
+        self._running: list[subprocess.Popen[bytes]] = []
+        self.cookies = CookieJar()
+        self._browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(self.cookies), _Stay())
+
+    def manage(self, *arguments: str, **environ: str) -> str:
+        command = [sys.executable, "-W", "error", "-m", "django", *arguments]
+        options: Any = {"cwd": ROOT, "capture_output": True, "text": True, "timeout": START_S}
+        ran = subprocess.run(command, env=self._environ | environ, check=False, **options)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        return ran.stdout + ran.stderr
+
+    def shell(self, code: str) -> str:
+        return self.manage("shell", "-v0", "-c", code).strip()
+
+    def start(self, *arguments: str) -> None:
+        with self._log.open("ab") as log:
+            command = [sys.executable, "-m", *arguments]
+            self._running.append(subprocess.Popen(command, cwd=ROOT, env=self._environ, stdout=log, stderr=log))
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text(errors="replace")
+
+    def __enter__(self) -> Self:
+        self.manage("migrate", "-v0")
+        code = f"from tests.foreign.shop.models import *; Person.objects.create_superuser({EMAIL!r}, {PASSWORD!r})"
+        self.shell(code)
+        self.start("uvicorn", "tests.foreign.shop.asgi:application", "--port", str(self.port), "--log-level", "warning")
+        for command in ("keeper", "jobs", "worker"):
+            self.start("django", command)
+        try:
+            wait_until(self._ready, timeout_s=START_S, what=f"everything answers; its log:\n{self.log[-3000:]}")
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for each in self._running:
+            each.terminate()
+        for each in self._running:
+            each.wait(START_S)
+
+    def _ready(self) -> bool:
+        assert all(each.poll() is None for each in self._running), self.log
+        try:
+            return self.get(self.console + "api/v1/health/ready")[0] == 200
+        except urllib.error.URLError:
+            return False
+
+    def client(self) -> RMQ:
+        return RMQ(self.redis_url, "shop")
+
+    def get(self, address: str, **headers: str) -> tuple[int, str]:
+        return self._answer(urllib.request.Request(urllib.parse.urljoin(self.console, address), headers=headers))
+
+    def post(self, address: str, body: Any, **headers: str) -> tuple[int, str]:
+        """JSON of a browser that is signed in."""
+        sent = {"Content-Type": "application/json", "X-CSRFToken": self.cookie("csrftoken"), **headers}
+        url = urllib.parse.urljoin(self.console, address)
+        return self._answer(urllib.request.Request(url, json.dumps(body).encode(), sent))
+
+    def _answer(self, request: urllib.request.Request) -> tuple[int, str]:
+        try:
+            with self._browser.open(request, timeout=30) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.headers.get("Location") or error.read().decode()
+
+    def cookie(self, name: str) -> str:
+        return next((each.value or "" for each in self.cookies if each.name == name), "")
+
+    def sign_in(self) -> None:
+        """Through the form to which the console sends whoever is not."""
+        status, address = self.get(self.console)
+        assert (status, address) == (302, "/backoffice/login/?next=/tools/rmq/")
+        form = urllib.parse.urljoin(self.origin, address)
+        _, page = self.get(form)
+        (token,) = set(re.findall(r'name="csrfmiddlewaretoken" value="(\w+)"', page))
+        fields = {"username": EMAIL, "password": PASSWORD, "csrfmiddlewaretoken": token, "next": "/tools/rmq/"}
+        body = urllib.parse.urlencode(fields).encode()
+        assert self._answer(urllib.request.Request(form, body)) == (302, "/tools/rmq/")
+
+
+class _Stay(urllib.request.HTTPRedirectHandler):
+    """Where one is sent is what a test looks at."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
