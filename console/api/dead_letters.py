@@ -69,7 +69,7 @@ def resend(request: HttpRequest, response: HttpResponse, topic: TopicName, body:
     url_name="dead-export",
     tags=["dead letters"],
     summary="All that match, as a file",
-    openapi_extra=plain(200, "application/x-ndjson", "A line per dead letter, with its content"),
+    openapi_extra=plain(200, FORMATS.values(), "A line per dead letter, with its content"),
 )
 def export(
     request: HttpRequest,
