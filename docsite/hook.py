@@ -21,6 +21,7 @@ GENERATORS: Mapping[str, Callable[[], str]] = {
     "keys-of-slots": keys.of_slots,
     "keys-of-topics": keys.of_topics,
     "environment": settings.environment,
+    "options": settings.options,
     "metrics": metrics.metrics,
     "rest-routes": rest.routes,
 }

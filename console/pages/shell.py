@@ -97,7 +97,7 @@ def render_page(
         # By this clock the page tells how old its first data is.
         "now_ms": _now_ms() if data and "socket" in data else None,
     }
-    request.current_app = site.name  # type: ignore[attr-defined]  # the frame's own addresses are of this site
+    request.current_app = site.name  # the frame's own addresses are of this site
     return render(
         request,
         template,
