@@ -23,31 +23,36 @@ SETTING = "RMQ_CONSOLE"
 
 @dataclass(frozen=True)
 class Options:
-    """The keys are these names in capitals; durations end in `_ms`."""
+    """The keys are these names in capitals; durations end in `_ms`. The how-to has these texts (`docsite.settings`)."""
 
     redis_url: str = field(metadata={"rule": rules.redis})
-    """Where the queue is."""
+    """Where the queues are."""
     namespace: str = field(default="rmq", metadata={"rule": rules.namespace})
-    """Of the queue: before every key."""
+    """First part of every key."""
     console_redis_url: str = field(default="", metadata={"rule": rules.plain_redis})
-    """Where the console's own jobs and live updates are; the queue's Redis where that is not a Cluster."""
+    """For the console's own jobs and live updates; needed when the queues are on a Cluster, else that of the queues."""
     channel_layer: str = ""
-    """The alias of a layer in `CHANNEL_LAYERS`; "" for one of the console's own."""
+    """A layer in your `CHANNEL_LAYERS`, which has to reach all processes; or one of the console's own."""
     zookeeper_url: str = field(default="", metadata={"rule": rules.zookeeper})
-    """For workers with owners; "": every worker takes from every slot."""
+    """For workers with owners; without it every worker takes from every slot."""
     listeners: list[str] = field(default_factory=list, metadata={"rule": rules.listeners})
-    """What `manage.py worker` hosts, as package.module:attribute."""
+    """What `manage.py worker` runs, as `package.module:attribute`; it takes names on the command line, too."""
     sample_interval_ms: int = field(default=1000, metadata={"rule": rules.at_least(200)})
+    """How often the keeper looks at the queues."""
     lag_warning_ms: int = field(default=10_000, metadata={"rule": rules.at_least(1)})
+    """From which lag on a topic is listed as a problem."""
     record_topics: list[str] = field(default_factory=lambda: ["*"])
-    """Which topics with a journal are recorded in the database (patterns)."""
+    """Topics recorded in the database while their journal is on; patterns such as `order*`."""
     record_days: int = field(default=30, metadata={"rule": rules.between(1, 3_650)})
+    """How long transitions, and messages that have ended, stay recorded."""
     data_dir: Path = Path()
-    """Where the pipeline keeps what has no place of its own; see `usual_data_dir`."""
+    """Where the next three are, unless they say otherwise; `~/.local/share/rmq-console`."""
     pipeline_archive: str = ""
-    """A path or an address that Spark can write; `archive` in the data folder."""
+    """The archive of journals, any path Spark can use; `archive` in the data folder."""
     pipeline_reports: Path = Path()
+    """Reports of reconciliations; `reports` in the data folder."""
     pipeline_ledgers: Path = Path()
+    """Business ledgers that can be chosen; `ledgers` in the data folder."""
     pipeline_command: list[str] = field(default_factory=list)
     """What runs the pipeline instead of this Python."""
 

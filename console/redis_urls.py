@@ -31,5 +31,7 @@ def job_connection(url: str) -> Redis:
     target = RedisURL(url)
     if target.scheme != "sentinel":
         return Redis.from_url(url)
-    sentinel = Sentinel(target.hosts, sentinel_kwargs=target.sentinel_options, **target.options)
-    return sentinel.master_for(target.service)
+    make: Any = Sentinel
+    sentinel = make(target.hosts, sentinel_kwargs=target.sentinel_options, **target.options)
+    found: Redis = sentinel.master_for(target.service)
+    return found

@@ -46,7 +46,7 @@ class ConsoleSite(UnfoldAdminSite):
 
         @functools.wraps(inner)
         def framed(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-            request.current_app = self.name  # type: ignore[attr-defined]  # the frame's own addresses are of this site
+            request.current_app = self.name  # the frame's own addresses are of this site
             return in_frame(inner(request, *args, **kwargs))
 
         return framed

@@ -1,6 +1,6 @@
 """Every address of the console, for `include`. Live sockets are in `console.live.routing`."""
 
-from django.urls import include, path
+from django.urls import URLPattern, URLResolver, include, path
 from django.views.i18n import JavaScriptCatalog, set_language
 
 from console.api import urls as api_urls
@@ -25,7 +25,7 @@ topic_urls = [
     path("send/", send.page, name="send"),
 ]
 
-page_urls = [
+page_urls: list[URLPattern | URLResolver] = [
     path("", overview.page, name="overview"),
     path("topics/<rmq_topic:topic>/", include(topic_urls)),
     path("define/", definition.new, name="define"),

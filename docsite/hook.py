@@ -21,6 +21,7 @@ GENERATORS: Mapping[str, Callable[[], str]] = {
     "keys-of-slots": keys.of_slots,
     "keys-of-topics": keys.of_topics,
     "environment": settings.environment,
+    "options": settings.options,
     "metrics": metrics.metrics,
     "rest-routes": rest.routes,
 }
@@ -30,4 +31,6 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """MkDocs' event. An unknown name is a `KeyError`, which stops the build."""
     if page.file.src_uri.startswith("decisions/"):
         page.meta["search"] = {"boost": 0.2}  # who searches wants what is, before why
+    if page.is_homepage:
+        page.meta["hide"] = ["navigation"]  # it is alone in its part
     return MARK.sub(lambda mark: GENERATORS[mark[1]](), markdown)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Iterator
+from dataclasses import MISSING, Field, fields
+from pathlib import Path
+from typing import Any
 
 from docsite import project
 from docsite.described import attributes
@@ -22,6 +25,27 @@ def environment() -> str:
         for field, call in _reads(ast.parse(inspect.getsource(read_environment)))
     ]
     return table(["variable", "default", "what"], sorted(rows))
+
+
+def options() -> str:
+    """One row for each key of the dictionary of a project that has the console as an app."""
+    project.start()
+    from console.options import Options
+
+    texts = attributes(Options)
+    rows = [(f"`{each.name.upper()}`", _usual(each), texts[each.name]) for each in fields(Options)]
+    return table(["key", "default", "what"], rows)
+
+
+def _usual(each: Field[Any]) -> str:
+    if each.default_factory is not MISSING:
+        return _shown(each.default_factory())
+    return "needed" if each.default is MISSING else _shown(each.default)
+
+
+def _shown(value: object) -> str:
+    """What nobody has to write down is left out: an empty text or list, the folder one is in."""
+    return f"`{value!r}`" if value and not isinstance(value, Path) else ""
 
 
 def _reads(tree: ast.AST) -> Iterator[tuple[str, ast.Call]]:

@@ -14,10 +14,12 @@ from console.api.bulk import DeadFilter
 from console.api.callers import caller_of
 from console.api.description import plain
 from console.api.downloads import download
+from console.api.errors import invalid
 from console.api.messages import canonical
 from console.api.routers import topics as router
 from console.api.schemas import ID_MAX, NeededReason, Strict, TopicName
 from console.api.sending import content_of
+from console.engine import engine
 from console.serializers.text import FORMATS
 from console.usecases import exports, resending
 from console.usecases.resending import Correction
@@ -67,7 +69,7 @@ def resend(request: HttpRequest, response: HttpResponse, topic: TopicName, body:
     url_name="dead-export",
     tags=["dead letters"],
     summary="All that match, as a file",
-    openapi_extra=plain(200, "application/x-ndjson", "A line per dead letter, with its content"),
+    openapi_extra=plain(200, FORMATS.values(), "A line per dead letter, with its content"),
 )
 def export(
     request: HttpRequest,
@@ -78,6 +80,8 @@ def export(
     """With content, headers and failure. Kept in the audit, for content leaves the house."""
     caller = caller_of(request)
     caller.require(Permission.READ_PAYLOAD, topic)
+    if wanted.slot is not None and wanted.slot >= engine().client.topic(topic).slots:
+        raise invalid("slot", "the topic has no slot of that number")
     given = wanted.model_dump(exclude_unset=True, exclude_none=True)
     pieces = exports.export_dead(caller.actor, topic, MessageFilter.from_mapping({**given, "state": "dead"}), form)
     return download(request, pieces, f"{topic}-dead.{form}", FORMATS[form])

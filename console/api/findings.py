@@ -150,9 +150,7 @@ def log(request: HttpRequest, ident: uuid.UUID) -> dict[str, Any]:
     "/{uuid:ident}/report",
     url_name="reconciliation-report",
     summary="Every finding, as a file",
-    openapi_extra=plain(
-        200, "application/x-ndjson", "A line per finding: kind, topic, slot, id, repair, evidence", 409
-    ),
+    openapi_extra=plain(200, FORMATS.values(), "A line per finding: kind, topic, slot, id, repair, evidence", 409),
 )
 def report(request: HttpRequest, ident: uuid.UUID, form: Literal["jsonl", "csv"] = "jsonl") -> StreamingHttpResponse:
     """Also of those that are too many to be listed."""

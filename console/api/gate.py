@@ -42,7 +42,7 @@ _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 Response = HttpResponse | Awaitable[HttpResponse]
 
 
-def guarded(patterns: Iterable[URLPattern]) -> list[URLPattern]:
+def guarded(patterns: Iterable[Any]) -> list[URLPattern]:
     """The same addresses, behind the gate."""
     found = []
     for each in patterns:

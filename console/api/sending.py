@@ -42,6 +42,8 @@ from rmq_core.protocol.keys import slot_for
 
 LOOKED_UP = 50
 """A check says of so many messages what is there already."""
+PRESENT_MS = 30_000
+"""A time that has gone by less long ago is now, as in `shared/keys.lua`."""
 
 
 @router.post(
@@ -102,7 +104,7 @@ async def _prospect(
 ) -> dict[str, Any]:
     """What would become of a message."""
     address = _address(topic, message)
-    if isinstance(message, FixedTimeMessage) and message.due_ms < now_ms and not allow_past:
+    if isinstance(message, FixedTimeMessage) and message.due_ms < now_ms - PRESENT_MS and not allow_past:
         problem = gettext("Its due time is over: sending it is refused.")
         return {**address, "error": "due_in_the_past", "message": problem}
     if not look:

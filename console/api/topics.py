@@ -120,7 +120,6 @@ class SlotView(SlotLine):
     """`next`: what it hands out next; `prepared`: what it has handed out, the oldest first. `bodies`: contents kept
     beside their ids."""
 
-    at_ms: int
     bodies: int
     counters: CounterValues
     next: list[Row]
@@ -210,7 +209,6 @@ def slot(
         | _owner(owner)
         | {
             "counters": _counters(detail.sample.counters),
-            "at_ms": detail.sample.at_ms,
             "bodies": detail.sample.bodies,
             "next": [row_of(row, caller.payload) for row in detail.heads],
             "prepared": [row_of(row, caller.payload) for row in detail.prepared],

@@ -7,7 +7,6 @@ from django.utils.translation import gettext
 
 from console.engine import engine
 from console.pages.shell import console_page, render_page
-from console.pages.topic import page_data
 from console.record import timeline
 from console.serializers.topics import topic_json
 from rmq_core.errors import ConnectionLost, RMQError
@@ -30,7 +29,7 @@ def page(request: HttpRequest, topic: str) -> HttpResponse:
         request,
         "console/message.html",
         gettext("Message of %(topic)s") % {"topic": topic},
-        data=page_data(topic) | {"topic": topic_json(definition), "ident": ident, "slot": wanted},
+        data={"topic": topic_json(definition), "ident": ident, "slot": wanted},
         topic=definition,
         status=200 if known else 404,
     )

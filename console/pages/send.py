@@ -7,7 +7,7 @@ from django.utils.translation import gettext
 
 from console.engine import engine
 from console.pages.shell import console_page, render_page
-from console.pages.topic import KINDS, page_data
+from console.pages.topic import KINDS
 from console.serializers.topics import topic_json
 from rmq_core.errors import RMQError, UnknownTopic
 
@@ -20,13 +20,11 @@ def page(request: HttpRequest, topic: str) -> HttpResponse:
         return render_page(request, "console/missing.html", topic, error=str(error), status=404)
     except RMQError as error:
         return render_page(request, "console/away.html", topic, error=str(error), status=503)
-    data = page_data(topic)
-    del data["socket"]
     return render_page(
         request,
         "console/send.html",
         gettext("Send to %(name)s") % {"name": topic},
-        data=data | {"topic": topic_json(definition) | {"max_content_bytes": definition.max_content_bytes}},
+        data={"topic": topic_json(definition) | {"max_content_bytes": definition.max_content_bytes}},
         topic=definition,
         kind=KINDS[definition.kind],
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from django.contrib.auth.views import redirect_to_login
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import get_token
 from django.urls import reverse
 from django.utils.translation import gettext
@@ -56,8 +56,6 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
 def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
     """A form of a page that was opened before somebody signed in anew, or of another site."""
     words = gettext("This page is older than your sign-in. Nothing was done: reload it and try again.")
-    if request.content_type == "application/json":
-        return JsonResponse({"code": "csrf", "message": words}, status=403)
     return render_page(request, "console/stale_form.html", gettext("Nothing was done"), error=words, status=403)
 
 
@@ -99,7 +97,7 @@ def render_page(
         # By this clock the page tells how old its first data is.
         "now_ms": _now_ms() if data and "socket" in data else None,
     }
-    request.current_app = site.name  # type: ignore[attr-defined]  # the frame's own addresses are of this site
+    request.current_app = site.name  # the frame's own addresses are of this site
     return render(
         request,
         template,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext, gettext_lazy
@@ -42,28 +40,13 @@ def page(request: HttpRequest, topic: str, tab: str = "live") -> HttpResponse:
         request,
         "console/topic.html",
         gettext("Topic %(name)s") % {"name": topic},
-        data=page_data(topic)
-        | {"topic": topic_json(definition), "tab": tab}
+        data={"socket": f"live/topics/{topic}/", "topic": topic_json(definition), "tab": tab}
         | (tab_data(definition) if tab == "definition" else {}),
         topic=definition,
         tab=tab,
         tabs=[(name, label, tab_url(topic, name)) for name, label in TABS.items()],
         kind=KINDS[definition.kind],
     )
-
-
-def page_data(topic: str) -> dict[str, Any]:
-    """Addresses the topic's modules use."""
-    return {
-        "socket": f"live/topics/{topic}/",
-        "urls": {
-            "live": tab_url(topic, "live"),
-            "messages": tab_url(topic, "messages"),
-            "dead": tab_url(topic, "dead"),
-            "message": reverse("console:message", args=[topic]),
-            "send": reverse("console:send", args=[topic]),
-        },
-    }
 
 
 def tab_url(topic: str, tab: str) -> str:

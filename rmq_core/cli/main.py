@@ -74,6 +74,6 @@ def run(root: click.Command, argv: Sequence[str] | None, program: str) -> int:
         return error.exit_code
     except click.Abort:
         return 130
-    except RMQError as error:
+    except (RMQError, OSError) as error:  # ours, or that of whatever is written to
         click.echo(f"{name}: {shown(str(error))}", err=True)
         return 1

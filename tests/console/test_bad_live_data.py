@@ -94,7 +94,7 @@ def test_bad_counts_of_one_topic_neither_stop_the_others_nor_stay(
     found = queue.client.run(clusters.read(keys, ["good", "orders"]))
     assert found == {"good": {"f": [3]}, "orders": {}}
     browser: Client = as_role("Viewer")
-    for path in ("/topics/orders/data/clusters/", "/dead/data/"):
+    for path in ("/api/v1/topics/orders/clusters", "/api/v1/dead"):
         answer = browser.get(path)
         assert answer.status_code == 200 and answer.json()["clusters"], path
     queue.client.run(clusters.note(keys, {"good": {"f": 4}, "orders": {"g": 1}}, 2_000_000))

@@ -4,6 +4,7 @@
 |---|---|
 | ``<!-- not run: WHY -->`` | it is only checked for its syntax |
 | ``<!-- run by: FILE -->`` | another test runs it; at the top of a page: all of the page |
+| ``<!-- added to: FILE -->`` | it goes to the end of that file, and is run with it |
 | ``<!-- runs on -->`` | it is ended by Ctrl-C once it has printed what the next block says |
 | ``<!-- output -->`` | (a ``text`` block) what the block before it prints, in any order |
 
@@ -51,7 +52,7 @@ class Block:
 
     @property
     def is_run(self) -> bool:
-        """By us, and not only read."""
+        """By us, and not only read; or written to a file, to be run with that."""
         return self.language in {"python", "sh", "console"} and self.how not in {"not run", "run by"}
 
 

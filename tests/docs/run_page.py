@@ -31,7 +31,10 @@ def main(page: Path) -> None:
         print("---", block.where, flush=True)
         code = block.code.replace(USUAL_URL, os.environ["RMQ_URL"])
         output = after.code if after and after.how == "output" else ""
-        if block.file:
+        if block.how == "added to":
+            with Path(block.what).open("a") as file:
+                file.write(code)
+        elif block.file:
             Path(block.file).write_text(code)
         elif block.language == "python":
             # Errors name the page and its line.

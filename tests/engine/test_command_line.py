@@ -90,6 +90,16 @@ def test_what_is_taken_is_printed_and_then_done(rmq: RMQ, capsys: pytest.Capture
     assert json.loads(capsys.readouterr().out) == []
 
 
+def test_what_could_not_be_printed_is_not_done(rmq: RMQ) -> None:
+    rmq.send("t", PriorityMessage("m", 20))
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "rmq_core", "take", "t"]
+        ended = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ended.returncode == 1 and ended.stderr.startswith("rmq_core: [Errno 28] No space left")
+    (sample,) = Inspector(rmq).sample(["t"])
+    assert (sample.counters.acked, sample.prepare) == (0, 1)
+
+
 def test_hostile_text_reaches_no_terminal(rmq: RMQ, capsys: pytest.CaptureFixture[str]) -> None:
     rmq.send("t", PriorityMessage(f"{ESCAPE}[31mred", 20, key=f"{ESCAPE}[2J"))
     (delivery,) = rmq.take("t")

@@ -22,7 +22,9 @@ def test_one_message(queue: Queue, operator: Caller) -> None:
     found = operator.ok("POST", SEND, body)
     assert (found["sent"], found["merged"], found["refused"]) == (1, 0, 0)
     view = queue.find("k")
-    assert found["results"] == [{"id": "k", "slot": view.row.slot, "merged": False, "error": None, "message": None}]
+    (result,) = found["results"]
+    assert (result["id"], result["slot"], result["size"], result["merged"]) == ("k", view.row.slot, 5, False)
+    assert result["error"] is result["message"] is result["found"] is None
     assert (view.content, view.headers, view.version, view.row.score_ms) == (b"hello", {"a": "b"}, 3, due)
     assert operator.ok("POST", SEND, body)["merged"] == 1
 

@@ -51,6 +51,7 @@ def test_an_export_is_for_payload_readers_and_refuses_nonsense(desk: Desk, as_ro
     browser = as_role("Operator")
     assert browser.get("/api/v1/topics/orders/dead:export?form=xls").status_code == 422
     assert browser.get("/api/v1/topics/orders/dead:export?fingerprint=zz").status_code == 422
+    assert browser.get("/api/v1/topics/orders/dead:export?slot=4").status_code == 422
     assert browser.get("/api/v1/topics/nosuch/dead:export").status_code == 404
     assert text_of(browser.get("/api/v1/topics/orders/dead:export")) == ""
 

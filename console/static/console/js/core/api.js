@@ -10,6 +10,7 @@ const SENTENCES = {
   unknown_topic: gettext("This topic was deleted."),
   no_such_version: gettext("This topic was deleted."),
   topic_exists: gettext("A topic of this name is there already."),
+  due_in_the_past: gettext("That time has gone by already; choose a later one."),
   version_conflict: gettext("Somebody else has changed this topic meanwhile."),
 };
 

@@ -32,7 +32,9 @@ element.addEventListener("submit", async (event) => {
   say("");
   const values = form.values();
   if (!NAME.test(values.name)) {
-    const words = gettext("It must start with a letter; letters, digits, “_”, “.” and “-” may follow, at most 100 in all.");
+    const words = gettext(
+      "It must start with a letter; letters, digits, “_”, “.” and “-” may follow, at most 100 in all.",
+    );
     return form.showProblems([{ field: "name", problem: words }]);
   }
   const path = ofTopic(values.name);

@@ -41,6 +41,8 @@ replace(
                 ),
               ),
             ],
-        page.ident ? activity(page.ident, null) : null,
       ),
+  views.length || !page.ident
+    ? null
+    : h("section", { class: "rc-card" }, h("h3", {}, gettext("What happened")), activity(page.ident, null)),
 );

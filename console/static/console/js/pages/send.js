@@ -5,7 +5,7 @@ import { byId, h, icon, press, replace, setText } from "../core/dom.js";
 import { bytes, count } from "../core/format.js";
 import { parse } from "../core/json.js";
 import { shortcut } from "../core/keys.js";
-import { page } from "../core/page.js";
+import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { drafts, refusal } from "../parts/drafts.js";
@@ -206,7 +206,7 @@ async function go(dry) {
 }
 
 function show(answer, dry) {
-  const number = answer.results.length;
+  const number = answer.results.filter((each) => !each.error).length;
   const words = dry
     ? fill(
         ngettext(
@@ -257,7 +257,7 @@ function show(answer, dry) {
         ),
       ),
     ),
-    number > shown.length
+    answer.results.length > shown.length
       ? h(
           "p",
           { class: "rc-bars-note rc-muted" },
@@ -271,7 +271,7 @@ function show(answer, dry) {
 }
 
 function line(each, dry) {
-  const address = `${page.urls.message}?${new URLSearchParams({ id: each.id, slot: each.slot })}`;
+  const address = `${topicAddress(page.topic.name, "message")}?${new URLSearchParams({ id: each.id, slot: each.slot })}`;
   return h(
     "tr",
     {},

@@ -32,7 +32,7 @@ shortcut("g l", gettext("Go to this topic's live view"), () => location.assign(t
 shortcut("g e", gettext("Go to this topic's definition"), () =>
   location.assign(topicAddress(page.topic.name, "definition")),
 );
-shortcut("g n", gettext("Send a message to this topic"), () => location.assign(page.urls.send));
+shortcut("g n", gettext("Send a message to this topic"), () => location.assign(topicAddress(page.topic.name, "send")));
 addEventListener("resize", () => live.draw());
 showState(page.topic);
 
@@ -153,7 +153,12 @@ function sendLink() {
   const missing = page.grants.actions.send;
   return h(
     "a",
-    { class: "rc-button", href: page.urls.send, title: missing, "aria-disabled": missing ? "true" : null },
+    {
+      class: "rc-button",
+      href: topicAddress(page.topic.name, "send"),
+      title: missing,
+      "aria-disabled": missing ? "true" : null,
+    },
     icon("send"),
     gettext("Send"),
   );

@@ -1,7 +1,7 @@
 // Everything about one message, for the panel and for its own page.
 import { h } from "../core/dom.js";
 import { bytes, count, dateTime, relative } from "../core/format.js";
-import { page } from "../core/page.js";
+import { page, topicAddress } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { actionButton } from "./actions.js";
 import { activity } from "./activity.js";
@@ -12,7 +12,7 @@ import { ACTIONS_OF, STATES, TIME_TITLES } from "./states.js";
 
 /** The address of a message's page. */
 export function messageAddress(message) {
-  return `${page.urls.message}?${new URLSearchParams({ id: message.id, slot: message.slot })}`;
+  return `${topicAddress(page.topic.name, "message")}?${new URLSearchParams({ id: message.id, slot: message.slot })}`;
 }
 
 export function messageView(message, nowMs, onDone) {
