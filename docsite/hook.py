@@ -31,4 +31,6 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """MkDocs' event. An unknown name is a `KeyError`, which stops the build."""
     if page.file.src_uri.startswith("decisions/"):
         page.meta["search"] = {"boost": 0.2}  # who searches wants what is, before why
+    if page.is_homepage:
+        page.meta["hide"] = ["navigation"]  # it is alone in its part
     return MARK.sub(lambda mark: GENERATORS[mark[1]](), markdown)
