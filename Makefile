@@ -1,7 +1,7 @@
 # `make` alone says what there is.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check browser docs build bench chaos fmt venv lock clean
+.PHONY: help demo test matrix check browser docs build bench chaos fmt venv lock clean
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -26,6 +26,9 @@ demo: $(INSTALLED) ## Start everything with a replay of real flights, and print 
 
 test: $(INSTALLED) ## Run all tests against real servers
 	$(PY) -m pytest -n $(JOBS) --dist loadfile $(ARGS)
+
+matrix: ## Run a short tier on every Python here, each with the newest Django it takes
+	ARGS="$(ARGS)" .ci/matrix
 
 check: $(INSTALLED) ## Lint, format, types, import rules, migrations
 	$(PY) -m ruff check

@@ -26,6 +26,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     record,
     routers,
     schedules,
+    searching,
     sending,
     topics,
 )

@@ -6,16 +6,15 @@ from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.http import content_disposition_header
-from ninja import Query, Schema
+from ninja import Query
 from pydantic import Field
 
 from console.access import Action, Permission
 from console.api.callers import Caller, caller_of
 from console.api.description import plain
 from console.api.errors import ApiError, invalid
-from console.api.record import Recorded, lives_of
 from console.api.routers import topics as router
-from console.api.rows import Messages, Row, Rows, message_of, row_of
+from console.api.rows import Messages, Rows, message_of, row_of
 from console.api.schemas import (
     ID_MAX,
     WHY,
@@ -36,26 +35,10 @@ from rmq_core.model.topic import MAX_SLOTS
 from rmq_core.model.views import MessageView
 from rmq_core.ops.actions import located
 
-SCAN = 2_000
 Slot = Annotated[int | None, Query(ge=0, lt=MAX_SLOTS, description="Only this slot.")]
 Basis = Annotated[
     str | None, Query(max_length=ID_MAX, description="The slot basis the message was sent with, if it had one.")
 ]
-
-
-class Found(Schema):
-    """A step of a search; go on with `next` until it is null. It has looked at `looked_at` of `total`."""
-
-    rows: list[Row]
-    looked_at: int
-    total: int
-    next: str | None
-
-
-class Known(Messages):
-    """`records`: of an id that is in the queue no more, one for each slot that has known it."""
-
-    records: list[Recorded]
 
 
 class RunIt(Strict):
@@ -105,58 +88,6 @@ def dead(
     caller = caller_of(request)
     caller.require(Permission.VIEW, topic)
     return page_of(caller, topic, "dead", slot, order == "newest", limit, cursor)
-
-
-@router.get(
-    "/{rmq_topic:topic}/messages:search",
-    response=Found,
-    tags=["messages"],
-    url_name="search",
-    summary="Look for a text in contents",
-)
-def search(
-    request: HttpRequest,
-    topic: TopicName,
-    text: Annotated[str, Query(min_length=1, max_length=500)],
-    state: AskedState = "ready",
-    limit: Limit = 50,
-    cursor: Cursor = None,
-) -> dict[str, Any]:
-    """One bounded step: looks at some thousand messages and says how many there are."""
-    caller = caller_of(request)
-    caller.require(Permission.VIEW, topic)
-    caller.require(Permission.READ_PAYLOAD)
-    meant: Any = state  # the engine's word: see `states`
-    found = engine().inspector.search(topic, text, state=meant, limit=limit, scan=SCAN, cursor=cursor or None)
-    return {
-        "rows": [row_of(row, caller.payload) for row in found.rows],
-        "looked_at": found.looked_at,
-        "total": found.total,
-        "next": found.next_cursor,
-    }
-
-
-@router.get(
-    "/{rmq_topic:topic}/messages:find",
-    response=Known,
-    tags=["messages"],
-    url_name="find",
-    summary="What is known of an id",
-)
-def find(
-    request: HttpRequest,
-    topic: TopicName,
-    id: Annotated[str, Query(min_length=1, max_length=ID_MAX)],
-    slot_basis: Basis = None,
-) -> dict[str, Any]:
-    """The messages that have it, as under their address; where there are none, what is recorded of it."""
-    caller = caller_of(request)
-    caller.require(Permission.VIEW, topic)
-    views = views_of(topic, id, slot_basis)
-    return {
-        "messages": [message_of(view, caller.payload) for view in views],
-        "records": [] if views else [each["record"] for each in lives_of(caller, topic, canonical(id))],
-    }
 
 
 # Before the plain address, which would take the word after the colon for a part of the id.

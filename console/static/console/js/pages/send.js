@@ -5,13 +5,13 @@ import { byId, h, icon, press, replace, setText } from "../core/dom.js";
 import { bytes, count } from "../core/format.js";
 import { parse } from "../core/json.js";
 import { shortcut } from "../core/keys.js";
-import { page, topicAddress } from "../core/page.js";
+import { page } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { drafts, refusal } from "../parts/drafts.js";
 import { indented } from "../parts/jsontext.js";
 import { whenField } from "../parts/sendwhen.js";
-import { STATES } from "../parts/states.js";
+import { showSent } from "../parts/sent.js";
 
 const MODES = {
   one: [gettext("One message"), gettext("Content")],
@@ -23,13 +23,6 @@ const MODES = {
     ),
   ],
 };
-const STATUS = {
-  new: gettext("sent"),
-  merged: gettext("merged"),
-  unsure: gettext("sent, perhaps merged"),
-  failed: gettext("failed"),
-};
-const SHOWN = 200;
 const missing = page.grants.actions.send;
 let mode = Object.hasOwn(MODES, param("mode")) ? param("mode") : "one";
 
@@ -196,112 +189,13 @@ async function go(dry) {
     found = drafts(mode, content.value, read());
     const messages = found.map(({ message }) => message);
     const body = { ...(mode === "one" ? messages[0] : { messages }), validate_only: dry, reason: reason.value };
-    show(await post(ofTopic(page.topic.name, "/messages"), body), dry);
+    const answer = await post(ofTopic(page.topic.name, "/messages"), body);
+    const words = showSent(results, answer, dry);
+    if (!dry) toast(words, answer.refused ? "error" : "success");
   } catch (error) {
     replace(problem, refusal(error, found));
     problem.hidden = false;
   } finally {
     tryButton.disabled = sendButton.disabled = Boolean(missing);
   }
-}
-
-function show(answer, dry) {
-  const number = answer.results.filter((each) => !each.error).length;
-  const words = dry
-    ? fill(
-        ngettext(
-          "%(n)s message would be sent. Nothing was sent yet.",
-          "%(n)s messages would be sent. Nothing was sent yet.",
-          number,
-        ),
-        { n: count(number) },
-      )
-    : fill(gettext("%(new)s sent, %(merged)s merged, %(failed)s failed."), {
-        new: count(answer.sent - answer.merged - answer.unsure),
-        merged: count(answer.merged),
-        failed: count(answer.refused),
-      });
-  const unsure = answer.unsure
-    ? fill(gettext("%(n)s more were sent twice, and may have merged."), { n: count(answer.unsure) })
-    : "";
-  // Those that failed are what somebody has to see.
-  const shown = [...answer.results.filter((each) => each.error), ...answer.results.filter((each) => !each.error)].slice(
-    0,
-    SHOWN,
-  );
-  replace(
-    results,
-    h("h2", { class: "rc-card-title rc-strong" }, [words, unsure].filter(Boolean).join(" ")),
-    h(
-      "div",
-      { class: "rc-scroll", tabindex: "0" },
-      h(
-        "table",
-        { class: "rc-table" },
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            h("th", { scope: "col" }, gettext("Id")),
-            h("th", { scope: "col", class: "rc-num" }, gettext("Slot")),
-            h("th", { scope: "col", class: "rc-num" }, gettext("Size")),
-            h("th", { scope: "col" }, gettext("Result")),
-          ),
-        ),
-        h(
-          "tbody",
-          {},
-          shown.map((each) => line(each, dry)),
-        ),
-      ),
-    ),
-    answer.results.length > shown.length
-      ? h(
-          "p",
-          { class: "rc-bars-note rc-muted" },
-          fill(gettext("The first %(n)s are shown."), { n: count(shown.length) }),
-        )
-      : null,
-  );
-  results.hidden = false;
-  if (!dry) toast(words, answer.refused ? "error" : "success");
-  results.scrollIntoView({ block: "nearest" });
-}
-
-function line(each, dry) {
-  const address = `${topicAddress(page.topic.name, "message")}?${new URLSearchParams({ id: each.id, slot: each.slot })}`;
-  return h(
-    "tr",
-    {},
-    h(
-      "td",
-      { class: "rc-id" },
-      dry ? h("span", { class: "rc-mono" }, each.id) : h("a", { class: "rc-link rc-mono", href: address }, each.id),
-    ),
-    h("td", { class: "rc-num" }, count(each.slot)),
-    h("td", { class: "rc-num" }, bytes(each.size)),
-    h(
-      "td",
-      {},
-      dry
-        ? prospect(each)
-        : h("span", { class: `rc-tag rc-tag-${each.error ? "dead" : "good"}` }, STATUS[statusOf(each)]),
-      each.error ? h("p", { class: "rc-error" }, each.message) : null,
-    ),
-  );
-}
-
-function statusOf({ error, merged }) {
-  if (error) return "failed";
-  return merged === null ? "unsure" : merged ? "merged" : "new";
-}
-
-function prospect(each) {
-  if (each.error) return null;
-  if (each.found === null) return gettext("not looked up");
-  if (!each.found.length) return h("span", { class: "rc-tag rc-tag-good" }, gettext("new"));
-  const states = each.found.map((state) => STATES[state] ?? state).join(", ");
-  return h("span", { class: "rc-tag" }, fill(gettext("this id is there already: %(states)s"), { states }));
 }
