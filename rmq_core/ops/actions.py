@@ -9,6 +9,7 @@ from rmq_core.errors import InvalidMessage
 from rmq_core.model.message import DUE_MAX_MS, Delivery, MessageRef, id_to_text, raw_id
 from rmq_core.model.scores import PRIORITY_MAX, PRIORITY_MIN
 from rmq_core.model.topic import Topic
+from rmq_core.model.views import MessageRow
 from rmq_core.ops.hints import with_looks
 from rmq_core.ops.sending import Sent
 from rmq_core.protocol.keys import Keyspace, slot_for
@@ -16,8 +17,8 @@ from rmq_core.protocol.scripts import Operation, batches, on_ids
 from rmq_core.queries import lookups, owners
 
 ActionStatus: TypeAlias = Literal["done", "in_flight", "not_found", "occupied"]
-Reference: TypeAlias = MessageRef | Sent | Delivery | str | bytes
-"""A message: where it is, what sending or taking said of it, or its id, which is looked for."""
+Reference: TypeAlias = MessageRef | MessageRow | Sent | Delivery | str | bytes
+"""A message: where it is, what a list, sending or taking said of it, or its id, which is looked for."""
 
 References: TypeAlias = Reference | Iterable[Reference]
 
@@ -57,7 +58,7 @@ def act(
 
 def listed(references: References) -> list[Reference]:
     """One message or many, as a list; an id is one, never the sequence of its letters. Raises `InvalidMessage`."""
-    if isinstance(references, (str, bytes, MessageRef, Sent, Delivery)):
+    if isinstance(references, (str, bytes, MessageRef, MessageRow, Sent, Delivery)):
         return [references]
     if not isinstance(references, Iterable):
         raise _no_reference(references)
@@ -66,13 +67,13 @@ def listed(references: References) -> list[Reference]:
 
 def _no_reference(given: object) -> InvalidMessage:
     return InvalidMessage(
-        "a message is named by its id, a MessageRef, a Sent or a Delivery,"
+        "a message is named by its id, a MessageRef, a row of a list, a Sent or a Delivery,"
         f" not by {type(given).__name__} ({given!r:.80})"
     )
 
 
 def _ref(topic: Topic, reference: Reference) -> MessageRef | str | bytes:
-    if isinstance(reference, Sent):
+    if isinstance(reference, (Sent, MessageRow)):
         return MessageRef(reference.slot, reference.id)
     if isinstance(reference, Delivery):
         if reference.topic != topic.name:

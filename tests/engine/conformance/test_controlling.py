@@ -162,16 +162,18 @@ async def test_a_released_message_promoted_by_an_operator_keeps_its_priority(ben
 async def test_messages_are_named_by_reference_text_or_bytes(bench: Bench) -> None:
     await bench.topic(slots=8)
     raw = b"\xff\x00raw"
-    for content, options in (("plain", {}), (raw, {}), ("%41", {}), ("far", {"slot_basis": "elsewhere"})):
+    for content, options in (("plain", {}), (raw, {}), ("%41", {}), ("far", {"slot_basis": "elsewhere"}), ("row", {})):
         await bench.q.send("work", PriorityMessage(content, 20, **options))
     (far,) = await bench.inspector.find("work", "far")
-    targets = ["plain", raw, "%253431", MessageRef(far.row.slot, "far")]
+    (found,) = await bench.inspector.find("work", "row")
+    targets = ["plain", raw, "%253431", MessageRef(far.row.slot, "far"), found.row]
     results = await bench.control.cancel("work", targets)
     assert [(result.ref.id, result.status) for result in results] == [
         ("plain", "done"),
         ("%ff00726177", "done"),
         ("%253431", "done"),
         ("far", "done"),
+        ("row", "done"),
     ]
 
 
