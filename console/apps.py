@@ -16,8 +16,10 @@ class ConsoleConfig(AppConfig):
     def ready(self) -> None:
         from console import checks, database  # noqa: F401  (registers the checks)
         from console.options import options
+        from console.usecases.job_queue import announce_queues
 
         options()  # now, rather than at the first request
+        announce_queues()
         connection_created.connect(_read_odd_bytes)
 
 

@@ -26,6 +26,20 @@ def channel_layer_host(url: str) -> dict[str, Any]:
     }
 
 
+def job_queue_settings(url: str) -> dict[str, Any]:
+    """The same in the words of `RQ_QUEUES`."""
+    target = RedisURL(url)
+    if target.scheme != "sentinel":
+        return {"URL": url}
+    return {
+        "SENTINELS": target.hosts,
+        "MASTER_NAME": target.service,
+        "DB": target.options["db"],
+        "CONNECTION_KWARGS": target.options,
+        "SENTINEL_KWARGS": target.sentinel_options,
+    }
+
+
 def job_connection(url: str) -> Redis:
     """What RQ works through."""
     target = RedisURL(url)

@@ -51,8 +51,10 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "axes",
+    "django_rq",
     "ninja",
 ]
+RQ_SHOW_ADMIN_LINK = False
 
 MIDDLEWARE = [
     "console.config.middleware.refusals_of_the_api",

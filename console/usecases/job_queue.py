@@ -6,11 +6,13 @@ import functools
 import logging
 import uuid
 
+import django_rq
+from django.conf import settings
 from redis.exceptions import RedisError
 from rq import Queue
 
 from console.options import options
-from console.redis_urls import job_connection
+from console.redis_urls import job_connection, job_queue_settings
 
 log = logging.getLogger("console.jobs")
 
@@ -22,8 +24,22 @@ RUN_TIMEOUT_S = 24 * 3600
 
 
 def queue_of(name: str) -> Queue:
+    """A queue of jobs, as django-rq makes it."""
+    full_name = _full_name(name)
+    if full_name not in getattr(settings, "RQ_QUEUES", {}):
+        announce_queues()
+    return django_rq.get_queue(full_name, connection=_connection(options().console_redis_url), commit_mode="auto")
+
+
+def announce_queues() -> None:
+    """Puts the console's queues beside those that the project has, for whatever django-rq shows or does."""
+    ours = {_full_name(name): job_queue_settings(options().console_redis_url) for name in (OPERATIONS, RUNS)}
+    settings.RQ_QUEUES = {**getattr(settings, "RQ_QUEUES", {}), **ours}
+
+
+def _full_name(name: str) -> str:
     """Several consoles, and other applications with RQ, may share a Redis: queues carry the namespace."""
-    return Queue(f"{options().namespace}:{name}", connection=_connection(options().console_redis_url))
+    return f"{options().namespace}:{name}"
 
 
 _connection = functools.lru_cache(4)(job_connection)
