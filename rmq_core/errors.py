@@ -208,7 +208,7 @@ _SCRIPT_ERRORS: dict[str, tuple[type[RMQError], str]] = {
     "RMQFENCED": (
         Fenced,
         "slot is owned by epoch {detail}: take and settle only through its owner, or hand the topic back to"
-        " shared mode with control.unfence(topic) or python -m rmq_core unfence",
+        " shared mode with control.unfence(topic) or rmq unfence TOPIC",
     ),
     "RMQEPOCH": (
         EpochTooLow,

@@ -77,7 +77,7 @@ const nothing = h(
   { class: "rc-empty", hidden: true },
   icon("memory"),
   h("h2", {}, gettext("No workers")),
-  h("p", {}, gettext("Start one with: python -m rmq_core worker module:attribute, or manage.py worker.")),
+  h("p", {}, gettext("Start one with: rmq worker module:attribute, or manage.py worker.")),
 );
 const table = h(
   "section",
