@@ -28,6 +28,7 @@ from console.usecases import sending
 from console.usecases.audit import require_audited
 from rmq_core.errors import MessageError, RMQError
 from rmq_core.model.message import (
+    DelayedMessage,
     FixedTimeMessage,
     Message,
     MessageRef,
@@ -65,10 +66,10 @@ async def send(request: HttpRequest, topic: TopicName, body: SendBody) -> Any:
     await sync_to_async(_permit)(caller, topic, body)
     async with engine_for(request) as engine:
         definition = await engine.client.topic(topic)
-        now_ms = await engine.inspector.now_ms()
         many = body.messages is not None
-        messages = [_message(definition, each, now_ms, _place(n, many)) for n, each in enumerate(body.listed())]
+        messages = [_message(definition, each, _place(n, many)) for n, each in enumerate(body.listed())]
         if body.validate_only:
+            now_ms = await engine.inspector.now_ms()
             results = [
                 await _prospect(engine, definition, message, now_ms, body.allow_past, number < LOOKED_UP)
                 for number, message in enumerate(messages)
@@ -79,11 +80,7 @@ async def send(request: HttpRequest, topic: TopicName, body: SendBody) -> Any:
             refs = [_ref(definition, message) for message in messages]
             entry = await sync_to_async(sending.begin)(caller.actor, topic, refs, body.reason)
         outcomes = await asyncio.gather(
-            *(
-                # What is due in 0 ms is in the past by the time it arrives.
-                engine.client.send(topic, message, allow_past=body.allow_past or each.delay_ms is not None)
-                for message, each in zip(messages, body.listed(), strict=True)
-            ),
+            *(engine.client.send(topic, message, allow_past=body.allow_past) for message in messages),
             return_exceptions=True,
         )
     if entry is not None:
@@ -168,7 +165,7 @@ _GIVES = {
 }
 
 
-def _message(topic: Topic, given: OneMessage, now_ms: int, place: str) -> Message:
+def _message(topic: Topic, given: OneMessage, place: str) -> Message:
     """Checked as far as that goes without the queue. Raises `ApiError` naming the field."""
     content = content_of(given, place)
     fits = _GIVES[topic.kind]
@@ -185,7 +182,7 @@ def _message(topic: Topic, given: OneMessage, now_ms: int, place: str) -> Messag
         "version": given.version,
     }
     try:
-        message: Message = _BUILD[values[0]](content, getattr(given, values[0]), now_ms, options)
+        message: Message = _BUILD[values[0]](content, getattr(given, values[0]), **options)
         encode(message)
     except MessageError as error:
         raise invalid(place.rstrip(".") or _field_in(str(error)), str(error)) from None
@@ -203,10 +200,10 @@ def _field_in(text: str) -> str:
 
 
 _BUILD: dict[str, Any] = {
-    "range_ms": lambda content, value, now, rest: RangeMergeMessage(content, value, **rest),
-    "priority": lambda content, value, now, rest: PriorityMessage(content, value, **rest),
-    "due_ms": lambda content, value, now, rest: FixedTimeMessage(content, value, **rest),
-    "delay_ms": lambda content, value, now, rest: FixedTimeMessage(content, now + value, **rest),
+    "range_ms": RangeMergeMessage,
+    "priority": PriorityMessage,
+    "due_ms": FixedTimeMessage,
+    "delay_ms": DelayedMessage,
 }
 
 

@@ -72,6 +72,9 @@ class Number:
     def __index__(self) -> int:
         return self.value
 
+    def __repr__(self) -> str:
+        return f"Number({self.value})"
+
 
 def test_what_reads_back_as_what_it_means_is_taken() -> None:
     given = MappingProxyType({"b": (1, 2), "a": OrderedDict(z=2**53 + 1, y=Half(0.5))})

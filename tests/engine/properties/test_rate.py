@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rmq_core import Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
-from rmq_core.ops.quotas import Grant, rate
+from rmq_core.ops.quotas import Permit, rate
 from rmq_core.protocol.keys import Keyspace
 from tests.engine.clock import ClockedRedis
 
@@ -42,8 +42,8 @@ class Fleet:
         self.topic = Topic("t", TopicKind.PRIORITY, rate_limit=limit)
         clocked.delete(*self.keyspace.limits("t"))
 
-    def ask(self, wanted: int, returned: int = 0) -> Grant:
-        return Grant(*self.clocked.execute_command(*rate(self.keyspace, self.topic, wanted, returned).by_text()))
+    def ask(self, wanted: int, returned: int = 0) -> Permit:
+        return Permit(*self.clocked.execute_command(*rate(self.keyspace, self.topic, wanted, returned).by_text()))
 
     def forget(self) -> None:
         self.clocked.delete(*self.keyspace.limits("t"))
@@ -107,9 +107,9 @@ def test_the_wait_is_as_long_as_it_takes(clocked: ClockedRedis, namespace: str) 
     fleet = Fleet(clocked, namespace, 4)
     assert fleet.ask(5).messages == 1
     refused = fleet.ask(5)
-    assert refused == Grant(0, 225_000)  # a tenth of the next one was there already
+    assert refused == Permit(0, 225_000)  # a tenth of the next one was there already
     clocked.move(224)
-    assert fleet.ask(5) == Grant(0, 1_000)
+    assert fleet.ask(5) == Permit(0, 1_000)
     clocked.move(1)
     assert fleet.ask(5).messages == 1
     fleet.forget()
