@@ -26,7 +26,7 @@ from rmq_core.client.inspector import Inspector
 from rmq_core.client.rmq import RMQ
 from rmq_core.errors import ConfigurationError
 from rmq_core.model.composing import Content, SendOptions
-from rmq_core.model.message import Delivery, Message
+from rmq_core.model.message import DUE_MAX_MS, Delivery, Message
 from rmq_core.model.outcomes import Reject, Release, Retry, words_of
 from rmq_core.model.topic import Topic
 from rmq_core.ops.sending import Sent
@@ -108,12 +108,18 @@ class TestQueue:
         Between calls the clock runs on as usual. The clock of the process stays as it is, and so does that of a server:
         with a URL this raises `ConfigurationError`.
         """
-        step = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds, milliseconds=milliseconds)
+        try:
+            step = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds, milliseconds=milliseconds)
+        except (OverflowError, TypeError, ValueError) as error:
+            raise ConfigurationError(f"time cannot be moved by that: {error}") from None
         if self._clock is None:
             raise ConfigurationError("the clock of a server cannot be moved: use TestQueue() without a URL")
         if step < timedelta(0):
             raise ConfigurationError(f"time goes forward, not by {step / timedelta(seconds=1)} seconds")
-        self._clock.ahead_us += step // timedelta(microseconds=1)
+        ahead_us = self._clock.ahead_us + step // timedelta(microseconds=1)
+        if time.time_ns() // 1_000_000 + ahead_us // 1_000 > DUE_MAX_MS:
+            raise ConfigurationError("the queue's times end in the year 2255")
+        self._clock.ahead_us = ahead_us
 
     def drain(self, listener: Any, *, at_most: int = DRAIN_MAX) -> Drained:
         """Delivers what is ready, one after another, until nothing is or ``at_most`` were delivered.

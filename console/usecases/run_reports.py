@@ -114,7 +114,7 @@ def _summary(folder: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > SUMMARY_MOST:
             raise BadReport("the report's summary is too large")
-        found = json.loads(path.read_text(), parse_constant=lambda _: None)
+        found = json.loads(path.read_text(encoding="utf-8"), parse_constant=lambda _: None)
     except FileNotFoundError:
         raise BadReport("the run has left no report") from None
     except ValueError:

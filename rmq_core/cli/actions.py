@@ -93,7 +93,7 @@ def _act(
 ) -> int:
     wanted = {field: value for field, value in fields.items() if value not in ("", None)}
     if bool(ids) == (everything or bool(wanted)):
-        raise Usage(f"{name} needs ids, or --all, or a filter")
+        raise Usage(f"{name} takes ids, or --all or a filter, " + ("not both" if ids else "one of them"))
     if ids and dry_run:
         raise Usage("--dry-run says what --all or a filter would take; ids are taken as they are")
     done = missing = 0
@@ -117,7 +117,8 @@ def _act(
                     missing += len(statuses) - statuses.count("done")
                     advance(len(statuses))
             except (RMQError, KeyboardInterrupt):
-                complain(f"{past} {done} until then")
+                if done:
+                    complain(f"{past} {done} until then")
                 raise
     shell.show({past: done, "not_found": missing}, [f"{past} {done}, not found {missing}"])
     return 1 if missing and ids else 0

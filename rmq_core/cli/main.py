@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
@@ -61,6 +62,11 @@ def run(root: click.Command, argv: Sequence[str] | None, program: str) -> int:
     """Runs a command; whatever it refuses is said in one sentence on standard error."""
     name = "rmq" if program == "rmq" else "rmq_core"
     given = list(sys.argv[1:] if argv is None else argv)
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - for the rest of the process
+    if sys.stdout is None:  # what is to be settled once it is printed would be settled unseen
+        click.echo(f"{name}: standard output is closed: send it to a file, or to {os.devnull}", err=True)
+        return 1
     try:
         check_arguments(given)
     except NotText as error:

@@ -30,6 +30,11 @@ def send(shell: Shell, topic: str, content: str, headers: tuple[str, ...], **giv
     """
     if sum(given[name] is not None for name in ("priority", "range_ms", "in_ms", "due_ms")) != 1:
         raise Usage(f"say once when it is delivered: {WHEN}")
+    if content == "-" and sys.stdin is None:
+        raise Usage("standard input is closed: there is no content to read")
+    wrong = next((each for each in headers if not each.partition("=")[0] or "=" not in each), None)
+    if wrong is not None:
+        raise Usage(f"a header is given as NAME=VALUE, not as {wrong!r}")
     raw = sys.stdin.buffer.read() if content == "-" else content
     given["at"] = given.pop("due_ms")
     given["headers"] = {name: value for name, _, value in (each.partition("=") for each in headers)} or None

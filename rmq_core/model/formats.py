@@ -10,6 +10,8 @@ Whoever changes a form so that this release would misread it raises its number. 
 
 from __future__ import annotations
 
+import re
+
 from rmq_core.errors import UnknownFormat
 
 NAMESPACE = 1
@@ -17,6 +19,17 @@ JOURNAL = 1
 ARCHIVE = 1
 
 JOURNAL_FIELD = b"v"
+
+
+_LATER = re.compile(rb"f(\d+) ")
+"""What precedes the shape that slots of a later format are marked with."""
+
+
+def check_shape(topic: str, mark: bytes | None) -> None:
+    """Raises `UnknownFormat` for the mark of a slot of a later format."""
+    later = _LATER.match(mark or b"")
+    if later is not None:
+        check(f"a slot of topic {topic!r}", int(later[1]), NAMESPACE)
 
 
 def check(what: str, found: object, known: object) -> None:

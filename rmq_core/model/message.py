@@ -31,6 +31,7 @@ RANGE_MAX_MS = 10 * 366 * 86_400_000
 DUE_MIN_MS = PRIORITY_MIN
 DUE_MAX_MS = SCORE_MAX // 1000
 DUE_RULE = "epoch milliseconds (int(seconds * 1000)), before the year 2255"
+RANGE_RULE = "a whole number of milliseconds, above 0, up to ten years"
 PRIORITY_RULE = f"a whole number from {PRIORITY_MIN} (16 and below mark retried messages) to {PRIORITY_MAX:,}"
 
 # -- ids ---------------------------------------------------------------------------------------------------------
@@ -127,7 +128,9 @@ class RangeMergeMessage(_Message):
     kind: ClassVar[TopicKind] = TopicKind.RANGE_MERGE
 
     def __post_init__(self) -> None:
-        self._check("range_ms", self.range_ms, 1, RANGE_MAX_MS, "a whole number of milliseconds, above 0")
+        self._check(
+            "range_ms", self.range_ms, 1, RANGE_MAX_MS, "a whole number of milliseconds, above 0, up to ten years"
+        )
 
     @property
     def value(self) -> int:

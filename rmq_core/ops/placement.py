@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from rmq_core.errors import ConfigurationError, InvalidMessage
 from rmq_core.model.text import NotText, check_name, shown
 from rmq_core.model.topic import Topic
+from rmq_core.ops.namespace_format import ask
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Operation
 
@@ -65,7 +66,7 @@ def forget(keyspace: Keyspace, topic: str) -> Operation[None]:
 
 
 def _write(keyspace: Keyspace, name: str, value: str | None) -> Operation[bool]:
-    (before,) = yield [("HGET", keyspace.overrides, name)]
+    before = yield from ask(keyspace, ("HGET", keyspace.overrides, name))
     if value is None:
         change: tuple[str, ...] = ("HDEL", keyspace.overrides, name)
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rmq_core.errors import (
     InvalidTopic,
@@ -18,6 +18,7 @@ from rmq_core.model.text import shown
 from rmq_core.model.topic import Journal, Topic
 from rmq_core.model.views import Unreadable
 from rmq_core.ops import journal_marks, placement, quotas
+from rmq_core.ops.namespace_format import ask
 from rmq_core.protocol.keys import QUEUES, Keyspace
 from rmq_core.protocol.scripts import Call, Operation, batches, script
 from rmq_core.queries import owners
@@ -36,7 +37,7 @@ class Definitions(NamedTuple):
 
 def read(keyspace: Keyspace, name: str) -> Operation[Topic]:
     """The stored definition; raises `UnknownTopic`, `UnreadableTopic`."""
-    stored = yield from _stored(keyspace, ("HGET", keyspace.topics, name))
+    stored = yield from ask(keyspace, ("HGET", keyspace.topics, name))
     if stored is None:
         raise UnknownTopic(f"topic {name!r} is not defined; define it first: client.define(Topic({name!r}, kind=…))")
     return _parsed(keyspace, name, stored)
@@ -49,7 +50,7 @@ def read_all(keyspace: Keyspace) -> Operation[list[Topic]]:
 
 def read_everything(keyspace: Keyspace) -> Operation[Definitions]:
     """Every stored definition, those that cannot be read among them."""
-    stored = yield from _stored(keyspace, ("HGETALL", keyspace.topics))
+    stored = yield from ask(keyspace, ("HGETALL", keyspace.topics))
     pairs = stored.items() if isinstance(stored, dict) else zip(stored[::2], stored[1::2], strict=True)
     found = Definitions([], [])
     for raw_name, value in pairs:
@@ -60,14 +61,6 @@ def read_everything(keyspace: Keyspace) -> Operation[Definitions]:
             found.unreadable.append(Unreadable("topic", name, str(error)))
     found.topics.sort(key=lambda topic: topic.name)
     return found
-
-
-def _stored(keyspace: Keyspace, question: tuple[Any, ...]) -> Operation[Any]:
-    """What the registry answers. Raises `UnknownFormat`, whatever it holds."""
-    number, stored = yield [("GET", keyspace.format), question]
-    if number is not None:
-        formats.check(f"the namespace {keyspace.namespace!r}", shown(number, 20), str(formats.NAMESPACE))
-    return stored
 
 
 def _parsed(keyspace: Keyspace, name: str, stored: bytes) -> Topic:
@@ -120,7 +113,7 @@ def define(keyspace: Keyspace, topic: Topic) -> Operation[Topic]:
     or slot amount differs.
     """
     while True:
-        stored = yield from _stored(keyspace, ("HGET", keyspace.topics, topic.name))
+        stored = yield from ask(keyspace, ("HGET", keyspace.topics, topic.name))
         if stored is not None:
             known = _parsed(keyspace, topic.name, stored)
             _same_shape(topic, known)
@@ -141,9 +134,17 @@ def mark_shape(keyspace: Keyspace, topic: Topic) -> Operation[None]:
 
 def _mark_left_out(keyspace: Keyspace, topic: Topic) -> Operation[None]:
     """Goes on where whoever created the topic died before all its slots were marked."""
-    marks = yield [("HGET", keyspace.slot(topic.name, slot).stats, "shape") for slot in range(topic.slots)]
+    marks = yield from _shapes(keyspace, topic)
     if any(mark is not None and mark.decode() != topic.shape for mark in marks):
         yield from mark_shape(keyspace, topic)
+
+
+def _shapes(keyspace: Keyspace, topic: Topic) -> Operation[list[bytes | None]]:
+    """What each slot is marked with. Raises `UnknownFormat`."""
+    marks = yield [("HGET", keyspace.slot(topic.name, slot).stats, "shape") for slot in range(topic.slots)]
+    for mark in marks:
+        formats.check_shape(topic.name, mark)
+    return marks
 
 
 def _same_shape(topic: Topic, stored: Topic) -> None:
@@ -172,6 +173,7 @@ def delete(keyspace: Keyspace, name: str, force: bool = False) -> Operation[int]
     Raises `TopicNotEmpty` while it holds messages, unless ``force``.
     """
     topic = yield from read(keyspace, name)
+    yield from _shapes(keyspace, topic)
     if not force:
         held = yield from _count(keyspace, topic)
         if held:

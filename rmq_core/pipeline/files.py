@@ -53,7 +53,7 @@ def write_text(session: SparkSession, path: str, text: str) -> None:
     hadoop = _hadoop(session, path)
     if hadoop is None:
         part = _local(path + ".part")
-        part.write_text(text)
+        part.write_text(text, encoding="utf-8")
         part.rename(_local(path))
         return
     fs, _ = hadoop
@@ -69,7 +69,7 @@ def read_text(session: SparkSession, path: str) -> str | None:
     """A small file; None where there is none."""
     hadoop = _hadoop(session, path)
     if hadoop is None:
-        return _local(path).read_text() if _local(path).exists() else None
+        return _local(path).read_text(encoding="utf-8") if _local(path).exists() else None
     fs, where = hadoop
     if not fs.exists(where):
         return None

@@ -29,7 +29,7 @@ def package(folder: Path) -> tuple[Path, Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         program = folder / PROGRAM
-        program.write_text(_PROGRAM_TEXT)
+        program.write_text(_PROGRAM_TEXT, encoding="utf-8")
         return write_zip(folder / ZIP), program
     except OSError as error:
         raise PipelineError(f"cannot write into {folder}: {error}") from error

@@ -54,7 +54,7 @@ def source(path: str) -> str:
 
 
 def _lines(path: str) -> Iterator[str]:
-    for line in (files("rmq_core.protocol") / "lua" / path).read_text().splitlines():
+    for line in (files("rmq_core.protocol") / "lua" / path).read_text(encoding="utf-8").splitlines():
         included = line.removeprefix("-- include ")
         yield from [line] if included == line else _lines(included)
 

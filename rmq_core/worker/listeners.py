@@ -157,6 +157,8 @@ def as_listeners(declared: Iterable[Any]) -> list[Listener]:
 def find_listeners(path: str) -> list[Listener]:
     """Listeners of ``module`` (every marked function in it) or ``module:attribute`` (one, or a list of them)."""
     module_name, _, attribute = path.partition(":")
+    if not all(module_name.split(".")):
+        raise ConfigurationError(f"listeners are named as package.module or package.module:attribute, not {path!r}")
     try:
         module = importlib.import_module(module_name)
         declared: Any = getattr(module, attribute) if attribute else None
@@ -166,4 +168,7 @@ def find_listeners(path: str) -> list[Listener]:
         declared = [value for value in vars(module).values() if isinstance(getattr(value, MARK, None), Listener)]
     elif isinstance(declared, Listener) or hasattr(declared, MARK):
         declared = [declared]
+    elif not isinstance(declared, Iterable):
+        kind = type(declared).__name__
+        raise ConfigurationError(f"{path!r} is neither a listener nor a list of them, but of type {kind}")
     return as_listeners(declared)

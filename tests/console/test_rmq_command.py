@@ -73,7 +73,10 @@ def test_without_an_address_the_queue_is_the_consoles(
         found = rmq("stats", "--json", RMQ_DATA_DIR=str(tmp_path), RMQ_NAMESPACE=namespace)
         assert json.loads(found.stdout)[0]["ready"] == 1
         refused = rmq("restore", "t", "--url", redis_server.url, RMQ_NAMESPACE=namespace)
-        assert (refused.returncode, refused.stderr) == (2, "rmq: restore needs ids, or --all, or a filter\n")
+        assert (refused.returncode, refused.stderr) == (
+            2,
+            "rmq: restore takes ids, or --all or a filter, one of them\n",
+        )
         Control(client).delete_topic("t", force=True)
 
 

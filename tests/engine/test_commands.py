@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -59,7 +61,9 @@ def test_clusters_and_what_can_be_done_to_one(rmq: RMQ, run: Run) -> None:
     assert dead(rmq) == {"m0"}
     assert run("restore", "--error", "after 3") == {"restored": 1, "not_found": 0}
     assert dead(rmq) == {"m0", "m3"}
-    assert run("restore", "m4", "--slot", "0", code=2).startswith("rmq_core: restore needs ids, or --all, or a filter")
+    assert run("restore", "m4", "--slot", "0", code=2).startswith(
+        "rmq_core: restore takes ids, or --all or a filter, not both"
+    )
     assert run("restore", "m4") == {"restored": 1, "not_found": 0}
     assert run("requeue", "--all") == {"requeued": 3, "not_found": 0}
     assert dead(rmq) == set()
@@ -75,8 +79,8 @@ def test_waiting_messages_are_cancelled_by_text(rmq: RMQ, run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (("requeue",), 2, "needs ids, or --all, or a filter"),
-        (("requeue", "m0", "--all"), 2, "needs ids, or --all, or a filter"),
+        (("requeue",), 2, "takes ids, or --all or a filter, one of them"),
+        (("requeue", "m0", "--all"), 2, "takes ids, or --all or a filter, not both"),
         (("requeue", "--fingerprint", "xyz"), 1, "fingerprint: 'xyz' must be 16"),
         (("drop", "--slot", "4"), 1, "slot: 4 must be a whole number from 0 to 3"),
         (("cancel", "--since-ms", "5", "--until-ms", "4"), 1, "until_ms"),
@@ -91,3 +95,23 @@ def test_wrong_usage_is_said_and_changes_nothing(
 
 def test_what_is_not_there_is_said(run: Run) -> None:
     assert run("requeue", "m0", "nowhere", code=1) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("", "package.module"), ("..", "package.module"), ("json:JSONDecoder", "of type type")]
+)
+def test_what_names_no_listeners_is_said(capsys: pytest.CaptureFixture[str], name: str, words: str) -> None:
+    assert main(["worker", name]) == 1
+    assert words in capsys.readouterr().err
+
+
+def test_nothing_is_taken_that_nobody_can_see(rmq: RMQ, redis_server: EmbeddedRedis, namespace: str) -> None:
+    command = [sys.executable, "-m", "rmq_core", "take", "t", "--url", redis_server.url, "--namespace", namespace]
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" >&-', "sh", *command], stderr=subprocess.PIPE, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (
+        1,
+        "rmq_core: standard output is closed: send it to a file, or to /dev/null\n",
+    )
+    assert {row.id for row in Inspector(rmq).messages("t", "ready").rows} == {"waits", "waits too"}

@@ -58,6 +58,8 @@ def test_a_namespace_from_before_there_were_formats_is_of_the_first(rmq: RMQ) ->
         pytest.param(lambda rmq: Control(rmq).pause("work"), id="pause"),
         pytest.param(lambda rmq: Control(rmq).delete_topic("work", force=True), id="delete"),
         pytest.param(lambda rmq: Inspector(rmq).topics(), id="list"),
+        pytest.param(lambda rmq: Control(rmq).drain("worker"), id="drain"),
+        pytest.param(lambda rmq: Control(rmq).undrain("worker"), id="undrain"),
     ],
 )
 def test_another_format_of_the_namespace_is_refused(rmq: RMQ, namespace: str, act: Callable[[RMQ], Any]) -> None:
@@ -100,6 +102,7 @@ def test_the_script_that_stores_a_definition_compares_it_too(rmq: RMQ, monkeypat
         pytest.param(lambda rmq, _: Control(rmq).cancel("work", "a0"), id="cancel"),
         pytest.param(lambda rmq, _: Control(rmq).requeue("work", "a0"), id="requeue"),
         pytest.param(lambda rmq, _: Control(rmq).drop("work", "a0"), id="drop"),
+        pytest.param(lambda rmq, _: Control(rmq).delete_topic("work", force=True), id="delete"),
     ],
 )
 def test_the_scripts_refuse_slots_of_another_format(rmq: RMQ, namespace: str, act: Callable[[RMQ, Any], Any]) -> None:

@@ -178,6 +178,11 @@ def test_time_passes_as_told(queue: TestQueue) -> None:
     for wrong in (-1, -0.001):
         with pytest.raises(ConfigurationError, match="forward"):
             queue.advance(seconds=wrong)
+    for wrong in (float("nan"), float("inf"), "1"):
+        with pytest.raises(ConfigurationError, match="cannot be moved by that"):
+            queue.advance(seconds=wrong)
+    with pytest.raises(ConfigurationError, match="2255"):
+        queue.advance(days=365 * 300)
 
 
 def bad(delivery: Delivery) -> None:
