@@ -83,3 +83,9 @@ def test_without_an_address_the_queue_is_the_consoles(
 def test_what_the_console_refuses_is_a_sentence(tmp_path: Path) -> None:
     ran = rmq("token", "revoke", "nothing", RMQ_DATA_DIR=str(tmp_path), RMQ_REDIS_URL="nonsense")
     assert ran.returncode == 1 and "RMQ_REDIS_URL" in ran.stderr and "Traceback" not in ran.stderr
+
+
+def test_a_database_that_nobody_has_made_is_said(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    ran = rmq("token", "list", RMQ_DATA_DIR=str(tmp_path))
+    assert ran.returncode == 1 and "migrate prepares it" in ran.stderr and "Traceback" not in ran.stderr

@@ -11,6 +11,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError
 from django.utils import timezone
 
 from console.access import EVERY_TOPIC, ROLES
@@ -39,7 +40,10 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, action: str, **options: Any) -> None:
         acts: dict[str, Callable[..., None]] = {"create": self._create, "list": self._list, "revoke": self._revoke}
-        acts[action](**options)
+        try:
+            acts[action](**options)
+        except DatabaseError as error:
+            raise CommandError(f"the console's database cannot be used ({error}); migrate prepares it") from None
 
     def _create(self, name: str, role: str, topics: str, days: int, rate: int, **_: Any) -> None:
         token = ApiToken(name=name, role=role, topics=", ".join(split_patterns(topics)), rate_per_minute=rate)
