@@ -176,10 +176,13 @@ def ran(*command: bytes | str, environ: dict[bytes, bytes] | None = None) -> sub
         (("-m", "rmq_core.pipeline", "archive", "--archive", b"\xff"), {}),
         (("manage.py", "worker", "--name", b"\xff"), {}),
         (("manage.py", "up", "--host", b"\xff"), {}),
-        (("manage.py", "up", "--port", str(free_port())), {b"REDIS_URL": b"redis://\xff:1"}),
-        (("manage.py", "check"), {b"REDIS_URL": b"redis://\xff:1"}),
-        (("manage.py", "check"), {b"DATABASE_URL": b"sqlite:////tmp/\xff"}),
-        (("manage.py", "check"), {b"PIPELINE_REPORTS": b"/\xff", b"RECORD_TOPICS": b"\xff", b"SECRET_KEY": b"\xff"}),
+        (("manage.py", "up", "--port", str(free_port())), {b"RMQ_REDIS_URL": b"redis://\xff:1"}),
+        (("manage.py", "check"), {b"RMQ_REDIS_URL": b"redis://\xff:1"}),
+        (("manage.py", "check"), {b"RMQ_DATABASE_URL": b"sqlite:////tmp/\xff"}),
+        (
+            ("manage.py", "check"),
+            {b"RMQ_PIPELINE_REPORTS": b"/\xff", b"RMQ_RECORD_TOPICS": b"\xff", b"RMQ_SECRET_KEY": b"\xff"},
+        ),
     ],
 )
 def test_programs_say_it_in_one_sentence(command: tuple[bytes | str, ...], environ: dict[bytes, bytes]) -> None:
