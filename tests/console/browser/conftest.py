@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import Error as PlaywrightError
 
 from rmq_core import RMQ, Topic, TopicKind
 from tests.console.conftest import Queue
 from tests.console.stack import Stack
+from tests.support.descendants import descendants, killed_after
 from tests.support.missing import missing
 
 # Nothing that reaches out or needs more shared memory than a container has.
@@ -29,6 +33,7 @@ ARGUMENTS = [
 ]
 HERE = Path(__file__).parent
 LIMIT_S = 600
+ENDS_S = 60
 PATIENCE_MS = 60_000
 """The end of every wait: a machine may be busy with other things. Whatever is there sooner is met sooner."""
 # Colours are measured, and places pressed: nothing fades or slides meanwhile.
@@ -80,10 +85,12 @@ def browser() -> Iterator[Browser]:
     chromium = shutil.which("chromium")
     if chromium is None:
         missing("chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
-        yield browser
-        browser.close()
+    others = descendants(os.getpid())
+    playwright = sync_playwright().start()
+    yield playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
+    # Chromium does not always end when it is asked to, and Playwright would wait for it without end.
+    with killed_after(ENDS_S, others), suppress(PlaywrightError):
+        playwright.stop()
 
 
 @pytest.fixture

@@ -1,0 +1,43 @@
+"""Processes that were started by this one, and by those."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def descendants(pid: int) -> set[int]:
+    """All that run below a process, by what Linux tells; none elsewhere."""
+    children: dict[int, set[int]] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, ValueError):
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            children.setdefault(parent, set()).add(int(folder.name))
+    found: set[int] = set()
+    left = [pid]
+    while left:
+        below = children.get(left.pop(), set()) - found
+        found |= below
+        left += below
+    return found
+
+
+@contextlib.contextmanager
+def killed_after(seconds: float, others: set[int]) -> Iterator[None]:
+    """Whatever runs below this process is killed if the block has not ended by then, but for ``others``."""
+
+    def kill() -> None:
+        for pid in descendants(os.getpid()) - others:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    timer = threading.Timer(seconds, kill)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
