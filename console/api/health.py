@@ -38,6 +38,7 @@ def live(request: HttpRequest) -> dict[str, str]:
 def ready(request: HttpRequest) -> Status:
     checks = {"database": _database(), **_redis_and_keeper()}
     failing = any(value != "ok" for value in checks.values())
+    request.own_form = True  # type: ignore[attr-defined]
     return Status(503 if failing else 200, {"status": "failing" if failing else "ok", "checks": checks})
 
 

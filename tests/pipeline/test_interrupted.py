@@ -111,6 +111,7 @@ def test_killed_and_interrupted(
         lambda: any(kept.glob("events/topic=later/*/*/*.parquet")), timeout_s=START_S, what="the new topic's event"
     )
     wait_until(lambda: len(Archive(spark, str(kept)).definitions()) == 2, timeout_s=START_S, what="its definition")
+    until_committed(kept, 2)  # the files are there a moment before they count
     before = committed(kept)
     stall_at(proxy, b"XRANGE", 3, lambda: send(client, 1))
     assert any(kept.glob("events/.spark-staging-*/**/*.parquet")), "it is in the middle of writing"

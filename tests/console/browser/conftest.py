@@ -102,8 +102,12 @@ def contexts() -> Iterator[list[BrowserContext]]:
 
 
 def close(contexts: list[BrowserContext]) -> None:
+    """Chromium may never answer who closes a page that is just being opened."""
     while contexts:
-        contexts.pop().close()
+        context = contexts.pop()
+        for page in context.pages:
+            page.wait_for_load_state("load")
+        context.close()
 
 
 @pytest.fixture
