@@ -27,13 +27,14 @@ def descendants(pid: int) -> set[int]:
 
 
 @contextlib.contextmanager
-def killed_after(seconds: float, others: set[int]) -> Iterator[None]:
-    """Whatever runs below this process is killed if the block has not ended by then, but for ``others``."""
+def killed_after(seconds: float, program: str) -> Iterator[None]:
+    """Whatever of that name runs below this process is killed if the block has not ended by then."""
 
     def kill() -> None:
-        for pid in descendants(os.getpid()) - others:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        for pid in descendants(os.getpid()):
+            with contextlib.suppress(OSError):
+                if (Path("/proc") / str(pid) / "comm").read_text().strip() == program:
+                    os.kill(pid, signal.SIGKILL)
 
     timer = threading.Timer(seconds, kill)
     timer.start()

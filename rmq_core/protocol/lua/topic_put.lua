@@ -19,7 +19,7 @@ local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 -- The time of its creation tells one life of a topic from the next; definitions older than this field have none.
 local created = stored and born or math.max(now, (tonumber(redis.call('HGET', KEYS[2], ARGV[1]) or nil) or 0) + 1)
-local definition = string.format('{"version":%d,"updated_ms":%.0f,"created_ms":%.0f,', version + 1, now, created)
+local definition = string.format('{"version":%d,"updated_ms":%.0f,"created_ms":%.0f,', version + 1, math.max(now, created), created)
   .. string.sub(ARGV[3], 2)
 redis.call('HSET', KEYS[1], ARGV[1], definition)
 if not format then

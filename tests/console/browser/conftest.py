@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -17,7 +16,7 @@ from playwright.sync_api import Error as PlaywrightError
 from rmq_core import RMQ, Topic, TopicKind
 from tests.console.conftest import Queue
 from tests.console.stack import Stack
-from tests.support.descendants import descendants, killed_after
+from tests.support.descendants import killed_after
 from tests.support.missing import missing
 
 # Nothing that reaches out or needs more shared memory than a container has.
@@ -34,6 +33,8 @@ ARGUMENTS = [
 HERE = Path(__file__).parent
 LIMIT_S = 600
 ENDS_S = 60
+CLOSES_S = 200
+CHROMIUM = "chromium"
 PATIENCE_MS = 60_000
 """The end of every wait: a machine may be busy with other things. Whatever is there sooner is met sooner."""
 # Colours are measured, and places pressed: nothing fades or slides meanwhile.
@@ -85,11 +86,10 @@ def browser() -> Iterator[Browser]:
     chromium = shutil.which("chromium")
     if chromium is None:
         missing("chromium")
-    others = descendants(os.getpid())
     playwright = sync_playwright().start()
     yield playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
     # Chromium does not always end when it is asked to, and Playwright would wait for it without end.
-    with killed_after(ENDS_S, others), suppress(PlaywrightError):
+    with killed_after(ENDS_S, CHROMIUM), suppress(PlaywrightError):
         playwright.stop()
 
 
@@ -102,12 +102,13 @@ def contexts() -> Iterator[list[BrowserContext]]:
 
 
 def close(contexts: list[BrowserContext]) -> None:
-    """Chromium may never answer who closes a page that is just being opened."""
-    while contexts:
-        context = contexts.pop()
-        for page in context.pages:
-            page.wait_for_load_state("load")
-        context.close()
+    """Chromium may never answer who closes a page that is just being opened; then it is ended by force."""
+    with killed_after(CLOSES_S, CHROMIUM):
+        while contexts:
+            context = contexts.pop()
+            for page in context.pages:
+                page.wait_for_load_state("load")
+            context.close()
 
 
 @pytest.fixture

@@ -259,3 +259,4 @@ def test_keys_lead_to_the_tabs(open_page: Open, topic: str) -> None:
     page.keyboard.press("g")
     page.keyboard.press("o")
     page.wait_for_url(re.compile(r"/\?|/$"))
+    expect(page.locator(".rc-status-word")).to_have_text("Live")
