@@ -92,9 +92,9 @@ def test_lines_carry_the_name_of_their_process(running: Running) -> None:
 
 
 def test_the_last_words_and_a_line_without_an_end_are_written_down(running: Running) -> None:
-    running.add("talker", "import sys; sys.stdout.write('a' * 200_000 + '\\nthe last words'); sys.exit(1)")
+    running.add("talker", "import sys; sys.stdout.write('a' * 200_000 + '\\nthe end'); sys.exit(1)")
     running.start()
-    running.says("talker   | the last words")
+    running.says("talker   | the end")
     running.says("ended with code 1")
     assert running.log.getvalue().replace("\n", "").count("a" * 1_000) > 100
     running.stop()
