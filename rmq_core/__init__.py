@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rmq_core.client.rmq import RMQ
     from rmq_core.errors import RMQError
     from rmq_core.model.composing import SendOptions
+    from rmq_core.model.entry import Entry, StreamMessage
     from rmq_core.model.filters import MessageFilter
     from rmq_core.model.json_text import to_json
     from rmq_core.model.message import (
@@ -28,12 +29,13 @@ if TYPE_CHECKING:
         id_to_text,
     )
     from rmq_core.model.outcomes import Reject, Release, Retry
-    from rmq_core.model.topic import Journal, Merge, Topic, TopicKind
+    from rmq_core.model.topic import Journal, Merge, Topic, TopicKind, Trim
     from rmq_core.ops.actions import ActionResult
     from rmq_core.ops.matching import MatchingResult
     from rmq_core.ops.sending import Sent, SentMany
     from rmq_core.ownership.config import ZooKeeperConfig
     from rmq_core.state_machine import StateMachine, Step
+    from rmq_core.streams.reading import EntryPage
     from rmq_core.worker import Listener, Worker, listener
 
     __version__: str
@@ -49,6 +51,8 @@ __all__ = [
     "Control",
     "DelayedMessage",
     "Delivery",
+    "Entry",
+    "EntryPage",
     "FixedTimeMessage",
     "Inspector",
     "Journal",
@@ -71,8 +75,10 @@ __all__ = [
     "SentMany",
     "StateMachine",
     "Step",
+    "StreamMessage",
     "Topic",
     "TopicKind",
+    "Trim",
     "Worker",
     "ZooKeeperConfig",
     "errors",
@@ -93,6 +99,7 @@ _HOMES = {
     "client.rmq": ("RMQ",),
     "errors": ("RMQError",),
     "model.composing": ("SendOptions",),
+    "model.entry": ("Entry", "StreamMessage"),
     "model.filters": ("MessageFilter",),
     "model.json_text": ("to_json",),
     "model.message": (
@@ -107,12 +114,13 @@ _HOMES = {
         "id_to_text",
     ),
     "model.outcomes": ("Reject", "Release", "Retry"),
-    "model.topic": ("Journal", "Merge", "Topic", "TopicKind"),
+    "model.topic": ("Journal", "Merge", "Topic", "TopicKind", "Trim"),
     "ops.actions": ("ActionResult",),
     "ops.matching": ("MatchingResult",),
     "ops.sending": ("Sent", "SentMany"),
     "ownership.config": ("ZooKeeperConfig",),
     "state_machine": ("StateMachine", "Step"),
+    "streams.reading": ("EntryPage",),
     "worker": ("Listener", "Worker", "listener"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -19,7 +19,8 @@ Their tree:
     │   ├── InvalidMessage      wrong type, priority, range, time, key, headers
     │   ├── ContentTooLarge     above the topic's max_content_bytes
     │   ├── DueInThePast        a fixed time that has already gone by
-    │   └── WrongKind           a message of one kind sent to a topic of another
+    │   ├── IdNotLarger         an id of one's own that a stream's slot is past already
+    │   └── WrongKind           a message, or a call, that does not fit the kind of the topic
     ├── InvalidFilter           a filter of messages with a field that is none or has a wrong value
     ├── BacklogFull             the topic holds as many waiting messages as it may; send again later
     │   └── JournalFull         the readers of its journal are too far behind; send again later
@@ -112,8 +113,12 @@ class DueInThePast(MessageError):
     """The delivery time has already gone by on the server's clock."""
 
 
+class IdNotLarger(MessageError):
+    """An id of one's own must be larger than all that the slot of the stream has had."""
+
+
 class WrongKind(MessageError):
-    """The message's kind is not the topic's."""
+    """The message's kind is not the topic's, or the topic's kind has no such call."""
 
 
 class InvalidFilter(RMQError):
@@ -218,6 +223,11 @@ _SCRIPT_ERRORS: dict[str, tuple[type[RMQError], str]] = {
         DueInThePast,
         "a delivery time lies {detail} ms in the past by the server's clock; send a later time, or allow_past=True"
         " to deliver at once",
+    ),
+    "RMQID": (
+        IdNotLarger,
+        "ids grow within a slot, and the last one there was {detail}: nothing was added; give a larger one of your own,"
+        " or none",
     ),
     "RMQSHAPE": (
         TopicReshaped,

@@ -72,6 +72,16 @@ class _Clock:
             def _connect(self) -> Any:
                 session = super()._connect()
                 session.time = told  # a command is the session's method of that name
+                add = session.xadd
+
+                def xadd(key: Any, *args: bytes) -> Any:
+                    """Ids of streams are times, too."""
+                    ms = int(told()[0]) * 1000 + int(told()[1]) // 1000
+                    if args[0] == b"*" and (key.value is None or ms > key.value.last_id.ts):
+                        args = (b"%d-0" % ms, *args[1:])
+                    return add(key, *args)
+
+                session.xadd = xadd
                 return session
 
         return fakeredis.FakeRedis(connection_class=Connection)

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from rmq_core.client.base import ClientCore, deliveries_of, several, topic_name
 from rmq_core.client.journal import AsyncJournalReader
 from rmq_core.errors import TopicReshaped
 from rmq_core.model.composing import Content, SendOptions, compose
-from rmq_core.model.message import Delivery, Message, SettleStatus
+from rmq_core.model.entry import AnyMessage, Entry
+from rmq_core.model.message import Delivery, SettleStatus
 from rmq_core.model.outcomes import check_delay
 from rmq_core.model.topic import Topic
 from rmq_core.ops import consuming, registry, sending
 from rmq_core.ops.sending import Sent, SentMany
 from rmq_core.protocol.scripts import NOT_DUE, Call, Operation
+from rmq_core.streams import sending as entries
+from rmq_core.streams.reading import PAGE_MAX, Bound, EntryPage, Reading
+from rmq_core.streams.sending import Under
 from rmq_core.transport.aio import AsyncConnection
 from rmq_core.transport.notifications import FALLBACK_S, Wakeups
 from rmq_core.transport.retry import RETRY_FOR_S
@@ -26,6 +31,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 T = TypeVar("T")
+
+FOLLOW_MS = 60_000
 
 
 class AsyncRMQ(ClientCore):
@@ -80,27 +87,31 @@ class AsyncRMQ(ClientCore):
     async def send(
         self,
         topic: str | Topic,
-        message: Message | Content,
+        message: AnyMessage | Content,
         *,
         allow_past: bool = False,
         **options: Unpack[SendOptions],
     ) -> Sent:
         """Sends one message: a ready-made one, or a content and when it is delivered; see `RMQ.send`."""
         ready: Any = compose(message, options) if options else message
-        return await self.run(self.on_topic(sending.send, topic, ready, allow_past=allow_past))
+        return await self.run(self.sending(topic, ready, allow_past))
 
-    async def send_many(self, topic: str | Topic, messages: Iterable[Message], *, allow_past: bool = False) -> SentMany:
+    async def send_many(
+        self, topic: str | Topic, messages: Iterable[AnyMessage], *, allow_past: bool = False
+    ) -> SentMany:
         """Sends any number of messages, a bounded number in memory at a time.
 
         An error leaves earlier ones sent; repeating the whole is harmless, for equal ids merge. `BacklogFull` tells
         how many were sent, and which of those it was given were not.
         """
-        messages = several(messages)
+        given: Any = several(messages)
         definition = await self.topic(topic)
+        if definition.is_stream:
+            return await self._add_many(definition, given)
         if definition.max_backlog:
-            limited = sending.send_many_limited(self.keyspace, definition, messages, allow_past=allow_past)
+            limited = sending.send_many_limited(self.keyspace, definition, given, allow_past=allow_past)
             return await self.run(limited)
-        groups = sending.groups(self.keyspace, definition, messages, allow_past=allow_past)
+        groups = sending.groups(self.keyspace, definition, given, allow_past=allow_past)
         total = SentMany(0, 0)
         sent: deque[list[Call]] = deque()
         try:
@@ -111,6 +122,76 @@ class AsyncRMQ(ClientCore):
             await self.run(self.reshaped(definition.name))  # repeating the whole follows the new one
             raise
         return total
+
+    async def _add_many(self, definition: Topic, messages: Iterable[AnyMessage | Content]) -> SentMany:
+        added, batches = 0, Under(self.sender)
+        try:
+            async for replies in self.connection.stream(
+                batches.calls(entries.groups(self.keyspace, definition, messages, self.sender))
+            ):
+                added += batches.answered(replies)
+        except TopicReshaped:
+            await self.run(self.reshaped(definition.name))
+            raise
+        finally:
+            batches.end()
+        return SentMany(added, 0)
+
+    # -- reading streams
+
+    async def read(
+        self,
+        topics: str | Topic | Iterable[str | Topic],
+        *,
+        since: Bound = None,
+        until: Bound = None,
+        newest: bool = False,
+        slot: int | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+        timeout_ms: int = 0,
+    ) -> EntryPage:
+        """Entries of one or several stream topics, in the order of their ids; see `RMQ.read`."""
+        asked = Reading(since, until, newest, slot, limit, cursor)
+        check_delay(timeout_ms, "timeout_ms")
+        listed: Any = topics if isinstance(topics, (str, Topic)) else list(topics)
+        deadline = time.monotonic() + timeout_ms / 1000
+        page = await self.run(self.reading(listed, asked))
+        if page.entries or timeout_ms == 0 or newest:
+            return page
+        names = [listed] if isinstance(listed, (str, Topic)) else listed
+        channels = [self.keyspace.wake(topic_name(name)) for name in names]
+        woken = asyncio.Event()
+
+        def wake(_: bytes | None) -> None:
+            woken.set()
+
+        try:
+            for channel in channels:
+                await self.wakeups.add(channel, wake)
+            while True:
+                woken.clear()
+                page = await self.run(self.reading(listed, Reading(limit=limit, cursor=page.cursor)))
+                left_s = deadline - time.monotonic()
+                if page.entries or left_s <= 0:
+                    return page
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(min(FALLBACK_S, left_s)):
+                        await woken.wait()
+        finally:
+            for channel in channels:
+                self.wakeups.remove(channel, wake)
+
+    async def follow(
+        self, topics: str | Topic | Iterable[str | Topic], *, since: Bound = "end", slot: int | None = None
+    ) -> AsyncIterator[Entry]:
+        """Entries of one or several stream topics as they come, for ever; from ``since`` on, see `RMQ.read`."""
+        listed: Any = topics if isinstance(topics, (str, Topic)) else list(topics)
+        page = await self.read(listed, since=since, slot=slot)
+        while True:
+            for entry in page.entries:
+                yield entry
+            page = await self.read(listed, cursor=page.cursor, limit=PAGE_MAX, timeout_ms=FOLLOW_MS)
 
     # -- taking and settling
 

@@ -7,15 +7,28 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from rmq_core.errors import EvictionEnabled, InvalidMessage, ScriptFailed, ServerTooOld, TopicReshaped, UnknownTopic
-from rmq_core.model.message import Delivery, Message, SettleStatus
+from rmq_core.client.sender import CallNumbers
+from rmq_core.errors import (
+    EvictionEnabled,
+    InvalidMessage,
+    ScriptFailed,
+    ServerTooOld,
+    TopicReshaped,
+    UnknownTopic,
+    WrongKind,
+)
+from rmq_core.model.message import Delivery, SettleStatus
 from rmq_core.model.programs import program_of
 from rmq_core.model.text import NotText, check_unicode, shown
 from rmq_core.model.topic import Topic
-from rmq_core.ops import registry
+from rmq_core.ops import registry, sending
 from rmq_core.ops.consuming import Consumer, Statuses, Taken, same_topic
+from rmq_core.ops.sending import Sent
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Operation
+from rmq_core.streams import reading
+from rmq_core.streams import sending as entries
+from rmq_core.streams.reading import EntryPage, Reading
 from rmq_core.transport.redis_url import RedisURL
 
 P = ParamSpec("P")
@@ -40,7 +53,7 @@ def topic_name(topic: object) -> str:
     raise InvalidMessage(f"a topic is given as its name or as a Topic, not as {type(topic).__name__} ({topic!r:.80})")
 
 
-def several(messages: Iterable[Message]) -> Iterable[Message]:
+def several(messages: Iterable[Any]) -> Iterable[Any]:
     """Messages to be sent. Raises `InvalidMessage` for what holds none."""
     if isinstance(messages, (str, bytes, bytearray)) or not isinstance(messages, Iterable):
         raise InvalidMessage(f"send_many takes a list of messages, not {type(messages).__name__}; send takes one")
@@ -60,6 +73,44 @@ def deliveries_of(deliveries: Delivery | Iterable[Delivery]) -> list[Delivery]:
     raise InvalidMessage(f"a delivery is settled by what take() gave, not by {type(wrong).__name__} ({wrong!r:.80})")
 
 
+def check_stream(topic: Topic, what: str) -> Topic:
+    """Raises `WrongKind`."""
+    if not topic.is_stream:
+        raise WrongKind(
+            f"only a stream topic {what} like this: {topic.name!r} is a {topic.kind.value} topic, whose messages are"
+            " taken and settled, and listed by the inspector"
+        )
+    return topic
+
+
+def check_queue(topic: Topic) -> Topic:
+    """Raises `WrongKind`."""
+    if topic.is_stream:
+        raise WrongKind(
+            f"topic {topic.name!r} is a stream: its entries are kept until they are trimmed, and whoever wants to reads"
+            " them (client.read, client.follow, rmq tail); nothing is taken, settled, cancelled or moved there"
+        )
+    return topic
+
+
+def _of_queues(
+    operation: Callable[Concatenate[Keyspace, Topic, P], Operation[T]],
+) -> Callable[Concatenate[Keyspace, Topic, P], Operation[T]]:
+    def checked(keyspace: Keyspace, topic: Topic, /, *args: P.args, **kwargs: P.kwargs) -> Operation[T]:
+        return operation(keyspace, check_queue(topic), *args, **kwargs)
+
+    return checked
+
+
+def _of_streams(
+    operation: Callable[Concatenate[Keyspace, Topic, P], Operation[T]],
+) -> Callable[Concatenate[Keyspace, Topic, P], Operation[T]]:
+    def checked(keyspace: Keyspace, topic: Topic, /, *args: P.args, **kwargs: P.kwargs) -> Operation[T]:
+        return operation(keyspace, check_stream(topic, "has this"), *args, **kwargs)
+
+    return checked
+
+
 class ClientCore:
     """State and rules of a client, without IO."""
 
@@ -69,6 +120,7 @@ class ClientCore:
         self.allow_eviction = allow_eviction
         self._topics: dict[str, tuple[Topic, float]] = {}
         self._consumers: dict[str, Consumer] = {}
+        self.sender = CallNumbers()
 
     def known_topic(self, name: str) -> Topic | None:
         """A definition read not long ago."""
@@ -115,6 +167,28 @@ class ClientCore:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> Operation[T]:
+        """An operation on the queue topic of that name. Raises `UnknownTopic`, and `WrongKind` for a stream."""
+        return self.on_any_topic(_of_queues(operation), name, *args, **kwargs)
+
+    def on_stream(
+        self,
+        operation: Callable[Concatenate[Keyspace, Topic, P], Operation[T]],
+        name: str | Topic,
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> Operation[T]:
+        """An operation on the stream topic of that name. Raises `UnknownTopic`, and `WrongKind` for a queue."""
+        return self.on_any_topic(_of_streams(operation), name, *args, **kwargs)
+
+    def on_any_topic(
+        self,
+        operation: Callable[Concatenate[Keyspace, Topic, P], Operation[T]],
+        name: str | Topic,
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> Operation[T]:
         """An operation on the topic of that name. Raises `UnknownTopic`.
 
         Where the topic was deleted and defined anew since its definition was remembered, the new one is followed; so
@@ -127,6 +201,34 @@ class ClientCore:
         except TopicReshaped:
             topic = yield from self.reshaped(name)
             return (yield from operation(self.keyspace, topic, *args, **kwargs))
+
+    def sending(self, topic: str | Topic, message: Any, allow_past: bool = False) -> Operation[Sent]:
+        """Sends a message, or adds an entry, as the topic's kind says."""
+        return self.on_any_topic(self._send, topic, message, allow_past)
+
+    def _send(self, keyspace: Keyspace, topic: Topic, message: Any, allow_past: bool) -> Operation[Sent]:
+        if topic.is_stream:
+            return entries.send(keyspace, topic, message, self.sender)
+        return sending.send(keyspace, topic, message, allow_past=allow_past)
+
+    def reading(self, names: str | Topic | Iterable[str | Topic], asked: Reading) -> Operation[EntryPage]:
+        """One page of one or several streams."""
+        given = [names] if isinstance(names, (str, Topic)) else list(names)
+        listed = list(dict.fromkeys(map(topic_name, given)))
+        if not listed:
+            raise InvalidMessage("say which topic is to be read, or which ones")
+        try:
+            return (yield from self._read(listed, self.checked_topic, asked))
+        except TopicReshaped:
+            return (yield from self._read(listed, self.reshaped, asked))
+
+    def _read(
+        self, names: list[str], definition_of: Callable[[str], Operation[Topic]], asked: Reading
+    ) -> Operation[EntryPage]:
+        topics: list[Topic] = []
+        for name in names:
+            topics += [check_stream((yield from definition_of(name)), "is read")]
+        return (yield from reading.read(self.keyspace, topics, asked))
 
     def reshaped(self, name: str) -> Operation[Topic]:
         """The definition of a topic that was made anew, whose slots all know it from now on. Raises `UnknownTopic`.

@@ -6,14 +6,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from rmq_core.client.async_rmq import AsyncRMQ
 from rmq_core.client.base import topic_name
 from rmq_core.client.rmq import RMQ
+from rmq_core.model.entry import Entry
 from rmq_core.model.filters import MessageFilter
+from rmq_core.model.message import MessageRef
 from rmq_core.model.topic import Topic
 from rmq_core.ops import actions, matching, placement, registry
 from rmq_core.ops.actions import ActionResult, References
 from rmq_core.ops.matching import MatchingAction, MatchingResult
+from rmq_core.ops.sending import Sent
+from rmq_core.streams import entries
 
 
 class Control:
@@ -104,6 +110,14 @@ class Control:
         gone = self.client.run(registry.delete(self.client.keyspace, name, force))
         self.client.forget(name)
         return gone
+
+    def trim(self, topic: str | Topic) -> int:
+        """Cuts a stream topic to its bounds at once, as sending and the keeper do; how many entries went."""
+        return self.client.run(self.client.on_stream(entries.trim, topic))
+
+    def delete_entries(self, topic: str | Topic, refs: Iterable[MessageRef | Sent | Entry]) -> list[ActionResult]:
+        """Deletes entries of a stream topic, for good."""
+        return self.client.run(self.client.on_stream(entries.delete, topic, list(refs)))
 
     def unfence(self, topic: str | Topic) -> int:
         """Hands a topic's slots back to shared mode; returns how many had an owner."""
@@ -223,6 +237,14 @@ class AsyncControl:
         gone = await self.client.run(registry.delete(self.client.keyspace, name, force))
         self.client.forget(name)
         return gone
+
+    async def trim(self, topic: str | Topic) -> int:
+        """Cuts a stream topic to its bounds at once, as sending and the keeper do; how many entries went."""
+        return await self.client.run(self.client.on_stream(entries.trim, topic))
+
+    async def delete_entries(self, topic: str | Topic, refs: Iterable[MessageRef | Sent | Entry]) -> list[ActionResult]:
+        """Deletes entries of a stream topic, for good."""
+        return await self.client.run(self.client.on_stream(entries.delete, topic, list(refs)))
 
     async def unfence(self, topic: str | Topic) -> int:
         """Hands a topic's slots back to shared mode; returns how many had an owner."""

@@ -144,15 +144,15 @@ class Inspector:
 
     def assignment(self, topic: str) -> tuple[SlotOwner, ...]:
         """Who owns each slot, under which epoch, since when."""
-        return self.client.run(self.client.on_topic(owners.owners, topic))
+        return self.client.run(self.client.on_any_topic(owners.owners, topic))
 
     def ownership_timeline(self, topic: str, slot: int | None = None, limit: int = 100) -> tuple[OwnershipEvent, ...]:
         """Who claimed and released which slots when, newest first; bounded."""
-        return self.client.run(self.client.on_topic(owners.timeline, topic, slot, limit))
+        return self.client.run(self.client.on_any_topic(owners.timeline, topic, slot, limit))
 
     def journal(self, topic: str) -> JournalState:
         """How large a topic's journal is, and how far behind its readers are."""
-        return self.client.run(self.client.on_topic(trimmer.state, topic))
+        return self.client.run(self.client.on_any_topic(trimmer.state, topic))
 
     def placement_overrides(self) -> Overrides:
         """Drained workers and pinned slots."""
@@ -278,17 +278,17 @@ class AsyncInspector:
 
     async def assignment(self, topic: str) -> tuple[SlotOwner, ...]:
         """Who owns each slot, under which epoch, since when."""
-        return await self.client.run(self.client.on_topic(owners.owners, topic))
+        return await self.client.run(self.client.on_any_topic(owners.owners, topic))
 
     async def ownership_timeline(
         self, topic: str, slot: int | None = None, limit: int = 100
     ) -> tuple[OwnershipEvent, ...]:
         """Who claimed and released which slots when, newest first; bounded."""
-        return await self.client.run(self.client.on_topic(owners.timeline, topic, slot, limit))
+        return await self.client.run(self.client.on_any_topic(owners.timeline, topic, slot, limit))
 
     async def journal(self, topic: str) -> JournalState:
         """How large a topic's journal is, and how far behind its readers are."""
-        return await self.client.run(self.client.on_topic(trimmer.state, topic))
+        return await self.client.run(self.client.on_any_topic(trimmer.state, topic))
 
     async def placement_overrides(self) -> Overrides:
         """Drained workers and pinned slots."""

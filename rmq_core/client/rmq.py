@@ -5,19 +5,23 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from rmq_core.client.base import ClientCore, deliveries_of, several, topic_name
 from rmq_core.client.journal import JournalReader
 from rmq_core.errors import TopicReshaped
 from rmq_core.model.composing import Content, SendOptions, compose
-from rmq_core.model.message import Delivery, Message, SettleStatus
+from rmq_core.model.entry import AnyMessage, Entry
+from rmq_core.model.message import Delivery, SettleStatus
 from rmq_core.model.outcomes import check_delay
 from rmq_core.model.topic import Topic
 from rmq_core.ops import consuming, registry, sending
 from rmq_core.ops.sending import Sent, SentMany
 from rmq_core.protocol.scripts import NOT_DUE, Call, Operation
+from rmq_core.streams import sending as entries
+from rmq_core.streams.reading import PAGE_MAX, Bound, EntryPage, Reading
+from rmq_core.streams.sending import Under
 from rmq_core.transport import forks
 from rmq_core.transport.retry import RETRY_FOR_S
 from rmq_core.transport.sync import Connection
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FALLBACK_S = 1.0
+FOLLOW_MS = 60_000
 
 
 class RMQ(ClientCore):
@@ -94,7 +99,7 @@ class RMQ(ClientCore):
     def send(
         self,
         topic: str | Topic,
-        message: Message | Content,
+        message: AnyMessage | Content,
         *,
         allow_past: bool = False,
         **options: Unpack[SendOptions],
@@ -103,25 +108,31 @@ class RMQ(ClientCore):
 
             rmq.send("mail", {"to": "me@example.com"}, priority=900)
             rmq.send(UNPAID, order, in_ms=3_000, key="order-4711")
+            rmq.send("events", {"flight": "LH 400"})  # a stream topic: an entry of its own, under an id of its slot
 
         Text and bytes are sent as they are, everything else as JSON, see `to_json`. ``options``: see `SendOptions`.
         Raises `UnknownTopic`, `InvalidMessage`, `WrongKind`, `ContentTooLarge`, `DueInThePast`, `BacklogFull`.
         """
         ready: Any = compose(message, options) if options else message
-        return self.run(self.on_topic(sending.send, topic, ready, allow_past=allow_past))
+        return self.run(self.sending(topic, ready, allow_past))
 
-    def send_many(self, topic: str | Topic, messages: Iterable[Message], *, allow_past: bool = False) -> SentMany:
+    def send_many(
+        self, topic: str | Topic, messages: Iterable[AnyMessage | Content], *, allow_past: bool = False
+    ) -> SentMany:
         """Sends any number of messages, a bounded number in memory at a time.
 
         An error leaves earlier ones sent; repeating the whole is harmless, for equal ids merge. `BacklogFull` tells
-        how many were sent, and which of those it was given were not.
+        how many were sent, and which of those it was given were not. A stream topic takes bare contents, too; there
+        nothing merges, so what is repeated is added again.
         """
-        messages = several(messages)
+        given: Any = several(messages)
         definition = self.topic(topic)
+        if definition.is_stream:
+            return self._add_many(definition, given)
         if definition.max_backlog:
-            limited = sending.send_many_limited(self.keyspace, definition, messages, allow_past=allow_past)
+            limited = sending.send_many_limited(self.keyspace, definition, given, allow_past=allow_past)
             return self.run(limited)
-        groups = sending.groups(self.keyspace, definition, messages, allow_past=allow_past)
+        groups = sending.groups(self.keyspace, definition, given, allow_past=allow_past)
         total = SentMany(0, 0)
         sent: deque[list[Call]] = deque()
         try:
@@ -132,6 +143,77 @@ class RMQ(ClientCore):
             self.run(self.reshaped(definition.name))  # repeating the whole follows the new one
             raise
         return total
+
+    def _add_many(self, definition: Topic, messages: Iterable[AnyMessage | Content]) -> SentMany:
+        added, batches = 0, Under(self.sender)
+        try:
+            for replies in self.connection.stream(
+                batches.calls(entries.groups(self.keyspace, definition, messages, self.sender))
+            ):
+                added += batches.answered(replies)
+        except TopicReshaped:
+            self.run(self.reshaped(definition.name))
+            raise
+        finally:
+            batches.end()
+        return SentMany(added, 0)
+
+    # -- reading streams
+
+    def read(
+        self,
+        topics: str | Topic | Iterable[str | Topic],
+        *,
+        since: Bound = None,
+        until: Bound = None,
+        newest: bool = False,
+        slot: int | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+        timeout_ms: int = 0,
+    ) -> EntryPage:
+        """Entries of one or several stream topics, in the order of their ids; see `streams.reading.Reading`.
+
+            page = rmq.read("events", since=datetime(2026, 11, 1, tzinfo=UTC), limit=500)
+            page = rmq.read("events", cursor=page.cursor, timeout_ms=10_000)
+
+        ``since`` and ``until``: a time (a datetime, or epoch milliseconds), which is included, or an entry's id, which
+        is not; ``since="end"``: only what is still to come. ``newest``: from the end backwards. ``cursor``: goes on
+        where that page ended, and passes by nothing. ``timeout_ms``: waits so long for the first entry.
+        Raises `UnknownTopic`, `WrongKind`, `InvalidMessage`.
+        """
+        asked = Reading(since, until, newest, slot, limit, cursor)
+        check_delay(timeout_ms, "timeout_ms")
+        listed: Any = topics if isinstance(topics, (str, Topic)) else list(topics)
+        deadline = time.monotonic() + timeout_ms / 1000
+        page = self.run(self.reading(listed, asked))
+        if page.entries or timeout_ms == 0 or newest:
+            return page
+        names = [listed] if isinstance(listed, (str, Topic)) else listed
+        pubsub = self.connection.pubsub()
+        try:
+            pubsub.subscribe(*(self.keyspace.wake(topic_name(name)) for name in names))
+            while True:
+                page = self.run(self.reading(listed, Reading(limit=limit, cursor=page.cursor)))
+                left_s = deadline - time.monotonic()
+                if page.entries or left_s <= 0:
+                    return page
+                pubsub.get_message(timeout=min(FALLBACK_S, left_s))
+        except BaseException as error:
+            self.connection.interrupted(error)
+            raise
+        finally:
+            pubsub.close()
+
+    def follow(
+        self, topics: str | Topic | Iterable[str | Topic], *, since: Bound = "end", slot: int | None = None
+    ) -> Iterator[Entry]:
+        """Entries of one or several stream topics as they come, for ever; from ``since`` on, see `read`."""
+        listed: Any = topics if isinstance(topics, (str, Topic)) else list(topics)
+        page = self.read(listed, since=since, slot=slot)
+        while True:
+            yield from page.entries
+            page = self.read(listed, cursor=page.cursor, limit=PAGE_MAX, timeout_ms=FOLLOW_MS)
 
     # -- taking and settling
 

@@ -22,6 +22,7 @@ class SlotSample:
     """One slot at one instant. ``*_ms`` are epoch milliseconds; ``None``: nothing there.
 
     ``journaled``: entries ever written to its journal; ``journal_mark``: how it journals (`ops.journal_marks`).
+    ``length``, ``first_entry``, ``last_entry``: of a stream topic, whose slots have nothing else but counters.
     """
 
     slot: int
@@ -45,6 +46,9 @@ class SlotSample:
     oldest_trash_ms: int | None = None
     journaled: int = 0
     journal_mark: bytes | None = None
+    length: int = 0
+    first_entry: str | None = None
+    last_entry: str | None = None
 
     @property
     def backlog(self) -> int:
@@ -67,10 +71,15 @@ class SlotSample:
 
     @property
     def ledger_gap(self) -> int:
-        """sent + restored − (merged + acked + cancelled + dropped + all held): 0 when nothing was lost or doubled."""
+        """sent + restored − (merged + acked + cancelled + dropped + all held): 0 when nothing was lost or doubled.
+
+        Of a stream topic: sent − (trimmed + deleted + length).
+        """
         counters = self.counters
         ended = counters.merged + counters.acked + counters.cancelled + counters.dropped
-        return counters.sent + counters.restored - ended - self.store - self.retry - self.prepare - self.dead
+        ended += counters.trimmed + counters.deleted
+        held = self.store + self.retry + self.prepare + self.dead + self.length
+        return counters.sent + counters.restored - ended - held
 
 
 @dataclass(frozen=True)
@@ -85,6 +94,11 @@ class TopicSample:
     def backlog(self) -> int:
         """Messages waiting, in store or retry."""
         return sum(slot.store + slot.retry for slot in self.slots)
+
+    @cached_property
+    def length(self) -> int:
+        """Entries of a stream topic."""
+        return sum(slot.length for slot in self.slots)
 
     @cached_property
     def ready(self) -> int:

@@ -202,6 +202,9 @@ def deletions(keyspace: Keyspace) -> Operation[dict[str, int]]:
 
 def _count(keyspace: Keyspace, topic: Topic) -> Operation[int]:
     held = 0
+    if topic.is_stream:
+        stores = [("XLEN", keyspace.slot(topic.name, slot).store) for slot in range(topic.slots)]
+        return sum((yield stores))
     for slots in batches(range(topic.slots), SLOTS_AT_ONCE):
         queues = [key for slot in slots for key in keyspace.slot_keys(topic.name, slot)[:QUEUES]]
         held += sum((yield [("ZCARD", key) for key in queues]))

@@ -23,7 +23,8 @@ class SlotKeys:
     """The keys of one slot; the hash tag keeps all of them on one node of a Cluster."""
 
     store: str
-    """Sorted set: what waits; id → by kind a due time, a priority, or a place among equals."""
+    """Sorted set: what waits; id → by kind a due time, a priority, or a place among equals. Of a stream topic a stream:
+    its entries."""
     retry: str = field(init=False)
     """Sorted set: what failed and waits for its next try; id → due time and failures."""
     prepare: str = field(init=False)
@@ -72,6 +73,10 @@ class SlotKeys:
     def all(self) -> tuple[str, ...]:
         """Every key of the slot itself, without the topic's hints."""
         return tuple(getattr(self, name) for name in OWN_KEYS)
+
+    def sender(self, name: str) -> str:
+        """String, which ends by itself: the last calls of one sender to a stream topic's slot."""
+        return f"sender-{name}{{{self.store}}}"
 
 
 QUEUES = 4

@@ -351,7 +351,8 @@ def reap(keyspace: Keyspace, topic: Topic, slot: int, most: int = 100) -> Call:
 
 def snapshot(keyspace: Keyspace, topic: Topic, slot: int) -> Call:
     """Counts, heads and counters of one slot."""
-    return Call(script("snapshot"), keyspace.slot_keys(topic.name, slot), [topic.kind.value])
+    name = "stream_snapshot" if topic.is_stream else "snapshot"
+    return Call(script(name), keyspace.slot_keys(topic.name, slot), [topic.kind.value])
 
 
 def acquire(keyspace: Keyspace, topic: Topic, slot: int, epoch: int) -> Call:

@@ -13,6 +13,10 @@ from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Call, Operation, batches, script, snapshot
 
 SLOTS_AT_ONCE = 128
+SUMS = (
+    *("backlog", "ready", "waiting", "prepare", "dead", "trash", "length"),
+    *("counters", "lateness", "ledger_gap"),
+)
 
 
 class SampleCache:
@@ -73,7 +77,7 @@ def _merge(topic: Topic, known: TopicSample | None, fresh: dict[int, SlotSample]
     if known is not None and not fresh and known.topic == topic:
         renewed = TopicSample(topic, at_ms, known.slots)
         # Nothing happened: the sums that do not depend on the clock are carried over.
-        for name in ("backlog", "ready", "waiting", "prepare", "dead", "trash", "counters", "lateness", "ledger_gap"):
+        for name in SUMS:
             if name in known.__dict__:
                 renewed.__dict__[name] = known.__dict__[name]
         return renewed
@@ -90,7 +94,8 @@ def pairs(flat: list[bytes]) -> dict[bytes, bytes]:
 def slot_sample(slot: int, row: list[Any]) -> SlotSample:
     """What ``snapshot.lua`` replied."""
     at_ms, store, ready, retry, prepare, dead, bodies, failures, *heads = row
-    oldest_due, next_due, next_retry, oldest_taken, fence, stats, lateness, trash, oldest_trash = heads
+    oldest_due, next_due, next_retry, oldest_taken, fence, stats, lateness, trash, oldest_trash, *stream = heads
+    length, first, last = stream or (0, b"", b"")
     counters = pairs(stats)
 
     def moment(value: int) -> int | None:
@@ -118,4 +123,7 @@ def slot_sample(slot: int, row: list[Any]) -> SlotSample:
         oldest_trash_ms=moment(oldest_trash),
         journaled=int(counters.get(b"journaled", 0)),
         journal_mark=counters.get(b"journal"),
+        length=length,
+        first_entry=first.decode() or None,
+        last_entry=last.decode() or None,
     )

@@ -4,6 +4,7 @@
 -- reply  1 done, 0 it is so already, or a later definition says otherwise
 -- include shared/slot.lua
 -- include shared/journal.lua
+-- include shared/holding.lua
 
 local mode, version = ARGV[1], tonumber(ARGV[2])
 local wanted = table.concat(ARGV, ' ')
@@ -14,10 +15,7 @@ end
 local on = mode ~= 'o'
 if on and not JOURNALING then
   -- What the slot holds already came to it unreported.
-  local held = 0
-  for _, queue in ipairs({STORE, RETRY, PREPARE, DEAD}) do
-    held = held + redis.call('ZCARD', queue)
-  end
+  local held = held_in_all()
   JOURNALING = true
   begin_entry()
   note('began', '--', '', held)

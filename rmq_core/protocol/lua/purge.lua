@@ -4,6 +4,7 @@
 -- ARGV   shape of the life that is deleted, when that began, how long to refuse (ms)
 -- reply  the number of messages that went with it
 -- include shared/keys.lua
+-- include shared/holding.lua
 
 local known = redis.call('HGET', STATS, 'shape')
 if known and known ~= ARGV[1] and string.sub(known, 1, 4) ~= 'gone' then

@@ -1,9 +1,6 @@
 -- Deletes every key of the slot, whatever it holds; `gone` is the number of messages that went with it. Needs
--- shared/keys.lua.
-local gone = 0
-for _, queue in ipairs({STORE, RETRY, PREPARE, DEAD}) do
-  gone = gone + redis.call('ZCARD', queue)
-end
+-- shared/keys.lua, shared/holding.lua.
+local gone = held_in_all()
 for _, key in ipairs(KEYS) do
   if key ~= HEADS and key ~= DUE then
     redis.call('UNLINK', key)

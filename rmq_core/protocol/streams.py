@@ -1,0 +1,59 @@
+"""Builds the calls that go to a stream topic's slots; knows no socket. See ``lua/stream_*.lua``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rmq_core.model.topic import Topic
+from rmq_core.protocol.keys import Keyspace
+from rmq_core.protocol.scripts import Call, script
+
+SLOTS_AT_ONCE = 64
+"""Slots that one call reads, where they are on one node."""
+
+CUT_MOST = 10_000
+"""Entries that go at once by either bound, as in ``lua/shared/trimming.lua``."""
+
+
+def slot_length(topic: Topic) -> int:
+    """A slot's share of ``max_length``; 0: any."""
+    return -(-topic.max_length // topic.slots)
+
+
+def add(
+    keyspace: Keyspace, topic: Topic, slot: int, sender: str, number: int, floor: int, given: Sequence[Any], plain: bool
+) -> Call:
+    """Adds entries: contents where they are ``plain``, else id, how many names and values, name, value, …"""
+    keys = keyspace.slot(topic.name, slot)
+    fixed = (keyspace.wake(topic.name), slot, topic.shape, number, floor, slot_length(topic), topic.max_age_ms)
+    how = (topic.trim.value, "plain" if plain else "each")
+    return Call(script("stream_add"), (*_kept(keyspace, topic, slot), keys.sender(sender)), tuple(given), fixed + how)
+
+
+def read(keyspace: Keyspace, topic: Topic, ranges: Sequence[tuple[int, str, str]], newest: bool, most: int) -> Call:
+    """What some slots hold; ``ranges``: slot, from, to as XRANGE (of ``newest`` XREVRANGE) takes them."""
+    keys: list[str] = []
+    args: list[Any] = [topic.shape, "XREVRANGE" if newest else "XRANGE", most]
+    for slot, start, end in ranges:
+        stream, stats, _ = _kept(keyspace, topic, slot)
+        keys += (stream, stats)
+        args += (start, end)
+    return Call(script("stream_read"), keys, args)
+
+
+def trim(keyspace: Keyspace, topic: Topic, slot: int) -> Call:
+    """Cuts a slot to its bounds; replies how many entries went."""
+    args = [topic.shape, slot_length(topic), topic.max_age_ms, topic.trim.value]
+    return Call(script("stream_trim"), _kept(keyspace, topic, slot), args)
+
+
+def delete(keyspace: Keyspace, topic: Topic, slot: int, ids: Sequence[str]) -> Call:
+    """Deletes entries; replies 1 or 0 (not there) for each."""
+    return Call(script("stream_delete"), _kept(keyspace, topic, slot), [topic.shape, *ids])
+
+
+def _kept(keyspace: Keyspace, topic: Topic, slot: int) -> tuple[str, str, str]:
+    """The keys that a stream's slot has."""
+    keys = keyspace.slot_keys(topic.name, slot)
+    return keys[0], keys[7], keys[8]
