@@ -18,6 +18,7 @@ ENGINE: Sections = {
         "send": "rmq_core.cli.sending",
         "take": "rmq_core.cli.taking",
         "peek": "rmq_core.cli.looking",
+        "tail": "rmq_core.cli.tailing",
         "cancel": "rmq_core.cli.actions",
         "restore": "rmq_core.cli.actions",
     },

@@ -135,7 +135,7 @@ def encode_entry(message: StreamMessage) -> EncodedEntry:
 def _stored_fields(fields: Mapping[str, str | bytes]) -> list[bytes]:
     if not isinstance(fields, Mapping) or not 1 <= len(fields) <= FIELDS_MAX:
         raise InvalidMessage(f"fields must map text to text or bytes, 1 to {FIELDS_MAX} of them")
-    pairs = []
+    pairs: list[bytes] = []
     for name, value in fields.items():
         if not isinstance(name, str) or not isinstance(value, (str, bytes)):
             raise InvalidMessage(f"fields must map text to text or bytes, not {worded(name)} to {worded(value)}")

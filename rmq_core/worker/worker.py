@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from rmq_core.client.async_rmq import AsyncRMQ
+from rmq_core.client.base import check_queue
 from rmq_core.errors import ConfigurationError, RMQError
 from rmq_core.model.text import NAME_MAX, shown
 from rmq_core.ops import registry
@@ -206,7 +207,7 @@ class Worker:
             else:
                 definitions[listener.topic] = await self._client.topic(listener.topic)
         for listener in self.listeners:
-            definition = definitions[listener.topic]
+            definition = check_queue(definitions[listener.topic])
             share = self._loop_share if listener.is_async else self._thread_share
             gate = share.join(listener.topic, definition.weight)
             self._topics[listener.topic] = TopicRunner(

@@ -107,11 +107,32 @@ def _exact(score: float) -> float:
 def all_books(client: Any, namespace: str) -> list[SlotLedger]:
     """Reads every slot of every topic that the namespace's registry knows."""
     stored = client.hgetall(f"{namespace}:topics")
-    topics = sorted((name.decode(), json.loads(definition)["slots"]) for name, definition in stored.items())
+    definitions = {name.decode(): json.loads(definition) for name, definition in stored.items()}
+    topics = sorted((name, each["slots"]) for name, each in definitions.items() if each["kind"] != "stream")
     return [slot_ledger(client, namespace, name, slot) for name, slots in topics for slot in range(slots)]
+
+
+def stream_problems(client: Any, namespace: str) -> list[str]:
+    """The same of stream topics, whose slots hold nothing but a stream and their counters."""
+    problems = []
+    for name, definition in client.hgetall(f"{namespace}:topics").items():
+        read = json.loads(definition)
+        for slot in range(read["slots"]) if read["kind"] == "stream" else ():
+            store = f"{namespace}:{name.decode()}_{slot}"
+            stats = {each.decode(): n for each, n in client.hgetall(f"stats{{{store}}}").items()}
+            sent, trimmed, deleted = (int(stats.get(each, 0)) for each in ("sent", "trimmed", "deleted"))
+            length = client.xlen(store)
+            if sent != length + trimmed + deleted:
+                problems.append(f"{store}: sent {sent} != {length} kept + {trimmed} trimmed + {deleted} deleted")
+            if more := stats.keys() - {"sent", "trimmed", "deleted", "journaled", "journal", "shape"}:
+                problems.append(f"{store}: counts {more}")
+            others = (*QUEUES[1:], *POOLS, *OWN_POOLS, "cause", "clusters", "trash", "trashed", "origin", "quota")
+            problems += [f"{store}: {key}" for key in others if client.exists(f"{key}{{{store}}}")]
+    return problems
 
 
 def assert_ledger_balances(client: Any, namespace: str) -> None:
     """Fails naming every slot whose ledger does not balance or that holds an orphan."""
     problems = [each for ledger in all_books(client, namespace) for each in ledger.problems()]
+    problems += stream_problems(client, namespace)
     assert not problems, "\n".join(problems)

@@ -28,7 +28,7 @@ from rmq_core import (
 )
 from rmq_core.journal import Read, reader
 from rmq_core.protocol.scripts import one
-from tests.engine.journals import assert_replay_is_the_truth
+from tests.engine.journals import assert_replay_is_the_truth, assert_stream_is_what_its_journal_says
 from tests.engine.ledgers import SlotLedger, slot_ledger
 from tests.support.waiting import wait_until_async
 
@@ -119,6 +119,10 @@ class Bench:
                 continue
             for slot in range(topic.slots):
                 told = [each for each in found.transitions if each.slot == slot]
+                if topic.is_stream:
+                    kept = self.raw.xrange(f"{self.namespace}:{topic.name}_{slot}")
+                    assert_stream_is_what_its_journal_says(told, kept, topic.journal == "full")
+                    continue
                 assert_replay_is_the_truth(told, self.ledger(topic.name, slot), topic.journal == "full")
 
     def subscribed(self, topic: str = "work") -> bool:

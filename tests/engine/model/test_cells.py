@@ -13,7 +13,7 @@ import fakeredis
 import pytest
 
 from rmq_core.embedded.redis import EmbeddedRedis
-from rmq_core.model.topic import TopicKind
+from rmq_core.model.topic import QUEUE_KINDS, TopicKind
 from rmq_core.protocol.scripts import Call, script
 from tests.engine.clock import ClockedRedis
 from tests.engine.model.test_model import TIMEOUT_MS, Machine
@@ -222,7 +222,7 @@ def walk(walker: Walker, copies: Copies) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["pooled", "mixed"])
-@pytest.mark.parametrize("kind", list(TopicKind))
+@pytest.mark.parametrize("kind", QUEUE_KINDS)
 def test_every_cell_on_redis(redis_server: EmbeddedRedis, namespace: str, kind: TopicKind, pattern: str) -> None:
     client, plain = ClockedRedis.open(redis_server.url, namespace), redis_server.client()
     for copies in ALL:
@@ -238,7 +238,7 @@ class ClockedFake(ClockedRedis, fakeredis.FakeRedis):
     """The same clock for scripts that run inside the process."""
 
 
-@pytest.mark.parametrize("kind", list(TopicKind))
+@pytest.mark.parametrize("kind", QUEUE_KINDS)
 def test_the_cells_on_fakeredis(namespace: str, kind: TopicKind) -> None:
     """Without the combinations with the trash, which the scripts treat as they do on Redis."""
     server = fakeredis.FakeServer()
@@ -266,7 +266,7 @@ def test_every_operation_of_the_documented_table_is_walked() -> None:
     assert set(rows) == {*OPERATIONS, *SETTLING, "purge"}
 
 
-@pytest.mark.parametrize("kind", list(TopicKind))
+@pytest.mark.parametrize("kind", QUEUE_KINDS)
 def test_purge_leaves_nothing_of_any_copy(redis_server: EmbeddedRedis, namespace: str, kind: TopicKind) -> None:
     client, plain = ClockedRedis.open(redis_server.url, namespace), redis_server.client()
     for copies in ALL:

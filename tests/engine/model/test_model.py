@@ -35,7 +35,7 @@ from rmq_core.journal import reader
 from rmq_core.journal.reader import START
 from rmq_core.journal.replay import Replayed
 from rmq_core.model.message import decode_body
-from rmq_core.model.topic import Topic, TopicKind
+from rmq_core.model.topic import QUEUE_KINDS, Topic, TopicKind
 from rmq_core.protocol.scripts import one, reap, takeover
 from rmq_core.queries.trash import Trashed
 from tests.engine.clock import ClockedRedis
@@ -314,7 +314,7 @@ def failures_in(record: bytes | None) -> int:
 
 
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("kind", list(TopicKind))
+@pytest.mark.parametrize("kind", QUEUE_KINDS)
 def test_the_scripts_do_what_the_model_does(redis_server: EmbeddedRedis, kind: TopicKind) -> None:
     machine = type("Machine", (Machine,), {"url": redis_server.url, "kind": kind})
     # Each example is one short history: many are needed before the rare meetings of two states have happened.

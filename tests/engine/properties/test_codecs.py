@@ -10,8 +10,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from rmq_core import FixedTimeMessage, PriorityMessage, RangeMergeMessage, Topic, TopicKind, errors
+from rmq_core import FixedTimeMessage, PriorityMessage, RangeMergeMessage, Topic, errors
 from rmq_core.model.message import HEADERS_MAX, basis_of, decode_body, encode, id_from_text, id_to_text
+from rmq_core.model.topic import QUEUE_KINDS
 from rmq_core.protocol.keys import QUEUE_KEYS, Keyspace, slot_for
 from rmq_core.queries.owners import from_ranges, to_ranges
 
@@ -127,7 +128,7 @@ def test_all_keys_of_a_slot_share_one_hash_tag(slot: int) -> None:
 topics = st.builds(
     Topic,
     name=st.from_regex(r"[A-Za-z][A-Za-z0-9_.-]{0,99}", fullmatch=True),
-    kind=st.sampled_from(TopicKind),
+    kind=st.sampled_from(QUEUE_KINDS),
     slots=st.integers(0, 12).map(lambda bits: 2**bits),
     max_retries=st.integers(0, 16),
     visibility_timeout_ms=st.integers(100, 86_400_000),
