@@ -108,7 +108,7 @@ class AsyncProducer(Buffered[AsyncRMQ]):
             try:
                 await self._client.send_many(topic, messages)
             except Exception as error:
-                all_said = len(items) == 1 or all_or_none(error)
+                all_said = all_or_none(error, len(items))
                 if all_said:
                     self._report(error, topic, messages)
             else:
