@@ -87,6 +87,14 @@ Request: TypeAlias = Call | tuple[Any, ...]
 """A script call, or a plain command as a tuple."""
 
 
+class OfMasters(tuple[Any, ...]):
+    """A plain command for every master of a Cluster, asked by itself: the reply is address → reply. Elsewhere it is a
+    command like others.
+    """
+
+    __slots__ = ()
+
+
 class Each(list[Request]):
     """Requests whose errors are replies like others, for an operation that has to know which of them failed."""
 

@@ -17,6 +17,7 @@ from rmq_core.protocol.scripts import Call, Each, Request
 from rmq_core.transport import forks
 from rmq_core.transport.aio_lines import AsyncLines, abandon
 from rmq_core.transport.exchange import Answers, Attempt, Group, Job, attempt
+from rmq_core.transport.masters import ask_async, for_masters
 from rmq_core.transport.nodes import ClusterRoutes, Line, Routes
 from rmq_core.transport.redis_url import RedisURL, opened_with
 from rmq_core.transport.retry import (
@@ -303,6 +304,8 @@ class AsyncConnection:
         while True:
             trouble: Any = None
             try:
+                if self.target.is_cluster and for_masters(requests):
+                    return Replies([await ask_async(self.client, command(requests[0]))])
                 found = await self._execute([command(requests[position]) for position in left])
                 for number, position in enumerate(left):
                     request = requests[position]
