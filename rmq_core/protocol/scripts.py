@@ -146,11 +146,6 @@ def _spelled(args: list[Any]) -> list[Any]:
     return [int(each) if type(each) is Delay else each for each in args] if type(args[0]) is Delay else args
 
 
-def note_head(keyspace: Keyspace, topic: Topic, slot: int, head: bytes) -> Request:
-    """Tells the topic's hint what a send has found, where the script cannot (keys are on several nodes)."""
-    return ("ZADD", keyspace.hints(topic.name)[0], "LT" if topic.timed else "GT", head, slot)
-
-
 def _sending_to(keyspace: Keyspace, topic: Topic, slot: int) -> tuple[tuple[str, ...], tuple[Any, ...]]:
     """The keys and the fixed arguments of all that is sent to a slot, remembered while the definition is the same."""
     known = keyspace.places.get(topic.name)
