@@ -49,11 +49,7 @@ class AsyncRMQ(ClientCore):
     async def run(self, operation: Operation[T]) -> T:
         """Drives an operation of this package to its end."""
         if not self._checked:
-            await self._drive(self.check_server())
-            self._checked = True
-        return await self._drive(operation)
-
-    async def _drive(self, operation: Operation[T]) -> T:
+            operation = self._on_checked(operation)
         try:
             requests = next(operation)
             while True:
@@ -65,6 +61,11 @@ class AsyncRMQ(ClientCore):
                     requests = operation.send(replies)
         except StopIteration as done:
             return done.value  # type: ignore[no-any-return]
+
+    def _on_checked(self, operation: Operation[T]) -> Operation[T]:
+        yield from self.check_server()
+        self._checked = True
+        return (yield from operation)
 
     # -- topics
 
