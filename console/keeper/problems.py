@@ -115,6 +115,6 @@ def _of_topic(state: TopicState, lag_warning_ms: int) -> list[Problem]:
 def _of_server(server: ServerInfo) -> Iterable[Problem]:
     if server.policy != "noeviction":
         yield Problem("eviction", "critical", None, {"policy": server.policy})
-    if server.maxmemory and server.used_memory > MEMORY_WARNING * server.maxmemory:
-        share = round(100 * server.used_memory / server.maxmemory)
+    if server.fullest > MEMORY_WARNING:
+        share = round(100 * server.fullest)
         yield Problem("memory", "critical" if share >= 95 else "warning", None, {"share": share})
