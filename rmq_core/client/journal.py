@@ -1,4 +1,4 @@
-"""Reading a topic's journal: what happened to its messages, from where one was. See `docs/journal.md`."""
+"""Reading a topic's journal: what happened to its messages, from where one was. See ``docs/explanation/journal.md``."""
 
 from __future__ import annotations
 

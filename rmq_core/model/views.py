@@ -350,6 +350,5 @@ class ServerInfo:
     used_memory: int
     maxmemory: int
     policy: str
-    connected_clients: int
     ops_per_s: int
     program: str = "Redis"

@@ -129,6 +129,5 @@ def server(_: Keyspace) -> Operation[ServerInfo]:
         used_memory=total("used_memory"),
         maxmemory=total("maxmemory"),
         policy=str(first.get("maxmemory_policy", "?")),
-        connected_clients=total("connected_clients"),
         ops_per_s=total("instantaneous_ops_per_sec"),
     )
