@@ -27,6 +27,7 @@ from console.api.schemas import (
     Strict,
     TopicName,
 )
+from console.api.slots import Slot, check_slot
 from console.api.states import AskedState
 from console.engine import engine
 from console.usecases.actions import ActionRequest, Outcome, perform
@@ -36,7 +37,6 @@ from rmq_core.model.topic import MAX_SLOTS
 from rmq_core.model.views import MessageView
 from rmq_core.ops.actions import located
 
-Slot = Annotated[int | None, Query(ge=0, lt=MAX_SLOTS, description="Only this slot.")]
 Basis = Annotated[
     str | None, Query(max_length=ID_MAX, description="The slot basis the message was sent with, if it had one.")
 ]
@@ -226,8 +226,7 @@ for _verb in ("run", "reschedule", "restore"):
 def page_of(
     caller: Caller, topic: str, state: Any, slot: int | None, newest: bool, limit: int, cursor: str | None
 ) -> dict[str, Any]:
-    if slot is not None and slot >= engine().client.topic(topic).slots:
-        raise invalid("slot", "the topic has no slot of that number")
+    check_slot(topic, slot)
     page = engine().inspector.messages(topic, state, slot=slot, newest=newest, limit=limit, cursor=cursor or None)
     return {
         "rows": [row_of(row, caller.payload) for row in page.rows],
@@ -241,12 +240,10 @@ def refs_of(
 ) -> list[MessageRef]:
     """Where messages are; those that are nowhere keep the slot their id leads to, and are answered as not found."""
     caller.require(Permission.VIEW, topic)
-    client = engine().client
-    definition = client.topic(topic)
     if slot is None:
-        return client.run(located(client.keyspace, definition, list(ids), in_trash))
-    if slot >= definition.slots:
-        raise invalid("slot", "the topic has no slot of that number")
+        client = engine().client
+        return client.run(located(client.keyspace, client.topic(topic), list(ids), in_trash))
+    check_slot(topic, slot)
     return [MessageRef(slot, canonical(ident)) for ident in ids]
 
 

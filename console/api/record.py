@@ -14,11 +14,11 @@ from console.api.errors import ApiError, invalid
 from console.api.lists import readable
 from console.api.routers import topics as router
 from console.api.schemas import BigOut, Cursor, Limit, MessageId, TopicName, lossless
+from console.api.slots import Slot
 from console.api.states import AskedRecordState, RecordState, said
 from console.engine import engine
 from console.record import timeline
 from console.serializers.records import record_json, steps_json
-from rmq_core.model.topic import MAX_SLOTS
 
 STEPS = 200
 
@@ -91,7 +91,7 @@ def of_message(
     request: HttpRequest,
     topic: TopicName,
     id: MessageId,
-    slot: Annotated[int | None, Query(ge=0, lt=MAX_SLOTS, description="Only this slot.")] = None,
+    slot: Slot = None,
     limit: Annotated[int, Query(ge=1, le=timeline.STEPS_MOST, description="So many steps, the newest.")] = STEPS,
 ) -> dict[str, Any]:
     """Where the topic's journal is on; also of messages that are done. One entry per slot that has known the id."""
