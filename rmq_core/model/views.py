@@ -340,6 +340,10 @@ class WorkerInfo:
     slots: Mapping[str, tuple[int, ...]]
     versions: Mapping[str, int] = field(default_factory=dict)
 
+    def owns_slots_of(self, topic: str) -> bool:
+        """Whether it works on a topic with owners, so that its epochs still count there."""
+        return self.state != "lost" and self.session != "shared" and topic in self.topics
+
 
 @dataclass(frozen=True, slots=True)
 class ServerInfo:
