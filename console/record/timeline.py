@@ -11,13 +11,13 @@ from django.utils.translation import gettext
 
 from console.errors import BadRequest
 from console.models import MessageRecord, MessageTransition, RecordPosition
+from console.query_parts import in_parts
 from console.record.life import key_of
 from rmq_core.model.message import id_from_text
 from rmq_core.model.topic import Topic
 from rmq_core.protocol.keys import slot_for
 
 STEPS_MOST = 500
-LOOKED_UP = 500
 _CURSOR = re.compile(r"([a-z_]+|-)\.([0-9]{1,18})\.([0-9a-f]{32})")
 
 
@@ -60,8 +60,8 @@ def _records(topic: Topic, raw: bytes, slot: int | None) -> list[MessageRecord]:
     if found or slot is not None:
         return found
     keys = [key_of(topic.name, number, raw) for number in range(topic.slots)]
-    for at in range(0, len(keys), LOOKED_UP):
-        found += MessageRecord.objects.filter(pk__in=keys[at : at + LOOKED_UP]).defer("body")
+    for some in in_parts(keys):
+        found += MessageRecord.objects.filter(pk__in=some).defer("body")
     return sorted(found, key=lambda record: record.slot)
 
 
