@@ -68,14 +68,19 @@ def _read_search_cursor(cursor: str | None) -> tuple[int, int, str | None]:
 
 def holding(keyspace: Keyspace, topic: Topic, state: State, page: list[Entry], needle: bytes) -> Operation[list[Entry]]:
     """Those that have it in their id or content, in order."""
-    pooled = yield from values(keyspace, topic, "body", page)
-    own = yield from values(keyspace, topic, OWN_POOL.get(state, "body"), page)
-    bodies = [own_body(state, shared, each) for shared, each in zip(pooled, own, strict=True)]
+    stored = yield from bodies(keyspace, topic, state, page)
     return [
         entry
-        for entry, body in zip(page, bodies, strict=True)
+        for entry, body in zip(page, stored, strict=True)
         if needle in entry.id or (body and needle in body and needle in decode_body(body).content)
     ]
+
+
+def bodies(keyspace: Keyspace, topic: Topic, state: State, page: list[Entry]) -> Operation[list[bytes | None]]:
+    """The body of each copy in that state, as it is stored; None: its content is the id, or it went away meanwhile."""
+    pooled = yield from values(keyspace, topic, "body", page)
+    own = yield from values(keyspace, topic, OWN_POOL.get(state, "body"), page)
+    return [own_body(state, shared, each) for shared, each in zip(pooled, own, strict=True)]
 
 
 def values(keyspace: Keyspace, topic: Topic, pool: str, page: list[Entry]) -> Operation[list[bytes | None]]:
