@@ -80,8 +80,6 @@ def start(actor: Actor, wanted: RepairRequest) -> list[Operation]:
     entry.asked = len(chosen)
     made = []
     with transaction.atomic():
-        entry.result = AuditEntry.Result.DONE
-        entry.done = len(chosen)
         for topic, refs in list(by_topic.items())[:TOPICS_AT_ONCE]:
             operation = Operation.objects.create(
                 action=Action.REPAIR.value,
@@ -100,6 +98,8 @@ def start(actor: Actor, wanted: RepairRequest) -> list[Operation]:
             taken = [each.pk for each in chosen if each.topic == topic][:REFS_MAX]
             for some in in_parts(taken):
                 Finding.objects.filter(pk__in=some).update(operation=operation.pk)
+            entry.done += len(taken)
+        entry.result = AuditEntry.Result.of(entry.done, entry.done == entry.asked)
         entry.detail = {"operations": [str(each.pk) for each in made]}
         entry.save()
     for each in made:
