@@ -68,7 +68,9 @@ class BulkBody(Strict):
     filter: DeadFilter | None = None
     reason: Reason = ""
     validate_only: bool = False
-    confirm: Confirm = Field("", max_length=100, description="The topic's name, where more than 1,000 messages match.")
+    confirm: Confirm = Field(
+        "", max_length=100, description=f"The topic's name, where more than {CONFIRM_ABOVE:,} messages match."
+    )
     rate_per_s: float = Field(0, ge=0, le=RATE_MAX, description="At most so many messages a second.")
     spread_s: int = Field(0, ge=0, le=SPREAD_MAX_S, description="Evenly over so many seconds.")
 
