@@ -52,7 +52,7 @@ class Complaints:
     def about(self, task: str, error: Exception) -> None:
         silent = self._away["the database" if isinstance(error, DatabaseError) else "Redis"]
         if not silent:
-            log.warning("%s has to wait: %s (trying again every second)", task, error)
+            log.warning("%s has to wait: %s (trying again)", task, error)
         silent.add(task)
 
     def over(self, task: str) -> None:

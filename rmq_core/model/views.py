@@ -340,6 +340,10 @@ class WorkerInfo:
     slots: Mapping[str, tuple[int, ...]]
     versions: Mapping[str, int] = field(default_factory=dict)
 
+    def owns_slots_of(self, topic: str) -> bool:
+        """Whether it works on a topic with owners, so that its epochs still count there."""
+        return self.state != "lost" and self.session != "shared" and topic in self.topics
+
 
 @dataclass(frozen=True, slots=True)
 class ServerInfo:
@@ -354,7 +358,6 @@ class ServerInfo:
     used_memory: int
     maxmemory: int
     policy: str
-    connected_clients: int
     ops_per_s: int
     program: str = "Redis"
     fullest: float = 0.0

@@ -132,7 +132,6 @@ def server(_: Keyspace) -> Operation[ServerInfo]:
         used_memory=total("used_memory"),
         maxmemory=total("maxmemory"),
         policy=_all(str(node.get("maxmemory_policy", "?")) for node in nodes),
-        connected_clients=total("connected_clients"),
         ops_per_s=total("instantaneous_ops_per_sec"),
         fullest=max(map(used, nodes)),
     )
