@@ -40,7 +40,7 @@ class PeriodicTask(ABC):
         """After a round that failed: forget what may be half done."""
 
 
-class Complaints:
+class ErrorLog:
     """Says once that Redis or the database is away, however many tasks notice it, and once that it is back."""
 
     def __init__(self) -> None:
@@ -59,15 +59,15 @@ class Complaints:
             silent.discard(task)
 
 
-async def run_task(task: PeriodicTask, complaints: Complaints, stop: asyncio.Event) -> None:
+async def run_task(task: PeriodicTask, errors: ErrorLog, stop: asyncio.Event) -> None:
     """Run it until `stop`; whatever fails is tried again."""
     while not stop.is_set():
         started = time.monotonic()
         try:
             await task.round()
-            complaints.over(task.name)
+            errors.over(task.name)
         except (RMQError, DatabaseError) as error:
-            complaints.about(task.name, error)
+            errors.about(task.name, error)
             task.reset()
         except Exception:
             log.exception("%s failed", task.name)

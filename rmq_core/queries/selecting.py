@@ -330,8 +330,8 @@ def _check(field: str, value: int, high: int) -> None:
 
 
 def _mark(topic: Topic, wanted: MessageFilter) -> str:
-    told = json.dumps([topic.name, sorted(wanted.to_mapping().items())])
-    return blake2b(told.encode(), digest_size=6).hexdigest()
+    text = json.dumps([topic.name, sorted(wanted.to_mapping().items())])
+    return blake2b(text.encode(), digest_size=6).hexdigest()
 
 
 def _write_cursor(topic: Topic, wanted: MessageFilter, place: _Place) -> str:

@@ -2,11 +2,11 @@
 -- is to note elsewhere; false: nothing.
 local noted = false
 if head then
-  local told = string.format('%d', head)
+  local text = string.format('%d', head)
   if HEADS ~= STORE then
     redis.call('ZADD', HEADS, KIND == 'priority' and 'GT' or 'LT', head, SLOT)
   else
-    noted = told
+    noted = text
   end
-  redis.call('PUBLISH', CHANNEL, SLOT .. ' ' .. told)
+  redis.call('PUBLISH', CHANNEL, SLOT .. ' ' .. text)
 end

@@ -53,8 +53,8 @@ export class DefinitionTab {
 
   /** Somebody else's change arrives here within a second: shown at once, unless something is being edited. */
   render() {
-    if (!this.version || this.version <= this.form.base.version || this.version === this.told) return;
-    this.told = this.version;
+    if (!this.version || this.version <= this.form.base.version || this.version === this.announced) return;
+    this.announced = this.version;
     if (this.form.edited().length) this.tell();
     else this.reload();
   }

@@ -52,7 +52,7 @@ class BulkDialog {
     this.seen = h("div", { class: "rc-preview", role: "status", "aria-live": "polite" });
     const number = (name, max, placeholder) =>
       h("input", { class: "rc-input", type: "number", min: 0, max, step: 1, name, placeholder });
-    this.rate = number("rate_per_s", 1_000_000, gettext("as fast as it goes"));
+    this.rate = number("rate_per_s", 1_000_000, gettext("as fast as possible"));
     this.spread = number("spread", 10_080, gettext("at once"));
     this.canary = number("canary", 1000, gettext("none"));
     this.canaryLabel = h("label", {}, gettext("Canary: so many first, the rest if they succeed"), this.canary);
@@ -174,7 +174,7 @@ class BulkDialog {
       this.seen,
       h("p", {}, h("strong", {}, words), h("span", { class: "rc-muted" }, ` ${asOf(found.as_of_ms)}`)),
       h("p", { class: "rc-muted" }, querySentence(filter)),
-      found.purges ? h("p", { class: "rc-warning" }, gettext("This is a purge: nothing narrows it down.")) : null,
+      found.purges ? h("p", { class: "rc-warning" }, gettext("This takes everything: no filter limits it.")) : null,
       found.examples.length
         ? h(
             "ul",

@@ -161,8 +161,8 @@ export class FindingList {
     );
   }
 
-  repairButton(order, label) {
-    const missing = page.grants.actions[order.repair === "drop_orphan" ? "drop" : "repair"];
+  repairButton(request, label) {
+    const missing = page.grants.actions[request.repair === "drop_orphan" ? "drop" : "repair"];
     return h(
       "button",
       {
@@ -171,7 +171,7 @@ export class FindingList {
         dataset: { action: "repair" },
         "aria-disabled": missing ? "true" : null,
         title: missing,
-        onclick: () => (missing ? toast(missing, "error") : askRepair(this.path, order, () => this.changed())),
+        onclick: () => (missing ? toast(missing, "error") : askRepair(this.path, request, () => this.changed())),
       },
       icon("healing"),
       label,

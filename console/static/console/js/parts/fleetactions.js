@@ -36,7 +36,7 @@ const ACTIONS = {
     label: gettext("Release"),
     symbol: "lock_open",
     ask: gettext("Release slots %(slots)s of %(topic)s?"),
-    say: gettext("They belong to whoever the balance gives them to."),
+    say: gettext("The next assignment gives them to any worker."),
     done: gettext("The slots are released."),
   },
 };
@@ -87,13 +87,13 @@ function confirm(name, given) {
     reason: action.reason ? "needed" : "optional",
     focus: action.slots ? slots : undefined,
     submit: async ({ reason }) => {
-      await order(name, chosen(), reason);
+      await request(name, chosen(), reason);
       toast(fill(action.done, given), "success");
     },
   });
 }
 
-function order(name, { worker, topic, slots }, reason) {
+function request(name, { worker, topic, slots }, reason) {
   if (name === "pin") return post(ofTopic(topic, "/slots:pin"), { worker, slots, reason });
   if (name === "unpin") return post(ofTopic(topic, "/slots:unpin"), { slots, reason });
   return post(`workers/${encodeURIComponent(worker)}:${name}`, { reason });
