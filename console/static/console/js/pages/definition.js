@@ -238,8 +238,8 @@ export class DefinitionTab {
         label: held ? gettext("Delete with its messages") : gettext("Delete"),
         danger: true,
         confirmWord: held ? page.topic.name : null,
-        submit: async ({ reason }) => {
-          await remove(this.path, { reason, force: held });
+        submit: async ({ reason, confirm }) => {
+          await remove(this.path, { reason, force: held, confirm });
           this.leaving = true;
           location.assign(page.places.overview);
         },

@@ -63,6 +63,7 @@ export function manner(operation) {
   if (operation.values.due_ms) words.push(fill(gettext("to %(time)s"), { time: dateTime(operation.values.due_ms) }));
   if (operation.values.priority)
     words.push(fill(gettext("to priority %(priority)s"), { priority: exact(operation.values.priority) }));
+  if (operation.values.overdue === false) words.push(gettext("without those whose time has gone by"));
   if (operation.canary) words.push(fill(gettext("a canary of %(n)s first"), { n: exact(operation.canary.size) }));
   if (operation.rate_per_s) words.push(fill(gettext("at most %(rate)s/s"), { rate: exact(operation.rate_per_s) }));
   if (operation.spread_s)
