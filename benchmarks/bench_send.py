@@ -6,23 +6,23 @@ import time
 from collections.abc import Callable
 
 from benchmarks.harness import PrivateRedis, Report, alternate, at_least, repeats_for
-from rmq_core import RMQ, PriorityMessage, Topic, TopicKind
+from rmq_core import RMQ, FixedTimeMessage, PriorityMessage, RangeMergeMessage, Topic, TopicKind
 from rmq_core.protocol.scripts import Call, Script
 
 CONTENT = b"message-%08d"
 ZADD_BATCH = 500
+FAR_MS = 4_000_000_000_000
 
 
 def main(quick: bool) -> None:
     many, single = (50_000, 3_000) if quick else (1_000_000, 30_000)
     with PrivateRedis() as server, RMQ(server.url) as rmq:
-        rmq.define(Topic("bench", TopicKind.PRIORITY, slots=64))
         client = rmq.connection.client
         noop = Call(Script("noop", "return 1", client.script_load("return 1")), ["k"], ["a"])
 
-        def timed(count: int, act: Callable[[], object]) -> float:
+        def timed(count: int, act: Callable[[], object], kind: TopicKind = TopicKind.PRIORITY) -> float:
             client.flushdb()
-            rmq.define(Topic("bench", TopicKind.PRIORITY, slots=64))
+            rmq.define(Topic("bench", kind, slots=64))
             began = time.perf_counter()
             act()
             return count / (time.perf_counter() - began)
@@ -30,6 +30,14 @@ def main(quick: bool) -> None:
         def send_many() -> float:
             stream = (PriorityMessage(CONTENT % i, 17 + i % 100) for i in range(many))
             return timed(many, lambda: rmq.send_many("bench", stream))
+
+        def send_range() -> float:
+            stream = (RangeMergeMessage(CONTENT % i, 3_600_000) for i in range(many))
+            return timed(many, lambda: rmq.send_many("bench", stream), TopicKind.RANGE_MERGE)
+
+        def send_timed() -> float:
+            stream = (FixedTimeMessage(CONTENT % i, FAR_MS + i) for i in range(many))
+            return timed(many, lambda: rmq.send_many("bench", stream), TopicKind.FIXED_TIME)
 
         def bare_zadd() -> float:
             def act() -> None:
@@ -56,15 +64,31 @@ def main(quick: bool) -> None:
             return timed(single, act)
 
         series = alternate(
-            {"send_many": send_many, "bare ZADD": bare_zadd, "send": send_one, "bare EVALSHA": bare_evalsha},
+            {
+                "send_many": send_many,
+                "bare ZADD": bare_zadd,
+                "range": send_range,
+                "timed": send_timed,
+                "send": send_one,
+                "bare EVALSHA": bare_evalsha,
+            },
             repeats_for(quick),
         )
-        names = ["send_many, inline", "send_many of bare ZADD batches", "send, one by one", "send of a bare EVALSHA"]
+        names = [
+            "send_many, inline",
+            "send_many of bare ZADD batches",
+            "send, one by one",
+            "send of a bare EVALSHA",
+            "send_many, range-merge",
+            "send_many, fixed-time, all due times different",
+        ]
         settings = {"messages": many, "singles": single, "slots": 64, "zadd_batch": ZADD_BATCH}
         report = Report("send", quick, server, names, settings)
         report.add(names[0], series["send_many"], "/s", bar=at_least(400_000))
         report.add("bare ZADD batches", series["bare ZADD"], "/s")
         report.compare(names[1], series["send_many"], series["bare ZADD"], bar=at_least(0.45))
+        report.add(names[4], series["range"], "/s", bar=at_least(400_000))
+        report.add(names[5], series["timed"], "/s", bar=at_least(220_000))
         report.add(names[2], series["send"], "/s")
         report.add("bare EVALSHA", series["bare EVALSHA"], "/s")
         report.compare(names[3], series["send"], series["bare EVALSHA"], bar=at_least(0.9))

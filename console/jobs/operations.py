@@ -45,9 +45,9 @@ def run(operation_id: str) -> None:
             lease.end(Operation.State.FAILED, f"{type(error).__name__}: {error}")
 
 
-def pick_up() -> int:
+def pick_up(now_ms: int) -> int:
     """Hand every operation that is due to a job worker, unless it is queued already; returns how many."""
-    due = Operation.objects.filter(state__in=Operation.LIVE, due_ms__lte=engine().inspector.now_ms())
+    due = Operation.objects.filter(state__in=Operation.LIVE, due_ms__lte=now_ms)
     ids = [str(pk) for pk in due.order_by("due_ms").values_list("pk", flat=True)[:100]]
     if not ids:
         return 0

@@ -39,6 +39,9 @@ class PeriodicTask(ABC):
     def reset(self) -> None:  # noqa: B027  (most have nothing to forget)
         """After a round that failed: forget what may be half done."""
 
+    async def close(self) -> None:  # noqa: B027  (most have nothing to close)
+        """At the end, after the last round."""
+
 
 class ErrorLog:
     """Says once that Redis or the database is away, however many tasks notice it, and once that it is back."""
@@ -61,6 +64,13 @@ class ErrorLog:
 
 async def run_task(task: PeriodicTask, errors: ErrorLog, stop: asyncio.Event) -> None:
     """Run it until `stop`; whatever fails is tried again."""
+    try:
+        await _rounds(task, complaints, stop)
+    finally:
+        await task.close()
+
+
+async def _rounds(task: PeriodicTask, complaints: Complaints, stop: asyncio.Event) -> None:
     while not stop.is_set():
         started = time.monotonic()
         try:

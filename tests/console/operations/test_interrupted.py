@@ -87,7 +87,7 @@ def test_a_crash_in_the_middle_loses_and_doubles_nothing(
     operation.refresh_from_db()
     assert operation.done == 10, "whoever works on it has not been silent for long enough"
     Operation.objects.update(due_ms=0)  # so that it has
-    assert jobs.pick_up() == 1 and jobs.pick_up() == 0
+    assert jobs.pick_up(desk.queue.inspector.now_ms()) == 1 and jobs.pick_up(desk.queue.inspector.now_ms()) == 0
     desk.finish(operation)
     assert (operation.state, operation.interruptions, desk.count("delayed")) == ("done", 1, 0)
     if when == "before":
@@ -159,6 +159,6 @@ def test_redis_away_is_waited_for(desk: Desk, settings: Any) -> None:
     assert (operation.state, operation.runner) == ("running", "")
     assert "did not answer" in operation.error
     Operation.objects.update(due_ms=0)
-    jobs.pick_up()
+    jobs.pick_up(desk.queue.inspector.now_ms())
     desk.finish(operation)
     assert (operation.state, operation.done, operation.error) == ("done", 3, "")
