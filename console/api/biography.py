@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 from django.http import HttpRequest
-from ninja import Query, Schema
+from ninja import Schema
 
 from console.access import Permission
 from console.api.callers import caller_of
@@ -13,9 +13,9 @@ from console.api.messages import canonical
 from console.api.record import Life, lives_of
 from console.api.routers import topics as router
 from console.api.schemas import MessageId, TopicName
+from console.api.slots import Slot
 from console.serializers.audit import entry_json
 from console.usecases import audit_list
-from rmq_core.model.topic import MAX_SLOTS
 
 _SHOWN = ("at_ms", "who", "action", "reason", "via")
 
@@ -52,7 +52,7 @@ def biography(
     request: HttpRequest,
     topic: TopicName,
     id: MessageId,
-    slot: Annotated[int | None, Query(ge=0, lt=MAX_SLOTS, description="Only this slot.")] = None,
+    slot: Slot = None,
 ) -> dict[str, Any]:
     """Also of a message that is long gone; empty where nothing is known."""
     caller = caller_of(request)

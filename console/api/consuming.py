@@ -26,12 +26,12 @@ from console.engine import AsyncEngine
 from console.options import options
 from console.serializers.messages import headers_json
 from rmq_core.model.message import Delivery, SettleStatus
+from rmq_core.model.outcomes import DELAY_MAX_MS
 from rmq_core.model.topic import Topic
 
 TAKE_MOST = 256
 WAIT_MOST_MS = 30_000
 SETTLE_MOST = 1_000
-DELAY_MOST_MS = 10 * 366 * 86_400_000
 RECEIPT_MAX = 2_000
 TRUSTED_S = 0.25
 """Who waited longer than this is looked at again before anything is handed out."""
@@ -73,8 +73,8 @@ class Settling(Strict):
     outcome: Literal["ack", "nack", "reject", "release", "extend"] = "ack"
     error: Text = Field("Nack", max_length=200, description="Of a nack: the kind of failure.")
     message: Text = Field("", max_length=2_000, description="Of a nack or reject: what happened.")
-    delay_ms: int | None = Field(None, ge=0, le=DELAY_MOST_MS, description="Of a nack or release.")
-    for_ms: int | None = Field(None, ge=0, le=DELAY_MOST_MS, description="Of an extend.")
+    delay_ms: int | None = Field(None, ge=0, le=DELAY_MAX_MS, description="Of a nack or release.")
+    for_ms: int | None = Field(None, ge=0, le=DELAY_MAX_MS, description="Of an extend.")
 
     @model_validator(mode="after")
     def _fitting(self) -> Settling:
@@ -217,12 +217,12 @@ async def _settle(engine: AsyncEngine, deliveries: Sequence[Delivery], asked: Se
     """Those with the same outcome and options go together, in one round trip."""
     groups: dict[tuple[Any, ...], list[int]] = {}
     for position, each in enumerate(asked):
-        options = (each.outcome, each.error, each.message, each.delay_ms, each.for_ms)
-        groups.setdefault(options, []).append(position)
+        how = (each.outcome, each.error, each.message, each.delay_ms, each.for_ms)
+        groups.setdefault(how, []).append(position)
     replies = await asyncio.gather(
         *(
-            _HOW[options[0]](engine.client, [deliveries[position] for position in positions], *options[1:])
-            for options, positions in groups.items()
+            _HOW[outcome](engine.client, [deliveries[position] for position in positions], *values)
+            for (outcome, *values), positions in groups.items()
         )
     )
     statuses: list[SettleStatus] = ["stale"] * len(asked)

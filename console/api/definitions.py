@@ -12,6 +12,7 @@ from pydantic import ConfigDict, Field, create_model, model_validator
 
 from console.access import Action, Permission
 from console.api.callers import Caller, caller_of
+from console.api.cursors import cursor_of, number_in
 from console.api.errors import invalid
 from console.api.lists import readable
 from console.api.preconditions import IfMatch, IfNoneMatch, check_match, check_none_match, etag, expected_version, stale
@@ -202,14 +203,11 @@ def revisions(request: HttpRequest, topic: TopicName, limit: Limit = 50, cursor:
         topic_history.note(now)
     before = None
     if cursor:
-        name, _, number = cursor.rpartition("/")
-        if name != topic or not number.isdecimal() or len(number) > 18:
-            raise invalid("cursor", "this cursor belongs to another query; begin again without it")
-        before = TopicRevision.objects.filter(topic=topic, pk=int(number)).first()
+        before = TopicRevision.objects.filter(topic=topic, pk=number_in(cursor, "revisions", topic)).first()
         if before is None:
-            raise invalid("cursor", "this cursor leads nowhere; begin again without it")
+            raise invalid("cursor", "the version it names is no longer kept; begin again without it")
     found = topic_history.page(topic, before, limit + 1)
-    following = f"{topic}/{found[limit - 1].pk}" if len(found) > limit else None
+    following = cursor_of(found[limit - 1].pk, "revisions", topic) if len(found) > limit else None
     return {"revisions": readable(Revision, found[:limit], revision_json), "next": following}
 
 

@@ -10,13 +10,13 @@ from django.db.models import Case, F, Q, Value, When
 from django.utils import timezone
 
 from console.models import Operation, OperationPart
+from console.models.progress import WorkState as State
 from console.usecases.audit import complete_operation
 from console.usecases.bulk_requests import TAKING_OUT
 
 SILENT_MS = 10_000
 """Whoever wrote nothing for this long is taken for dead."""
 
-State = Operation.State
 _SAVED = ("cursor", "looked_at", "done", "skipped", "failed", "place", "error", "parts")
 
 

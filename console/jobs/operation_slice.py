@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from console.access import Action
+from console.clock import now_ms
 from console.engine import engine
 from console.jobs.operation_lease import LeaseLost, OperationLease
 from console.jobs.operation_sources import source_of
@@ -82,7 +83,7 @@ class Slice:
             log.warning("operation %s was taken over by somebody else", self.operation.pk)
         except ConnectionLost as error:
             self.operation.error = str(error)
-            self.lease.let_go(round(time.time() * 1000) + AWAY_MS)
+            self.lease.let_go(now_ms() + AWAY_MS)
         except UnknownTopic:
             self.lease.end(State.FAILED, "The topic was deleted.")
         except _AnotherLife:

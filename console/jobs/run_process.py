@@ -14,7 +14,9 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext
 
+from console.clock import now_ms
 from console.models import Reconciliation
+from console.models.progress import WorkState as State
 from console.supervise.child import Child
 from console.usecases import run_places, run_reports
 from console.usecases.audit import complete_run
@@ -30,7 +32,6 @@ GRACE_S = 15.0
 SENTENCE_MAX = 2_000
 SAID_MOST, SAID_MAX = 100, 1_000
 """Sentences of a restore that are kept, and how long each may be; the log has them all."""
-State = Reconciliation.State
 
 
 class LeaseLost(Exception):
@@ -50,7 +51,7 @@ class Runner:
         """Take hold of a run that waits; None where it does not (any more)."""
         name = uuid.uuid4().hex
         waiting = Reconciliation.objects.filter(pk=run_id, state=State.QUEUED)
-        if not waiting.update(state=State.RUNNING, runner=name, started=timezone.now(), due_ms=_now() + SILENT_MS):
+        if not waiting.update(state=State.RUNNING, runner=name, started=timezone.now(), due_ms=now_ms() + SILENT_MS):
             return None
         return cls(Reconciliation.objects.get(pk=run_id), name)
 
@@ -121,7 +122,7 @@ class Runner:
         name, done, total = str(report["stage"])[:40], int(report["done"]), int(report["total"])
         stages = self.run.stages
         if not stages or stages[-1][0] != name:
-            stages.append([name, _now(), done, total])
+            stages.append([name, now_ms(), done, total])
         stages[-1][2:] = [done, total]
         self.run.percent = max(self.run.percent, min(99, int(report.get("percent", 0))))
 
@@ -130,7 +131,7 @@ class Runner:
         if not force and time.monotonic() - self._saved < LOOK_S:
             return False
         self._saved = time.monotonic()
-        self._write(stages=self.run.stages, percent=self.run.percent, due_ms=_now() + SILENT_MS)
+        self._write(stages=self.run.stages, percent=self.run.percent, due_ms=now_ms() + SILENT_MS)
         return Reconciliation.objects.filter(pk=self.run.pk, state=State.STOPPING).exists()
 
     def _end(self, state: State, error: str = "") -> None:
@@ -161,11 +162,6 @@ def _restored(report: dict[str, Any]) -> dict[str, Any]:
     """What a restore did, for the page: how many copies, and what a person must know beside that."""
     said = [shown(str(each), SAID_MAX) for each in list(report["said"])[:SAID_MOST]]
     return {"back": int(report["restored"]), "present": int(report["present"]), "said": said}
-
-
-def _now() -> int:
-    """Not the clock of Redis: a run must end well, and say so, while Redis is away."""
-    return round(time.time() * 1000)
 
 
 def _last_lines(path: Path) -> str:

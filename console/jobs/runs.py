@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import shutil
-import time
 from datetime import timedelta
 
 from django.db.models import Q
@@ -12,6 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from redis.exceptions import RedisError
 
+from console.clock import now_ms
 from console.errors import BadRequest
 from console.jobs.run_process import Runner
 from console.models import PipelineSchedule, Reconciliation
@@ -34,9 +34,9 @@ def work(run_id: str) -> None:
         runner.work()
 
 
-def look(now_ms: int | None = None) -> None:
-    """What the keeper does each second: start what is due, hand on what waits, give up what is silent."""
-    now = round(time.time() * 1000) if now_ms is None else now_ms
+def look(at_ms: int | None = None) -> None:
+    """What the keeper does every other second: start what is due, hand on what waits, give up what is silent."""
+    now = now_ms() if at_ms is None else at_ms
     for schedule in PipelineSchedule.objects.filter(enabled=True, next_ms__lte=now)[:20]:
         _start_scheduled(schedule, now)
     queued = Reconciliation.objects.filter(state=State.QUEUED).order_by("created")
@@ -62,8 +62,8 @@ def prune() -> None:
         run.delete()
 
 
-def _start_scheduled(schedule: PipelineSchedule, now_ms: int) -> None:
-    following = now_ms + schedule.every_s * 1000
+def _start_scheduled(schedule: PipelineSchedule, at_ms: int) -> None:
+    following = at_ms + schedule.every_s * 1000
     mine = PipelineSchedule.objects.filter(pk=schedule.pk, next_ms=schedule.next_ms, enabled=True)
     if not mine.update(next_ms=following):
         return

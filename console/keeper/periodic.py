@@ -52,7 +52,7 @@ class ErrorLog:
     def about(self, task: str, error: Exception) -> None:
         silent = self._away["the database" if isinstance(error, DatabaseError) else "Redis"]
         if not silent:
-            log.warning("%s has to wait: %s (trying again every second)", task, error)
+            log.warning("%s has to wait: %s (trying again)", task, error)
         silent.add(task)
 
     def over(self, task: str) -> None:
@@ -65,12 +65,12 @@ class ErrorLog:
 async def run_task(task: PeriodicTask, errors: ErrorLog, stop: asyncio.Event) -> None:
     """Run it until `stop`; whatever fails is tried again."""
     try:
-        await _rounds(task, complaints, stop)
+        await _rounds(task, errors, stop)
     finally:
         await task.close()
 
 
-async def _rounds(task: PeriodicTask, complaints: Complaints, stop: asyncio.Event) -> None:
+async def _rounds(task: PeriodicTask, errors: ErrorLog, stop: asyncio.Event) -> None:
     while not stop.is_set():
         started = time.monotonic()
         try:

@@ -21,7 +21,7 @@ from console.errors import BadRequest
 from console.options import options
 from console.site import sign_in_address, site
 from console.templating import render
-from rmq_core.errors import RMQError
+from rmq_core.errors import InvalidMessage, RMQError, UnknownTopic
 
 View = Callable[..., HttpResponse]
 
@@ -39,8 +39,11 @@ def console_page(view: View) -> View:
             return render_page(request, "console/forbidden.html", "", error=str(error), status=403)
         try:
             return view(request, *args, **kwargs)
-        except BadRequest as error:  # an address that somebody has changed
-            return render_page(request, "console/missing.html", gettext("Not found"), error=str(error), status=404)
+        except (BadRequest, UnknownTopic, InvalidMessage) as error:  # an old address, or one that somebody has changed
+            title = kwargs.get("topic") or gettext("Not found")
+            return render_page(request, "console/missing.html", title, error=str(error), status=404)
+        except RMQError as error:
+            return render_page(request, "console/away.html", kwargs.get("topic", ""), error=str(error), status=503)
 
     return never_cache(require_safe(wrapped))
 

@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 
 from console.models import MessageRecord, MessageTransition, RecordPosition
 from console.options import options
+from console.query_parts import in_parts
 
 DAY_MS = 86_400_000
 AT_ONCE = 2_000
@@ -34,8 +35,8 @@ def _delete(rows: QuerySet[Any], until: float) -> int:
     total = 0
     while time.monotonic() < until:
         keys = list(rows.values_list("pk", flat=True)[:AT_ONCE])
-        for at in range(0, len(keys), 500):
-            total += rows.model.objects.filter(pk__in=keys[at : at + 500]).delete()[0]
+        for some in in_parts(keys):
+            total += rows.model.objects.filter(pk__in=some).delete()[0]
         if len(keys) < AT_ONCE:
             break
     return total

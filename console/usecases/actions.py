@@ -206,12 +206,7 @@ def _unpin(wanted: ActionRequest) -> Outcome:
 
 def _unfence(wanted: ActionRequest) -> Outcome:
     """Refused while somebody still works as an owner: its epoch would be worth nothing any more."""
-    owners = [
-        worker.name
-        for worker in engine().inspector.workers()
-        if worker.state == "running" and worker.session != "shared" and wanted.topic in worker.topics
-    ]
-    if owners:
+    if owners := [worker.name for worker in engine().inspector.workers() if worker.owns_slots_of(wanted.topic)]:
         raise BadRequest(
             gettext("“%(worker)s” still owns slots of this topic: stop such workers first.") % {"worker": owners[0]}
         )

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import msgpack
+
 from console.engine import engine
 from console.models import Finding, MessageRecord
 from console.options import options
+from console.query_parts import in_parts
 from console.record.life import key_of
 from rmq_core.errors import InvalidMessage
 from rmq_core.model.message import MessageRef, id_from_text
@@ -26,7 +29,6 @@ KINDS = (
 )
 BY_REPORT = frozenset({"set_right", "move", "correct_counters"})
 """Repairs that need what the report says of each finding."""
-LOOKED_UP = 500
 
 
 def forecast(topic_name: str, repair: str, refs: Sequence[MessageRef], run: str = "") -> Counter[str]:
@@ -40,10 +42,8 @@ def forecast(topic_name: str, repair: str, refs: Sequence[MessageRef], run: str 
     if repair == "requeue_dead":
         dead = client.run(repairs.dead(keys, topic, refs))
         return Counter("done" if each else "not_needed" for each in dead)
-    if repair == "correct_counters":
-        return Counter("done" for _ in refs)
-    if repair == "take_stock":
-        return Counter("done" for _ in refs)
+    if repair in ("correct_counters", "take_stock"):
+        return Counter(done=len(refs))
     if repair in BY_REPORT:
         wanted = [_repair(ref, each) for ref, each in repair_data_of(run, topic_name, refs).items()]
         same = client.run(repairs.unchanged(keys, topic, wanted))
@@ -108,7 +108,6 @@ def _repair(ref: MessageRef, data: dict[str, Any]) -> Repair:
 
 def repair_data_of(run: str, topic: str, refs: Sequence[MessageRef]) -> dict[MessageRef, dict[str, Any]]:
     """What the report of a run says that messages must be; without those it says nothing of, or knows no content of."""
-    import msgpack
     from pyarrow import dataset
 
     folder = Path(options().pipeline_reports) / run / "findings"
@@ -152,9 +151,8 @@ def _contents(topic: Topic, refs: Sequence[MessageRef]) -> dict[MessageRef, Lost
     """What the record knows of messages: where it knows the content."""
     keys = {key_of(topic.name, ref.slot, id_from_text(ref.id)): ref for ref in refs}
     found = {}
-    names = list(keys)
-    for at in range(0, len(names), LOOKED_UP):
-        for record in MessageRecord.objects.filter(pk__in=names[at : at + LOOKED_UP], body__isnull=False):
+    for some in in_parts(list(keys)):
+        for record in MessageRecord.objects.filter(pk__in=some, body__isnull=False):
             ref = keys[record.key]
             score = record.due_ms if topic.timed else record.priority
             now = record.updated_ms if topic.timed else PRIORITY_MIN

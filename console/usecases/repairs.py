@@ -14,6 +14,7 @@ from console.access import Action, Permission, require
 from console.engine import engine
 from console.errors import BadRequest
 from console.models import AuditEntry, Finding, Operation, Reconciliation
+from console.query_parts import in_parts
 from console.usecases import engine_repairs
 from console.usecases.actor import Actor
 from console.usecases.audit import check_reason, new_entry, refusals
@@ -79,8 +80,6 @@ def start(actor: Actor, wanted: RepairRequest) -> list[Operation]:
     entry.asked = len(chosen)
     made = []
     with transaction.atomic():
-        entry.result = AuditEntry.Result.DONE
-        entry.done = len(chosen)
         for topic, refs in list(by_topic.items())[:TOPICS_AT_ONCE]:
             operation = Operation.objects.create(
                 action=Action.REPAIR.value,
@@ -97,8 +96,10 @@ def start(actor: Actor, wanted: RepairRequest) -> list[Operation]:
             )
             made.append(operation)
             taken = [each.pk for each in chosen if each.topic == topic][:REFS_MAX]
-            for at in range(0, len(taken), 500):
-                Finding.objects.filter(pk__in=taken[at : at + 500]).update(operation=operation.pk)
+            for some in in_parts(taken):
+                Finding.objects.filter(pk__in=some).update(operation=operation.pk)
+            entry.done += len(taken)
+        entry.result = AuditEntry.Result.of(entry.done, entry.done == entry.asked)
         entry.detail = {"operations": [str(each.pk) for each in made]}
         entry.save()
     for each in made:

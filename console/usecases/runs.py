@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from console.access import Action, Permission, User, account_of, in_scope, require
+from console.clock import now_ms
 from console.engine import engine
 from console.errors import BadRequest
 from console.models import PipelineSchedule, Reconciliation
@@ -136,7 +137,7 @@ def schedule(
         _check(wanted)
         if not EVERY_LEAST_S <= every_s <= EVERY_MOST_S:
             raise BadRequest(gettext("It must be at least a minute, and at most a year."))
-        found = known or PipelineSchedule(next_ms=engine().inspector.now_ms())
+        found = known or PipelineSchedule(next_ms=now_ms())
         found.kind, found.topics, found.ledger = wanted.kind, list(wanted.topics), wanted.ledger
         found.every_s, found.username, found.enabled = every_s, actor.user.get_username()[:150], enabled
         found.save()
@@ -150,7 +151,7 @@ def switch(actor: Actor, found: PipelineSchedule, enabled: bool, reason: str = "
         require(actor.user, Action.SCHEDULE, "")
         check_reason(reason)
         found.enabled = enabled
-        found.next_ms = max(found.next_ms, engine().inspector.now_ms())
+        found.next_ms = max(found.next_ms, now_ms())
         found.save()
         entry.done = 1
     return found

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Any
 
 import click
 
-from rmq_core.cli.shell import Shell, command
+from rmq_core.cli.shell import Shell, command, moment
 from rmq_core.client.inspector import Inspector
 from rmq_core.journal import Gap, Transition
 from rmq_core.journal.trimmer import JournalState
@@ -71,9 +70,7 @@ def _line(each: Transition | Gap) -> str:
 
 
 def _time(at_ms: int | None) -> str:
-    if at_ms is None:
-        return "-" * 23
-    return datetime.fromtimestamp(at_ms / 1000, UTC).replace(tzinfo=None).isoformat(" ", "milliseconds")
+    return "-" * 23 if at_ms is None else moment(at_ms)
 
 
 def _state_lines(state: JournalState) -> list[str]:

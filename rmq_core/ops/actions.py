@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from rmq_core.errors import InvalidMessage
+from rmq_core.model.bounds import slot_of, whole
 from rmq_core.model.message import DUE_MAX_MS, Delivery, MessageRef, id_to_text, raw_id
 from rmq_core.model.scores import PRIORITY_MAX, PRIORITY_MIN
 from rmq_core.model.topic import Topic
@@ -90,8 +91,7 @@ def located(
     for given in references:
         reference = _ref(topic, given)
         if isinstance(reference, MessageRef):
-            if type(reference.slot) is not int or not 0 <= reference.slot < topic.slots:
-                raise InvalidMessage(f"slot={reference.slot!r} must be a whole number from 0 to {topic.slots - 1}")
+            slot_of(topic, reference.slot)
             refs.append(reference)
             continue
         if not isinstance(reference, (str, bytes)):
@@ -127,9 +127,7 @@ def reschedule(
         other = due_ms
     if value is None or other is not None:
         raise InvalidMessage(f"a message of a {topic.kind.value} topic is rescheduled by {field}=…, and by that alone")
-    if type(value) is not int or not low <= value <= high:
-        raise InvalidMessage(f"{field}={value!r} must be a whole number from {low} to {high}")
-    return act(keyspace, topic, "reschedule", references, value)
+    return act(keyspace, topic, "reschedule", references, whole(field, value, low, high))
 
 
 def unfence(keyspace: Keyspace, topic: Topic) -> Operation[int]:

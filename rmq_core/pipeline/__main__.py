@@ -31,7 +31,7 @@ def parser(program: str) -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False)
     url = os.environ.get("RMQ_URL") or os.environ.get("RMQ_REDIS_URL") or os.environ.get("REDIS_URL") or DEFAULT_URL
     common.add_argument(
-        "--url", default=url, help="Redis URL (RMQ_URL, REDIS_URL: not seen by others as arguments are)"
+        "--url", default=url, help="Redis URL (RMQ_URL, RMQ_REDIS_URL, REDIS_URL: not seen by others as arguments are)"
     )
     common.add_argument("--namespace", default=os.environ.get("RMQ_NAMESPACE", "rmq"), help="(RMQ_NAMESPACE)")
     common.add_argument("--topic", action="append", default=[], metavar="NAME", help="only this one; repeatable")

@@ -89,3 +89,15 @@ def test_a_database_that_nobody_has_made_is_said(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
     ran = rmq("token", "list", RMQ_DATA_DIR=str(tmp_path))
     assert ran.returncode == 1 and "migrate prepares it" in ran.stderr and "Traceback" not in ran.stderr
+
+
+def test_a_setting_of_the_console_that_is_wrong_leads_to_no_other_server(
+    redis_server: EmbeddedRedis, namespace: str
+) -> None:
+    wrong = {"RMQ_SAMPLE_INTERVAL_MS": "often", "RMQ_NAMESPACE": namespace}
+    with RMQ(redis_server.url, namespace) as client:
+        client.define(Topic("t", TopicKind.PRIORITY, slots=1))
+        for name in ("RMQ_REDIS_URL", "REDIS_URL"):
+            found = rmq("topics", "--json", **{name: redis_server.url}, **wrong)
+            assert [each["name"] for each in json.loads(found.stdout or "[]")] == ["t"], found.stderr
+        Control(client).delete_topic("t", force=True)

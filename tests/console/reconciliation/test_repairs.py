@@ -130,6 +130,18 @@ def test_what_was_lost_comes_back_out_of_the_record(desk: Desk, run: Reconciliat
     assert repaired(desk, request(run, "send_again", finding=again.pk)).done == 0, "it is there by now"
 
 
+def test_the_audit_counts_what_was_begun_and_not_what_is_too_much_for_one_request(
+    desk: Desk, run: Reconciliation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repairs, "REFS_MAX", 2)
+    for n in range(3):
+        finding(run, "not_done", "requeue_dead", f"d{n}")
+    repairs.start(desk.actor, request(run, "requeue_dead"))
+    entry = AuditEntry.objects.get(action="repair")
+    assert (entry.result, entry.asked, entry.done) == ("partly", 3, 2)
+    assert Finding.objects.filter(run=run, operation=None).count() == 1
+
+
 def test_repairs_are_refused_to_those_who_may_not(desk: Desk, run: Reconciliation, person: Any) -> None:
     one = finding(run, "lost", "send_again", "a")
     finding(run, "orphan_body", "drop_orphan", "b")

@@ -6,6 +6,7 @@ import { fill, gettext, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { conflictDialog } from "../parts/conflict.js";
 import { DefinitionForm } from "../parts/definitionform.js";
+import { guardedButton } from "../parts/guardedbutton.js";
 import { planDialog } from "../parts/plandialog.js";
 import { Revisions } from "../parts/revisions.js";
 
@@ -204,18 +205,9 @@ export class DefinitionTab {
         "header",
         {},
         h("h2", {}, gettext("Delete the topic")),
-        h(
-          "button",
-          {
-            type: "button",
-            class: "rc-button rc-danger",
-            dataset: { action: "delete_topic" },
-            "aria-disabled": missing ? "true" : null,
-            title: missing,
-            onclick: () => (missing ? toast(missing, "error") : this.delete()),
-          },
-          icon("delete_forever"),
-          gettext("Delete…"),
+        guardedButton(
+          { action: "delete_topic", symbol: "delete_forever", label: gettext("Delete…"), missing, look: "rc-danger" },
+          () => this.delete(),
         ),
       ),
       h(

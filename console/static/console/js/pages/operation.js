@@ -8,6 +8,7 @@ import { fill, gettext, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { ask } from "../parts/ask.js";
 import { pairList } from "../parts/failure.js";
+import { guardedButton } from "../parts/guardedbutton.js";
 import {
   isLive,
   manner,
@@ -134,19 +135,7 @@ function showButtons() {
 }
 
 function button(name, symbol, label, missing, action) {
-  return h(
-    "button",
-    {
-      type: "button",
-      class: "rc-button",
-      dataset: { action: name },
-      "aria-disabled": missing ? "true" : null,
-      title: missing,
-      onclick: () => (missing ? toast(missing, "error") : action()),
-    },
-    icon(symbol),
-    label,
-  );
+  return guardedButton({ action: name, symbol, label, missing }, action);
 }
 
 async function act(name) {

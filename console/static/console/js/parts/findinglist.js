@@ -6,6 +6,7 @@ import { page, topicAddress } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { evidence } from "./evidence.js";
+import { guardedButton } from "./guardedbutton.js";
 import { askRepair } from "./repair.js";
 import { FINDINGS, GAPS, REPAIRS } from "./runwords.js";
 
@@ -163,18 +164,8 @@ export class FindingList {
 
   repairButton(request, label) {
     const missing = page.grants.actions[request.repair === "drop_orphan" ? "drop" : "repair"];
-    return h(
-      "button",
-      {
-        type: "button",
-        class: "rc-button",
-        dataset: { action: "repair" },
-        "aria-disabled": missing ? "true" : null,
-        title: missing,
-        onclick: () => (missing ? toast(missing, "error") : askRepair(this.path, request, () => this.changed())),
-      },
-      icon("healing"),
-      label,
+    return guardedButton({ action: "repair", symbol: "healing", label, missing }, () =>
+      askRepair(this.path, request, () => this.changed()),
     );
   }
 

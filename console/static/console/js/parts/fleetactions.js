@@ -1,10 +1,11 @@
 // What can be done to workers and the slots they own: drain, pin, and their opposites; and back to shared mode.
 import { ofTopic, post } from "../core/api.js";
-import { h, icon } from "../core/dom.js";
+import { h } from "../core/dom.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { ask } from "./ask.js";
+import { guardedButton } from "./guardedbutton.js";
 
 const ACTIONS = {
   drain: {
@@ -55,19 +56,8 @@ const ACTIONS = {
 export function fleetButton(name, given) {
   const action = ACTIONS[name];
   const missing = page.grants.actions[name];
-  return h(
-    "button",
-    {
-      type: "button",
-      class: "rc-button rc-small",
-      dataset: { action: name },
-      "aria-disabled": missing ? "true" : null,
-      title: missing,
-      onclick: () => (missing ? toast(missing, "error") : confirm(name, given())),
-    },
-    icon(action.symbol),
-    action.label,
-  );
+  const { symbol, label } = action;
+  return guardedButton({ action: name, symbol, label, missing, look: "rc-small" }, () => confirm(name, given()));
 }
 
 function confirm(name, given) {

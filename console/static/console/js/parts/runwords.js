@@ -9,14 +9,7 @@ export const JOBS = {
   restore: gettext("Restore"),
 };
 
-export const RUN_STATES = {
-  queued: gettext("Queued"),
-  running: gettext("Running"),
-  stopping: gettext("Stopping"),
-  stopped: gettext("Stopped"),
-  done: gettext("Done"),
-  failed: gettext("Failed"),
-};
+export { OPERATION_STATES as RUN_STATES } from "./operationwords.js";
 
 export const STAGES = {
   start: gettext("Starting Spark"),
