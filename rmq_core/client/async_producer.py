@@ -73,7 +73,6 @@ class AsyncProducer(Buffered[AsyncRMQ]):
         """At the end of the process, without an event loop, nothing can be sent any more."""
         if self._items:
             self._give_up("an AsyncProducer was not closed before its event loop ended")
-            self._items = []
 
     async def __aenter__(self) -> AsyncProducer:
         return self

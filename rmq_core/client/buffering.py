@@ -196,7 +196,8 @@ class Buffered(ABC, Generic[Client]):
         """Says loudly what is lost."""
         if self._under_way:
             log.error("of %d message(s) nobody knows whether they were sent: %s", len(self._under_way), why)
-        for topic, items in by_topic(self._items):
+        left, self._items = self._items, []
+        for topic, items in by_topic(left):
             lost = ProducerClosed(f"not sent: {why}")
             self._settle(topic, items, [lost] * len(items))
 
