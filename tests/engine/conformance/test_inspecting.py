@@ -180,9 +180,9 @@ async def test_an_id_alone_means_the_message_in_its_own_slot_where_there_is_one(
     for basis in elsewhere:
         await bench.q.send("work", PriorityMessage(f"in {basis}", 20, key="k", slot_basis=basis))
     slots = {crc32(basis.encode()) % 8 for basis in elsewhere}
-    assert {each.slot for each in await bench.inspector.find("work", "k")} == slots
+    assert {each.row.ref.slot for each in await bench.inspector.find("work", "k")} == slots
     await bench.q.send("work", PriorityMessage("at home", 20, key="k"))
-    assert [each.slot for each in await bench.inspector.find("work", "k")] == [own]
+    assert [each.row.ref.slot for each in await bench.inspector.find("work", "k")] == [own]
     for basis in elsewhere:
         (found,) = await bench.inspector.find("work", "k", basis)
-        assert found.slot == crc32(basis.encode()) % 8
+        assert found.row.ref.slot == crc32(basis.encode()) % 8
