@@ -1,6 +1,6 @@
 // One bulk action: what was asked for, how far it is, what was not done and why.
 import { get, post } from "../core/api.js";
-import { byId, h, replace, setText } from "../core/dom.js";
+import { byId, h, headRow, replace, setText } from "../core/dom.js";
 import { dateTime, duration, exact, rate, time } from "../core/format.js";
 import "../core/keys.js";
 import { page, topicAddress } from "../core/page.js";
@@ -216,15 +216,7 @@ function showNotDone() {
       h(
         "table",
         { class: "rc-table" },
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            [gettext("Id"), gettext("Slot"), gettext("Why")].map((each) => h("th", { scope: "col" }, each)),
-          ),
-        ),
+        headRow([gettext("Id"), gettext("Slot"), gettext("Why")]),
         h(
           "tbody",
           {},

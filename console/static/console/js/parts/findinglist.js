@@ -1,6 +1,6 @@
 // What a reconciliation found: groups that can be repaired, and the findings with what shows each.
 import { get } from "../core/api.js";
-import { h, replace, setText } from "../core/dom.js";
+import { h, headRow, replace, setText } from "../core/dom.js";
 import { exact } from "../core/format.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
@@ -48,20 +48,7 @@ export class FindingList {
       h(
         "div",
         { class: "rc-scroll rc-tall" },
-        h(
-          "table",
-          { class: "rc-table rc-findings" },
-          h(
-            "thead",
-            {},
-            h(
-              "tr",
-              {},
-              titles.map((title) => h("th", { scope: "col" }, title)),
-            ),
-          ),
-          this.body,
-        ),
+        h("table", { class: "rc-table rc-findings" }, headRow(titles), this.body),
       ),
       this.moreBox,
     );
