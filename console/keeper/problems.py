@@ -15,7 +15,7 @@ from rmq_core.model.views import ServerInfo, Unreadable, WorkerInfo
 Severity = Literal["critical", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
 MEMORY_WARNING, MEMORY_CRITICAL = 85, 95
-"""Percent of what the server may use."""
+"""Percent of what the server may use; of a Cluster, of the node with least room."""
 LAG_CRITICAL = 10
 """Lags so many times longer than what is warned of are critical."""
 BACKLOG_NOTED, BACKLOG_GROWTH = 1_000, 1.2
@@ -124,8 +124,6 @@ def _of_topic(state: TopicState, lag_warning_ms: int) -> list[Problem]:
 def _of_server(server: ServerInfo) -> Iterable[Problem]:
     if server.policy != "noeviction":
         yield Problem("eviction", "critical", None, {"policy": server.policy})
-    share = 100 * server.used_memory / server.maxmemory if server.maxmemory else 0
-    if share > MEMORY_WARNING:
-        yield Problem(
-            "memory", "critical" if round(share) >= MEMORY_CRITICAL else "warning", None, {"share": round(share)}
-        )
+    if (used := 100 * server.fullest) > MEMORY_WARNING:
+        share = round(used)
+        yield Problem("memory", "critical" if share >= MEMORY_CRITICAL else "warning", None, {"share": share})

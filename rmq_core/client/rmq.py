@@ -16,6 +16,7 @@ from rmq_core.model.message import Delivery, Message, SettleStatus
 from rmq_core.model.outcomes import check_delay
 from rmq_core.model.topic import Topic
 from rmq_core.ops import consuming, registry, sending
+from rmq_core.ops.hints import note_heads
 from rmq_core.ops.sending import Sent, SentMany
 from rmq_core.protocol.scripts import NOT_DUE, Call, Operation
 from rmq_core.transport import forks
@@ -126,7 +127,7 @@ class RMQ(ClientCore):
         try:
             for replies in self.connection.stream(sending.remembered(groups, sent)):
                 total = sending.plus(total, sending.count(replies))
-                self.run(sending.note_heads(self.keyspace, definition, sent.popleft(), replies))
+                self.run(note_heads(self.keyspace, definition, sent.popleft(), replies))
         except TopicReshaped:
             self.run(self.reshaped(definition.name))  # repeating the whole follows the new one
             raise

@@ -347,7 +347,11 @@ class WorkerInfo:
 
 @dataclass(frozen=True, slots=True)
 class ServerInfo:
-    """The Redis server (of a Cluster: sums over its nodes). ``program``: Redis or Valkey, ``version``: its own."""
+    """The Redis server; of a Cluster, sums over its masters, and every ``version`` and ``policy`` among them.
+
+    ``program``: Redis or Valkey, ``version``: its own; ``fullest``: of the one with least room, which part of its
+    ``maxmemory`` is used.
+    """
 
     version: str
     mode: str
@@ -356,3 +360,4 @@ class ServerInfo:
     policy: str
     ops_per_s: int
     program: str = "Redis"
+    fullest: float = 0.0
