@@ -20,7 +20,7 @@ from console.usecases import audit_list
 _SHOWN = ("at_ms", "who", "action", "reason", "via")
 
 
-class Deed(Schema):
+class Action(Schema):
     """What somebody did. `status`: done, or why it was not."""
 
     at_ms: int
@@ -36,7 +36,7 @@ class Biography(Schema):
     `complete`: only the newest of the topic's actions were looked through."""
 
     lives: list[Life]
-    actions: list[Deed]
+    actions: list[Action]
     complete: bool
 
 
@@ -59,8 +59,8 @@ def biography(
     caller.require(Permission.VIEW, topic)
     ident = canonical(id)
     entries, complete = audit_list.actions_on(topic, slot, ident)
-    deeds = []
+    actions = []
     for entry in entries:
         values = entry_json(entry)
-        deeds.append({name: values[name] for name in _SHOWN} | {"status": audit_list.status_of(entry, slot, ident)})
-    return {"lives": lives_of(caller, topic, ident, slot), "actions": deeds, "complete": complete}
+        actions.append({name: values[name] for name in _SHOWN} | {"status": audit_list.status_of(entry, slot, ident)})
+    return {"lives": lives_of(caller, topic, ident, slot), "actions": actions, "complete": complete}

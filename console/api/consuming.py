@@ -16,7 +16,7 @@ from pydantic import ConfigDict, Field, model_validator
 from console.access import Permission
 from console.api.callers import caller_of, still_there
 from console.api.errors import ApiError, invalid
-from console.api.polls import Desk, desk
+from console.api.polls import TopicPolls, polls_of
 from console.api.receipts import NotAReceipt, delivery_of, receipt_of
 from console.api.routers import topics as router
 from console.api.rows import content_fields
@@ -128,7 +128,7 @@ async def take(request: HttpRequest, topic: TopicName, body: TakeBody = Body(Tak
     """A caller that goes away while it is answered loses nothing: what was taken for it comes back by its timeout."""
     await sync_to_async(_may_consume)(request, topic)
     if isinstance(request, ASGIRequest):
-        found = desk(topic)
+        found = polls_of(topic)
         definition = await found.client.topic(topic)
         began = time.monotonic()
         deliveries = await found.take(body.max, body.wait_ms)
@@ -137,7 +137,7 @@ async def take(request: HttpRequest, topic: TopicName, body: TakeBody = Body(Tak
     else:
         async with engine_for(request) as engine:
             definition = await engine.client.topic(topic)
-            deliveries = await Desk(engine, topic).take(body.max, body.wait_ms)
+            deliveries = await TopicPolls(engine, topic).take(body.max, body.wait_ms)
     return {"deliveries": [_taken(definition, delivery) for delivery in deliveries]}
 
 
@@ -170,7 +170,7 @@ async def settle(request: HttpRequest, topic: TopicName, body: SettleBody) -> An
     return {"done": done, "stale": len(statuses) - done, "results": results}
 
 
-async def _check_again(request: HttpRequest, topic: str, found: Desk, deliveries: list[Delivery]) -> None:
+async def _check_again(request: HttpRequest, topic: str, found: TopicPolls, deliveries: list[Delivery]) -> None:
     """A token may have been revoked, somebody signed out, while the request waited: then nothing is handed out."""
     try:
         request.caller = await sync_to_async(still_there)(request)  # type: ignore[attr-defined]

@@ -17,7 +17,7 @@ from console.api.errors import invalid
 from console.api.lists import readable
 from console.api.preconditions import IfMatch, IfNoneMatch, check_match, check_none_match, etag, expected_version, stale
 from console.api.routers import topics as router
-from console.api.schemas import NEEDS_REASON, WHY, Cursor, Limit, Reason, Strict, TopicName
+from console.api.schemas import CONFIRM, NEEDS_REASON, WHY, Cursor, Limit, Reason, Strict, TopicName
 from console.api.topics import Definition
 from console.engine import engine
 from console.models import TopicRevision
@@ -171,6 +171,7 @@ def delete_topic(
     topic: TopicName,
     reason: str = WHY,
     force: bool = False,
+    confirm: str = CONFIRM,
     validate_only: bool = False,
     if_match: IfMatch = "",
 ) -> dict[str, Any]:
@@ -185,7 +186,7 @@ def delete_topic(
         raise invalid("reason", "say why: this is kept with its reason")
     require_audited(caller.actor, action, topic)
     check_match(_stored(topic), if_match)
-    return {"messages": store.delete(caller.actor, topic, reason, force)}
+    return {"messages": store.delete(caller.actor, topic, reason, force, confirm)}
 
 
 @router.get(

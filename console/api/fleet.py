@@ -73,7 +73,7 @@ class Changed(Schema):
     changed: int
 
 
-@router.get("", response=Workers, url_name="workers", summary="Workers heard of lately")
+@router.get("", response=Workers, url_name="workers", summary="Workers seen lately")
 def workers(request: HttpRequest) -> dict[str, Any]:
     caller = caller_of(request)
     caller.require(Permission.VIEW)

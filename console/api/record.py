@@ -25,7 +25,7 @@ STEPS = 200
 
 
 class Recorded(Schema):
-    """A message as far as the journal told of it. `id` is null and `error` cut for callers who may not read content.
+    """A message as far as the journal recorded it. `id` is null and `error` cut for callers who may not read content.
 
     `slot_basis`: what its sender gave, where that is not the id.
     """

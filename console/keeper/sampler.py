@@ -267,6 +267,7 @@ class Sampler:
                 "journal": None if state.journal is None else asdict(state.journal),
                 "acknowledged": None if state.acknowledgement is None else state.acknowledgement.as_json(),
                 "slots": self._known[state.topic.name].tracker.slots(),
+                "fenced": self._known[state.topic.name].tracker.fenced(),
                 "problems": [each.as_json() for each in problems if each.topic == state.topic.name],
             }
         )

@@ -51,7 +51,7 @@ class Operation(InProgress, models.Model):
     failed = models.BigIntegerField(_("failed"), default=0)
     error = models.TextField(_("error"), blank=True)
 
-    rate_per_s = models.FloatField(_("messages per second"), default=0, help_text=_("0: as fast as it goes."))
+    rate_per_s = models.FloatField(_("messages per second"), default=0, help_text=_("0: as fast as possible."))
     canary = models.PositiveIntegerField(_("canary"), default=0)
     spread_s = models.PositiveIntegerField(_("spread over (s)"), default=0)
 
@@ -84,7 +84,7 @@ class Operation(InProgress, models.Model):
 
 
 class OperationPart(models.Model):
-    """Some thousand messages of an operation: written down before they are acted on, completed after it.
+    """Some thousand messages of an operation: recorded before they are acted on, completed after it.
 
     `refs`: JSON, [[slot, id], …]; kept as long as the operation can be undone. `undone`: JSON, [[slot, id, status],
     …] of those that were not done.

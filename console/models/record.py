@@ -6,7 +6,7 @@ from django.db import models
 
 
 class MessageRecord(models.Model):
-    """A message as the journal told of it so far. Times are epoch milliseconds of the Redis clock.
+    """A message as the journal has recorded it so far. Times are epoch milliseconds of the Redis clock.
 
     `key` stands for topic, slot and id. Like the queue itself it knows where the id is: `queued` (in store or retry),
     `in_flight`, `dead`; a duplicate may wait while its twin is in flight. `state` sums that up. `basis`: the slot basis

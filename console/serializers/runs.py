@@ -74,13 +74,13 @@ def _names(given: Any) -> list[str]:
 
 def _inputs(run: Reconciliation) -> dict[str, Any]:
     """What the report says it compared."""
-    told = run.summary.get("inputs")
-    return told if isinstance(told, dict) else {}
+    inputs = run.summary.get("inputs")
+    return inputs if isinstance(inputs, dict) else {}
 
 
-def _left_out(told: Any) -> dict[str, Any] | None:
+def _left_out(inputs: Any) -> dict[str, Any] | None:
     """Rows of the ledger that are about other topics than those of the run."""
-    match told:
+    match inputs:
         case {"left_out_rows": int(rows), "left_out": dict(topics)} if rows:
             return {"rows": rows, "topics": topics}
     return None

@@ -38,7 +38,7 @@ def preview(actor: Actor, wanted: BulkRequest) -> Preview:
 
 
 def start(actor: Actor, wanted: BulkRequest) -> Operation:
-    """Begin a bulk action; it goes on by itself. Written down in the audit, also when it is refused.
+    """Begin a bulk action; it goes on by itself. Recorded in the audit, also when it is refused.
 
     Raises `Forbidden`, `BadRequest` and the engine's errors.
     """
@@ -138,7 +138,7 @@ def _check_undoable(operation: Operation, undo_ms: int) -> None:
         raise BadRequest(gettext("Only what has cancelled or dropped messages, and has ended, can be undone."))
     ended = operation.finished or timezone.now()
     if timezone.now() > ended + timedelta(milliseconds=undo_ms):
-        raise BadRequest(gettext("It is too late: what was taken out is no longer kept."))
+        raise BadRequest(gettext("It is too late: what was removed is no longer kept."))
 
 
 def _count(wanted: BulkRequest) -> Preview:

@@ -67,7 +67,7 @@ def preview(actor: Actor, wanted: RepairRequest) -> Forecast:
 
 
 def start(actor: Actor, wanted: RepairRequest) -> list[Operation]:
-    """Start the repair: an operation per topic, written down in the audit. Raises `Forbidden`, `BadRequest`."""
+    """Start the repair: an operation per topic, recorded in the audit. Raises `Forbidden`, `BadRequest`."""
     entry = new_entry(actor, Action.REPAIR, topic=wanted.topic, query=wanted.query(), reason=wanted.reason)
     with refusals(entry):
         _permit(actor, wanted)

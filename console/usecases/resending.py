@@ -54,7 +54,7 @@ def resend(actor: Actor, wanted: Correction) -> Sent:
         old = _dead_letter(wanted)
         content = wanted.content if isinstance(wanted.content, bytes) else wanted.content.encode(errors="replace")
         if content == old.content:
-            raise BadRequest(gettext("The content is what it was; requeue the dead letter instead."))
+            raise BadRequest(gettext("The content is unchanged; requeue the dead letter instead."))
         sent = engine().client.send(wanted.topic, _message(topic, old, wanted), allow_past=True)
         entry.done, entry.detail = 1, {"sent": [sent.slot, sent.id]}
         if wanted.drop:

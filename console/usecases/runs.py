@@ -50,7 +50,7 @@ class RunRequest:
 
 
 def start(actor: Actor, wanted: RunRequest) -> Reconciliation:
-    """Queue a run; written down in the audit, also when it is refused.
+    """Queue a run; recorded in the audit, also when it is refused.
 
     Raises `Forbidden`, `BadRequest` and the engine's errors.
     """
@@ -133,7 +133,7 @@ def schedule(
     with audited(actor, Action.SCHEDULE, query=query, reason=wanted.reason) as entry:
         require(actor.user, Action.SCHEDULE, "")
         if wanted.kind == "restore":
-            raise BadRequest(gettext("A restore is not for a schedule: somebody has to want it."))
+            raise BadRequest(gettext("A restore cannot be scheduled: a person has to start it."))
         _check(wanted)
         if not EVERY_LEAST_S <= every_s <= EVERY_MOST_S:
             raise BadRequest(gettext("It must be at least a minute, and at most a year."))

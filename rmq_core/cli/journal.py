@@ -20,7 +20,7 @@ PAUSE_S = 0.5
 WORDS = {
     "missing": "entries {after_n} to {before_n} are missing in between",
     "restarted": "the numbers began anew after {after_n}",
-    "off": "the journal was off until here: what the slot held has a past that was not written down",
+    "off": "the journal was off until here: what the slot held has a past that was not recorded",
 }
 
 
@@ -63,10 +63,10 @@ def _line(each: Transition | Gap) -> str:
     if isinstance(each, Gap):
         words = WORDS[each.reason].format(after_n=each.after_n + 1, before_n=each.before_n - 1)
         return f"{_time(each.at_ms)}  slot {each.slot:<4} GAP          {words}"
-    told = " ".join(filter(None, (each.error, each.message)))
+    detail = " ".join(filter(None, (each.error, each.message)))
     way = f"{each.origin} → {each.target}"
     ident = id_to_text(each.id) if each.id else ""
-    return f"{_time(each.at_ms)}  slot {each.slot:<4} {each.event:<12} {way:<18} {ident}  {told}".rstrip()
+    return f"{_time(each.at_ms)}  slot {each.slot:<4} {each.event:<12} {way:<18} {ident}  {detail}".rstrip()
 
 
 def _time(at_ms: int | None) -> str:

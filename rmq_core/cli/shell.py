@@ -75,7 +75,7 @@ class Shell:
 
     @contextmanager
     def progress(self, label: str, total: int) -> Iterator[Callable[[int], None]]:
-        """A bar on standard error where that is a terminal; what it gives is told each further number."""
+        """A bar on standard error where that is a terminal; call what it gives with each further number."""
         hidden = not sys.stderr.isatty()
         with click.progressbar(length=max(1, total), label=label, file=sys.stderr, hidden=hidden) as bar:
             yield bar.update

@@ -171,7 +171,7 @@ FAILURE_FIELDS = tuple(each.name for each in fields(FailureRecord))
 class MessageRow:
     """A line of a list. ``score_ms``: due (delayed, ready, waiting), taken (in flight), died (dead) or removed time.
 
-    ``fingerprint``: of a dead letter its cluster, else of the last failure, '' where it told none; None: never failed.
+    ``fingerprint``: of a dead letter its cluster, else of the last failure, '' where it has none; None: never failed.
     ``was``: of a message in the trash, where it is restored to.
     """
 

@@ -136,5 +136,7 @@ def unfence(keyspace: Keyspace, topic: Topic) -> Operation[int]:
     gone = yield [("DEL", keys.fence) for keys in slots]
     yield [("HINCRBY", keys.stats, "unfenced", 1) for keys, had in zip(slots, gone, strict=True) if had]
     owned = yield from owners.owners(keyspace, topic)
-    yield [owners.note_unfenced(keyspace, topic.name, [each.slot for each in owned if each.worker])]
+    freed = [each.slot for each, had in zip(owned, gone, strict=True) if had or each.worker]
+    if freed:
+        yield [owners.note_unfenced(keyspace, topic.name, freed)]
     return sum(gone)

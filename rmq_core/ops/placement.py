@@ -1,6 +1,6 @@
 """What operators want of the assignment: workers without slots, slots with a certain worker. Kept in Redis.
 
-The leader reads them and follows; it is told of a change through the channel of the same name as the hash.
+The leader reads them and follows; it hears of a change through the channel of the same name as the hash.
 """
 
 from __future__ import annotations

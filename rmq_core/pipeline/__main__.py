@@ -122,10 +122,10 @@ def _package(folder: Path) -> int:
 
 def _log(given: argparse.Namespace) -> None:
     """The sentence is for people; whatever Spark said belongs to those who look for the cause."""
-    logger, told = logging.getLogger("rmq_core.pipeline"), given.progress == "json" and not given.log
+    logger, as_json = logging.getLogger("rmq_core.pipeline"), given.progress == "json" and not given.log
     for known in [*logger.handlers]:
         logger.removeHandler(known)
-    handler = logging.StreamHandler() if told else logging.FileHandler(log_file(given.log), delay=True)
+    handler = logging.StreamHandler() if as_json else logging.FileHandler(log_file(given.log), delay=True)
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
     logger.addHandler(handler)
     logger.propagate = False

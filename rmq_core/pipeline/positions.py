@@ -1,4 +1,4 @@
-"""How far an archive is durable, told to Redis: behind that (and behind every other reader) journals are trimmed.
+"""How far an archive is durable, noted in Redis: behind that (and behind every other reader) journals are trimmed.
 
 Every archive is a reader of its own, named after its path: what one of them holds says nothing of another.
 """

@@ -23,14 +23,14 @@ State = Literal["running", "stopping", "lost"]
 
 
 class Fleet(NamedTuple):
-    """Every worker heard of lately, by name; and rows that are no report of a worker."""
+    """Every worker seen lately, by name; and rows that are no report of a worker."""
 
     workers: list[WorkerInfo]
     unreadable: list[Unreadable]
 
 
 def workers(keyspace: Keyspace) -> Operation[list[WorkerInfo]]:
-    """Every worker heard of lately, by name: one bad row hides no other."""
+    """Every worker seen lately, by name: one bad row hides no other."""
     return (yield from read_workers(keyspace)).workers
 
 

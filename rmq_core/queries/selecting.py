@@ -301,8 +301,8 @@ def _count(keyspace: Keyspace, topic: Topic, span: Window | None, slots: range) 
 
 
 def _mark(topic: Topic, wanted: MessageFilter) -> str:
-    told = json.dumps([topic.name, sorted(wanted.to_mapping().items())])
-    return blake2b(told.encode(), digest_size=6).hexdigest()
+    text = json.dumps([topic.name, sorted(wanted.to_mapping().items())])
+    return blake2b(text.encode(), digest_size=6).hexdigest()
 
 
 def _write_cursor(topic: Topic, wanted: MessageFilter, place: _Place) -> str:

@@ -1,4 +1,4 @@
-"""What somebody sends with a session: checked first, written down, refused in words."""
+"""What somebody sends with a session: checked first, recorded, refused in words."""
 
 from __future__ import annotations
 

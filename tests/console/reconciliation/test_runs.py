@@ -1,4 +1,4 @@
-"""Runs from the order to the report: stages, log, stopping, failing, schedules, silence; what they found."""
+"""Runs from the request to the report: stages, log, stopping, failing, schedules, silence; what they found."""
 
 from __future__ import annotations
 
@@ -314,16 +314,16 @@ def test_a_ledger_is_held_while_it_is_read(office: Office, settings: Any) -> Non
     (folder / "flights.csv").write_text("topic,id\n")
     run = office.start(ledger="flights.csv")
     run_places.report_of(run).mkdir(parents=True)
-    with run_places.held_ledger(run) as held:
-        assert held is not None and str(held) in run_places.command(run, held)
+    with run_places.pinned_ledger(run) as pinned:
+        assert pinned is not None and str(pinned) in run_places.command(run, pinned)
         (folder / "new").write_text("topic,id\norders,x\n")
         (folder / "new").replace(folder / "flights.csv")
-        assert held.read_text() == "topic,id\n"
-    assert not held.exists() and (folder / "flights.csv").exists()
+        assert pinned.read_text() == "topic,id\n"
+    assert not pinned.exists() and (folder / "flights.csv").exists()
     run.ledger = "folder.parquet"
-    with run_places.held_ledger(run) as held:
-        assert held == folder / "folder.parquet"
-    assert held.exists()
+    with run_places.pinned_ledger(run) as pinned:
+        assert pinned == folder / "folder.parquet"
+    assert pinned.exists()
 
 
 def test_runs_are_listed_by_job(office: Office, as_role: Callable[..., Client]) -> None:

@@ -1,4 +1,4 @@
-"""A new owner begins with what the one before it left in flight, in order; who owns what is written down."""
+"""A new owner begins with what the one before it left in flight, in order; who owns what is recorded."""
 
 from __future__ import annotations
 

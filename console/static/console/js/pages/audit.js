@@ -177,7 +177,7 @@ async function load(cursor = null) {
     nothing,
     narrowed
       ? gettext("No entry matches.")
-      : gettext("Nothing yet: every action that somebody takes is written down here."),
+      : gettext("Nothing yet: every action that somebody takes is recorded here."),
   );
   foot.hidden = next === null;
 }

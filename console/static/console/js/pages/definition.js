@@ -54,8 +54,8 @@ export class DefinitionTab {
 
   /** Somebody else's change arrives here within a second: shown at once, unless something is being edited. */
   render() {
-    if (!this.version || this.version <= this.form.base.version || this.version === this.told) return;
-    this.told = this.version;
+    if (!this.version || this.version <= this.form.base.version || this.version === this.announced) return;
+    this.announced = this.version;
     if (this.form.edited().length) this.tell();
     else this.reload();
   }
@@ -230,8 +230,8 @@ export class DefinitionTab {
         label: held ? gettext("Delete with its messages") : gettext("Delete"),
         danger: true,
         confirmWord: held ? page.topic.name : null,
-        submit: async ({ reason }) => {
-          await remove(this.path, { reason, force: held });
+        submit: async ({ reason, confirm }) => {
+          await remove(this.path, { reason, force: held, confirm });
           this.leaving = true;
           location.assign(page.places.overview);
         },

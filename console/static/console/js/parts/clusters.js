@@ -130,7 +130,7 @@ class Row {
   }
 
   words(cluster) {
-    return cluster.example ?? gettext("The words of an error need the permission “read_payload”.");
+    return cluster.example ?? gettext("The text of an error needs the permission “read_payload”.");
   }
 
   button(name, topic) {

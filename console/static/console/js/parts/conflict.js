@@ -16,7 +16,7 @@ export function conflictDialog({ base, theirs, mine, revision, choose }) {
   const button = (label, choice, extra = "") =>
     h("button", { type: "button", class: `rc-button${extra}`, onclick: () => end(choice) }, label);
   dialog.append(
-    h("h2", { id: "rc-conflict-title" }, gettext("Somebody else was first")),
+    h("h2", { id: "rc-conflict-title" }, gettext("Somebody else saved first")),
     h(
       "p",
       {},
@@ -46,7 +46,7 @@ export function conflictDialog({ base, theirs, mine, revision, choose }) {
       "div",
       { class: "rc-dialog-buttons" },
       button(gettext("Back to the form"), null),
-      button(gettext("Take over theirs"), "theirs"),
+      button(gettext("Take their version"), "theirs"),
       button(gettext("Put my changes on top of theirs"), "mine", " rc-primary"),
     ),
   );

@@ -133,10 +133,10 @@ export class FindingList {
     );
   }
 
-  repairButton(order, label) {
-    const missing = page.grants.actions[order.repair === "drop_orphan" ? "drop" : "repair"];
+  repairButton(request, label) {
+    const missing = page.grants.actions[request.repair === "drop_orphan" ? "drop" : "repair"];
     return guardedButton({ action: "repair", symbol: "healing", label, missing }, () =>
-      askRepair(this.path, order, () => this.changed()),
+      askRepair(this.path, request, () => this.changed()),
     );
   }
 
