@@ -76,7 +76,7 @@ def export(
     wanted: Annotated[DeadFilter, Query()],
     form: Literal["jsonl", "csv"] = "jsonl",
 ) -> StreamingHttpResponse:
-    """With content, headers and failure. Kept in the audit, for content leaves the house."""
+    """With content, headers and failure. Kept in the audit, for content leaves the console."""
     caller = caller_of(request)
     caller.require(Permission.READ_PAYLOAD, topic)
     check_slot(topic, wanted.slot)

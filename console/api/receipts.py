@@ -32,7 +32,7 @@ def receipt_of(namespace: str, delivery: Delivery) -> str:
 def delivery_of(namespace: str, topic: str, receipt: str) -> Delivery:
     """What the engine needs to settle: inverse of `receipt_of`, without the content. Raises `NotAReceipt`.
 
-    Nothing is asked of the topic: it may have been deleted, or made anew with fewer slots, which the engine answers.
+    Nothing is asked of the topic: it may have been deleted, or made again with fewer slots, which the engine answers.
     """
     try:
         signed = base64.b64decode(receipt + "=" * (-len(receipt) % 4), altchars=b"-_", validate=True)

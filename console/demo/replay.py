@@ -124,7 +124,7 @@ class Replay:
 
 
 def resume(saved: Progress | None, now_ms: int, speed: int) -> Progress:
-    """Where to go on. After a longer absence the clock is set to where it was, and the gates ahead planned anew."""
+    """Where to go on. After a longer absence the clock is set to where it was, and the gates ahead planned again."""
     if saved is None:
         return Progress(Clock(now_ms, START_MS, speed), -1, 0, now_ms)
     if now_ms - saved.saved_ms <= CATCH_UP_MS and saved.clock.speed == speed:

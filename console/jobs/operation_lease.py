@@ -93,7 +93,7 @@ class OperationLease:
         """What a predecessor had begun and never ended."""
         return self.operation.chunks.filter(acted=False).order_by("number").first()
 
-    def let_go(self, due_ms: int) -> None:
+    def release(self, due_ms: int) -> None:
         """Others may go on from `due_ms` on."""
         self._write(runner="", due_ms=due_ms, **self._saved())
 

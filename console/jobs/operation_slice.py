@@ -52,8 +52,8 @@ class Jobs:
     again: Callable[[str], None]
 
 
-class _AnotherLife(Exception):
-    """The topic was deleted, and defined anew under its name."""
+class _TopicRecreated(Exception):
+    """The topic was deleted, and defined again under its name."""
 
 
 class Slice:
@@ -75,7 +75,7 @@ class Slice:
         try:
             # A topic may have been deleted, or redefined, since this process last read it.
             engine().client.forget(self.operation.topic)
-            self._see_that_it_lives()
+            self._check_topic()
             self._repeat_interrupted()
             while self._step():
                 pass
@@ -83,11 +83,11 @@ class Slice:
             log.warning("operation %s was taken over by somebody else", self.operation.pk)
         except ConnectionLost as error:
             self.operation.error = str(error)
-            self.lease.let_go(now_ms() + AWAY_MS)
+            self.lease.release(now_ms() + AWAY_MS)
         except UnknownTopic:
             self.lease.end(State.FAILED, "The topic was deleted.")
-        except _AnotherLife:
-            self.lease.end(State.FAILED, "The topic was deleted and defined anew: its messages are others now.")
+        except _TopicRecreated:
+            self.lease.end(State.FAILED, "The topic was deleted and defined again: its messages are others now.")
         except RMQError as error:
             self.lease.end(State.FAILED, f"{type(error).__name__}: {error}")
         finally:
@@ -104,7 +104,7 @@ class Slice:
             return False
         if wait_ms:
             return self._wait(wait_ms, now)
-        self._see_that_it_lives()
+        self._check_topic()
         taken = self._source.take(self._most())
         self.operation.looked_at = taken.looked_at
         self.operation.error = ""
@@ -118,11 +118,11 @@ class Slice:
             self.lease.save(self._now_ms())
         return time.monotonic() < self._ends_at or self._leave(self._now_ms())
 
-    def _see_that_it_lives(self) -> None:
-        """Raises `UnknownTopic`, or `_AnotherLife` where the messages that were meant are gone with their topic."""
+    def _check_topic(self) -> None:
+        """Raises `UnknownTopic`, or `_TopicRecreated` where the messages that were meant are gone with their topic."""
         topic = engine().client.topic(self.operation.topic)
         if self.operation.place.get("topic_created_ms", topic.created_ms) != topic.created_ms:
-            raise _AnotherLife
+            raise _TopicRecreated
 
     # -- pace
 
@@ -140,7 +140,7 @@ class Slice:
 
     def _wait(self, wait_ms: int, now: int) -> bool:
         if wait_ms > PARK_MS:
-            self.lease.let_go(now + wait_ms)
+            self.lease.release(now + wait_ms)
             return False
         at = time.monotonic()
         if at >= self._ends_at or (at >= self._patient_until and self._jobs.busy()):
@@ -151,7 +151,7 @@ class Slice:
 
     def _leave(self, now: int) -> bool:
         """Queue again, behind whoever waits."""
-        self.lease.let_go(now)
+        self.lease.release(now)
         self._jobs.again(str(self.operation.pk))
         return False
 

@@ -15,7 +15,7 @@ from console.engine import engine
 from console.jobs.operation_lease import LeaseLost, OperationLease
 from console.jobs.operation_slice import Jobs, Slice
 from console.models import Operation, OperationPart
-from console.usecases.job_queue import hand_on_operation, others_wait, waiting_operations
+from console.usecases.job_queue import enqueue_operation, others_wait, waiting_operations
 from rmq_core.errors import ConnectionLost
 
 log = logging.getLogger("console.operations")
@@ -36,7 +36,7 @@ def run(operation_id: str) -> None:
     if lease is None:
         return
     try:
-        Slice(lease, Jobs(others_wait, hand_on_operation), inspector.now_ms).run()
+        Slice(lease, Jobs(others_wait, enqueue_operation), inspector.now_ms).run()
     except DatabaseError:
         raise  # it is silent from now on, so another job takes it up
     except Exception as error:
@@ -57,7 +57,7 @@ def pick_up(now_ms: int) -> int:
         return 0
     missing = [each for each in ids if each not in waiting]
     for each in missing:
-        hand_on_operation(each)
+        enqueue_operation(each)
     return len(missing)
 
 

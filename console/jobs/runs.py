@@ -17,7 +17,7 @@ from console.jobs.run_process import Runner
 from console.models import PipelineSchedule, Reconciliation
 from console.usecases import run_places, runs
 from console.usecases.audit import complete_run
-from console.usecases.job_queue import hand_on_run, waiting_runs
+from console.usecases.job_queue import enqueue_run, waiting_runs
 
 log = logging.getLogger("console.reconciliation")
 
@@ -75,7 +75,7 @@ def _start_scheduled(schedule: PipelineSchedule, at_ms: int) -> None:
     except Exception:  # one that cannot be run keeps no other from running
         log.exception("schedule %s could not be started", schedule.pk)
         return
-    hand_on_run(str(run.pk))
+    enqueue_run(str(run.pk))
 
 
 def _hand_on(waiting: list[str]) -> None:
@@ -85,4 +85,4 @@ def _hand_on(waiting: list[str]) -> None:
         return
     for each in waiting:
         if each not in known:
-            hand_on_run(each)
+            enqueue_run(each)

@@ -92,7 +92,7 @@ class Sampler:
             for name, values in (json.loads(stored)["sparks"] if stored else {}).items():
                 self._known[name] = _Known(sparks=deque(map(int, values), maxlen=SPARKS))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            log.warning("the history another keeper has left cannot be read, and begins anew: %s", words_of(error))
+            log.warning("the history another keeper has left cannot be read, and starts again: %s", words_of(error))
             self._known = {}
 
     async def round(self) -> Round:

@@ -59,7 +59,7 @@ class MessageRecord(models.Model):
 
 class MessageTransition(models.Model):
     """One step of one message. `entry`, the running number of the entry in its slot's journal, and `seq` are its place
-    there, so that what is read twice is written once; `at_ms` comes first, as a flushed Redis numbers anew.
+    there, so that what is read twice is written once; `at_ms` comes first, as a flushed Redis counts from the start.
 
     The entry's stream id would not do: Redis makes it a moment after the script has looked at the clock, so that two
     entries of one `at_ms` may be called 1000-0 and 1001-0.

@@ -56,7 +56,7 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """A form of a page that was opened before somebody signed in anew, or of another site."""
+    """A form of a page that was opened before somebody signed in again, or of another site."""
     words = gettext("This page is older than your sign-in. Nothing was done: reload it and try again.")
     return render_page(request, "console/stale_form.html", gettext("Nothing was done"), error=words, status=403)
 

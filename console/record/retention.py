@@ -20,7 +20,7 @@ LONGEST_S = 5.0
 def prune(now_ms: int, topics: set[str] | None = None) -> int:
     """Delete steps older than `RECORD_DAYS`, and records of messages that ended before; returns how many rows.
 
-    Where `topics` is given, positions of topics that are no more go as well: one defined anew begins anew.
+    Where `topics` is given, positions of topics that are no more go as well: one defined again starts again.
     """
     if topics is not None:
         RecordPosition.objects.exclude(topic__in=topics).delete()

@@ -19,7 +19,7 @@ from console.usecases.actor import Actor
 from console.usecases.audit import audited, complete_operation, new_entry, refusals
 from console.usecases.bulk_requests import BulkRequest
 from console.usecases.canary import Canary
-from console.usecases.job_queue import hand_on_operation
+from console.usecases.job_queue import enqueue_operation
 from rmq_core.model.views import Preview
 
 __all__ = ["BulkRequest", "preview", "resume", "start", "stop", "undo"]
@@ -80,7 +80,7 @@ def start(actor: Actor, wanted: BulkRequest) -> Operation:
         entry.save()
         operation.audit = entry
         operation.save()
-    hand_on_operation(str(operation.pk))
+    enqueue_operation(str(operation.pk))
     return operation
 
 
@@ -122,7 +122,7 @@ def resume(actor: Actor, operation: Operation) -> Operation:
             raise BadRequest(gettext("Only an operation that was stopped or has failed can be resumed."))
         operation.refresh_from_db()
         entry.done = 1
-    hand_on_operation(str(operation.pk))
+    enqueue_operation(str(operation.pk))
     return operation
 
 

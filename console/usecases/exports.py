@@ -27,7 +27,7 @@ COLUMNS = ("id", "slot", "state", "at_ms", "priority", "failures", "error", "siz
 
 
 def export_dead(actor: Actor, topic: str, wanted: MessageFilter, form: str) -> Iterator[str]:
-    """Dead letters that match, for somebody: recorded in the audit, for content leaves the house."""
+    """Dead letters that match, for somebody: recorded in the audit, for content leaves the console."""
     with audited(actor, "export", topic=topic, query={"filter": wanted.to_mapping(), "format": form}) as entry:
         require(actor.user, Permission.READ_PAYLOAD, topic)
         engine().client.topic(topic)

@@ -19,7 +19,7 @@ from console.usecases import engine_repairs
 from console.usecases.actor import Actor
 from console.usecases.audit import check_reason, new_entry, refusals
 from console.usecases.bulk_requests import REFS_MAX
-from console.usecases.job_queue import hand_on_operation
+from console.usecases.job_queue import enqueue_operation
 from rmq_core.model.message import MessageRef
 
 LOOKED_AT_MOST = 1_000
@@ -103,7 +103,7 @@ def start(actor: Actor, wanted: RepairRequest) -> list[Operation]:
         entry.detail = {"operations": [str(each.pk) for each in made]}
         entry.save()
     for each in made:
-        hand_on_operation(str(each.pk))
+        enqueue_operation(str(each.pk))
     return made
 
 

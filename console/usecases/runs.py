@@ -21,7 +21,7 @@ from console.models.pipeline import WITHOUT
 from console.usecases import run_places
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason, complete_run, new_entry, refusals
-from console.usecases.job_queue import hand_on_run
+from console.usecases.job_queue import enqueue_run
 from rmq_core.errors import RMQError
 from rmq_core.model.topic import Journal
 
@@ -79,7 +79,7 @@ def start(actor: Actor, wanted: RunRequest) -> Reconciliation:
         entry.save()
         run.audit = entry
         run.save()
-    hand_on_run(str(run.pk))
+    enqueue_run(str(run.pk))
     return run
 
 

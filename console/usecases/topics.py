@@ -38,7 +38,7 @@ def save(
     """Create a topic (version 0) or replace the version the change was made from; workers follow within a second.
 
     What changes nothing is no new version. `created_ms`: of the topic the change was made from, 0 where that is not
-    known; one that was made anew since has the same versions again.
+    known; one that was made again since has the same versions again.
     Raises `Forbidden`, `BadRequest`, `VersionConflict` (somebody else was first), `TopicConflict` (another shape),
     `UnknownTopic` (deleted meanwhile).
     """

@@ -19,7 +19,7 @@ from rmq_core.model.text import shown
 PAUSE_S = 0.5
 WORDS = {
     "missing": "entries {after_n} to {before_n} are missing in between",
-    "restarted": "the numbers began anew after {after_n}",
+    "restarted": "the numbers started again after {after_n}",
     "off": "the journal was off until here: what the slot held has a past that was not recorded",
 }
 

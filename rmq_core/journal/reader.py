@@ -40,7 +40,7 @@ START = Position()
 class Gap:
     """Entries that should be between ``after_n`` and ``before_n`` of a slot, and are not.
 
-    ``missing``: trimmed by hand, or lost with a server. ``restarted``: the numbers began anew, as after a flush.
+    ``missing``: trimmed by hand, or lost with a server. ``restarted``: the numbers started again, as after a flush.
     ``off``: the journal was switched on at ``before_n``, and the slot has a past that nobody wrote down. ``at_ms``:
     when what follows was written; None: nothing follows yet.
     """

@@ -81,7 +81,7 @@ def _parsed(keyspace: Keyspace, name: str, stored: bytes) -> Topic:
 def put(keyspace: Keyspace, topic: Topic, expected_version: int) -> Operation[Topic]:
     """Creates (0) or replaces (its version) a definition. Raises `VersionConflict`, `TopicConflict`.
 
-    A topic that was deleted and made anew has the same versions again: where ``topic`` says when the one that is meant
+    A topic that was deleted and made again has the same versions again: where ``topic`` says when the one that is meant
     was created, as every definition that was read does, no other is replaced.
     """
     before = None

@@ -87,7 +87,7 @@ def set_right(keyspace: Keyspace, topic: Topic, wanted: Sequence[Repair]) -> Ope
 
 
 def take_stock(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -> Operation[list[ActionResult]]:
-    """Has the journal begin anew with what the queues hold of messages; nothing else changes."""
+    """Has the journal start again with what the queues hold of messages; nothing else changes."""
     wanted = []
     for ref, seen in zip(refs, (yield from scores(keyspace, topic, refs)), strict=True):
         wanted.append(Repair(ref, seen, as_it_is(seen)))

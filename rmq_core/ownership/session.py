@@ -143,7 +143,7 @@ class Session:
     def _renew(self, why: str) -> None:
         """kazoo reconnects by itself, except after refused credentials or a crash of its thread."""
         if self._renewing is None or self._renewing.done():
-            log.error("starting the ZooKeeper client anew: %s", why)
+            log.error("starting the ZooKeeper client again: %s", why)
             self._renewing = asyncio.create_task(self._replace_client(), name="rmq-zookeeper-renew")
 
     async def _replace_client(self) -> None:

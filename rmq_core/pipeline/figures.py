@@ -41,7 +41,7 @@ def topics(accounts: DataFrame, messages: DataFrame, events: DataFrame, snapshot
     )
 
 
-def held_now(slot_ledgers: DataFrame) -> DataFrame:
+def held_by_slots(slot_ledgers: DataFrame) -> DataFrame:
     """Messages in each queue, per topic. ``slot_ledgers``: see `verdicts.slot_ledgers`."""
     from pyspark.sql import functions as F
 

@@ -26,7 +26,7 @@ every one of them; null: an older release wrote it, nobody knows.
 WIDE = ("trimmed", "elsewhere", "past", "off")
 """Reasons that lie in how a topic is run, not in what happened to one slot."""
 
-_AFRESH = "Switched off and on again while the topic is empty, a journal begins anew and is whole from there."
+_AFRESH = "Switched off and on again while the topic is empty, a journal starts again and is whole from there."
 ADVICE = {
     "trimmed": f"It was read and trimmed before anything was archived: archive the topic on schedule. {_AFRESH}",
     "elsewhere": "It was archived, but not where this run looked: give it that archive.",
@@ -102,7 +102,7 @@ def archive_lacks() -> Column:
 
 
 def begins_behind() -> Column:
-    """Whether the first that is known of a slot began anew behind all that the archive has read: it has none of it."""
+    """Whether the first known of a slot started again behind all that the archive has read: it has none of it."""
     from pyspark.sql import functions as F
 
     behind = (F.col("from_position") > F.col("reached")) & (F.col("first_n") <= F.col("reached_n"))
@@ -110,7 +110,7 @@ def begins_behind() -> Column:
 
 
 def forked(events: DataFrame, holes: DataFrame) -> DataFrame:
-    """`holes`, where those that were doubled by a server that lost its end are told apart from those doubled by hand.
+    """`holes`, where those doubled by a server that lost its end are distinguished from those doubled by hand.
 
     ``events`` need ``life``. Only the slots concerned are looked at again.
     """

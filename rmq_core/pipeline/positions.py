@@ -72,7 +72,7 @@ def committed(
 
 
 def _positions(topic: Topic, ends: dict[str, str]) -> dict[int, Position]:
-    # A topic may have been made anew with fewer slots.
+    # A topic may have been made again with fewer slots.
     return {int(slot): position(end) for slot, end in ends.items() if int(slot) < topic.slots}
 
 

@@ -50,7 +50,7 @@ def reconcile(session: SparkSession, inputs: Inputs, progress: Progress = QUIET)
     for source in (QueuesSource, JournalSource):
         session.dataSource.register(source)
     with plain_errors("the reconciliation stopped"):
-        # Begun anew it looks at everything anew, and writes over what it had written.
+        # Started again it looks at everything again, and writes over what it had written.
         return with_retries(lambda: _reconcile(session, inputs, progress, run, started_ms))
 
 
@@ -79,7 +79,7 @@ def _reconcile(session: SparkSession, inputs: Inputs, progress: Progress, run: s
     with progress.stage("findings", session):
         written = report.write_findings(confirmed(suspected, inputs.options), f"{inputs.reports}/{run}")
     with progress.stage("report", session):
-        counts = figures.held_now(kept.read("slot_ledgers"))
+        counts = figures.held_by_slots(kept.read("slot_ledgers"))
         table = figures.topics(kept.read("accounts"), kept.read("messages"), events, counts)
         report.write_topics(table, f"{inputs.reports}/{run}")
         described = _described(inputs, names, ledger)

@@ -114,7 +114,7 @@ def lives(accounts: DataFrame) -> DataFrame:
     missing = F.col("last_n") - F.col("first_n") + 1 - F.coalesce("numbers", F.lit(0))
     doubled = F.col("entries") - F.coalesce("numbers", F.lit(0))
     torn = F.coalesce("torn", F.lit(0))
-    # Numbers go on over a pause of the journal, and begin anew only when everything was lost.
+    # Numbers go on over a pause of the journal, and start again only when everything was lost.
     expected = F.when(F.col("before").isNull() | (F.col("first_n") <= F.col("before")), 1).otherwise(
         F.col("before") + 1
     )

@@ -1,6 +1,6 @@
 """Archive → queues: every copy of a message that was accepted and has not ended goes back to where it was.
 
-A slot is restored where its journal has begun anew since, or the server knows less of it than the archive, and only
+A slot is restored where its journal has started again since, or the server knows less of it than the archive, and only
 where what is archived tells everything; the others are left out, and it is said why. What came since stays: of an id
 that was sent again only the dead letter comes back. Each copy is put back by a script that looks first, so a restore
 that was interrupted, or runs twice, does no harm. What was in flight waits again, ready.
@@ -53,7 +53,7 @@ class LeftOut:
 @dataclass(frozen=True)
 class Restored:
     """What a run did, in copies of messages: put back, there already, and those whose content no journal holds (mode
-    ``events``; they stay away). ``topics``: defined anew; ``deleted``: they stay so, for somebody deleted them on
+    ``events``; they stay away). ``topics``: defined again; ``deleted``: they stay so, for somebody deleted them on
     purpose. ``slots_alone``: slots that have lost nothing. ``left_out``: see `LeftOut`.
     """
 

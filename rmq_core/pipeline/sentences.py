@@ -48,7 +48,7 @@ def is_transient(error: BaseException) -> bool:
 
 
 def with_retries(act: Callable[[], T], attempts: int = ATTEMPTS, pause_s: float = PAUSE_S) -> T:
-    """Does something that can be begun anew; again, a few times, where it failed of a busy machine."""
+    """Does something that can be started again; again, a few times, where it failed of a busy machine."""
     for attempt in range(1, attempts):
         try:
             return act()

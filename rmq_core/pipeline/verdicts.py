@@ -25,7 +25,7 @@ KINDS = (
 REPAIRS = ("set_right", "move", "requeue", "requeue_dead", "drop_orphan", "take_stock", "correct_counters", "none")
 """What repairs a finding: its copies are made what the journal says; the same, and the one in the wrong slot goes; it
 goes back as at every timeout; a dead letter lives again; the remains go; the journal recounts what the queues
-hold, so that it begins anew with that; the counters are corrected; nothing does, and the evidence says ``why``.
+hold, so that it starts again with that; the counters are corrected; nothing does, and the evidence says ``why``.
 """
 
 WHY = {

@@ -18,12 +18,12 @@ def now_ms(_: Keyspace) -> Operation[int]:
 def now_of(keyspace: Keyspace, topic: Topic, slot: int | None = None) -> Operation[int]:
     """The Redis clock. Raises `InvalidMessage` for a slot that the topic does not have.
 
-    Raises `TopicReshaped` where the topic was deleted, or made anew, since its definition was read: then the queues it
+    Raises `TopicReshaped` where the topic was deleted, or made again, since its definition was read: then the queues it
     names are nobody's, and "nothing there" would be a lie.
     """
     clock, mark = yield [("TIME",), ("HGET", keyspace.slot(topic.name, 0).stats, "shape")]
     if mark is not None and mark.decode() != topic.shape:
-        raise TopicReshaped(f"topic {topic.name!r} was deleted or made anew since its definition was read")
+        raise TopicReshaped(f"topic {topic.name!r} was deleted or made again since its definition was read")
     if slot is not None:
         slot_of(topic, slot)
     return _ms(clock)

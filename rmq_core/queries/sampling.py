@@ -59,7 +59,7 @@ def sample(
 
 def _changed(keyspace: Keyspace, topic: Topic, slots: list[int], known: TopicSample | None) -> Call:
     keys = [keyspace.slot_keys(topic.name, slot)[STATS] for slot in slots]
-    if known is None or known.topic != topic:  # deleted and defined anew, its counters may look the same
+    if known is None or known.topic != topic:  # deleted and defined again, its counters may look the same
         args = [b"-", -1] * len(slots)
     else:
         args = []

@@ -2,7 +2,7 @@
 
 While a hash slot is being moved, its old node serves a script only if every key of it is still there, its new node only
 if every key is there already. A slot of ours nearly always lacks some key (no failures: no ``failed``), so neither
-ever would, for as long as the move takes; and an interrupted move takes until somebody mends it. So:
+ever would, for as long as the move takes; and an interrupted move takes until somebody repairs it. So:
 
 1. The old node is asked key by key. It answers ``ASK`` for one that is not there, and makes none while the move lasts.
 2. What is still there is sent after the rest, as the move would do anyway: one ``MIGRATE``, once the mover has had

@@ -26,8 +26,8 @@ def rmq(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_its_help_names_all_that_it_does() -> None:
-    told = rmq("--help").stdout
-    assert told.startswith("Usage: rmq ")
+    output = rmq("--help").stdout
+    assert output.startswith("Usage: rmq ")
     for name in (
         "up",
         "worker",
@@ -41,7 +41,7 @@ def test_its_help_names_all_that_it_does() -> None:
         "token",
         "console",
     ):
-        assert f"\n  {name} " in told, name
+        assert f"\n  {name} " in output, name
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_the_tests_that_pages_name_are_there() -> None:
     """A name without a folder is of the folder that was named last."""
     for page in pages():
         folder = ROOT
-        for told in re.findall(r"`(tests/[\w./]+|test_\w+\.py)`", page.read_text()):
-            path = ROOT / told if "/" in told else folder / told
-            assert path.exists(), f"{page}: {told}"
+        for reported in re.findall(r"`(tests/[\w./]+|test_\w+\.py)`", page.read_text()):
+            path = ROOT / reported if "/" in reported else folder / reported
+            assert path.exists(), f"{page}: {reported}"
             folder = path.parent

@@ -118,7 +118,7 @@ class Columns:
                             self.bases[first + i - 1] = basis
 
     def batch(self) -> pyarrow.RecordBatch:
-        """What was gathered; begins anew."""
+        """What was gathered; starts again."""
         import numpy as np
         import pyarrow as pa
         import pyarrow.compute as pc

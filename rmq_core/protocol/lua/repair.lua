@@ -1,5 +1,5 @@
 -- Makes the copies of messages what they must be: what is missing is put back, what is too many goes to the trash, what
--- was altered is set right. The journal records the message anew: whatever it said of it before is settled.
+-- was altered is set right. The journal records the message again: whatever it said of it before is settled.
 -- KEYS   the slot's keys
 -- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch (not looked at), shape, by whom
 --        wake channel, slot, 1 where the counters were lost too (0: they still count what is put back)

@@ -34,7 +34,7 @@ def tick(page: Page, *idents: str) -> None:
         box = page.get_by_role("checkbox", name=f"Select {ident}", exact=True)
         expect(box).to_be_enabled()
 
-        def ticked(box: Locator = box) -> bool:  # live rows may be drawn anew between finding one and pressing it
+        def ticked(box: Locator = box) -> bool:  # live rows may be drawn again between finding one and pressing it
             box.evaluate("box => box.checked || box.click()")
             return box.is_checked()
 

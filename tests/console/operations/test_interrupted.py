@@ -142,7 +142,7 @@ def test_messages_of_a_topic_that_was_made_anew_are_others(desk: Desk) -> None:
     desk.delayed(3)
     desk.finish(operation)
     assert (operation.state, operation.done) == ("failed", 0)
-    assert operation.error == "The topic was deleted and defined anew: its messages are others now."
+    assert operation.error == "The topic was deleted and defined again: its messages are others now."
     assert desk.count("delayed") == 3
 
 

@@ -120,9 +120,9 @@ def test_rows_of_other_topics_in_a_ledger_are_told(office: Office) -> None:
 def test_a_restore_says_what_it_did_and_what_it_left_out(office: Office) -> None:
     run = office.do(kind="restore", reason="the server is new", confirm="restore")
     assert run.state == "done"
-    told = shapes.detail_json(run, True)["restored"]
-    assert (told["back"], told["present"]) == (12, 1)
-    assert told["said"] == ["left out: topic orders, slot 3: its history is not whole (file). Bring it back."]
+    reported = shapes.detail_json(run, True)["restored"]
+    assert (reported["back"], reported["present"]) == (12, 1)
+    assert reported["said"] == ["left out: topic orders, slot 3: its history is not whole (file). Bring it back."]
     assert shapes.detail_json(office.do(), True)["restored"] is None
 
 
@@ -202,11 +202,11 @@ def test_a_run_is_stopped_and_its_program_with_it(office: Office, monkeypatch: p
     working = threading.Thread(target=runner.work)
     working.start()
 
-    def told() -> bool:
+    def reported() -> bool:
         run.refresh_from_db()
         return len(run.stages) == 3
 
-    wait_until(told, what="three stages")
+    wait_until(reported, what="three stages")
     assert runs.stop(office.who, run).state == "stopping"
     working.join(30)
     run.refresh_from_db()

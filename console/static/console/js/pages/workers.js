@@ -129,7 +129,7 @@ function render() {
   timeline.update(frame.events);
 }
 
-/** A row is drawn anew only when something in it changed, so that its buttons keep their focus. */
+/** A row is drawn again only when something in it changed, so that its buttons keep their focus. */
 function showWorker(worker) {
   const newest = frame.topics.map((topic) => topic.version);
   const minute = Math.floor((frame.at_ms - worker.started_ms) / 10_000); // it tells how long ago things were

@@ -46,7 +46,7 @@ export const FINDINGS = {
 };
 
 const AFRESH = gettext(
-  "Switched off and on again while the topic is empty, a journal begins anew and is whole from there.",
+  "Switched off and on again while the topic is empty, a journal starts again and is whole from there.",
 );
 
 /** Why a journal does not tell everything, and what to do. */
