@@ -162,8 +162,8 @@ async def test_threads_are_made_when_needed_used_again_and_end_when_idle(monkeyp
         await pool.run(lambda: used.add(threading.get_ident()), loop)
     assert len(used) <= 2
     barrier = threading.Barrier(5)
-    await asyncio.gather(*(pool.run(barrier.wait) for _ in range(5)))  # type: ignore[arg-type]
+    await asyncio.gather(*(pool.run(barrier.wait, loop) for _ in range(5)))  # type: ignore[arg-type]
     await wait_until_async(lambda: listener_threads() == before, what="idle threads to end")
-    await pool.run(lambda: used.add(0))
+    await pool.run(lambda: used.add(0), loop)
     pool.close()
     await wait_until_async(lambda: listener_threads() == before, what="the last to end")
