@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from rmq_core import RMQ, Control, FixedTimeMessage, Inspector
+from rmq_core.embedded.spawn import spawn_tethered
 from rmq_core.ownership.config import ZooKeeperConfig
 from tests.ownership.checker import Entry, Verdict, check
 from tests.ownership.expiry import expire
@@ -73,13 +74,11 @@ class Fleet:
         config = zookeeper or self.config
         for name in names:
             about = self._options | {"name": name, "weight": weight, "zookeeper": config and asdict(config)}
+            program = [sys.executable, "-m", "tests.ownership.program", json.dumps(about)]
             with self._log(name).open("ab") as log:
-                self.workers[name] = subprocess.Popen(
-                    [sys.executable, "-m", "tests.ownership.program", json.dumps(about)],
-                    cwd=ROOT,
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                )
+                # However this process ends, they do not stay.
+                started = spawn_tethered(program, folder=ROOT, env=None, output=log, keep_fd=log.fileno())
+            self.workers[name] = started
 
     def _log(self, name: str) -> Path:
         return Path(self._logs.name) / f"{name}.log"
