@@ -35,10 +35,9 @@ def console_page(view: View) -> View:
             return redirect_to_login(request.get_full_path(), sign_in_address())
         try:
             require(request.user, Permission.VIEW)
-        except Forbidden as error:
-            return render_page(request, "console/forbidden.html", "", error=str(error), status=403)
-        try:
             return view(request, *args, **kwargs)
+        except Forbidden as error:
+            return forbidden(request, error)
         except (BadRequest, UnknownTopic, InvalidMessage) as error:  # an old address, or one that somebody has changed
             title = kwargs.get("topic") or gettext("Not found")
             return render_page(request, "console/missing.html", title, error=str(error), status=404)

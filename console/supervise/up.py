@@ -20,6 +20,7 @@ from console.supervise.managed_servers import ManagedRedis, ManagedServer, Manag
 from console.supervise.ready import announce_when_ready
 from console.supervise.supervisor import Supervisor
 from rmq_core.embedded.spawn import tethered
+from rmq_core.embedded.zookeeper import zookeeper_jars
 from rmq_core.errors import EmbeddedServerError
 from rmq_core.private_files import OTHERS
 
@@ -48,7 +49,8 @@ def up(host: str, port: int, amount: int, shared: bool, demo: bool) -> None:
     """Run everything on this machine, in one log.
 
     Redis and ZooKeeper (unless RMQ_REDIS_URL and RMQ_ZOOKEEPER_URL name others), the console, the keeper, jobs, and
-    workers for the listeners that RMQ_LISTENERS names. What ends is started again; Ctrl-C ends it all.
+    workers for the listeners that RMQ_LISTENERS names. What ends is started again; Ctrl-C ends it all. Where no
+    ZooKeeper is installed (the extra "pipeline" brings one), it is as with --shared.
     """
     if missing := [name for name in ("django", "uvicorn") if find_spec(name) is None]:
         raise SystemExit(NOT_INSTALLED.format(missing[0]))
@@ -70,7 +72,7 @@ def up(host: str, port: int, amount: int, shared: bool, demo: bool) -> None:
     supervisor = Supervisor(every=look)
     addresses = {name: settings[name] for name in (REDIS, ZOOKEEPER)}
     kinds: dict[str, type[ManagedServer]] = {REDIS: ManagedRedis, ZOOKEEPER: ManagedZooKeeper}
-    if shared:
+    if shared or not (given.get(ZOOKEEPER) or _has_zookeeper(folder, supervisor)):
         del kinds[ZOOKEEPER]
         addresses[ZOOKEEPER] = ""
     with contextlib.ExitStack() as at_the_end:
@@ -88,6 +90,18 @@ def up(host: str, port: int, amount: int, shared: bool, demo: bool) -> None:
             supervisor.say("RMQ_LISTENERS is not set: no worker is started here")
         announce_when_ready(supervisor.say, host, port, settings["RMQ_FORCE_SCRIPT_NAME"], account)
         supervisor.run()
+
+
+def _has_zookeeper(folder: DataFolder, supervisor: Supervisor) -> bool:
+    """Whether there is one to start. Slots that have had owners here keep them, or somebody asks for `--shared`."""
+    try:
+        zookeeper_jars()
+    except EmbeddedServerError as error:
+        if (folder.path / ManagedZooKeeper.name).exists():
+            raise click.ClickException(f"{error}, or --shared") from None
+        supervisor.say(f"every worker takes from every slot, as with --shared: {error}")
+        return False
+    return True
 
 
 def _start(kind: type[ManagedServer], folder: DataFolder, supervisor: Supervisor) -> ManagedServer:

@@ -1,4 +1,4 @@
-"""Every read the console makes, as sans-IO operations; see `rmq_core.client.inspector` for the two shells."""
+"""Messages and slots, one by one and in lists, as sans-IO operations; see `client.inspector` for the two shells."""
 
 from __future__ import annotations
 

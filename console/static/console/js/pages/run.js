@@ -1,7 +1,7 @@
 // One run of the pipeline: how far it is, what it found, and the repair of that.
 import { param, setParams } from "../core/address.js";
 import { get, post } from "../core/api.js";
-import { byId, h, replace, setText } from "../core/dom.js";
+import { byId, h, headRow, replace, setText } from "../core/dom.js";
 import { dateTime, duration, exact, NONE, time } from "../core/format.js";
 import "../core/keys.js";
 import { page, topicAddress } from "../core/page.js";
@@ -209,15 +209,7 @@ function showFigures() {
       h(
         "table",
         { class: "rc-table" },
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            [gettext("Topic"), ...columns.map(([title]) => title)].map((title) => h("th", { scope: "col" }, title)),
-          ),
-        ),
+        headRow([gettext("Topic"), ...columns.map(([title]) => title)]),
         h(
           "tbody",
           {},

@@ -2,7 +2,7 @@
 
 import { param, setParams } from "../core/address.js";
 import { get, ofTopic } from "../core/api.js";
-import { byId, h, replace, setText } from "../core/dom.js";
+import { byId, h, headRow, replace, setText } from "../core/dom.js";
 import { count, dateTime, duration } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
@@ -17,10 +17,10 @@ const COLUMNS = [
   gettext("Owner"),
   gettext("Epoch"),
   gettext("Since"),
-  gettext("Backlog"),
-  gettext("Due lag"),
-  gettext("In flight"),
-  gettext("Dead"),
+  [gettext("Backlog"), "rc-num"],
+  [gettext("Due lag"), "rc-num"],
+  [gettext("In flight"), "rc-num"],
+  [gettext("Dead"), "rc-num"],
 ];
 
 export class SlotsTab {
@@ -54,24 +54,7 @@ export class SlotsTab {
           this.unfence,
           h("span", { class: "rc-pages" }, this.before, this.after),
         ),
-        h(
-          "div",
-          { class: "rc-scroll" },
-          h(
-            "table",
-            { class: "rc-table" },
-            h(
-              "thead",
-              {},
-              h(
-                "tr",
-                {},
-                COLUMNS.map((title, at) => h("th", { scope: "col", class: at > 3 ? "rc-num" : null }, title)),
-              ),
-            ),
-            this.body,
-          ),
-        ),
+        h("div", { class: "rc-scroll" }, h("table", { class: "rc-table" }, headRow(COLUMNS), this.body)),
       ),
       this.timeline.element,
     );

@@ -1,5 +1,5 @@
 // The workers: what each does, how it stands with ZooKeeper, who owns how much, and what happened lately.
-import { byId, h, icon, replace, setClass } from "../core/dom.js";
+import { byId, h, headRow, icon, replace, setClass } from "../core/dom.js";
 import { count, dateTime, duration, rate, relative } from "../core/format.js";
 import { shortcut } from "../core/keys.js";
 import { Live } from "../core/live.js";
@@ -82,24 +82,7 @@ const nothing = h(
 const table = h(
   "section",
   { class: "rc-card rc-flush", "aria-label": gettext("Workers") },
-  h(
-    "div",
-    { class: "rc-scroll" },
-    h(
-      "table",
-      { class: "rc-table rc-workers" },
-      h(
-        "thead",
-        {},
-        h(
-          "tr",
-          {},
-          COLUMNS.map(([title, extra]) => h("th", { scope: "col", class: extra }, title)),
-        ),
-      ),
-      body,
-    ),
-  ),
+  h("div", { class: "rc-scroll" }, h("table", { class: "rc-table rc-workers" }, headRow(COLUMNS), body)),
   nothing,
 );
 const pins = h("section", { class: "rc-card", "aria-label": gettext("Placement overrides"), hidden: true });

@@ -1,6 +1,6 @@
 // Dead letters by what failed: how many, since when, whether they grow, and what to do about a whole cluster.
 import { get, ofTopic } from "../core/api.js";
-import { h, setText } from "../core/dom.js";
+import { h, headRow, setText } from "../core/dom.js";
 import { count, dateTime, exact, relative, time } from "../core/format.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
@@ -35,20 +35,7 @@ export class Clusters {
     this.scroll = h(
       "div",
       { class: "rc-scroll" },
-      h(
-        "table",
-        { class: "rc-table rc-clusters" },
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            titles.map(([title, extra]) => h("th", { scope: "col", class: extra }, title)),
-          ),
-        ),
-        this.body,
-      ),
+      h("table", { class: "rc-table rc-clusters" }, headRow(titles), this.body),
     );
     this.nothing = h("p", { class: "rc-nothing", hidden: true }, gettext("No dead letters."));
     this.element = h(

@@ -1,5 +1,5 @@
 // Two people changed one definition: what the other one did, what you were doing, and what becomes of it.
-import { h } from "../core/dom.js";
+import { h, headRow } from "../core/dom.js";
 import { dateTime } from "../core/format.js";
 import { fill, gettext } from "../core/text.js";
 import { shown } from "./definitionform.js";
@@ -34,17 +34,7 @@ export function conflictDialog({ base, theirs, mine, revision, choose }) {
       h(
         "table",
         { class: "rc-table rc-difference" },
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            [gettext("Field"), gettext("When you began"), gettext("Theirs, stored now"), gettext("Yours")].map(
-              (title) => h("th", { scope: "col" }, title),
-            ),
-          ),
-        ),
+        headRow([gettext("Field"), gettext("When you began"), gettext("Theirs, stored now"), gettext("Yours")]),
         h(
           "tbody",
           {},

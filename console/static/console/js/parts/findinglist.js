@@ -1,19 +1,15 @@
 // What a reconciliation found: groups that can be repaired, and the findings with what shows each.
-import { address, get } from "../core/api.js";
-import { h, icon, replace, setText } from "../core/dom.js";
+import { get } from "../core/api.js";
+import { h, headRow, replace, setText } from "../core/dom.js";
 import { exact } from "../core/format.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
+import { downloadLinks } from "./downloads.js";
 import { evidence } from "./evidence.js";
 import { guardedButton } from "./guardedbutton.js";
 import { askRepair } from "./repair.js";
 import { FINDINGS, GAPS, REPAIRS } from "./runwords.js";
-
-const FORMATS = [
-  ["jsonl", "JSON Lines"],
-  ["csv", "CSV"],
-];
 
 export class FindingList {
   /** `path`: of the run; `changed()` when a repair has begun. */
@@ -52,20 +48,7 @@ export class FindingList {
       h(
         "div",
         { class: "rc-scroll rc-tall" },
-        h(
-          "table",
-          { class: "rc-table rc-findings" },
-          h(
-            "thead",
-            {},
-            h(
-              "tr",
-              {},
-              titles.map((title) => h("th", { scope: "col" }, title)),
-            ),
-          ),
-          this.body,
-        ),
+        h("table", { class: "rc-table rc-findings" }, headRow(titles), this.body),
       ),
       this.moreBox,
     );
@@ -127,19 +110,7 @@ export class FindingList {
     const missing = page.grants.payload
       ? null
       : gettext("The report names ids: it needs the permission “read_payload”.");
-    replace(
-      this.downloads,
-      FORMATS.map(([name, label]) =>
-        missing
-          ? h("span", { class: "rc-button", "aria-disabled": "true", title: missing }, icon("download"), label)
-          : h(
-              "a",
-              { class: "rc-button", href: address(`${this.path}/report`, { form: name }), download: "" },
-              icon("download"),
-              label,
-            ),
-      ),
-    );
+    replace(this.downloads, downloadLinks(`${this.path}/report`, missing));
   }
 
   showGroups() {
