@@ -1,16 +1,18 @@
-"""Sending: batches against the same client's bare ZADD, one by one against a bare EVALSHA round trip."""
+"""Sending: batches against the same client's bare ZADD, one by one against a bare EVALSHA round trip, by many tasks."""
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 
 from benchmarks.harness import PrivateRedis, Report, alternate, at_least, repeats_for
-from rmq_core import RMQ, FixedTimeMessage, PriorityMessage, RangeMergeMessage, Topic, TopicKind
+from rmq_core import RMQ, AsyncRMQ, FixedTimeMessage, PriorityMessage, RangeMergeMessage, Topic, TopicKind
 from rmq_core.protocol.scripts import Call, Script
 
 CONTENT = b"message-%08d"
 ZADD_BATCH = 500
+SENDERS = 100
 FAR_MS = 4_000_000_000_000
 
 
@@ -63,6 +65,23 @@ def main(quick: bool) -> None:
 
             return timed(single, act)
 
+        def send_at_once() -> float:
+            """The client and the event loop are there already: what is measured is sending."""
+
+            async def sender(shared: AsyncRMQ, number: int) -> None:
+                for i in range(number, single, SENDERS):
+                    await shared.send("bench", PriorityMessage(CONTENT % i, 17 + i % 100))
+
+            async def all_of_them() -> float:
+                async with AsyncRMQ(server.url) as shared:
+                    await shared.topic("bench")
+                    began = time.perf_counter()
+                    await asyncio.gather(*(sender(shared, number) for number in range(SENDERS)))
+                    return single / (time.perf_counter() - began)
+
+            timed(1, lambda: None)
+            return asyncio.run(all_of_them())
+
         series = alternate(
             {
                 "send_many": send_many,
@@ -70,6 +89,7 @@ def main(quick: bool) -> None:
                 "range": send_range,
                 "timed": send_timed,
                 "send": send_one,
+                "at once": send_at_once,
                 "bare EVALSHA": bare_evalsha,
             },
             repeats_for(quick),
@@ -81,6 +101,7 @@ def main(quick: bool) -> None:
             "send of a bare EVALSHA",
             "send_many, range-merge",
             "send_many, fixed-time, all due times different",
+            f"asyncio, {SENDERS} senders at once",
         ]
         settings = {"messages": many, "singles": single, "slots": 64, "zadd_batch": ZADD_BATCH}
         report = Report("send", quick, server, names, settings)
@@ -90,6 +111,7 @@ def main(quick: bool) -> None:
         report.add(names[4], series["range"], "/s", bar=at_least(400_000))
         report.add(names[5], series["timed"], "/s", bar=at_least(220_000))
         report.add(names[2], series["send"], "/s")
+        report.add(names[6], series["at once"], "/s", bar=at_least(60_000))
         report.add("bare EVALSHA", series["bare EVALSHA"], "/s")
         report.compare(names[3], series["send"], series["bare EVALSHA"], bar=at_least(0.9))
         report.finish()

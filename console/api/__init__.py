@@ -32,8 +32,8 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
 )
 from console.api.bodies import StrictParser
 from console.api.description import ABOUT, ConsoleAPI
+from console.api.docs import Docs
 from console.api.gate import guarded
-from console.api.pages import Docs
 
 api = ConsoleAPI(
     title="RMQ Console",

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from console.access import Action, Permission, User, account_of, in_scope, require
+from console.clock import now_ms
 from console.engine import engine
 from console.errors import BadRequest
 from console.models import PipelineSchedule, Reconciliation
@@ -20,7 +21,7 @@ from console.models.pipeline import WITHOUT
 from console.usecases import run_places
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason, complete_run, new_entry, refusals
-from console.usecases.job_queue import hand_on_run
+from console.usecases.job_queue import enqueue_run
 from rmq_core.errors import RMQError
 from rmq_core.model.topic import Journal
 
@@ -49,7 +50,7 @@ class RunRequest:
 
 
 def start(actor: Actor, wanted: RunRequest) -> Reconciliation:
-    """Queue a run; written down in the audit, also when it is refused.
+    """Queue a run; recorded in the audit, also when it is refused.
 
     Raises `Forbidden`, `BadRequest` and the engine's errors.
     """
@@ -78,7 +79,7 @@ def start(actor: Actor, wanted: RunRequest) -> Reconciliation:
         entry.save()
         run.audit = entry
         run.save()
-    hand_on_run(str(run.pk))
+    enqueue_run(str(run.pk))
     return run
 
 
@@ -132,11 +133,11 @@ def schedule(
     with audited(actor, Action.SCHEDULE, query=query, reason=wanted.reason) as entry:
         require(actor.user, Action.SCHEDULE, "")
         if wanted.kind == "restore":
-            raise BadRequest(gettext("A restore is not for a schedule: somebody has to want it."))
+            raise BadRequest(gettext("A restore cannot be scheduled: a person has to start it."))
         _check(wanted)
         if not EVERY_LEAST_S <= every_s <= EVERY_MOST_S:
             raise BadRequest(gettext("It must be at least a minute, and at most a year."))
-        found = known or PipelineSchedule(next_ms=engine().inspector.now_ms())
+        found = known or PipelineSchedule(next_ms=now_ms())
         found.kind, found.topics, found.ledger = wanted.kind, list(wanted.topics), wanted.ledger
         found.every_s, found.username, found.enabled = every_s, actor.user.get_username()[:150], enabled
         found.save()
@@ -150,7 +151,7 @@ def switch(actor: Actor, found: PipelineSchedule, enabled: bool, reason: str = "
         require(actor.user, Action.SCHEDULE, "")
         check_reason(reason)
         found.enabled = enabled
-        found.next_ms = max(found.next_ms, engine().inspector.now_ms())
+        found.next_ms = max(found.next_ms, now_ms())
         found.save()
         entry.done = 1
     return found

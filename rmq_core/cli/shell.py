@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -74,10 +75,15 @@ class Shell:
 
     @contextmanager
     def progress(self, label: str, total: int) -> Iterator[Callable[[int], None]]:
-        """A bar on standard error where that is a terminal; what it gives is told each further number."""
+        """A bar on standard error where that is a terminal; call what it gives with each further number."""
         hidden = not sys.stderr.isatty()
         with click.progressbar(length=max(1, total), label=label, file=sys.stderr, hidden=hidden) as bar:
             yield bar.update
+
+
+def moment(at_ms: int) -> str:
+    """A time, for people."""
+    return datetime.fromtimestamp(at_ms / 1000, UTC).replace(tzinfo=None).isoformat(" ", "milliseconds")
 
 
 def _is_number(cell: str) -> bool:

@@ -65,7 +65,7 @@ def made(message: Message | Content, options: SendOptions) -> Any:
 def each(client: RMQ | AsyncRMQ, name: str, messages: Sequence[Message]) -> Operation[list[Sent | Exception]]:
     """Sends messages of one topic, in order, with a result for each. Raises `UnknownTopic`.
 
-    Where the topic was defined anew since its definition was remembered, those that were refused for it follow the new.
+    Where the topic was defined again since its definition was read, those that were refused for it follow the new one.
     """
     results = yield from _each(client, (yield from client.checked_topic(name)), messages)
     again = [position for position, result in enumerate(results) if isinstance(result, TopicReshaped)]
@@ -73,10 +73,10 @@ def each(client: RMQ | AsyncRMQ, name: str, messages: Sequence[Message]) -> Oper
         try:
             topic = yield from client.reshaped(name)
         except TopicError as error:
-            anew: list[Sent | Exception] = [error] * len(again)
+            resent: list[Sent | Exception] = [error] * len(again)
         else:
-            anew = yield from _each(client, topic, [messages[position] for position in again])
-        for position, result in zip(again, anew, strict=True):
+            resent = yield from _each(client, topic, [messages[position] for position in again])
+        for position, result in zip(again, resent, strict=True):
             results[position] = result
     return results
 

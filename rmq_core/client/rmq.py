@@ -16,9 +16,11 @@ from rmq_core.model.message import Delivery, Message, SettleStatus
 from rmq_core.model.outcomes import check_delay
 from rmq_core.model.topic import Topic
 from rmq_core.ops import consuming, registry, sending
+from rmq_core.ops.hints import note_heads
 from rmq_core.ops.sending import Sent, SentMany
 from rmq_core.protocol.scripts import NOT_DUE, Call, Operation
 from rmq_core.transport import forks
+from rmq_core.transport.notifications import FALLBACK_S
 from rmq_core.transport.retry import RETRY_FOR_S
 from rmq_core.transport.sync import Connection
 
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 T = TypeVar("T")
-
-FALLBACK_S = 1.0
 
 
 class RMQ(ClientCore):
@@ -127,7 +127,7 @@ class RMQ(ClientCore):
         try:
             for replies in self.connection.stream(sending.remembered(groups, sent)):
                 total = sending.plus(total, sending.count(replies))
-                self.run(sending.note_heads(self.keyspace, definition, sent.popleft(), replies))
+                self.run(note_heads(self.keyspace, definition, sent.popleft(), replies))
         except TopicReshaped:
             self.run(self.reshaped(definition.name))  # repeating the whole follows the new one
             raise

@@ -87,6 +87,14 @@ Request: TypeAlias = Call | tuple[Any, ...]
 """A script call, or a plain command as a tuple."""
 
 
+class OfMasters(tuple[Any, ...]):
+    """A plain command for every master of a Cluster, asked by itself: the reply is address → reply. Elsewhere it is a
+    command like others.
+    """
+
+    __slots__ = ()
+
+
 class Each(list[Request]):
     """Requests whose errors are replies like others, for an operation that has to know which of them failed."""
 
@@ -136,11 +144,6 @@ def _past(edge: int, allow_past: bool) -> str:
 def _spelled(args: list[Any]) -> list[Any]:
     """A `Delay` as the number that it is."""
     return [int(each) if type(each) is Delay else each for each in args] if type(args[0]) is Delay else args
-
-
-def note_head(keyspace: Keyspace, topic: Topic, slot: int, head: bytes) -> Request:
-    """Tells the topic's hint what a send has found, where the script cannot (keys are on several nodes)."""
-    return ("ZADD", keyspace.hints(topic.name)[0], "LT" if topic.timed else "GT", head, slot)
 
 
 def _sending_to(keyspace: Keyspace, topic: Topic, slot: int) -> tuple[tuple[str, ...], tuple[Any, ...]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from redis.exceptions import (
@@ -102,10 +102,10 @@ def command(request: Request) -> tuple[Any, ...]:
     return spelled(request.by_sha() if isinstance(request, Call) else request)
 
 
-def pack(commands: Iterable[Request]) -> bytes:
+def pack(commands: Sequence[Request]) -> bytes:
     """Commands as they are sent. Raises `InvalidMessage`."""
     try:
-        return b"".join(map(packed, commands))
+        return packed(commands[0]) if len(commands) == 1 else b"".join(map(packed, commands))
     except (TypeError, ValueError) as error:  # what is no text and no number, and text that cannot be encoded
         raise InvalidMessage(f"no command can be made of such an argument: {error}") from None
 

@@ -42,7 +42,7 @@ class SlotRunner:
         self._woken = asyncio.Event()
         self._stopping = False
         self._queued: asyncio.Task[None] | None = None
-        """Itself, while it waits for others and may be told to stop."""
+        """Itself, while it waits for others and may be asked to stop."""
         self._place: Place | None = None
         self._former: Place | None = None
         """The place it had before, which others still wait for."""

@@ -86,7 +86,7 @@ class TakeQueue:
         heapq.heappush(self._awaited, place)
         if retried:
             self._retried.append(place)
-        self._stir()
+        self._pump_soon()
         return place
 
     def leave(self, place: Place) -> None:
@@ -109,7 +109,7 @@ class TakeQueue:
         """Nobody need wait for it: the slot has another place, or its messages are here, or there are none."""
         if not place.gone:
             place.gone = True
-            self._stir()
+            self._pump_soon()
 
     def again(self, place: Place, head: int | None) -> Place:
         """The place of a slot that waits, whose head has changed; the moment to wait for stays the same."""
@@ -120,14 +120,14 @@ class TakeQueue:
         place.gone = True
         heapq.heappush(self._waiting, better)
         heapq.heappush(self._awaited, better)
-        self._stir()
+        self._pump_soon()
         return better
 
     def end(self) -> None:
         """The slot holds nothing any more."""
         self.holding -= 1
         self._alone.end()
-        self._stir()
+        self._pump_soon()
 
     def best_waiting(self) -> float:
         """What the best queued slot would hand out."""
@@ -163,7 +163,7 @@ class TakeQueue:
 
     # -- letting slots take
 
-    def _stir(self) -> None:
+    def _pump_soon(self) -> None:
         """Something has changed: lets slots take that may, when all that changes at this moment has."""
         self._dispatch.await_rank(self._best_awaited())
         if not self._pump_is_due:

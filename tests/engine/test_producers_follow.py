@@ -20,7 +20,7 @@ def new(request: pytest.FixtureRequest) -> Topic:
 
 @pytest.fixture
 def other(redis_server: EmbeddedRedis, namespace: str) -> Iterator[RMQ]:
-    """Whoever deletes the topic and defines it anew."""
+    """Whoever deletes the topic and defines it again."""
     with RMQ(redis_server.url, namespace) as client:
         client.define(OLD)
         yield client
@@ -51,7 +51,7 @@ def test_a_producer_follows(other: RMQ, new: Topic, one_way: bool) -> None:
     failed: list[tuple[BaseException, Sequence[object]]] = []
     with (
         RMQ(other.target.url, other.keyspace.namespace) as client,
-        Producer(client, on_error=lambda *told: failed.append(told)) as producer,
+        Producer(client, on_error=lambda *reported: failed.append(reported)) as producer,
     ):
         client.topic("work")
         remember(client)
@@ -74,7 +74,7 @@ def test_an_asyncio_producer_follows(other: RMQ, new: Topic, one_way: bool) -> N
     async def send() -> None:
         async with (
             AsyncRMQ(other.target.url, other.keyspace.namespace) as client,
-            AsyncProducer(client, on_error=lambda *told: failed.append(told)) as producer,
+            AsyncProducer(client, on_error=lambda *reported: failed.append(reported)) as producer,
         ):
             await client.topic("work")
             remember(client)

@@ -24,7 +24,7 @@ WAITING = ("", "store", "retry")
 FLIGHT = ("", "alone", "together")
 DEAD = ("", "dead")
 TRASH = ("", "store", "retry", "dead")
-TOLD = ("model", "read_until", "told", "contents")
+KNOWN = ("model", "read_until", "reported", "contents")
 """What a walker knows beside its deliveries."""
 
 
@@ -132,13 +132,13 @@ class Walker(Machine):
         """Returns what brings back the present state, however often."""
         names = self.plain.keys(f"*{self.namespace}*")
         kept = dict(zip(names, self.at_once(("DUMP", name) for name in names), strict=True))
-        told = pickle.dumps([getattr(self, name) for name in TOLD])
+        known = pickle.dumps([getattr(self, name) for name in KNOWN])
         deliveries, now_ms = [(each, each.receipt) for each in self.deliveries], self.redis.now_ms
 
         def back() -> None:
             gone = [("DEL", name) for name in self.plain.keys(f"*{self.namespace}*")]
             self.at_once([*gone, *(("RESTORE", name, 0, value) for name, value in kept.items())])
-            for name, value in zip(TOLD, pickle.loads(told), strict=True):
+            for name, value in zip(KNOWN, pickle.loads(known), strict=True):
                 setattr(self, name, value)
             self.redis.now_ms = now_ms
             self.deliveries = [each for each, _ in deliveries]
