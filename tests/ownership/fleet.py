@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
 from rmq_core import RMQ, Control, FixedTimeMessage, Inspector
-from rmq_core.embedded.spawn import spawn_tethered
 from rmq_core.ownership.config import ZooKeeperConfig
 from tests.ownership.checker import Entry, Verdict, check
 from tests.ownership.expiry import expire
-from tests.ownership.program import DIED, MAX_RETRIES, TOPIC, topic
+from tests.ownership.program import DIED, MAX_RETRIES, TOPIC, main, topic
+from tests.support.programs import Program
 from tests.support.waiting import wait_until
-
-ROOT = Path(__file__).parents[2]
 
 
 class Fleet:
@@ -51,7 +45,7 @@ class Fleet:
         self.redis = self.rmq.connection.client
         self.inspector = Inspector(self.rmq)
         self.control = Control(self.rmq)
-        self.workers: dict[str, subprocess.Popen[bytes]] = {}
+        self.workers: dict[str, Program] = {}
         self.sent = 0
         self._options = {
             "redis": worker_url or redis_url,
@@ -73,12 +67,8 @@ class Fleet:
         """Starts workers; they are there when they own something: `owned_by`."""
         config = zookeeper or self.config
         for name in names:
-            about = self._options | {"name": name, "weight": weight, "zookeeper": config and asdict(config)}
-            program = [sys.executable, "-m", "tests.ownership.program", json.dumps(about)]
-            with self._log(name).open("ab") as log:
-                # However this process ends, they do not stay.
-                started = spawn_tethered(program, folder=ROOT, env=None, output=log, keep_fd=log.fileno())
-            self.workers[name] = started
+            about = self._options | {"name": name, "weight": weight, "zookeeper": config}
+            self.workers[name] = Program(main, about, self._log(name))
 
     def _log(self, name: str) -> Path:
         return Path(self._logs.name) / f"{name}.log"
