@@ -44,8 +44,16 @@ import re
 from typing import Any
 
 
+def _made_again(kind: type[RMQError], args: tuple[Any, ...]) -> RMQError:
+    return kind.__new__(kind, *args)
+
+
 class RMQError(Exception):
     """Root of every error of this library; its text is written for the person who reads it."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # As it is, whatever its constructor takes: an error that cannot be made again breaks pools of processes.
+        return _made_again, (type(self), self.args), self.__dict__
 
 
 class ConfigurationError(RMQError):

@@ -107,7 +107,7 @@ def entry(request: HttpRequest, number: int) -> dict[str, Any]:
     summary="Every entry that matches, as a file",
     openapi_extra=plain(200, FORMATS.values(), "A line per entry"),
 )
-def export(
+def export_audit(
     request: HttpRequest, wanted: Query[Wanted], form: Literal["jsonl", "csv"] = "jsonl"
 ) -> StreamingHttpResponse:
     caller = caller_of(request)

@@ -70,7 +70,7 @@ def resend(request: HttpRequest, response: HttpResponse, topic: TopicName, body:
     summary="All that match, as a file",
     openapi_extra=plain(200, FORMATS.values(), "A line per dead letter, with its content"),
 )
-def export(
+def export_dead_letters(
     request: HttpRequest,
     topic: TopicName,
     wanted: Annotated[DeadFilter, Query()],

@@ -23,9 +23,6 @@ class Usage(click.ClickException):
 
     exit_code = 2
 
-    def show(self, file: Any = None) -> None:
-        complain(self.message)
-
 
 def complain(sentence: str) -> None:
     """A line on standard error, with the program's name."""

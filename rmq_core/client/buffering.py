@@ -128,9 +128,14 @@ def by_topic(items: Sequence[Item]) -> list[tuple[str, list[Item]]]:
     return list(topics.items())
 
 
-def all_or_none(error: Exception) -> bool:
-    """Whether an error of a batch is one of each of its messages, or says itself of which."""
-    return isinstance(error, (ConnectionLost, BacklogFull, TopicError)) and not isinstance(error, TopicReshaped)
+def all_or_none(error: Exception, messages: int) -> bool:
+    """Whether an error of so many messages is one of each of them, or says itself of which.
+
+    That a topic was made anew is one of none: they follow it.
+    """
+    if isinstance(error, TopicReshaped):
+        return False
+    return messages == 1 or isinstance(error, (ConnectionLost, BacklogFull, TopicError))
 
 
 class Buffered(ABC, Generic[Client]):
@@ -191,7 +196,8 @@ class Buffered(ABC, Generic[Client]):
         """Says loudly what is lost."""
         if self._under_way:
             log.error("of %d message(s) nobody knows whether they were sent: %s", len(self._under_way), why)
-        for topic, items in by_topic(self._items):
+        left, self._items = self._items, []
+        for topic, items in by_topic(left):
             lost = ProducerClosed(f"not sent: {why}")
             self._settle(topic, items, [lost] * len(items))
 

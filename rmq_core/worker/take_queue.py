@@ -82,8 +82,12 @@ class TakeQueue:
         place = Place(
             rank_of_head(timed, head), next(self._numbers), asyncio.get_running_loop().create_future(), retried
         )
-        heapq.heappush(self._waiting, place)
         heapq.heappush(self._awaited, place)
+        if self._few and self._may_hold_more() and not self._alone.wanted:
+            self._grant(place)  # whoever else comes at this moment may, too
+            self._dispatch.await_rank(self._best_awaited())
+            return place
+        heapq.heappush(self._waiting, place)
         if retried:
             self._retried.append(place)
         self._pump_soon()
@@ -174,12 +178,20 @@ class TakeQueue:
         """Lets slots take that may."""
         self._pump_is_due = False
         while not self._alone.wanted and (place := self._next()) is not None:
-            self._grants += 1
-            self._taking.add(place.granted)
-            self.holding += 1
-            self._alone.begin()
-            place.granted.set_result(None)
+            self._grant(place)
         self._pumped()
+
+    def _grant(self, place: Place) -> None:
+        self._grants += 1
+        self._taking.add(place.granted)
+        self.holding += 1
+        self._alone.begin()
+        place.granted.set_result(None)
+
+    def _may_hold_more(self) -> bool:
+        """Whether work may be here that no lane is free for: where calls are fast."""
+        gate = self._gate
+        return gate.message_ms is not None and gate.message_ms <= FAST_MS and self.holding < gate.most + SLOTS_AHEAD
 
     def _next(self) -> Place | None:
         best = self.best_waiting()
@@ -188,8 +200,7 @@ class TakeQueue:
         place, lanes = self._waiting[0], self._gate.most
         if self.holding >= lanes:
             fast = self._gate.message_ms is not None and self._gate.message_ms <= FAST_MS
-            may_hold = fast and self.holding < lanes + SLOTS_AHEAD
-            if not (may_hold and (self._few or not self._stocked(lanes))):
+            if not (self._may_hold_more() and (self._few or not self._stocked(lanes))):
                 outranks = best > self._dispatch.best and len(self._taking) < lanes
                 if not (outranks and (fast or self._dispatch.running < lanes)):
                     return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from binascii import crc32
+
 import pytest
 
 from rmq_core import FixedTimeMessage, MessageRef, PriorityMessage, RangeMergeMessage, TopicKind, errors
@@ -169,3 +171,18 @@ async def test_pages_of_a_listing_go_on_where_the_last_ended(bench: Bench) -> No
         await bench.inspector.messages("work", "dead", cursor=first.next_cursor)
     with pytest.raises(errors.InvalidMessage, match="not one of ours"):
         await bench.inspector.messages("work", "ready", cursor="bm90IG91cnM")
+
+
+async def test_an_id_alone_means_the_message_in_its_own_slot_where_there_is_one(bench: Bench) -> None:
+    await bench.topic(slots=8)
+    own = crc32(b"k") % 8
+    elsewhere = [basis for basis in "abcdefgh" if crc32(basis.encode()) % 8 != own][:3]
+    for basis in elsewhere:
+        await bench.q.send("work", PriorityMessage(f"in {basis}", 20, key="k", slot_basis=basis))
+    slots = {crc32(basis.encode()) % 8 for basis in elsewhere}
+    assert {each.row.ref.slot for each in await bench.inspector.find("work", "k")} == slots
+    await bench.q.send("work", PriorityMessage("at home", 20, key="k"))
+    assert [each.row.ref.slot for each in await bench.inspector.find("work", "k")] == [own]
+    for basis in elsewhere:
+        (found,) = await bench.inspector.find("work", "k", basis)
+        assert found.row.ref.slot == crc32(basis.encode()) % 8
