@@ -192,6 +192,7 @@ def stack(installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
 
 def test_it_runs_without_the_checkout(stack: Stack, installed: Path) -> None:
     assert "every worker takes from every slot, as with --shared" in stack.log
+    assert "ERROR" not in stack.log
     browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar := CookieJar()))
     with browser.open(f"{stack.address}/admin/login/") as page:
         text = page.read().decode()
