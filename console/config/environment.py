@@ -20,7 +20,7 @@ from django.core.exceptions import ImproperlyConfigured
 from environs import Env, EnvValidationError, ValidationError
 
 from console import rules
-from console.config.variables import FORMER, PREFIX, renamed
+from console.config.variables import FORMER, FORMER_END, PREFIX, renamed
 from console.options import usual_data_dir
 from rmq_core.model.text import NotText, check_unicode
 from rmq_core.transport.redis_url import RedisURL
@@ -128,7 +128,8 @@ def read_environment(environ: Mapping[str, str] | None = None) -> Environment:
         raise ImproperlyConfigured(_explain(error)) from None
     if former:
         words = ", ".join(f"{name} is {PREFIX}{name}" for name in former)
-        warnings.warn(f"variables have new names, and the former work for now: {words}", FutureWarning, stacklevel=1)
+        notice = f"variables have new names, and the former ones end with release {FORMER_END}: {words}"
+        warnings.warn(notice, FutureWarning, stacklevel=1)
     if values["https"] is None:
         values["https"] = not debug
     values["sub_path"] = values["sub_path"].rstrip("/")

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from packaging.version import Version
 from redis.sentinel import SentinelManagedSSLConnection
 
+import rmq_core
 from console.config.environment import BASE_DIR, Environment, read_environment
-from console.config.variables import FORMER, renamed
+from console.config.variables import FORMER, FORMER_END, renamed
 from console.redis_urls import channel_layer_host, job_connection
 
 KEY = "0123456789-abcdefghijklmnopqrstuvwxyz-ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -189,6 +192,13 @@ def test_a_former_name_works_and_says_the_new_one(name: str, value: str) -> None
     with pytest.warns(FutureWarning, match=rf"\b{name} is RMQ_{name}\b"):
         found = read(**{name: value})
     assert found == read(**{f"RMQ_{name}": value}) != read()
+
+
+def test_the_notice_says_which_release_ends_the_former_names() -> None:
+    with pytest.warns(FutureWarning, match=rf"end with release {re.escape(FORMER_END)}: HTTPS is RMQ_HTTPS\b"):
+        read(HTTPS="0")
+    assert f"until\n  release {FORMER_END}, also" in (BASE_DIR / "docs/how-to/upgrade.md").read_text()
+    assert Version(rmq_core.__version__) < Version(FORMER_END), "this release must no longer read them"
 
 
 def test_the_new_name_wins_without_a_word() -> None:
