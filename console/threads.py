@@ -34,7 +34,7 @@ class DatabaseThread:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="database")
 
     async def call(self, act: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
-        """Call what uses the database; after an error the next call opens its connections anew."""
+        """Call what uses the database; after an error the next call opens its connections again."""
 
         def call() -> T:
             try:

@@ -13,7 +13,7 @@ Their tree:
     │   ├── UnreadableTopic     what is stored under that name is no definition this release can read
     │   ├── TopicConflict       the same name is already defined with another kind or slot amount
     │   ├── VersionConflict     somebody else changed the definition meanwhile
-    │   ├── TopicReshaped       the topic was deleted, or deleted and defined anew, since this caller read it
+    │   ├── TopicReshaped       the topic was deleted, or deleted and defined again, since this caller read it
     │   └── TopicNotEmpty       refusing to delete a topic that still holds messages
     ├── MessageError
     │   ├── InvalidMessage      wrong type, priority, range, time, key, headers
@@ -44,8 +44,16 @@ import re
 from typing import Any
 
 
+def _made_again(kind: type[RMQError], args: tuple[Any, ...]) -> RMQError:
+    return kind.__new__(kind, *args)
+
+
 class RMQError(Exception):
     """Root of every error of this library; its text is written for the person who reads it."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # As it is, whatever its constructor takes: an error that cannot be made again breaks pools of processes.
+        return _made_again, (type(self), self.args), self.__dict__
 
 
 class ConfigurationError(RMQError):
@@ -89,7 +97,7 @@ class VersionConflict(TopicError):
 
 
 class TopicReshaped(TopicError):
-    """The topic was deleted, or deleted and defined anew, since this caller read its definition; nothing was done."""
+    """The topic was deleted, or deleted and defined again, since this caller read its definition; nothing was done."""
 
 
 class TopicNotEmpty(TopicError):
@@ -226,7 +234,7 @@ _SCRIPT_ERRORS: dict[str, tuple[type[RMQError], str]] = {
     ),
     "RMQVERSION": (
         VersionConflict,
-        "the definition changed meanwhile, or the topic was made anew (stored version {detail}); read it again and"
+        "the definition changed meanwhile, or the topic was made again (stored version {detail}); read it again and"
         " repeat the change",
     ),
 }

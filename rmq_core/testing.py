@@ -66,12 +66,12 @@ class _Clock:
             raise ConfigurationError(
                 "TestQueue() without a URL needs fakeredis: pip install 'rmq-console[testing]'"
             ) from error
-        told = self.time
+        queue_time = self.time
 
         class Connection(fakeredis.FakeRedisConnection):
             def _connect(self) -> Any:
                 session = super()._connect()
-                session.time = told  # a command is the session's method of that name
+                session.time = queue_time  # a command is the session's method of that name
                 return session
 
         return fakeredis.FakeRedis(connection_class=Connection)

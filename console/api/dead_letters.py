@@ -14,12 +14,11 @@ from console.api.bulk import DeadFilter
 from console.api.callers import caller_of
 from console.api.description import plain
 from console.api.downloads import download
-from console.api.errors import invalid
 from console.api.messages import canonical
 from console.api.routers import topics as router
 from console.api.schemas import ID_MAX, NeededReason, Strict, TopicName
 from console.api.sending import content_of
-from console.engine import engine
+from console.api.slots import check_slot
 from console.serializers.text import FORMATS
 from console.usecases import exports, resending
 from console.usecases.resending import Correction
@@ -71,17 +70,16 @@ def resend(request: HttpRequest, response: HttpResponse, topic: TopicName, body:
     summary="All that match, as a file",
     openapi_extra=plain(200, FORMATS.values(), "A line per dead letter, with its content"),
 )
-def export(
+def export_dead_letters(
     request: HttpRequest,
     topic: TopicName,
     wanted: Annotated[DeadFilter, Query()],
     form: Literal["jsonl", "csv"] = "jsonl",
 ) -> StreamingHttpResponse:
-    """With content, headers and failure. Kept in the audit, for content leaves the house."""
+    """With content, headers and failure. Kept in the audit, for content leaves the console."""
     caller = caller_of(request)
     caller.require(Permission.READ_PAYLOAD, topic)
-    if wanted.slot is not None and wanted.slot >= engine().client.topic(topic).slots:
-        raise invalid("slot", "the topic has no slot of that number")
+    check_slot(topic, wanted.slot)
     given = wanted.model_dump(exclude_unset=True, exclude_none=True)
     pieces = exports.export_dead(caller.actor, topic, MessageFilter.from_mapping({**given, "state": "dead"}), form)
     return download(request, pieces, f"{topic}-dead.{form}", FORMATS[form])

@@ -12,11 +12,11 @@ from pydantic import Field, create_model
 
 from console.access import Action, Permission
 from console.api.callers import caller_of
-from console.api.errors import invalid
 from console.api.preconditions import ReadIfNoneMatch, etag, not_modified
 from console.api.routers import topics as router
 from console.api.rows import Row, row_of
-from console.api.schemas import BigIn, BigOut, Reason, Strict, TopicName, lossless
+from console.api.schemas import BigIn, BigOut, TopicName, WithReason, lossless
+from console.api.slots import check_slot
 from console.engine import engine
 from console.options import options
 from console.snapshots.store import LiveKeys, read_frame
@@ -126,11 +126,7 @@ class SlotView(SlotLine):
     prepared: list[Row]
 
 
-class Because(Strict):
-    reason: Reason = ""
-
-
-class Seen(Because):
+class Seen(WithReason):
     until_ms: BigIn | None = Field(
         default=None, ge=1, description="What died up to then, ms since the epoch; now where it is left out."
     )
@@ -200,8 +196,7 @@ def slot(
     caller = caller_of(request)
     caller.require(Permission.VIEW, topic)
     inspector = engine().inspector
-    if slot >= engine().client.topic(topic).slots:
-        raise invalid("slot", "the topic has no slot of that number")
+    check_slot(topic, slot)
     detail = inspector.slot(topic, slot, heads)
     owner = inspector.assignment(topic)[slot]
     return (
@@ -223,14 +218,14 @@ def slot(
     url_name="pause",
     summary="Stop the taking; sending goes on",
 )
-def pause(request: HttpRequest, topic: TopicName, body: Because = Body(Because())) -> dict[str, Any]:  # noqa: B008
+def pause(request: HttpRequest, topic: TopicName, body: WithReason = Body(WithReason())) -> dict[str, Any]:  # noqa: B008
     return _switch(request, topic, Action.PAUSE, body.reason)
 
 
 @router.post(
     "/{rmq_topic:topic}:resume", response=Paused, tags=["topics"], url_name="resume", summary="Start the taking again"
 )
-def resume(request: HttpRequest, topic: TopicName, body: Because = Body(Because())) -> dict[str, Any]:  # noqa: B008
+def resume(request: HttpRequest, topic: TopicName, body: WithReason = Body(WithReason())) -> dict[str, Any]:  # noqa: B008
     return _switch(request, topic, Action.RESUME, body.reason)
 
 

@@ -154,8 +154,8 @@ class _reader(Env):
 
 
 def _explain(error: EnvValidationError) -> str:
-    told: dict[str, list[str]] = error.error_messages  # type: ignore[assignment]
-    lines = [f"  {name}: {' '.join(map(str, texts))}" for name, texts in sorted(told.items())]
+    messages: dict[str, list[str]] = error.error_messages  # type: ignore[assignment]
+    lines = [f"  {name}: {' '.join(map(str, texts))}" for name, texts in sorted(messages.items())]
     return "The environment is not usable; correct these variables and start again:\n" + "\n".join(lines)
 
 

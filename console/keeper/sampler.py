@@ -57,12 +57,10 @@ class _Known:
 
 @dataclass(frozen=True)
 class Round:
-    """The result of one look: its number, the topics whose frames were written because they are watched, and how many
-    messages of orphaned slots were put back."""
+    """The result of one look: its number, which is its time; the topics whose frames were written because they are
+    watched; how many messages of orphaned slots were put back, by topic."""
 
     seq: int
-    at_ms: int
-    topics: tuple[str, ...]
     watched: tuple[str, ...]
     reaped: dict[str, int]
 
@@ -94,7 +92,7 @@ class Sampler:
             for name, values in (json.loads(stored)["sparks"] if stored else {}).items():
                 self._known[name] = _Known(sparks=deque(map(int, values), maxlen=SPARKS))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            log.warning("the history another keeper has left cannot be read, and begins anew: %s", words_of(error))
+            log.warning("the history another keeper has left cannot be read, and starts again: %s", words_of(error))
             self._known = {}
 
     async def round(self) -> Round:
@@ -127,9 +125,8 @@ class Sampler:
         await self._write_sparks(at_ms)
         self._rounds += 1
         self._drop_unknown({sample.topic.name for sample in samples})
-        names = tuple(state.topic.name for state in states)
         looked_at = tuple(state.topic.name for state in shown) + ((FLEET,) if FLEET in watched else ())
-        return Round(at_ms, at_ms, names, looked_at, reaped)
+        return Round(at_ms, looked_at, reaped)
 
     async def _look_around(self) -> None:
         self._heard = self._rounds % WORKERS_EVERY == 0
@@ -270,6 +267,7 @@ class Sampler:
                 "journal": None if state.journal is None else asdict(state.journal),
                 "acknowledged": None if state.acknowledgement is None else state.acknowledgement.as_json(),
                 "slots": self._known[state.topic.name].tracker.slots(),
+                "fenced": self._known[state.topic.name].tracker.fenced(),
                 "problems": [each.as_json() for each in problems if each.topic == state.topic.name],
             }
         )

@@ -94,8 +94,8 @@ def deletion_plan(topic: Topic) -> Plan:
     held = Count(sample.backlog + sample.prepare + sample.dead)
     if held.number:
         text = gettext(
-            "All it holds goes with it and cannot be restored (%(count)s): %(backlog)s waiting, %(flight)s in flight,"
-            " %(dead)s dead."
+            "All its messages are deleted with it and cannot be restored (%(count)s): %(backlog)s waiting,"
+            " %(flight)s in flight, %(dead)s dead."
         ) % {
             "count": held,
             "backlog": f"{sample.backlog:,}",
@@ -255,17 +255,15 @@ def _undo(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
 
 def _journal(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     if wanted.journal is Journal.OFF:
-        text = gettext("What happens from now on is written down nowhere. What was written stays for its readers.")
+        text = gettext("Nothing is recorded from now on. What was recorded stays for its readers.")
         return [Line("journal", "caution", text)]
     if now.journal is Journal.OFF:
         held = Count(sample.backlog + sample.prepare + sample.dead)
-        text = gettext(
-            "Every change is written down from now on. The past of what is here (%(count)s) is not known to it."
-        )
+        text = gettext("Every change is recorded from now on. The past of what is here (%(count)s) is not known to it.")
         return [Line("journal", "info", text % {"count": held}, held)]
     if wanted.journal is Journal.FULL:
-        return [Line("journal", "info", gettext("Contents are written down too, of what is sent from now on."))]
-    return [Line("journal", "caution", gettext("Contents are written down no more. Such messages cannot be restored."))]
+        return [Line("journal", "info", gettext("Contents are recorded too, of what is sent from now on."))]
+    return [Line("journal", "caution", gettext("Contents are no longer recorded. Such messages cannot be restored."))]
 
 
 def _journal_max(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:

@@ -117,7 +117,7 @@ class ClientCore:
     ) -> Operation[T]:
         """An operation on the topic of that name. Raises `UnknownTopic`.
 
-        Where the topic was deleted and defined anew since its definition was remembered, the new one is followed; so
+        Where the topic was deleted and defined again since its definition was remembered, the new one is followed; so
         the arguments must bear to be used twice.
         """
         name = topic_name(name)
@@ -129,7 +129,7 @@ class ClientCore:
             return (yield from operation(self.keyspace, topic, *args, **kwargs))
 
     def reshaped(self, name: str) -> Operation[Topic]:
-        """The definition of a topic that was made anew, whose slots all know it from now on. Raises `UnknownTopic`.
+        """The definition of a topic that was made again, whose slots all know it from now on. Raises `UnknownTopic`.
 
         Whoever defined it may not have come to all of them yet, or have died before it could.
         """

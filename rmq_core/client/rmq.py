@@ -20,6 +20,7 @@ from rmq_core.ops.hints import note_heads
 from rmq_core.ops.sending import Sent, SentMany
 from rmq_core.protocol.scripts import NOT_DUE, Call, Operation
 from rmq_core.transport import forks
+from rmq_core.transport.notifications import FALLBACK_S
 from rmq_core.transport.retry import RETRY_FOR_S
 from rmq_core.transport.sync import Connection
 
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 T = TypeVar("T")
-
-FALLBACK_S = 1.0
 
 
 class RMQ(ClientCore):

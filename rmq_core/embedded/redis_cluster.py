@@ -107,12 +107,12 @@ class EmbeddedCluster(EmbeddedGroup):
             _ask(node, "CLUSTER ADDSLOTS", *range(first, end))
         for node in self.nodes[1:]:
             _ask(self.nodes[0], "CLUSTER MEET", LOOPBACK, node.port)
-        self._wait(self._acquainted, "the nodes did not get to know each other")
+        self._wait(self._know_each_other, "the nodes did not get to know each other")
         for number, node in enumerate(replicas):
             master = masters[number % len(masters)]
             _ask(node, "CLUSTER REPLICATE", _ask(master, "CLUSTER MYID"))
 
-    def _acquainted(self) -> bool:
+    def _know_each_other(self) -> bool:
         return all(int(_cluster_info(node)["cluster_known_nodes"]) == len(self.nodes) for node in self.nodes)
 
     def _serving(self) -> bool:

@@ -126,7 +126,7 @@ class EmbeddedSentinel(EmbeddedGroup):
             for view in views
         )
         roles = [replication(server) for server in self.servers]
-        # A second master is one that came back and has not yet been told of its successor.
+        # A second master is one that came back and does not know its successor yet.
         one_master = sum(role["role"] == "master" for role in roles) == 1
         return acquainted and one_master and all(in_step(role) for role in roles)
 

@@ -1,4 +1,4 @@
-"""What every embedded server, and every group of them, can be told to do."""
+"""What every embedded server, and every group of them, can do."""
 
 from __future__ import annotations
 

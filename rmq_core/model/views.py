@@ -171,7 +171,7 @@ FAILURE_FIELDS = tuple(each.name for each in fields(FailureRecord))
 class MessageRow:
     """A line of a list. ``score_ms``: due (delayed, ready, waiting), taken (in flight), died (dead) or removed time.
 
-    ``fingerprint``: of a dead letter its cluster, else of the last failure, '' where it told none; None: never failed.
+    ``fingerprint``: of a dead letter its cluster, else of the last failure, '' where it has none; None: never failed.
     ``was``: of a message in the trash, where it is restored to.
     """
 
@@ -340,6 +340,10 @@ class WorkerInfo:
     slots: Mapping[str, tuple[int, ...]]
     versions: Mapping[str, int] = field(default_factory=dict)
 
+    def owns_slots_of(self, topic: str) -> bool:
+        """Whether it works on a topic with owners, so that its epochs still count there."""
+        return self.state != "lost" and self.session != "shared" and topic in self.topics
+
 
 @dataclass(frozen=True, slots=True)
 class ServerInfo:
@@ -354,7 +358,6 @@ class ServerInfo:
     used_memory: int
     maxmemory: int
     policy: str
-    connected_clients: int
     ops_per_s: int
     program: str = "Redis"
     fullest: float = 0.0

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from rmq_core.errors import InvalidMessage
+from rmq_core.model.bounds import slot_of, whole
 from rmq_core.model.message import DUE_MAX_MS, Delivery, MessageRef, id_to_text, raw_id
 from rmq_core.model.scores import PRIORITY_MAX, PRIORITY_MIN
 from rmq_core.model.topic import Topic
@@ -90,8 +91,7 @@ def located(
     for given in references:
         reference = _ref(topic, given)
         if isinstance(reference, MessageRef):
-            if type(reference.slot) is not int or not 0 <= reference.slot < topic.slots:
-                raise InvalidMessage(f"slot={reference.slot!r} must be a whole number from 0 to {topic.slots - 1}")
+            slot_of(topic, reference.slot)
             refs.append(reference)
             continue
         if not isinstance(reference, (str, bytes)):
@@ -127,9 +127,7 @@ def reschedule(
         other = due_ms
     if value is None or other is not None:
         raise InvalidMessage(f"a message of a {topic.kind.value} topic is rescheduled by {field}=…, and by that alone")
-    if type(value) is not int or not low <= value <= high:
-        raise InvalidMessage(f"{field}={value!r} must be a whole number from {low} to {high}")
-    return act(keyspace, topic, "reschedule", references, value)
+    return act(keyspace, topic, "reschedule", references, whole(field, value, low, high))
 
 
 def unfence(keyspace: Keyspace, topic: Topic) -> Operation[int]:
@@ -138,5 +136,7 @@ def unfence(keyspace: Keyspace, topic: Topic) -> Operation[int]:
     gone = yield [("DEL", keys.fence) for keys in slots]
     yield [("HINCRBY", keys.stats, "unfenced", 1) for keys, had in zip(slots, gone, strict=True) if had]
     owned = yield from owners.owners(keyspace, topic)
-    yield [owners.note_unfenced(keyspace, topic.name, [each.slot for each in owned if each.worker])]
+    freed = [each.slot for each, had in zip(owned, gone, strict=True) if had or each.worker]
+    if freed:
+        yield [owners.note_unfenced(keyspace, topic.name, freed)]
     return sum(gone)

@@ -101,7 +101,7 @@ class ZooKeeperConfig:
         return self.username is not None or self.sasl is not None
 
     def kazoo_options(self) -> dict[str, Any]:
-        """What `KazooClient` is to be told, but for retries and access lists."""
+        """The arguments of `KazooClient`, but for retries and access lists."""
         options: dict[str, Any] = {"hosts": self.hosts, "timeout": self.session_timeout_ms / 1000}
         if self.sasl is not None:
             credentials = {"username": self.username, "password": self.password} if self.username else {}

@@ -30,7 +30,7 @@ class SlotEvents(Protocol):
         """Redis refused a slot's epoch: somebody else has claimed it, or nobody has."""
 
 
-class Topical(Protocol):
+class TopicSlots(Protocol):
     """One topic in a worker, as ownership sees it (`rmq_core.worker.topic_runner.TopicRunner`)."""
 
     events: SlotEvents | None
@@ -51,7 +51,7 @@ class Topical(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Status:
     """What the heartbeat tells about ownership; ``for_ms``: how long the session has been in this state."""
 
     session: SessionState
@@ -64,7 +64,7 @@ class Ownership(Protocol):
 
     lease: Lease
 
-    async def start(self, topics: Mapping[str, Topical]) -> None:
+    async def start(self, topics: Mapping[str, TopicSlots]) -> None:
         """Joins, and from now on adds and retires slots."""
 
     async def leave(self) -> None:
@@ -73,5 +73,5 @@ class Ownership(Protocol):
     async def close(self, *, unfinished: bool) -> None:
         """Ends it. ``unfinished``: calls still run, so their slots stay taken for as long as this process lives."""
 
-    def standing(self) -> Standing:
+    def status(self) -> Status:
         """For the heartbeat."""

@@ -13,7 +13,7 @@ from rmq_core.model.topic import Topic
 from rmq_core.ownership.nodes import Member, Paths, Shape, worker_name
 from rmq_core.ownership.session import Callback, Session
 
-NAMESAKE_S = 2.0
+SAME_NAME_S = 2.0
 LOOK_S = 0.1
 
 
@@ -30,7 +30,7 @@ class Members:
         Raises `WorkerNameTaken` when the name stays in use for longer than that.
         """
         path = self._paths.member(me.name)
-        until = time.monotonic() + 1.5 * self._session.timeout_s + NAMESAKE_S
+        until = time.monotonic() + 1.5 * self._session.timeout_s + SAME_NAME_S
         while True:
             try:
                 await self._session.create(path, me.encode(), ephemeral=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from rmq_core.ownership.contract import SessionState, Standing, Topical
+from rmq_core.ownership.contract import SessionState, Status, TopicSlots
 from rmq_core.ownership.lease import Lease
 
 
@@ -17,7 +17,7 @@ class SharedOwnership:
         self._weight = weight
         self._since = time.monotonic()
 
-    async def start(self, topics: Mapping[str, Topical]) -> None:
+    async def start(self, topics: Mapping[str, TopicSlots]) -> None:
         """Starts a runner for every slot."""
         for topic in topics.values():
             for slot in range(topic.definition.slots):
@@ -29,6 +29,6 @@ class SharedOwnership:
     async def close(self, *, unfinished: bool) -> None:
         """Nothing to end."""
 
-    def standing(self) -> Standing:
+    def status(self) -> Status:
         """For the heartbeat."""
-        return Standing(SessionState.SHARED, int((time.monotonic() - self._since) * 1000), self._weight)
+        return Status(SessionState.SHARED, int((time.monotonic() - self._since) * 1000), self._weight)

@@ -19,7 +19,7 @@ from kazoo.exceptions import KazooException, NoAuthError, NoNodeError
 from rmq_core.client.async_rmq import AsyncRMQ
 from rmq_core.errors import ConfigurationError, RMQError, ZooKeeperUnavailable
 from rmq_core.ownership.config import ZooKeeperConfig
-from rmq_core.ownership.contract import SessionState, Standing, Topical
+from rmq_core.ownership.contract import SessionState, Status, TopicSlots
 from rmq_core.ownership.election import LeaderElection, run_elected
 from rmq_core.ownership.holdings import Holdings
 from rmq_core.ownership.leader import Leader
@@ -55,7 +55,7 @@ class ZooKeeperOwnership:
         self._owning: asyncio.Task[None] | None = None
         self._leading: asyncio.Task[None] | None = None
 
-    async def start(self, topics: Mapping[str, Topical]) -> None:
+    async def start(self, topics: Mapping[str, TopicSlots]) -> None:
         """Raises `ZooKeeperUnavailable`, `ConfigurationError`, `TopicConflict`, `WorkerNameTaken`."""
         self._me = Member(self._worker, tuple(sorted(topics)), self._weight, platform.node(), os.getpid())
         self._holdings = [
@@ -130,12 +130,12 @@ class ZooKeeperOwnership:
         else:
             await self._session.close()
 
-    def standing(self) -> Standing:
+    def status(self) -> Status:
         """For the heartbeat."""
         state = self._session.state
         if state is SessionState.CONNECTED and not self.lease.valid:
             state = SessionState.SUSPENDED
-        return Standing(state, int((time.monotonic() - self._session.since) * 1000), self._weight)
+        return Status(state, int((time.monotonic() - self._session.since) * 1000), self._weight)
 
     # -- news
 
@@ -151,7 +151,7 @@ class ZooKeeperOwnership:
     def _give_up(self, reason: str = "out of touch") -> None:
         for holdings in self._holdings:
             holdings.give_up(reason)
-            holdings.stirred = True
+            holdings.changed = True
 
     async def _own(self) -> None:
         heal_s = self._session.config.heal_ms / 1000
@@ -176,7 +176,7 @@ class ZooKeeperOwnership:
                 await asyncio.sleep(GATHER_S)
 
     async def _look(self, heal: bool) -> None:
-        """``heal``: at everything, whether we were told of news or not; and a part of it in detail."""
+        """``heal``: at everything, whether we heard of news or not; and a part of it in detail."""
         if self._session.state is not SessionState.CONNECTED:
             return
         if heal and self._joined:
@@ -188,5 +188,5 @@ class ZooKeeperOwnership:
             verified = self._holdings[:VERIFIED_AT_ONCE]
             self._holdings = self._holdings[VERIFIED_AT_ONCE:] + verified
         for holdings in list(self._holdings):
-            if heal or holdings.stirred:
+            if heal or holdings.changed:
                 await holdings.look(verify=holdings in verified)

@@ -31,7 +31,7 @@ def parser(program: str) -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False)
     url = os.environ.get("RMQ_URL") or os.environ.get("RMQ_REDIS_URL") or os.environ.get("REDIS_URL") or DEFAULT_URL
     common.add_argument(
-        "--url", default=url, help="Redis URL (RMQ_URL, REDIS_URL: not seen by others as arguments are)"
+        "--url", default=url, help="Redis URL (RMQ_URL, RMQ_REDIS_URL, REDIS_URL: not seen by others as arguments are)"
     )
     common.add_argument("--namespace", default=os.environ.get("RMQ_NAMESPACE", "rmq"), help="(RMQ_NAMESPACE)")
     common.add_argument("--topic", action="append", default=[], metavar="NAME", help="only this one; repeatable")
@@ -122,10 +122,10 @@ def _package(folder: Path) -> int:
 
 def _log(given: argparse.Namespace) -> None:
     """The sentence is for people; whatever Spark said belongs to those who look for the cause."""
-    logger, told = logging.getLogger("rmq_core.pipeline"), given.progress == "json" and not given.log
+    logger, as_json = logging.getLogger("rmq_core.pipeline"), given.progress == "json" and not given.log
     for known in [*logger.handlers]:
         logger.removeHandler(known)
-    handler = logging.StreamHandler() if told else logging.FileHandler(log_file(given.log), delay=True)
+    handler = logging.StreamHandler() if as_json else logging.FileHandler(log_file(given.log), delay=True)
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
     logger.addHandler(handler)
     logger.propagate = False

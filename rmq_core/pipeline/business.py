@@ -42,7 +42,7 @@ class Ledger:
     since_ms: int | None = None
     until_ms: int | None = None
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """For the report."""
         return {
             "left_out_rows": self.left_out_rows,

@@ -1,4 +1,4 @@
-"""Where journals do not tell everything: looked for slot by slot, told once where the cause is the topic's.
+"""Where journals do not tell everything: found slot by slot, reported once where the cause is the topic's.
 
 Of a slot with a gap nothing is claimed that its journal would have to prove.
 """
@@ -27,9 +27,9 @@ every one of them; null: an older release wrote it, nobody knows.
 WIDE = ("trimmed", "elsewhere", "past", "off")
 """Reasons that lie in how a topic is run, not in what happened to one slot."""
 
-_AFRESH = "Switched off and on again while the topic is empty, a journal begins anew and is whole from there."
+_AFRESH = "Switched off and on again while the topic is empty, a journal starts again and is whole from there."
 ADVICE = {
-    "trimmed": f"Its readers had done with it before anything was archived: archive the topic on schedule. {_AFRESH}",
+    "trimmed": f"It was read and trimmed before anything was archived: archive the topic on schedule. {_AFRESH}",
     "elsewhere": "It was archived, but not where this run looked: give it that archive.",
     "past": f"The journal was switched on while messages were there. {_AFRESH}",
     "off": "The journal is off: switch it on, best while the topic is empty.",
@@ -47,7 +47,7 @@ ADVICE = {
 
 
 def holes(
-    slots: DataFrame, books: DataFrame, readers: DataFrame | None = None, reached: DataFrame | None = None
+    slots: DataFrame, slot_ledgers: DataFrame, readers: DataFrame | None = None, reached: DataFrame | None = None
 ) -> DataFrame:
     """Slots whose journal does not tell everything: ``topic``, ``slot``, ``reason`` and what shows it.
 
@@ -57,7 +57,7 @@ def holes(
     from pyspark.sql import functions as F
 
     session = slots.sparkSession
-    together = slots.join(books, [*SLOT], "full")
+    together = slots.join(slot_ledgers, [*SLOT], "full")
     readers = small(session, [], READERS) if readers is None else readers
     reached = small(session, [], REACHED) if reached is None else reached
     together = together.join(F.broadcast(readers), [*SLOT], "left").join(F.broadcast(reached), [*SLOT], "left")
@@ -103,7 +103,7 @@ def archive_lacks() -> Column:
 
 
 def begins_behind() -> Column:
-    """Whether the first that is known of a slot began anew behind all that the archive has read: it has none of it."""
+    """Whether the first known of a slot started again behind all that the archive has read: it has none of it."""
     from pyspark.sql import functions as F
 
     behind = (F.col("from_position") > F.col("reached")) & (F.col("first_n") <= F.col("reached_n"))
@@ -111,7 +111,7 @@ def begins_behind() -> Column:
 
 
 def forked(events: DataFrame, holes: DataFrame) -> DataFrame:
-    """`holes`, where those that were doubled by a server that lost its end are told from those doubled by hand.
+    """`holes`, where those doubled by a server that lost its end are distinguished from those doubled by hand.
 
     ``events`` need ``life``. Only the slots concerned are looked at again.
     """
@@ -133,7 +133,7 @@ def without_journal(session: SparkSession, topics: list[str]) -> DataFrame:
     return small(session, rows, f"{columns}, held long, readers string, missing long, doubled long")
 
 
-def told(holes: DataFrame) -> DataFrame:
+def findings(holes: DataFrame) -> DataFrame:
     """The findings: one per slot, or one per topic where the reason lies in how the topic is run."""
     from pyspark.sql import functions as F
 

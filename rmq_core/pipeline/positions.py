@@ -1,4 +1,4 @@
-"""How far an archive is durable, told to Redis: behind that (and behind every other reader) journals are trimmed.
+"""How far an archive is durable, noted in Redis: behind that (and behind every other reader) journals are trimmed.
 
 Every archive is a reader of its own, named after its path: what one of them holds says nothing of another.
 """
@@ -72,7 +72,7 @@ def committed(
 
 
 def _positions(topic: Topic, ends: dict[str, str]) -> dict[int, Position]:
-    # A topic may have been made anew with fewer slots.
+    # A topic may have been made again with fewer slots.
     return {int(slot): position(end) for slot, end in ends.items() if int(slot) < topic.slots}
 
 

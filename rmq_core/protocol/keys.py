@@ -86,7 +86,9 @@ QUEUE_KEYS = (
 )
 OWN_KEYS = tuple(name for name in QUEUE_KEYS if name not in {"heads", "due"})
 
-SENDING = 13
+STATS = QUEUE_KEYS.index("stats")
+
+SENDING = QUEUE_KEYS.index("heads") + 1
 """Sending needs the first so many keys; it happens one by one, so every key counts."""
 
 

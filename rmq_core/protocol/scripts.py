@@ -218,7 +218,7 @@ class Cycled(NamedTuple):
     nothing. ``alone``: the next message was in flight when a process died, and is only given to who takes it alone.
     """
 
-    now_ms: int
+    now_us: int
     wait_us: int | None
     statuses: list[int]
     deliveries: list[Delivery]
@@ -274,7 +274,7 @@ def read_cycle(topic: Topic, slot: int, reply: list[Any], epoch: str = SHARED_EP
         receipt = fresh + step * i + failures_of(score, retries)
         deliveries.append(Delivery(name, slot, taken[i], receipt, score, body, timed, retries, epoch))
     wait_us = None if next_due_ms == NOT_DUE else max(0, (next_due_ms - now_ms) * 1000 - beyond_us)
-    return Cycled(now_ms, wait_us, statuses, deliveries, int(head) if head else None, alone == 1)
+    return Cycled(now_ms * 1000 + beyond_us, wait_us, statuses, deliveries, int(head) if head else None, alone == 1)
 
 
 def settle(

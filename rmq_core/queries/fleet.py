@@ -23,14 +23,14 @@ State = Literal["running", "stopping", "lost"]
 
 
 class Fleet(NamedTuple):
-    """Every worker heard of lately, by name; and rows that are no report of a worker."""
+    """Every worker seen lately, by name; and rows that are no report of a worker."""
 
     workers: list[WorkerInfo]
     unreadable: list[Unreadable]
 
 
 def workers(keyspace: Keyspace) -> Operation[list[WorkerInfo]]:
-    """Every worker heard of lately, by name: one bad row hides no other."""
+    """Every worker seen lately, by name: one bad row hides no other."""
     return (yield from read_workers(keyspace)).workers
 
 
@@ -132,7 +132,6 @@ def server(_: Keyspace) -> Operation[ServerInfo]:
         used_memory=total("used_memory"),
         maxmemory=total("maxmemory"),
         policy=_all(str(node.get("maxmemory_policy", "?")) for node in nodes),
-        connected_clients=total("connected_clients"),
         ops_per_s=total("instantaneous_ops_per_sec"),
         fullest=max(map(used, nodes)),
     )

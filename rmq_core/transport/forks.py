@@ -1,4 +1,4 @@
-"""Whatever holds connections, locks or threads is told when it wakes up in a forked child, where none is its own."""
+"""Whatever holds connections, locks or threads is notified in a forked child, where none of it is its own."""
 
 from __future__ import annotations
 

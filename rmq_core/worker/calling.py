@@ -84,15 +84,18 @@ def check_function(topic: str, function: Any, batch: int) -> None:
 
 
 def call(listener: Listener, some: Sequence[Delivery]) -> None:
-    """Calls a plain listener; raises what it raises, and `UnfinishedWork`."""
-    result = listener.function(some[0] if listener.batch == 1 else some)
+    """Calls a plain listener; raises what it raises, and `UnfinishedWork`.
+
+    A batch is a list of its own: what a listener takes out of it has been delivered all the same.
+    """
+    result = listener.function(some[0] if listener.batch == 1 else list(some))
     if result is not None:
         check_result(result)
 
 
 async def call_async(listener: Listener, some: Sequence[Delivery]) -> None:
     """The same for a coroutine listener."""
-    result = await listener.function(some[0] if listener.batch == 1 else some)
+    result = await listener.function(some[0] if listener.batch == 1 else list(some))
     if result is not None:
         check_result(result)
 

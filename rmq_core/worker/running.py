@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rmq_core.errors import Fenced, RMQError
 from rmq_core.model.outcomes import Release
 from rmq_core.worker.batch import Batch, Finished
+from rmq_core.worker.waiting import done_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,7 +71,7 @@ class Running:
         given_up = False
         try:
             while not ended.done():
-                await asyncio.wait({ended}, timeout=self._look_s(extend_at - loop.time()))
+                await done_within(ended, self._look_s(extend_at - loop.time()))
                 settling.add(batch.take_finished())
                 if ended.done():
                     break
@@ -96,12 +97,12 @@ class Running:
             given_up = True
             self.close()
             if self._topic.cancel(batch, Release()):
-                await asyncio.wait({ended}, timeout=CANCEL_S)
+                await done_within(ended, CANCEL_S)
             raise
         finally:
             try:
                 if not given_up and not ended.done():
-                    await asyncio.wait({ended})
+                    await done_within(ended)
             finally:
                 if not ended.done():
                     self._topic.left += len(batch.deliveries[: batch.begun]) - len(batch.finished)
@@ -146,7 +147,7 @@ class Running:
             self.batch, TimeoutError(f"cancelled after max_runtime_ms={most_ms}")
         ):
             self._cancelled = True
-            await asyncio.wait({ended}, timeout=CANCEL_S)
+            await done_within(ended, CANCEL_S)
             if ended.done():
                 return
         self.close()

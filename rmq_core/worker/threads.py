@@ -35,8 +35,8 @@ class _Thread:
             try:
                 act()
             finally:
-                told = hand_back(loop, partial(self._threads.finished, self, ended))
-            if not told:
+                heard = hand_back(loop, partial(self._threads.finished, self, ended))
+            if not heard:
                 return
 
 

@@ -18,6 +18,7 @@ from rmq_core.worker.dispatch import Dispatch
 from rmq_core.worker.handing_back import hand_back, set_ended
 from rmq_core.worker.looking import NEVER
 from rmq_core.worker.ranks import rank_of, rank_of_head
+from rmq_core.worker.server_clock import ServerClock
 from rmq_core.worker.slot_runner import SlotRunner
 from rmq_core.worker.take_queue import TakeQueue
 
@@ -75,6 +76,8 @@ class TopicRunner:
         self.alone.watchers.append(self._clear)
         self.dispatch = Dispatch(definition.timed, gate)
         self.queue = TakeQueue(self.dispatch, gate, self.alone, self._open_lanes)
+        self.clock = ServerClock()
+        """Of the only server; on a Cluster each slot has one of its own."""
         self._asked = False
         self._threads = threads
         self._coroutines = (coroutines or Coroutines(worker_name, own=False)) if listener.is_async else None
@@ -122,8 +125,11 @@ class TopicRunner:
     # -- life
 
     async def listen(self) -> None:
-        """Hears wake-ups from now on."""
+        """Hears wake-ups from now on, and knows what time it is on the server."""
         await self.client.wakeups.add(self.keyspace.wake(self.name), self._wake)
+        if not self.client.target.is_cluster:
+            ((seconds, micros),) = await self.client.connection.run([("TIME",)])
+            self.clock.age_us(int(seconds) * 1_000_000 + int(micros), asyncio.get_running_loop().time())
 
     def add(self, slot: int, epoch: str = "") -> None:
         """Starts a runner."""
@@ -206,7 +212,8 @@ class TopicRunner:
         ended: asyncio.Future[None] = loop.create_future()
         batch.end = lambda: hand_back(loop, partial(set_ended, ended))
         self.dispatch.add(batch)
-        self.dispatch.prune()
+        if batch.closing:
+            self.dispatch.prune()
         self._open_lanes()
         return ended
 

@@ -57,7 +57,7 @@ DONE_SMOOTHING = 0.3
 
 
 class Worker:
-    """Consumes the topics of its listeners until told to stop.
+    """Consumes the topics of its listeners until stopped.
 
     ``name`` must be unique in the fleet and is best stable over restarts; by default what ``RMQ_WORKER_NAME`` says,
     else host, pid and a random part. ``threads``: plain listeners running at once, over all topics. ``batch_max``:
@@ -256,7 +256,7 @@ class Worker:
             rate = (done - counted) / max(now - before, 0.001)
             self._rate += DONE_SMOOTHING * (rate - self._rate)
         self._counted = (now, done)
-        standing = self._ownership.standing()
+        status = self._ownership.status()
         return json.dumps(
             {
                 "host": shown(platform.node(), NAME_MAX),
@@ -272,9 +272,9 @@ class Worker:
                 "version": _version(),
                 "state": self._state,
                 "stale": sum(runner.stale for runner in self._topics.values()),
-                "session": standing.session.value,
-                "session_for_ms": standing.for_ms,
-                "weight": standing.weight,
+                "session": status.session.value,
+                "session_for_ms": status.for_ms,
+                "weight": status.weight,
                 "versions": {name: runner.definition.version for name, runner in self._topics.items()},
                 "slots": {name: to_ranges(runner.slots) for name, runner in self._topics.items()},
             },

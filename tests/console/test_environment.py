@@ -198,3 +198,10 @@ def test_the_new_name_wins_without_a_word() -> None:
 def test_children_of_up_get_the_new_names() -> None:
     given = {"PATH": "/bin", "REDIS_URL": "redis://old:1", "HTTPS": "0", "RMQ_HTTPS": "1", "RMQ_DEBUG": ""}
     assert renamed(given) == {"PATH": "/bin", "RMQ_REDIS_URL": "redis://old:1", "RMQ_HTTPS": "1"}
+
+
+def test_the_settings_and_the_job_worker_answer_to_their_former_names(tmp_path: Path) -> None:
+    checked = manage("check", folder=tmp_path, DJANGO_SETTINGS_MODULE="console.settings")
+    assert (checked.returncode, "is now console.config.settings" in checked.stderr) == (0, True), checked.stderr
+    asked = manage("rqworker", "mail", folder=tmp_path)
+    assert "there is no job queue mail: there are default and pipeline" in asked.stderr

@@ -38,7 +38,7 @@ async def test_a_thread_of_its_own_keeps_its_connection(closed: list[int]) -> No
     assert closed == []
     with pytest.raises(DatabaseError):
         await database.call(broken)
-    assert closed == [thread], "after an error it is opened anew"
+    assert closed == [thread], "after an error it is opened again"
     await database.call(used)
     await database.close()
     assert closed == [thread, thread]

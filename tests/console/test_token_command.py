@@ -15,9 +15,9 @@ from tests.console.conftest import Queue
 
 def test_a_token_is_made_used_listed_and_revoked(db: Any, queue: Queue, capsys: pytest.CaptureFixture[str]) -> None:
     call_command("token", "create", "nightly export", "--role", "Operator", "--topics", "orders.*,mail", "--days", "7")
-    secret, told = capsys.readouterr()
+    secret, output = capsys.readouterr()
     secret = secret.strip()
-    assert secret not in told and "not shown again" in told
+    assert secret not in output and "not shown again" in output
     assert Caller(secret).ok("GET", "/me")["topics"] == ["orders.*", "mail"]
     call_command("token", "list", "--json")
     (listed,) = json.loads(capsys.readouterr().out)

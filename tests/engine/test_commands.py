@@ -40,8 +40,8 @@ def run(rmq: RMQ, redis_server: EmbeddedRedis, namespace: str, capsys: pytest.Ca
     def command(name: str, *arguments: str, code: int = 0) -> Any:
         at = ["--url", redis_server.url, "--namespace", namespace, "--json"]
         assert main([name, "t", *arguments, *at]) == code
-        told = capsys.readouterr()
-        return told.err if code else json.loads(told.out)
+        output = capsys.readouterr()
+        return output.err if code else json.loads(output.out)
 
     return command
 

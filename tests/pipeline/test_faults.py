@@ -20,7 +20,7 @@ from rmq_core.pipeline.restore import restore
 from rmq_core.pipeline.sentences import sentence
 from rmq_core.pipeline.sources.options import SourceOptions
 from tests.pipeline import parquet
-from tests.pipeline.told import be_busy, exactly, more, rows, transitions
+from tests.pipeline.journal_rows import be_busy, exactly, more, rows, transitions
 from tests.support.proxy import TcpProxy
 from tests.support.waiting import wait_until
 

@@ -18,7 +18,7 @@ from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.model.message import MessageRef, id_to_text
 from rmq_core.model.topic import Journal
 from rmq_core.ops import repairs
-from rmq_core.ops.repairs import Mend
+from rmq_core.ops.repairs import Repair
 from rmq_core.pipeline.archive import archive
 from rmq_core.pipeline.reconcile import Inputs, reconcile
 from rmq_core.pipeline.restore import restore
@@ -64,7 +64,7 @@ def fill(client: RMQ, name: str, kind: TopicKind, journal: Journal) -> None:
     client.send_many(name, [message(id, b"based" + id, slot_basis=id) for id in HOSTILE], allow_past=True)
 
 
-def told(put: Any) -> tuple[int, int, int]:
+def counts(put: Any) -> tuple[int, int, int]:
     return put.restored, put.without_content, len(put.left_out)
 
 
@@ -86,7 +86,7 @@ def test_hostile_ids_come_back_and_hostile_values_are_set_right(
         with sending(server.url) as sent:
             put = restore(spark, options, path)
         after = everything(client)
-        assert told(put) == told(dry)
+        assert counts(put) == counts(dry)
         wanted = {key for key in before if key[0] != "quiet"} | {("timed", id) for id in sent}
         assert after.keys() == wanted
         for key in before.keys() & wanted:
@@ -195,9 +195,9 @@ def repaired(client: RMQ, rows: list[dict[str, Any]]) -> dict[str, list[str]]:
     for row in rows:
         topic = client.topic(row["topic"])
         if row["repair"] == "set_right":
-            mend = msgpack.unpackb(row["mend"])
+            data = msgpack.unpackb(row["repair_data"])
             ref = MessageRef(row["slot"], id_to_text(row["id"]))
-            each = Mend(ref, tuple(mend["seen"]), tuple(mend["copies"]), mend["counts_lost"])
+            each = Repair(ref, tuple(data["seen"]), tuple(data["copies"]), data["counts_lost"])
             (result,) = client.run(repairs.set_right(client.keyspace, topic, [each]))
             did.setdefault("set_right", []).append(result.status)
         else:

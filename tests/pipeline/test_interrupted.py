@@ -19,7 +19,7 @@ from rmq_core.model.topic import Journal
 from rmq_core.pipeline.archive import archive
 from rmq_core.pipeline.archived import Archive
 from rmq_core.pipeline.sources.options import SourceOptions
-from tests.pipeline.told import FAR_MS, exactly, rows, transitions
+from tests.pipeline.journal_rows import FAR_MS, exactly, rows, transitions
 from tests.support.proxy import TcpProxy
 from tests.support.spark import SUBMIT_ARGS
 from tests.support.waiting import wait_until

@@ -36,7 +36,7 @@ REPAIRED = {
     **dict.fromkeys(("delivered_after_success", "ended_twice", "impossible_transition"), "take_stock"),
 }
 LEFT = {"overdue", "missing_in_queue", "not_done", "unknown_to_business", "journal_gap"}
-"""Of which the evidence says why nothing here mends it."""
+"""Of which the evidence says why there is no repair."""
 
 
 @pytest.fixture

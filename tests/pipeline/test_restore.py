@@ -100,8 +100,8 @@ def test_what_was_sent_again_and_taken_while_it_ran_is_left_alone(
     row = {"slot": 0, "id": b"k", "copies": [copy | {"body": b"0 0 old"}]}
     topic = client.topic("busy")
     assert put_back(client, topic, [row], now_ms + {"before": -60_000, "after": 60_000}[since]) == put
-    flying = {"slot": 0, "id": b"k", "copies": [copy | {"copy": "flying", "queue": "p", "body": b"0 0 old"}]}
-    assert put_back(client, topic, [flying], now_ms + 60_000) == (0, 1, 0), "it is in flight: it waits for nobody"
+    in_flight = {"slot": 0, "id": b"k", "copies": [copy | {"copy": "in_flight", "queue": "p", "body": b"0 0 old"}]}
+    assert put_back(client, topic, [in_flight], now_ms + 60_000) == (0, 1, 0), "it is in flight: it waits for nobody"
     client.ack([taken])
 
 

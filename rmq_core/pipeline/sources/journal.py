@@ -125,7 +125,7 @@ def later(connection: Connection, options: SourceOptions, start: Offsets, found:
             if not reply:  # trimmed since: what was there a moment ago cannot be read any more
                 continue
             n, since = int(reply[0][1][b"n"]), since_of(last)
-            if n != number_of(last) + 1:  # trimmed, or the numbers began anew
+            if n != number_of(last) + 1:  # trimmed, or the numbers started again
                 since = n
             known = "" if since is None else f":{since}"
             moved.setdefault(topic, {})[slot] = f"{_id(end)}:{number_of(end)}{known}"

@@ -95,3 +95,9 @@ def test_a_request_for_another_host_is_refused_as_described(db: None) -> None:
     assert [
         (method, path) for method, path in OPERATIONS if "400" not in paths[path][method.lower()]["responses"]
     ] == []
+
+
+def test_every_operation_has_a_name_of_its_own() -> None:
+    paths = openapi()["paths"].values()
+    names = [operation["operationId"] for path in paths for operation in path.values() if isinstance(operation, dict)]
+    assert len(names) == len(set(names)) > 50

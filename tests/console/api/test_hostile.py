@@ -59,7 +59,7 @@ def snapshot(queue: Queue) -> tuple[Any, ...]:
     """All that a request could have stored."""
     topics = queue.inspector.topics()
     held = [(sample.topic.name, sample.backlog, sample.dead, sample.trash) for sample in queue.inspector.sample()]
-    # An export changes nothing, though it is written down.
+    # An export changes nothing, though it is recorded.
     done = AuditEntry.objects.filter(done__gt=0).exclude(action="export").count()
     return topics, held, queue.inspector.placement_overrides(), done
 
@@ -200,7 +200,7 @@ def test_reasons_in_addresses_are_looked_at_too(queue: Queue, admin: Caller) -> 
         refused(admin("DELETE", f"/topics/orders/messages/a?reason={odd}"), odd)
         refused(admin("PUT", f"/topics/fresh?reason={odd}", {"kind": "priority"}), odd)
     assert queue.find("a") is not None and len(queue.inspector.topics()) == 2
-    # What was tried is written down, in a form that can be shown.
+    # What was tried is recorded, in a form that can be shown.
     tried = [entry.reason for entry in AuditEntry.objects.filter(result="refused")]
     assert "\\x1b[2J" in tried and "\\u202ex" in tried and not any("\x00" in each for each in tried)
     assert admin.get("/audit").status_code == 200

@@ -11,7 +11,7 @@ from console.access import Action
 from console.errors import BadRequest
 from console.jobs import operation_slice as runner
 from console.jobs import operations as jobs
-from console.jobs.operation_lease import Held
+from console.jobs.operation_lease import OperationLease
 from console.models import AuditEntry, Operation
 from console.options import options
 from console.serializers.operations import not_done
@@ -142,14 +142,14 @@ def test_messages_of_a_topic_that_was_made_anew_are_others(desk: Desk) -> None:
     desk.delayed(3)
     desk.finish(operation)
     assert (operation.state, operation.done) == ("failed", 0)
-    assert operation.error == "The topic was deleted and defined anew: its messages are others now."
+    assert operation.error == "The topic was deleted and defined again: its messages are others now."
     assert desk.count("delayed") == 3
 
 
 def test_redis_away_is_waited_for(desk: Desk, settings: Any) -> None:
     desk.delayed(3)
     operation = desk.start(Action.CANCEL, "delayed", text="m")
-    held = Held.take(str(operation.pk), "somebody", desk.queue.inspector.now_ms())
+    held = OperationLease.take(str(operation.pk), "somebody", desk.queue.inspector.now_ms())
     assert held is not None
     good = options().redis_url
     set_options(settings, REDIS_URL="redis://127.0.0.1:1/0")

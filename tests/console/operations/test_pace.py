@@ -93,7 +93,7 @@ def test_a_canary_nobody_consumes_stops_the_operation(
 ) -> None:
     desk.dead(10)
     operation = desk.finish(desk.start(Action.REQUEUE, "dead", canary=5))
-    monkeypatch.setattr(canary, "PATIENCE_MS", 0)
+    monkeypatch.setattr(canary, "WAIT_MOST_MS", 0)
     look_again(desk, operation)
     assert (operation.state, operation.done) == ("stopped", 5)
     assert "5 of 5 messages are still under way" in operation.error

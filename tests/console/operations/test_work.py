@@ -1,4 +1,4 @@
-"""Bulk actions from the order to the report: counted, done, undone, written down."""
+"""Bulk actions from the request to the report: counted, done, undone, recorded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.console.operations.desk import Desk
 def test_what_a_filter_matches_is_cancelled_and_nothing_else(desk: Desk) -> None:
     desk.delayed(500, "order-")
     desk.delayed(300, "other-")
-    seen = bulk.preview(desk.actor, desk.order(Action.CANCEL, "delayed", text="order-"))
+    seen = bulk.preview(desk.actor, desk.request(Action.CANCEL, "delayed", text="order-"))
     assert (seen.count, seen.exact) == (500, True)
     operation = desk.do(Action.CANCEL, "delayed", text="order-")
     assert (operation.state, operation.done, operation.skipped, operation.failed) == ("done", 500, 0, 0)

@@ -118,8 +118,8 @@ class Bench:
             if [(each.n, each.score) for each in began] != [(1, 0)] * topic.slots or found.gaps:
                 continue
             for slot in range(topic.slots):
-                told = [each for each in found.transitions if each.slot == slot]
-                assert_replay_is_the_truth(told, self.ledger(topic.name, slot), topic.journal == "full")
+                reported = [each for each in found.transitions if each.slot == slot]
+                assert_replay_is_the_truth(reported, self.ledger(topic.name, slot), topic.journal == "full")
 
     def subscribed(self, topic: str = "work") -> bool:
         """Whether somebody listens for wake-ups of the topic (on any node)."""

@@ -1,4 +1,4 @@
-"""A new owner begins with what the one before it left in flight, in order; who owns what is written down."""
+"""A new owner begins with what the one before it left in flight, in order; who owns what is recorded."""
 
 from __future__ import annotations
 
@@ -155,13 +155,13 @@ async def test_the_timeline_tells_who_owned_what(bench: Bench) -> None:
     assert [owner.worker for owner in owners] == [None, "ann", "ann", None, None, "bob the second", None, None]
     assert (owners[5].epoch, owners[1].epoch) == (epoch_text(SECOND), epoch_text(FIRST))
     assert owners[5].since_ms is not None and owners[5].since_ms <= await bench.now_ms()
-    told = await bench.inspector.ownership_timeline("work")
-    assert [(event.event, event.worker, event.slots, event.reason) for event in told] == [
+    reported = await bench.inspector.ownership_timeline("work")
+    assert [(event.event, event.worker, event.slots, event.reason) for event in reported] == [
         ("released", "ann", (0, 5), "moved"),
         ("claimed", "bob the second", (5,), "assigned"),
         ("claimed", "ann", (0, 1, 2, 5), "assigned"),
     ]
-    assert told[0].at_ms >= told[-1].at_ms > 0
+    assert reported[0].at_ms >= reported[-1].at_ms > 0
     assert [event.worker for event in await bench.inspector.ownership_timeline("work", slot=1)] == ["ann"]
     assert len(await bench.inspector.ownership_timeline("work", limit=1)) == 1
     for wrong in ({"slot": topic.slots}, {"slot": -1}, {"limit": 0}, {"limit": "many"}):

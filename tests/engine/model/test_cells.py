@@ -131,13 +131,13 @@ class Walker(Machine):
     def undone(self) -> Iterator[None]:
         """Whatever happens inside did not happen."""
         kept = {key: self.plain.dump(key) for key in self.plain.keys(f"*{self.namespace}*")}
-        told = {name: deepcopy(getattr(self, name)) for name in ("model", "read_until", "told", "contents")}
+        reported = {name: deepcopy(getattr(self, name)) for name in ("model", "read_until", "reported", "contents")}
         deliveries, now_ms = [(each, each.receipt) for each in self.deliveries], self.redis.now_ms
         yield
         self.plain.delete(*self.plain.keys(f"*{self.namespace}*"))
         for key, value in kept.items():
             self.plain.restore(key, 0, value)
-        for name, value in told.items():
+        for name, value in reported.items():
             setattr(self, name, value)
         self.redis.now_ms = now_ms
         self.deliveries = [each for each, _ in deliveries]

@@ -251,3 +251,20 @@ async def test_messages_of_one_slot_never_overlap_in_one_worker(bench: WorkerBen
     async with bench.running(Listener("work", act)):
         await wait_until_async(lambda: bench.total("acked") == 100, what="all of them")
     assert most == 1
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+@pytest.mark.parametrize("raises", [False, True])
+async def test_a_batch_listener_may_empty_its_list(bench: WorkerBench, flavour: str, raises: bool) -> None:
+    bench.topic(slots=1, max_retries=0)
+    bench.send(*(f"{i}" for i in range(20)))
+
+    def work_off(deliveries: list[Delivery]) -> None:
+        while deliveries:
+            deliveries.pop()
+        if raises:
+            raise ValueError("all of it")
+
+    async with bench.running(listening(flavour, work_off, batch=10)):
+        await wait_until_async(lambda: bench.held() == 0 or len(bench.ledger().queues["dead"]) == 20, what="the end")
+    assert (bench.total("acked"), len(bench.ledger().queues["dead"])) == ((0, 20) if raises else (20, 0))
