@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from console.usecases.topic_plan import change_plan, spoken
+from console.usecases.topic_plan import change_plan
+from console.usecases.topic_plan_lines import spoken
 from rmq_core import TopicKind
 from rmq_core.errors import TopicConflict
 from tests.console.conftest import Queue
@@ -63,8 +64,8 @@ def test_fewer_retries_count_the_messages_on_their_last_try(queue: Queue) -> Non
 
 
 def test_a_plan_says_when_it_has_not_looked_at_all(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("console.usecases.topic_plan.LOOKED_AT", 2)
-    monkeypatch.setattr("console.usecases.topic_plan.AT_ONCE", 2)
+    monkeypatch.setattr("console.usecases.topic_plan_lines.LOOKED_AT", 2)
+    monkeypatch.setattr("console.usecases.topic_plan_lines.AT_ONCE", 2)
     queue.topic(max_retries=5, backoff_ms=60_000)
     ready(queue, *"abcde")
     taken = 0
