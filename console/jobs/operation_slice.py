@@ -172,6 +172,7 @@ class Slice:
 
     def _act(self, taken: Taken) -> None:
         refs, began_ms = taken.refs, self._now_ms()
+        self.operation.place["part_began_ms"] = began_ms
         part = self.lease.begin_part(packed(refs, taken.removed), began_ms)
         did = self._do(refs, taken.removed, began_ms, gone=SKIPPED)
         self.operation.cursor = taken.cursor
@@ -188,7 +189,7 @@ class Slice:
         if part is None:
             return
         refs, removed = unpacked(part.refs)
-        did = self._do(refs, removed, int(self.operation.created.timestamp() * 1000), gone=INTERRUPTED)
+        did = self._do(refs, removed, int(self.operation.place.get("part_began_ms", 0)), gone=INTERRUPTED)
         now = self._now_ms()
         self._canary.sent(refs, now)
         self.lease.end_part(part, did.taken_out, did.undone, now)

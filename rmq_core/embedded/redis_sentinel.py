@@ -13,7 +13,7 @@ import redis
 from rmq_core.embedded.ports import LOOPBACK
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.embedded.redis_config import ConfigValue
-from rmq_core.embedded.replication import in_step, replication
+from rmq_core.embedded.replication import COPIED_AT_ONCE, in_step, replication
 from rmq_core.embedded.server import EmbeddedGroup
 from rmq_core.embedded.waiting import wait_for
 from rmq_core.errors import EmbeddedServerError
@@ -46,6 +46,7 @@ class EmbeddedSentinel(EmbeddedGroup):
         self._start_timeout_s = start_timeout_s
         # One for all, for each of them may become the master.
         password = secrets.token_urlsafe(32) if password is None else password
+        config = {**COPIED_AT_ONCE, **(config or {})}
         self.servers = [
             EmbeddedRedis(appendonly=appendonly, executable=executable, password=password, config=config)
             for _ in range(1 + replicas)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from packaging.version import Version
 from redis.sentinel import SentinelManagedSSLConnection
 
+import rmq_core
 from console.config.environment import BASE_DIR, Environment, read_environment
-from console.config.variables import FORMER, renamed
+from console.config.variables import FORMER, FORMER_END, renamed
 from console.redis_urls import channel_layer_host, job_connection
 
 KEY = "0123456789-abcdefghijklmnopqrstuvwxyz-ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -71,6 +74,17 @@ def test_https_is_on_unless_debugging_or_switched_off() -> None:
 def test_a_bad_value_is_refused_by_name(name: str, value: str) -> None:
     with pytest.raises(ImproperlyConfigured, match=name):
         read(**{name: value})
+
+
+@pytest.mark.parametrize(
+    "value", ["nonsense", "nonsense://u:hidden@h/x", "postgres://u:hidden@h:port/x", "postgres://\udcff"]
+)
+def test_a_database_that_can_be_none_is_told_once_and_keeps_its_password(value: str) -> None:
+    with pytest.raises(ImproperlyConfigured) as caught:
+        read(RMQ_DATABASE_URL=value)
+    (told,) = str(caught.value).splitlines()[1:]
+    assert told.startswith("  RMQ_DATABASE_URL: ")
+    assert "not set" not in told and "hidden" not in told and told.count(".") == 1
 
 
 def test_all_mistakes_are_told_at_once() -> None:
@@ -189,6 +203,13 @@ def test_a_former_name_works_and_says_the_new_one(name: str, value: str) -> None
     with pytest.warns(FutureWarning, match=rf"\b{name} is RMQ_{name}\b"):
         found = read(**{name: value})
     assert found == read(**{f"RMQ_{name}": value}) != read()
+
+
+def test_the_notice_says_which_release_ends_the_former_names() -> None:
+    with pytest.warns(FutureWarning, match=rf"end with release {re.escape(FORMER_END)}: HTTPS is RMQ_HTTPS\b"):
+        read(HTTPS="0")
+    assert f"until\n  release {FORMER_END}, also" in (BASE_DIR / "docs/how-to/upgrade.md").read_text()
+    assert Version(rmq_core.__version__) < Version(FORMER_END), "this release must no longer read them"
 
 
 def test_the_new_name_wins_without_a_word() -> None:

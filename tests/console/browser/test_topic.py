@@ -273,7 +273,7 @@ def test_slots_are_handed_back_to_shared_mode(open_page: Open, queue: Queue, top
         client.run(one(acquire(client.keyspace, client.topic(topic), slot, 7), bytes))
     expect(button).to_be_visible()
     button.click()
-    confirm(page, "Back to shared mode", "ZooKeeper is gone for good")
+    confirm(page, "Return to shared mode", "ZooKeeper is gone for good")
     expect(page.locator("#rc-toasts")).to_contain_text("Slots handed back to shared mode: 2.")
     expect(button).to_be_hidden()
     expect(page.locator(".rc-timeline")).to_contain_text("handed back to shared mode")

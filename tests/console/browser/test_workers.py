@@ -107,7 +107,7 @@ def test_the_slots_tab_names_owners(open_page: Callable[..., Page]) -> None:
 
 def test_slots_that_have_owners_stay_owned(open_page: Callable[..., Page]) -> None:
     page = open_page("/topics/parcels/slots/", "admin")
-    page.get_by_role("button", name="Back to shared mode").click()
+    page.get_by_role("button", name="Return to shared mode").click()
     dialog = page.get_by_role("dialog", name="Hand the slots of parcels back to shared mode?")
     dialog.get_by_label("Reason").fill("no more ZooKeeper")
     dialog.locator("button[type=submit]").click()

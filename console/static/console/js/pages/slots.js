@@ -133,7 +133,7 @@ export class SlotsTab {
       "tr",
       {},
       h("th", { scope: "row" }, open),
-      COLUMNS.slice(1).map((_, at) => h("td", { class: at > 2 ? "rc-num" : at === 1 ? "rc-mono" : null })),
+      COLUMNS.slice(1).map((_, at) => h("td", { class: at > 2 ? "rc-num" : at === 1 ? "rc-mono" : "rc-one-line" })),
     );
   }
 }

@@ -201,7 +201,7 @@ class BulkDialog {
   /** How many it would meet, and how sure that is. */
   amount(found) {
     const n = exact(found.count);
-    if (this.withoutOverdue)
+    if (this.withoutOverdue && found.count)
       return fill(gettext("At most %(n)s messages: those whose time has gone by are left out."), { n });
     if (found.exact) return fill(ngettext("%(n)s message matches.", "%(n)s messages match.", found.count), { n });
     return fill(gettext("About %(n)s messages match: estimated from %(looked)s of %(all)s."), {

@@ -41,7 +41,7 @@ const ACTIONS = {
     done: gettext("The slots are released."),
   },
   unfence: {
-    label: gettext("Back to shared mode"),
+    label: gettext("Return to shared mode"),
     symbol: "lock_open",
     reason: true,
     ask: gettext("Hand the slots of %(topic)s back to shared mode?"),
