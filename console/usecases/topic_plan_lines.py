@@ -69,26 +69,26 @@ def _paused(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
 def _max_retries(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     if wanted.max_retries > now.max_retries:
         text = gettext(
-            "Messages that fail for the first time are tried %(retries)s more times. Those waiting for a retry"
-            " (%(count)s) keep the tries they have left; dead letters stay dead."
+            "Messages that fail from now on are tried %(retries)s more times. Those waiting for a retry (%(count)s)"
+            " have the new number as well; those that are ready again keep the tries they have left; dead letters stay"
+            " dead."
         )
         waiting = Count(sample.waiting)
         return [Line("max_retries", "info", text % {"retries": wanted.max_retries, "count": waiting}, waiting)]
 
-    most = max(1, wanted.max_retries)
+    def last_try(row: MessageRow) -> bool:
+        return row.failures >= max(1, wanted.max_retries)
 
-    def has_more(row: MessageRow) -> bool:
-        return row.failures > 0 and now.max_retries - row.failures + 1 > most
-
-    cut = _sum(_count(now, state, has_more) for state in ("waiting", "in_flight"))
+    reached = _sum(_count(now, state, last_try) for state in ("waiting", "in_flight"))
     text = gettext(
-        "Messages that have failed and have more tries left than that: %(count)s. They are tried %(retries)s more"
-        " times, however often they have failed; the others keep the tries they have left."
+        "Messages that have failed so often that their next failure makes them dead letters: %(count)s. Those that are"
+        " ready again keep the tries they have left, or have the new number where that is less."
     )
+    severity: Severity = "danger" if reached.number else "caution"
     return [
         Line("max_retries", "info", gettext("Tries after the first one: %(retries)s.") % {
             "retries": wanted.max_retries}),
-        Line("max_retries", "caution" if cut.number else "info", text % {"count": cut, "retries": most}, cut),
+        Line("max_retries", severity, text % {"count": reached}, reached),
     ]  # fmt: skip
 
 

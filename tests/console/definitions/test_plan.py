@@ -59,7 +59,7 @@ def tries_left(queue: Queue, ids: list[str]) -> dict[str, int]:
 
 
 @pytest.mark.parametrize(
-    ("number", "told", "tries"), [(2, 1, {"once": 2, "thrice": 2}), (9, 2, {"once": 5, "thrice": 2})]
+    ("number", "told", "tries"), [(2, 1, {"once": 2, "thrice": 1}), (9, 2, {"once": 9, "thrice": 6})]
 )
 def test_another_number_of_retries_does_what_the_plan_says(
     queue: Queue, number: int, told: int, tries: dict[str, int]
