@@ -73,7 +73,7 @@ def _pipeline(name: str, arguments: tuple[str, ...]) -> int:
     try:
         from rmq_core.pipeline.__main__ import main as run_pipeline
     except ModuleNotFoundError as error:
-        raise SystemExit(f"Spark is not installed ({error}): pip install 'rmq-console[pipeline]'") from None
+        raise SystemExit(str(error)) from None
     return run_pipeline([name, *arguments], PROGRAM)
 
 

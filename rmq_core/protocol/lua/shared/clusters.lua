@@ -1,6 +1,6 @@
 -- Dead letters by what they died of: how many, since when, until when, and what the first of them said.
--- `cause` holds the cluster each dead letter is counted in. It leaves with the letter, whatever becomes of the failure
--- record meanwhile: a later message of the same id may fail of something else.
+-- `cause` holds the cluster each dead letter is counted in. It leaves with the dead letter, whatever becomes of the
+-- failure record meanwhile: a later message of the same id may fail of something else.
 local UNKNOWN, OTHER = '0000000000000000', 'ffffffffffffffff'
 local CLUSTERS_MOST = 256
 local tallies, founded = {}, 0
