@@ -121,8 +121,8 @@ def read_environment(environ: Mapping[str, str] | None = None) -> Environment:
         "record_days": env.int("RMQ_RECORD_DAYS", 30, validate=_check(rules.between(1, 3_650))),
         "record_topics": env.list("RMQ_RECORD_TOPICS", ["*"]),
         "log_level": env.str("RMQ_LOG_LEVEL", "INFO", validate=_check(_log_level)),
+        "database": env.str("RMQ_DATABASE_URL", None, validate=_check(_database_of)),
     }
-    database_url = env.str("RMQ_DATABASE_URL", None, validate=_check(_database_of))
     try:
         env.seal()
     except EnvValidationError as error:
@@ -135,8 +135,9 @@ def read_environment(environ: Mapping[str, str] | None = None) -> Environment:
         values["https"] = not debug
     values["sub_path"] = values["sub_path"].rstrip("/")
     values["console_redis_url"] = values["console_redis_url"] or _plain_url(values["redis_url"])
-    database = _database(_database_of(database_url) if database_url else {}, data_dir.resolve())
-    return Environment(debug=debug, data_dir=data_dir.resolve(), database=database, **values)
+    given_database = _database_of(values["database"]) if values["database"] else {}
+    values["database"] = _database(given_database, data_dir.resolve())
+    return Environment(debug=debug, data_dir=data_dir.resolve(), **values)
 
 
 class _reader(Env):

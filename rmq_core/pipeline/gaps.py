@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmq_core.pipeline.replay import SLOT, evidence, ms_of
+from rmq_core.pipeline.small import small
 from rmq_core.pipeline.verdicts import found
 
 if TYPE_CHECKING:
@@ -59,8 +60,8 @@ def holes(
 
     session = slots.sparkSession
     together = slots.join(slot_ledgers, [*SLOT], "full")
-    readers = session.createDataFrame([], READERS) if readers is None else readers
-    reached = session.createDataFrame([], REACHED) if reached is None else reached
+    readers = small(session, [], READERS) if readers is None else readers
+    reached = small(session, [], REACHED) if reached is None else reached
     together = together.join(F.broadcast(readers), [*SLOT], "left").join(F.broadcast(reached), [*SLOT], "left")
     behind = F.col("journaled") > F.coalesce("last_n", F.lit(0))
     # What was written before the snapshot, and yet behind the end it saw: the server has lost it since.
@@ -131,7 +132,7 @@ def without_journal(session: SparkSession, topics: list[str]) -> DataFrame:
     """The hole of topics whose journal is off and of which something is to be proved; same columns, no slot."""
     columns = "topic string, slot int, reason string, life int, after_n long, first_n long, last_n long, written long"
     rows = [(topic, None, "off", *[None] * 9) for topic in topics]
-    return session.createDataFrame(rows, f"{columns}, held long, readers string, missing long, doubled long")
+    return small(session, rows, f"{columns}, held long, readers string, missing long, doubled long")
 
 
 def findings(holes: DataFrame) -> DataFrame:
