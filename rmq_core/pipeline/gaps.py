@@ -70,7 +70,7 @@ def holes(
     last_missing = F.when(F.col("reason").isNull(), F.col("journaled")).when(F.col("front"), F.col("first_n") - 1)
     # Of what the archive had passed, only what it has never seen can have been trimmed before.
     unseen = F.col("reached_n").isNull() | (last_missing > F.col("reached_n")) | (last_missing < F.col("since"))
-    by_rule = unseen & (last_missing <= F.col("committed"))
+    by_rule = own.isNotNull() & unseen & (last_missing <= F.col("committed"))
     why = (
         F.when(own != "missing", own)
         .when((F.col("last_n").isNull() & F.col("reached_n").isNotNull()) | begins_behind(), "slot")
