@@ -6,6 +6,7 @@ Their tree:
     ├── ConfigurationError      a setting, URL or server that cannot be used as it is
     │   ├── EvictionEnabled     the server may throw messages away under memory pressure
     │   ├── ServerTooOld        the server lacks commands the scripts need
+    │   ├── SettingRefused      a server does not let a setting be used, or the package it needs is not there
     │   └── UnknownFormat       what is stored was written by a release that is newer, or another one
     ├── TopicError
     │   ├── InvalidTopic        a definition that breaks a rule
@@ -66,6 +67,10 @@ class EvictionEnabled(ConfigurationError):
 
 class ServerTooOld(ConfigurationError):
     """The server is older than Redis 6.2."""
+
+
+class SettingRefused(ConfigurationError):
+    """A server turned a setting down, such as a password, or the package that it needs is not installed."""
 
 
 class UnknownFormat(ConfigurationError):
@@ -238,6 +243,11 @@ _SCRIPT_ERRORS: dict[str, tuple[type[RMQError], str]] = {
         " repeat the change",
     ),
 }
+
+
+def is_usage(error: BaseException) -> bool:
+    """Whether what was asked for can be nothing, rather than that a server or what it holds refuses it."""
+    return type(error) in (ConfigurationError, InvalidTopic, InvalidMessage, InvalidFilter)
 
 
 _NEWER_SHAPE = re.compile(r"f(\d+) ")

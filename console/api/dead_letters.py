@@ -1,4 +1,4 @@
-"""Dead letters: one put right and sent again; all that match as a file."""
+"""Dead letters: a page of them; one put right and sent again; all that match as a file."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from console.api.bulk import DeadFilter
 from console.api.callers import caller_of
 from console.api.description import plain
 from console.api.downloads import download
-from console.api.messages import canonical
+from console.api.messages import canonical, page_of
 from console.api.routers import topics as router
-from console.api.schemas import ID_MAX, NeededReason, Strict, TopicName
+from console.api.rows import Rows
+from console.api.schemas import ID_MAX, Cursor, Limit, NeededReason, Strict, TopicName
 from console.api.sending import content_of
-from console.api.slots import check_slot
+from console.api.slots import Slot, check_slot
 from console.serializers.text import FORMATS
 from console.usecases import exports, resending
 from console.usecases.resending import Correction
@@ -46,6 +47,20 @@ class Resent(Schema):
     merged: bool | None
 
 
+@router.get("/{rmq_topic:topic}/dead", response=Rows, url_name="dead", tags=["dead letters"], summary="Dead letters")
+def dead(
+    request: HttpRequest,
+    topic: TopicName,
+    slot: Slot = None,
+    order: Literal["oldest", "newest"] = "newest",
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> dict[str, Any]:
+    caller = caller_of(request)
+    caller.require(Permission.VIEW, topic)
+    return page_of(caller, topic, "dead", slot, order == "newest", limit, cursor)
+
+
 @router.post(
     "/{rmq_topic:topic}/dead:resend",
     response={201: Resent},
@@ -54,7 +69,7 @@ class Resent(Schema):
     summary="Send a dead letter with another content",
 )
 def resend(request: HttpRequest, response: HttpResponse, topic: TopicName, body: Resend) -> Any:
-    """Due now, into the slot of the old one, with its headers, priority and key."""
+    """Due now, into the slot of the old one, with its headers, priority, key and slot basis."""
     caller = caller_of(request)
     caller.require(Action.SEND, topic)
     wanted = Correction(topic, MessageRef(body.slot, canonical(body.id)), content_of(body, ""), body.drop, body.reason)

@@ -89,20 +89,6 @@ def messages(
     return page_of(caller, topic, state, slot, order == "newest", limit, cursor)
 
 
-@router.get("/{rmq_topic:topic}/dead", response=Rows, url_name="dead", tags=["dead letters"], summary="Dead letters")
-def dead(
-    request: HttpRequest,
-    topic: TopicName,
-    slot: Slot = None,
-    order: Literal["oldest", "newest"] = "newest",
-    limit: Limit = 50,
-    cursor: Cursor = None,
-) -> dict[str, Any]:
-    caller = caller_of(request)
-    caller.require(Permission.VIEW, topic)
-    return page_of(caller, topic, "dead", slot, order == "newest", limit, cursor)
-
-
 # Before the plain address, which would take the word after the colon for a part of the id.
 @router.post(
     "/{rmq_topic:topic}/messages/{path:id}:run",

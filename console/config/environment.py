@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, available_timezones
 
+import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 from environs import Env, EnvValidationError, ValidationError
 
@@ -120,8 +121,8 @@ def read_environment(environ: Mapping[str, str] | None = None) -> Environment:
         "record_days": env.int("RMQ_RECORD_DAYS", 30, validate=_check(rules.between(1, 3_650))),
         "record_topics": env.list("RMQ_RECORD_TOPICS", ["*"]),
         "log_level": env.str("RMQ_LOG_LEVEL", "INFO", validate=_check(_log_level)),
+        "database": env.str("RMQ_DATABASE_URL", None, validate=_check(_database_of)),
     }
-    database = env.dj_db_url("RMQ_DATABASE_URL") if environ.get("RMQ_DATABASE_URL") else {}
     try:
         env.seal()
     except EnvValidationError as error:
@@ -134,9 +135,9 @@ def read_environment(environ: Mapping[str, str] | None = None) -> Environment:
         values["https"] = not debug
     values["sub_path"] = values["sub_path"].rstrip("/")
     values["console_redis_url"] = values["console_redis_url"] or _plain_url(values["redis_url"])
-    return Environment(
-        debug=debug, data_dir=data_dir.resolve(), database=_database(database, data_dir.resolve()), **values
-    )
+    given_database = _database_of(values["database"]) if values["database"] else {}
+    values["database"] = _database(given_database, data_dir.resolve())
+    return Environment(debug=debug, data_dir=data_dir.resolve(), **values)
 
 
 class _reader(Env):
@@ -160,7 +161,7 @@ def _explain(error: EnvValidationError) -> str:
     return "The environment is not usable; correct these variables and start again:\n" + "\n".join(lines)
 
 
-def _check(rule: Callable[[Any], None]) -> Callable[[Any], None]:
+def _check(rule: Callable[[Any], object]) -> Callable[[Any], None]:
     """Apply a rule only to values that are there."""
 
     def validate(value: Any) -> None:
@@ -194,6 +195,13 @@ def _origins(values: list[str]) -> None:
 def _sub_path(value: str) -> None:
     if value and not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+/?", value):
         raise ValueError("must be a path such as /rmq, or empty.")
+
+
+def _database_of(url: str) -> dict[str, Any]:
+    try:
+        return {**dj_database_url.parse(url)}
+    except Exception:  # whatever it says may hold the password
+        raise ValueError("must be an address such as postgres://user:password@host/name.") from None
 
 
 def _time_zone(value: str) -> None:

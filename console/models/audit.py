@@ -106,3 +106,7 @@ class AuditEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.username} {self.action} {self.topic}".strip()
+
+    def asker(self) -> dict[str, Any]:
+        """Who asked, how and why, for what is made of it: an operation or a run, which may outlive this entry."""
+        return {name: getattr(self, name) for name in ("user", "username", "via", "address", "reason")}

@@ -86,11 +86,7 @@ def start(actor: Actor, wanted: RepairRequest) -> list[Operation]:
                 topic=topic,
                 refs=[[ref.slot, ref.id] for ref in refs[:REFS_MAX]],
                 values={"repair": wanted.repair, "run": str(wanted.run.pk)},
-                reason=wanted.reason,
-                user=entry.user,
-                username=entry.username,
-                via=actor.via,
-                address=actor.address,
+                **entry.asker(),
                 total=len(refs[:REFS_MAX]),
                 due_ms=now,
             )

@@ -67,12 +67,8 @@ def start(actor: Actor, wanted: RunRequest) -> Reconciliation:
             kind=wanted.kind,
             topics=list(wanted.topics),
             ledger=wanted.ledger,
-            reason=wanted.reason,
             summary=_beforehand(wanted.topics),
-            user=entry.user,
-            username=entry.username,
-            via=actor.via,
-            address=actor.address,
+            **entry.asker(),
         )
     entry.detail = {"run": str(run.pk)}
     with transaction.atomic():

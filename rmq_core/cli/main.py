@@ -11,7 +11,7 @@ import click
 
 from rmq_core.cli.group import Sectioned, Sections
 from rmq_core.cli.shell import Usage
-from rmq_core.errors import RMQError
+from rmq_core.errors import RMQError, is_usage
 from rmq_core.model.text import NotText, check_arguments, shown
 
 ENGINE: Sections = {
@@ -86,4 +86,4 @@ def run(root: click.Command, argv: Sequence[str] | None, program: str) -> int:
         return 130
     except (RMQError, OSError) as error:  # ours, or that of whatever is written to
         click.echo(f"{name}: {shown(str(error))}", err=True)
-        return 1
+        return 2 if is_usage(error) else 1

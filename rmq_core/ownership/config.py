@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 from urllib.parse import parse_qsl
 
-from rmq_core.errors import ConfigurationError
+from rmq_core.errors import ConfigurationError, SettingRefused
 from rmq_core.model.text import NotText, check_unicode
 from rmq_core.transport.hosts import parts
 
@@ -21,7 +21,7 @@ def _collect_hosts(hosts: str) -> None:
     try:
         from kazoo.hosts import collect_hosts
     except ModuleNotFoundError:
-        raise ConfigurationError(
+        raise SettingRefused(
             "one owner per slot needs the ZooKeeper client: pip install 'rmq-console[zookeeper]'"
         ) from None
     collect_hosts(hosts)

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from kazoo.exceptions import KazooException, NoAuthError, NoNodeError
 
 from rmq_core.client.async_rmq import AsyncRMQ
-from rmq_core.errors import ConfigurationError, RMQError, ZooKeeperUnavailable
+from rmq_core.errors import RMQError, SettingRefused, ZooKeeperUnavailable
 from rmq_core.ownership.config import ZooKeeperConfig
 from rmq_core.ownership.contract import SessionState, Status, TopicSlots
 from rmq_core.ownership.election import LeaderElection, run_elected
@@ -56,7 +56,7 @@ class ZooKeeperOwnership:
         self._leading: asyncio.Task[None] | None = None
 
     async def start(self, topics: Mapping[str, TopicSlots]) -> None:
-        """Raises `ZooKeeperUnavailable`, `ConfigurationError`, `TopicConflict`, `WorkerNameTaken`."""
+        """Raises `ZooKeeperUnavailable`, `SettingRefused`, `TopicConflict`, `WorkerNameTaken`."""
         self._me = Member(self._worker, tuple(sorted(topics)), self._weight, platform.node(), os.getpid())
         self._holdings = [
             Holdings(self._session, self._paths, topic, self._client, self._worker, self._news.set)
@@ -89,11 +89,11 @@ class ZooKeeperOwnership:
             await self._session.ensure(self._paths.members)
             await self._session.ensure(self._paths.topics)
         except NoNodeError:
-            raise ConfigurationError(
+            raise SettingRefused(
                 f"the chroot of {self._session.config.hosts!r} does not exist in ZooKeeper: create it first"
             ) from None
         except NoAuthError:
-            raise ConfigurationError(
+            raise SettingRefused(
                 f"ZooKeeper does not let this worker write below {self._paths.root}: it belongs to other credentials"
             ) from None
 

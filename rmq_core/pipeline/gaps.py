@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmq_core.pipeline.replay import SLOT, evidence, ms_of
+from rmq_core.pipeline.small import small
 from rmq_core.pipeline.verdicts import found
 
 if TYPE_CHECKING:
@@ -57,8 +58,8 @@ def holes(
 
     session = slots.sparkSession
     together = slots.join(slot_ledgers, [*SLOT], "full")
-    readers = session.createDataFrame([], READERS) if readers is None else readers
-    reached = session.createDataFrame([], REACHED) if reached is None else reached
+    readers = small(session, [], READERS) if readers is None else readers
+    reached = small(session, [], REACHED) if reached is None else reached
     together = together.join(F.broadcast(readers), [*SLOT], "left").join(F.broadcast(reached), [*SLOT], "left")
     behind = F.col("journaled") > F.coalesce("last_n", F.lit(0))
     # What was written before the snapshot, and yet behind the end it saw: the server has lost it since.
@@ -67,7 +68,7 @@ def holes(
     last_missing = F.when(F.col("reason").isNull(), F.col("journaled")).when(F.col("front"), F.col("first_n") - 1)
     # Of what the archive had passed, only what it has never seen can have been trimmed before.
     unseen = F.col("reached_n").isNull() | (last_missing > F.col("reached_n")) | (last_missing < F.col("since"))
-    by_rule = unseen & (last_missing <= F.col("committed"))
+    by_rule = own.isNotNull() & unseen & (last_missing <= F.col("committed"))
     why = (
         F.when(own != "missing", own)
         .when((F.col("last_n").isNull() & F.col("reached_n").isNotNull()) | begins_behind(), "slot")
@@ -129,7 +130,7 @@ def without_journal(session: SparkSession, topics: list[str]) -> DataFrame:
     """The hole of topics whose journal is off and of which something is to be proved; same columns, no slot."""
     columns = "topic string, slot int, reason string, life int, after_n long, first_n long, last_n long, written long"
     rows = [(topic, None, "off", *[None] * 9) for topic in topics]
-    return session.createDataFrame(rows, f"{columns}, held long, readers string, missing long, doubled long")
+    return small(session, rows, f"{columns}, held long, readers string, missing long, doubled long")
 
 
 def findings(holes: DataFrame) -> DataFrame:

@@ -17,6 +17,7 @@ from rmq_core.pipeline.confirm import confirmed
 from rmq_core.pipeline.progress import QUIET, Progress
 from rmq_core.pipeline.replay import SLOT, accounts, replay, slots, with_lives
 from rmq_core.pipeline.sentences import plain_errors, with_retries
+from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.journal import JournalSource
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.pipeline.sources.queues import QueuesSource
@@ -73,8 +74,8 @@ def _reconcile(session: SparkSession, inputs: Inputs, progress: Progress, run: s
         events = together(archive, journal, inputs.options.deletions())
         events = events.where(events.topic.isin(names))
         committed = positions.committed(inputs.options, topics, inputs.archive)
-        readers = session.createDataFrame(committed, gaps.READERS)
-        reached = session.createDataFrame(archive.reached() if archive else [], gaps.REACHED)
+        readers = small(session, committed, gaps.READERS)
+        reached = small(session, archive.reached() if archive else [], gaps.REACHED)
     with progress.stage("replay", session):
         suspected = findings(session, snapshot, events, topics, inputs, ledger, kept, readers, reached)
         suspected = kept.write("findings", suspected)
@@ -132,7 +133,7 @@ def together(archive: Archive | None, journal: DataFrame, deletions: dict[str, i
         return without_deleted(journal, deletions or {}).withColumn("vouched", F.lit(False))
     known = archive.deletions()
     gone = known | {name: max(at_ms, known.get(name, -1)) for name, at_ms in (deletions or {}).items()}
-    reached = archive.session.createDataFrame(archive.reached(), gaps.REACHED)
+    reached = small(archive.session, archive.reached(), gaps.REACHED)
     fresh = journal.join(F.broadcast(reached), [*SLOT], "left").where("reached IS NULL OR position > reached")
     archived = archive.read().join(F.broadcast(reached), [*SLOT], "left")
     vouched = (F.col("n") >= F.col("since")) & (F.col("n") <= F.col("reached_n"))
@@ -159,7 +160,8 @@ def findings(
     """
     from pyspark.sql import functions as F
 
-    defined = session.createDataFrame(
+    defined = small(
+        session,
         [
             (topic.name, topic.kind.value, topic.journal.value, topic.visibility_timeout_ms, topic.paused)
             for topic in topics

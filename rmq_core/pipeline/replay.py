@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rmq_core.journal.entries import EVENTS as KNOWN
 from rmq_core.pipeline.histories import LETTER_BITS, LIVE, STEP_BITS, UNKNOWN, histories
 from rmq_core.pipeline.schemas import HISTORIES, INLINE, NO_CONTENT, PARTS, STEPS, UNSAID, ddl
+from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def with_lives(events: DataFrame) -> DataFrame:
     began = events.where(F.col("event") == "began").groupBy(*SLOT).agg(F.sort_array(F.collect_set("position")))
     # A row per slot, small enough to be known here; so the plan can compare with as many beginnings as there are.
     rows = [tuple(row) for row in began.collect()]
-    starts = events.sparkSession.createDataFrame(rows, "topic string, slot int, starts array<long>")
+    starts = small(events.sparkSession, rows, "topic string, slot int, starts array<long>")
     life: Column = F.lit(0)
     for n in range(max((len(row[2]) for row in rows), default=0)):
         life = life + F.coalesce((F.get("starts", F.lit(n)) <= F.col("position")).cast("int"), F.lit(0))

@@ -25,6 +25,7 @@ from rmq_core.pipeline.progress import QUIET, Progress
 from rmq_core.pipeline.reconcile import load, together
 from rmq_core.pipeline.replay import MARKS, MESSAGE, SLOT, accounts, lives, replay, with_lives
 from rmq_core.pipeline.sentences import plain_errors, with_retries
+from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.journal import JournalSource
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.pipeline.sources.queues import ledger_call, read_ledger
@@ -185,8 +186,8 @@ def candidates(
     from pyspark.sql import functions as F
 
     lively = with_lives(events)
-    reached = session.createDataFrame(kept.reached(), gaps.REACHED)
-    live = session.createDataFrame(_live(options, topics), "topic string, slot int, journaled long")
+    reached = small(session, kept.reached(), gaps.REACHED)
+    live = small(session, _live(options, topics), "topic string, slot int, journaled long")
     there = lives(accounts(lively)).join(F.broadcast(reached), [*SLOT], "full").join(live, [*SLOT], "inner")
     here = (F.col("from_position") <= F.col("reached")) & (
         F.col("next_from").isNull() | (F.col("next_from") > F.col("reached"))
@@ -198,7 +199,7 @@ def candidates(
     bare = gaps.begins_behind().alias("bare")
     rows = there.select(*SLOT, "life", "last_n", "journaled", "next_wiped", damage.alias("damage"), bare).collect()
     lost, alone, left_out = decide([row.asDict() for row in rows])
-    state = session.createDataFrame(lost, "topic string, slot int, gone array<int>")
+    state = small(session, lost, "topic string, slot int, gone array<int>")
     both = lively.join(F.broadcast(state), [*SLOT])
     replayed = replay(both.where("array_contains(gone, life)").drop("gone"))
     replayed = replayed.where("waiting > 0 OR in_flight > 0 OR dead > 0")

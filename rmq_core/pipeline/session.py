@@ -40,10 +40,16 @@ _SETTINGS = {
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.streaming.metricsEnabled": "false",
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
+    # To say which line of ours an error comes from, every column would be some ten calls to Java.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
 _OWN_DRIVER = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # Nobody looks back at these; all of them are sorted at every look at how far a job is.
+    "spark.ui.retainedJobs": "100",
+    "spark.ui.retainedStages": "100",
+    "spark.sql.ui.retainedExecutions": "20",
     # Archives and reports are for their owner, whatever the umask: Hadoop sets modes by this.
     "spark.hadoop.fs.permissions.umask-mode": "077",
 }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rmq_core.model.scores import RETRIED_MAX, SHIFT
 from rmq_core.pipeline.replay import MESSAGE, SLOT, entry_of, evidence, ms_of
 from rmq_core.pipeline.schemas import COPIES, INLINE
+from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def ledgers(slot_ledgers: DataFrame, suspects: DataFrame | None = None) -> DataF
     from pyspark.sql import functions as F
 
     columns = "topic string, slot int, explained long"
-    explained = slot_ledgers.sparkSession.createDataFrame([], columns)
+    explained = small(slot_ledgers.sparkSession, [], columns)
     if suspects is not None:
         # What was lost with the server, its counters were lost with.
         away = F.when(F.col("with_server"), 0).otherwise(F.size("missing"))

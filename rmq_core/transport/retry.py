@@ -28,7 +28,7 @@ from redis.exceptions import (
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from rmq_core.errors import ConfigurationError, ConnectionLost, InvalidMessage, RMQError, from_reply
+from rmq_core.errors import ConnectionLost, InvalidMessage, RMQError, SettingRefused, from_reply
 from rmq_core.protocol.scripts import Call, Each, Request
 from rmq_core.transport.packing import packed, spelled
 
@@ -94,7 +94,7 @@ def refused(error: BaseException) -> RMQError:
     """The error for a server that turned us away, or for a command that never left."""
     if isinstance(error, DataError):
         return InvalidMessage(f"no command can be made of such an argument: {error}")
-    return ConfigurationError(f"the Redis server refused the connection: {error}")
+    return SettingRefused(f"the Redis server refused the connection: {error}")
 
 
 def command(request: Request) -> tuple[Any, ...]:

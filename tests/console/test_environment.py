@@ -76,6 +76,17 @@ def test_a_bad_value_is_refused_by_name(name: str, value: str) -> None:
         read(**{name: value})
 
 
+@pytest.mark.parametrize(
+    "value", ["nonsense", "nonsense://u:hidden@h/x", "postgres://u:hidden@h:port/x", "postgres://\udcff"]
+)
+def test_a_database_that_can_be_none_is_told_once_and_keeps_its_password(value: str) -> None:
+    with pytest.raises(ImproperlyConfigured) as caught:
+        read(RMQ_DATABASE_URL=value)
+    (told,) = str(caught.value).splitlines()[1:]
+    assert told.startswith("  RMQ_DATABASE_URL: ")
+    assert "not set" not in told and "hidden" not in told and told.count(".") == 1
+
+
 def test_all_mistakes_are_told_at_once() -> None:
     with pytest.raises(ImproperlyConfigured) as caught:
         read(RMQ_DEBUG="perhaps", RMQ_TIME_ZONE="Nowhere", RMQ_REDIS_URL="x")

@@ -40,7 +40,7 @@ def test_a_token_is_made_used_listed_and_revoked(db: Any, queue: Queue, capsys: 
     [
         (("create", "a\nb"), "name: Use printable"),
         (("create", "a", "--topics", "{}"), "topics: Write topic names"),
-        (("create", "a", "--rate", "0"), "rate_per_minute"),
+        (("create", "a", "--rate", "0"), "from 1 to 1000000"),
         (("create", "a", "--days", "733"), "from 1 to 732"),
         (("create", "a", "--role", "God"), "invalid choice"),
         (("revoke", "rmq_none"), "no token begins"),

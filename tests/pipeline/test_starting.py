@@ -13,6 +13,7 @@ import pytest
 from rmq_core import RMQ
 from rmq_core.errors import PipelineError
 from rmq_core.pipeline.sentences import BUSY, plain_errors, sentence, with_retries
+from tests.support.spark import SUBMIT_ARGS
 from tests.support.waiting import wait_until
 
 START_S = 120
@@ -50,6 +51,7 @@ def test_sigterm_while_spark_starts_leaves_no_java_behind(client: RMQ, tmp_path:
         f"{tmp_path}/l",
     ]
     environment = os.environ | {"RMQ_URL": client.target.url, "RMQ_NAMESPACE": client.keyspace.namespace}
+    environment |= {"PYSPARK_SUBMIT_ARGS": SUBMIT_ARGS}
     with (tmp_path / "errors").open("wb") as errors:
         job = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=errors)
     try:

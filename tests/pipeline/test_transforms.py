@@ -12,7 +12,7 @@ from rmq_core import Topic, TopicKind
 from rmq_core.pipeline import business, gaps
 from rmq_core.pipeline.reconcile import StoredTables, findings
 from rmq_core.pipeline.schemas import FINDINGS
-from tests.pipeline.frames import DUE, LIMITS, T0, events, snapshot
+from tests.pipeline.frames import DUE, LIMITS, T0, events, in_parts, snapshot
 from tests.pipeline.scenarios import SCENARIOS, Finding
 from tests.pipeline.unproved import LEDGER, REACHED, READERS
 
@@ -33,13 +33,14 @@ def found(spark: Any, tmp_path_factory: Any) -> dict[str, list[Any]]:
     came = [(topic, slot, ends[topic], n, since) for topic, slot, n, since in REACHED]
     reached = spark.createDataFrame(came, gaps.REACHED)
     work = str(tmp_path_factory.mktemp("work"))
-    frames = snapshot(spark, slots), vouched(events(spark, slots))
+    frames = snapshot(spark, slots).repartition(3), vouched(events(spark, slots).repartition(3))
     by_topic: dict[str, list[Any]] = defaultdict(list)
     kept = StoredTables(spark, work)
-    result = findings(spark, *frames, topics, LIMITS, ledger, kept, readers, reached)  # type: ignore[arg-type]
-    assert result.schema.simpleString() == spark.createDataFrame([], FINDINGS).schema.simpleString()
-    for row in result.collect():
-        by_topic[row.topic].append(row)
+    with in_parts(spark):
+        result = findings(spark, *frames, topics, LIMITS, ledger, kept, readers, reached)  # type: ignore[arg-type]
+        assert result.schema.simpleString() == spark.createDataFrame([], FINDINGS).schema.simpleString()
+        for row in result.collect():
+            by_topic[row.topic].append(row)
     return by_topic
 
 

@@ -5,13 +5,18 @@ A start of Python costs more than most of what such a program then does, and fle
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
 import os
+import signal
 import subprocess
+import sys
 from collections.abc import Callable
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
 
+PR_SET_PDEATHSIG = 1
 _STARTER = multiprocessing.get_context("forkserver")
 _STARTER.set_forkserver_preload(
     ["tests.engine.worker.poison_program", "tests.engine.worker.rate_program", "tests.ownership.program"]
@@ -52,8 +57,22 @@ class Program:
 
 
 def _run(main: Callable[..., None], options: dict[str, Any], log: Path | None) -> None:
+    if sys.platform == "linux":
+        _end_with_the_tests()
     if log is not None:
         with log.open("ab") as said:
             for stream in (1, 2):
                 os.dup2(said.fileno(), stream)
     main(**options)
+
+
+def _end_with_the_tests() -> None:
+    """However these end, not even a frozen one stays.
+
+    What it was forked from ends when nobody holds the other end of a pipe, of which everything forked gets a copy.
+    """
+    starter: Any = forkserver._forkserver
+    if starter._forkserver_alive_fd is not None:
+        os.close(starter._forkserver_alive_fd)
+        starter._forkserver_alive_fd = None
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)

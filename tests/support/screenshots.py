@@ -21,6 +21,7 @@ from tests.support.waiting import wait_until
 FOLDER = Path(__file__).parents[2] / "docs" / "screenshots"
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 SIZE: Any = {"width": 1280, "height": 800}
+TALL: Any = {"width": 1280, "height": 1060}
 PATIENCE_S = 1_800
 """On a busy machine Spark takes minutes to start."""
 
@@ -63,7 +64,7 @@ def take(stack: Stack, opened: Callable[..., AbstractContextManager[Page]]) -> N
         run = wait_until(lambda: reconciled(stack, page), timeout_s=PATIENCE_S, what="a reconciliation with findings")
         expect(page.locator(".rc-status-word")).to_have_text("Live")
         photograph(page, "overview")
-    with opened("/topics/departure-board/", "dark") as page:
+    with opened("/topics/departure-board/", "dark", TALL) as page:
         expect(page.locator(".rc-status-word")).to_have_text("Live")
         page.wait_for_timeout(2_000)  # the history is drawn with the first frames
         photograph(page, "topic")

@@ -171,12 +171,15 @@ async def test_the_timeline_tells_who_owned_what(bench: Bench) -> None:
 
 
 async def test_unfencing_ends_every_ownership(bench: Bench) -> None:
-    topic = await bench.topic(slots=2)
-    await bench.run(acquire(bench.q.keyspace, topic, 1, FIRST))
+    topic = await bench.topic(slots=4)
+    for slot in (0, 1):
+        await bench.run(acquire(bench.q.keyspace, topic, slot, FIRST))
     await bench.run(note(bench.q.keyspace, "work", "claimed", "ann", FIRST, [1], "assigned"))
-    assert await bench.control.unfence("work") == 1
-    assert [owner.worker for owner in await bench.inspector.assignment("work")] == [None, None]
-    assert (await bench.inspector.ownership_timeline("work"))[0].event == "unfenced"
+    assert await bench.control.unfence("work") == 2
+    assert [owner.worker for owner in await bench.inspector.assignment("work")] == [None] * 4
+    assert await bench.control.unfence("work") == 0
+    newest, *_ = reported = await bench.inspector.ownership_timeline("work")
+    assert (newest.event, newest.slots, len(reported)) == ("unfenced", (0, 1), 2)
 
 
 async def test_operators_drain_and_pin(bench: Bench) -> None:

@@ -151,19 +151,19 @@ async def test_after_a_new_subscription_everything_is_looked_at(bench: WorkerBen
 
 async def test_threads_are_made_when_needed_used_again_and_end_when_idle(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "IDLE_S", 0.05)
-    pool, used = Threads(), set()
+    pool, used, loop = Threads(), set(), asyncio.get_running_loop()
 
     def listener_threads() -> int:
         return sum(thread.name.startswith("rmq-listener-") for thread in threading.enumerate())
 
     before = listener_threads()
-    await asyncio.gather(*(pool.run(lambda: used.add(threading.get_ident())) for _ in range(2)))
+    await asyncio.gather(*(pool.run(lambda: used.add(threading.get_ident()), loop) for _ in range(2)))
     for _ in range(20):
-        await pool.run(lambda: used.add(threading.get_ident()))
+        await pool.run(lambda: used.add(threading.get_ident()), loop)
     assert len(used) <= 2
     barrier = threading.Barrier(5)
-    await asyncio.gather(*(pool.run(barrier.wait) for _ in range(5)))  # type: ignore[arg-type]
+    await asyncio.gather(*(pool.run(barrier.wait, loop) for _ in range(5)))  # type: ignore[arg-type]
     await wait_until_async(lambda: listener_threads() == before, what="idle threads to end")
-    await pool.run(lambda: used.add(0))
+    await pool.run(lambda: used.add(0), loop)
     pool.close()
     await wait_until_async(lambda: listener_threads() == before, what="the last to end")
