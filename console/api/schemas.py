@@ -185,7 +185,7 @@ class MessageResult(Schema):
 
     slot: int
     id: str
-    status: Literal["done", "in_flight", "not_found", "occupied"]
+    status: Literal["done", "in_flight", "not_found", "occupied", "replaced"]
 
 
 class ActionOutcome(Schema):

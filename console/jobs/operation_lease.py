@@ -66,26 +66,23 @@ class OperationLease:
         """Write down how far it is; also says that somebody is at work."""
         self._write(due_ms=now_ms + SILENT_MS, **self._saved())
 
-    def begin_part(self, refs: list[tuple[int, str]], now_ms: int) -> OperationPart:
-        """Write down which messages are acted on next."""
+    def begin_part(self, refs: str, now_ms: int) -> OperationPart:
+        """Write down which messages are acted on next; `refs`: see `operation_parts`."""
         operation = self.operation
         with transaction.atomic():
             operation.parts += 1
-            part = OperationPart.objects.create(
-                operation_id=operation.pk, number=operation.parts, refs=json.dumps(refs, separators=(",", ":"))
-            )
+            part = OperationPart.objects.create(operation_id=operation.pk, number=operation.parts, refs=refs)
             self.save(now_ms)
         return part
 
-    def end_part(self, part: OperationPart, undone: list[tuple[int, str, str]], now_ms: int) -> None:
-        """Write down what became of them, together with the new counts and the new place."""
+    def end_part(self, part: OperationPart, refs: str, undone: list[tuple[int, str, str]], now_ms: int) -> None:
+        """Write down what became of them, with the new counts and the new place. `refs`: what can be undone."""
         with transaction.atomic():
             if not undone and self.operation.action not in TAKING_OUT:
                 part.delete()
             else:
                 part.acted, part.undone = True, json.dumps(undone, separators=(",", ":"))
-                if self.operation.action not in TAKING_OUT:
-                    part.refs = "[]"
+                part.refs = refs if self.operation.action in TAKING_OUT else "[]"
                 part.save()
             self.save(now_ms)
 

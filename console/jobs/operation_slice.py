@@ -7,23 +7,25 @@ all actions are harmless to repeat, for they go by id and by the queue a message
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from console.access import Action
 from console.clock import now_ms
 from console.engine import engine
 from console.jobs.operation_lease import LeaseLost, OperationLease
-from console.jobs.operation_sources import source_of
+from console.jobs.operation_parts import Removed, packed, spans, unpacked
+from console.jobs.operation_sources import Taken, source_of
 from console.models import Operation
+from console.usecases.bulk_requests import TAKING_OUT
 from console.usecases.canary import Canary
 from console.usecases.engine_repairs import repair_messages
 from rmq_core.errors import ConnectionLost, RMQError, UnknownTopic
 from rmq_core.model.message import MessageRef
-from rmq_core.ops.actions import ActionResult
+from rmq_core.ops.actions import ActionResult, Removal, remove
 
 log = logging.getLogger("console.operations")
 
@@ -50,6 +52,13 @@ class Jobs:
 
     busy: Callable[[], bool]
     again: Callable[[str], None]
+
+
+class _Did(NamedTuple):
+    """What became of some messages: those not done, with the reason; and what can be undone (see `operation_parts`)."""
+
+    undone: list[tuple[int, str, str]]
+    taken_out: str
 
 
 class _TopicRecreated(Exception):
@@ -109,7 +118,7 @@ class Slice:
         self.operation.looked_at = taken.looked_at
         self.operation.error = ""
         if taken.refs:
-            self._act(taken.refs, taken.cursor)
+            self._act(taken)
         else:
             self.operation.cursor = taken.cursor
             if taken.ended:
@@ -161,45 +170,67 @@ class Slice:
 
     # -- work
 
-    def _act(self, refs: list[MessageRef], cursor: str) -> None:
-        part = self.lease.begin_part([(ref.slot, ref.id) for ref in refs], self._now_ms())
-        undone = self._do(refs, gone=SKIPPED)
-        self.operation.cursor = cursor
+    def _act(self, taken: Taken) -> None:
+        refs, began_ms = taken.refs, self._now_ms()
+        self.operation.place["part_began_ms"] = began_ms
+        part = self.lease.begin_part(packed(refs, taken.removed), began_ms)
+        did = self._do(refs, taken.removed, began_ms, gone=SKIPPED)
+        self.operation.cursor = taken.cursor
         now = self._now_ms()
         self._canary.sent(refs, now)
         if self._each_ms:
             place = self.operation.place
             planned = max(place.get("next_ms", now), now - CATCH_UP_MS)
             place["next_ms"] = round(planned + len(refs) * self._each_ms)
-        self.lease.end_part(part, undone, now)
+        self.lease.end_part(part, did.taken_out, did.undone, now)
 
     def _repeat_interrupted(self) -> None:
         part = self.lease.interrupted_part()
         if part is None:
             return
-        refs = [MessageRef(slot, ident) for slot, ident in json.loads(part.refs)]
-        undone = self._do(refs, gone=INTERRUPTED)
+        refs, removed = unpacked(part.refs)
+        did = self._do(refs, removed, int(self.operation.place.get("part_began_ms", 0)), gone=INTERRUPTED)
         now = self._now_ms()
         self._canary.sent(refs, now)
-        self.lease.end_part(part, undone, now)
+        self.lease.end_part(part, did.taken_out, did.undone, now)
 
-    def _do(self, refs: list[MessageRef], gone: str) -> list[tuple[int, str, str]]:
-        """Act on messages and count; returns those that were not done, with the reason."""
+    def _do(self, refs: list[MessageRef], removed: Removed, began_ms: int, gone: str) -> _Did:
+        """Act on messages and count. What is not there may be what this took out, whose answer was lost since then."""
         undone: list[tuple[int, str, str]] = []
+        out: dict[MessageRef, tuple[int, int]] = {}
         for at in range(0, len(refs), BATCH):
-            for ref, status in self._call(refs[at : at + BATCH]):
+            for ref, status, at_ms in self._call(refs[at : at + BATCH], removed):
                 if status == "done":
                     self.operation.done += 1
                 elif status == "not_found":
                     self.operation.skipped += 1
                     undone.append((ref.slot, ref.id, gone))
+                elif status == "replaced":
+                    self.operation.skipped += 1
+                    undone.append((ref.slot, ref.id, status))
                 else:
                     self.operation.failed += 1
                     undone.append((ref.slot, ref.id, status))
-        return undone
+                if at_ms and status in ("done", "not_found"):
+                    out[ref] = (at_ms if status == "done" else began_ms, at_ms)
+        return _Did(undone, packed(out, out))
 
-    def _call(self, refs: list[MessageRef]) -> list[ActionResult]:
+    def _call(self, refs: list[MessageRef], removed: Removed) -> list[Removal]:
+        operation = self.operation
+        if operation.action in TAKING_OUT:
+            client = engine().client
+            name = Action(operation.action).value
+            return client.run(client.on_topic(remove, operation.topic, name, refs))
+        return [Removal(ref, status, 0) for ref, status in self._change(refs, removed)]
+
+    def _change(self, refs: list[MessageRef], removed: Removed) -> list[ActionResult]:
         control, operation = engine().control, self.operation
+        if operation.undoes_id is not None:
+            return [
+                result
+                for span, some in spans(refs, removed).items()
+                for result in control.restore(operation.topic, some, removed_ms=span)
+            ]
         if operation.action == Action.RESCHEDULE:
             return control.reschedule(operation.topic, refs, **operation.values)
         if operation.action == Action.REPAIR:

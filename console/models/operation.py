@@ -86,8 +86,8 @@ class Operation(InProgress, models.Model):
 class OperationPart(models.Model):
     """Some thousand messages of an operation: recorded before they are acted on, completed after it.
 
-    `refs`: JSON, [[slot, id], …]; kept as long as the operation can be undone. `undone`: JSON, [[slot, id, status],
-    …] of those that were not done.
+    `refs`: JSON, see `console.jobs.operation_parts`; kept as long as the operation can be undone. `undone`: JSON,
+    [[slot, id, status], …] of those that were not done.
     """
 
     operation = models.ForeignKey(Operation, on_delete=models.CASCADE, related_name="chunks")

@@ -70,7 +70,8 @@ def _max_retries(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     if wanted.max_retries > now.max_retries:
         text = gettext(
             "Messages that fail from now on are tried %(retries)s more times. Those waiting for a retry (%(count)s)"
-            " have the new number as well; dead letters stay dead."
+            " have the new number as well; those that are ready again keep the tries they have left; dead letters stay"
+            " dead."
         )
         waiting = Count(sample.waiting)
         return [Line("max_retries", "info", text % {"retries": wanted.max_retries, "count": waiting}, waiting)]
@@ -79,7 +80,10 @@ def _max_retries(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
         return row.failures >= max(1, wanted.max_retries)
 
     reached = _sum(_count(now, state, last_try) for state in ("waiting", "in_flight"))
-    text = gettext("Messages that have failed so often that their next failure makes them dead letters: %(count)s.")
+    text = gettext(
+        "Messages that have failed so often that their next failure makes them dead letters: %(count)s. Those that are"
+        " ready again keep the tries they have left, or have the new number where that is less."
+    )
     severity: Severity = "danger" if reached.number else "caution"
     return [
         Line("max_retries", "info", gettext("Tries after the first one: %(retries)s.") % {

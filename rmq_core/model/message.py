@@ -366,7 +366,10 @@ class Delivery:
 
     @property
     def attempt(self) -> int:
-        """1 for the first delivery, 2 for the first retry, …"""
+        """1 for the first delivery, 2 for the first retry, …
+
+        Told from the tries left: of one that was ready again when ``max_retries`` was edited, another number.
+        """
         return failures_of(self.score, self._max_retries) + 1
 
     @property

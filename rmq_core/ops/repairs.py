@@ -155,7 +155,7 @@ def put_back(keyspace: Keyspace, topic: Topic, lost: Iterable[Lost]) -> Operatio
                 ("HSET", keys.trashed, *kept),
                 ("ZADD", keys.trash, *(value for raw in ids for value in (now_ms, raw))),
             ]
-            args = [*policy(topic), keyspace.wake(topic.name), slot, RESTORABLE_MS, *ids]
+            args = [*policy(topic), keyspace.wake(topic.name), slot, RESTORABLE_MS, "", "", *ids]
             (statuses,) = yield [Call(script("restore"), keyspace.slot_keys(topic.name, slot), args)]
             for at, status in zip(places, statuses, strict=True):
                 results[at] = ActionResult(messages[at].ref, "done" if status else "not_found")

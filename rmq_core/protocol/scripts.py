@@ -332,6 +332,8 @@ def on_ids(name: str, keyspace: Keyspace, topic: Topic, slot: int, ids: Sequence
     if name in {"cancel", "drop", "restore"}:
         args.append(topic.undo_ms)
     args += values
+    if name == "restore" and not values:
+        args += ("", "")  # removed at any time
     args += ids
     return Call(script(name), keyspace.slot_keys(topic.name, slot), args)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from typing import TYPE_CHECKING
 
 from rmq_core.errors import Fenced, RMQError
@@ -63,15 +64,14 @@ class Running:
         is called once this is among what is here, of which the best is run first.
         """
         batch, settling = self.batch, self._settling
-        loop = asyncio.get_running_loop()
-        extend_at = loop.time() + self._extend_every_s
+        extend_at = time.monotonic() + self._extend_every_s
         ended = self._topic.start(batch)
         if begun is not None:
             begun()
         given_up = False
         try:
             while not ended.done():
-                await done_within(ended, self._look_s(extend_at - loop.time()))
+                await done_within(ended, self._look_s(extend_at - time.monotonic()))
                 settling.add(batch.take_finished())
                 if ended.done():
                     break
@@ -82,15 +82,15 @@ class Running:
                         await self._too_long(ended)
                     if settling.unsettled:
                         await settling.cycle(0)
-                    if loop.time() >= extend_at and not self.stuck:
-                        extend_at = loop.time() + self._extend_every_s
+                    if time.monotonic() >= extend_at and not self.stuck:
+                        extend_at = time.monotonic() + self._extend_every_s
                         await self._extend()
                 except Fenced:
                     batch.lost.update(delivery.raw_id for delivery in batch.unfinished)
                     self.close()
                     raise
                 except RMQError as error:
-                    log.warning("%s[%d]: cannot settle yet: %s", self._topic.name, settling.slot, error)
+                    self._topic.trouble.say(f"{self._topic.name}[{settling.slot}]: cannot settle yet", error)
         except asyncio.CancelledError:
             # The grace is over. A coroutine that lets itself be cancelled gives its message back, uncounted; what any
             # other call holds comes back by its timeout.

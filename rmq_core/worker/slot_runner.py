@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -148,7 +149,7 @@ class SlotRunner:
                 self._topic.fenced(self)
                 wait_s = FENCED_S
             except RMQError as error:
-                log.warning("%s[%d]: %s", self._topic.name, self.slot, error)
+                self._topic.trouble.say(f"{self._topic.name}[{self.slot}]", error)
                 wait_s = TROUBLE_S
             except asyncio.CancelledError:
                 task = self._queued
@@ -173,7 +174,7 @@ class SlotRunner:
             if self._place is None:
                 self._let_go()
             if not self._woken:
-                self._sleeping = asyncio.get_running_loop().create_future()
+                self._sleeping = self._topic.loop.create_future()
                 try:
                     await done_within(self._sleeping, wait_s)
                 finally:
@@ -225,6 +226,8 @@ class SlotRunner:
             while not self._stopping:
                 place = self._place
                 assert place is not None
+                if place.granted.done():
+                    return place
                 self._queued = asyncio.current_task()
                 granted = await done_within(place.granted, SETTLE_EVERY_S if self._settling.unsettled else None)
                 self._queued = None
@@ -249,7 +252,7 @@ class SlotRunner:
 
     def _server_us(self) -> float:
         """The time on the server, at least, where it has said one."""
-        return self._last_us + (asyncio.get_running_loop().time() - self._last_at) * 1_000_000
+        return self._last_us + (time.monotonic() - self._last_at) * 1_000_000
 
     def _enter(self) -> None:
         self._place = self._topic.queue.enter(self.head)
@@ -367,7 +370,7 @@ class SlotRunner:
         self.head, self.head_known, self._last = cycled.head, True, cycled
         if self._news is not None and self._topic.comes_first(self._news, cycled.head):
             self.head = self._news
-        self._last_at = asyncio.get_running_loop().time()
+        self._last_at = time.monotonic()
         self._last_us = cycled.now_us + self._clock.age_us(cycled.now_us, self._last_at)
         return cycled
 

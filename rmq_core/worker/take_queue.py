@@ -60,6 +60,7 @@ class TakeQueue:
         """Slots that take, or whose batch has not ended."""
         self.slots = 0
         """Slots that there are."""
+        self._loop = asyncio.get_running_loop()
         self._taking: set[asyncio.Future[None]] = set()
         self._dispatch = dispatch
         self._gate = gate
@@ -79,9 +80,7 @@ class TakeQueue:
         """A place by what the slot would hand out."""
         timed = self._dispatch.timed
         retried = not timed and head is not None and head <= RETRIED_MAX
-        place = Place(
-            rank_of_head(timed, head), next(self._numbers), asyncio.get_running_loop().create_future(), retried
-        )
+        place = Place(rank_of_head(timed, head), next(self._numbers), self._loop.create_future(), retried)
         heapq.heappush(self._awaited, place)
         if self._few and self._may_hold_more() and not self._alone.wanted:
             self._grant(place)  # whoever else comes at this moment may, too
@@ -172,7 +171,7 @@ class TakeQueue:
         self._dispatch.await_rank(self._best_awaited())
         if not self._pump_is_due:
             self._pump_is_due = True
-            asyncio.get_running_loop().call_soon(self.pump)
+            self._loop.call_soon(self.pump)
 
     def pump(self) -> None:
         """Lets slots take that may."""

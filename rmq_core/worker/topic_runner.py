@@ -21,6 +21,7 @@ from rmq_core.worker.ranks import rank_of, rank_of_head
 from rmq_core.worker.server_clock import ServerClock
 from rmq_core.worker.slot_runner import SlotRunner
 from rmq_core.worker.take_queue import TakeQueue
+from rmq_core.worker.trouble import Trouble
 
 if TYPE_CHECKING:
     from rmq_core.client.async_rmq import AsyncRMQ
@@ -58,6 +59,7 @@ class TopicRunner:
         coroutines: Coroutines | None = None,
         look_soon: Callable[[], None] | None = None,
         alone: Alone | None = None,
+        trouble: Trouble | None = None,
     ) -> None:
         self.client = client
         self.lease = lease
@@ -67,6 +69,7 @@ class TopicRunner:
         self.listener = listener
         self.gate = gate
         self.worker_name = worker_name
+        self.trouble = trouble or Trouble(worker_name)
         self.done = 0
         self.failed = 0
         self.stale = 0
@@ -76,6 +79,8 @@ class TopicRunner:
         self.alone.watchers.append(self._clear)
         self.dispatch = Dispatch(definition.timed, gate)
         self.queue = TakeQueue(self.dispatch, gate, self.alone, self._open_lanes)
+        self.loop = asyncio.get_running_loop()
+        """The engine's: to ask for it again and again costs a system call each time."""
         self.clock = ServerClock()
         """Of the only server; on a Cluster each slot has one of its own."""
         self._asked = False
@@ -129,7 +134,7 @@ class TopicRunner:
         await self.client.wakeups.add(self.keyspace.wake(self.name), self._wake)
         if not self.client.target.is_cluster:
             ((seconds, micros),) = await self.client.connection.run([("TIME",)])
-            self.clock.age_us(int(seconds) * 1_000_000 + int(micros), asyncio.get_running_loop().time())
+            self.clock.age_us(int(seconds) * 1_000_000 + int(micros), time.monotonic())
 
     def add(self, slot: int, epoch: str = "") -> None:
         """Starts a runner."""
@@ -208,7 +213,7 @@ class TopicRunner:
 
     def start(self, batch: Batch) -> asyncio.Future[None]:
         """Runs a batch, in a thread or in the loop of the coroutine listeners; done when it has ended."""
-        loop = asyncio.get_running_loop()
+        loop = self.loop
         ended: asyncio.Future[None] = loop.create_future()
         batch.end = lambda: hand_back(loop, partial(set_ended, ended))
         self.dispatch.add(batch)
@@ -238,7 +243,7 @@ class TopicRunner:
         if self._coroutines is not None:
             ended = self._coroutines.run(partial(self.dispatch.lane_async, first), self.name)
         else:
-            ended = self._threads.run(partial(self.dispatch.lane, first))
+            ended = self._threads.run(partial(self.dispatch.lane, first), self.loop)
         ended.add_done_callback(self._lane_ended)
         self._open_lanes()
 

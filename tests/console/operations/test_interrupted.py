@@ -43,9 +43,9 @@ def test_one_at_work_is_stopped_after_the_chunk_it_has_begun(desk: Desk, monkeyp
     operation = desk.start(Action.CANCEL, "delayed", text="m")
     real = runner.Slice._call
 
-    def and_stop(self: Any, refs: Any) -> Any:
+    def and_stop(self: Any, *given: Any) -> Any:
         bulk.stop(desk.actor, Operation.objects.get(pk=operation.pk))
-        return real(self, refs)
+        return real(self, *given)
 
     monkeypatch.setattr(runner.Slice, "_call", and_stop)
     desk.finish(operation)
@@ -66,12 +66,12 @@ def test_a_crash_in_the_middle_loses_and_doubles_nothing(
     calls = 0
     real = runner.Slice._call
 
-    def crash(self: Any, refs: Any) -> Any:
+    def crash(self: Any, *given: Any) -> Any:
         nonlocal calls
         calls += 1
         if calls == 2 and when == "before":
             raise Crash
-        found = real(self, refs)
+        found = real(self, *given)
         if calls == 2:
             raise Crash
         return found
@@ -108,13 +108,13 @@ def test_one_believed_dead_changes_nothing_any_more(desk: Desk, monkeypatch: pyt
     real = runner.Slice._call
     inside = False
 
-    def overtaken(self: Any, refs: Any) -> Any:
+    def overtaken(self: Any, *given: Any) -> Any:
         nonlocal inside
         if not inside:
             inside = True
             Operation.objects.update(due_ms=0)
             jobs.run(str(operation.pk))
-        return real(self, refs)
+        return real(self, *given)
 
     monkeypatch.setattr(runner.Slice, "_call", overtaken)
     jobs.run(str(operation.pk))

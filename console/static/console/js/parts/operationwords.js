@@ -26,6 +26,7 @@ export const OPERATION_STATES = {
 export const NOT_DONE = {
   not_found: gettext("no longer there"),
   in_flight: gettext("in flight"),
+  replaced: gettext("taken out again by others"),
   interrupted: gettext("done just before a worker ended, or gone"),
 };
 
