@@ -41,6 +41,8 @@ ADVICE = {
     "doubled": "The archive holds entries twice: somebody has copied folders of it. Take the copies away.",
     "forked": "The server has lost the end of its journal, and gone on with the same numbers: messages that came at"
     f" that time may be lost, or come twice. Restore puts nothing back here. {_AFRESH}",
+    "unwatched": "It was restored before, and worked off since without a journal: what is done would come back. Switch"
+    " the journal on before you restore.",
     "restarted": "The server has lost the end of its journal: restore what the archive holds.",
 }
 """Per reason, what to do, in a sentence or two. For none of them is there a repair: nobody knows what is missing."""

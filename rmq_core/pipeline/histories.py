@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmq_core.journal.entries import EVENTS, PLACES
 from rmq_core.pipeline.copies import columns_of
-from rmq_core.pipeline.schemas import COPIES, HISTORIES, NO_CONTENT, PARTS, POOLED, SCORED, STEPS, arrow
+from rmq_core.pipeline.schemas import COPIES, HISTORIES, NO_CONTENT, OWN_CONTENT, PARTS, POOLED, SCORED, STEPS, arrow
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
 
 if TYPE_CHECKING:
@@ -291,10 +291,10 @@ def _places(rows: _Rows) -> dict[str, Any]:
                 hashed = np.zeros(total, dtype=np.int64)
                 hashed[messages] = rows.content[at]
                 found["body_hash"] = pa.array(hashed, mask=~there)
-        elif part == "dead_record":
+        elif part in OWN_CONTENT:
             hashed = np.full(total, NO_CONTENT)
             hashed[messages] = rows.content[at]
-            found["dead_hash"] = pa.array(hashed, mask=hashed == NO_CONTENT)
+            found[OWN_CONTENT[part]] = pa.array(hashed, mask=hashed == NO_CONTENT)
         elif part in SCORED:
             score = np.full(total, np.iinfo(np.int64).min)
             np.maximum.at(score, messages, rows.score[at])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmq_core.journal.entries import EVENTS as KNOWN
 from rmq_core.pipeline.histories import LETTER_BITS, LIVE, STEP_BITS, UNKNOWN, histories
-from rmq_core.pipeline.schemas import HISTORIES, INLINE, NO_CONTENT, PARTS, STEPS, UNSAID, ddl
+from rmq_core.pipeline.schemas import HISTORIES, INLINE, NO_CONTENT, OWN_CONTENT, PARTS, STEPS, UNSAID, ddl
 from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
 
@@ -230,7 +230,7 @@ def _live(snapshot: DataFrame) -> DataFrame:
         none.cast("long").alias("priority"),
         none.cast("int").alias("failures"),
         F.coalesce("exact", F.lit(float("nan"))).alias("exact"),
-        content_hash(F.when(F.col("part").isin("body", "dead_record"), F.col("value"))).alias("content"),
+        content_hash(F.when(F.col("part").isin("body", *OWN_CONTENT), F.col("value"))).alias("content"),
         F.lit(0).alias("failed"),
         none.cast("long").alias("at_ms"),
     )

@@ -16,7 +16,7 @@ from rmq_core.client.rmq import RMQ
 from rmq_core.errors import PipelineError
 from rmq_core.model.message import MessageRef, id_to_text
 from rmq_core.model.scores import SHIFT
-from rmq_core.model.topic import Topic
+from rmq_core.model.topic import Journal, Topic
 from rmq_core.ops import repairs
 from rmq_core.ops.repairs import Repair
 from rmq_core.pipeline import data_set, gaps, repair_data
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 STAGES = ("read", "restore")
 RESULT = "topic string, restored long, present long, moved long"
 AT_ONCE = 250
+USED = ("taken", "cancelled", "dropped", "requeued")
 ROUNDS = 5
 """A message may move while it is looked at; so often it is looked at again."""
 
@@ -187,7 +188,8 @@ def candidates(
 
     lively = with_lives(events)
     reached = small(session, kept.reached(), gaps.REACHED)
-    live = small(session, _live(options, topics), "topic string, slot int, journaled long")
+    seen = "topic string, slot int, journaled long, off boolean, used boolean"
+    live = small(session, _live(options, topics), seen)
     there = lives(accounts(lively)).join(F.broadcast(reached), [*SLOT], "full").join(live, [*SLOT], "inner")
     here = (F.col("from_position") <= F.col("reached")) & (
         F.col("next_from").isNull() | (F.col("next_from") > F.col("reached"))
@@ -197,7 +199,9 @@ def candidates(
         F.when(F.col("life").isNull() & F.col("reached_n").isNotNull(), "slot").when(lacks, "file"), "reason"
     )
     bare = gaps.begins_behind().alias("bare")
-    rows = there.select(*SLOT, "life", "last_n", "journaled", "next_wiped", damage.alias("damage"), bare).collect()
+    rows = there.select(
+        *SLOT, "life", "last_n", "journaled", "off", "used", "next_wiped", damage.alias("damage"), bare
+    ).collect()
     lost, alone, left_out = decide([row.asDict() for row in rows])
     state = small(session, lost, "topic string, slot int, gone array<int>")
     both = lively.join(F.broadcast(state), [*SLOT])
@@ -233,6 +237,8 @@ def decide(rows: list[dict[str, Any]]) -> tuple[list[tuple[str, int, list[int]]]
         # Whether it came back since, or was sent again, the news must tell.
         news = None if emptied or present in gone else present["damage"]
         damage = next((row["damage"] for row in gone if row["damage"]), None) or (news if news != "off" else None)
+        if present["used"] and (present["off"] or news == "off"):
+            damage = damage or "unwatched"
         if damage:
             left_out.append(LeftOut(topic, slot, damage, gaps.ADVICE.get(damage, "")))
         else:
@@ -252,13 +258,20 @@ def _news(events: DataFrame) -> DataFrame:
     )
 
 
-def _live(options: SourceOptions, topics: list[Topic]) -> list[tuple[str, int, int]]:
+def _live(options: SourceOptions, topics: list[Topic]) -> list[tuple[str, int, int, bool, bool]]:
+    """Per topic and slot, what it has journaled, whether its journal is off, and whether something was put back and
+    something else happened: what is missing may have ended since.
+    """
     with options.connection() as connection:
         found = []
         for topic in topics:
             calls = [ledger_call(options.keyspace, topic.name, slot) for slot in range(topic.slots)]
             replies = connection.run(calls)
-            found += [(topic.name, slot, read_ledger(reply)["journaled"]) for slot, reply in enumerate(replies)]
+            for slot, reply in enumerate(replies):
+                ledger = read_ledger(reply)
+                counted = ledger["counters"]
+                used = counted["restored"] > 0 and any(counted[name] for name in USED)
+                found.append((topic.name, slot, ledger["journaled"], topic.journal is Journal.OFF, used))
     return found
 
 

@@ -138,6 +138,7 @@ HISTORIES: _Columns = (
     ("has_failed", "boolean", "bool"),
     ("body_hash", "long", "int64"),
     ("dead_hash", "long", "int64"),
+    ("replaced_hash", "long", "int64"),
     ("read_ms", "long", "int64"),
     *_OF_A_COPY,
 )
@@ -153,7 +154,8 @@ and ``…_content_seq``; how many ``…_failures`` were recorded, when the first
 them was, and where the last is recorded.
 
 ``in_…``: its scores in the live queues, ``exact_…`` to the last bit; ``has_…``, ``body_hash``: what the pools know of
-it, ``dead_hash``: the content of a dead letter with a record of its own; ``read_ms``: when its slot was read.
+it, ``dead_hash``: the content of a dead letter with a record of its own, ``replaced_hash``: of what is in flight while
+another one waits; ``read_ms``: when its slot was read.
 
 Rows without an ``id`` carry times (ms) of some messages of a topic: ``lateness`` (delivered − due), ``end_to_end``.
 """
@@ -161,8 +163,10 @@ Rows without an ``id`` carry times (ms) of some messages of a topic: ``lateness`
 FINDINGS = "kind string, topic string, slot int, id binary, evidence string, repair string, repair_data binary"
 """``repair_data``: what the repair needs besides, see the module of that name (older releases: ``mend``)."""
 
-PARTS = ("store", "retry", "prepare", "dead", "body", "failed", "priority", "dead_record")
+PARTS = ("store", "retry", "prepare", "dead", "body", "failed", "priority", "dead_record", "replaced")
 SCORED = frozenset({"store", "retry", "prepare", "dead"})
+OWN_CONTENT = {"dead_record": "dead_hash", "replaced": "replaced_hash"}
+"""Parts that hold the content of one copy beside the others, and the column that has its hash."""
 POOLED = frozenset({"body", "failed"})
 """Parts that outlive a message only by mistake, and so make orphans."""
 

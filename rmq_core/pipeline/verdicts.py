@@ -182,7 +182,7 @@ def suspicious(
         misplaced.alias("misplaced"),
         # Of a message that is lost, the remains are what brings it back.
         F.when(misplaced.isNotNull(), None)
-        .when(alone & F.col("has_body"), "orphan_body")
+        .when(alone & (F.col("has_body") | F.col("replaced_hash").isNotNull()), "orphan_body")
         .when(alone & F.col("has_failed"), "orphan_failure")
         .alias("orphaned"),
         (misplaced.isNull() & ~F.col("paused") & (due + overdue_ms < F.col("read_ms"))).alias("overdue"),
@@ -249,6 +249,9 @@ def _altered(must: dict[str, Column], there: dict[str, Column]) -> Column:
     of_dead, alone = F.col("dead_content"), ~must["waiting"] & ~must["in_flight"]
     dead = F.coalesce("dead_hash", F.when(alone, pooled).otherwise(INLINE))
     known_dead = full & must["dead"] & there["dead"] & of_dead.isNotNull() & dead.isNotNull()
+    # What is in flight while another one waits has a content of its own, unless they are equal.
+    of_flown, flown = F.col("in_flight_content"), F.coalesce("replaced_hash", pooled)
+    known_flown = full & waits & in_flight & of_flown.isNotNull()
     named = {
         "queue": waits & F.when(queue == "s", store.isNull()).otherwise(retry.isNull()),
         "due_ms": (moved & ~left & (F.col("kind") != "priority"))
@@ -260,8 +263,12 @@ def _altered(must: dict[str, Column], there: dict[str, Column]) -> Column:
         # How long it is in flight is its own finding.
         "taken_ms": in_flight & ~F.col("stuck") & differs(F.floor(taken / SHIFT), F.floor(receipt / SHIFT)),
         "died_ms": must["dead"] & there["dead"] & differs(F.col("in_dead"), F.col("dead_score")),
-        "no_content": (known & (pool != INLINE) & ~has) | (known_dead & (of_dead != INLINE) & (dead == INLINE)),
-        "content": (known & has & differs(pooled, pool)) | (known_dead & (dead != INLINE) & differs(dead, of_dead)),
+        "no_content": (known & (pool != INLINE) & ~has)
+        | (known_dead & (of_dead != INLINE) & (dead == INLINE))
+        | (known_flown & (of_flown != INLINE) & (flown == INLINE)),
+        "content": (known & has & differs(pooled, pool))
+        | (known_dead & (dead != INLINE) & differs(dead, of_dead))
+        | (known_flown & (flown != INLINE) & differs(flown, of_flown)),
     }
     return F.array_compact(F.array(*(F.when(F.coalesce(where, F.lit(False)), F.lit(n)) for n, where in named.items())))
 

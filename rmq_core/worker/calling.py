@@ -10,9 +10,12 @@ import contextlib
 import functools
 import inspect
 import itertools
+import os
+import sys
+import traceback
 from collections.abc import AsyncGenerator, Awaitable, Generator, Sequence
 from concurrent.futures import Future as ThreadFuture
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from rmq_core.errors import ConfigurationError, UnfinishedWork
 
@@ -98,6 +101,23 @@ async def call_async(listener: Listener, some: Sequence[Delivery]) -> None:
     result = await listener.function(some[0] if listener.batch == 1 else list(some))
     if result is not None:
         check_result(result)
+
+
+def leave_child(failure: BaseException | None) -> NoReturn:
+    """Ends a process that a listener forked and that came back from it: the worker is its parent's, and so is the
+    message. 0, what ``sys.exit`` was given, or 1 with the error on standard error.
+    """
+    code = 0 if failure is None else 1
+    if isinstance(failure, SystemExit):
+        code = failure.code if isinstance(failure.code, int) else int(failure.code is not None)
+        if isinstance(failure.code, str):
+            print(failure.code, file=sys.stderr)
+    elif failure is not None:
+        traceback.print_exception(failure)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+    os._exit(code & 0xFF)
 
 
 def check_result(result: Any) -> None:

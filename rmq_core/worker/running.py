@@ -90,7 +90,7 @@ class Running:
                     self.close()
                     raise
                 except RMQError as error:
-                    log.warning("%s[%d]: cannot settle yet: %s", self._topic.name, settling.slot, error)
+                    self._topic.trouble.say(f"{self._topic.name}[{settling.slot}]: cannot settle yet", error)
         except asyncio.CancelledError:
             # The grace is over. A coroutine that lets itself be cancelled gives its message back, uncounted; what any
             # other call holds comes back by its timeout.

@@ -149,7 +149,7 @@ class SlotRunner:
                 self._topic.fenced(self)
                 wait_s = FENCED_S
             except RMQError as error:
-                log.warning("%s[%d]: %s", self._topic.name, self.slot, error)
+                self._topic.trouble.say(f"{self._topic.name}[{self.slot}]", error)
                 wait_s = TROUBLE_S
             except asyncio.CancelledError:
                 task = self._queued

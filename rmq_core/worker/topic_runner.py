@@ -21,6 +21,7 @@ from rmq_core.worker.ranks import rank_of, rank_of_head
 from rmq_core.worker.server_clock import ServerClock
 from rmq_core.worker.slot_runner import SlotRunner
 from rmq_core.worker.take_queue import TakeQueue
+from rmq_core.worker.trouble import Trouble
 
 if TYPE_CHECKING:
     from rmq_core.client.async_rmq import AsyncRMQ
@@ -58,6 +59,7 @@ class TopicRunner:
         coroutines: Coroutines | None = None,
         look_soon: Callable[[], None] | None = None,
         alone: Alone | None = None,
+        trouble: Trouble | None = None,
     ) -> None:
         self.client = client
         self.lease = lease
@@ -67,6 +69,7 @@ class TopicRunner:
         self.listener = listener
         self.gate = gate
         self.worker_name = worker_name
+        self.trouble = trouble or Trouble(worker_name)
         self.done = 0
         self.failed = 0
         self.stale = 0

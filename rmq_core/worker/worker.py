@@ -41,6 +41,7 @@ from rmq_core.worker.listeners import Listener, as_listeners
 from rmq_core.worker.looking import Looking
 from rmq_core.worker.threads import Threads
 from rmq_core.worker.topic_runner import TopicRunner
+from rmq_core.worker.trouble import Trouble
 
 if TYPE_CHECKING:
     from rmq_core.ownership.config import ZooKeeperConfig
@@ -98,8 +99,9 @@ class Worker:
         self._thread_share = FairShare(threads)
         self._loop_share = FairShare(ASYNC_CAPACITY)
         self._alone = Alone()
+        self._trouble = Trouble(self.name)
         self._topics: dict[str, TopicRunner] = {}
-        self._looking = Looking(self._client, self._topics.values())
+        self._looking = Looking(self._client, self._topics.values(), self._trouble)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._own_loop = False
         self._started = False
@@ -221,6 +223,7 @@ class Worker:
                 self._coroutines,
                 self._looking.soon,
                 self._alone,
+                self._trouble,
             )
         await self._beat(self._about())
         await self._client.wakeups.add(self._client.keyspace.changes, lambda _: self._changed.set())
@@ -302,7 +305,7 @@ class Worker:
             try:
                 stored, unreadable = await self._client.run(registry.read_everything(self._client.keyspace))
             except RMQError as error:
-                log.warning("cannot read topic definitions: %s", error)
+                self._trouble.say("cannot read topic definitions", error)
                 continue
             # What a newer release has written is there, though not to be followed.
             names = {definition.name for definition in stored} | {each.name for each in unreadable}

@@ -17,7 +17,7 @@ Found = tuple[str, str, int | None, bytes | None]
 """Kind, topic, slot, id."""
 
 LEDGER = "topic,id,expected\nbooked,sent,sent\nbooked,undone,done\nbooked,done,done\nbooked,nowhere,sent\n"
-LEDGER += "".join(f"booked,{name},known\n" for name in ("twin1", "twin2", "twin3", "late"))
+LEDGER += "".join(f"booked,{name},known\n" for name in ("twin1", "twin2", "twin3", "twin4", "twin5", "late"))
 
 
 class Planted:
@@ -55,6 +55,10 @@ class Planted:
         for name in ("done", "undone", "sent", "outsider"):
             self._send("booked", name, due=1_000 if name == "done" else self.due)
         client.ack(client.take("booked", 1))
+        for n in (4, 5):
+            self._send("booked", f"twin{n}", due=1_000)
+            assert client.take("booked", 1)[0].id == f"twin{n}"
+            client.send("booked", FixedTimeMessage("of its own", due_ms=self.due, key=f"twin{n}"))
         self._send("booked", "late", due=2_000)
         self.raw.xtrim(
             self.keys("trimmed", 0).journal, maxlen=2, approximate=False
@@ -127,11 +131,19 @@ class Planted:
         raw.zrem(keys.store, b"twin2")
         raw.hdel(keys.body, b"twin2")
         raw.zadd(keys.retry, {b"twin3": self.due * 1000 + 1})
+        self.beside_the_waiting(expected)
         expected |= {
             ("lost", "booked", 0, b"twin1"),
             ("lost", "booked", 0, b"twin2"),
             ("unexpected", "booked", 0, b"twin3"),
         }
+
+    def beside_the_waiting(self, expected: set[Found]) -> None:
+        """Of what is in flight while another of its id waits, the content changed, and got lost."""
+        raw, keys = self.raw, self.keys("booked", 0)
+        assert raw.hset(keys.replaced, b"twin4", b"0 {} another one") == 0
+        assert raw.hdel(keys.replaced, b"twin5") == 1
+        expected |= {("altered", "booked", 0, b"twin4"), ("altered", "booked", 0, b"twin5")}
 
     def in_the_archive(self) -> set[Found]:
         """Changes the Parquet files; returns what must be found."""

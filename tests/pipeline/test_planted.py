@@ -109,4 +109,4 @@ def well_reported(out: io.StringIO, folder: Path, summary: dict[str, Any]) -> No
     assert summary == json.loads((folder / "summary.json").read_text())
     assert not (folder / "work").exists()
     figures = {row["topic"]: row for row in pq.read_table(f"{folder}/topics").to_pylist()}  # type: ignore[no-untyped-call]
-    assert (figures["booked"]["sent"], figures["booked"]["acked"]) == (11, 1)
+    assert (figures["booked"]["sent"], figures["booked"]["acked"]) == (15, 1)

@@ -259,7 +259,9 @@ def test_keys_lead_to_the_tabs(open_page: Open, topic: str) -> None:
     expect(page.locator(".rc-status-word")).to_have_text("Live")
     page.keyboard.press("g")
     page.keyboard.press("o")
-    page.wait_for_url(re.compile(r"/\?|/$"))
+    # The overview's alone: what fits the page one is on ends the test, and Chromium may hang where it closes a page
+    # that is just being left.
+    page.wait_for_url(re.compile(r":\d+/(\?|$)"))
     expect(page.locator(".rc-status-word")).to_have_text("Live")
 
 

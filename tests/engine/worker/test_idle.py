@@ -30,6 +30,7 @@ async def looks(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[list[int]]:
         return found[-1]
 
     monkeypatch.setattr(Looking, "once", counting)
+    monkeypatch.setattr(looking, "FALLBACK_S", 0.3)
     yield found
 
 
@@ -60,7 +61,7 @@ async def rounds(looks: list[int], count: int) -> None:
 async def test_empty_slots_cost_a_handful_of_commands_for_all_of_them(bench: WorkerBench, looks: list[int]) -> None:
     seen: list[str] = []
     async with bench.running(*idle_listeners(bench, seen)):
-        await rounds(looks, 3)  # every slot sleeps by then
+        await rounds(looks, 6)  # every slot sleeps by then
         before, looked = commands(bench), len(looks)
         await rounds(looks, 3)
         # One command in each look for 128 slots, and one look may be on its way.
