@@ -21,6 +21,7 @@ from rmq_core.model.topic import Topic
 from rmq_core.ops import data_set, registry
 from rmq_core.pipeline.archived import Archive
 from rmq_core.pipeline.replay import MARKS
+from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS, position_of
 from rmq_core.pipeline.sources.options import SourceOptions
 
@@ -47,7 +48,7 @@ def claim(options: SourceOptions, kept: Archive) -> None:
             ours = _parsed(options.namespace, client.run(data_set.keep(client.keyspace, text)))
     if noted is None or noted.id != ours.id:
         row = (ARCHIVE, ours.namespace, ours.id, ours.began_ms)
-        kept.session.createDataFrame([row], COLUMNS).coalesce(1).write.mode("append").json(kept.data_sets)
+        small(kept.session, [row], COLUMNS).coalesce(1).write.mode("append").json(kept.data_sets)
         check(options, kept)  # of two that began at once, and have both written, one goes on
 
 
