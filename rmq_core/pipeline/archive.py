@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmq_core.errors import PipelineError
 from rmq_core.model.topic import Topic
-from rmq_core.pipeline import positions
+from rmq_core.pipeline import data_set, positions
 from rmq_core.pipeline.archived import DIGITS, Archive, batch_name
 from rmq_core.pipeline.compaction import compact
 from rmq_core.pipeline.files import folders, remove, seen_here
@@ -62,7 +62,7 @@ def archive(
     """Brings what the journals hold into the archive at ``path``; returns what it did.
 
     ``every_s``: goes on for ever, a micro-batch each so many seconds, until interrupted. Raises `PipelineError`,
-    also while another archive job of the namespace runs.
+    also while another archive job of the namespace runs, and where the archive holds another data set.
     """
     session.dataSource.register(JournalSource)
     kept = Archive(session, path)
@@ -107,7 +107,8 @@ class _Run:
         self._seen: set[int] = set()
 
     def begin(self) -> None:
-        """Holds the journals back before anything is read."""
+        """Holds the journals back before anything is read; those of another data set it leaves alone."""
+        data_set.claim(self.options, self.kept)
         self._known = {topic.name: topic for topic in self.kept.definitions()}
         self._gone = self.kept.deletions()
         self._register()

@@ -7,6 +7,7 @@
     <archive>/compacted/*.json                                              which of the latter count
     <archive>/checkpoint/                                               Spark's; its commits say which batches are whole
     <archive>/topics/*.json                                                 the topics' definitions, and deletions
+    <archive>/data-sets/*.json                                              whose journals these are (`data_set`)
 """
 
 from __future__ import annotations
@@ -65,6 +66,11 @@ class Archive:
     def topics(self) -> str:
         """The definitions of topics."""
         return f"{self.path}/topics"
+
+    @property
+    def data_sets(self) -> str:
+        """Whose journals these are."""
+        return f"{self.path}/data-sets"
 
     def files(self, folder: str) -> list[str]:
         """The names of the files in a folder; none where there is no such folder."""
@@ -172,6 +178,10 @@ class Archive:
             for name, (_, row) in sorted(newest.items())
             if row.get("updated_ms", row.get("at_ms", 0)) > gone.get(name, -1)
         ]
+
+    def versions(self) -> list[tuple[str, int, int]]:
+        """Name, number and time (ms) of each definition there was; not those of releases that noted no time."""
+        return [(row["name"], row["version"], row["updated_ms"]) for row in self._notes() if row.get("updated_ms")]
 
     def deletions(self) -> dict[str, int]:
         """Topics that were deleted on purpose, and when (ms); what they had before stays in the files, as history."""

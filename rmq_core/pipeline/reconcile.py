@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rmq_core.errors import PipelineError
 from rmq_core.model.topic import Journal, Topic
 from rmq_core.pipeline import business as of_business
-from rmq_core.pipeline import figures, gaps, positions, repair_data, report, verdicts
+from rmq_core.pipeline import data_set, figures, gaps, positions, repair_data, report, verdicts
 from rmq_core.pipeline.archived import Archive, without_deleted
 from rmq_core.pipeline.business import Ledger
 from rmq_core.pipeline.confirm import confirmed
@@ -59,6 +59,8 @@ def _reconcile(session: SparkSession, inputs: Inputs, progress: Progress, run: s
     topics = inputs.options.definitions()
     if not topics:
         raise PipelineError(f"no topic is defined in the namespace {inputs.options.namespace!r}")
+    if inputs.archive:
+        data_set.check(inputs.options, Archive(session, inputs.archive))
     names = [topic.name for topic in topics]
     kept = StoredTables(session, f"{inputs.reports}/{run}/work")
     ledger = None

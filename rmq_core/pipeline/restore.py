@@ -19,7 +19,7 @@ from rmq_core.model.scores import SHIFT
 from rmq_core.model.topic import Journal, Topic
 from rmq_core.ops import repairs
 from rmq_core.ops.repairs import Repair
-from rmq_core.pipeline import gaps, repair_data
+from rmq_core.pipeline import data_set, gaps, repair_data
 from rmq_core.pipeline.archived import Archive
 from rmq_core.pipeline.progress import QUIET, Progress
 from rmq_core.pipeline.reconcile import load, together
@@ -115,6 +115,7 @@ def _restore(
                 return Restored(0, 0, 0, (), 0, (), tuple(sorted(gone)))
             raise PipelineError(f"the archive {path} holds nothing to restore")
         here = {topic.name: topic for topic in replace(options, topics=()).definitions()}
+        data_set.check_restorable(options, kept, [here[each.name] for each in everything if each.name in here])
         deleted = {each.name for each in everything if each.name in deletions and each.name not in here}
         deleted |= kept.deletions().keys() - here.keys() - {each.name for each in everything}
         if options.topics:

@@ -112,6 +112,8 @@ class Keyspace:
         """Hash: name → when a topic of that name was deleted."""
         self.format = f"format{{{namespace}:topics}}"
         """String: the number of the form in which the namespace's data is kept."""
+        self.data_set = f"data-set{{{namespace}:topics}}"
+        """String: when the namespace began (ms), and a random word; archives know by it whose they are."""
         self.workers = f"{namespace}:workers"
         """Hash: name → what a worker last said of itself."""
         self.changes = f"{namespace}:changes"

@@ -62,6 +62,7 @@ def take(stack: Stack, opened: Callable[..., AbstractContextManager[Page]]) -> N
     """All of them. The demo has a schedule of its own for archives and reconciliations."""
     with opened("/") as page:
         run = wait_until(lambda: reconciled(stack, page), timeout_s=PATIENCE_S, what="a reconciliation with findings")
+        page.reload()  # the small charts are sent when a page is opened
         expect(page.locator(".rc-status-word")).to_have_text("Live")
         photograph(page, "overview")
     with opened("/topics/departure-board/", "dark", TALL) as page:
