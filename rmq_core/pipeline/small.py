@@ -28,4 +28,5 @@ def small(session: SparkSession, rows: Sequence[tuple[Any, ...]], columns: str) 
     schema = pa.schema([(name, types[kind]) for name, kind in (each.split() for each in columns.split(", "))])
     values = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
     arrays = [pa.array(each, field.type) for each, field in zip(values, schema, strict=True)]
-    return session.createDataFrame(pa.table(arrays, schema=schema))
+    # Spark Connect takes no table without rows, unless it is told the columns.
+    return session.createDataFrame(pa.table(arrays, schema=schema), None if rows else columns)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from console.api import polls
+from console.api.consuming import TRUSTED_S
 from console.api.polls import TopicPolls
 from console.config.serving import allow_many_connections
 from console.engine import AsyncEngine, new_async_engine
@@ -243,7 +245,10 @@ async def test_a_token_revoked_meanwhile_gets_nothing(stack: Stack, there: Queue
     stack.manage(MAKE_TOKEN.format(path=str(file)))
     token = file.read_text()
     poll = await Poll.open(stack.port, token, {"max": 1, "wait_ms": 30_000})
+    begun = time.monotonic()
     stack.sql(f"UPDATE console_apitoken SET revoked_at = CURRENT_TIMESTAMP WHERE prefix = '{token[:12]}'")
+    # Who has waited for less is taken at the word it came with.
+    await wait_until_async(lambda: time.monotonic() - begun > 8 * TRUSTED_S, what="the poll to have waited")
     send(there, "a")
     status, found = await asyncio.wait_for(poll.answer, 25)
     assert (status, found.get("code")) == (401, "token_revoked"), found

@@ -142,7 +142,7 @@ def test_the_command_line_prints_it(journaled: Journaled, capsys: pytest.Capture
     journaled.raw.xtrim(journaled.key(1), maxlen=0)
     assert main(["journal", "work", "--slot", "1", *base]) == 0
     assert "GAP" in capsys.readouterr().out
-    assert main(["journal", "work", "--slot", "7", *base]) == 1
+    assert main(["journal", "work", "--slot", "7", *base]) == 2
     assert "slot=7" in capsys.readouterr().err
     assert main(["journal", "work", "--state", *base]) == 0
     assert "nobody reads it durably" in capsys.readouterr().out
