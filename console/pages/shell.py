@@ -21,7 +21,7 @@ from console.errors import BadRequest
 from console.options import options
 from console.site import sign_in_address, site
 from console.templating import render
-from rmq_core.errors import InvalidMessage, RMQError, UnknownTopic
+from rmq_core.errors import ConfigurationError, InvalidMessage, RMQError, UnknownTopic
 
 View = Callable[..., HttpResponse]
 
@@ -42,7 +42,13 @@ def console_page(view: View) -> View:
             title = kwargs.get("topic") or gettext("Not found")
             return render_page(request, "console/missing.html", title, error=str(error), status=404)
         except RMQError as error:
-            return render_page(request, "console/away.html", kwargs.get("topic", ""), error=str(error), status=503)
+            heading = (
+                gettext("Redis cannot be used as it is")
+                if isinstance(error, ConfigurationError)
+                else gettext("Redis does not answer")
+            )
+            title = kwargs.get("topic", "")
+            return render_page(request, "console/away.html", title, heading=heading, error=str(error), status=503)
 
     return never_cache(require_safe(wrapped))
 
