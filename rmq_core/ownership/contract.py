@@ -40,6 +40,10 @@ class TopicSlots(Protocol):
     def definition(self) -> Topic:
         """The topic as it is now."""
 
+    @property
+    def slots(self) -> tuple[int, ...]:
+        """Slots with a runner here."""
+
     def add(self, slot: int, epoch: str = "") -> None:
         """Starts taking from a slot."""
 
@@ -66,6 +70,12 @@ class Ownership(Protocol):
 
     async def start(self, topics: Mapping[str, TopicSlots]) -> None:
         """Joins, and from now on adds and retires slots."""
+
+    def let_go(self, topic: TopicSlots) -> None:
+        """Retires every slot of a topic whose former definition is gone; see `TopicSlots.deleted`."""
+
+    async def take_up(self, topic: TopicSlots) -> None:
+        """Adds slots of the topic as it is now. Raises `RMQError` where it has to be tried again."""
 
     async def leave(self) -> None:
         """Asks for nothing more; slots are handed over as their runners end."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Iterable
 
@@ -107,6 +108,14 @@ class Members:
                 continue
             break
         await self._session.ensure(self._paths.owners(topic.name))
+
+    async def redefine(self, topic: Topic) -> None:
+        """Reports a topic that was deleted and defined anew in Redis, which decides, while the fleet listens to it."""
+        path, ours = self._paths.topic(topic.name), Shape.of(topic)
+        data, stat = await self._session.get(path)
+        if Shape.decode(data) != ours:
+            with contextlib.suppress(BadVersionError):  # somebody else reports it
+                await self._session.set(path, ours.encode(topic.version), stat.version)
 
     async def shapes(self) -> dict[str, Shape]:
         """Every reported topic."""

@@ -20,8 +20,17 @@ class SharedOwnership:
     async def start(self, topics: Mapping[str, TopicSlots]) -> None:
         """Starts a runner for every slot."""
         for topic in topics.values():
-            for slot in range(topic.definition.slots):
-                topic.add(slot)
+            await self.take_up(topic)
+
+    def let_go(self, topic: TopicSlots) -> None:
+        """All of them."""
+        for slot in topic.slots:
+            topic.retire(slot)
+
+    async def take_up(self, topic: TopicSlots) -> None:
+        """All of them."""
+        for slot in range(topic.definition.slots):
+            topic.add(slot)
 
     async def leave(self) -> None:
         """Nothing to hand over."""

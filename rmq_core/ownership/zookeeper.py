@@ -97,6 +97,24 @@ class ZooKeeperOwnership:
                 f"ZooKeeper does not let this worker write below {self._paths.root}: it belongs to other credentials"
             ) from None
 
+    def let_go(self, topic: TopicSlots) -> None:
+        """As of a topic that is deleted."""
+        self._stir(topic)
+
+    async def take_up(self, topic: TopicSlots) -> None:
+        """Tells the fleet, whose leader then hands the slots out."""
+        try:
+            await self._members.redefine(topic.definition)
+        except KazooException as error:
+            raise ZooKeeperUnavailable(f"ZooKeeper does not answer: {error!r}") from error
+        self._stir(topic)
+
+    def _stir(self, topic: TopicSlots) -> None:
+        for holdings in self._holdings:
+            if holdings.topic is topic:
+                holdings.changed = True
+        self._news.set()
+
     async def leave(self) -> None:
         """Is nobody's choice any more; slots go to others as their runners end."""
         self._leaving = True

@@ -181,11 +181,22 @@ class TopicRunner:
                 found[0].hear(int(head) if head.isdigit() else None)
 
     def redefine(self, definition: Topic) -> None:
-        """Follows an operator's edit; the shape never changes."""
+        """Follows an operator's edit, which never changes kind or slots."""
         self.definition = definition
         self._next_grant_at = 0.0
         self.gate.weight = definition.weight
         self.wake()
+
+    async def let_go(self) -> None:
+        """Returns when no slot has a runner any more."""
+        while self._runners:
+            await asyncio.wait([task for _, task in self._runners.values()])
+
+    def reshape(self, definition: Topic) -> None:
+        """Begins again as a topic of that kind and with those slots. No slot has a runner."""
+        self.dispatch = Dispatch(definition.timed, self.gate)
+        self.queue = TakeQueue(self.dispatch, self.gate, self.alone, self._open_lanes)
+        self.redefine(definition)
 
     # -- for the slot runners
 

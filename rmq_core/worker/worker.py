@@ -39,6 +39,7 @@ from rmq_core.worker.fair_share import FairShare
 from rmq_core.worker.handing_back import hand_back
 from rmq_core.worker.listeners import Listener, as_listeners
 from rmq_core.worker.looking import Looking
+from rmq_core.worker.reshaping import Reshaping
 from rmq_core.worker.threads import Threads
 from rmq_core.worker.topic_runner import TopicRunner
 from rmq_core.worker.trouble import Trouble
@@ -101,6 +102,7 @@ class Worker:
         self._alone = Alone()
         self._trouble = Trouble(self.name)
         self._topics: dict[str, TopicRunner] = {}
+        self._reshaping = Reshaping(self._topics, self._ownership)
         self._looking = Looking(self._client, self._topics.values(), self._trouble)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._own_loop = False
@@ -234,6 +236,7 @@ class Worker:
     async def _finish(self) -> None:
         self._state = "stopping"
         log.info("worker %s is stopping", self.name)
+        await self._reshaping.close()
         await self._ownership.leave()
         running = [task for runner in self._topics.values() for task in runner.stop()]
         force_stop = asyncio.create_task(self._force_stop.wait())
@@ -310,10 +313,15 @@ class Worker:
             # What a newer release has written is there, though not to be followed.
             names = {definition.name for definition in stored} | {each.name for each in unreadable}
             for name, topic in self._topics.items():
-                topic.deleted = name not in names
+                if not self._reshaping.concerns(name):
+                    topic.deleted = name not in names
             for definition in stored:
                 runner = self._topics.get(definition.name)
-                if runner is not None and runner.definition != definition:
+                if runner is None or runner.definition == definition or self._reshaping.concerns(definition.name):
+                    continue
+                if (runner.definition.kind, runner.definition.slots) != (definition.kind, definition.slots):
+                    self._reshaping.begin(definition)
+                else:
                     log.info("topic %s follows version %d", definition.name, definition.version)
                     runner.redefine(definition)
 
