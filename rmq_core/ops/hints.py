@@ -57,7 +57,9 @@ class Hints:
         slots = self._slots_to_look_at(topic)
         looks = [on_slot("look", self._keyspace, topic, slot) for slot in slots]
         wanted = min(most, CANDIDATES_MOST)
-        *found, (now_ms, heads, dues) = yield [*looks, _read(self._keyspace, topic, wanted)]
+        # What is looked at may stand too high in the hint, and must keep no other slot out.
+        read = wanted + min(len(slots), LOOKS_AT_ONCE)
+        *found, (now_ms, heads, dues) = yield [*looks, _read(self._keyspace, topic, read)]
         known = dict(_pairs(heads))
         later = known if topic.timed else dict(_pairs(dues))
         # Whatever the hint says: it may lie on another node, and a server that had to be taught the script has run the
