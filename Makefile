@@ -16,7 +16,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 # Further arguments: `make test ARGS="-k heat_map"`, `make bench ARGS="--only send"`.
 ARGS ?=
 # Tests at once; most of them wait for servers, so it pays even on one core.
-JOBS ?= 3
+JOBS ?= 4
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -24,6 +24,8 @@ help: ## Show this
 demo: $(INSTALLED) ## Start everything with a replay of real flights, and print the console's address
 	$(PY) manage.py up --demo $(ARGS)
 
+# Each process of the tests would compile everything anew.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: $(INSTALLED) ## Run all tests against real servers
 	$(PY) -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 

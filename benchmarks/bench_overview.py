@@ -62,9 +62,6 @@ async (rows) => {
 }
 """
 LONGEST = "() => Math.max(0, ...window.bench.frames, ...window.bench.tasks)"
-TYPICAL = (
-    "() => window.bench.frames.sort((one, other) => one - other)[Math.floor(window.bench.frames.length * 0.99)] ?? 0"
-)
 
 
 def main(quick: bool) -> None:

@@ -61,10 +61,10 @@ def rate(server: PrivateRedis, messages: int, at_once: int, database: str | None
         }
         wanted = messages * PER_MESSAGE
         command = [sys.executable, "-m", "benchmarks.recording", str(wanted)]
-        told = json.loads(output_of(command, env=environ, cwd=ROOT, timeout_s=WITHIN_S).splitlines()[-1])
-    if (told["messages"], told["transitions"]) != (messages, wanted):
-        raise RuntimeError(f"{messages} messages made {wanted} transitions; the record has {told}")
-    return wanted / float(told["seconds"])
+        read = json.loads(output_of(command, env=environ, cwd=ROOT, timeout_s=WITHIN_S).splitlines()[-1])
+    if (read["messages"], read["transitions"]) != (messages, wanted):
+        raise RuntimeError(f"{messages} messages made {wanted} transitions; the record has {read}")
+    return wanted / float(read["seconds"])
 
 
 def on_postgres(server: PrivateRedis, messages: int, at_once: int) -> float:

@@ -8,8 +8,8 @@
             report.compare("of a bare EVALSHA", series["send"], series["bare EVALSHA"], bar=at_least(0.8))
             report.finish()
 
-`finish` prints a table and writes `benchmarks/results/<name>.json` (`quick-<name>.json` for a quick run, which
-git ignores: a figure of a quick run is not worth quoting).
+`finish` prints a table and writes `benchmarks/results/<name>.json`, on Valkey `<name>-valkey.json` (`quick-<name>.json`
+for a quick run, which git ignores: a figure of a quick run is not worth quoting).
 """
 
 from __future__ import annotations
@@ -225,7 +225,8 @@ class Report:
 
     @property
     def path(self) -> Path:
-        return self.results / f"{'quick-' if self.quick else ''}{self.name}.json"
+        on_valkey = self.server is not None and self.server.is_valkey
+        return self.results / f"{'quick-' if self.quick else ''}{self.name}{'-valkey' if on_valkey else ''}.json"
 
     def check(self) -> None:
         """Raises NotMeasured unless every expected figure is there."""

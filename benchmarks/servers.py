@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from functools import cached_property
 from typing import Any
 
 from rmq_core.embedded.redis import EmbeddedRedis
@@ -28,11 +29,15 @@ class PrivateRedis(EmbeddedRedis):
             reply: dict[str, Any] = client.info()
         return reply
 
+    @cached_property
+    def is_valkey(self) -> bool:
+        return "valkey_version" in self.info()
+
     def facts(self) -> dict[str, Any]:
         """What a reader needs to know of this server, for the results."""
         info = self.info()
         return {
-            "version": f"Valkey {info['valkey_version']}" if "valkey_version" in info else info["redis_version"],
+            "version": f"Valkey {info['valkey_version']}" if self.is_valkey else info["redis_version"],
             "allocator": info["mem_allocator"],
             "persistence": "off",
             "transport": "TCP on loopback",

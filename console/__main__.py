@@ -28,7 +28,10 @@ def main(arguments: Sequence[str] | None = None, program: str = "python -m conso
     try:
         check_arguments(given)
         read_environment()
-    except (ImproperlyConfigured, NotText) as error:
+    except NotText as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)
+    except ImproperlyConfigured as error:
         sys.exit(str(error))
     execute_from_command_line([program, *given])
 

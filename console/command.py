@@ -32,13 +32,17 @@ def main() -> int:
 
 
 def _redis_of_the_console() -> str:
-    """RMQ_REDIS_URL, or the address that ``rmq up`` has left in the data folder; empty where there is none."""
+    """RMQ_REDIS_URL, or the address that ``rmq up`` has left in the data folder; empty where there is none.
+
+    The command needs no console: one that is not installed, or whose other settings are wrong, is no reason to end, nor
+    to turn to another server than the one that is named.
+    """
     try:
         from console.config.environment import read_environment
 
         return read_environment().redis_url
-    except Exception:  # no console here, or not one that could be started: the command needs none
-        return ""
+    except Exception:  # there is no Django to name what is wrong with its settings
+        return os.environ.get("RMQ_REDIS_URL") or os.environ.get("REDIS_URL") or ""
 
 
 def passing_on(**attributes: Any) -> Any:
@@ -69,7 +73,7 @@ def _pipeline(name: str, arguments: tuple[str, ...]) -> int:
     try:
         from rmq_core.pipeline.__main__ import main as run_pipeline
     except ModuleNotFoundError as error:
-        raise SystemExit(f"Spark is not installed ({error}): pip install 'rmq-console[pipeline]'") from None
+        raise SystemExit(str(error)) from None
     return run_pipeline([name, *arguments], PROGRAM)
 
 

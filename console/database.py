@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from django.core.checks import Error, Tags, register, run_checks
+from django.core.checks import CheckMessage, Error, Tags, register, run_checks
 from django.core.management.base import SystemCheckError
 from django.db import DatabaseError, connections
 from django.db.migrations.loader import MigrationLoader
@@ -37,6 +39,23 @@ def tables_are_known(databases: Sequence[str] | None = None, **_: Any) -> list[E
 
 def refuse_unknown_tables() -> None:
     """Raises `SystemCheckError` where a newer release has changed the tables."""
-    problems = run_checks(tags=[Tags.database], databases=["default"])
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        problems = _problems()
+    else:  # of a server that loads its application in it, where Django speaks to no database
+        with ThreadPoolExecutor(1) as elsewhere:
+            problems = elsewhere.submit(_problems_and_close).result()
     if errors := [each for each in problems if each.id == "console.E010"]:
         raise SystemCheckError("\n".join(f"{each.msg} {each.hint}" for each in errors))
+
+
+def _problems() -> Sequence[CheckMessage]:
+    return run_checks(tags=[Tags.database], databases=["default"])
+
+
+def _problems_and_close() -> Sequence[CheckMessage]:
+    try:
+        return _problems()
+    finally:
+        connections.close_all()

@@ -11,3 +11,7 @@ class UnknownMessage(BadRequest):
 
 class UnknownWorker(BadRequest):
     """Nobody has heard of a worker of that name lately."""
+
+
+class UnknownSchedule(BadRequest):
+    """There is no such schedule, or no longer."""

@@ -26,76 +26,27 @@ LANGUAGES = ("en", "zh-hans")
 
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     """The navigation; entries one may not open are left out."""
+    overview = _entry(gettext("Overview"), "monitoring", "console:overview")
+    overview["active"] = request.path == overview["link"] or "/topics/" in request.path
     return [
         {
             "title": gettext("Queue"),
             "items": [
-                {
-                    "title": gettext("Overview"),
-                    "icon": "monitoring",
-                    "link": reverse("console:overview"),
-                    "active": request.path == reverse("console:overview") or "/topics/" in request.path,
-                    "permission": may_view,
-                },
-                {
-                    "title": gettext("Workers"),
-                    "icon": "memory",
-                    "link": reverse("console:workers"),
-                    "active": request.path == reverse("console:workers"),
-                    "permission": may_view,
-                },
-                {
-                    "title": gettext("Dead letters"),
-                    "icon": "skull",
-                    "link": reverse("console:dead"),
-                    "active": request.path == reverse("console:dead"),
-                    "permission": may_view,
-                },
-                {
-                    "title": gettext("Operations"),
-                    "icon": "playlist_play",
-                    "link": reverse("console:operations"),
-                    "active": request.path.startswith(reverse("console:operations")),
-                    "permission": may_view,
-                },
-                {
-                    "title": gettext("Reconciliation"),
-                    "icon": "fact_check",
-                    "link": reverse("console:reconciliation"),
-                    "active": request.path.startswith(reverse("console:reconciliation")),
-                    "permission": may_view,
-                },
+                overview,
+                _page(request, gettext("Workers"), "memory", "workers"),
+                _page(request, gettext("Dead letters"), "skull", "dead"),
+                _page(request, gettext("Operations"), "playlist_play", "operations"),
+                _page(request, gettext("Reconciliation"), "fact_check", "reconciliation"),
             ],
         },
         {
             "title": gettext("Administration"),
             "separator": True,
             "items": [
-                {
-                    "title": gettext("Audit"),
-                    "icon": "history",
-                    "link": reverse("console:audit"),
-                    "active": request.path == reverse("console:audit"),
-                    "permission": may_audit,
-                },
-                {
-                    "title": gettext("Topic definitions"),
-                    "icon": "tune",
-                    "link": reverse("console_admin:console_topicdefinition_changelist"),
-                    "permission": may_view,
-                },
-                {
-                    "title": gettext("API tokens"),
-                    "icon": "key",
-                    "link": reverse("console_admin:console_apitoken_changelist"),
-                    "permission": may_manage_tokens,
-                },
-                {
-                    "title": gettext("API documentation"),
-                    "icon": "api",
-                    "link": reverse("console-api:openapi-view"),
-                    "permission": may_view,
-                },
+                _page(request, gettext("Audit"), "history", "audit", may_audit),
+                _entry(gettext("Topic definitions"), "tune", "console_admin:console_topicdefinition_changelist"),
+                _entry(gettext("API tokens"), "key", "console_admin:console_apitoken_changelist", may_manage_tokens),
+                _entry(gettext("API documentation"), "api", "console-api:openapi-view"),
                 *_admin_item(gettext("Users"), "person", get_user_model()),
                 *_admin_item(gettext("Roles"), "group", Group),
             ],
@@ -113,6 +64,18 @@ def may_audit(request: HttpRequest) -> bool:
 
 def may_manage_tokens(request: HttpRequest) -> bool:
     return allowed(request.user, Action.TOKENS)
+
+
+def _entry(title: str, icon: str, name: str, may: Callable[[HttpRequest], bool] = may_view) -> dict[str, Any]:
+    return {"title": title, "icon": icon, "link": reverse(name), "permission": may}
+
+
+def _page(
+    request: HttpRequest, title: str, icon: str, name: str, may: Callable[[HttpRequest], bool] = may_view
+) -> dict[str, Any]:
+    """One of the console's own pages, marked while that, or what is below it, is open."""
+    entry = _entry(title, icon, f"console:{name}", may)
+    return entry | {"active": request.path.startswith(entry["link"])}
 
 
 def _admin_item(title: str, icon: str, model: type[Model]) -> list[dict[str, Any]]:

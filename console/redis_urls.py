@@ -1,4 +1,4 @@
-"""Turns one Redis URL into what Channels and RQ each want to be told."""
+"""Turns one Redis URL into the settings of Channels and RQ."""
 
 from __future__ import annotations
 

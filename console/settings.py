@@ -3,9 +3,11 @@
 import warnings
 
 from console.config.settings import *  # noqa: F403
+from console.config.variables import FORMER_END
 
 warnings.warn(
-    "DJANGO_SETTINGS_MODULE=console.settings is now console.config.settings; the old name goes with the next release",
+    "DJANGO_SETTINGS_MODULE=console.settings is now console.config.settings;"
+    f" the old name ends with release {FORMER_END}",
     FutureWarning,
     stacklevel=2,
 )

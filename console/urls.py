@@ -1,13 +1,14 @@
 """Every address of the console, for `include`. Live sockets are in `console.live.routing`."""
 
 from django.urls import URLPattern, URLResolver, include, path
-from django.views.i18n import JavaScriptCatalog, set_language
+from django.views.i18n import JavaScriptCatalog
 
 from console.api import urls as api_urls
 from console.pages import (
     audit,
     dead,
     definition,
+    language,
     message,
     operations,
     overview,
@@ -37,7 +38,7 @@ page_urls: list[URLPattern | URLResolver] = [
     path("reconciliation/", reconciliation.page, name="reconciliation"),
     path("reconciliation/<uuid:ident>/", reconciliation.one, name="run"),
     path("texts.js", JavaScriptCatalog.as_view(packages=["console"]), name="texts"),
-    path("language/setlang/", set_language, name="set_language"),
+    path("language/setlang/", language.choose, name="set_language"),
 ]
 
 # Three namespaces, for names that collide with nobody's: console, console_admin, console-api.

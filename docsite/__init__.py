@@ -1,1 +1,1 @@
-"""What the site of documents is told by the code itself, when it is built; see `docsite.hook`."""
+"""What the code itself fills in when the documents are built; see `docsite.hook`."""

@@ -73,7 +73,7 @@ def _is_text(node: ast.expr | None) -> bool:
 
 
 def _default(call: ast.Call) -> str:
-    """What is written down as one; else the text says what happens."""
+    """What is recorded as one; else the text says what happens."""
     try:
         value = ast.literal_eval(call.args[1])
     except (IndexError, ValueError):

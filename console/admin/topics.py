@@ -44,7 +44,7 @@ class TopicDefinitionAdmin(ModelAdmin):
         term = request.GET.get("q", "").strip().lower()
         found = Paginator([topic for topic in topics if term in topic.name.lower()], PER_PAGE)
         shown = found.get_page(request.GET.get("p"))
-        newest = {row.topic: row for row in topic_history.newest_of_names([topic.name for topic in shown])}
+        newest = topic_history.newest([topic.name for topic in shown])
         rows = [(topic, KINDS[topic.kind], newest.get(topic.name)) for topic in shown]
         context = {
             **self.admin_site.each_context(request),

@@ -32,8 +32,9 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
 )
 from console.api.bodies import StrictParser
 from console.api.description import ABOUT, ConsoleAPI
+from console.api.docs import Docs
 from console.api.gate import guarded
-from console.api.pages import Docs
+from console.api.query_strings import strict_query
 
 api = ConsoleAPI(
     title="RMQ Console",
@@ -45,6 +46,7 @@ api = ConsoleAPI(
     urls_namespace="console-api",
 )
 errors.install(api)
+api.add_decorator(strict_query, mode="view")
 api.add_router("/me", me.router)
 api.add_router("/topics", routers.topics)
 api.add_router("/dead", clusters.router)

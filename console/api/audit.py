@@ -12,6 +12,7 @@ from pydantic import Field
 
 from console.access import Permission
 from console.api.callers import caller_of
+from console.api.cursors import cursor_of, number_in
 from console.api.description import plain
 from console.api.downloads import download
 from console.api.errors import ApiError
@@ -79,10 +80,12 @@ def audit(request: HttpRequest, wanted: Query[Wanted], limit: Limit = 50, cursor
     """`who` and `text` (in the reason) may be a part, the others are exact; `until_ms` is excluded."""
     caller = caller_of(request)
     caller.require(Permission.AUDIT, wanted.topic)
-    page = audit_list.page(wanted.filter(), cursor or "", limit)
+    query = ("audit", wanted.model_dump_json())
+    before = number_in(cursor, *query) if cursor else None
+    page = audit_list.page(wanted.filter(), before, limit)
     return {
         "entries": readable(Entry, page.entries, lambda each: _entry(each, caller.payload)),
-        "next": page.next_cursor,
+        "next": cursor_of(page.entries[-1].pk, *query) if page.more else None,
         "count": page.count,
         "exact": page.exact,
     }
@@ -104,7 +107,7 @@ def entry(request: HttpRequest, number: int) -> dict[str, Any]:
     summary="Every entry that matches, as a file",
     openapi_extra=plain(200, FORMATS.values(), "A line per entry"),
 )
-def export(
+def export_audit(
     request: HttpRequest, wanted: Query[Wanted], form: Literal["jsonl", "csv"] = "jsonl"
 ) -> StreamingHttpResponse:
     caller = caller_of(request)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 from django.http import HttpRequest
-from ninja import Query, Schema
+from ninja import Schema
 
 from console.access import Permission
 from console.api.callers import caller_of
@@ -13,14 +13,14 @@ from console.api.messages import canonical
 from console.api.record import Life, lives_of
 from console.api.routers import topics as router
 from console.api.schemas import MessageId, TopicName
+from console.api.slots import Slot
 from console.serializers.audit import entry_json
 from console.usecases import audit_list
-from rmq_core.model.topic import MAX_SLOTS
 
 _SHOWN = ("at_ms", "who", "action", "reason", "via")
 
 
-class Deed(Schema):
+class Action(Schema):
     """What somebody did. `status`: done, or why it was not."""
 
     at_ms: int
@@ -36,7 +36,7 @@ class Biography(Schema):
     `complete`: only the newest of the topic's actions were looked through."""
 
     lives: list[Life]
-    actions: list[Deed]
+    actions: list[Action]
     complete: bool
 
 
@@ -52,15 +52,15 @@ def biography(
     request: HttpRequest,
     topic: TopicName,
     id: MessageId,
-    slot: Annotated[int | None, Query(ge=0, lt=MAX_SLOTS, description="Only this slot.")] = None,
+    slot: Slot = None,
 ) -> dict[str, Any]:
     """Also of a message that is long gone; empty where nothing is known."""
     caller = caller_of(request)
     caller.require(Permission.VIEW, topic)
     ident = canonical(id)
     entries, complete = audit_list.actions_on(topic, slot, ident)
-    deeds = []
+    actions = []
     for entry in entries:
         values = entry_json(entry)
-        deeds.append({name: values[name] for name in _SHOWN} | {"status": audit_list.status_of(entry, slot, ident)})
-    return {"lives": lives_of(caller, topic, ident, slot), "actions": deeds, "complete": complete}
+        actions.append({name: values[name] for name in _SHOWN} | {"status": audit_list.status_of(entry, slot, ident)})
+    return {"lives": lives_of(caller, topic, ident, slot), "actions": actions, "complete": complete}

@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field, model_validator
 from console.access import Action, Permission
 from console.api.callers import Caller, caller_of
 from console.api.errors import invalid
-from console.api.messages import canonical, outcome_of, refs_of
+from console.api.messages import Rescheduling, canonical, outcome_of, refs_of
 from console.api.operations import OperationView, operation_of
 from console.api.routers import topics as router
 from console.api.rows import Row, row_of
@@ -26,8 +26,6 @@ from console.usecases.bulk_requests import CANARY_MAX, CONFIRM_ABOVE, RATE_MAX, 
 from rmq_core.model.filters import MessageFilter
 from rmq_core.model.message import MessageRef
 from rmq_core.model.topic import MAX_SLOTS
-
-DELAY_MOST_MS = 10 * 366 * 86_400_000
 
 
 class Named(Strict):
@@ -70,7 +68,9 @@ class BulkBody(Strict):
     filter: DeadFilter | None = None
     reason: Reason = ""
     validate_only: bool = False
-    confirm: Confirm = Field("", max_length=100, description="The topic's name, where more than 1,000 messages match.")
+    confirm: Confirm = Field(
+        "", max_length=100, description=f"The topic's name, where more than {CONFIRM_ABOVE:,} messages match."
+    )
     rate_per_s: float = Field(0, ge=0, le=RATE_MAX, description="At most so many messages a second.")
     spread_s: int = Field(0, ge=0, le=SPREAD_MAX_S, description="Evenly over so many seconds.")
 
@@ -97,10 +97,8 @@ class RestoreBody(BulkBody):
     )
 
 
-class RescheduleBody(WaitingBody):
-    due_ms: BigIn | None = Field(None, description="When they are to be delivered, ms since the epoch.")
-    delay_ms: int | None = Field(None, ge=0, le=DELAY_MOST_MS, description="The same, counted from now.")
-    priority: BigIn | None = Field(None, description="Of priority topics: above 16, the highest first.")
+class RescheduleBody(Rescheduling, WaitingBody):
+    pass
 
 
 class Preview(Schema):
@@ -170,12 +168,7 @@ def run_many(request: HttpRequest, response: HttpResponse, topic: TopicName, bod
     summary="Another time or priority for many",
 )
 def reschedule_many(request: HttpRequest, response: HttpResponse, topic: TopicName, body: RescheduleBody) -> Any:
-    due_ms = body.due_ms
-    if body.delay_ms is not None:
-        if due_ms is not None:
-            raise invalid("delay_ms", "give due_ms or delay_ms, not both")
-        due_ms = engine().inspector.now_ms() + body.delay_ms
-    return _act(request, response, topic, Action.RESCHEDULE, body, due_ms=due_ms, priority=body.priority)
+    return _act(request, response, topic, Action.RESCHEDULE, body, due_ms=body.due(), priority=body.priority)
 
 
 @router.post(

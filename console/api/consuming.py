@@ -16,7 +16,7 @@ from pydantic import ConfigDict, Field, model_validator
 from console.access import Permission
 from console.api.callers import caller_of, still_there
 from console.api.errors import ApiError, invalid
-from console.api.polls import Desk, desk
+from console.api.polls import TopicPolls, polls_of
 from console.api.receipts import NotAReceipt, delivery_of, receipt_of
 from console.api.routers import topics as router
 from console.api.rows import content_fields
@@ -26,12 +26,12 @@ from console.engine import AsyncEngine
 from console.options import options
 from console.serializers.messages import headers_json
 from rmq_core.model.message import Delivery, SettleStatus
+from rmq_core.model.outcomes import DELAY_MAX_MS
 from rmq_core.model.topic import Topic
 
 TAKE_MOST = 256
 WAIT_MOST_MS = 30_000
 SETTLE_MOST = 1_000
-DELAY_MOST_MS = 10 * 366 * 86_400_000
 RECEIPT_MAX = 2_000
 TRUSTED_S = 0.25
 """Who waited longer than this is looked at again before anything is handed out."""
@@ -73,8 +73,8 @@ class Settling(Strict):
     outcome: Literal["ack", "nack", "reject", "release", "extend"] = "ack"
     error: Text = Field("Nack", max_length=200, description="Of a nack: the kind of failure.")
     message: Text = Field("", max_length=2_000, description="Of a nack or reject: what happened.")
-    delay_ms: int | None = Field(None, ge=0, le=DELAY_MOST_MS, description="Of a nack or release.")
-    for_ms: int | None = Field(None, ge=0, le=DELAY_MOST_MS, description="Of an extend.")
+    delay_ms: int | None = Field(None, ge=0, le=DELAY_MAX_MS, description="Of a nack or release.")
+    for_ms: int | None = Field(None, ge=0, le=DELAY_MAX_MS, description="Of an extend.")
 
     @model_validator(mode="after")
     def _fitting(self) -> Settling:
@@ -128,7 +128,7 @@ async def take(request: HttpRequest, topic: TopicName, body: TakeBody = Body(Tak
     """A caller that goes away while it is answered loses nothing: what was taken for it comes back by its timeout."""
     await sync_to_async(_may_consume)(request, topic)
     if isinstance(request, ASGIRequest):
-        found = desk(topic)
+        found = polls_of(topic)
         definition = await found.client.topic(topic)
         began = time.monotonic()
         deliveries = await found.take(body.max, body.wait_ms)
@@ -137,7 +137,7 @@ async def take(request: HttpRequest, topic: TopicName, body: TakeBody = Body(Tak
     else:
         async with engine_for(request) as engine:
             definition = await engine.client.topic(topic)
-            deliveries = await Desk(engine, topic).take(body.max, body.wait_ms)
+            deliveries = await TopicPolls(engine, topic).take(body.max, body.wait_ms)
     return {"deliveries": [_taken(definition, delivery) for delivery in deliveries]}
 
 
@@ -170,7 +170,7 @@ async def settle(request: HttpRequest, topic: TopicName, body: SettleBody) -> An
     return {"done": done, "stale": len(statuses) - done, "results": results}
 
 
-async def _check_again(request: HttpRequest, topic: str, found: Desk, deliveries: list[Delivery]) -> None:
+async def _check_again(request: HttpRequest, topic: str, found: TopicPolls, deliveries: list[Delivery]) -> None:
     """A token may have been revoked, somebody signed out, while the request waited: then nothing is handed out."""
     try:
         request.caller = await sync_to_async(still_there)(request)  # type: ignore[attr-defined]
@@ -217,12 +217,12 @@ async def _settle(engine: AsyncEngine, deliveries: Sequence[Delivery], asked: Se
     """Those with the same outcome and options go together, in one round trip."""
     groups: dict[tuple[Any, ...], list[int]] = {}
     for position, each in enumerate(asked):
-        options = (each.outcome, each.error, each.message, each.delay_ms, each.for_ms)
-        groups.setdefault(options, []).append(position)
+        how = (each.outcome, each.error, each.message, each.delay_ms, each.for_ms)
+        groups.setdefault(how, []).append(position)
     replies = await asyncio.gather(
         *(
-            _HOW[options[0]](engine.client, [deliveries[position] for position in positions], *options[1:])
-            for options, positions in groups.items()
+            _HOW[outcome](engine.client, [deliveries[position] for position in positions], *values)
+            for (outcome, *values), positions in groups.items()
         )
     )
     statuses: list[SettleStatus] = ["stale"] * len(asked)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+import uuid
 
-from console.api.errors import invalid
+from console.api.errors import ApiError, invalid
 
 LONGEST = 80
 
@@ -21,6 +23,26 @@ def place_in(cursor: str, *query: str) -> str:
     if not place or mark != _mark(query):
         raise invalid("cursor", "this cursor belongs to another query; begin again without it")
     return place
+
+
+def number_in(cursor: str, *query: str) -> int:
+    """The same where places are numbers of rows."""
+    place = place_in(cursor, *query)
+    if re.fullmatch("[0-9]{1,18}", place) is None:
+        raise _not_ours()
+    return int(place)
+
+
+def ident_in(cursor: str, *query: str) -> uuid.UUID:
+    """The same where they are ids of rows."""
+    try:
+        return uuid.UUID(place_in(cursor, *query))
+    except ValueError:
+        raise _not_ours() from None
+
+
+def _not_ours() -> ApiError:
+    return invalid("cursor", "is not one of ours")
 
 
 def _mark(query: tuple[str, ...]) -> str:

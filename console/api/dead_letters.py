@@ -1,4 +1,4 @@
-"""Dead letters: one put right and sent again; all that match as a file."""
+"""Dead letters: a page of them; one put right and sent again; all that match as a file."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from console.api.bulk import DeadFilter
 from console.api.callers import caller_of
 from console.api.description import plain
 from console.api.downloads import download
-from console.api.errors import invalid
-from console.api.messages import canonical
+from console.api.messages import canonical, page_of
 from console.api.routers import topics as router
-from console.api.schemas import ID_MAX, NeededReason, Strict, TopicName
+from console.api.rows import Rows
+from console.api.schemas import ID_MAX, Cursor, Limit, NeededReason, Strict, TopicName
 from console.api.sending import content_of
-from console.engine import engine
+from console.api.slots import Slot, check_slot
 from console.serializers.text import FORMATS
 from console.usecases import exports, resending
 from console.usecases.resending import Correction
@@ -47,6 +47,20 @@ class Resent(Schema):
     merged: bool | None
 
 
+@router.get("/{rmq_topic:topic}/dead", response=Rows, url_name="dead", tags=["dead letters"], summary="Dead letters")
+def dead(
+    request: HttpRequest,
+    topic: TopicName,
+    slot: Slot = None,
+    order: Literal["oldest", "newest"] = "newest",
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> dict[str, Any]:
+    caller = caller_of(request)
+    caller.require(Permission.VIEW, topic)
+    return page_of(caller, topic, "dead", slot, order == "newest", limit, cursor)
+
+
 @router.post(
     "/{rmq_topic:topic}/dead:resend",
     response={201: Resent},
@@ -55,7 +69,7 @@ class Resent(Schema):
     summary="Send a dead letter with another content",
 )
 def resend(request: HttpRequest, response: HttpResponse, topic: TopicName, body: Resend) -> Any:
-    """Due now, into the slot of the old one, with its headers, priority and key."""
+    """Due now, into the slot of the old one, with its headers, priority, key and slot basis."""
     caller = caller_of(request)
     caller.require(Action.SEND, topic)
     wanted = Correction(topic, MessageRef(body.slot, canonical(body.id)), content_of(body, ""), body.drop, body.reason)
@@ -71,17 +85,16 @@ def resend(request: HttpRequest, response: HttpResponse, topic: TopicName, body:
     summary="All that match, as a file",
     openapi_extra=plain(200, FORMATS.values(), "A line per dead letter, with its content"),
 )
-def export(
+def export_dead_letters(
     request: HttpRequest,
     topic: TopicName,
     wanted: Annotated[DeadFilter, Query()],
     form: Literal["jsonl", "csv"] = "jsonl",
 ) -> StreamingHttpResponse:
-    """With content, headers and failure. Kept in the audit, for content leaves the house."""
+    """With content, headers and failure. Kept in the audit, for content leaves the console."""
     caller = caller_of(request)
     caller.require(Permission.READ_PAYLOAD, topic)
-    if wanted.slot is not None and wanted.slot >= engine().client.topic(topic).slots:
-        raise invalid("slot", "the topic has no slot of that number")
+    check_slot(topic, wanted.slot)
     given = wanted.model_dump(exclude_unset=True, exclude_none=True)
     pieces = exports.export_dead(caller.actor, topic, MessageFilter.from_mapping({**given, "state": "dead"}), form)
     return download(request, pieces, f"{topic}-dead.{form}", FORMATS[form])

@@ -12,11 +12,12 @@ from pydantic import ConfigDict, Field, create_model, model_validator
 
 from console.access import Action, Permission
 from console.api.callers import Caller, caller_of
+from console.api.cursors import cursor_of, number_in
 from console.api.errors import invalid
 from console.api.lists import readable
 from console.api.preconditions import IfMatch, IfNoneMatch, check_match, check_none_match, etag, expected_version, stale
 from console.api.routers import topics as router
-from console.api.schemas import NEEDS_REASON, WHY, Cursor, Limit, Reason, Strict, TopicName
+from console.api.schemas import CONFIRM, NEEDS_REASON, WHY, Cursor, Limit, Reason, Strict, TopicName
 from console.api.topics import Definition
 from console.engine import engine
 from console.models import TopicRevision
@@ -170,6 +171,7 @@ def delete_topic(
     topic: TopicName,
     reason: str = WHY,
     force: bool = False,
+    confirm: str = CONFIRM,
     validate_only: bool = False,
     if_match: IfMatch = "",
 ) -> dict[str, Any]:
@@ -184,7 +186,7 @@ def delete_topic(
         raise invalid("reason", "say why: this is kept with its reason")
     require_audited(caller.actor, action, topic)
     check_match(_stored(topic), if_match)
-    return {"messages": store.delete(caller.actor, topic, reason, force)}
+    return {"messages": store.delete(caller.actor, topic, reason, force, confirm)}
 
 
 @router.get(
@@ -201,14 +203,11 @@ def revisions(request: HttpRequest, topic: TopicName, limit: Limit = 50, cursor:
         topic_history.note(now)
     before = None
     if cursor:
-        name, _, number = cursor.rpartition("/")
-        if name != topic or not number.isdecimal() or len(number) > 18:
-            raise invalid("cursor", "this cursor belongs to another query; begin again without it")
-        before = TopicRevision.objects.filter(topic=topic, pk=int(number)).first()
+        before = TopicRevision.objects.filter(topic=topic, pk=number_in(cursor, "revisions", topic)).first()
         if before is None:
-            raise invalid("cursor", "this cursor leads nowhere; begin again without it")
+            raise invalid("cursor", "the version it names is no longer kept; begin again without it")
     found = topic_history.page(topic, before, limit + 1)
-    following = f"{topic}/{found[limit - 1].pk}" if len(found) > limit else None
+    following = cursor_of(found[limit - 1].pk, "revisions", topic) if len(found) > limit else None
     return {"revisions": readable(Revision, found[:limit], revision_json), "next": following}
 
 

@@ -26,7 +26,7 @@ you ask about one.
 
 **Repeating.** Any POST may carry an `Idempotency-Key`: the same key and body get the same answer for 24 hours.
 
-**Limits.** A token with a rate is told in `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` (seconds)
+**Limits.** A token with a rate sees it in `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` (seconds)
 where it stands. Every GET has an `ETag` and takes `If-None-Match`.
 
 **Lists** have cursors (`next`), not page numbers; a cursor belongs to its query. Numbers beyond 2^53 - 1 are text.

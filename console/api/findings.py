@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 from typing import Any, Literal
 
@@ -13,10 +12,10 @@ from pydantic import Field
 
 from console.access import Permission
 from console.api.callers import caller_of
-from console.api.cursors import cursor_of, place_in
+from console.api.cursors import cursor_of, number_in
 from console.api.description import plain
 from console.api.downloads import download
-from console.api.errors import ApiError, invalid
+from console.api.errors import ApiError
 from console.api.lists import readable
 from console.api.operations import OperationView, operation_of
 from console.api.reconciliations import Before, looker, router, run_of
@@ -104,7 +103,7 @@ def findings(
     """`open`: only those that nobody has started to repair."""
     caller = looker(request)
     query = ("findings", str(ident), kind, topic, repair, str(open))
-    after = 0 if cursor is None else _number(place_in(cursor, *query))
+    after = 0 if cursor is None else number_in(cursor, *query)
     wanted = {name: value for name, value in (("kind", kind), ("topic", topic), ("repair", repair)) if value}
     rows = Finding.objects.filter(run=run_of(caller, ident), **wanted)
     if open:
@@ -161,9 +160,3 @@ def report(request: HttpRequest, ident: uuid.UUID, form: Literal["jsonl", "csv"]
     except run_reports.BadReport as error:
         raise ApiError(409, "bad_report", str(error)) from None
     return download(request, pieces, f"findings-{ident}.{form}", FORMATS[form])
-
-
-def _number(given: str) -> int:
-    if re.fullmatch("[0-9]{1,18}", given) is None:
-        raise invalid("cursor", "is not one of ours")
-    return int(given)

@@ -14,7 +14,7 @@ from console.access import Action, Permission
 from console.api.callers import caller_of
 from console.api.errors import invalid
 from console.api.routers import topics
-from console.api.schemas import Name, NeededReason, Reason, Strict, Text, TopicName
+from console.api.schemas import Name, Text, TopicName, WithNeededReason, WithReason
 from console.engine import engine
 from console.errors import BadRequest, UnknownWorker
 from console.usecases.actions import ActionRequest, perform
@@ -55,23 +55,12 @@ class Workers(Schema):
     drained_away: list[str]
 
 
-class DrainBody(Strict):
-    reason: NeededReason
+class UnpinBody(WithReason):
+    slots: Text = Field(min_length=1, max_length=20_000, description="Numbers and ranges.", examples=["0-7,12"])
 
 
-class UndrainBody(Strict):
-    reason: Reason = ""
-
-
-class PinBody(Strict):
+class PinBody(UnpinBody):
     worker: Name = Field(min_length=1, max_length=NAME_MAX)
-    slots: Text = Field(min_length=1, max_length=20_000, description="Numbers and ranges.", examples=["0-7,12"])
-    reason: Reason = ""
-
-
-class UnpinBody(Strict):
-    slots: Text = Field(min_length=1, max_length=20_000, description="Numbers and ranges.", examples=["0-7,12"])
-    reason: Reason = ""
 
 
 class Unfenced(Schema):
@@ -84,7 +73,7 @@ class Changed(Schema):
     changed: int
 
 
-@router.get("", response=Workers, url_name="workers", summary="Workers heard of lately")
+@router.get("", response=Workers, url_name="workers", summary="Workers seen lately")
 def workers(request: HttpRequest) -> dict[str, Any]:
     caller = caller_of(request)
     caller.require(Permission.VIEW)
@@ -100,12 +89,12 @@ def workers(request: HttpRequest) -> dict[str, Any]:
 
 
 @router.post("/{path:worker}:drain", response=Changed, url_name="drain", summary="Take every slot from a worker")
-def drain(request: HttpRequest, worker: str, body: DrainBody) -> dict[str, Any]:
+def drain(request: HttpRequest, worker: str, body: WithNeededReason) -> dict[str, Any]:
     return _act(request, ActionRequest(Action.DRAIN, "", worker=worker, reason=body.reason))
 
 
 @router.post("/{path:worker}:undrain", response=Changed, url_name="undrain", summary="Let it have slots again")
-def undrain(request: HttpRequest, worker: str, body: UndrainBody = Body(UndrainBody())) -> dict[str, Any]:  # noqa: B008
+def undrain(request: HttpRequest, worker: str, body: WithReason = Body(WithReason())) -> dict[str, Any]:  # noqa: B008
     return _act(request, ActionRequest(Action.UNDRAIN, "", worker=worker, reason=body.reason))
 
 
@@ -142,7 +131,7 @@ def unpin(request: HttpRequest, topic: TopicName, body: UnpinBody) -> dict[str, 
     url_name="unfence",
     summary="Hand owned slots back to shared mode",
 )
-def unfence(request: HttpRequest, topic: TopicName, body: DrainBody) -> dict[str, Any]:
+def unfence(request: HttpRequest, topic: TopicName, body: WithNeededReason) -> dict[str, Any]:
     """For a topic whose workers ran with ZooKeeper and will no more. Refused while one of them still works."""
     wanted = ActionRequest(Action.UNFENCE, topic, reason=body.reason)
     return {"slots": perform(caller_of(request).actor, wanted).values["slots"]}

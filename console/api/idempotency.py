@@ -1,6 +1,6 @@
 """`Idempotency-Key`: a POST that is repeated gets the first answer again, for a day.
 
-The key is written down before the request is worked on, so two of them at once cannot both run. Answers that a later
+The key is recorded before the request is worked on, so two of them at once cannot both run. Answers that a later
 try may change (503, 429, …) are not kept. What a process left unfinished may be tried again after `ABANDONED`.
 """
 

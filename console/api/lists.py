@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from django.utils import timezone
 from ninja import Schema
 from pydantic import ValidationError
 
@@ -24,11 +23,6 @@ def readable(schema: type[Schema], rows: Iterable[Row], show: Callable[[Row], di
             wrong = ", ".join(".".join(map(str, each["loc"])) for each in error.errors())
             log.warning("%s %s is left out of a list: %s cannot be read", type(row).__name__, _name(row), wrong)
     return found
-
-
-def now_ms() -> int:
-    """The console's clock, by which the rows of the database are dated."""
-    return round(timezone.now().timestamp() * 1000)
 
 
 def _name(row: Any) -> str:

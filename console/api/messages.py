@@ -27,15 +27,16 @@ from console.api.schemas import (
     Strict,
     TopicName,
 )
+from console.api.slots import Slot, check_slot
 from console.api.states import AskedState
 from console.engine import engine
 from console.usecases.actions import ActionRequest, Outcome, perform
 from rmq_core.model.message import MessageRef, id_from_text, id_to_text
+from rmq_core.model.outcomes import DELAY_MAX_MS
 from rmq_core.model.topic import MAX_SLOTS
 from rmq_core.model.views import MessageView
 from rmq_core.ops.actions import located
 
-Slot = Annotated[int | None, Query(ge=0, lt=MAX_SLOTS, description="Only this slot.")]
 Basis = Annotated[
     str | None, Query(max_length=ID_MAX, description="The slot basis the message was sent with, if it had one.")
 ]
@@ -46,12 +47,24 @@ class RunIt(Strict):
     slot: int | None = Field(default=None, ge=0, lt=MAX_SLOTS)
 
 
-class RescheduleIt(RunIt):
-    """For timed topics one of `due_ms` and `delay_ms`, for priority topics `priority`."""
+class Rescheduling(Strict):
+    """Another time or priority."""
 
     due_ms: BigIn | None = Field(None, description="When it is to be delivered, ms since the epoch.")
-    delay_ms: int | None = Field(None, ge=0, le=10 * 366 * 86_400_000, description="The same, counted from now.")
-    priority: BigIn | None = Field(None, description="Above 16; the highest first.")
+    delay_ms: int | None = Field(None, ge=0, le=DELAY_MAX_MS, description="The same, counted from now.")
+    priority: BigIn | None = Field(None, description="Of priority topics: above 16, the highest first.")
+
+    def due(self) -> int | None:
+        """The new due time, ms since the epoch. Raises `ApiError`."""
+        if self.delay_ms is None:
+            return self.due_ms
+        if self.due_ms is not None:
+            raise invalid("delay_ms", "give due_ms or delay_ms, not both")
+        return engine().inspector.now_ms() + self.delay_ms
+
+
+class RescheduleIt(Rescheduling, RunIt):
+    """For timed topics one of `due_ms` and `delay_ms`, for priority topics `priority`."""
 
 
 @router.get(
@@ -76,20 +89,6 @@ def messages(
     return page_of(caller, topic, state, slot, order == "newest", limit, cursor)
 
 
-@router.get("/{rmq_topic:topic}/dead", response=Rows, url_name="dead", tags=["dead letters"], summary="Dead letters")
-def dead(
-    request: HttpRequest,
-    topic: TopicName,
-    slot: Slot = None,
-    order: Literal["oldest", "newest"] = "newest",
-    limit: Limit = 50,
-    cursor: Cursor = None,
-) -> dict[str, Any]:
-    caller = caller_of(request)
-    caller.require(Permission.VIEW, topic)
-    return page_of(caller, topic, "dead", slot, order == "newest", limit, cursor)
-
-
 # Before the plain address, which would take the word after the colon for a part of the id.
 @router.post(
     "/{rmq_topic:topic}/messages/{path:id}:run",
@@ -111,13 +110,8 @@ def run(request: HttpRequest, topic: TopicName, id: MessageId, body: RunIt = Run
     summary="Deliver it at another time, or with another priority",
 )
 def reschedule(request: HttpRequest, topic: TopicName, id: MessageId, body: RescheduleIt) -> Any:
-    if body.due_ms is not None and body.delay_ms is not None:
-        raise invalid("delay_ms", "give due_ms or delay_ms, not both")
-    due_ms = body.due_ms
-    caller = caller_of(request)
-    refs = refs_of(caller, topic, [id], body.slot)
-    if body.delay_ms is not None:
-        due_ms = engine().inspector.now_ms() + body.delay_ms
+    due_ms = body.due()
+    refs = refs_of(caller_of(request), topic, [id], body.slot)
     wanted = ActionRequest(Action.RESCHEDULE, topic, refs, body.reason, due_ms=due_ms, priority=body.priority)
     return _one(request, id, wanted)
 
@@ -218,8 +212,7 @@ for _verb in ("run", "reschedule", "restore"):
 def page_of(
     caller: Caller, topic: str, state: Any, slot: int | None, newest: bool, limit: int, cursor: str | None
 ) -> dict[str, Any]:
-    if slot is not None and slot >= engine().client.topic(topic).slots:
-        raise invalid("slot", "the topic has no slot of that number")
+    check_slot(topic, slot)
     page = engine().inspector.messages(topic, state, slot=slot, newest=newest, limit=limit, cursor=cursor or None)
     return {
         "rows": [row_of(row, caller.payload) for row in page.rows],
@@ -233,12 +226,10 @@ def refs_of(
 ) -> list[MessageRef]:
     """Where messages are; those that are nowhere keep the slot their id leads to, and are answered as not found."""
     caller.require(Permission.VIEW, topic)
-    client = engine().client
-    definition = client.topic(topic)
     if slot is None:
-        return client.run(located(client.keyspace, definition, list(ids), in_trash))
-    if slot >= definition.slots:
-        raise invalid("slot", "the topic has no slot of that number")
+        client = engine().client
+        return client.run(located(client.keyspace, client.topic(topic), list(ids), in_trash))
+    check_slot(topic, slot)
     return [MessageRef(slot, canonical(ident)) for ident in ids]
 
 

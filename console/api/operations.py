@@ -11,12 +11,14 @@ from ninja import Query, Router, Schema, Status
 
 from console.access import Permission
 from console.api.callers import Caller, caller_of
+from console.api.cursors import cursor_of, ident_in
 from console.api.description import plain
 from console.api.downloads import download
 from console.api.errors import ApiError, invalid
-from console.api.lists import now_ms, readable
-from console.api.schemas import Cursor, Limit, NeededReason, Strict
+from console.api.lists import readable
+from console.api.schemas import Cursor, Limit, WithNeededReason
 from console.api.states import said
+from console.clock import now_ms
 from console.models import Operation
 from console.serializers.operations import not_done, operation_json, report
 from console.serializers.text import FORMATS
@@ -87,10 +89,6 @@ class Operations(Schema):
     as_of_ms: int
 
 
-class UndoBody(Strict):
-    reason: NeededReason
-
-
 @router.get("", response=Operations, url_name="operations", summary="Bulk actions, newest first")
 def operations(
     request: HttpRequest,
@@ -108,12 +106,14 @@ def operations(
         found = found.filter(topic=topic)
     if state:
         found = found.filter(state__in=states)
-    mark = f"{topic}.{state}"
+    query = ("operations", topic, state)
     if cursor:
-        last = _position(cursor, mark)
+        last = Operation.objects.filter(pk=ident_in(cursor, *query)).first()
+        if last is None:
+            raise invalid("cursor", "the operation it names is no longer kept; begin again without it")
         found = found.filter(created__lte=last.created).exclude(created=last.created, id__gte=last.pk)
     page = list(found[: limit + 1])
-    following = f"{page[limit - 1].pk}/{mark}" if len(page) > limit else None
+    following = cursor_of(page[limit - 1].pk, *query) if len(page) > limit else None
     return {
         "operations": readable(OperationView, page[:limit], lambda each: operation_of(each, caller)),
         "next": following,
@@ -167,7 +167,7 @@ def operation_resume(request: HttpRequest, operation: uuid.UUID) -> dict[str, An
     url_name="operation-undo",
     summary="Restore what it took out",
 )
-def operation_undo(request: HttpRequest, response: HttpResponse, operation: uuid.UUID, body: UndoBody) -> Any:
+def operation_undo(request: HttpRequest, response: HttpResponse, operation: uuid.UUID, body: WithNeededReason) -> Any:
     """As an operation of its own, while the messages are kept (the topic's `undo_ms`)."""
     caller = caller_of(request)
     started = bulk.undo(caller.actor, _find(caller, operation), body.reason)
@@ -188,15 +188,4 @@ def _find(caller: Caller, ident: uuid.UUID) -> Operation:
     found = Operation.objects.filter(pk=ident).first()
     if found is None or not caller.sees(found.topic):
         raise ApiError(404, "unknown_operation", "There is no operation of that id.")
-    return found
-
-
-def _position(cursor: str, mark: str) -> Operation:
-    ident, _, belongs = cursor.partition("/")
-    try:
-        found = Operation.objects.filter(pk=uuid.UUID(ident)).first() if belongs == mark else None
-    except ValueError:
-        found = None
-    if found is None:
-        raise invalid("cursor", "this cursor belongs to another query; begin again without it")
     return found

@@ -9,12 +9,11 @@ from ninja import Query, Schema
 
 from console.access import Permission
 from console.api.callers import caller_of
-from console.api.errors import invalid
 from console.api.routers import topics as router
 from console.api.schemas import TopicName
+from console.api.slots import Slot, check_slot
 from console.engine import engine
 from console.serializers.workers import event_json
-from rmq_core.model.topic import MAX_SLOTS
 from rmq_core.queries.owners import ENTRIES_MOST
 
 
@@ -43,10 +42,9 @@ class Ownership(Schema):
 def ownership(
     request: HttpRequest,
     topic: TopicName,
-    slot: Annotated[int | None, Query(ge=0, lt=MAX_SLOTS, description="Only this slot.")] = None,
+    slot: Slot = None,
     limit: Annotated[int, Query(ge=1, le=ENTRIES_MOST)] = 200,
 ) -> dict[str, Any]:
     caller_of(request).require(Permission.VIEW, topic)
-    if slot is not None and slot >= engine().client.topic(topic).slots:
-        raise invalid("slot", "the topic has no slot of that number")
+    check_slot(topic, slot)
     return {"events": [event_json(each) for each in engine().inspector.ownership_timeline(topic, slot, limit)]}

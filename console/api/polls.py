@@ -32,7 +32,7 @@ class _Waiter:
     answer: asyncio.Future[list[Delivery]]
 
 
-class Desk:
+class TopicPolls:
     """The queue of callers of one topic in one event loop."""
 
     def __init__(self, engine: AsyncEngine, topic: str) -> None:
@@ -132,18 +132,18 @@ class Desk:
                 waiter.answer.set_exception(error)
 
 
-_by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Desk]] = weakref.WeakKeyDictionary()
-_DESKS_MOST = 1_000
+_by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, TopicPolls]] = weakref.WeakKeyDictionary()
+_TOPICS_MOST = 1_000
 
 
-def desk(topic: str) -> Desk:
-    """The running event loop's desk of a topic."""
+def polls_of(topic: str) -> TopicPolls:
+    """The running event loop's polls of a topic."""
     engine = async_engine()
-    desks = _by_loop.setdefault(asyncio.get_running_loop(), {})
-    found = desks.get(topic)
+    by_topic = _by_loop.setdefault(asyncio.get_running_loop(), {})
+    found = by_topic.get(topic)
     if found is None or found.engine is not engine:
-        if len(desks) >= _DESKS_MOST:
-            for name in [name for name, each in desks.items() if not each.waiting]:
-                del desks[name]
-        found = desks[topic] = Desk(engine, topic)
+        if len(by_topic) >= _TOPICS_MOST:
+            for name in [name for name, each in by_topic.items() if not each.waiting]:
+                del by_topic[name]
+        found = by_topic[topic] = TopicPolls(engine, topic)
     return found

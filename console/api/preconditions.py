@@ -26,7 +26,7 @@ _TAGS = re.compile(rf"{_TAG}(?:[ \t]*,[ \t]*{_TAG})*")
 
 
 def etag(topic: Topic) -> str:
-    """The version of a definition as an entity tag; a topic that was deleted and made anew has no tag twice."""
+    """The version of a definition as an entity tag; a topic that was deleted and made again has no tag twice."""
     return f'"{topic.version}-{topic.created_ms}"'
 
 

@@ -32,7 +32,7 @@ def receipt_of(namespace: str, delivery: Delivery) -> str:
 def delivery_of(namespace: str, topic: str, receipt: str) -> Delivery:
     """What the engine needs to settle: inverse of `receipt_of`, without the content. Raises `NotAReceipt`.
 
-    Nothing is asked of the topic: it may have been deleted, or made anew with fewer slots, which the engine answers.
+    Nothing is asked of the topic: it may have been deleted, or made again with fewer slots, which the engine answers.
     """
     try:
         signed = base64.b64decode(receipt + "=" * (-len(receipt) % 4), altchars=b"-_", validate=True)
@@ -42,7 +42,7 @@ def delivery_of(namespace: str, topic: str, receipt: str) -> Delivery:
     if len(packed) <= _FORM.size or not constant_time_compare(signature, _signature(namespace, topic, packed)):
         raise NotAReceipt("this is no receipt of this topic")
     slot, number, score = _FORM.unpack_from(packed)
-    if score < 1:  # a whole number, as receipts told it before scores had places
+    if score < 1:  # a whole number, as receipts had it before scores had places
         slot, number, score = _OLD_FORM.unpack_from(packed)
     return Delivery(topic, slot, packed[_FORM.size :], number, score, None, timed=False, max_retries=0)
 

@@ -9,16 +9,16 @@ from typing import Annotated, Any, Literal
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from django.utils import timezone
 from ninja import Query, Router, Schema, Status
 from pydantic import AfterValidator, Field
 
 from console.access import Permission
 from console.api.callers import Caller, caller_of
-from console.api.cursors import LONGEST, cursor_of, place_in
+from console.api.cursors import LONGEST, cursor_of, ident_in
 from console.api.errors import ApiError, invalid
 from console.api.lists import readable
 from console.api.schemas import Confirm, Limit, Name, Reason, Strict
+from console.clock import now_ms
 from console.models import Reconciliation
 from console.serializers import runs as shapes
 from console.usecases import run_places, runs
@@ -139,7 +139,7 @@ def listed(
         rows = rows.filter(kind=kind)
     query = ("runs", kind or "")
     if cursor is not None:
-        last = Reconciliation.objects.filter(pk=_ident(place_in(cursor, *query))).first()
+        last = Reconciliation.objects.filter(pk=ident_in(cursor, *query)).first()
         if last is None:
             raise invalid("cursor", "the run it names is no longer kept; begin again without it")
         rows = rows.filter(Q(created__lt=last.created) | Q(created=last.created, pk__lt=last.pk))
@@ -147,7 +147,7 @@ def listed(
     some = list(islice(seen, limit + 1))
     following = cursor_of(some[limit - 1].pk, *query) if len(some) > limit else None
     shown = readable(Run, some[:limit], shapes.run_json)
-    return {"runs": shown, "next": following, "as_of_ms": _now_ms()}
+    return {"runs": shown, "next": following, "as_of_ms": now_ms()}
 
 
 @router.post("", response={202: Run}, url_name="reconciliation-start", summary="Start a run")
@@ -179,7 +179,7 @@ def ledgers(request: HttpRequest) -> dict[str, Any]:
 def one(request: HttpRequest, ident: uuid.UUID) -> dict[str, Any]:
     caller = looker(request)
     run = run_of(caller, ident)
-    return shapes.detail_json(run, caller.payload) | {"groups": runs.groups_of(run), "as_of_ms": _now_ms()}
+    return shapes.detail_json(run, caller.payload) | {"groups": runs.groups_of(run), "as_of_ms": now_ms()}
 
 
 @router.post("/{uuid:ident}:stop", response=Run, url_name="reconciliation-stop", summary="Stop a run")
@@ -201,14 +201,3 @@ def run_of(caller: Caller, ident: uuid.UUID) -> Reconciliation:
     if found is None or not runs.may_see(caller.user, found):
         raise ApiError(404, "unknown_run", f"There is no run {ident}; it may be too old to be kept.")
     return found
-
-
-def _ident(given: str) -> uuid.UUID:
-    try:
-        return uuid.UUID(given)
-    except ValueError:
-        raise invalid("cursor", "is not one of ours") from None
-
-
-def _now_ms() -> int:
-    return round(timezone.now().timestamp() * 1000)

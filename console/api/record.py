@@ -10,21 +10,22 @@ from pydantic import Field
 
 from console.access import Permission
 from console.api.callers import Caller, caller_of
-from console.api.errors import ApiError, invalid
+from console.api.cursors import cursor_of, place_in
+from console.api.errors import ApiError
 from console.api.lists import readable
 from console.api.routers import topics as router
 from console.api.schemas import BigOut, Cursor, Limit, MessageId, TopicName, lossless
+from console.api.slots import Slot
 from console.api.states import AskedRecordState, RecordState, said
 from console.engine import engine
 from console.record import timeline
 from console.serializers.records import record_json, steps_json
-from rmq_core.model.topic import MAX_SLOTS
 
 STEPS = 200
 
 
 class Recorded(Schema):
-    """A message as far as the journal told of it. `id` is null and `error` cut for callers who may not read content.
+    """A message as far as the journal recorded it. `id` is null and `error` cut for callers who may not read content.
 
     `slot_basis`: what its sender gave, where that is not the id.
     """
@@ -91,7 +92,7 @@ def of_message(
     request: HttpRequest,
     topic: TopicName,
     id: MessageId,
-    slot: Annotated[int | None, Query(ge=0, lt=MAX_SLOTS, description="Only this slot.")] = None,
+    slot: Slot = None,
     limit: Annotated[int, Query(ge=1, le=timeline.STEPS_MOST, description="So many steps, the newest.")] = STEPS,
 ) -> dict[str, Any]:
     """Where the topic's journal is on; also of messages that are done. One entry per slot that has known the id."""
@@ -120,12 +121,11 @@ def records(
     caller = caller_of(request)
     caller.require(Permission.VIEW, topic)
     engine().client.topic(topic)
-    if cursor is not None and "\x00" in cursor:
-        raise invalid("cursor", "must not hold the NUL character")
-    rows, following = timeline.page(topic, state or "", cursor or "", limit)
+    query = ("records", topic, state or "")
+    rows, last = timeline.page(topic, state or "", place_in(cursor, *query) if cursor else "", limit)
     return {
         "records": readable(Recorded, rows, lambda each: _shown(record_json(each, caller.payload))),
-        "next": following,
+        "next": cursor_of(last, *query) if last else None,
     }
 
 

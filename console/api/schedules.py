@@ -11,7 +11,7 @@ from pydantic import Field
 
 from console.access import Action
 from console.api.callers import Caller, caller_of
-from console.api.errors import ApiError, invalid
+from console.api.errors import invalid
 from console.api.lists import readable
 from console.api.reconciliations import Kind, Ledger, Topics, looker
 from console.api.schemas import NEEDED_WHY, Reason, Strict
@@ -119,5 +119,5 @@ def _scheduled(
 def _find(caller: Caller, number: int) -> PipelineSchedule:
     found = PipelineSchedule.objects.filter(pk=number).first() if number < 2**63 else None
     if found is None or not runs.may_see_schedule(caller.user, found):
-        raise ApiError(404, "unknown_schedule", "There is no such schedule.")
+        raise runs.unknown_schedule()
     return found

@@ -107,8 +107,22 @@ NEEDS_REASON: Any = {
 }
 """Of bodies in which only `validate_only` needs no reason."""
 WHY = Query("", max_length=REASON_MAX, description="The reason; kept in the audit.")
+CONFIRM = Query("", max_length=100, description="The topic's name, where more than 1,000 messages go with it.")
 NEEDED_WHY = Query(..., min_length=1, max_length=REASON_MAX, description="The reason; kept in the audit.")
 """Default of a query parameter. (ninja changes what stands in an `Annotated`, so that cannot be shared.)"""
+
+
+class WithReason(Strict):
+    """Nothing but the reason."""
+
+    reason: Reason = ""
+
+
+class WithNeededReason(Strict):
+    """Nothing but the reason, which must be given."""
+
+    reason: NeededReason
+
 
 TopicName = Annotated[
     str, PathParam(description="The topic's name.", pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,99}$", examples=["orders"])
@@ -171,7 +185,7 @@ class MessageResult(Schema):
 
     slot: int
     id: str
-    status: Literal["done", "in_flight", "not_found", "occupied"]
+    status: Literal["done", "in_flight", "not_found", "occupied", "replaced"]
 
 
 class ActionOutcome(Schema):

@@ -9,9 +9,9 @@ from pydantic import ConfigDict, Field, model_validator
 
 from console.api.schemas import BigIn, Reason, Strict
 from console.api.states import State
+from rmq_core.model.outcomes import DELAY_MAX_MS
 
 MESSAGES_MAX = 1_000
-DELAY_MAX_MS = 10 * 366 * 86_400_000
 
 
 class OneMessage(Strict):

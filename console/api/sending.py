@@ -89,7 +89,7 @@ async def send(request: HttpRequest, topic: TopicName, body: SendBody) -> Any:
 
 
 def _permit(caller: Caller, topic: str, body: SendBody) -> None:
-    """Raises `Forbidden`; that a person tried is written down."""
+    """Raises `Forbidden`; that a person tried is recorded."""
     if caller.person and not body.validate_only:
         caller.require(Permission.VIEW, topic)
         require_audited(caller.actor, Action.SEND, topic)

@@ -1,29 +1,27 @@
-"""Topics: what is defined, how it stands, slot by slot; pause and resume."""
+"""Topics: what is defined, how it stands; pause and resume."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict, fields
-from typing import Annotated, Any, get_type_hints
+from typing import Any, get_type_hints
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Body, Query, Schema, Status
+from ninja import Body, Schema, Status
 from pydantic import Field, create_model
 
 from console.access import Action, Permission
 from console.api.callers import caller_of
-from console.api.errors import invalid
 from console.api.preconditions import ReadIfNoneMatch, etag, not_modified
 from console.api.routers import topics as router
-from console.api.rows import Row, row_of
-from console.api.schemas import BigIn, BigOut, Reason, Strict, TopicName, lossless
+from console.api.schemas import BigIn, BigOut, TopicName, WithReason, lossless
 from console.engine import engine
 from console.options import options
 from console.snapshots.store import LiveKeys, read_frame
 from console.usecases.actions import ActionRequest, perform
 from rmq_core.model.stats import COUNTERS
 from rmq_core.model.topic import Topic
-from rmq_core.model.views import SlotSample, TopicSample
+from rmq_core.model.views import TopicSample
 
 _HINTS = get_type_hints(Topic)
 # The stored definition, whatever fields this release of the engine has.
@@ -92,45 +90,7 @@ class TopicView(Definition):
     counts: Counts
 
 
-class SlotLine(Schema):
-    """One slot. `owner` and `epoch` are null in shared mode."""
-
-    slot: int
-    backlog: int
-    ready: int
-    delayed: int
-    retrying: int
-    in_flight: int
-    dead: int
-    lag_ms: int
-    oldest_taken_ms: int | None
-    next_due_ms: int | None
-    ledger_gap: int
-    owner: str | None
-    epoch: str | None
-    owned_since_ms: int | None
-
-
-class Slots(Schema):
-    at_ms: int
-    slots: list[SlotLine]
-
-
-class SlotView(SlotLine):
-    """`next`: what it hands out next; `prepared`: what it has handed out, the oldest first. `bodies`: contents kept
-    beside their ids."""
-
-    bodies: int
-    counters: CounterValues
-    next: list[Row]
-    prepared: list[Row]
-
-
-class Because(Strict):
-    reason: Reason = ""
-
-
-class Seen(Because):
+class Seen(WithReason):
     until_ms: BigIn | None = Field(
         default=None, ge=1, description="What died up to then, ms since the epoch; now where it is left out."
     )
@@ -171,49 +131,11 @@ def topics(request: HttpRequest) -> dict[str, Any]:
 def topic(request: HttpRequest, response: HttpResponse, topic: TopicName, if_none_match: ReadIfNoneMatch = "") -> Any:
     """The ETag is that of the definition: who wants the counts sends no `If-None-Match`."""
     caller_of(request).require(Permission.VIEW, topic)
-    sample = _sample(topic)
+    sample = sample_of(topic)
     response["ETag"] = etag(sample.topic)
     if not_modified(sample.topic, if_none_match):
         return Status(304, None)
     return asdict(sample.topic) | {"counts": _counts(sample)}
-
-
-@router.get(
-    "/{rmq_topic:topic}/slots", response=Slots, tags=["topics"], url_name="slots", summary="Every slot with its owner"
-)
-def slots(request: HttpRequest, topic: TopicName) -> dict[str, Any]:
-    caller_of(request).require(Permission.VIEW, topic)
-    sample = _sample(topic)
-    owners = engine().inspector.assignment(topic)
-    return {
-        "at_ms": sample.at_ms,
-        "slots": [_slot(slot, sample.at_ms) | _owner(owners[slot.slot]) for slot in sample.slots],
-    }
-
-
-@router.get(
-    "/{rmq_topic:topic}/slots/{int:slot}", response=SlotView, tags=["topics"], url_name="slot", summary="One slot"
-)
-def slot(
-    request: HttpRequest, topic: TopicName, slot: int, heads: Annotated[int, Query(ge=1, le=100)] = 10
-) -> dict[str, Any]:
-    caller = caller_of(request)
-    caller.require(Permission.VIEW, topic)
-    inspector = engine().inspector
-    if slot >= engine().client.topic(topic).slots:
-        raise invalid("slot", "the topic has no slot of that number")
-    detail = inspector.slot(topic, slot, heads)
-    owner = inspector.assignment(topic)[slot]
-    return (
-        _slot(detail.sample, inspector.now_ms())
-        | _owner(owner)
-        | {
-            "counters": _counters(detail.sample.counters),
-            "bodies": detail.sample.bodies,
-            "next": [row_of(row, caller.payload) for row in detail.heads],
-            "prepared": [row_of(row, caller.payload) for row in detail.prepared],
-        }
-    )
 
 
 @router.post(
@@ -223,14 +145,14 @@ def slot(
     url_name="pause",
     summary="Stop the taking; sending goes on",
 )
-def pause(request: HttpRequest, topic: TopicName, body: Because = Body(Because())) -> dict[str, Any]:  # noqa: B008
+def pause(request: HttpRequest, topic: TopicName, body: WithReason = Body(WithReason())) -> dict[str, Any]:  # noqa: B008
     return _switch(request, topic, Action.PAUSE, body.reason)
 
 
 @router.post(
     "/{rmq_topic:topic}:resume", response=Paused, tags=["topics"], url_name="resume", summary="Start the taking again"
 )
-def resume(request: HttpRequest, topic: TopicName, body: Because = Body(Because())) -> dict[str, Any]:  # noqa: B008
+def resume(request: HttpRequest, topic: TopicName, body: WithReason = Body(WithReason())) -> dict[str, Any]:  # noqa: B008
     return _switch(request, topic, Action.RESUME, body.reason)
 
 
@@ -251,7 +173,7 @@ def _switch(request: HttpRequest, topic: str, action: Action, reason: str) -> di
     return {"paused": action is Action.PAUSE, "version": outcome.values["version"]}
 
 
-def _sample(topic: str) -> TopicSample:
+def sample_of(topic: str) -> TopicSample:
     engine().client.topic(topic)  # says it when there is none
     found = engine().inspector.sample([topic])
     if not found:  # deleted this moment: the definition is read again, and is missed
@@ -279,33 +201,9 @@ def _counts(sample: TopicSample) -> dict[str, Any]:
         "lag_ms": sample.lag_ms,
         "oldest_prepare_ms": sample.oldest_prepare_ms,
         "ledger_gap": sample.ledger_gap,
-        "counters": _counters(sample.counters),
+        "counters": counters_json(sample.counters),
     }
 
 
-def _counters(counters: Any) -> dict[str, Any]:
+def counters_json(counters: Any) -> dict[str, Any]:
     return {name: lossless(getattr(counters, name)) for name in COUNTERS}
-
-
-def _slot(slot: SlotSample, now_ms: int) -> dict[str, Any]:
-    return {
-        "slot": slot.slot,
-        "backlog": slot.backlog,
-        "ready": slot.ready,
-        "delayed": slot.delayed,
-        "retrying": slot.retry,
-        "in_flight": slot.prepare,
-        "dead": slot.dead,
-        "lag_ms": slot.lag_ms(now_ms),
-        "oldest_taken_ms": slot.oldest_taken_ms,
-        "next_due_ms": slot.next_due_ms,
-        "ledger_gap": slot.ledger_gap,
-    }
-
-
-def _owner(owner: Any) -> dict[str, Any]:
-    return {
-        "owner": owner.worker,
-        "epoch": owner.epoch.lstrip("0") if owner.epoch else None,
-        "owned_since_ms": owner.since_ms,
-    }

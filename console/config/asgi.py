@@ -13,11 +13,9 @@ from django.conf import settings  # noqa: E402
 
 from console.api.handler import Handler  # noqa: E402
 from console.config.serving import allow_many_connections, refuse_unsafe_settings, under_sub_path  # noqa: E402
-from console.database import refuse_unknown_tables  # noqa: E402
 from console.live.routing import websocket_application  # noqa: E402
 
 refuse_unsafe_settings()
-refuse_unknown_tables()
 allow_many_connections()
 
 application = under_sub_path(

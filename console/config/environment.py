@@ -16,11 +16,12 @@ from typing import Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, available_timezones
 
+import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 from environs import Env, EnvValidationError, ValidationError
 
 from console import rules
-from console.config.variables import FORMER, PREFIX, renamed
+from console.config.variables import FORMER, FORMER_END, PREFIX, renamed
 from console.options import usual_data_dir
 from rmq_core.model.text import NotText, check_unicode
 from rmq_core.transport.redis_url import RedisURL
@@ -120,22 +121,23 @@ def read_environment(environ: Mapping[str, str] | None = None) -> Environment:
         "record_days": env.int("RMQ_RECORD_DAYS", 30, validate=_check(rules.between(1, 3_650))),
         "record_topics": env.list("RMQ_RECORD_TOPICS", ["*"]),
         "log_level": env.str("RMQ_LOG_LEVEL", "INFO", validate=_check(_log_level)),
+        "database": env.str("RMQ_DATABASE_URL", None, validate=_check(_database_of)),
     }
-    database = env.dj_db_url("RMQ_DATABASE_URL") if environ.get("RMQ_DATABASE_URL") else {}
     try:
         env.seal()
     except EnvValidationError as error:
         raise ImproperlyConfigured(_explain(error)) from None
     if former:
         words = ", ".join(f"{name} is {PREFIX}{name}" for name in former)
-        warnings.warn(f"variables have new names, and the former work for now: {words}", FutureWarning, stacklevel=1)
+        notice = f"variables have new names, and the former ones end with release {FORMER_END}: {words}"
+        warnings.warn(notice, FutureWarning, stacklevel=1)
     if values["https"] is None:
         values["https"] = not debug
     values["sub_path"] = values["sub_path"].rstrip("/")
     values["console_redis_url"] = values["console_redis_url"] or _plain_url(values["redis_url"])
-    return Environment(
-        debug=debug, data_dir=data_dir.resolve(), database=_database(database, data_dir.resolve()), **values
-    )
+    given_database = _database_of(values["database"]) if values["database"] else {}
+    values["database"] = _database(given_database, data_dir.resolve())
+    return Environment(debug=debug, data_dir=data_dir.resolve(), **values)
 
 
 class _reader(Env):
@@ -154,12 +156,12 @@ class _reader(Env):
 
 
 def _explain(error: EnvValidationError) -> str:
-    told: dict[str, list[str]] = error.error_messages  # type: ignore[assignment]
-    lines = [f"  {name}: {' '.join(map(str, texts))}" for name, texts in sorted(told.items())]
+    messages: dict[str, list[str]] = error.error_messages  # type: ignore[assignment]
+    lines = [f"  {name}: {' '.join(map(str, texts))}" for name, texts in sorted(messages.items())]
     return "The environment is not usable; correct these variables and start again:\n" + "\n".join(lines)
 
 
-def _check(rule: Callable[[Any], None]) -> Callable[[Any], None]:
+def _check(rule: Callable[[Any], object]) -> Callable[[Any], None]:
     """Apply a rule only to values that are there."""
 
     def validate(value: Any) -> None:
@@ -193,6 +195,13 @@ def _origins(values: list[str]) -> None:
 def _sub_path(value: str) -> None:
     if value and not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+/?", value):
         raise ValueError("must be a path such as /rmq, or empty.")
+
+
+def _database_of(url: str) -> dict[str, Any]:
+    try:
+        return {**dj_database_url.parse(url)}
+    except Exception:  # whatever it says may hold the password
+        raise ValueError("must be an address such as postgres://user:password@host/name.") from None
 
 
 def _time_zone(value: str) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import secrets
 from datetime import timedelta
+from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
+from django.utils.log import CallbackFilter
 
 from console.config.environment import BASE_DIR, read_environment
 from rmq_core.errors import EmbeddedServerError
@@ -166,13 +168,21 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1_048_576
 # Whether subdomains must use HTTPS too, and browsers preload that, is the domain owner's decision.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
+
+def _is_no_probe(record: Any) -> bool:
+    """Whoever asks how things are is told by the answer."""
+    return "/health/" not in record.getMessage()
+
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(levelname)s %(name)s: %(message)s"}},
+    "filters": {"probes": {"()": CallbackFilter, "callback": _is_no_probe}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": ENVIRONMENT.log_level.upper()},
     "loggers": {
+        "django.request": {"filters": ["probes"]},
         "channels_redis": {"filters": [], "level": "CRITICAL"},
         "rq.worker": {"level": "WARNING"},
         "axes": {"level": "ERROR"},  # console.config.signin says it, with what may be said

@@ -46,7 +46,7 @@ ENTRIES_AN_HOUR = 1_000
 """What unknown callers may add to the audit; beyond, failures are only counted and logged."""
 UNKNOWN_ADDRESS = "0.0.0.0"
 
-PATIENCE_S = 10
+TURN_WAIT_S = 10
 _turns = [threading.Lock() for _ in range(64)]
 
 
@@ -77,7 +77,7 @@ def turn_of(request: HttpRequest) -> Iterator[bool]:
     False where others of that address took too long.
     """
     turn = _turns[hash(address_of(request)) % len(_turns)]
-    mine = turn.acquire(timeout=PATIENCE_S)
+    mine = turn.acquire(timeout=TURN_WAIT_S)
     try:
         yield mine
     finally:
@@ -90,7 +90,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return site.sign_in(request)
     with turn_of(request) as mine:
-        return site.sign_in(request) if mine else too_early(request, PATIENCE_S)
+        return site.sign_in(request) if mine else too_early(request, TURN_WAIT_S)
 
 
 def wait_s(name: str, address: str, now: datetime) -> int:

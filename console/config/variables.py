@@ -12,6 +12,8 @@ FORMER = frozenset((
     "SECRET_KEY", "TIME_ZONE", "ZOOKEEPER_URL",
 ))  # fmt: skip
 """Names from before the prefix."""
+FORMER_END = "0.3"
+"""The release that no longer reads them. `docs/how-to/upgrade.md` says so, too."""
 
 
 def renamed(environ: Mapping[str, str]) -> dict[str, str]:

@@ -9,5 +9,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.config.settings")
 application = get_wsgi_application()
 
 from console.config.serving import refuse_unsafe_settings  # noqa: E402
+from console.database import refuse_unknown_tables  # noqa: E402
 
 refuse_unsafe_settings()
+refuse_unknown_tables()

@@ -24,7 +24,7 @@ START_MS = 90 * 60_000
 """A replay begins at 06:00 of its first day, when aircraft are up; what happened since 04:30 is sent at once."""
 GATE_LAPS = 4
 """The gates of so many days are planned, the present one included; but no day's twice at a time."""
-HEALED_MS = 10_000
+CATCH_UP_MS = 10_000
 """After a shorter absence the clock goes on as if nothing had been; what was missed is sent at once."""
 REPORTS_PER_MS = 2 / 1000
 """An aircraft reports its position twice a second of its own time, as transponders do; so this is the most there is."""
@@ -124,10 +124,10 @@ class Replay:
 
 
 def resume(saved: Progress | None, now_ms: int, speed: int) -> Progress:
-    """Where to go on. After a longer absence the clock is set to where it was, and the gates ahead planned anew."""
+    """Where to go on. After a longer absence the clock is set to where it was, and the gates ahead planned again."""
     if saved is None:
         return Progress(Clock(now_ms, START_MS, speed), -1, 0, now_ms)
-    if now_ms - saved.saved_ms <= HEALED_MS and saved.clock.speed == speed:
+    if now_ms - saved.saved_ms <= CATCH_UP_MS and saved.clock.speed == speed:
         return saved
     clock = Clock(now_ms, saved.sent_until, speed)
     return Progress(clock, saved.sent_until, saved.sent_until // DAY_MS, now_ms)

@@ -119,16 +119,16 @@ def refreshes(flight: Flight) -> list[RangeMergeMessage]:
 
 def rebooking_message(flight: Flight, reason: Kind, priority: int) -> PriorityMessage:
     """Other flights are wanted. Two for the same destination never look for seats at the same time."""
-    told = {**told_of(flight), "reason": reason, "delay_min": None if flight.cancelled else flight.delay_min}
-    return PriorityMessage(json.dumps(told), priority, key=flight.id, slot_basis=flight.destination)
+    values = {**described(flight), "reason": reason, "delay_min": None if flight.cancelled else flight.delay_min}
+    return PriorityMessage(json.dumps(values), priority, key=flight.id, slot_basis=flight.destination)
 
 
 def gate_message(flight: Flight, due_ms: int) -> FixedTimeMessage:
     """The gate of ``flight`` closes at ``due_ms``, on the wall's clock."""
-    return FixedTimeMessage(json.dumps(told_of(flight)), due_ms, key=flight.id)
+    return FixedTimeMessage(json.dumps(described(flight)), due_ms, key=flight.id)
 
 
-def told_of(flight: Flight) -> dict[str, str | None]:
+def described(flight: Flight) -> dict[str, str | None]:
     """What every message about a flight tells."""
     return {
         "from": flight.origin,

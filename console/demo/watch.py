@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from importlib.util import find_spec
 
+from console.clock import now_ms
 from console.demo.ledger import NAME as LEDGER
 from console.models import PipelineSchedule
 
@@ -23,7 +23,7 @@ def ensure_schedules() -> bool:
     """
     if find_spec("pyspark") is None:
         return False
-    first_ms = round(time.time() * 1000) + SETTLE_S * 1000
+    first_ms = now_ms() + SETTLE_S * 1000
     for kind, ledger, every_s, after_s in (("archive", "", ARCHIVE_S, 0), ("reconcile", LEDGER, RECONCILE_S, 120)):
         values = {"ledger": ledger, "every_s": every_s, "next_ms": first_ms + after_s * 1000}
         PipelineSchedule.objects.get_or_create(username=WHO, kind=kind, defaults=values)

@@ -1,4 +1,4 @@
-"""Who works on an operation: taking hold of it, writing while it is held, letting go, ending it."""
+"""The lease of an operation: who works on it. Acquired, written under, released, ended."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from django.db.models import Case, F, Q, Value, When
 from django.utils import timezone
 
 from console.models import Operation, OperationPart
+from console.models.progress import WorkState as State
 from console.usecases.audit import complete_operation
 from console.usecases.bulk_requests import TAKING_OUT
 
 SILENT_MS = 10_000
 """Whoever wrote nothing for this long is taken for dead."""
 
-State = Operation.State
 _SAVED = ("cursor", "looked_at", "done", "skipped", "failed", "place", "error", "parts")
 
 
-class Lost(Exception):
-    """Somebody else holds the operation by now, or it is gone."""
+class LeaseLost(Exception):
+    """Somebody else has the operation by now, or it is gone."""
 
 
-class Held:
-    """An operation while it is worked on. Every write is refused (`Lost`) once somebody else has taken over."""
+class OperationLease:
+    """An operation while it is worked on. Every write is refused (`LeaseLost`) once somebody else has taken over."""
 
     def __init__(self, operation: Operation, runner: str) -> None:
         self.operation = operation
         self._runner = runner
 
     @classmethod
-    def take(cls, operation_id: str, runner: str, now_ms: int) -> Held | None:
-        """Take hold of it, if it is live and nobody does."""
+    def take(cls, operation_id: str, runner: str, now_ms: int) -> OperationLease | None:
+        """Acquire it, if the operation is live and nobody has it."""
         free = Operation.objects.filter(pk=operation_id, state__in=Operation.LIVE, due_ms__lte=now_ms)
         taken = free.update(
             runner=runner,
@@ -44,48 +44,45 @@ class Held:
         )
         if not taken:
             return None
-        held = cls(Operation.objects.get(pk=operation_id), runner)
-        operation = held.operation
+        lease = cls(Operation.objects.get(pk=operation_id), runner)
+        operation = lease.operation
         if operation.state == State.QUEUED:
             Operation.objects.filter(pk=operation_id, state=State.QUEUED).update(state=State.RUNNING)
             operation.state = State.RUNNING
         if operation.started is None:
             operation.started = timezone.now()
-            held._write(started=operation.started)
-        return held
+            lease._write(started=operation.started)
+        return lease
 
     def asked_to_stop(self) -> bool:
-        """Raises `Lost` as well."""
+        """Raises `LeaseLost` as well."""
         mine = Operation.objects.filter(pk=self.operation.pk, runner=self._runner)
         state = mine.values_list("state", flat=True).first()
         if state is None:
-            raise Lost
+            raise LeaseLost
         return state == State.STOPPING
 
     def save(self, now_ms: int) -> None:
         """Write down how far it is; also says that somebody is at work."""
         self._write(due_ms=now_ms + SILENT_MS, **self._saved())
 
-    def begin_part(self, refs: list[tuple[int, str]], now_ms: int) -> OperationPart:
-        """Write down which messages are acted on next."""
+    def begin_part(self, refs: str, now_ms: int) -> OperationPart:
+        """Write down which messages are acted on next; `refs`: see `operation_parts`."""
         operation = self.operation
         with transaction.atomic():
             operation.parts += 1
-            part = OperationPart.objects.create(
-                operation_id=operation.pk, number=operation.parts, refs=json.dumps(refs, separators=(",", ":"))
-            )
+            part = OperationPart.objects.create(operation_id=operation.pk, number=operation.parts, refs=refs)
             self.save(now_ms)
         return part
 
-    def end_part(self, part: OperationPart, undone: list[tuple[int, str, str]], now_ms: int) -> None:
-        """Write down what became of them, together with the new counts and the new place."""
+    def end_part(self, part: OperationPart, refs: str, undone: list[tuple[int, str, str]], now_ms: int) -> None:
+        """Write down what became of them, with the new counts and the new place. `refs`: what can be undone."""
         with transaction.atomic():
             if not undone and self.operation.action not in TAKING_OUT:
                 part.delete()
             else:
                 part.acted, part.undone = True, json.dumps(undone, separators=(",", ":"))
-                if self.operation.action not in TAKING_OUT:
-                    part.refs = "[]"
+                part.refs = refs if self.operation.action in TAKING_OUT else "[]"
                 part.save()
             self.save(now_ms)
 
@@ -93,7 +90,7 @@ class Held:
         """What a predecessor had begun and never ended."""
         return self.operation.chunks.filter(acted=False).order_by("number").first()
 
-    def let_go(self, due_ms: int) -> None:
+    def release(self, due_ms: int) -> None:
         """Others may go on from `due_ms` on."""
         self._write(runner="", due_ms=due_ms, **self._saved())
 
@@ -111,4 +108,4 @@ class Held:
     def _write(self, **values: Any) -> None:
         mine = Operation.objects.filter(pk=self.operation.pk, runner=self._runner)
         if not mine.update(**values):
-            raise Lost
+            raise LeaseLost

@@ -1,28 +1,31 @@
 """Works on an operation, a slice of a few seconds at a time, so that several share the job worker.
 
 A slice ends when its time is up, when others wait and there is nothing to do but wait, or when there is nothing to do
-for seconds. What it has begun is written down before it is done, so that whoever comes after a crash knows about it;
+for seconds. What it has begun is recorded before it is done, so that whoever comes after a crash knows about it;
 all actions are harmless to repeat, for they go by id and by the queue a message is in.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from console.access import Action
+from console.clock import now_ms
 from console.engine import engine
-from console.jobs.operation_lease import Held, Lost
-from console.jobs.operation_sources import source_of
+from console.jobs.operation_lease import LeaseLost, OperationLease
+from console.jobs.operation_parts import Removed, packed, spans, unpacked
+from console.jobs.operation_sources import Taken, source_of
 from console.models import Operation
+from console.usecases.bulk_requests import TAKING_OUT
 from console.usecases.canary import Canary
-from console.usecases.engine_repairs import mend
+from console.usecases.engine_repairs import repair_messages
 from rmq_core.errors import ConnectionLost, RMQError, UnknownTopic
 from rmq_core.model.message import MessageRef
-from rmq_core.ops.actions import ActionResult
+from rmq_core.ops.actions import ActionResult, Removal, remove
 
 log = logging.getLogger("console.operations")
 
@@ -51,16 +54,23 @@ class Jobs:
     again: Callable[[str], None]
 
 
-class _AnotherLife(Exception):
-    """The topic was deleted, and defined anew under its name."""
+class _Did(NamedTuple):
+    """What became of some messages: those not done, with the reason; and what can be undone (see `operation_parts`)."""
+
+    undone: list[tuple[int, str, str]]
+    taken_out: str
+
+
+class _TopicRecreated(Exception):
+    """The topic was deleted, and defined again under its name."""
 
 
 class Slice:
-    """One turn at an operation that is held."""
+    """One turn at an operation, whose lease this process has."""
 
-    def __init__(self, held: Held, jobs: Jobs, now_ms: Callable[[], int]) -> None:
-        self.held = held
-        self.operation = operation = held.operation
+    def __init__(self, lease: OperationLease, jobs: Jobs, now_ms: Callable[[], int]) -> None:
+        self.lease = lease
+        self.operation = operation = lease.operation
         self._jobs = jobs
         self._now_ms = now_ms
         self._ends_at = time.monotonic() + SLICE_S
@@ -74,28 +84,28 @@ class Slice:
         try:
             # A topic may have been deleted, or redefined, since this process last read it.
             engine().client.forget(self.operation.topic)
-            self._see_that_it_lives()
+            self._check_topic()
             self._repeat_interrupted()
             while self._step():
                 pass
-        except Lost:
+        except LeaseLost:
             log.warning("operation %s was taken over by somebody else", self.operation.pk)
         except ConnectionLost as error:
             self.operation.error = str(error)
-            self.held.let_go(round(time.time() * 1000) + AWAY_MS)
+            self.lease.release(now_ms() + AWAY_MS)
         except UnknownTopic:
-            self.held.end(State.FAILED, "The topic was deleted.")
-        except _AnotherLife:
-            self.held.end(State.FAILED, "The topic was deleted and defined anew: its messages are others now.")
+            self.lease.end(State.FAILED, "The topic was deleted.")
+        except _TopicRecreated:
+            self.lease.end(State.FAILED, "The topic was deleted and defined again: its messages are others now.")
         except RMQError as error:
-            self.held.end(State.FAILED, f"{type(error).__name__}: {error}")
+            self.lease.end(State.FAILED, f"{type(error).__name__}: {error}")
         finally:
             self._source.close()
 
     def _step(self) -> bool:
         """A chunk of work or a moment of waiting; False when the slice is over."""
-        if self.held.asked_to_stop():
-            self.held.end(State.STOPPED)
+        if self.lease.asked_to_stop():
+            self.lease.end(State.STOPPED)
             return False
         now = self._now_ms()
         wait_ms = self._to_wait(now)
@@ -103,25 +113,25 @@ class Slice:
             return False
         if wait_ms:
             return self._wait(wait_ms, now)
-        self._see_that_it_lives()
+        self._check_topic()
         taken = self._source.take(self._most())
         self.operation.looked_at = taken.looked_at
         self.operation.error = ""
         if taken.refs:
-            self._act(taken.refs, taken.cursor)
+            self._act(taken)
         else:
             self.operation.cursor = taken.cursor
             if taken.ended:
-                self.held.end(State.DONE)
+                self.lease.end(State.DONE)
                 return False
-            self.held.save(self._now_ms())
+            self.lease.save(self._now_ms())
         return time.monotonic() < self._ends_at or self._leave(self._now_ms())
 
-    def _see_that_it_lives(self) -> None:
-        """Raises `UnknownTopic`, or `_AnotherLife` where the messages that were meant are gone with their topic."""
+    def _check_topic(self) -> None:
+        """Raises `UnknownTopic`, or `_TopicRecreated` where the messages that were meant are gone with their topic."""
         topic = engine().client.topic(self.operation.topic)
         if self.operation.place.get("topic_created_ms", topic.created_ms) != topic.created_ms:
-            raise _AnotherLife
+            raise _TopicRecreated
 
     # -- pace
 
@@ -130,7 +140,7 @@ class Slice:
         if self._canary.phase == "watching":
             problem = self._canary.look(self.operation.topic, now)
             if problem is not None:
-                self.held.end(State.STOPPED, problem)
+                self.lease.end(State.STOPPED, problem)
                 return None
             if self._canary.phase == "watching":
                 since = now - int(self.operation.place["canary"]["sent_ms"])
@@ -139,18 +149,18 @@ class Slice:
 
     def _wait(self, wait_ms: int, now: int) -> bool:
         if wait_ms > PARK_MS:
-            self.held.let_go(now + wait_ms)
+            self.lease.release(now + wait_ms)
             return False
         at = time.monotonic()
         if at >= self._ends_at or (at >= self._patient_until and self._jobs.busy()):
             return self._leave(now)
         time.sleep(min(wait_ms, STEP_MS) / 1000)
-        self.held.save(self._now_ms())
+        self.lease.save(self._now_ms())
         return True
 
     def _leave(self, now: int) -> bool:
         """Queue again, behind whoever waits."""
-        self.held.let_go(now)
+        self.lease.release(now)
         self._jobs.again(str(self.operation.pk))
         return False
 
@@ -160,50 +170,72 @@ class Slice:
 
     # -- work
 
-    def _act(self, refs: list[MessageRef], cursor: str) -> None:
-        part = self.held.begin_part([(ref.slot, ref.id) for ref in refs], self._now_ms())
-        undone = self._do(refs, gone=SKIPPED)
-        self.operation.cursor = cursor
+    def _act(self, taken: Taken) -> None:
+        refs, began_ms = taken.refs, self._now_ms()
+        self.operation.place["part_began_ms"] = began_ms
+        part = self.lease.begin_part(packed(refs, taken.removed), began_ms)
+        did = self._do(refs, taken.removed, began_ms, gone=SKIPPED)
+        self.operation.cursor = taken.cursor
         now = self._now_ms()
         self._canary.sent(refs, now)
         if self._each_ms:
             place = self.operation.place
             planned = max(place.get("next_ms", now), now - CATCH_UP_MS)
             place["next_ms"] = round(planned + len(refs) * self._each_ms)
-        self.held.end_part(part, undone, now)
+        self.lease.end_part(part, did.taken_out, did.undone, now)
 
     def _repeat_interrupted(self) -> None:
-        part = self.held.interrupted_part()
+        part = self.lease.interrupted_part()
         if part is None:
             return
-        refs = [MessageRef(slot, ident) for slot, ident in json.loads(part.refs)]
-        undone = self._do(refs, gone=INTERRUPTED)
+        refs, removed = unpacked(part.refs)
+        did = self._do(refs, removed, int(self.operation.place.get("part_began_ms", 0)), gone=INTERRUPTED)
         now = self._now_ms()
         self._canary.sent(refs, now)
-        self.held.end_part(part, undone, now)
+        self.lease.end_part(part, did.taken_out, did.undone, now)
 
-    def _do(self, refs: list[MessageRef], gone: str) -> list[tuple[int, str, str]]:
-        """Act on messages and count; returns those that were not done, with the reason."""
+    def _do(self, refs: list[MessageRef], removed: Removed, began_ms: int, gone: str) -> _Did:
+        """Act on messages and count. What is not there may be what this took out, whose answer was lost since then."""
         undone: list[tuple[int, str, str]] = []
+        out: dict[MessageRef, tuple[int, int]] = {}
         for at in range(0, len(refs), BATCH):
-            for ref, status in self._call(refs[at : at + BATCH]):
+            for ref, status, at_ms in self._call(refs[at : at + BATCH], removed):
                 if status == "done":
                     self.operation.done += 1
                 elif status == "not_found":
                     self.operation.skipped += 1
                     undone.append((ref.slot, ref.id, gone))
+                elif status == "replaced":
+                    self.operation.skipped += 1
+                    undone.append((ref.slot, ref.id, status))
                 else:
                     self.operation.failed += 1
                     undone.append((ref.slot, ref.id, status))
-        return undone
+                if at_ms and status in ("done", "not_found"):
+                    out[ref] = (at_ms if status == "done" else began_ms, at_ms)
+        return _Did(undone, packed(out, out))
 
-    def _call(self, refs: list[MessageRef]) -> list[ActionResult]:
+    def _call(self, refs: list[MessageRef], removed: Removed) -> list[Removal]:
+        operation = self.operation
+        if operation.action in TAKING_OUT:
+            client = engine().client
+            name = Action(operation.action).value
+            return client.run(client.on_topic(remove, operation.topic, name, refs))
+        return [Removal(ref, status, 0) for ref, status in self._change(refs, removed)]
+
+    def _change(self, refs: list[MessageRef], removed: Removed) -> list[ActionResult]:
         control, operation = engine().control, self.operation
+        if operation.undoes_id is not None:
+            return [
+                result
+                for span, some in spans(refs, removed).items()
+                for result in control.restore(operation.topic, some, removed_ms=span)
+            ]
         if operation.action == Action.RESCHEDULE:
             return control.reschedule(operation.topic, refs, **operation.values)
         if operation.action == Action.REPAIR:
             values = operation.values
-            return mend(operation.topic, str(values.get("repair")), refs, str(values.get("run") or ""))
+            return repair_messages(operation.topic, str(values.get("repair")), refs, str(values.get("run") or ""))
         found: list[ActionResult] = getattr(control, Action(operation.action).value)(operation.topic, refs)
         return found
 

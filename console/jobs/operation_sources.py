@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from console.access import Action
 from console.engine import engine
+from console.jobs.operation_parts import Removed, unpacked
 from console.models import Operation, OperationPart
 from rmq_core.model.filters import MessageFilter
 from rmq_core.model.message import MessageRef
@@ -22,12 +22,16 @@ LOOK_S = 0.2
 
 @dataclass(frozen=True)
 class Taken:
-    """Some messages. `cursor`: the place to go on from; `looked_at`: so many in all; `ended`: no more."""
+    """Some messages. `cursor`: the place to go on from; `looked_at`: so many in all; `ended`: no more.
+
+    `removed`: when the copies that are meant were taken out, where that matters.
+    """
 
     refs: list[MessageRef]
     cursor: str
     looked_at: int
     ended: bool
+    removed: Removed = field(default_factory=dict)
 
 
 class Source(Protocol):
@@ -131,7 +135,7 @@ class Undone:
         self._seen = operation.looked_at
         number, _, offset = (operation.cursor or "-1:0").partition(":")
         self._number, self._offset = int(number), int(offset)
-        self._refs: list[MessageRef] = self._read(self._number)
+        self._refs, self._removed = self._read(self._number)
 
     def take(self, most: int) -> Taken:
         if self._offset >= len(self._refs):
@@ -143,11 +147,12 @@ class Undone:
             )
             if following is None:
                 return Taken([], self._place, self._seen, True)
-            self._number, self._offset, self._refs = following, 0, self._read(following)
+            self._number, self._offset = following, 0
+            self._refs, self._removed = self._read(following)
         refs = self._refs[self._offset : self._offset + most]
         self._offset += len(refs)
         self._seen += len(refs)
-        return Taken(refs, self._place, self._seen, False)
+        return Taken(refs, self._place, self._seen, False, self._removed)
 
     @property
     def _place(self) -> str:
@@ -156,6 +161,6 @@ class Undone:
     def close(self) -> None:
         pass
 
-    def _read(self, number: int) -> list[MessageRef]:
+    def _read(self, number: int) -> tuple[list[MessageRef], Removed]:
         stored = OperationPart.objects.filter(operation_id=self._of, number=number).values_list("refs", flat=True)
-        return [MessageRef(slot, ident) for refs in stored for slot, ident in json.loads(refs)]
+        return unpacked(stored.first() or "[]")

@@ -12,10 +12,10 @@ from django.utils import timezone
 from redis.exceptions import RedisError
 
 from console.engine import engine
-from console.jobs.operation_lease import Held, Lost
+from console.jobs.operation_lease import LeaseLost, OperationLease
 from console.jobs.operation_slice import Jobs, Slice
 from console.models import Operation, OperationPart
-from console.usecases.job_queue import hand_on_operation, others_wait, waiting_operations
+from console.usecases.job_queue import enqueue_operation, others_wait, waiting_operations
 from rmq_core.errors import ConnectionLost
 
 log = logging.getLogger("console.operations")
@@ -29,25 +29,25 @@ def run(operation_id: str) -> None:
     """The job: one slice of an operation, unless somebody else holds it."""
     inspector = engine().inspector
     try:
-        held = Held.take(operation_id, uuid.uuid4().hex, inspector.now_ms())
+        lease = OperationLease.take(operation_id, uuid.uuid4().hex, inspector.now_ms())
     except ConnectionLost as error:
         log.warning("operation %s has to wait: %s", operation_id, error)
         return
-    if held is None:
+    if lease is None:
         return
     try:
-        Slice(held, Jobs(others_wait, hand_on_operation), inspector.now_ms).run()
+        Slice(lease, Jobs(others_wait, enqueue_operation), inspector.now_ms).run()
     except DatabaseError:
         raise  # it is silent from now on, so another job takes it up
     except Exception as error:
         log.exception("operation %s failed", operation_id)
-        with contextlib.suppress(Lost):
-            held.end(Operation.State.FAILED, f"{type(error).__name__}: {error}")
+        with contextlib.suppress(LeaseLost):
+            lease.end(Operation.State.FAILED, f"{type(error).__name__}: {error}")
 
 
-def pick_up() -> int:
+def pick_up(now_ms: int) -> int:
     """Hand every operation that is due to a job worker, unless it is queued already; returns how many."""
-    due = Operation.objects.filter(state__in=Operation.LIVE, due_ms__lte=engine().inspector.now_ms())
+    due = Operation.objects.filter(state__in=Operation.LIVE, due_ms__lte=now_ms)
     ids = [str(pk) for pk in due.order_by("due_ms").values_list("pk", flat=True)[:100]]
     if not ids:
         return 0
@@ -57,7 +57,7 @@ def pick_up() -> int:
         return 0
     missing = [each for each in ids if each not in waiting]
     for each in missing:
-        hand_on_operation(each)
+        enqueue_operation(each)
     return len(missing)
 
 

@@ -14,7 +14,9 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext
 
+from console.clock import now_ms
 from console.models import Reconciliation
+from console.models.progress import WorkState as State
 from console.supervise.child import Child
 from console.usecases import run_places, run_reports
 from console.usecases.audit import complete_run
@@ -30,10 +32,9 @@ GRACE_S = 15.0
 SENTENCE_MAX = 2_000
 SAID_MOST, SAID_MAX = 100, 1_000
 """Sentences of a restore that are kept, and how long each may be; the log has them all."""
-State = Reconciliation.State
 
 
-class Lost(Exception):
+class LeaseLost(Exception):
     """Somebody else has the run by now, or it is gone."""
 
 
@@ -50,7 +51,7 @@ class Runner:
         """Take hold of a run that waits; None where it does not (any more)."""
         name = uuid.uuid4().hex
         waiting = Reconciliation.objects.filter(pk=run_id, state=State.QUEUED)
-        if not waiting.update(state=State.RUNNING, runner=name, started=timezone.now(), due_ms=_now() + SILENT_MS):
+        if not waiting.update(state=State.RUNNING, runner=name, started=timezone.now(), due_ms=now_ms() + SILENT_MS):
             return None
         return cls(Reconciliation.objects.get(pk=run_id), name)
 
@@ -58,17 +59,17 @@ class Runner:
         """Run it to its end, and write down what came of it."""
         try:
             self._work()
-        except Lost:
+        except LeaseLost:
             log.warning("run %s was given up while it ran", self.run.pk)
         except Exception as error:
             log.exception("run %s failed", self.run.pk)
-            with contextlib.suppress(Lost):
+            with contextlib.suppress(LeaseLost):
                 self._end(State.FAILED, run_places.plain(f"{type(error).__name__}: {error}"))
 
     def _work(self) -> None:
         path = run_places.log_of(self.run)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with run_places.held_ledger(self.run) as ledger, path.open("ab") as output:
+        with run_places.pinned_ledger(self.run) as ledger, path.open("ab") as output:
             child = Child(run_places.command(self.run, ledger), run_places.PACKAGES, run_places.environment(), output)
             try:
                 stopped = self._watch(child, output)
@@ -81,7 +82,7 @@ class Runner:
         elif code != 0:
             self._end(
                 State.FAILED,
-                run_places.plain(_last_words(path))
+                run_places.plain(_last_lines(path))
                 or gettext("It ended with the exit code %(code)d.") % {"code": code},
             )
         else:
@@ -108,29 +109,29 @@ class Runner:
 
     def _hear(self, line: str, output: Any) -> None:
         with contextlib.suppress(ValueError, KeyError, TypeError):
-            told = json.loads(line)
-            if "stage" in told:
-                self._stage(told)
+            report = json.loads(line)
+            if "stage" in report:
+                self._stage(report)
                 return
-            if self.run.kind == "restore" and "left_out" in told:
-                self.run.summary = self.run.summary | {"restored": _restored(told)}
+            if self.run.kind == "restore" and "left_out" in report:
+                self.run.summary = self.run.summary | {"restored": _restored(report)}
         output.write(line.encode() + b"\n")
         output.flush()
 
-    def _stage(self, told: dict[str, Any]) -> None:
-        name, done, total = str(told["stage"])[:40], int(told["done"]), int(told["total"])
+    def _stage(self, report: dict[str, Any]) -> None:
+        name, done, total = str(report["stage"])[:40], int(report["done"]), int(report["total"])
         stages = self.run.stages
         if not stages or stages[-1][0] != name:
-            stages.append([name, _now(), done, total])
+            stages.append([name, now_ms(), done, total])
         stages[-1][2:] = [done, total]
-        self.run.percent = max(self.run.percent, min(99, int(told.get("percent", 0))))
+        self.run.percent = max(self.run.percent, min(99, int(report.get("percent", 0))))
 
     def _save(self, force: bool = False) -> bool:
         """Write down how far it is, now and then; whether it was asked to stop."""
         if not force and time.monotonic() - self._saved < LOOK_S:
             return False
         self._saved = time.monotonic()
-        self._write(stages=self.run.stages, percent=self.run.percent, due_ms=_now() + SILENT_MS)
+        self._write(stages=self.run.stages, percent=self.run.percent, due_ms=now_ms() + SILENT_MS)
         return Reconciliation.objects.filter(pk=self.run.pk, state=State.STOPPING).exists()
 
     def _end(self, state: State, error: str = "") -> None:
@@ -154,21 +155,16 @@ class Runner:
 
     def _write(self, **values: Any) -> None:
         if not Reconciliation.objects.filter(pk=self.run.pk, runner=self._name).update(**values):
-            raise Lost
+            raise LeaseLost
 
 
-def _restored(told: dict[str, Any]) -> dict[str, Any]:
+def _restored(report: dict[str, Any]) -> dict[str, Any]:
     """What a restore did, for the page: how many copies, and what a person must know beside that."""
-    said = [shown(str(each), SAID_MAX) for each in list(told["said"])[:SAID_MOST]]
-    return {"back": int(told["restored"]), "present": int(told["present"]), "said": said}
+    said = [shown(str(each), SAID_MAX) for each in list(report["said"])[:SAID_MOST]]
+    return {"back": int(report["restored"]), "present": int(report["present"]), "said": said}
 
 
-def _now() -> int:
-    """Not the clock of Redis: a run must end well, and say so, while Redis is away."""
-    return round(time.time() * 1000)
-
-
-def _last_words(path: Path) -> str:
+def _last_lines(path: Path) -> str:
     """The last line it has printed: the sentence for people."""
     with path.open("rb") as file:
         file.seek(0, 2)

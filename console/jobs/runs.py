@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import shutil
-import time
 from datetime import timedelta
 
 from django.db.models import Q
@@ -12,12 +11,13 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from redis.exceptions import RedisError
 
+from console.clock import now_ms
 from console.errors import BadRequest
 from console.jobs.run_process import Runner
 from console.models import PipelineSchedule, Reconciliation
 from console.usecases import run_places, runs
 from console.usecases.audit import complete_run
-from console.usecases.job_queue import hand_on_run, waiting_runs
+from console.usecases.job_queue import enqueue_run, waiting_runs
 
 log = logging.getLogger("console.reconciliation")
 
@@ -34,9 +34,9 @@ def work(run_id: str) -> None:
         runner.work()
 
 
-def look(now_ms: int | None = None) -> None:
-    """What the keeper does each second: start what is due, hand on what waits, give up what is silent."""
-    now = round(time.time() * 1000) if now_ms is None else now_ms
+def look(at_ms: int | None = None) -> None:
+    """What the keeper does every other second: start what is due, hand on what waits, give up what is silent."""
+    now = now_ms() if at_ms is None else at_ms
     for schedule in PipelineSchedule.objects.filter(enabled=True, next_ms__lte=now)[:20]:
         _start_scheduled(schedule, now)
     queued = Reconciliation.objects.filter(state=State.QUEUED).order_by("created")
@@ -62,8 +62,8 @@ def prune() -> None:
         run.delete()
 
 
-def _start_scheduled(schedule: PipelineSchedule, now_ms: int) -> None:
-    following = now_ms + schedule.every_s * 1000
+def _start_scheduled(schedule: PipelineSchedule, at_ms: int) -> None:
+    following = at_ms + schedule.every_s * 1000
     mine = PipelineSchedule.objects.filter(pk=schedule.pk, next_ms=schedule.next_ms, enabled=True)
     if not mine.update(next_ms=following):
         return
@@ -75,7 +75,7 @@ def _start_scheduled(schedule: PipelineSchedule, now_ms: int) -> None:
     except Exception:  # one that cannot be run keeps no other from running
         log.exception("schedule %s could not be started", schedule.pk)
         return
-    hand_on_run(str(run.pk))
+    enqueue_run(str(run.pk))
 
 
 def _hand_on(waiting: list[str]) -> None:
@@ -85,4 +85,4 @@ def _hand_on(waiting: list[str]) -> None:
         return
     for each in waiting:
         if each not in known:
-            hand_on_run(each)
+            enqueue_run(each)

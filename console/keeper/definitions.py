@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from console.keeper.periodic import PeriodicTask
 from console.threads import with_database
 from console.usecases import topic_history
+from rmq_core.model.topic import Topic
 from rmq_core.ops import registry
+
+Seen = tuple[frozenset[str], dict[str, tuple[int, int]]]
 
 
 class DefinitionHistory(PeriodicTask):
     """Looks every second; the database is only touched when a definition is new, another one, or gone."""
 
     name = "noting changes of definitions"
-    _known: tuple[frozenset[str], dict[str, tuple[int, int]]] | None = None
+    _known: Seen | None = None
 
     async def round(self) -> None:
+        if (await self._read())[1] == self._known:
+            return
         at_ms = await self.engine.inspector.now_ms()
+        topics, seen = await self._read()  # again, for what was created before `at_ms` has to be in it
+        await with_database(topic_history.look, topics, at_ms, seen[0])
+        self._known = seen
+
+    async def _read(self) -> tuple[Sequence[Topic], Seen]:
         topics, unreadable = await self.engine.client.run(registry.read_everything(self.engine.client.keyspace))
         left_out = frozenset(each.name for each in unreadable)
-        found = (left_out, {topic.name: (topic.version, topic.updated_ms) for topic in topics})
-        if found != self._known:
-            await with_database(topic_history.look, topics, at_ms, left_out)
-            self._known = found
+        return topics, (left_out, {topic.name: (topic.version, topic.updated_ms) for topic in topics})

@@ -20,7 +20,7 @@ EVENTS_SHOWN = 60
 
 def serial(workers: Iterable[WorkerInfo], topic: str) -> bool:
     """Whether a topic's slots are owned rather than shared."""
-    return any(worker.session != "shared" and topic in worker.topics for worker in workers if worker.state != "lost")
+    return any(worker.owns_slots_of(topic) for worker in workers)
 
 
 def unowned(workers: Sequence[WorkerInfo], topic: Topic) -> tuple[int, ...]:

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from console.engine import AsyncEngine
 from console.jobs import operations, runs
 from console.keeper.periodic import PeriodicTask
-from console.threads import with_database
+from console.snapshots.store import LiveKeys
+from console.threads import DatabaseThread, with_database
 
 
 class DueJobs(PeriodicTask):
     """Operations that may go on, runs that wait, schedules that have come due."""
 
     name = "handing on jobs"
+    every_s = 2.0
+
+    def __init__(self, engine: AsyncEngine, keys: LiveKeys) -> None:
+        super().__init__(engine, keys)
+        self._database = DatabaseThread()
 
     async def round(self) -> None:
-        await with_database(self._look)
+        now_ms = await self.engine.inspector.now_ms()
+        await self._database.call(operations.pick_up, now_ms)
+        await self._database.call(runs.look)
 
-    @staticmethod
-    def _look() -> None:
-        """Both over one connection: it costs more than what is asked."""
-        operations.pick_up()
-        runs.look()
+    async def close(self) -> None:
+        await self._database.close()
 
 
 class OldJobs(PeriodicTask):

@@ -12,7 +12,7 @@ from console.engine import AsyncEngine, new_async_engine
 from console.keeper.announce import close_layer
 from console.keeper.definitions import DefinitionHistory
 from console.keeper.jobs import DueJobs, OldJobs
-from console.keeper.periodic import Complaints, PeriodicTask, run_task
+from console.keeper.periodic import ErrorLog, PeriodicTask, run_task
 from console.keeper.record import OldRecords, Recording
 from console.keeper.sampling import Sampling, WatchedDetails
 from console.keeper.trends import ClusterTrends
@@ -35,12 +35,12 @@ class Keeper:
         """Stand for election, run every task while elected, let another one follow at the end."""
 
         async def lead(_: Term) -> None:
-            complaints = Complaints()
+            errors = ErrorLog()
             self._tell(True)
             try:
                 async with asyncio.TaskGroup() as group:
                     for task in self._tasks():
-                        group.create_task(run_task(task, complaints, stop), name=task.name)
+                        group.create_task(run_task(task, errors, stop), name=task.name)
             finally:
                 self._tell(False)
                 await self._close(self._engines[1:])

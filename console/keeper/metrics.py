@@ -1,4 +1,4 @@
-"""What Prometheus is told, out of the keeper's sample: raw counters and buckets, so that a scrape costs one read."""
+"""What Prometheus reads, out of the keeper's sample: raw counters and buckets, so that a scrape costs one read."""
 
 from __future__ import annotations
 

@@ -39,8 +39,11 @@ class PeriodicTask(ABC):
     def reset(self) -> None:  # noqa: B027  (most have nothing to forget)
         """After a round that failed: forget what may be half done."""
 
+    async def close(self) -> None:  # noqa: B027  (most have nothing to close)
+        """At the end, after the last round."""
 
-class Complaints:
+
+class ErrorLog:
     """Says once that Redis or the database is away, however many tasks notice it, and once that it is back."""
 
     def __init__(self) -> None:
@@ -49,7 +52,7 @@ class Complaints:
     def about(self, task: str, error: Exception) -> None:
         silent = self._away["the database" if isinstance(error, DatabaseError) else "Redis"]
         if not silent:
-            log.warning("%s has to wait: %s (trying again every second)", task, error)
+            log.warning("%s has to wait: %s (trying again)", task, error)
         silent.add(task)
 
     def over(self, task: str) -> None:
@@ -59,15 +62,22 @@ class Complaints:
             silent.discard(task)
 
 
-async def run_task(task: PeriodicTask, complaints: Complaints, stop: asyncio.Event) -> None:
+async def run_task(task: PeriodicTask, errors: ErrorLog, stop: asyncio.Event) -> None:
     """Run it until `stop`; whatever fails is tried again."""
+    try:
+        await _rounds(task, errors, stop)
+    finally:
+        await task.close()
+
+
+async def _rounds(task: PeriodicTask, errors: ErrorLog, stop: asyncio.Event) -> None:
     while not stop.is_set():
         started = time.monotonic()
         try:
             await task.round()
-            complaints.over(task.name)
+            errors.over(task.name)
         except (RMQError, DatabaseError) as error:
-            complaints.about(task.name, error)
+            errors.about(task.name, error)
             task.reset()
         except Exception:
             log.exception("%s failed", task.name)

@@ -14,7 +14,12 @@ from rmq_core.model.views import ServerInfo, Unreadable, WorkerInfo
 
 Severity = Literal["critical", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
-MEMORY_WARNING = 0.85
+MEMORY_WARNING, MEMORY_CRITICAL = 85, 95
+"""Percent of what the server may use; of a Cluster, of the node with least room."""
+LAG_CRITICAL = 10
+"""Lags so many times longer than what is warned of are critical."""
+BACKLOG_NOTED, BACKLOG_GROWTH = 1_000, 1.2
+"""Above the first a backlog of ready messages falls behind, once it is so many times larger than it was."""
 JOURNAL_WARNING, JOURNAL_CRITICAL = 50, 90
 """Percent of what the fullest slot may hold before sends to it are refused."""
 STUCK_AFTER = 2.0
@@ -95,8 +100,12 @@ def _of_topic(state: TopicState, lag_warning_ms: int) -> list[Problem]:
     elif not state.workers and numbers.ready and not numbers.out_s:
         add("no_workers", "critical", ready=numbers.ready)
     elif numbers.lag_ms > lag_warning_ms:
-        add("lagging", "critical" if numbers.lag_ms > 10 * lag_warning_ms else "warning", lag_ms=numbers.lag_ms)
-    elif not topic.timed and numbers.ready > 1000 and numbers.ready > 1.2 * state.ready_before:
+        add(
+            "lagging",
+            "critical" if numbers.lag_ms > LAG_CRITICAL * lag_warning_ms else "warning",
+            lag_ms=numbers.lag_ms,
+        )
+    elif not topic.timed and numbers.ready > max(BACKLOG_NOTED, BACKLOG_GROWTH * state.ready_before):
         add("falling_behind", "warning", ready=numbers.ready, before=state.ready_before)
     fresh = numbers.dead if state.unacknowledged is None else state.unacknowledged
     if fresh and numbers.dead > state.dead_before:
@@ -115,6 +124,6 @@ def _of_topic(state: TopicState, lag_warning_ms: int) -> list[Problem]:
 def _of_server(server: ServerInfo) -> Iterable[Problem]:
     if server.policy != "noeviction":
         yield Problem("eviction", "critical", None, {"policy": server.policy})
-    if server.maxmemory and server.used_memory > MEMORY_WARNING * server.maxmemory:
-        share = round(100 * server.used_memory / server.maxmemory)
-        yield Problem("memory", "critical" if share >= 95 else "warning", None, {"share": share})
+    if (used := 100 * server.fullest) > MEMORY_WARNING:
+        share = round(used)
+        yield Problem("memory", "critical" if share >= MEMORY_CRITICAL else "warning", None, {"share": share})

@@ -45,12 +45,12 @@ class TopicReader:
                 self.broken = {}
                 return found
         try:
-            return await self._inspector.sample(await self._sound())
+            return await self._inspector.sample(await self._readable())
         except AWAY:
             raise
         except Exception as error:
             await self._find_broken(error)  # one more has broken since
-        return await self._inspector.sample(await self._sound())
+        return await self._inspector.sample(await self._readable())
 
     async def each(self, what: str, topics: Sequence[Topic], act: Callable[[Topic], Awaitable[None]]) -> None:
         """Do something for each topic; one that fails does not keep the others from it."""
@@ -68,7 +68,7 @@ class TopicReader:
         partly = [Unreadable("topic", name, words) for (name, _), words in self.partly.items()]
         return [*(Unreadable("topic", name, words) for name, words in self.broken.items()), *partly]
 
-    async def _sound(self) -> list[str]:
+    async def _readable(self) -> list[str]:
         return [topic.name for topic in await self._inspector.topics() if topic.name not in self.broken]
 
     async def _find_broken(self, error: Exception) -> None:

@@ -9,7 +9,7 @@ from console.threads import with_database
 
 
 class Recording(PeriodicTask):
-    """Follows the journals. After a failure it begins again from what is written down."""
+    """Follows the journals. After a failure it begins again from what is recorded."""
 
     name = "recording"
     _follower: Follower | None = None

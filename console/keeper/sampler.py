@@ -6,24 +6,22 @@ import json
 import logging
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 from console.engine import AsyncEngine
 from console.keeper.fleet import fleet_frame, unowned
+from console.keeper.frames import Look, overview_frame, topic_frame
 from console.keeper.metrics import METRICS_MS, metrics_frame
-from console.keeper.problems import Problem, TopicState, find_problems
+from console.keeper.problems import TopicState, find_problems
 from console.keeper.readable import AWAY, TopicReader, words_of
-from console.keeper.tracker import Numbers, TopicTracker
+from console.keeper.tracker import TopicTracker
 from console.serializers.text import dumps
-from console.serializers.topics import topic_json
 from console.snapshots import acknowledgements, store
 from console.snapshots.acknowledgements import Acknowledgement, Unacknowledged
 from console.snapshots.groups import FLEET
 from console.snapshots.store import LiveKeys
 from rmq_core.journal.trimmer import JournalState
 from rmq_core.journal.trimmer import state as journal_state
-from rmq_core.model.stats import Histogram
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import ServerInfo, TopicSample, Unreadable, WorkerInfo
 from rmq_core.ops.reaper import reap_overdue
@@ -57,12 +55,10 @@ class _Known:
 
 @dataclass(frozen=True)
 class Round:
-    """The result of one look: its number, the topics whose frames were written because they are watched, and how many
-    messages of orphaned slots were put back."""
+    """The result of one look: its number, which is its time; the topics whose frames were written because they are
+    watched; how many messages of orphaned slots were put back, by topic."""
 
     seq: int
-    at_ms: int
-    topics: tuple[str, ...]
     watched: tuple[str, ...]
     reaped: dict[str, int]
 
@@ -94,7 +90,7 @@ class Sampler:
             for name, values in (json.loads(stored)["sparks"] if stored else {}).items():
                 self._known[name] = _Known(sparks=deque(map(int, values), maxlen=SPARKS))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            log.warning("the history another keeper has left cannot be read, and begins anew: %s", words_of(error))
+            log.warning("the history another keeper has left cannot be read, and starts again: %s", words_of(error))
             self._known = {}
 
     async def round(self) -> Round:
@@ -109,14 +105,17 @@ class Sampler:
         await self._look_at_dead_letters(samples)
         states = [self._take_in(sample) for sample in samples]
         problems = find_problems(states, self._server, self._workers, self.lag_warning_ms, self._unreadable())
-        frames = {self.keys.overview: self._overview(at_ms, states, problems)}
+        look = Look(at_ms, self.interval_ms, problems, self._workers, self._server)
+        trackers = {name: known.tracker for name, known in self._known.items()}
+        frames = {self.keys.overview: dumps(overview_frame(look, states, trackers))}
         if FLEET in watched:
             topics = [sample.topic for sample in samples]
             frame = await fleet_frame(self.engine, topics, self._workers, at_ms, self.interval_ms)
             frames[self.keys.fleet] = dumps(frame)
         shown = [state for state in states if state.topic.name in watched]
         for state in shown:
-            frames[self.keys.topic(state.topic.name)] = self._topic(at_ms, state, problems)
+            name = state.topic.name
+            frames[self.keys.topic(name)] = dumps(topic_frame(look, state, trackers[name]))
         if at_ms - self._metrics_at >= METRICS_MS:
             self._metrics_at = at_ms
             frame = metrics_frame(states, samples, self._workers, self._server)
@@ -127,9 +126,8 @@ class Sampler:
         await self._write_sparks(at_ms)
         self._rounds += 1
         self._drop_unknown({sample.topic.name for sample in samples})
-        names = tuple(state.topic.name for state in states)
         looked_at = tuple(state.topic.name for state in shown) + ((FLEET,) if FLEET in watched else ())
-        return Round(at_ms, at_ms, names, looked_at, reaped)
+        return Round(at_ms, looked_at, reaped)
 
     async def _look_around(self) -> None:
         self._heard = self._rounds % WORKERS_EVERY == 0
@@ -219,61 +217,6 @@ class Sampler:
             unacknowledged=known.fresh_dead, acknowledgement=self._acknowledged.get(sample.topic.name),
         )  # fmt: skip
 
-    def _overview(self, at_ms: int, states: Sequence[TopicState], problems: Sequence[Problem]) -> str:
-        return dumps(
-            {
-                "type": "overview",
-                "at_ms": at_ms,
-                "interval_ms": self.interval_ms,
-                "totals": self._totals(states),
-                "server": _server_json(self._server),
-                "problems": [problem.as_json() for problem in problems],
-                "topics": [
-                    {
-                        **topic_json(state.topic),
-                        **state.numbers.as_json(),
-                        "workers": state.workers,
-                        "strip": self._known[state.topic.name].tracker.strip(),
-                        "problems": [each.code for each in problems if each.topic == state.topic.name],
-                    }
-                    for state in states
-                ],
-            }
-        )
-
-    def _totals(self, states: Sequence[TopicState]) -> dict[str, Any]:
-        numbers = [state.numbers for state in states]
-        lateness = Histogram.sum(self._known[state.topic.name].tracker.lateness for state in states)
-        p99 = lateness.percentile(99)
-        worst = max(states, key=lambda state: state.numbers.lag_ms, default=None)
-        return {
-            **{name: _sum(numbers, name) for name in ("in_s", "out_s", "failed_s")},
-            **{name: _sum(numbers, name) or 0 for name in ("backlog", "ready", "waiting", "in_flight", "dead")},
-            "lag_ms": worst.numbers.lag_ms if worst else 0,
-            "lag_topic": worst.topic.name if worst and worst.numbers.lag_ms else None,
-            "p99": None if p99 is None else round(p99),
-            "oldest_ms": max((each.oldest_ms for each in numbers if each.oldest_ms is not None), default=None),
-            "acknowledged": sum(state.numbers.dead - (state.unacknowledged or 0) for state in states),
-            "workers": sum(worker.state == "running" for worker in self._workers),
-        }
-
-    def _topic(self, at_ms: int, state: TopicState, problems: Sequence[Problem]) -> str:
-        return dumps(
-            {
-                "type": "topic",
-                "at_ms": at_ms,
-                "interval_ms": self.interval_ms,
-                "topic": topic_json(state.topic),
-                "now": state.numbers.as_json(),
-                "point": state.numbers.point(),
-                "workers": state.workers,
-                "journal": None if state.journal is None else asdict(state.journal),
-                "acknowledged": None if state.acknowledgement is None else state.acknowledgement.as_json(),
-                "slots": self._known[state.topic.name].tracker.slots(),
-                "problems": [each.as_json() for each in problems if each.topic == state.topic.name],
-            }
-        )
-
     async def _write_sparks(self, at_ms: int) -> None:
         if at_ms // SPARK_MS == self._sparks_at:
             return
@@ -285,22 +228,3 @@ class Sampler:
     def _drop_unknown(self, names: set[str]) -> None:
         for name in set(self._known) - names:
             del self._known[name]
-
-
-def _sum(numbers: Sequence[Numbers], name: str) -> float | int | None:
-    values = [value for value in (getattr(each, name) for each in numbers) if value is not None]
-    return round(sum(values), 1) if values else None
-
-
-def _server_json(server: ServerInfo | None) -> dict[str, Any] | None:
-    if server is None:
-        return None
-    return {
-        "program": server.program,
-        "version": server.version,
-        "mode": server.mode,
-        "used_memory": server.used_memory,
-        "maxmemory": server.maxmemory,
-        "policy": server.policy,
-        "ops_per_s": server.ops_per_s,
-    }

@@ -120,6 +120,10 @@ class TopicTracker:
             "out_s": self._slot_rates(),
         }
 
+    def fenced(self) -> int:
+        """How many slots only workers that own them may take from."""
+        return 0 if self._sample is None else sum(slot.epoch is not None for slot in self._sample.slots)
+
     def _slot_rates(self) -> list[int | float]:
         now, before = self._sample, self._before
         if now is None or before is None or len(now.slots) != len(before.slots) or now.at_ms <= before.at_ms:

@@ -55,7 +55,7 @@ class LiveConsumer(AsyncWebsocketConsumer, ABC):
         self.payload = False
         self._last = 0
         self._tasks: list[asyncio.Task[None]] = []
-        # Accepted first: only then can the browser be told why it is refused.
+        # Accepted first: only then can the browser learn why it is refused.
         await self.accept()
         refusal = await self._refusal()
         if refusal:

@@ -67,7 +67,7 @@ class Migration(migrations.Migration):
                 (
                     "rate_per_s",
                     models.FloatField(
-                        default=0, help_text="0: as fast as it goes.", verbose_name="messages per second"
+                        default=0, help_text="0: as fast as possible.", verbose_name="messages per second"
                     ),
                 ),
                 ("canary", models.PositiveIntegerField(default=0, verbose_name="canary")),

@@ -14,9 +14,9 @@ from rmq_core.model.text import shown
 
 _OTHERS = ("create_token", "export", "resume_operation", "revoke_token", "sign_in")
 _NEVER = {Action.PURGE, Action.TOKENS}
-"""Permissions to do something that is written down under another name."""
+"""Permissions to do something that is recorded under another name."""
 ACTIONS = tuple(sorted({*(action.value for action in Action if action not in _NEVER), *_OTHERS}))
-"""Every action that is written down: what the audit can be filtered by. Nothing else is kept."""
+"""Every action that is recorded: what the audit can be filtered by. Nothing else is kept."""
 LABELS = {
     "acknowledge": _("acknowledge dead letters"),
     "archive": _("archive"),
@@ -90,7 +90,7 @@ class AuditEntry(models.Model):
     via = models.CharField(_("via"), max_length=20, default="page")
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """What is tried by somebody is written down whatever texts came with it: as can be kept and shown."""
+        """What is tried by somebody is recorded whatever texts came with it: as can be kept and shown."""
         if self.action not in ACTIONS:
             raise ValueError(f"the audit knows no action {self.action!r}; add it to ACTIONS")
         for name, most in (("username", 150), ("topic", 100), ("reason", 500)):
@@ -106,3 +106,7 @@ class AuditEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.username} {self.action} {self.topic}".strip()
+
+    def asker(self) -> dict[str, Any]:
+        """Who asked, how and why, for what is made of it: an operation or a run, which may outlive this entry."""
+        return {name: getattr(self, name) for name in ("user", "username", "via", "address", "reason")}

@@ -12,24 +12,15 @@ from django.utils.translation import gettext_lazy as _
 from console.access import Action
 from console.models.audit import AuditEntry
 from console.models.fields import JSONField
+from console.models.progress import InProgress, WorkState
 
 
-class Operation(models.Model):
+class Operation(InProgress, models.Model):
     """One bulk action. Times that end in `_ms` are epoch milliseconds of the Redis clock.
 
     Whoever works on it holds it: `runner` names that slice of work, and every write of it is bound to that name, so
     that one that was believed dead changes nothing. From `due_ms` on anybody may take it over.
     """
-
-    class State(models.TextChoices):
-        QUEUED = "queued", _("queued")
-        RUNNING = "running", _("running")
-        STOPPING = "stopping", _("stopping")
-        STOPPED = "stopped", _("stopped")
-        DONE = "done", _("done")
-        FAILED = "failed", _("failed")
-
-    LIVE = (State.QUEUED, State.RUNNING, State.STOPPING)
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     action = models.CharField(_("action"), max_length=40)
@@ -51,7 +42,7 @@ class Operation(models.Model):
     address = models.GenericIPAddressField(_("from"), null=True)
     audit = models.ForeignKey(AuditEntry, null=True, on_delete=models.SET_NULL, related_name="+")
 
-    state = models.CharField(_("state"), max_length=10, choices=State.choices, default=State.QUEUED)
+    state = models.CharField(_("state"), max_length=10, choices=WorkState.choices, default=WorkState.QUEUED)
     total = models.BigIntegerField(_("total"), default=0)
     total_exact = models.BooleanField(_("exact"), default=True)
     looked_at = models.BigIntegerField(_("looked at"), default=0)
@@ -60,7 +51,7 @@ class Operation(models.Model):
     failed = models.BigIntegerField(_("failed"), default=0)
     error = models.TextField(_("error"), blank=True)
 
-    rate_per_s = models.FloatField(_("messages per second"), default=0, help_text=_("0: as fast as it goes."))
+    rate_per_s = models.FloatField(_("messages per second"), default=0, help_text=_("0: as fast as possible."))
     canary = models.PositiveIntegerField(_("canary"), default=0)
     spread_s = models.PositiveIntegerField(_("spread over (s)"), default=0)
 
@@ -87,21 +78,16 @@ class Operation(models.Model):
         return f"{self.action} {self.topic} {self.id}"
 
     @property
-    def live(self) -> bool:
-        """Whether it is still under way, or waits for its turn."""
-        return self.state in self.LIVE
-
-    @property
     def undoable(self) -> bool:
         """Whether it took something out that may be brought back."""
         return self.action in (Action.CANCEL, Action.DROP) and not self.live and self.done > 0
 
 
 class OperationPart(models.Model):
-    """Some thousand messages of an operation: written down before they are acted on, completed after it.
+    """Some thousand messages of an operation: recorded before they are acted on, completed after it.
 
-    `refs`: JSON, [[slot, id], …]; kept as long as the operation can be undone. `undone`: JSON, [[slot, id, status],
-    …] of those that were not done.
+    `refs`: JSON, see `console.jobs.operation_parts`; kept as long as the operation can be undone. `undone`: JSON,
+    [[slot, id, status], …] of those that were not done.
     """
 
     operation = models.ForeignKey(Operation, on_delete=models.CASCADE, related_name="chunks")

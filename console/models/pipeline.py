@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from console.models.audit import AuditEntry
 from console.models.fields import JSONField
+from console.models.progress import InProgress, WorkState
 
 WITHOUT = "without_journal"
 """In a run's summary: topics it says nothing of, for their journal is off."""
@@ -25,7 +26,7 @@ class Kind(models.TextChoices):
 
 
 class PipelineSchedule(models.Model):
-    """Runs a job again and again. `next_ms`: epoch milliseconds of the Redis clock."""
+    """Runs a job again and again. `next_ms`: epoch milliseconds of the console's clock."""
 
     kind = models.CharField(max_length=10, choices=Kind.choices)
     topics = JSONField(default=list)
@@ -44,23 +45,13 @@ class PipelineSchedule(models.Model):
         return f"{self.kind} every {self.every_s} s"
 
 
-class Reconciliation(models.Model):
+class Reconciliation(InProgress, models.Model):
     """One run of a job: a reconciliation, or an archive or restore.
 
-    `topics` empty: all. Whoever runs it writes `runner` and `due_ms` (epoch ms); from `due_ms` on it is taken for
-    dead. `stages`: [[name, started_ms, done, total], …] as far as it has come. `complete` false: something was missing
-    in the journals, so nothing is said about that part.
+    `topics` empty: all. Whoever runs it writes `runner` and `due_ms` (epoch ms by the console's clock); from `due_ms`
+    on it is taken for dead. `stages`: [[name, started_ms, done, total], …] as far as it has come. `complete` false:
+    something was missing in the journals, so nothing is said about that part.
     """
-
-    class State(models.TextChoices):
-        QUEUED = "queued", _("queued")
-        RUNNING = "running", _("running")
-        STOPPING = "stopping", _("stopping")
-        STOPPED = "stopped", _("stopped")
-        DONE = "done", _("done")
-        FAILED = "failed", _("failed")
-
-    LIVE = (State.QUEUED, State.RUNNING, State.STOPPING)
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.RECONCILE)
@@ -74,7 +65,7 @@ class Reconciliation(models.Model):
     address = models.GenericIPAddressField(null=True)
     audit = models.ForeignKey(AuditEntry, null=True, on_delete=models.SET_NULL, related_name="+")
 
-    state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
+    state = models.CharField(max_length=10, choices=WorkState.choices, default=WorkState.QUEUED)
     percent = models.PositiveSmallIntegerField(default=0)
     stages = JSONField(default=list)
     error = models.TextField(blank=True)
@@ -97,11 +88,6 @@ class Reconciliation(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.id}"
-
-    @property
-    def live(self) -> bool:
-        """Whether it is under way, or waits for its turn."""
-        return self.state in self.LIVE
 
 
 class Finding(models.Model):

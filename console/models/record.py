@@ -6,7 +6,7 @@ from django.db import models
 
 
 class MessageRecord(models.Model):
-    """A message as the journal told of it so far. Times are epoch milliseconds of the Redis clock.
+    """A message as the journal has recorded it so far. Times are epoch milliseconds of the Redis clock.
 
     `key` stands for topic, slot and id. Like the queue itself it knows where the id is: `queued` (in store or retry),
     `in_flight`, `dead`; a duplicate may wait while its twin is in flight. `state` sums that up. `basis`: the slot basis
@@ -59,7 +59,7 @@ class MessageRecord(models.Model):
 
 class MessageTransition(models.Model):
     """One step of one message. `entry`, the running number of the entry in its slot's journal, and `seq` are its place
-    there, so that what is read twice is written once; `at_ms` comes first, as a flushed Redis numbers anew.
+    there, so that what is read twice is written once; `at_ms` comes first, as a flushed Redis counts from the start.
 
     The entry's stream id would not do: Redis makes it a moment after the script has looked at the clock, so that two
     entries of one `at_ms` may be called 1000-0 and 1001-0.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 
-from console.access import Forbidden, Permission, require
+from console.access import Permission, require
 from console.models import AuditEntry
 from console.models.audit import ACTIONS, LABELS
 from console.pages.shell import console_page, render_page
@@ -13,10 +13,7 @@ from console.pages.shell import console_page, render_page
 
 @console_page
 def page(request: HttpRequest) -> HttpResponse:
-    try:
-        require(request.user, Permission.AUDIT)
-    except Forbidden as error:
-        return render_page(request, "console/forbidden.html", gettext("Audit"), error=str(error), status=403)
+    require(request.user, Permission.AUDIT)
     vias = AuditEntry.objects.order_by("via").values_list("via", flat=True).distinct()
     return render_page(
         request,

@@ -9,7 +9,6 @@ from console.engine import engine
 from console.pages.shell import console_page, render_page
 from console.record import timeline
 from console.serializers.topics import topic_json
-from rmq_core.errors import ConnectionLost, RMQError
 
 
 @console_page
@@ -18,13 +17,8 @@ def page(request: HttpRequest, topic: str) -> HttpResponse:
     slot = request.GET.get("slot", "")
     # "²" is a digit, and no number.
     wanted = int(slot) if slot.isdecimal() and len(slot) <= 4 else None
-    try:
-        definition = engine().client.topic(topic)
-        known = bool(ident) and _known(topic, ident, wanted)
-    except ConnectionLost as error:
-        return render_page(request, "console/away.html", topic, error=str(error), status=503)
-    except RMQError as error:
-        return render_page(request, "console/missing.html", topic, error=str(error), status=404)
+    definition = engine().client.topic(topic)
+    known = bool(ident) and _known(topic, ident, wanted)
     return render_page(
         request,
         "console/message.html",

@@ -7,6 +7,7 @@ import uuid
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 
+from console.errors import BadRequest
 from console.models import Operation
 from console.pages.shell import console_page, render_page
 
@@ -20,8 +21,7 @@ def page(request: HttpRequest) -> HttpResponse:
 def one(request: HttpRequest, ident: uuid.UUID) -> HttpResponse:
     operation = Operation.objects.only("topic").filter(pk=ident).first()
     if operation is None:
-        words = gettext("There is no operation with this number; it may be too old to be kept.")
-        return render_page(request, "console/missing.html", gettext("Operation"), error=words, status=404)
+        raise BadRequest(gettext("There is no operation with this number; it may be too old to be kept."))
     return render_page(
         request,
         "console/operation.html",

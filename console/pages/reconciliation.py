@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 
 from console.engine import engine
+from console.errors import BadRequest
 from console.models import Reconciliation
 from console.pages.shell import console_page, render_page
 from console.usecases import run_places
@@ -32,7 +33,6 @@ def page(request: HttpRequest) -> HttpResponse:
 def one(request: HttpRequest, ident: uuid.UUID) -> HttpResponse:
     run = Reconciliation.objects.defer("tables").filter(pk=ident).first()
     if run is None:
-        words = gettext("There is no run with this number; it may be too old to be kept.")
-        return render_page(request, "console/missing.html", gettext("Reconciliation"), error=words, status=404)
+        raise BadRequest(gettext("There is no run with this number; it may be too old to be kept."))
     title = gettext("Reconciliation") if run.kind == "reconcile" else run.get_kind_display().capitalize()
     return render_page(request, "console/run.html", title, data={"ident": str(ident)})

@@ -9,17 +9,11 @@ from console.engine import engine
 from console.pages.shell import console_page, render_page
 from console.pages.topic import KINDS
 from console.serializers.topics import topic_json
-from rmq_core.errors import RMQError, UnknownTopic
 
 
 @console_page
 def page(request: HttpRequest, topic: str) -> HttpResponse:
-    try:
-        definition = engine().client.topic(topic)
-    except UnknownTopic as error:
-        return render_page(request, "console/missing.html", topic, error=str(error), status=404)
-    except RMQError as error:
-        return render_page(request, "console/away.html", topic, error=str(error), status=503)
+    definition = engine().client.topic(topic)
     return render_page(
         request,
         "console/send.html",

@@ -21,7 +21,7 @@ from console.errors import BadRequest
 from console.options import options
 from console.site import sign_in_address, site
 from console.templating import render
-from rmq_core.errors import RMQError
+from rmq_core.errors import ConfigurationError, InvalidMessage, RMQError, UnknownTopic
 
 View = Callable[..., HttpResponse]
 
@@ -35,12 +35,20 @@ def console_page(view: View) -> View:
             return redirect_to_login(request.get_full_path(), sign_in_address())
         try:
             require(request.user, Permission.VIEW)
-        except Forbidden as error:
-            return render_page(request, "console/forbidden.html", "", error=str(error), status=403)
-        try:
             return view(request, *args, **kwargs)
-        except BadRequest as error:  # an address that somebody has changed
-            return render_page(request, "console/missing.html", gettext("Not found"), error=str(error), status=404)
+        except Forbidden as error:
+            return forbidden(request, error)
+        except (BadRequest, UnknownTopic, InvalidMessage) as error:  # an old address, or one that somebody has changed
+            title = kwargs.get("topic") or gettext("Not found")
+            return render_page(request, "console/missing.html", title, error=str(error), status=404)
+        except RMQError as error:
+            heading = (
+                gettext("Redis cannot be used as it is")
+                if isinstance(error, ConfigurationError)
+                else gettext("Redis does not answer")
+            )
+            title = kwargs.get("topic", "")
+            return render_page(request, "console/away.html", title, heading=heading, error=str(error), status=503)
 
     return never_cache(require_safe(wrapped))
 
@@ -54,7 +62,7 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """A form of a page that was opened before somebody signed in anew, or of another site."""
+    """A form of a page that was opened before somebody signed in again, or of another site."""
     words = gettext("This page is older than your sign-in. Nothing was done: reload it and try again.")
     return render_page(request, "console/stale_form.html", gettext("Nothing was done"), error=words, status=403)
 

@@ -10,7 +10,6 @@ from console.engine import engine
 from console.pages.definition import tab_data
 from console.pages.shell import console_page, render_page
 from console.serializers.topics import topic_json
-from rmq_core.errors import RMQError, UnknownTopic
 from rmq_core.model.topic import TopicKind
 
 TABS = {
@@ -30,12 +29,7 @@ KINDS = {
 
 @console_page
 def page(request: HttpRequest, topic: str, tab: str = "live") -> HttpResponse:
-    try:
-        definition = engine().client.topic(topic)
-    except UnknownTopic as error:
-        return render_page(request, "console/missing.html", topic, error=str(error), status=404)
-    except RMQError as error:
-        return render_page(request, "console/away.html", topic, error=str(error), status=503)
+    definition = engine().client.topic(topic)
     return render_page(
         request,
         "console/topic.html",

@@ -1,4 +1,4 @@
-"""Reads journals behind the last position written down, and tells Redis what is durable, so that it can be trimmed."""
+"""Reads journals behind the last position recorded, and tells Redis what is durable, so that it can be trimmed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from console.engine import AsyncEngine
 from console.models import PipelineSchedule
 from console.options import options
 from console.record import intake
-from console.record.intake import Batch, Overtaken, Place
+from console.record.intake import Batch, Place, PositionMoved
 from console.threads import with_database
 from rmq_core.journal import reader, trimmer
 from rmq_core.journal.reader import Position, Read
@@ -94,7 +94,7 @@ class Follower:
         batch = Batch(topic.name, since, moved, steps, {slot: ms for slot, ms in gaps.items() if slot in moved})
         try:
             written = await with_database(intake.write, batch)
-        except Overtaken:
+        except PositionMoved:
             log.info("%s: another keeper was faster; reading on from its position", topic.name)
             self._places[topic.name] = await with_database(intake.positions, topic.name)
             return 0

@@ -16,7 +16,7 @@ from console.record import rows
 from console.record.life import ABOUT_THE_SLOT, Life, Step, key_of, live, unknown
 
 
-class Overtaken(Exception):
+class PositionMoved(Exception):
     """Somebody else has written from the same position; read again from the stored one."""
 
 
@@ -44,13 +44,13 @@ class Batch:
 
 
 def positions(topic: str) -> dict[int, Place]:
-    """The last entry written down, per slot; slots never read are absent."""
+    """The last entry recorded, per slot; slots never read are absent."""
     found = RecordPosition.objects.filter(topic=topic).values_list("slot", "entry_id", "n")
     return {slot: Place(entry_id, n) for slot, entry_id, n in found}
 
 
 def write(batch: Batch) -> int:
-    """Write a batch down; returns how many transitions. Raises `Overtaken`, and what the database raises."""
+    """Write a batch down; returns how many transitions. Raises `PositionMoved`, and what the database raises."""
     steps = [step for step in batch.steps if step.event not in ABOUT_THE_SLOT]
     with transaction.atomic():
         _move(batch)
@@ -68,11 +68,11 @@ def _move(batch: Batch) -> None:
         if since is None:
             _, made = RecordPosition.objects.get_or_create(topic=batch.topic, slot=slot, defaults=values)
             if not made:
-                raise Overtaken
+                raise PositionMoved
         elif until != since:
             mine = RecordPosition.objects.filter(topic=batch.topic, slot=slot, entry_id=since.entry_id)
             if not mine.update(**values):
-                raise Overtaken
+                raise PositionMoved
     for slot, at_ms in batch.gaps.items():
         row = RecordPosition.objects.get(topic=batch.topic, slot=slot)
         row.gaps, row.gap_ms = row.gaps + 1, at_ms

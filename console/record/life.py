@@ -1,4 +1,4 @@
-"""How a transition changes what is known of a message: the rules of the queue, told by its journal. Nothing is read or
+"""How a transition changes what is known of a message: the queue's rules, seen from its journal. Nothing is read or
 written here.
 
 A step says where the id came from and where it went (new, store, retry, prepare, dead, trash, gone), so a record knows
@@ -80,7 +80,7 @@ class Life:
 
 @dataclass(slots=True)
 class Written:
-    """A step as it is written down; the fields are those of `MessageTransition`."""
+    """A step as it is recorded; the fields are those of `MessageTransition`."""
 
     message: uuid.UUID
     at_ms: int

@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 
 from console.models import MessageRecord, MessageTransition, RecordPosition
 from console.options import options
+from console.query_parts import in_parts
 
 DAY_MS = 86_400_000
 AT_ONCE = 2_000
@@ -19,7 +20,7 @@ LONGEST_S = 5.0
 def prune(now_ms: int, topics: set[str] | None = None) -> int:
     """Delete steps older than `RECORD_DAYS`, and records of messages that ended before; returns how many rows.
 
-    Where `topics` is given, positions of topics that are no more go as well: one defined anew begins anew.
+    Where `topics` is given, positions of topics that are no more go as well: one defined again starts again.
     """
     if topics is not None:
         RecordPosition.objects.exclude(topic__in=topics).delete()
@@ -34,8 +35,8 @@ def _delete(rows: QuerySet[Any], until: float) -> int:
     total = 0
     while time.monotonic() < until:
         keys = list(rows.values_list("pk", flat=True)[:AT_ONCE])
-        for at in range(0, len(keys), 500):
-            total += rows.model.objects.filter(pk__in=keys[at : at + 500]).delete()[0]
+        for some in in_parts(keys):
+            total += rows.model.objects.filter(pk__in=some).delete()[0]
         if len(keys) < AT_ONCE:
             break
     return total

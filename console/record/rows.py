@@ -15,10 +15,8 @@ from typing import Any
 from django.db import connection
 
 from console.models.record import MessageRecord, MessageTransition
+from console.query_parts import in_parts
 from console.record.life import Life, Written
-
-LOOKED_UP = 500
-"""Keys in one query; SQLite takes 999 values in older builds."""
 
 CHARACTERS_IN_A_STATEMENT = 8_000_000
 """Contents may be large, and PostgreSQL takes no value of more than a gigabyte."""
@@ -31,9 +29,8 @@ _STEP = [each.name for each in fields(Written)]
 def read(keys: Sequence[uuid.UUID]) -> dict[uuid.UUID, Life]:
     """The records that are stored."""
     found = {}
-    for at in range(0, len(keys), LOOKED_UP):
-        rows = MessageRecord.objects.filter(pk__in=keys[at : at + LOOKED_UP]).values_list(*_LIFE)
-        for row in rows.iterator(chunk_size=LOOKED_UP):
+    for some in in_parts(keys):
+        for row in MessageRecord.objects.filter(pk__in=some).values_list(*_LIFE):
             life = Life(*row)
             life.ident = bytes(life.ident)
             found[life.key] = life

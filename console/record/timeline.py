@@ -11,14 +11,14 @@ from django.utils.translation import gettext
 
 from console.errors import BadRequest
 from console.models import MessageRecord, MessageTransition, RecordPosition
+from console.query_parts import in_parts
 from console.record.life import key_of
 from rmq_core.model.message import id_from_text
 from rmq_core.model.topic import Topic
 from rmq_core.protocol.keys import slot_for
 
 STEPS_MOST = 500
-LOOKED_UP = 500
-_CURSOR = re.compile(r"([a-z_]+|-)\.([0-9]{1,18})\.([0-9a-f]{32})")
+_PLACE = re.compile("([0-9]{1,18})-([0-9a-f]{32})")
 
 
 @dataclass(frozen=True)
@@ -40,17 +40,21 @@ def of_message(topic: Topic, ident: str, slot: int | None = None, most: int = ST
     return [_timeline(record, most) for record in _records(topic, raw, slot)]
 
 
-def page(topic: str, state: str, cursor: str, limit: int) -> tuple[list[MessageRecord], str | None]:
-    """Records of a topic, those that changed last first; `state` "" for all. Raises `BadRequest`."""
+def page(topic: str, state: str, after: str, limit: int) -> tuple[list[MessageRecord], str | None]:
+    """Records of a topic, those that changed last first, and the place of the last one where there are more; `state`
+    "" for all. `after`: such a place, "" to begin. Raises `BadRequest` for what is none."""
     rows = MessageRecord.objects.filter(topic=topic).order_by("-updated_ms", "-key").defer("body")
     if state:
         rows = rows.filter(state=state)
-    if cursor:
-        at_ms, key = _position(state, cursor)
+    if after:
+        found = _PLACE.fullmatch(after)
+        if found is None:
+            raise BadRequest(gettext("This cursor belongs to another query; begin again without it."))
+        at_ms, key = int(found[1]), uuid.UUID(found[2])
         rows = rows.filter(Q(updated_ms__lt=at_ms) | Q(updated_ms=at_ms, key__lt=key))
-    found = list(rows[: limit + 1])
-    last = found[limit - 1] if len(found) > limit else None
-    return found[:limit], f"{state or '-'}.{last.updated_ms}.{last.key.hex}" if last else None
+    some = list(rows[: limit + 1])
+    last = some[limit - 1] if len(some) > limit else None
+    return some[:limit], f"{last.updated_ms}-{last.key.hex}" if last else None
 
 
 def _records(topic: Topic, raw: bytes, slot: int | None) -> list[MessageRecord]:
@@ -60,8 +64,8 @@ def _records(topic: Topic, raw: bytes, slot: int | None) -> list[MessageRecord]:
     if found or slot is not None:
         return found
     keys = [key_of(topic.name, number, raw) for number in range(topic.slots)]
-    for at in range(0, len(keys), LOOKED_UP):
-        found += MessageRecord.objects.filter(pk__in=keys[at : at + LOOKED_UP]).defer("body")
+    for some in in_parts(keys):
+        found += MessageRecord.objects.filter(pk__in=some).defer("body")
     return sorted(found, key=lambda record: record.slot)
 
 
@@ -70,10 +74,3 @@ def _timeline(record: MessageRecord, most: int) -> Timeline:
     steps = list(newest[: most + 1])
     place = RecordPosition.objects.filter(topic=record.topic, slot=record.slot).first()
     return Timeline(record, tuple(reversed(steps[:most])), len(steps) > most, place.gap_ms if place else None)
-
-
-def _position(state: str, cursor: str) -> tuple[int, uuid.UUID]:
-    found = _CURSOR.fullmatch(cursor)
-    if found is None or found[1] != (state or "-"):
-        raise BadRequest(gettext("This cursor belongs to another query; begin again without it."))
-    return int(found[2]), uuid.UUID(found[3])

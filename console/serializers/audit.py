@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from console.clock import ms_of
 from console.models import AuditEntry
 from console.models.audit import LABELS
 
@@ -12,7 +13,7 @@ def entry_json(entry: AuditEntry) -> dict[str, Any]:
     """A line of the list."""
     return {
         "id": entry.pk,
-        "at_ms": round(entry.at.timestamp() * 1000),
+        "at_ms": ms_of(entry.at),
         "who": entry.username,
         "action": entry.action,
         "action_label": str(LABELS.get(entry.action, entry.action)),

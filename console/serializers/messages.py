@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rmq_core.model.text import encodable
-from rmq_core.model.views import FailureRecord, MessageRow, MessageView, SlotDetail
+from rmq_core.model.views import FailureRecord, MessageRow
 
 CONTENT_SHOWN_BYTES = 64 * 1024
 SAFE_INTEGER = 2**53 - 1
@@ -44,20 +44,6 @@ def is_inline(row: MessageRow) -> bool:
     return row.size == len(row.raw_id) and row.raw_id.startswith(row.preview)
 
 
-def view_json(view: MessageView, payload: bool) -> dict[str, Any]:
-    """Everything about one message; `content` is null where it is masked."""
-    found = row_json(view.row, payload)
-    found |= {
-        "states": list(view.states),
-        "version": view.version,
-        "headers": headers_json(view.headers) if payload else None,
-        "header_count": len(view.headers),
-        "failure": failure_json(view.failure, payload),
-        "content": content_json(view.content) if payload else None,
-    }
-    return found
-
-
 def headers_json(headers: Mapping[str, str]) -> dict[str, str]:
     """As sent, but for lone surrogates, which older releases let in and no reader of JSON need understand."""
     return {encodable(name): encodable(value) for name, value in headers.items()}
@@ -85,30 +71,6 @@ def failure_json(failure: FailureRecord | None, payload: bool) -> dict[str, Any]
         "first_ms": failure.first_ms,
         "last_ms": failure.last_ms,
         "traceback": failure.traceback if payload else None,
-    }
-
-
-def slot_json(detail: SlotDetail, now_ms: int, payload: bool) -> dict[str, Any]:
-    sample = detail.sample
-    counters = sample.counters
-    return {
-        "slot": sample.slot,
-        "at_ms": sample.at_ms,
-        "store": sample.store,
-        "ready": sample.ready,
-        "delayed": sample.delayed,
-        "waiting": sample.retry,
-        "in_flight": sample.prepare,
-        "dead": sample.dead,
-        "bodies": sample.bodies,
-        "lag_ms": sample.lag_ms(now_ms),
-        "next_due_ms": sample.next_due_ms,
-        "oldest_taken_ms": sample.oldest_taken_ms,
-        "epoch": sample.epoch.lstrip("0") if sample.epoch else None,
-        "ledger_gap": sample.ledger_gap,
-        "counters": {name: getattr(counters, name) for name in type(counters).__dataclass_fields__},
-        "heads": [row_json(row, payload) for row in detail.heads],
-        "prepared": [row_json(row, payload) for row in detail.prepared],
     }
 
 

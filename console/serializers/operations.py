@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from console.clock import ms_of
 from console.models import Operation, OperationPart
 from console.serializers.text import csv_lines, json_lines
 from rmq_core.model.text import shown
@@ -55,9 +56,9 @@ def operation_json(operation: Operation, payload: bool) -> dict[str, Any]:
         if operation.canary
         else None,
         "interruptions": operation.interruptions,
-        "created_ms": _ms(operation.created),
-        "started_ms": _ms(operation.started),
-        "finished_ms": _ms(operation.finished),
+        "created_ms": ms_of(operation.created),
+        "started_ms": ms_of(operation.started),
+        "finished_ms": ms_of(operation.finished),
         "undoable": operation.undoable,
     }
 
@@ -101,7 +102,3 @@ def _undone(stored: str) -> list[list[Any]]:
 def _line(undone: list[Any], payload: bool) -> dict[str, Any]:
     slot, ident, status = undone
     return {"id": ident if payload else None, "slot": slot, "status": status}
-
-
-def _ms(when: Any) -> int | None:
-    return None if when is None else round(when.timestamp() * 1000)

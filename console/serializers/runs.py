@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from console.clock import ms_of
 from console.models import Finding, PipelineSchedule, Reconciliation
 from console.models.pipeline import WITHOUT
 
@@ -37,9 +38,9 @@ def run_json(run: Reconciliation) -> dict[str, Any]:
         "listed": run.listed,
         "counts": counts if isinstance(counts, dict) else {},
         "without_journal": _names(run.summary.get(WITHOUT)),
-        "created_ms": _ms(run.created),
-        "started_ms": _ms(run.started),
-        "finished_ms": _ms(run.finished),
+        "created_ms": ms_of(run.created),
+        "started_ms": ms_of(run.started),
+        "finished_ms": ms_of(run.finished),
     }
 
 
@@ -73,13 +74,13 @@ def _names(given: Any) -> list[str]:
 
 def _inputs(run: Reconciliation) -> dict[str, Any]:
     """What the report says it compared."""
-    told = run.summary.get("inputs")
-    return told if isinstance(told, dict) else {}
+    inputs = run.summary.get("inputs")
+    return inputs if isinstance(inputs, dict) else {}
 
 
-def _left_out(told: Any) -> dict[str, Any] | None:
+def _left_out(inputs: Any) -> dict[str, Any] | None:
     """Rows of the ledger that are about other topics than those of the run."""
-    match told:
+    match inputs:
         case {"left_out_rows": int(rows), "left_out": dict(topics)} if rows:
             return {"rows": rows, "topics": topics}
     return None
@@ -89,7 +90,7 @@ def trend_json(run: Reconciliation) -> dict[str, Any]:
     """A run as a point of the charts: its figures by topic."""
     return {
         "id": str(run.pk),
-        "at_ms": _ms(run.finished),
+        "at_ms": ms_of(run.finished),
         "findings": run.findings,
         "topics": [
             {name: row.get(name) for name in FIGURES} for row in run.tables[:TREND_TOPICS] if isinstance(row, dict)
@@ -126,7 +127,3 @@ def schedule_json(schedule: PipelineSchedule) -> dict[str, Any]:
         "next_ms": schedule.next_ms,
         "user": schedule.username,
     }
-
-
-def _ms(when: Any) -> int | None:
-    return None if when is None else round(when.timestamp() * 1000)

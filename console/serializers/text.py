@@ -21,7 +21,7 @@ def dumps(value: Any) -> str:
 def csv_lines(rows: Iterable[Iterable[Any]]) -> str:
     """Rows as CSV; cells that a spreadsheet would take for a formula are defused."""
     out = io.StringIO()
-    csv.writer(out).writerows([_defused(cell) for cell in row] for row in rows)
+    csv.writer(out).writerows([_without_formula(cell) for cell in row] for row in rows)
     return encodable(out.getvalue())
 
 
@@ -35,5 +35,5 @@ def _dumped(values: Iterable[Any]) -> Iterator[str]:
         yield json.dumps(value, separators=(",", ":"), ensure_ascii=False) + "\n"
 
 
-def _defused(cell: Any) -> Any:
+def _without_formula(cell: Any) -> Any:
     return f"'{cell}" if isinstance(cell, str) and cell[:1] in {"=", "+", "-", "@", "\t", "\r"} else cell

@@ -1,4 +1,4 @@
-"""Dead letters somebody has seen and lets lie: who, when, and up to which time of death.
+"""Dead letters somebody has seen and leaves: who, when, and up to which time of death.
 
 Kept in Redis beside what it is about: a hash, topic → JSON. What dies later is news again.
 """
@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from console.engine import AsyncEngine
-from console.snapshots.store import anew
+from console.snapshots.store import with_own_type
 from rmq_core.errors import RMQError
 from rmq_core.model.views import MessageRow
 from rmq_core.protocol.scripts import Operation
@@ -44,7 +44,7 @@ class Acknowledgement:
 
 def read(key: str) -> Operation[dict[str, Acknowledgement]]:
     """By topic; what cannot be read counts as never acknowledged."""
-    (stored,) = yield from anew(key, [("HGETALL", key)])
+    (stored,) = yield from with_own_type(key, [("HGETALL", key)])
     pairs = stored.items() if isinstance(stored, Mapping) else zip(stored[::2], stored[1::2], strict=True)
     found = {}
     for name, text in pairs:
@@ -58,14 +58,14 @@ def read(key: str) -> Operation[dict[str, Acknowledgement]]:
 
 
 def write(key: str, topic: str, acknowledgement: Acknowledgement) -> Operation[None]:
-    yield from anew(key, [("HSET", key, topic, json.dumps(acknowledgement.as_json()))])
+    yield from with_own_type(key, [("HSET", key, topic, json.dumps(acknowledgement.as_json()))])
 
 
 def forget(key: str, topics: Iterable[str]) -> Operation[None]:
     """Of topics that are gone: one of the same name would be another."""
     names = list(topics)
     if names:
-        yield from anew(key, [("HDEL", key, *names)])
+        yield from with_own_type(key, [("HDEL", key, *names)])
 
 
 def newer(rows: Iterable[MessageRow], until_ms: int) -> int:

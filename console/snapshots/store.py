@@ -12,7 +12,7 @@ every kind of Redis the queue works on. All keys expire by themselves.
 | `history:<topic>` | list of points, one a sample: JSON arrays |
 | `topic:<topic>`, `details:<topic>`, `masked:<topic>` | newest frames of a watched topic |
 | `clusters:<topic>` | how many dead letters each cluster had in the last hour |
-| `acknowledged` | dead letters somebody has seen and lets lie: topic → who, when, up to when |
+| `acknowledged` | dead letters somebody has seen and leaves: topic → who, when, up to when |
 | `watch` | which topics somebody looks at: name → until when (ms) |
 """
 
@@ -129,16 +129,16 @@ def read_sparks(key: str) -> Operation[str | None]:
 def watch(keyspace: Keyspace, key: str, topic: str) -> Operation[None]:
     """Say that somebody looks at a topic; holds for `WATCH_MS`."""
     now = yield from now_ms(keyspace)
-    yield from anew(key, [("ZADD", key, now + WATCH_MS, topic), ("PEXPIRE", key, 2 * WATCH_MS)])
+    yield from with_own_type(key, [("ZADD", key, now + WATCH_MS, topic), ("PEXPIRE", key, 2 * WATCH_MS)])
 
 
 def watched(key: str, at_ms: int) -> Operation[frozenset[str]]:
     """The topics somebody looks at."""
-    _, names = yield from anew(key, [("ZREMRANGEBYSCORE", key, "-inf", at_ms), ("ZRANGE", key, 0, -1)])
+    _, names = yield from with_own_type(key, [("ZREMRANGEBYSCORE", key, "-inf", at_ms), ("ZRANGE", key, 0, -1)])
     return frozenset(name.decode() for name in names if is_text(name))
 
 
-def anew(key: str, commands: list[tuple[str | int, ...]]) -> Operation[Any]:
+def with_own_type(key: str, commands: list[tuple[str | int, ...]]) -> Operation[Any]:
     """The replies of commands on one key of ours. Where it is of another type, which no command of ours makes, it is
     deleted first: the keeper could look no more, at anything (decision 085)."""
     try:
@@ -146,7 +146,7 @@ def anew(key: str, commands: list[tuple[str | int, ...]]) -> Operation[Any]:
     except ScriptFailed as error:
         if "WRONGTYPE" not in str(error):
             raise
-    log.warning("%s held something else than it should and begins anew", key)
+    log.warning("%s held something else than it should and starts again", key)
     yield [("DEL", key)]
     return (yield commands)
 

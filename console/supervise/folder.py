@@ -12,7 +12,7 @@ from rmq_core.private_files import open_private, write_private
 
 
 class FolderInUse(RuntimeError):
-    """Another `manage.py up` runs in the folder; the text says which."""
+    """Another `up` runs in the folder; the text says which."""
 
 
 class DataFolder:
@@ -33,7 +33,7 @@ class DataFolder:
             holder = lock.read().strip() or "?"
             lock.close()
             raise FolderInUse(
-                f"`manage.py up` already runs in {self.path} (process {holder}); stop it, or choose another folder with"
+                f"`up` already runs in {self.path} (process {holder}); stop it, or choose another folder with"
                 " RMQ_DATA_DIR"
             ) from None
         lock.truncate(0)

@@ -1,4 +1,4 @@
-"""Keeps processes running and writes what they say into one log, until it is told to stop."""
+"""Keeps processes running and writes what they say into one log, until it is asked to stop."""
 
 from __future__ import annotations
 

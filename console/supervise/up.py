@@ -16,10 +16,11 @@ import click
 
 from console.config.variables import renamed
 from console.supervise.folder import DataFolder, FolderInUse
-from console.supervise.kept import Kept, KeptRedis, KeptZooKeeper
+from console.supervise.managed_servers import ManagedRedis, ManagedServer, ManagedZooKeeper
 from console.supervise.ready import announce_when_ready
 from console.supervise.supervisor import Supervisor
 from rmq_core.embedded.spawn import tethered
+from rmq_core.embedded.zookeeper import zookeeper_jars
 from rmq_core.errors import EmbeddedServerError
 from rmq_core.private_files import OTHERS
 
@@ -48,7 +49,8 @@ def up(host: str, port: int, amount: int, shared: bool, demo: bool) -> None:
     """Run everything on this machine, in one log.
 
     Redis and ZooKeeper (unless RMQ_REDIS_URL and RMQ_ZOOKEEPER_URL name others), the console, the keeper, jobs, and
-    workers for the listeners that RMQ_LISTENERS names. What ends is started again; Ctrl-C ends it all.
+    workers for the listeners that RMQ_LISTENERS names. What ends is started again; Ctrl-C ends it all. Where no
+    ZooKeeper is installed (the extra "pipeline" brings one), it is as with --shared.
     """
     if missing := [name for name in ("django", "uvicorn") if find_spec(name) is None]:
         raise SystemExit(NOT_INSTALLED.format(missing[0]))
@@ -61,7 +63,7 @@ def up(host: str, port: int, amount: int, shared: bool, demo: bool) -> None:
         folder.lock()
     except FolderInUse as error:
         raise click.ClickException(str(error)) from None
-    servers: list[Kept] = []
+    servers: list[ManagedServer] = []
 
     def look() -> None:
         for server in servers:
@@ -69,8 +71,8 @@ def up(host: str, port: int, amount: int, shared: bool, demo: bool) -> None:
 
     supervisor = Supervisor(every=look)
     addresses = {name: settings[name] for name in (REDIS, ZOOKEEPER)}
-    kinds: dict[str, type[Kept]] = {REDIS: KeptRedis, ZOOKEEPER: KeptZooKeeper}
-    if shared:
+    kinds: dict[str, type[ManagedServer]] = {REDIS: ManagedRedis, ZOOKEEPER: ManagedZooKeeper}
+    if shared or not (given.get(ZOOKEEPER) or _has_zookeeper(folder, supervisor)):
         del kinds[ZOOKEEPER]
         addresses[ZOOKEEPER] = ""
     with contextlib.ExitStack() as at_the_end:
@@ -90,7 +92,19 @@ def up(host: str, port: int, amount: int, shared: bool, demo: bool) -> None:
         supervisor.run()
 
 
-def _start(kind: type[Kept], folder: DataFolder, supervisor: Supervisor) -> Kept:
+def _has_zookeeper(folder: DataFolder, supervisor: Supervisor) -> bool:
+    """Whether there is one to start. Slots that have had owners here keep them, or somebody asks for `--shared`."""
+    try:
+        zookeeper_jars()
+    except EmbeddedServerError as error:
+        if (folder.path / ManagedZooKeeper.name).exists():
+            raise click.ClickException(f"{error}, or --shared") from None
+        supervisor.say(f"every worker takes from every slot, as with --shared: {error}")
+        return False
+    return True
+
+
+def _start(kind: type[ManagedServer], folder: DataFolder, supervisor: Supervisor) -> ManagedServer:
     try:
         server = kind(folder, supervisor.say)
         server.start()
@@ -138,7 +152,7 @@ def _commands(host: str, port: int, workers: int, demo: bool, environ: dict[str,
 
 
 def _settings() -> dict[str, str]:
-    """What must be known before anything is started; a wrong environment is told, and ends this."""
+    """What must be known before anything is started; a wrong environment is reported, and ends this."""
     environ = {**os.environ, "PYTHONPATH": _python_path()}
     found: dict[str, str] = json.loads(_output([*PYTHON, "-m", "console.config.for_up"], environ))
     return found
@@ -149,10 +163,10 @@ def _prepare(supervisor: Supervisor, environ: dict[str, str], *, ours: bool, dem
     supervisor.say("preparing the database")
     # A Redis of our own has no workers yet: nobody owns slots in it.
     share = ["--share-slots"] if ours and not environ[ZOOKEEPER] else []
-    told = json.loads(_output([*MANAGE, "prepare", *share, *(["--demo"] if demo else [])], environ))
-    for line in told["said"]:
+    prepared = json.loads(_output([*MANAGE, "prepare", *share, *(["--demo"] if demo else [])], environ))
+    for line in prepared["said"]:
         supervisor.say(line)
-    return str(told["account"])
+    return str(prepared["account"])
 
 
 def _output(command: list[str], environ: dict[str, str]) -> Any:

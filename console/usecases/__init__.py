@@ -1,1 +1,1 @@
-"""What people do with the queue, for pages and the API alike: allowed, checked, done, written down."""
+"""What people do with the queue, for pages and the API alike: allowed, checked, done, recorded."""

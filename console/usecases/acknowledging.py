@@ -1,4 +1,4 @@
-"""Saying of a topic's dead letters: seen, they may lie."""
+"""Saying of a topic's dead letters: seen, they may stay."""
 
 from __future__ import annotations
 

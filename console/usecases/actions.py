@@ -126,7 +126,7 @@ def _check_slots(wanted: ActionRequest) -> None:
 
 
 def _check_worker(wanted: ActionRequest) -> None:
-    """Somebody heard of lately; one that is gone may still be let work again when it comes back."""
+    """Somebody seen lately; one that is gone may still be let work again when it comes back."""
     try:
         check_name(wanted.worker)
     except NotText as error:
@@ -136,8 +136,7 @@ def _check_worker(wanted: ActionRequest) -> None:
         known |= engine().inspector.placement_overrides().drained
     if wanted.worker not in known:
         raise UnknownWorker(
-            gettext("Nobody has heard of a worker “%(name)s” lately; see the list of workers.")
-            % {"name": wanted.worker}
+            gettext("No worker “%(name)s” was seen lately; see the list of workers.") % {"name": wanted.worker}
         )
 
 
@@ -207,12 +206,7 @@ def _unpin(wanted: ActionRequest) -> Outcome:
 
 def _unfence(wanted: ActionRequest) -> Outcome:
     """Refused while somebody still works as an owner: its epoch would be worth nothing any more."""
-    owners = [
-        worker.name
-        for worker in engine().inspector.workers()
-        if worker.state == "running" and worker.session != "shared" and wanted.topic in worker.topics
-    ]
-    if owners:
+    if owners := [worker.name for worker in engine().inspector.workers() if worker.owns_slots_of(wanted.topic)]:
         raise BadRequest(
             gettext("“%(worker)s” still owns slots of this topic: stop such workers first.") % {"worker": owners[0]}
         )

@@ -1,4 +1,4 @@
-"""The audit's only writer: what somebody does is written down before it runs, and what became of it after."""
+"""The audit's only writer: what somebody does is recorded before it runs, and what became of it after."""
 
 from __future__ import annotations
 

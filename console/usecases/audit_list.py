@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Any
 
@@ -71,32 +70,23 @@ class AuditFilter:
             conditions["at__lt"] = _moment(self.until_ms)
         return AuditEntry.objects.filter(**conditions).order_by("-id")
 
-    @property
-    def digest(self) -> str:
-        """Tells this query's cursors from another's."""
-        return hashlib.blake2b(json.dumps(asdict(self)).encode(), digest_size=6).hexdigest()
-
 
 @dataclass(frozen=True)
 class AuditPage:
-    """Some entries, and the cursor of the next ones. `count` is not `exact` above `COUNTED_MOST`."""
+    """Some entries, and whether there are `more`. `count` is not `exact` above `COUNTED_MOST`."""
 
     entries: list[AuditEntry]
-    next_cursor: str | None
+    more: bool
     count: int
     exact: bool
 
 
-def page(wanted: AuditFilter, cursor: str = "", limit: int = 50) -> AuditPage:
-    """One page. Raises `BadRequest` for a cursor of another query."""
+def page(wanted: AuditFilter, before: int | None, limit: int) -> AuditPage:
+    """One page; `before`: the id of the last entry of the page before."""
     rows = wanted.entries()
     counted = rows[: COUNTED_MOST + 1].count()
-    if cursor:
-        rows = rows.filter(id__lt=_position(wanted, cursor))
-    found = list(rows[: limit + 1])
-    shown = found[:limit]
-    following = f"{wanted.digest}.{shown[-1].pk}" if len(found) > limit else None
-    return AuditPage(shown, following, min(counted, COUNTED_MOST), counted <= COUNTED_MOST)
+    found = list((rows if before is None else rows.filter(id__lt=before))[: limit + 1])
+    return AuditPage(found[:limit], len(found) > limit, min(counted, COUNTED_MOST), counted <= COUNTED_MOST)
 
 
 def actions_on(topic: str, slot: int | None, ident: str) -> tuple[list[AuditEntry], bool]:
@@ -154,13 +144,6 @@ def _names(entry: AuditEntry, slot: int | None, ident: str) -> bool:
     if slot is not None:
         return [slot, ident] in messages
     return any(isinstance(each, list) and each[1:] == [ident] for each in messages)
-
-
-def _position(wanted: AuditFilter, cursor: str) -> int:
-    digest, _, number = cursor.partition(".")
-    if digest != wanted.digest or not number.isdecimal() or len(number) > 18:
-        raise BadRequest(gettext("This cursor belongs to another query; begin again without it."))
-    return int(number)
 
 
 def _line(entry: AuditEntry) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from console.usecases.actor import Actor
 from console.usecases.audit import audited, complete_operation, new_entry, refusals
 from console.usecases.bulk_requests import BulkRequest
 from console.usecases.canary import Canary
-from console.usecases.job_queue import hand_on_operation
+from console.usecases.job_queue import enqueue_operation
 from rmq_core.model.views import Preview
 
 __all__ = ["BulkRequest", "preview", "resume", "start", "stop", "undo"]
@@ -38,7 +38,7 @@ def preview(actor: Actor, wanted: BulkRequest) -> Preview:
 
 
 def start(actor: Actor, wanted: BulkRequest) -> Operation:
-    """Begin a bulk action; it goes on by itself. Written down in the audit, also when it is refused.
+    """Begin a bulk action; it goes on by itself. Recorded in the audit, also when it is refused.
 
     Raises `Forbidden`, `BadRequest` and the engine's errors.
     """
@@ -60,11 +60,7 @@ def start(actor: Actor, wanted: BulkRequest) -> Operation:
             refs=[[ref.slot, ref.id] for ref in wanted.refs],
             values=wanted.values() | ({} if wanted.overdue else {"overdue": False}),
             undoes=wanted.undoes,
-            reason=wanted.reason,
-            user=entry.user,
-            username=entry.username,
-            via=actor.via,
-            address=actor.address,
+            **entry.asker(),
             total=seen.count,
             total_exact=seen.exact,
             rate_per_s=wanted.rate_per_s,
@@ -80,7 +76,7 @@ def start(actor: Actor, wanted: BulkRequest) -> Operation:
         entry.save()
         operation.audit = entry
         operation.save()
-    hand_on_operation(str(operation.pk))
+    enqueue_operation(str(operation.pk))
     return operation
 
 
@@ -122,7 +118,7 @@ def resume(actor: Actor, operation: Operation) -> Operation:
             raise BadRequest(gettext("Only an operation that was stopped or has failed can be resumed."))
         operation.refresh_from_db()
         entry.done = 1
-    hand_on_operation(str(operation.pk))
+    enqueue_operation(str(operation.pk))
     return operation
 
 
@@ -138,7 +134,7 @@ def _check_undoable(operation: Operation, undo_ms: int) -> None:
         raise BadRequest(gettext("Only what has cancelled or dropped messages, and has ended, can be undone."))
     ended = operation.finished or timezone.now()
     if timezone.now() > ended + timedelta(milliseconds=undo_ms):
-        raise BadRequest(gettext("It is too late: what was taken out is no longer kept."))
+        raise BadRequest(gettext("It is too late: what was removed is no longer kept."))
 
 
 def _count(wanted: BulkRequest) -> Preview:

@@ -104,7 +104,7 @@ def permit(actor: Actor, wanted: BulkRequest) -> None:
 
 
 def check(wanted: BulkRequest, *, to_look: bool = False) -> Topic:
-    """Whether it makes sense, as far as can be told without counting; just `to_look`, the new due time or priority
+    """Whether it makes sense, as far as is known without counting; just `to_look`, the new due time or priority
     may still be missing. Raises `BadRequest` and the engine's errors."""
     states = STATES_OF.get(wanted.action)
     if states is None:

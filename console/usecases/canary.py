@@ -14,12 +14,12 @@ from rmq_core.model.topic import Topic
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Operation as Steps
 
-PATIENCE_MS = 6 * 3_600_000
+WAIT_MOST_MS = 6 * 3_600_000
 """After this long without an end the operation stops: nobody seems to consume."""
 
 
 @dataclass(frozen=True)
-class Whereabouts:
+class CanaryState:
     """What became of requeued messages. `well`: no longer in the queue; `died`: dead again; `under_way`: neither."""
 
     well: int
@@ -60,10 +60,10 @@ class Canary:
     def look(self, topic: str, now_ms: int) -> str | None:
         """See what became of them: the reason to stop, or None. Moves on to `passed` when all ended well."""
         refs = [MessageRef(slot, ident) for slot, ident in self._place["refs"]]
-        found = engine().client.run(whereabouts(engine().client.keyspace, engine().client.topic(topic), refs))
+        found = engine().client.run(canary_state(engine().client.keyspace, engine().client.topic(topic), refs))
         self._place.update(well=found.well, died=found.died, under_way=found.under_way)
         if found.under_way and not found.died:
-            if now_ms - self._place["sent_ms"] < PATIENCE_MS:
+            if now_ms - self._place["sent_ms"] < WAIT_MOST_MS:
                 return None
             return _("The canary did not end: %(under_way)d of %(size)d messages are still under way.") % {
                 "under_way": found.under_way,
@@ -83,7 +83,7 @@ class Canary:
             self._place["phase"] = "passed"
 
 
-def whereabouts(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -> Steps[Whereabouts]:
+def canary_state(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -> Steps[CanaryState]:
     """Where messages are now, by asking the slots they belong to."""
     by_slot: dict[int, list[bytes]] = {}
     for ref in refs:
@@ -102,4 +102,4 @@ def whereabouts(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) ->
                 died += 1
             else:
                 well += 1
-    return Whereabouts(well, died, under_way)
+    return CanaryState(well, died, under_way)

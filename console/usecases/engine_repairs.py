@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import msgpack
+
 from console.engine import engine
 from console.models import Finding, MessageRecord
 from console.options import options
+from console.query_parts import in_parts
 from console.record.life import key_of
 from rmq_core.errors import InvalidMessage
 from rmq_core.model.message import MessageRef, id_from_text
@@ -18,7 +21,7 @@ from rmq_core.model.scores import PRIORITY_MIN
 from rmq_core.model.topic import Topic
 from rmq_core.ops import repairs
 from rmq_core.ops.actions import ActionResult
-from rmq_core.ops.repairs import Lost, Mend
+from rmq_core.ops.repairs import Lost, Repair
 
 KINDS = (
     *("set_right", "move", "take_stock", "correct_counters", "requeue", "requeue_dead", "drop_orphan"),
@@ -26,7 +29,6 @@ KINDS = (
 )
 BY_REPORT = frozenset({"set_right", "move", "correct_counters"})
 """Repairs that need what the report says of each finding."""
-LOOKED_UP = 500
 
 
 def forecast(topic_name: str, repair: str, refs: Sequence[MessageRef], run: str = "") -> Counter[str]:
@@ -40,28 +42,26 @@ def forecast(topic_name: str, repair: str, refs: Sequence[MessageRef], run: str 
     if repair == "requeue_dead":
         dead = client.run(repairs.dead(keys, topic, refs))
         return Counter("done" if each else "not_needed" for each in dead)
-    if repair == "correct_counters":
-        return Counter("done" for _ in refs)
-    if repair == "take_stock":
-        return Counter("done" for _ in refs)
+    if repair in ("correct_counters", "take_stock"):
+        return Counter(done=len(refs))
     if repair in BY_REPORT:
-        mends = [_own(ref, each) for ref, each in mends_of(run, topic_name, refs).items()]
-        same = client.run(repairs.is_as_seen(keys, topic, mends))
-        return Counter("done" if each else "not_needed" for each in same) + Counter(unknown=len(refs) - len(mends))
-    held = client.run(repairs.held(keys, topic, refs))
+        wanted = [_repair(ref, each) for ref, each in repair_data_of(run, topic_name, refs).items()]
+        same = client.run(repairs.unchanged(keys, topic, wanted))
+        return Counter("done" if each else "not_needed" for each in same) + Counter(unknown=len(refs) - len(wanted))
+    queued = client.run(repairs.in_a_queue(keys, topic, refs))
     if repair == "drop_orphan":
         known = client.run(repairs.pooled(keys, topic, refs))
         return Counter(
-            "done" if there and not alive else "not_needed" for there, alive in zip(known, held, strict=True)
+            "done" if there and not alive else "not_needed" for there, alive in zip(known, queued, strict=True)
         )
     contents = _contents(topic, refs)
     return Counter(
         "not_needed" if alive else "done" if ref in contents else "unknown"
-        for ref, alive in zip(refs, held, strict=True)
+        for ref, alive in zip(refs, queued, strict=True)
     )
 
 
-def mend(topic_name: str, repair: str, refs: Sequence[MessageRef], run: str = "") -> list[ActionResult]:
+def repair_messages(topic_name: str, repair: str, refs: Sequence[MessageRef], run: str = "") -> list[ActionResult]:
     """Repair messages; a result for each. ``run``: whose report says what they must be. Raises `InvalidMessage` for a
     repair that does not exist."""
     topic = engine().client.topic(topic_name)
@@ -89,42 +89,43 @@ def mend(topic_name: str, repair: str, refs: Sequence[MessageRef], run: str = ""
 def _by_report(topic: Topic, refs: Sequence[MessageRef], run: str) -> list[ActionResult]:
     """Makes messages what the report says they must be; first where they belong, then where they do not."""
     client, keys = engine().client, engine().client.keyspace
-    told = mends_of(run, topic.name, refs)
+    data = repair_data_of(run, topic.name, refs)
     homes = [
-        Mend(MessageRef(each["home"], ref.id), tuple(each["at_home"]["seen"]), tuple(each["at_home"]["copies"]))
-        for ref, each in told.items()
+        Repair(MessageRef(each["home"], ref.id), tuple(each["at_home"]["seen"]), tuple(each["at_home"]["copies"]))
+        for ref, each in data.items()
         if "home" in each
     ]
     moved = {each.ref.id: each for each in client.run(repairs.set_right(keys, topic, homes))}
     # What did not come home must not be taken away where it lies.
-    own = [_own(ref, each) for ref, each in told.items() if "home" not in each or moved[ref.id].status == "done"]
+    own = [_repair(ref, each) for ref, each in data.items() if "home" not in each or moved[ref.id].status == "done"]
     known = {each.ref: each for each in client.run(repairs.set_right(keys, topic, own))}
-    return [known.get(ref, ActionResult(ref, "in_flight" if ref in told else "not_found")) for ref in refs]
+    return [known.get(ref, ActionResult(ref, "in_flight" if ref in data else "not_found")) for ref in refs]
 
 
-def _own(ref: MessageRef, mend: dict[str, Any]) -> Mend:
-    return Mend(ref, tuple(mend["seen"]), tuple(mend["copies"]), mend["counts_lost"])
+def _repair(ref: MessageRef, data: dict[str, Any]) -> Repair:
+    return Repair(ref, tuple(data["seen"]), tuple(data["copies"]), data["counts_lost"])
 
 
-def mends_of(run: str, topic: str, refs: Sequence[MessageRef]) -> dict[MessageRef, dict[str, Any]]:
+def repair_data_of(run: str, topic: str, refs: Sequence[MessageRef]) -> dict[MessageRef, dict[str, Any]]:
     """What the report of a run says that messages must be; without those it says nothing of, or knows no content of."""
-    import msgpack
     from pyarrow import dataset
 
     folder = Path(options().pipeline_reports) / run / "findings"
     if not run or not folder.exists():
         return {}
     wanted = {(ref.slot, id_from_text(ref.id)): ref for ref in refs}
-    rows = dataset.dataset(folder, format="parquet").to_table(
-        columns=["slot", "id", "mend"],
+    findings = dataset.dataset(folder, format="parquet")
+    data = "repair_data" if "repair_data" in findings.schema.names else "mend"  # reports of older releases
+    rows = findings.to_table(
+        columns=["slot", "id", data],
         filter=(dataset.field("topic") == topic)
         & dataset.field("repair").isin(sorted(BY_REPORT))
         & dataset.field("slot").isin(sorted({slot for slot, _ in wanted})),
     )
     return {
-        wanted[row["slot"], row["id"]]: msgpack.unpackb(row["mend"])
+        wanted[row["slot"], row["id"]]: msgpack.unpackb(row[data])
         for row in rows.to_pylist()
-        if row["mend"] and (row["slot"], row["id"]) in wanted
+        if row[data] and (row["slot"], row["id"]) in wanted
     }
 
 
@@ -133,10 +134,10 @@ def _correct(topic: Topic, refs: Sequence[MessageRef], run: str) -> list[ActionR
     client, keys = engine().client, engine().client.keyspace
     slots = [ref.slot for ref in refs]
     found = Finding.objects.filter(run=UUID(run), topic=topic.name, kind="slot_ledger", slot__in=slots)
-    told = {each.slot: each.evidence for each in found}
+    data = {each.slot: each.evidence for each in found}
     results = []
     for ref in refs:
-        evidence = told.get(ref.slot)
+        evidence = data.get(ref.slot)
         if evidence is None:
             results.append(ActionResult(ref, "not_found"))
             continue
@@ -150,9 +151,8 @@ def _contents(topic: Topic, refs: Sequence[MessageRef]) -> dict[MessageRef, Lost
     """What the record knows of messages: where it knows the content."""
     keys = {key_of(topic.name, ref.slot, id_from_text(ref.id)): ref for ref in refs}
     found = {}
-    names = list(keys)
-    for at in range(0, len(names), LOOKED_UP):
-        for record in MessageRecord.objects.filter(pk__in=names[at : at + LOOKED_UP], body__isnull=False):
+    for some in in_parts(list(keys)):
+        for record in MessageRecord.objects.filter(pk__in=some, body__isnull=False):
             ref = keys[record.key]
             score = record.due_ms if topic.timed else record.priority
             now = record.updated_ms if topic.timed else PRIORITY_MIN

@@ -18,7 +18,8 @@ from rmq_core.model.topic import Topic
 from rmq_core.model.views import MessageRow
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Operation as Steps
-from rmq_core.queries.trash import OWN_POOL, own_body
+from rmq_core.queries.paging import Entry
+from rmq_core.queries.searching import bodies
 
 SCAN = 500
 BYTES_AT_ONCE = 4 * 1024 * 1024
@@ -26,7 +27,7 @@ COLUMNS = ("id", "slot", "state", "at_ms", "priority", "failures", "error", "siz
 
 
 def export_dead(actor: Actor, topic: str, wanted: MessageFilter, form: str) -> Iterator[str]:
-    """Dead letters that match, for somebody: written down in the audit, for content leaves the house."""
+    """Dead letters that match, for somebody: recorded in the audit, for content leaves the console."""
     with audited(actor, "export", topic=topic, query={"filter": wanted.to_mapping(), "format": form}) as entry:
         require(actor.user, Permission.READ_PAYLOAD, topic)
         engine().client.topic(topic)
@@ -47,8 +48,8 @@ def export(topic: str, wanted: MessageFilter, form: str) -> Iterator[str]:
     while True:
         found = inspector.select(topic, wanted, cursor=cursor, scan=SCAN)
         for rows in by_size(found.rows, BYTES_AT_ONCE):
-            bodies = client.run(_bodies(client.keyspace, definition, rows))
-            lines = [_line(row, body) for row, body in zip(rows, bodies, strict=True)]
+            found_bodies = client.run(_bodies(client.keyspace, definition, rows))
+            lines = [_line(row, body) for row, body in zip(rows, found_bodies, strict=True)]
             if form == "csv":
                 yield csv_lines([_cell(line[name]) for name in COLUMNS] for line in lines)
             else:
@@ -74,21 +75,15 @@ def by_size(rows: Sequence[MessageRow], most: int) -> Iterator[list[MessageRow]]
 
 def _bodies(keyspace: Keyspace, topic: Topic, rows: Sequence[MessageRow]) -> Steps[list[Body | None]]:
     """The body of each row (all of one state); None where it went away meanwhile."""
-    by_slot: dict[int, list[MessageRow]] = {}
-    for row in rows:
-        by_slot.setdefault(row.slot, []).append(row)
-    requests = []
-    for slot, some in by_slot.items():
-        keys, ids = keyspace.slot(topic.name, slot), [row.raw_id for row in some]
-        requests += [("HMGET", keys.body, *ids), ("HMGET", getattr(keys, OWN_POOL.get(some[0].state, "body")), *ids)]
-    replies = yield requests
-    found: dict[tuple[int, bytes], Body | None] = {}
-    for (slot, some), pooled, own in zip(by_slot.items(), replies[::2], replies[1::2], strict=True):
-        for row, shared, stored in zip(some, pooled, own, strict=True):
-            body = own_body(row.state, shared, stored)
-            inline = Body(row.raw_id, {}, 0) if row.size == len(row.raw_id) else None
-            found[slot, row.raw_id] = decode_body(body) if body is not None else inline
-    return [found[row.slot, row.raw_id] for row in rows]
+    entries = [Entry(0, row.slot, row.raw_id) for row in rows]
+    stored = yield from bodies(keyspace, topic, rows[0].state, entries)
+    return [_body(row, body) for row, body in zip(rows, stored, strict=True)]
+
+
+def _body(row: MessageRow, stored: bytes | None) -> Body | None:
+    if stored is not None:
+        return decode_body(stored)
+    return Body(row.raw_id, {}, 0) if row.size == len(row.raw_id) else None
 
 
 def _line(row: MessageRow, body: Body | None) -> dict[str, Any]:

@@ -45,14 +45,14 @@ def _full_name(name: str) -> str:
 _connection = functools.lru_cache(4)(job_connection)
 
 
-def hand_on_operation(operation_id: str) -> None:
+def enqueue_operation(operation_id: str) -> None:
     """Have a job worker turn to it; where the queue of jobs is away, the keeper does this later."""
     # A slice that is running may ask for the next one, so each job has a name of its own.
     job_id = f"{_job_prefix(operation_id)}{uuid.uuid4().hex}"
     _enqueue(OPERATIONS, "console.jobs.operations.run", operation_id, job_id, SLICE_TIMEOUT_S)
 
 
-def hand_on_run(run_id: str) -> None:
+def enqueue_run(run_id: str) -> None:
     """The same with a run of the pipeline."""
     _enqueue(RUNS, "console.jobs.runs.work", run_id, _run_job(run_id), RUN_TIMEOUT_S)
 

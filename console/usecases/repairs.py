@@ -14,11 +14,12 @@ from console.access import Action, Permission, require
 from console.engine import engine
 from console.errors import BadRequest
 from console.models import AuditEntry, Finding, Operation, Reconciliation
+from console.query_parts import in_parts
 from console.usecases import engine_repairs
 from console.usecases.actor import Actor
 from console.usecases.audit import check_reason, new_entry, refusals
 from console.usecases.bulk_requests import REFS_MAX
-from console.usecases.job_queue import hand_on_operation
+from console.usecases.job_queue import enqueue_operation
 from rmq_core.model.message import MessageRef
 
 LOOKED_AT_MOST = 1_000
@@ -66,7 +67,7 @@ def preview(actor: Actor, wanted: RepairRequest) -> Forecast:
 
 
 def start(actor: Actor, wanted: RepairRequest) -> list[Operation]:
-    """Start the repair: an operation per topic, written down in the audit. Raises `Forbidden`, `BadRequest`."""
+    """Start the repair: an operation per topic, recorded in the audit. Raises `Forbidden`, `BadRequest`."""
     entry = new_entry(actor, Action.REPAIR, topic=wanted.topic, query=wanted.query(), reason=wanted.reason)
     with refusals(entry):
         _permit(actor, wanted)
@@ -79,30 +80,26 @@ def start(actor: Actor, wanted: RepairRequest) -> list[Operation]:
     entry.asked = len(chosen)
     made = []
     with transaction.atomic():
-        entry.result = AuditEntry.Result.DONE
-        entry.done = len(chosen)
         for topic, refs in list(by_topic.items())[:TOPICS_AT_ONCE]:
             operation = Operation.objects.create(
                 action=Action.REPAIR.value,
                 topic=topic,
                 refs=[[ref.slot, ref.id] for ref in refs[:REFS_MAX]],
                 values={"repair": wanted.repair, "run": str(wanted.run.pk)},
-                reason=wanted.reason,
-                user=entry.user,
-                username=entry.username,
-                via=actor.via,
-                address=actor.address,
+                **entry.asker(),
                 total=len(refs[:REFS_MAX]),
                 due_ms=now,
             )
             made.append(operation)
             taken = [each.pk for each in chosen if each.topic == topic][:REFS_MAX]
-            for at in range(0, len(taken), 500):
-                Finding.objects.filter(pk__in=taken[at : at + 500]).update(operation=operation.pk)
+            for some in in_parts(taken):
+                Finding.objects.filter(pk__in=some).update(operation=operation.pk)
+            entry.done += len(taken)
+        entry.result = AuditEntry.Result.of(entry.done, entry.done == entry.asked)
         entry.detail = {"operations": [str(each.pk) for each in made]}
         entry.save()
     for each in made:
-        hand_on_operation(str(each.pk))
+        enqueue_operation(str(each.pk))
     return made
 
 

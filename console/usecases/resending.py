@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any
 
 from django.utils.translation import gettext
@@ -13,7 +12,14 @@ from console.engine import engine
 from console.errors import BadRequest, UnknownMessage
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
-from rmq_core.model.message import FixedTimeMessage, Message, MessageRef, PriorityMessage, RangeMergeMessage
+from rmq_core.model.message import (
+    FixedTimeMessage,
+    Message,
+    MessageRef,
+    PriorityMessage,
+    RangeMergeMessage,
+    digest,
+)
 from rmq_core.model.scores import PRIORITY_MIN
 from rmq_core.model.topic import Topic, TopicKind
 from rmq_core.model.views import MessageView
@@ -48,7 +54,7 @@ def resend(actor: Actor, wanted: Correction) -> Sent:
         old = _dead_letter(wanted)
         content = wanted.content if isinstance(wanted.content, bytes) else wanted.content.encode(errors="replace")
         if content == old.content:
-            raise BadRequest(gettext("The content is what it was; requeue the dead letter instead."))
+            raise BadRequest(gettext("The content is unchanged; requeue the dead letter instead."))
         sent = engine().client.send(wanted.topic, _message(topic, old, wanted), allow_past=True)
         entry.done, entry.detail = 1, {"sent": [sent.slot, sent.id]}
         if wanted.drop:
@@ -66,10 +72,10 @@ def _dead_letter(wanted: Correction) -> MessageView:
 
 def _message(topic: Topic, old: MessageView, wanted: Correction) -> Message:
     raw = old.row.raw_id
-    own_key = raw not in (old.content, blake2b(old.content, digest_size=16).digest())
+    own_key = raw not in (old.content, digest(old.content))
     shared: dict[str, Any] = {
         "key": raw if own_key else None,
-        "slot_basis": basis_for(old.row.slot, topic.slots),
+        "slot_basis": _basis(topic, old),
         "headers": old.headers or None,
         "version": old.version,
     }
@@ -80,8 +86,15 @@ def _message(topic: Topic, old: MessageView, wanted: Correction) -> Message:
     return FixedTimeMessage(wanted.content, engine().inspector.now_ms(), **shared)
 
 
+def _basis(topic: Topic, old: MessageView) -> str | bytes:
+    """The old message's own. Where that was its content, or is not known, one that leads to the same slot."""
+    if old.slot_basis != old.content and slot_for(old.slot_basis, topic.slots) == old.row.slot:
+        return old.slot_basis
+    return basis_for(old.row.slot, topic.slots)
+
+
 def basis_for(slot: int, slots: int) -> str:
-    """A slot basis that leads to that slot. The old message's own is not kept, only where it led to."""
+    """A slot basis that leads to that slot."""
     number = 0
     while slot_for(b"slot-%d" % number, slots) != slot:
         number += 1

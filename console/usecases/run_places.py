@@ -67,8 +67,8 @@ def plain(words: str) -> str:
 
 
 @contextmanager
-def held_ledger(run: Reconciliation) -> Iterator[Path | None]:
-    """The run's ledger, held as it is now: Spark reads a file in pieces, and its owner may put a new one in its place.
+def pinned_ledger(run: Reconciliation) -> Iterator[Path | None]:
+    """The run's ledger, as it is now: Spark reads a file in pieces, and its owner may put a new one in its place.
 
     A folder, or one on another disk, is read where it is.
     """
@@ -76,16 +76,16 @@ def held_ledger(run: Reconciliation) -> Iterator[Path | None]:
         yield None
         return
     source = ledger_path(run.ledger)
-    held = report_of(run) / source.name
+    pinned = report_of(run) / source.name
     try:
-        os.link(source, held)
+        os.link(source, pinned)
     except OSError:
         yield source
         return
     try:
-        yield held
+        yield pinned
     finally:
-        held.unlink(missing_ok=True)
+        pinned.unlink(missing_ok=True)
 
 
 def command(run: Reconciliation, ledger: Path | None = None) -> list[str]:

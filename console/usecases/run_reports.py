@@ -45,8 +45,8 @@ def take_in(run: Reconciliation, beat: Callable[[], Any] = lambda: None) -> None
     run.complete = bool(run.summary.get("complete", False))
     run.tables = [row for _, row in zip(range(TOPICS_MOST), _rows(folder / "topics"), strict=False)]
     counts = run.summary.get("counts")
-    told = counts.values() if isinstance(counts, dict) else ()
-    total, listed = sum(each for each in told if type(each) is int), 0
+    numbers = counts.values() if isinstance(counts, dict) else ()
+    total, listed = sum(each for each in numbers if type(each) is int), 0
     run.found.all().delete()
     for batch in _batches(folder / "findings"):
         room = FINDINGS_MOST - listed

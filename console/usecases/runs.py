@@ -12,15 +12,16 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from console.access import Action, Permission, User, account_of, in_scope, require
+from console.clock import now_ms
 from console.engine import engine
-from console.errors import BadRequest
+from console.errors import BadRequest, UnknownSchedule
 from console.models import PipelineSchedule, Reconciliation
 from console.models.fields import UNREADABLE
 from console.models.pipeline import WITHOUT
 from console.usecases import run_places
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason, complete_run, new_entry, refusals
-from console.usecases.job_queue import hand_on_run
+from console.usecases.job_queue import enqueue_run
 from rmq_core.errors import RMQError
 from rmq_core.model.topic import Journal
 
@@ -49,7 +50,7 @@ class RunRequest:
 
 
 def start(actor: Actor, wanted: RunRequest) -> Reconciliation:
-    """Queue a run; written down in the audit, also when it is refused.
+    """Queue a run; recorded in the audit, also when it is refused.
 
     Raises `Forbidden`, `BadRequest` and the engine's errors.
     """
@@ -66,19 +67,15 @@ def start(actor: Actor, wanted: RunRequest) -> Reconciliation:
             kind=wanted.kind,
             topics=list(wanted.topics),
             ledger=wanted.ledger,
-            reason=wanted.reason,
             summary=_beforehand(wanted.topics),
-            user=entry.user,
-            username=entry.username,
-            via=actor.via,
-            address=actor.address,
+            **entry.asker(),
         )
     entry.detail = {"run": str(run.pk)}
     with transaction.atomic():
         entry.save()
         run.audit = entry
         run.save()
-    hand_on_run(str(run.pk))
+    enqueue_run(str(run.pk))
     return run
 
 
@@ -127,44 +124,70 @@ def stop(actor: Actor, run: Reconciliation) -> Reconciliation:
 def schedule(
     actor: Actor, wanted: RunRequest, every_s: int, known: PipelineSchedule | None = None, enabled: bool = True
 ) -> PipelineSchedule:
-    """Make a schedule, or change one; its first run comes soon. Raises `Forbidden`, `BadRequest`."""
+    """Make a schedule, or change one; its first run comes soon.
+
+    Raises `Forbidden`, `BadRequest`, `UnknownSchedule` (it was deleted meanwhile).
+    """
     query = {**wanted.query(), "every_s": every_s, **({"schedule": known.pk, "enabled": enabled} if known else {})}
     with audited(actor, Action.SCHEDULE, query=query, reason=wanted.reason) as entry:
         require(actor.user, Action.SCHEDULE, "")
         if wanted.kind == "restore":
-            raise BadRequest(gettext("A restore is not for a schedule: somebody has to want it."))
+            raise BadRequest(gettext("A restore cannot be scheduled: a person has to start it."))
         _check(wanted)
         if not EVERY_LEAST_S <= every_s <= EVERY_MOST_S:
             raise BadRequest(gettext("It must be at least a minute, and at most a year."))
-        found = known or PipelineSchedule(next_ms=engine().inspector.now_ms())
-        found.kind, found.topics, found.ledger = wanted.kind, list(wanted.topics), wanted.ledger
-        found.every_s, found.username, found.enabled = every_s, actor.user.get_username()[:150], enabled
-        found.save()
+        fields = {
+            "kind": wanted.kind,
+            "topics": list(wanted.topics),
+            "ledger": wanted.ledger,
+            "every_s": every_s,
+            "username": actor.user.get_username()[:150],
+            "enabled": enabled,
+        }
+        if known is None:
+            found = PipelineSchedule.objects.create(next_ms=now_ms(), **fields)
+        else:
+            found = _change(known, **fields)
         entry.done = 1
     return found
 
 
 def switch(actor: Actor, found: PipelineSchedule, enabled: bool, reason: str = "") -> PipelineSchedule:
-    """Let a schedule rest, or go on."""
+    """Let a schedule rest, or go on. Raises `Forbidden`, `BadRequest`, `UnknownSchedule`."""
     with audited(actor, Action.SCHEDULE, query={"schedule": found.pk, "enabled": enabled}, reason=reason) as entry:
         require(actor.user, Action.SCHEDULE, "")
         check_reason(reason)
-        found.enabled = enabled
-        found.next_ms = max(found.next_ms, engine().inspector.now_ms())
-        found.save()
+        found = _change(found, enabled=enabled, next_ms=max(found.next_ms, now_ms()))
         entry.done = 1
     return found
 
 
 def remove(actor: Actor, found: PipelineSchedule, reason: str) -> None:
-    """Delete a schedule; its runs stay. The audit keeps what it was. Raises `Forbidden`, `BadRequest` (no reason)."""
+    """Delete a schedule; its runs stay. The audit keeps what it was.
+
+    Raises `Forbidden`, `BadRequest` (no reason), `UnknownSchedule` (somebody else has deleted it).
+    """
     what = {"kind": found.kind, "topics": found.topics, "ledger": found.ledger, "every_s": found.every_s}
     query = {"schedule": found.pk, "delete": True, **what}
     with audited(actor, Action.SCHEDULE, query=query, reason=reason) as entry:
         require(actor.user, Action.SCHEDULE, "")
         check_reason(reason, needed=True)
-        found.delete()
+        if not PipelineSchedule.objects.filter(pk=found.pk).delete()[0]:
+            raise unknown_schedule()
         entry.done = 1
+
+
+def unknown_schedule() -> UnknownSchedule:
+    """That it is not there, or no longer."""
+    return UnknownSchedule(gettext("There is no such schedule."))
+
+
+def _change(known: PipelineSchedule, **fields: Any) -> PipelineSchedule:
+    """Write these fields and no others: somebody else may change the rest, or delete it. Raises `UnknownSchedule`."""
+    if not PipelineSchedule.objects.filter(pk=known.pk).update(**fields):
+        raise unknown_schedule()
+    known.refresh_from_db()
+    return known
 
 
 def may_see(user: User, run: Reconciliation) -> bool:

@@ -1,4 +1,4 @@
-"""What people send by hand is written down: which messages, why, and what became of them."""
+"""What people send by hand is recorded: which messages, why, and what became of them."""
 
 from __future__ import annotations
 

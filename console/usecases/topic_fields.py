@@ -197,7 +197,7 @@ _ALL = (
     Field(
         "journal",
         gettext_lazy("Journal"),
-        gettext_lazy("Whether every change is written down: for timelines, the archive and reconciliation."),
+        gettext_lazy("Whether every change is recorded: for timelines, the archive and reconciliation."),
         "choice",
         options=(
             (Journal.OFF.value, gettext_lazy("off")),

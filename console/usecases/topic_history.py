@@ -48,13 +48,13 @@ def note(topic: Topic) -> TopicRevision:
 
 def record_deleted(name: str, version: int, since_ms: int, now_ms: int, actor: Actor, reason: str) -> TopicRevision:
     """Write down that somebody deleted a topic; a row the keeper has made of it since `since_ms` becomes theirs."""
-    newest = newest_of(name)
-    if newest is None or newest.definition is not None or newest.stored_ms < since_ms:
-        newest = TopicRevision(topic=name, version=version, stored_ms=now_ms, change=Change.DELETED)
-    newest.user = account_of(actor.user)  # type: ignore[assignment]
-    newest.username, newest.via, newest.reason = actor.user.get_username(), actor.via, reason
-    newest.save()
-    return newest
+    last = TopicRevision.objects.filter(topic=name).first()
+    if last is None or last.definition is not None or last.stored_ms < since_ms:
+        last = TopicRevision(topic=name, version=version, stored_ms=now_ms, change=Change.DELETED)
+    last.user = account_of(actor.user)  # type: ignore[assignment]
+    last.username, last.via, last.reason = actor.user.get_username(), actor.via, reason
+    last.save()
+    return last
 
 
 def look(topics: Iterable[Topic], at_ms: int, left_out: Container[str] = ()) -> int:
@@ -64,25 +64,20 @@ def look(topics: Iterable[Topic], at_ms: int, left_out: Container[str] = ()) -> 
     `left_out`: topics that are there, though this release cannot read them.
     """
     found = {topic.name: topic for topic in topics}
-    newest = {revision.topic: revision for revision in newest_of_all()}
+    known_of = newest()
     noted = 0
     for name, topic in found.items():
-        known = newest.get(name)
+        known = known_of.get(name)
         if known is None or (known.version, known.stored_ms) != (topic.version, topic.updated_ms):
             noted += note(topic) is not None
-    for name in newest.keys() - found.keys():
-        if name not in left_out and _living(newest[name]) and newest[name].stored_ms < at_ms:
+    for name in known_of.keys() - found.keys():
+        if name not in left_out and _living(known_of[name]) and known_of[name].stored_ms < at_ms:
             with transaction.atomic():
                 TopicRevision.objects.create(
-                    topic=name, version=newest[name].version, stored_ms=at_ms, change=Change.DELETED, via=CODE
+                    topic=name, version=known_of[name].version, stored_ms=at_ms, change=Change.DELETED, via=CODE
                 )
             noted += 1
     return noted
-
-
-def newest_of(name: str) -> TopicRevision | None:
-    """The last thing known of a name."""
-    return TopicRevision.objects.filter(topic=name).first()
 
 
 def page(name: str, before: TopicRevision | None = None, limit: int = 20) -> list[TopicRevision]:
@@ -111,13 +106,8 @@ def _living(revision: TopicRevision | None) -> bool:
     return revision is not None and revision.change != Change.DELETED
 
 
-def newest_of_all() -> Iterable[TopicRevision]:
-    """The newest row of every name."""
+def newest(names: Collection[str] | None = None) -> dict[str, TopicRevision]:
+    """The newest row of each of these names (None: of every one), by name."""
     last = TopicRevision.objects.filter(topic=OuterRef("topic")).values("pk")[:1]
-    return TopicRevision.objects.filter(pk=Subquery(last))
-
-
-def newest_of_names(names: Collection[str]) -> Iterable[TopicRevision]:
-    """The newest row of each of these names."""
-    last = TopicRevision.objects.filter(topic=OuterRef("topic")).values("pk")[:1]
-    return TopicRevision.objects.filter(topic__in=names, pk=Subquery(last))
+    rows = TopicRevision.objects.filter(pk=Subquery(last))
+    return {row.topic: row for row in (rows if names is None else rows.filter(topic__in=names))}

@@ -14,6 +14,7 @@ from console.models import TopicRevision
 from console.usecases import topic_history
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
+from console.usecases.bulk_requests import CONFIRM_ABOVE
 from console.usecases.topic_fields import BY_NAME, definition_json, difference, wanted_topic
 from rmq_core.model.topic import Topic
 
@@ -37,7 +38,7 @@ def save(
     """Create a topic (version 0) or replace the version the change was made from; workers follow within a second.
 
     What changes nothing is no new version. `created_ms`: of the topic the change was made from, 0 where that is not
-    known; one that was made anew since has the same versions again.
+    known; one that was made again since has the same versions again.
     Raises `Forbidden`, `BadRequest`, `VersionConflict` (somebody else was first), `TopicConflict` (another shape),
     `UnknownTopic` (deleted meanwhile).
     """
@@ -83,16 +84,18 @@ def rollback_target(name: str, revision: int) -> Topic:
     return wanted_topic({**values, "paused": now.paused}, now)
 
 
-def delete(actor: Actor, name: str, reason: str, force: bool = False) -> int:
-    """Delete a topic with every key; returns how many messages went with it.
+def delete(actor: Actor, name: str, reason: str, force: bool = False, confirm: str = "") -> int:
+    """Delete a topic with every key; returns how many messages went with it. `confirm`: its name, where they are many.
 
-    Raises `Forbidden`, `BadRequest` (no reason), `UnknownTopic`, `TopicNotEmpty` (and not `force`).
+    Raises `Forbidden`, `BadRequest` (no reason, not confirmed), `UnknownTopic`, `TopicNotEmpty` (and not `force`).
     """
     action = Action.FORCE_DELETE if force else Action.DELETE_TOPIC
     with audited(actor, action, topic=name, query={"force": force}, reason=reason) as entry:
         require(actor.user, action, name)
         check_reason(reason, needed=True)
         topic = stored(name)
+        if force and confirm != name:
+            _check_few(topic)
         topic_history.note(topic)
         began_ms = engine().inspector.now_ms()
         gone = engine().control.delete_topic(name, force)
@@ -100,6 +103,17 @@ def delete(actor: Actor, name: str, reason: str, force: bool = False) -> int:
         entry.done = 1
         entry.detail = {"messages": gone, "definition": definition_json(topic)}
     return gone
+
+
+def _check_few(topic: Topic) -> None:
+    """Many messages go only with a topic whose name was typed. Raises `BadRequest`."""
+    (sample,) = engine().inspector.sample([topic.name])
+    count = sample.backlog + sample.prepare + sample.dead
+    if count > CONFIRM_ABOVE:
+        raise BadRequest(
+            gettext("%(count)d messages would be deleted with it. Type the topic's name, %(topic)s, to confirm.")
+            % {"count": count, "topic": topic.name}
+        )
 
 
 _CREATED, _EDITED = TopicRevision.Change.CREATED, TopicRevision.Change.EDITED

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Any
 
 import click
 
-from rmq_core.cli.shell import Shell, command
+from rmq_core.cli.shell import Shell, command, moment
 from rmq_core.client.inspector import Inspector
 from rmq_core.journal import Gap, Transition
 from rmq_core.journal.trimmer import JournalState
@@ -20,8 +19,8 @@ from rmq_core.model.text import shown
 PAUSE_S = 0.5
 WORDS = {
     "missing": "entries {after_n} to {before_n} are missing in between",
-    "restarted": "the numbers began anew after {after_n}",
-    "off": "the journal was off until here: what the slot held has a past that was not written down",
+    "restarted": "the numbers started again after {after_n}",
+    "off": "the journal was off until here: what the slot held has a past that was not recorded",
 }
 
 
@@ -64,16 +63,14 @@ def _line(each: Transition | Gap) -> str:
     if isinstance(each, Gap):
         words = WORDS[each.reason].format(after_n=each.after_n + 1, before_n=each.before_n - 1)
         return f"{_time(each.at_ms)}  slot {each.slot:<4} GAP          {words}"
-    told = " ".join(filter(None, (each.error, each.message)))
+    detail = " ".join(filter(None, (each.error, each.message)))
     way = f"{each.origin} → {each.target}"
     ident = id_to_text(each.id) if each.id else ""
-    return f"{_time(each.at_ms)}  slot {each.slot:<4} {each.event:<12} {way:<18} {ident}  {told}".rstrip()
+    return f"{_time(each.at_ms)}  slot {each.slot:<4} {each.event:<12} {way:<18} {ident}  {detail}".rstrip()
 
 
 def _time(at_ms: int | None) -> str:
-    if at_ms is None:
-        return "-" * 23
-    return datetime.fromtimestamp(at_ms / 1000, UTC).replace(tzinfo=None).isoformat(" ", "milliseconds")
+    return "-" * 23 if at_ms is None else moment(at_ms)
 
 
 def _state_lines(state: JournalState) -> list[str]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Any
 
 import click
 
-from rmq_core.cli.shell import Shell, command
+from rmq_core.cli.shell import Shell, command, moment
 from rmq_core.client.inspector import Inspector
 from rmq_core.model.views import STATES, MessageRow
 
@@ -51,9 +50,7 @@ def _value(row: MessageRow) -> dict[str, Any]:
 
 
 def _cells(row: MessageRow) -> tuple[object, ...]:
-    when = ""
-    if row.score_ms is not None:
-        when = datetime.fromtimestamp(row.score_ms / 1000, UTC).replace(tzinfo=None).isoformat(" ", "milliseconds")
+    when = "" if row.score_ms is None else moment(row.score_ms)
     priority = "" if row.priority is None else row.priority
     return row.slot, row.id[:ID_SHOWN], when, priority, row.failures, row.error or ""
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import click
 
 from rmq_core.cli.group import Sectioned, Sections
-from rmq_core.errors import RMQError
+from rmq_core.cli.shell import Usage
+from rmq_core.errors import RMQError, is_usage
 from rmq_core.model.text import NotText, check_arguments, shown
 
 ENGINE: Sections = {
@@ -76,6 +77,9 @@ def run(root: click.Command, argv: Sequence[str] | None, program: str) -> int:
     try:
         color = False if os.environ.get("NO_COLOR") else None
         return int(root.main(given, prog_name=program, standalone_mode=False, color=color) or 0)
+    except Usage as error:
+        click.echo(f"{name}: {error.message}", err=True)
+        return error.exit_code
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -83,4 +87,4 @@ def run(root: click.Command, argv: Sequence[str] | None, program: str) -> int:
         return 130
     except (RMQError, OSError) as error:  # ours, or that of whatever is written to
         click.echo(f"{name}: {shown(str(error))}", err=True)
-        return 1
+        return 2 if is_usage(error) else 1

@@ -70,8 +70,7 @@ def unpin(shell: Shell, topic: str, slot: int) -> None:
 def unfence(shell: Shell, topic: str) -> int:
     """Hand a topic's slots back to workers without ZooKeeper."""
     with shell.client() as rmq:
-        workers = [each for each in Inspector(rmq).workers() if topic in each.topics and each.state != "lost"]
-        if owning := [worker.name for worker in workers if worker.session != "shared"]:
+        if owning := [worker.name for worker in Inspector(rmq).workers() if worker.owns_slots_of(topic)]:
             complain(f"stop its workers with ZooKeeper first: {', '.join(owning)}")
             return 1
         number = Control(rmq).unfence(topic)

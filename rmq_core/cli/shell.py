@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -21,9 +22,6 @@ class Usage(click.ClickException):
     """A combination of arguments that means nothing; the sentence says what is needed."""
 
     exit_code = 2
-
-    def show(self, file: Any = None) -> None:
-        complain(self.message)
 
 
 def complain(sentence: str) -> None:
@@ -74,10 +72,15 @@ class Shell:
 
     @contextmanager
     def progress(self, label: str, total: int) -> Iterator[Callable[[int], None]]:
-        """A bar on standard error where that is a terminal; what it gives is told each further number."""
+        """A bar on standard error where that is a terminal; call what it gives with each further number."""
         hidden = not sys.stderr.isatty()
         with click.progressbar(length=max(1, total), label=label, file=sys.stderr, hidden=hidden) as bar:
             yield bar.update
+
+
+def moment(at_ms: int) -> str:
+    """A time, for people."""
+    return datetime.fromtimestamp(at_ms / 1000, UTC).replace(tzinfo=None).isoformat(" ", "milliseconds")
 
 
 def _is_number(cell: str) -> bool:

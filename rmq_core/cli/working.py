@@ -1,4 +1,4 @@
-"""``worker``: consumes until it is told to stop."""
+"""``worker``: consumes until it is stopped."""
 
 from __future__ import annotations
 

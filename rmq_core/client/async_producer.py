@@ -73,7 +73,6 @@ class AsyncProducer(Buffered[AsyncRMQ]):
         """At the end of the process, without an event loop, nothing can be sent any more."""
         if self._items:
             self._give_up("an AsyncProducer was not closed before its event loop ended")
-            self._items = []
 
     async def __aenter__(self) -> AsyncProducer:
         return self
@@ -109,7 +108,7 @@ class AsyncProducer(Buffered[AsyncRMQ]):
             try:
                 await self._client.send_many(topic, messages)
             except Exception as error:
-                all_said = len(items) == 1 or all_or_none(error)
+                all_said = all_or_none(error, len(items))
                 if all_said:
                     self._report(error, topic, messages)
             else:

@@ -18,6 +18,7 @@ from rmq_core.model.message import Delivery, SettleStatus
 from rmq_core.model.outcomes import check_delay
 from rmq_core.model.topic import Topic
 from rmq_core.ops import consuming, registry, sending
+from rmq_core.ops.hints import note_heads
 from rmq_core.ops.sending import Sent, SentMany
 from rmq_core.protocol.scripts import NOT_DUE, Call, Operation
 from rmq_core.streams import sending as entries
@@ -55,11 +56,7 @@ class AsyncRMQ(ClientCore):
     async def run(self, operation: Operation[T]) -> T:
         """Drives an operation of this package to its end."""
         if not self._checked:
-            await self._drive(self.check_server())
-            self._checked = True
-        return await self._drive(operation)
-
-    async def _drive(self, operation: Operation[T]) -> T:
+            operation = self._on_checked(operation)
         try:
             requests = next(operation)
             while True:
@@ -71,6 +68,11 @@ class AsyncRMQ(ClientCore):
                     requests = operation.send(replies)
         except StopIteration as done:
             return done.value  # type: ignore[no-any-return]
+
+    def _on_checked(self, operation: Operation[T]) -> Operation[T]:
+        yield from self.check_server()
+        self._checked = True
+        return (yield from operation)
 
     # -- topics
 
@@ -117,7 +119,7 @@ class AsyncRMQ(ClientCore):
         try:
             async for replies in self.connection.stream(sending.remembered(groups, sent)):
                 total = sending.plus(total, sending.count(replies))
-                await self.run(sending.note_heads(self.keyspace, definition, sent.popleft(), replies))
+                await self.run(note_heads(self.keyspace, definition, sent.popleft(), replies))
         except TopicReshaped:
             await self.run(self.reshaped(definition.name))  # repeating the whole follows the new one
             raise

@@ -18,14 +18,14 @@ from rmq_core.errors import (
     WrongKind,
 )
 from rmq_core.model.message import Delivery, SettleStatus
-from rmq_core.model.programs import program_of
+from rmq_core.model.programs import per_node, program_of
 from rmq_core.model.text import NotText, check_unicode, shown
 from rmq_core.model.topic import Topic
 from rmq_core.ops import registry, sending
 from rmq_core.ops.consuming import Consumer, Statuses, Taken, same_topic
 from rmq_core.ops.sending import Sent
 from rmq_core.protocol.keys import Keyspace
-from rmq_core.protocol.scripts import Operation
+from rmq_core.protocol.scripts import OfMasters, Operation
 from rmq_core.streams import reading
 from rmq_core.streams import sending as entries
 from rmq_core.streams.reading import EntryPage, Reading
@@ -191,7 +191,7 @@ class ClientCore:
     ) -> Operation[T]:
         """An operation on the topic of that name. Raises `UnknownTopic`.
 
-        Where the topic was deleted and defined anew since its definition was remembered, the new one is followed; so
+        Where the topic was deleted and defined again since its definition was remembered, the new one is followed; so
         the arguments must bear to be used twice.
         """
         name = topic_name(name)
@@ -231,7 +231,7 @@ class ClientCore:
         return (yield from reading.read(self.keyspace, topics, asked))
 
     def reshaped(self, name: str) -> Operation[Topic]:
-        """The definition of a topic that was made anew, whose slots all know it from now on. Raises `UnknownTopic`.
+        """The definition of a topic that was made again, whose slots all know it from now on. Raises `UnknownTopic`.
 
         Whoever defined it may not have come to all of them yet, or have died before it could.
         """
@@ -271,29 +271,22 @@ class ClientCore:
     def check_server(self) -> Operation[None]:
         """Refuses a server that is too old or may throw messages away. Raises `ServerTooOld`, `EvictionEnabled`."""
         try:
-            (server,) = yield [("INFO", "server")]
-            (memory,) = yield [("INFO", "memory")]
+            (server,) = yield [OfMasters(("INFO", "server"))]
+            (memory,) = yield [OfMasters(("INFO", "memory"))]
         except ScriptFailed as error:
             log.warning(
                 "the server does not answer INFO (%s): its version and eviction policy were not checked",
                 error,
             )
             return
-        for info in _per_node(server):
+        for info in per_node(server):
             version = str(info.get("redis_version", "0"))
             if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_SERVER:
                 raise ServerTooOld(f"{program_of(info)} is too old: the scripts need Redis 6.2, Valkey, or newer ones")
-        for info in _per_node(memory):
+        for info in per_node(memory):
             policy = info.get("maxmemory_policy", "noeviction")
             if policy != "noeviction" and not self.allow_eviction:
                 raise EvictionEnabled(
                     f"the server's maxmemory-policy is {policy!r}: under memory pressure it would delete messages. Set"
                     " maxmemory-policy noeviction, or pass allow_eviction=True if losing messages is acceptable"
                 )
-
-
-def _per_node(info: Any) -> Iterable[dict[str, Any]]:
-    """INFO answers per node on a Cluster, flat elsewhere."""
-    if isinstance(info, dict) and info and all(isinstance(value, dict) for value in info.values()):
-        return list(info.values())
-    return [info if isinstance(info, dict) else {}]

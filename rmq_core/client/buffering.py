@@ -66,7 +66,7 @@ def made(message: AnyMessage | Content, options: SendOptions) -> Any:
 def each(client: RMQ | AsyncRMQ, name: str, messages: Sequence[AnyMessage]) -> Operation[list[Sent | Exception]]:
     """Sends messages of one topic, in order, with a result for each. Raises `UnknownTopic`.
 
-    Where the topic was defined anew since its definition was remembered, those that were refused for it follow the new.
+    Where the topic was defined again since its definition was read, those that were refused for it follow the new one.
     """
     results = yield from _each(client, (yield from client.checked_topic(name)), messages)
     again = [position for position, result in enumerate(results) if isinstance(result, TopicReshaped)]
@@ -74,10 +74,10 @@ def each(client: RMQ | AsyncRMQ, name: str, messages: Sequence[AnyMessage]) -> O
         try:
             topic = yield from client.reshaped(name)
         except TopicError as error:
-            anew: list[Sent | Exception] = [error] * len(again)
+            resent: list[Sent | Exception] = [error] * len(again)
         else:
-            anew = yield from _each(client, topic, [messages[position] for position in again])
-        for position, result in zip(again, anew, strict=True):
+            resent = yield from _each(client, topic, [messages[position] for position in again])
+        for position, result in zip(again, resent, strict=True):
             results[position] = result
     return results
 
@@ -131,9 +131,14 @@ def by_topic(items: Sequence[Item]) -> list[tuple[str, list[Item]]]:
     return list(topics.items())
 
 
-def all_or_none(error: Exception) -> bool:
-    """Whether an error of a batch is one of each of its messages, or says itself of which."""
-    return isinstance(error, (ConnectionLost, BacklogFull, TopicError)) and not isinstance(error, TopicReshaped)
+def all_or_none(error: Exception, messages: int) -> bool:
+    """Whether an error of so many messages is one of each of them, or says itself of which.
+
+    That a topic was made anew is one of none: they follow it.
+    """
+    if isinstance(error, TopicReshaped):
+        return False
+    return messages == 1 or isinstance(error, (ConnectionLost, BacklogFull, TopicError))
 
 
 class Buffered(ABC, Generic[Client]):
@@ -194,7 +199,8 @@ class Buffered(ABC, Generic[Client]):
         """Says loudly what is lost."""
         if self._under_way:
             log.error("of %d message(s) nobody knows whether they were sent: %s", len(self._under_way), why)
-        for topic, items in by_topic(self._items):
+        left, self._items = self._items, []
+        for topic, items in by_topic(left):
             lost = ProducerClosed(f"not sent: {why}")
             self._settle(topic, items, [lost] * len(items))
 

@@ -52,9 +52,15 @@ class Control:
         """Removes dead letters; for the topic's ``undo_ms`` they can be restored."""
         return self._act(topic, "drop", refs)
 
-    def restore(self, topic: str | Topic, refs: References) -> list[ActionResult]:
-        """Brings cancelled and dropped messages back to where they were."""
-        return self._act(topic, "restore", refs)
+    def restore(
+        self, topic: str | Topic, refs: References, *, removed_ms: tuple[int, int] | None = None
+    ) -> list[ActionResult]:
+        """Brings cancelled and dropped messages back to where they were.
+
+        The trash holds one copy of an id, the last removed; a list of the trash says when (`MessageRow.score_ms`).
+        ``removed_ms``: only where that was in this span, both ends included; else it is `replaced`.
+        """
+        return self.client.run(self.client.on_topic(actions.restore, topic, actions.listed(refs), removed_ms))
 
     def _act(self, topic: str | Topic, name: str, refs: References) -> list[ActionResult]:
         return self.client.run(self.client.on_topic(actions.act, topic, name, actions.listed(refs)))
@@ -170,9 +176,11 @@ class AsyncControl:
         """Removes dead letters; for the topic's ``undo_ms`` they can be restored."""
         return await self._act(topic, "drop", refs)
 
-    async def restore(self, topic: str | Topic, refs: References) -> list[ActionResult]:
-        """Brings cancelled and dropped messages back to where they were."""
-        return await self._act(topic, "restore", refs)
+    async def restore(
+        self, topic: str | Topic, refs: References, *, removed_ms: tuple[int, int] | None = None
+    ) -> list[ActionResult]:
+        """Brings cancelled and dropped messages back to where they were. See `Control.restore`."""
+        return await self.client.run(self.client.on_topic(actions.restore, topic, actions.listed(refs), removed_ms))
 
     async def _act(self, topic: str | Topic, name: str, refs: References) -> list[ActionResult]:
         return await self.client.run(self.client.on_topic(actions.act, topic, name, actions.listed(refs)))

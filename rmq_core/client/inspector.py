@@ -159,7 +159,7 @@ class Inspector:
         return self.client.run(placement.read(self.client.keyspace))
 
     def workers(self) -> list[WorkerInfo]:
-        """Workers heard of lately."""
+        """Workers seen lately."""
         return self.client.run(fleet.workers(self.client.keyspace))
 
     def server(self) -> ServerInfo:
@@ -295,7 +295,7 @@ class AsyncInspector:
         return await self.client.run(placement.read(self.client.keyspace))
 
     async def workers(self) -> list[WorkerInfo]:
-        """Workers heard of lately."""
+        """Workers seen lately."""
         return await self.client.run(fleet.workers(self.client.keyspace))
 
     async def server(self) -> ServerInfo:

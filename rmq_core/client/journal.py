@@ -1,4 +1,4 @@
-"""Reading a topic's journal: what happened to its messages, from where one was. See `docs/journal.md`."""
+"""Reading a topic's journal: what happened to its messages, from where one was. See ``docs/explanation/journal.md``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 from rmq_core.client.base import ClientCore, topic_name
 from rmq_core.errors import ConfigurationError, InvalidMessage
 from rmq_core.journal import Gap, Position, Read, Transition, reader
+from rmq_core.model.bounds import slot_of
 from rmq_core.model.topic import Topic
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Operation
@@ -54,8 +55,7 @@ class _Reading:
     def _read(self, keyspace: Keyspace, topic: Topic, count: int) -> Operation[Read]:
         slots = range(topic.slots) if self._slots is None else self._slots
         for slot in slots:
-            if type(slot) is not int or not 0 <= slot < topic.slots:
-                raise InvalidMessage(f"slot={slot!r} must be a whole number from 0 to {topic.slots - 1}")
+            slot_of(topic, slot)
         if not self._begun and self.name is not None:
             yield from reader.register(keyspace, topic, self.name)
             self.positions = (yield from reader.positions(keyspace, topic))[self.name]

@@ -15,7 +15,7 @@ from rmq_core.client import exits
 from rmq_core.client.base import topic_name
 from rmq_core.client.buffering import Buffered, Item, all_or_none, by_topic, each, made
 from rmq_core.client.rmq import RMQ
-from rmq_core.errors import ProducerClosed, RMQError
+from rmq_core.errors import ConfigurationError, ProducerClosed, RMQError
 from rmq_core.model.composing import Content, SendOptions
 from rmq_core.model.entry import AnyMessage
 from rmq_core.model.topic import Topic
@@ -39,6 +39,7 @@ class Producer(Buffered[RMQ]):
     def _prepare(self) -> None:
         self._oldest = 0.0
         self._flushing = False
+        self._given_up = False
         # Entered without a line of Python, it is never left locked by a Ctrl-C; the own lock of a condition may be.
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
@@ -46,7 +47,7 @@ class Producer(Buffered[RMQ]):
 
     def send(self, topic: str | Topic, message: AnyMessage | Content, **options: Unpack[SendOptions]) -> Future[Sent]:
         """Buffers a message, given as to `RMQ.send`. Raises `ProducerClosed`; the future raises what sending raises."""
-        future = _SentFuture()
+        future = _SentFuture(self)
         self._add(Item(topic_name(topic), made(message, options), future))
         return future
 
@@ -56,7 +57,7 @@ class Producer(Buffered[RMQ]):
 
     def _add(self, item: Item) -> None:
         with self._lock:
-            while len(self._items) >= self._max_buffered and not self._closed:
+            while len(self._items) >= self._max_buffered and not self._closed and not self._is_sending:
                 self._changed.wait()
             if not self._items:
                 self._oldest = time.monotonic()
@@ -69,19 +70,20 @@ class Producer(Buffered[RMQ]):
                 exits.follow(self)
 
     def flush(self) -> None:
-        """Returns when everything buffered so far has been sent or has failed."""
+        """Returns when everything buffered so far has been sent or has failed. Raises `ConfigurationError`."""
+        self.refuse_waiting("flush()")
         with self._lock:
             self._oldest = 0.0
             self._changed.notify_all()
-            while self._items or self._flushing:
+            while (self._items or self._flushing) and not self._given_up:
                 self._changed.wait()
 
     def close(self) -> None:
-        """Flushes and ends; later sends raise `ProducerClosed`."""
+        """Flushes and ends; later sends raise `ProducerClosed`. In a callback it returns before the rest is sent."""
         with self._lock:
             self._closed = True
             self._changed.notify_all()
-        if self._thread is not None:
+        if self._thread is not None and not self._is_sending and not self._given_up:
             self._thread.join()
 
     def finish(self, timeout_s: float) -> None:
@@ -94,8 +96,22 @@ class Producer(Buffered[RMQ]):
         self._thread.join(timeout_s)
         if self._thread.is_alive():
             with self._lock:
+                self._given_up = True
+                self._changed.notify_all()
                 self._give_up("the process ended before the server had taken them")
-                self._items = []
+
+    @property
+    def _is_sending(self) -> bool:
+        """Whether this is the thread that sends, in which callbacks run: nothing goes on while it waits."""
+        return threading.current_thread() is self._thread
+
+    def refuse_waiting(self, what: str) -> None:
+        """Raises `ConfigurationError` in a callback, which would wait for itself."""
+        if self._is_sending:
+            raise ConfigurationError(
+                f"{what} in a callback of this producer would wait for itself: callbacks run in the thread that sends."
+                " Do it in another thread"
+            )
 
     def __enter__(self) -> Producer:
         return self
@@ -138,7 +154,7 @@ class Producer(Buffered[RMQ]):
             try:
                 self._client.send_many(topic, messages)
             except Exception as error:
-                all_said = len(items) == 1 or all_or_none(error)
+                all_said = all_or_none(error, len(items))
                 if all_said:
                     self._report(error, topic, messages)
             else:
@@ -163,9 +179,10 @@ class Producer(Buffered[RMQ]):
 class _SentFuture(Future[Sent]):
     """One that knows whose it is: in a forked child nobody would ever answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, producer: Producer) -> None:
         super().__init__()
         self._pid = os.getpid()
+        self._producer = producer
 
     def result(self, timeout: float | None = None) -> Sent:
         self._check()
@@ -178,3 +195,5 @@ class _SentFuture(Future[Sent]):
     def _check(self) -> None:
         if self._pid != os.getpid():
             raise ProducerClosed("this message was sent by the parent of this process, and only that hears of it")
+        if not self.done():
+            self._producer.refuse_waiting("waiting for a message")

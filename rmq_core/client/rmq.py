@@ -17,12 +17,14 @@ from rmq_core.model.message import Delivery, SettleStatus
 from rmq_core.model.outcomes import check_delay
 from rmq_core.model.topic import Topic
 from rmq_core.ops import consuming, registry, sending
+from rmq_core.ops.hints import note_heads
 from rmq_core.ops.sending import Sent, SentMany
 from rmq_core.protocol.scripts import NOT_DUE, Call, Operation
 from rmq_core.streams import sending as entries
 from rmq_core.streams.reading import PAGE_MAX, Bound, EntryPage, Reading
 from rmq_core.streams.sending import Under
 from rmq_core.transport import forks
+from rmq_core.transport.notifications import FALLBACK_S
 from rmq_core.transport.retry import RETRY_FOR_S
 from rmq_core.transport.sync import Connection
 
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-FALLBACK_S = 1.0
 FOLLOW_MS = 60_000
 
 
@@ -138,7 +139,7 @@ class RMQ(ClientCore):
         try:
             for replies in self.connection.stream(sending.remembered(groups, sent)):
                 total = sending.plus(total, sending.count(replies))
-                self.run(sending.note_heads(self.keyspace, definition, sent.popleft(), replies))
+                self.run(note_heads(self.keyspace, definition, sent.popleft(), replies))
         except TopicReshaped:
             self.run(self.reshaped(definition.name))  # repeating the whole follows the new one
             raise

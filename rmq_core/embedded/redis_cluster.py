@@ -12,7 +12,7 @@ import redis
 from rmq_core.embedded.ports import LOOPBACK
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.embedded.redis_config import ConfigValue
-from rmq_core.embedded.replication import in_step, replication
+from rmq_core.embedded.replication import COPIED_AT_ONCE, in_step, replication
 from rmq_core.embedded.server import EmbeddedGroup
 from rmq_core.errors import EmbeddedServerError
 
@@ -44,12 +44,13 @@ class EmbeddedCluster(EmbeddedGroup):
         self._masters = masters
         self._password = secrets.token_urlsafe(32) if password is None else password  # one for all nodes
         self._start_timeout_s = start_timeout_s
+        cluster: dict[str, ConfigValue] = {"cluster-enabled": "yes", "cluster-node-timeout": node_timeout_ms}
         self.nodes = [
             EmbeddedRedis(
                 appendonly=appendonly,
                 executable=executable,
                 password=self._password,
-                config={"cluster-enabled": "yes", "cluster-node-timeout": node_timeout_ms, **(config or {})},
+                config={**cluster, **COPIED_AT_ONCE, **(config or {})},
             )
             for _ in range(masters * (1 + replicas))
         ]
@@ -107,12 +108,12 @@ class EmbeddedCluster(EmbeddedGroup):
             _ask(node, "CLUSTER ADDSLOTS", *range(first, end))
         for node in self.nodes[1:]:
             _ask(self.nodes[0], "CLUSTER MEET", LOOPBACK, node.port)
-        self._wait(self._acquainted, "the nodes did not get to know each other")
+        self._wait(self._know_each_other, "the nodes did not get to know each other")
         for number, node in enumerate(replicas):
             master = masters[number % len(masters)]
             _ask(node, "CLUSTER REPLICATE", _ask(master, "CLUSTER MYID"))
 
-    def _acquainted(self) -> bool:
+    def _know_each_other(self) -> bool:
         return all(int(_cluster_info(node)["cluster_known_nodes"]) == len(self.nodes) for node in self.nodes)
 
     def _serving(self) -> bool:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import redis
 
 from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.embedded.redis_config import ConfigValue
+
+COPIED_AT_ONCE: Mapping[str, ConfigValue] = {"repl-diskless-sync-delay": 0}
+"""A master would wait 5 s for further replicas to copy its data to at one go; no others will come."""
 
 
 def replication(server: EmbeddedRedis) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What every embedded server, and every group of them, can be told to do."""
+"""What every embedded server, and every group of them, can do."""
 
 from __future__ import annotations
 
@@ -144,4 +144,4 @@ class EmbeddedGroup(_Startable):
     def _wait(self, condition: Callable[[], bool], failure: str) -> None:
         if not wait_for(condition, self._start_timeout_s):
             logs = "\n".join(f"{server.dir.name}:\n{server.log_tail(5)}" for server in self._all())
-            raise EmbeddedServerError(f"{failure} within {self._start_timeout_s:g} s. Last words:\n{logs}")
+            raise EmbeddedServerError(f"{failure} within {self._start_timeout_s:g} s. The ends of their logs:\n{logs}")

@@ -127,8 +127,8 @@ def _transitions(topic: Topic, slot: int, entry_id: str, fields: dict[bytes, byt
             worker: str | None = by or None
             if type(detail) is list:
                 detail, failures, *texts = detail
-                fingerprint, error, message, told = map(_unescaped, texts)
-                worker = told or worker
+                fingerprint, error, message, own_worker = map(_unescaped, texts)
+                worker = own_worker or worker
             value = detail if type(detail) is int else exact(detail)
             score = receipt = due_ms = priority = None
             if topic.is_stream:

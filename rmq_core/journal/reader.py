@@ -40,7 +40,7 @@ START = Position()
 class Gap:
     """Entries that should be between ``after_n`` and ``before_n`` of a slot, and are not.
 
-    ``missing``: trimmed by hand, or lost with a server. ``restarted``: the numbers began anew, as after a flush.
+    ``missing``: trimmed by hand, or lost with a server. ``restarted``: the numbers started again, as after a flush.
     ``off``: the journal was switched on at ``before_n``, and the slot has a past that nobody wrote down. ``at_ms``:
     when what follows was written; None: nothing follows yet.
     """
@@ -69,14 +69,14 @@ class Read:
         for gap in self.gaps:
             gaps.setdefault((gap.slot, gap.before_n), []).append(gap)
         latest: dict[int, int] = {}
-        told: list[tuple[int, Transition | Gap]] = []
+        in_time: list[tuple[int, Transition | Gap]] = []
         for each in self.transitions:
             # A clock that stepped back changes no slot's order.
             at_ms = latest[each.slot] = max(latest.get(each.slot, 0), each.at_ms)
-            told += [(at_ms, gap) for gap in gaps.pop((each.slot, each.n), ())]
-            told.append((at_ms, each))
-        told.sort(key=itemgetter(0))
-        return [each for _, each in told] + [gap for some in gaps.values() for gap in some]
+            in_time += [(at_ms, gap) for gap in gaps.pop((each.slot, each.n), ())]
+            in_time.append((at_ms, each))
+        in_time.sort(key=itemgetter(0))
+        return [each for _, each in in_time] + [gap for some in gaps.values() for gap in some]
 
 
 def read(

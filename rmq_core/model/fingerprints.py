@@ -14,7 +14,7 @@ LENGTH = 16
 """Hex digits of a fingerprint."""
 
 UNKNOWN = "0" * LENGTH
-"""The cluster of dead letters whose failure told no fingerprint: they died before there were any."""
+"""The cluster of dead letters whose failure has no fingerprint: they died before there were any."""
 
 OTHER = "f" * LENGTH
 """The cluster of a slot that has too many: whatever dies of something new is counted there."""

@@ -9,6 +9,7 @@ from hashlib import blake2b
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 from rmq_core.errors import InvalidMessage
+from rmq_core.model.outcomes import DELAY_MAX_MS
 from rmq_core.model.scores import (
     PRIORITY_MAX,
     PRIORITY_MIN,
@@ -27,7 +28,6 @@ INLINE_MAX = 64
 
 KEY_MAX = 512
 HEADERS_MAX = 16_384
-RANGE_MAX_MS = 10 * 366 * 86_400_000
 DUE_MIN_MS = PRIORITY_MIN
 DUE_MAX_MS = SCORE_MAX // 1000
 DUE_RULE = "epoch milliseconds (int(seconds * 1000)), before the year 2255"
@@ -128,9 +128,7 @@ class RangeMergeMessage(_Message):
     kind: ClassVar[TopicKind] = TopicKind.RANGE_MERGE
 
     def __post_init__(self) -> None:
-        self._check(
-            "range_ms", self.range_ms, 1, RANGE_MAX_MS, "a whole number of milliseconds, above 0, up to ten years"
-        )
+        self._check("range_ms", self.range_ms, 1, DELAY_MAX_MS, RANGE_RULE)
 
     @property
     def value(self) -> int:
@@ -191,7 +189,7 @@ class DelayedMessage(_Message):
     kind: ClassVar[TopicKind] = TopicKind.FIXED_TIME
 
     def __post_init__(self) -> None:
-        self._check("in_ms", self.in_ms, 0, RANGE_MAX_MS, "a whole number of milliseconds, 0 or more, up to ten years")
+        self._check("in_ms", self.in_ms, 0, DELAY_MAX_MS, "a whole number of milliseconds, 0 or more, up to ten years")
 
     @property
     def value(self) -> int:
@@ -369,7 +367,10 @@ class Delivery:
 
     @property
     def attempt(self) -> int:
-        """1 for the first delivery, 2 for the first retry, …"""
+        """1 for the first delivery, 2 for the first retry, …
+
+        Told from the tries left: of one that was ready again when ``max_retries`` was edited, another number.
+        """
         return failures_of(self.score, self._max_retries) + 1
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rmq_core.errors import InvalidMessage
 
 DELAY_MAX_MS = 10 * 366 * 86_400_000
+"""Ten years: the longest that anything is put off, sends included."""
 
 
 def check_delay(delay_ms: int, field: str = "delay_ms") -> int:

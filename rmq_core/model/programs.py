@@ -21,3 +21,10 @@ def program_of(info: Mapping[str, Any]) -> Program:
     if info.get("server_name") == "valkey" or "valkey_version" in info:
         return Program("Valkey", str(info.get("valkey_version", "?")))
     return Program("Redis", str(info.get("redis_version", "?")))
+
+
+def per_node(info: Any) -> list[Mapping[str, Any]]:
+    """What INFO says of each node: of a Cluster it was asked of every master, elsewhere of the only server."""
+    if isinstance(info, dict) and info and all(isinstance(value, dict) for value in info.values()):
+        return list(info.values())
+    return [info if isinstance(info, dict) else {}]

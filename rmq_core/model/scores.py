@@ -21,7 +21,7 @@ PRIORITY_MAX = 2**20
 """Above it a double has no room for `PRIORITY_PLACES`."""
 
 PRIORITY_PLACES = 2**32
-"""After so many sends to a slot the places begin anew; only equals that wait across that moment can change sides."""
+"""After so many sends to a slot the places start again; only equals that wait across that moment can change sides."""
 
 SCORE_MAX = 2**53
 SHIFT = 1000

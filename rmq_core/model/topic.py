@@ -53,7 +53,7 @@ class Merge(StrEnum):
 
 
 class Journal(StrEnum):
-    """What is written down of each change: nothing, the change, or also the contents that were sent."""
+    """What is recorded of each change: nothing, the change, or also the contents that were sent."""
 
     OFF = "off"
     EVENTS = "events"

@@ -185,7 +185,7 @@ FAILURE_FIELDS = tuple(each.name for each in fields(FailureRecord))
 class MessageRow:
     """A line of a list. ``score_ms``: due (delayed, ready, waiting), taken (in flight), died (dead) or removed time.
 
-    ``fingerprint``: of a dead letter its cluster, else of the last failure, '' where it told none; None: never failed.
+    ``fingerprint``: of a dead letter its cluster, else of the last failure, '' where it has none; None: never failed.
     ``was``: of a message in the trash, where it is restored to.
     """
 
@@ -354,16 +354,24 @@ class WorkerInfo:
     slots: Mapping[str, tuple[int, ...]]
     versions: Mapping[str, int] = field(default_factory=dict)
 
+    def owns_slots_of(self, topic: str) -> bool:
+        """Whether it works on a topic with owners, so that its epochs still count there."""
+        return self.state != "lost" and self.session != "shared" and topic in self.topics
+
 
 @dataclass(frozen=True, slots=True)
 class ServerInfo:
-    """The Redis server (of a Cluster: sums over its nodes). ``program``: Redis or Valkey, ``version``: its own."""
+    """The Redis server; of a Cluster, sums over its masters, and every ``version`` and ``policy`` among them.
+
+    ``program``: Redis or Valkey, ``version``: its own; ``fullest``: of the one with least room, which part of its
+    ``maxmemory`` is used.
+    """
 
     version: str
     mode: str
     used_memory: int
     maxmemory: int
     policy: str
-    connected_clients: int
     ops_per_s: int
     program: str = "Redis"
+    fullest: float = 0.0

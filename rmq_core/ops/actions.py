@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from rmq_core.errors import InvalidMessage
+from rmq_core.model.bounds import slot_of, whole
 from rmq_core.model.message import DUE_MAX_MS, Delivery, MessageRef, id_to_text, raw_id
 from rmq_core.model.scores import PRIORITY_MAX, PRIORITY_MIN
 from rmq_core.model.topic import Topic
@@ -16,20 +17,32 @@ from rmq_core.protocol.keys import Keyspace, slot_for
 from rmq_core.protocol.scripts import Operation, batches, on_ids
 from rmq_core.queries import lookups, owners
 
-ActionStatus: TypeAlias = Literal["done", "in_flight", "not_found", "occupied"]
+ActionStatus: TypeAlias = Literal["done", "in_flight", "not_found", "occupied", "replaced"]
 Reference: TypeAlias = MessageRef | MessageRow | Sent | Delivery | str | bytes
 """A message: where it is, what a list, sending or taking said of it, or its id, which is looked for."""
 
 References: TypeAlias = Reference | Iterable[Reference]
 
-_STATUSES: dict[int, ActionStatus] = {0: "not_found", 1: "done", 2: "in_flight", 3: "occupied"}
+_STATUSES: dict[int, ActionStatus] = {0: "not_found", 1: "done", 2: "in_flight", 3: "occupied", 4: "replaced"}
 
 
 class ActionResult(NamedTuple):
-    """What an action did to one message. ``occupied``: another dead letter has its id, so it stays in the trash."""
+    """What an action did to one message.
+
+    ``occupied``: another dead letter has its id, so it stays in the trash. ``replaced``: the copy that was meant is
+    gone, and another one of its id lies there.
+    """
 
     ref: MessageRef
     status: ActionStatus
+
+
+class Removal(NamedTuple):
+    """The same of cancelling and dropping; ``at_ms``: when, by the clock of the server. What is done was done then."""
+
+    ref: MessageRef
+    status: ActionStatus
+    at_ms: int
 
 
 def act(
@@ -39,11 +52,23 @@ def act(
 
     A reference without its slot is looked for: in the slot its id names, then in all.
     """
+    found = yield from _acted(keyspace, topic, name, references, *values)
+    return [ActionResult(ref, status) for ref, status, _ in found]
+
+
+def remove(keyspace: Keyspace, topic: Topic, name: str, references: References) -> Operation[list[Removal]]:
+    """Runs ``cancel`` or ``drop``, and tells when, so that exactly these copies can be restored."""
+    return _acted(keyspace, topic, name, references)
+
+
+def _acted(
+    keyspace: Keyspace, topic: Topic, name: str, references: References, *values: Any
+) -> Operation[list[Removal]]:
     refs = yield from located(keyspace, topic, listed(references), in_trash=name == "restore")
     by_slot: dict[int, list[int]] = {}
     for position, ref in enumerate(refs):
         by_slot.setdefault(ref.slot, []).append(position)
-    results: list[ActionResult] = [ActionResult(ref, "not_found") for ref in refs]
+    results: list[Removal] = [Removal(ref, "not_found", 0) for ref in refs]
     groups = [(slot, some) for slot, positions in by_slot.items() for some in batches(positions)]
     calls = [
         on_ids(name, keyspace, topic, slot, [raw_id(refs[position].id) for position in some], *values)
@@ -51,9 +76,21 @@ def act(
     ]
     replies = yield from with_looks(keyspace, topic, list(by_slot), calls)
     for (_, some), reply in zip(groups, replies, strict=True):
-        for position, status in zip(some, reply, strict=True):
-            results[position] = ActionResult(refs[position], _STATUSES[status])
+        *statuses, at_ms = reply if name in {"cancel", "drop"} else (*reply, 0)
+        for position, status in zip(some, statuses, strict=True):
+            results[position] = Removal(refs[position], _STATUSES[status], at_ms)
     return results
+
+
+def restore(
+    keyspace: Keyspace, topic: Topic, references: References, removed_ms: tuple[int, int] | None = None
+) -> Operation[list[ActionResult]]:
+    """Brings back what was cancelled or dropped; ``removed_ms``: only copies that were removed in this span of time."""
+    span: tuple[Any, ...] = ("", "")
+    if removed_ms is not None:
+        first, last = removed_ms
+        span = (whole("removed_ms", first, 0, DUE_MAX_MS), whole("removed_ms", last, 0, DUE_MAX_MS))
+    return act(keyspace, topic, "restore", references, *span)
 
 
 def listed(references: References) -> list[Reference]:
@@ -90,8 +127,7 @@ def located(
     for given in references:
         reference = _ref(topic, given)
         if isinstance(reference, MessageRef):
-            if type(reference.slot) is not int or not 0 <= reference.slot < topic.slots:
-                raise InvalidMessage(f"slot={reference.slot!r} must be a whole number from 0 to {topic.slots - 1}")
+            slot_of(topic, reference.slot)
             refs.append(reference)
             continue
         if not isinstance(reference, (str, bytes)):
@@ -127,9 +163,7 @@ def reschedule(
         other = due_ms
     if value is None or other is not None:
         raise InvalidMessage(f"a message of a {topic.kind.value} topic is rescheduled by {field}=…, and by that alone")
-    if type(value) is not int or not low <= value <= high:
-        raise InvalidMessage(f"{field}={value!r} must be a whole number from {low} to {high}")
-    return act(keyspace, topic, "reschedule", references, value)
+    return act(keyspace, topic, "reschedule", references, whole(field, value, low, high))
 
 
 def unfence(keyspace: Keyspace, topic: Topic) -> Operation[int]:
@@ -138,5 +172,7 @@ def unfence(keyspace: Keyspace, topic: Topic) -> Operation[int]:
     gone = yield [("DEL", keys.fence) for keys in slots]
     yield [("HINCRBY", keys.stats, "unfenced", 1) for keys, had in zip(slots, gone, strict=True) if had]
     owned = yield from owners.owners(keyspace, topic)
-    yield [owners.note_unfenced(keyspace, topic.name, [each.slot for each in owned if each.worker])]
+    freed = [each.slot for each, had in zip(owned, gone, strict=True) if had or each.worker]
+    if freed:
+        yield [owners.note_unfenced(keyspace, topic.name, freed)]
     return sum(gone)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from rmq_core.errors import InvalidMessage, RMQError, TopicReshaped
+from rmq_core.model.bounds import whole
 from rmq_core.model.message import Delivery, SettleStatus
 from rmq_core.model.outcomes import check_delay
 from rmq_core.model.scores import exact
@@ -62,8 +63,7 @@ class Consumer:
         """Up to ``most`` deliveries that are ready now: of the whole topic, those of the highest priority, or due for
         the longest. What was in flight when a process died comes alone.
         """
-        if type(most) is not int or not 1 <= most <= TAKE_MAX:
-            raise InvalidMessage(f"max={most!r} must be a whole number from 1 to {TAKE_MAX}")
+        whole("max", most, 1, TAKE_MAX)
         taken, misled = yield from self._take(most, most)
         if misled:
             # The hint was wrong, and is corrected: once more, and wider.

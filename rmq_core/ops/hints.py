@@ -1,20 +1,22 @@
 """Which slots a pull consumer turns to: the topic's hint of heads, corrected by looks. Sans-IO.
 
-`shared/hints.lua` writes the hint beside every change of a slot. It may be wrong (its writer died in between, an older
-release sent, keys on several nodes are written in two steps), so nothing relies on it: a slot is looked at before it
-is taken from, all slots are looked at by a consumer's first call, and some of them again every second.
+`shared/hints.lua` writes the hint beside every change of a slot; where keys are on several nodes, the client does, with
+what the scripts reply (`hints_note.lua`): what a look saw never takes back what a later send has noted. The hint may
+be wrong all the same (its writer died in between, an older release sent), so nothing relies on it: a slot is looked at
+before it is taken from, all slots are looked at by a consumer's first call, and some of them again every second.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from rmq_core.errors import RMQError
 from rmq_core.model.topic import Topic
 from rmq_core.protocol.keys import Keyspace
-from rmq_core.protocol.scripts import NOT_DUE, Each, Operation, Request, on_slot
+from rmq_core.protocol.scripts import BATCH_MAX, NOT_DUE, Call, Each, Operation, Request, batches, on_slot, script
 
 CANDIDATES_MOST = 128
 LOOKS_AT_ONCE = 256
@@ -29,6 +31,16 @@ class Candidates(NamedTuple):
     next_due_ms: int
 
 
+class _Note(NamedTuple):
+    """What was found in a slot at a time of its node; ``how``: see `hints_note.lua`."""
+
+    slot: int
+    at_ms: int
+    head: Any
+    look: Any
+    how: str
+
+
 class Hints:
     """What one consumer knows of the hints of one topic."""
 
@@ -37,29 +49,22 @@ class Hints:
         self._looked_all = False
         self._next_slot = 0
         self._look_at = 0.0
-        self._writes: list[Request] = []
+        self._writes: list[Call] = []
         self._doubtful: set[int] = set()
 
     def candidates(self, topic: Topic, most: int) -> Operation[Candidates]:
         """One round trip: where ``most`` messages may be found."""
         slots = self._slots_to_look_at(topic)
         looks = [on_slot("look", self._keyspace, topic, slot) for slot in slots]
-        heads, due = self._keyspace.hints(topic.name)
         wanted = min(most, CANDIDATES_MOST)
-        read: list[Request] = [("TIME",), _ranked(heads, wanted, not topic.timed)]
-        if not topic.timed:
-            read.append(_ranked(due, wanted, False))
-        replies = yield [*looks, *read]
-        (seconds, micros), *hinted = replies[len(slots) :]
-        now_ms = int(seconds) * 1000 + int(micros) // 1000
-        known = dict(_pairs(hinted[0]))
-        later = known if topic.timed else dict(_pairs(hinted[1]))
+        # What is looked at may stand too high in the hint, and must keep no other slot out.
+        read = wanted + min(len(slots), LOOKS_AT_ONCE)
+        *found, (now_ms, heads, dues) = yield [*looks, _read(self._keyspace, topic, read)]
+        known = dict(_pairs(heads))
+        later = known if topic.timed else dict(_pairs(dues))
         # Whatever the hint says: it may lie on another node, and a server that had to be taught the script has run the
         # looks after the reads.
-        for slot, looked in zip(slots, replies, strict=False):
-            if self._keyspace.spread:
-                self._writes += _as_looked(self._keyspace, topic, slot, looked)
-            _, next_due_ms, head = looked
+        for slot, (_, next_due_ms, head) in zip(slots, found, strict=True):
             known.pop(slot, None)
             later.pop(slot, None)
             if topic.timed and next_due_ms != NOT_DUE:
@@ -68,17 +73,16 @@ class Hints:
                 known[slot] = int(head)
             if not topic.timed and next_due_ms != NOT_DUE:
                 later[slot] = next_due_ms
+        if self._keyspace.spread:
+            self._writes += _noting(self._keyspace, topic, map(partial(_looked, topic), slots, found))
         ready = {slot: at for slot, at in known.items() if not topic.timed or at <= now_ms}
-        found = sorted(ready, key=ready.__getitem__, reverse=not topic.timed)[:wanted]
-        found += [slot for slot, at_ms in later.items() if at_ms <= now_ms and slot not in ready]
+        best = sorted(ready, key=ready.__getitem__, reverse=not topic.timed)[:wanted]
+        best += [slot for slot, at_ms in later.items() if at_ms <= now_ms and slot not in ready]
         next_due = min((at_ms for at_ms in later.values() if at_ms > now_ms), default=NOT_DUE)
-        return Candidates([slot for slot in found if slot < topic.slots], now_ms, next_due)
+        return Candidates([slot for slot in best if slot < topic.slots], now_ms, next_due)
 
-    def due_writes(self) -> list[Request]:
-        """What the looks of this call found, where the scripts could not write it: for the caller's next round trip.
-
-        Never kept for a later call: a send may have noted something newer by then.
-        """
+    def due_writes(self) -> list[Call]:
+        """What the looks of this call found, where the scripts could not write it: for the caller's next round trip."""
         writes, self._writes = self._writes, []
         return writes
 
@@ -120,32 +124,50 @@ def with_looks(
     found = replies[len(calls) :]
     if getattr(replies, "reordered", False):  # see `transport.retry.Replies`: the looks may have been done first
         found = yield Each(looks) if isinstance(calls, Each) else looks
-    several = [(slot, reply) for slot, reply in zip(looked, found, strict=True) if not isinstance(reply, RMQError)]
-    yield [request for slot, reply in several for request in _as_looked(keyspace, topic, slot, reply)]
+    seen = [(slot, reply) for slot, reply in zip(looked, found, strict=True) if not isinstance(reply, RMQError)]
+    yield _noting(keyspace, topic, [_looked(topic, slot, reply) for slot, reply in seen])
     return list(replies[: len(calls)])
 
 
-def _as_looked(keyspace: Keyspace, topic: Topic, slot: int, reply: Sequence[Any]) -> Iterator[Request]:
-    _, next_due_ms, head = reply
-    look = None if next_due_ms == NOT_DUE else next_due_ms
+def note_heads(
+    keyspace: Keyspace, topic: Topic, calls: Sequence[Call], replies: Sequence[Sequence[Any]]
+) -> Operation[None]:
+    """Tells the topic's hint what the replies of sends say, where the scripts could not."""
+    if not keyspace.spread:
+        return
+    if getattr(replies, "replayed", False):  # what the first answer would have said is lost
+        slots = sorted({call.fixed[2] for call in calls})
+        found = yield [on_slot("look", keyspace, topic, slot) for slot in slots]
+        yield _noting(keyspace, topic, [_looked(topic, slot, reply) for slot, reply in zip(slots, found, strict=True)])
+        return
+    notes = []
+    for call, reply in zip(calls, replies, strict=True):
+        if type(reply) is list and reply[2]:
+            head, at_ms = reply[2].split()
+            notes.append(_Note(call.fixed[2], int(at_ms), head, "", "more"))
+    if notes:
+        yield _noting(keyspace, topic, notes)
+
+
+def _looked(topic: Topic, slot: int, reply: Sequence[Any]) -> _Note:
+    now_ms, next_due_ms, head = reply
+    look = "" if next_due_ms == NOT_DUE else next_due_ms
     if topic.timed:
-        yield _hint(keyspace, topic, 0, slot, look)
-    else:
-        yield _hint(keyspace, topic, 0, slot, head)
-        yield _hint(keyspace, topic, 1, slot, look)  # of what is due already, too: a retry shows in no head
+        return _Note(slot, now_ms, look, "", "whole")
+    return _Note(slot, now_ms, head, look, "whole")  # of what is due already, too: a retry shows in no head
 
 
-def _hint(keyspace: Keyspace, topic: Topic, which: int, slot: int, score: Any) -> Request:
-    key = keyspace.hints(topic.name)[which]
-    return ("ZREM", key, slot) if score in {None, b"", ""} else ("ZADD", key, score, slot)
+def _noting(keyspace: Keyspace, topic: Topic, notes: Iterable[_Note]) -> list[Call]:
+    """``notes`` as calls, which may arrive late."""
+    keys, timed = keyspace.hints(topic.name), int(topic.timed)
+    some = batches(notes, BATCH_MAX)
+    return [Call(script("hints_note"), keys, [timed, *(value for note in part for value in note)]) for part in some]
 
 
-def _ranked(key: str, most: int, descending: bool) -> Request:
-    return ("ZREVRANGE" if descending else "ZRANGE", key, 0, most, "WITHSCORES")
+def _read(keyspace: Keyspace, topic: Topic, most: int) -> Call:
+    return Call(script("hints_read"), keyspace.hints(topic.name)[:2], [int(topic.timed), most])
 
 
-def _pairs(reply: Sequence[Any]) -> Iterable[tuple[int, int]]:
-    """Slots and scores; redis-py gives them as pairs or flat, by protocol."""
-    if reply and isinstance(reply[0], (tuple, list)):
-        return [(int(slot), int(float(score))) for slot, score in reply]
-    return [(int(reply[i]), int(float(reply[i + 1]))) for i in range(0, len(reply), 2)]
+def _pairs(flat: Sequence[bytes]) -> Iterable[tuple[int, int]]:
+    """Slots and scores."""
+    return [(int(flat[i]), int(float(flat[i + 1]))) for i in range(0, len(flat), 2)]

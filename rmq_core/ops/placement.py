@@ -1,6 +1,6 @@
 """What operators want of the assignment: workers without slots, slots with a certain worker. Kept in Redis.
 
-The leader reads them and follows; it is told of a change through the channel of the same name as the hash.
+The leader reads them and follows; it hears of a change through the channel of the same name as the hash.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rmq_core.errors import ConfigurationError, InvalidMessage
+from rmq_core.errors import ConfigurationError
+from rmq_core.model.bounds import slot_of
 from rmq_core.model.text import NotText, check_name, shown
 from rmq_core.model.topic import Topic
 from rmq_core.ops.namespace_format import ask
@@ -52,9 +53,9 @@ def drain(keyspace: Keyspace, worker: str, drained: bool) -> Operation[bool]:
 
 def pin(keyspace: Keyspace, topic: Topic, slot: int, worker: str | None) -> Operation[bool]:
     """Gives a slot to one worker whenever it is there (None: to whoever); whether that is a change."""
-    if type(slot) is not int or not 0 <= slot < topic.slots:
-        raise InvalidMessage(f"slot={slot!r} must be a whole number from 0 to {topic.slots - 1}")
-    return _write(keyspace, f"{_PIN}{topic.name}:{slot}", None if worker is None else checked_name(worker))
+    return _write(
+        keyspace, f"{_PIN}{topic.name}:{slot_of(topic, slot)}", None if worker is None else checked_name(worker)
+    )
 
 
 def forget(keyspace: Keyspace, topic: str) -> Operation[None]:

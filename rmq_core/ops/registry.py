@@ -81,7 +81,7 @@ def _parsed(keyspace: Keyspace, name: str, stored: bytes) -> Topic:
 def put(keyspace: Keyspace, topic: Topic, expected_version: int) -> Operation[Topic]:
     """Creates (0) or replaces (its version) a definition. Raises `VersionConflict`, `TopicConflict`.
 
-    A topic that was deleted and made anew has the same versions again: where ``topic`` says when the one that is meant
+    A topic that was deleted and made again has the same versions again: where ``topic`` says when the one that is meant
     was created, as every definition that was read does, no other is replaced.
     """
     before = None
@@ -96,7 +96,7 @@ def put(keyspace: Keyspace, topic: Topic, expected_version: int) -> Operation[To
         yield from mark_shape(keyspace, stored)
     known = (Journal.OFF, stored.journal_max) if before is None else (before.journal, before.journal_max)
     if known != (stored.journal, stored.journal_max):
-        # Should this process die in between, whoever keeps the slots does it: see `rmq_core.client.reaper`.
+        # Should this process die in between, whoever keeps the slots does it: see `rmq_core.ops.reaper`.
         yield from journal_marks.set_marks(keyspace, stored)
     return stored
 

@@ -1,4 +1,4 @@
-"""Repairs of what should never happen, as sans-IO operations: what a reconciliation finds and an operator wants mended.
+"""Repairs of what should never happen, as sans-IO operations: for what a reconciliation finds.
 
 All of them look again before they change anything, so a finding that is out of date does no harm.
 """
@@ -17,12 +17,12 @@ from rmq_core.protocol.scripts import Call, Operation, Request, batches, policy,
 
 MOVED_AT_ONCE = 500
 ROUNDS_MOST = 1_000
-MENDED_AT_ONCE = 250
+REPAIRED_AT_ONCE = 250
 RESTORABLE_MS = 86_400_000
 _STATUSES: dict[int, ActionStatus] = {0: "not_found", 1: "done", 2: "in_flight"}
 
 
-class Mend(NamedTuple):
+class Repair(NamedTuple):
     """What a message must be. ``seen``: its scores in store, retry, prepare and dead when it was found otherwise.
     ``copies``: packed as ``shared/records.lua`` has it. ``counts_lost``: the counters were lost with it.
     """
@@ -68,14 +68,14 @@ def roll_back(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -> O
     return [ActionResult(ref, _became(old, new)) for ref, old, new in zip(refs, before, after, strict=True)]
 
 
-def set_right(keyspace: Keyspace, topic: Topic, mends: Sequence[Mend]) -> Operation[list[ActionResult]]:
+def set_right(keyspace: Keyspace, topic: Topic, wanted: Sequence[Repair]) -> Operation[list[ActionResult]]:
     """Makes messages what they must be, and has the journal take stock of them. ``in_flight``: it has moved since."""
-    results = {each.ref: ActionResult(each.ref, "in_flight") for each in mends}
-    groups: dict[tuple[int, bool], list[Mend]] = {}
-    for each in mends:
+    results = {each.ref: ActionResult(each.ref, "in_flight") for each in wanted}
+    groups: dict[tuple[int, bool], list[Repair]] = {}
+    for each in wanted:
         groups.setdefault((each.ref.slot, each.counts_lost), []).append(each)
     for (slot, counts_lost), group in groups.items():
-        for some in batches(group, MENDED_AT_ONCE):
+        for some in batches(group, REPAIRED_AT_ONCE):
             args: list[object] = [*policy(topic), keyspace.wake(topic.name), slot, int(counts_lost)]
             for each in some:
                 seen = " ".join("-" if score is None else repr(float(score)) for score in each.seen)
@@ -83,15 +83,15 @@ def set_right(keyspace: Keyspace, topic: Topic, mends: Sequence[Mend]) -> Operat
             (statuses,) = yield [Call(script("repair"), keyspace.slot_keys(topic.name, slot), args)]
             for each, status in zip(some, statuses, strict=True):
                 results[each.ref] = ActionResult(each.ref, _STATUSES[status])
-    return [results[each.ref] for each in mends]
+    return [results[each.ref] for each in wanted]
 
 
 def take_stock(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -> Operation[list[ActionResult]]:
-    """Has the journal begin anew with what the queues hold of messages; nothing else changes."""
-    mends = []
+    """Has the journal start again with what the queues hold of messages; nothing else changes."""
+    wanted = []
     for ref, seen in zip(refs, (yield from scores(keyspace, topic, refs)), strict=True):
-        mends.append(Mend(ref, seen, as_it_is(seen)))
-    return (yield from set_right(keyspace, topic, mends))
+        wanted.append(Repair(ref, seen, as_it_is(seen)))
+    return (yield from set_right(keyspace, topic, wanted))
 
 
 def as_it_is(seen: Sequence[float | None]) -> tuple[bytes, ...]:
@@ -103,10 +103,10 @@ def as_it_is(seen: Sequence[float | None]) -> tuple[bytes, ...]:
     )
 
 
-def is_as_seen(keyspace: Keyspace, topic: Topic, mends: Sequence[Mend]) -> Operation[list[bool]]:
+def unchanged(keyspace: Keyspace, topic: Topic, wanted: Sequence[Repair]) -> Operation[list[bool]]:
     """Whether each message is still where it was when it was found."""
-    now = yield from scores(keyspace, topic, [each.ref for each in mends])
-    return [each.seen == scores for each, scores in zip(mends, now, strict=True)]
+    now = yield from scores(keyspace, topic, [each.ref for each in wanted])
+    return [each.seen == scores for each, scores in zip(wanted, now, strict=True)]
 
 
 def correct_counters(keyspace: Keyspace, topic: Topic, slot: int, gap: int, by: int) -> Operation[bool]:
@@ -132,11 +132,11 @@ def scores(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -> Oper
 def put_back(keyspace: Keyspace, topic: Topic, lost: Iterable[Lost]) -> Operation[list[ActionResult]]:
     """Messages that were accepted and are nowhere wait again. ``in_flight``: a queue holds it after all.
 
-    By way of the trash, whose restoring is atomic and merges into an equal id that is there. The journal is told that
+    By way of the trash, whose restoring is atomic and merges into an equal id that is there. The journal notes that
     they were nowhere: whoever replays it knows of no loss before.
     """
     messages = list(lost)
-    here = yield from held(keyspace, topic, [each.ref for each in messages])
+    here = yield from in_a_queue(keyspace, topic, [each.ref for each in messages])
     results = [ActionResult(each.ref, "in_flight") for each in messages]
     missing = [at for at, there in enumerate(here) if not there]
     for some in batches(missing):
@@ -155,14 +155,14 @@ def put_back(keyspace: Keyspace, topic: Topic, lost: Iterable[Lost]) -> Operatio
                 ("HSET", keys.trashed, *kept),
                 ("ZADD", keys.trash, *(value for raw in ids for value in (now_ms, raw))),
             ]
-            args = [*policy(topic), keyspace.wake(topic.name), slot, RESTORABLE_MS, *ids]
+            args = [*policy(topic), keyspace.wake(topic.name), slot, RESTORABLE_MS, "", "", *ids]
             (statuses,) = yield [Call(script("restore"), keyspace.slot_keys(topic.name, slot), args)]
             for at, status in zip(places, statuses, strict=True):
                 results[at] = ActionResult(messages[at].ref, "done" if status else "not_found")
     return results
 
 
-def held(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -> Operation[list[bool]]:
+def in_a_queue(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -> Operation[list[bool]]:
     """Whether any queue of its slot holds each message."""
     found: list[bool] = []
     for some in batches(refs):

@@ -13,8 +13,9 @@ from rmq_core.model.message import INLINE_MAX, Delay, Encoded, Message, encode, 
 from rmq_core.model.text import worded
 from rmq_core.model.topic import Topic, TopicKind
 from rmq_core.ops import quotas
+from rmq_core.ops.hints import note_heads
 from rmq_core.protocol.keys import Keyspace, crc32, slot_for
-from rmq_core.protocol.scripts import BATCH_MAX, Call, Operation, Request, batches, edge_of, note_head
+from rmq_core.protocol.scripts import BATCH_MAX, Call, Operation, batches, edge_of
 from rmq_core.protocol.scripts import send as send_call
 from rmq_core.protocol.scripts import send_limited as send_limited_call
 from rmq_core.protocol.scripts import send_pooled as send_pooled_call
@@ -127,21 +128,6 @@ def send(keyspace: Keyspace, topic: Topic, message: Message, *, allow_past: bool
         yield from note_heads(keyspace, topic, [call], replies)
     merged = replies[0] != 1 and replies[0][1] == 1
     return Sent(id_to_text(encoded.id), slot, None if merged and _replayed(replies) else merged)
-
-
-def note_heads(
-    keyspace: Keyspace, topic: Topic, calls: Sequence[Call], replies: Sequence[Sequence[Any]]
-) -> Operation[None]:
-    """Tells the topic's hint what the replies of sends say, where the scripts could not."""
-    if not keyspace.spread:
-        return
-    noted: list[Request] = [
-        note_head(keyspace, topic, call.fixed[2], reply[2])
-        for call, reply in zip(calls, replies, strict=True)
-        if type(reply) is list and reply[2]
-    ]
-    if noted:
-        yield noted
 
 
 # -- topics with a max_backlog ---------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 from urllib.parse import parse_qsl
 
-from rmq_core.errors import ConfigurationError
+from rmq_core.errors import ConfigurationError, SettingRefused
 from rmq_core.model.text import NotText, check_unicode
 from rmq_core.transport.hosts import parts
 
@@ -21,7 +21,7 @@ def _collect_hosts(hosts: str) -> None:
     try:
         from kazoo.hosts import collect_hosts
     except ModuleNotFoundError:
-        raise ConfigurationError(
+        raise SettingRefused(
             "one owner per slot needs the ZooKeeper client: pip install 'rmq-console[zookeeper]'"
         ) from None
     collect_hosts(hosts)
@@ -101,7 +101,7 @@ class ZooKeeperConfig:
         return self.username is not None or self.sasl is not None
 
     def kazoo_options(self) -> dict[str, Any]:
-        """What `KazooClient` is to be told, but for retries and access lists."""
+        """The arguments of `KazooClient`, but for retries and access lists."""
         options: dict[str, Any] = {"hosts": self.hosts, "timeout": self.session_timeout_ms / 1000}
         if self.sasl is not None:
             credentials = {"username": self.username, "password": self.password} if self.username else {}

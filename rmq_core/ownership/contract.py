@@ -30,7 +30,7 @@ class SlotEvents(Protocol):
         """Redis refused a slot's epoch: somebody else has claimed it, or nobody has."""
 
 
-class Topical(Protocol):
+class TopicSlots(Protocol):
     """One topic in a worker, as ownership sees it (`rmq_core.worker.topic_runner.TopicRunner`)."""
 
     events: SlotEvents | None
@@ -39,6 +39,10 @@ class Topical(Protocol):
     @property
     def definition(self) -> Topic:
         """The topic as it is now."""
+
+    @property
+    def slots(self) -> tuple[int, ...]:
+        """Slots with a runner here."""
 
     def add(self, slot: int, epoch: str = "") -> None:
         """Starts taking from a slot."""
@@ -51,7 +55,7 @@ class Topical(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Status:
     """What the heartbeat tells about ownership; ``for_ms``: how long the session has been in this state."""
 
     session: SessionState
@@ -64,8 +68,14 @@ class Ownership(Protocol):
 
     lease: Lease
 
-    async def start(self, topics: Mapping[str, Topical]) -> None:
+    async def start(self, topics: Mapping[str, TopicSlots]) -> None:
         """Joins, and from now on adds and retires slots."""
+
+    def let_go(self, topic: TopicSlots) -> None:
+        """Retires every slot of a topic whose former definition is gone; see `TopicSlots.deleted`."""
+
+    async def take_up(self, topic: TopicSlots) -> None:
+        """Adds slots of the topic as it is now. Raises `RMQError` where it has to be tried again."""
 
     async def leave(self) -> None:
         """Asks for nothing more; slots are handed over as their runners end."""
@@ -73,5 +83,5 @@ class Ownership(Protocol):
     async def close(self, *, unfinished: bool) -> None:
         """Ends it. ``unfinished``: calls still run, so their slots stay taken for as long as this process lives."""
 
-    def standing(self) -> Standing:
+    def status(self) -> Status:
         """For the heartbeat."""

@@ -220,7 +220,7 @@ class LeaseElection:
                 finally:
                     renewing.cancel()
         finally:
-            self._lease.break_off()
+            self._lease.revoke()
             with contextlib.suppress(RMQError, TimeoutError):
                 async with asyncio.timeout(WITHDRAW_S):
                     await self._ask(0)
@@ -246,16 +246,16 @@ class LeaseElection:
                     held, _ = await self._hold()
                 if held != token:
                     break
-        self._lease.break_off()
+        self._lease.revoke()
         lost()
 
     async def _hold(self) -> tuple[int, int]:
         """Takes or renews: our token (0: it is somebody else's), and how long the lease lasts."""
-        ticket, asked_at = self._lease.ticket(), time.monotonic()
+        generation, asked_at = self._lease.generation(), time.monotonic()
         token, left_ms = await self._ask(self._ttl_ms)
         if token:
             # The clocks of two machines may differ in pace a little.
-            self._lease.prove(ticket, asked_at, self._ttl_ms * 0.95 / 1000)
+            self._lease.renew(generation, asked_at, self._ttl_ms * 0.95 / 1000)
         return token, left_ms
 
     async def _ask(self, ttl_ms: int) -> tuple[int, int]:

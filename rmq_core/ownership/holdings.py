@@ -1,6 +1,6 @@
 """One topic's slots in this worker: from what the leader wants to runners that take, and back.
 
-A slot goes through: wanted → made (our node exists) → held (fence raised, runner takes) → ending (runner told to stop)
+A slot goes through: wanted → made (our node exists) → held (fence raised, runner takes) → ending (runner asked to stop)
 → ended (nothing runs) → node removed. Whoever is next can make its node only then.
 """
 
@@ -17,7 +17,7 @@ from kazoo.exceptions import KazooException, NodeExistsError, NoNodeError
 
 from rmq_core.client.async_rmq import AsyncRMQ
 from rmq_core.errors import EpochTooLow, RMQError
-from rmq_core.ownership.contract import Topical
+from rmq_core.ownership.contract import TopicSlots
 from rmq_core.ownership.nodes import Paths, decode_assignment
 from rmq_core.ownership.session import Callback, Session
 from rmq_core.protocol.scripts import acquire, batches, epoch_text
@@ -28,9 +28,9 @@ log = logging.getLogger(__name__)
 
 NODES_AT_ONCE = 128
 CHECKED_AT_ONCE = 16
-COOL_S = 1.0
+BACKOFF_S = 1.0
 TOO_LOW_S = 5.0
-UNTOLD = ""
+NOTHING_TO_REPORT = ""
 """The reason of a release that needs no note: it was noted before, or the slot was never acquired."""
 
 
@@ -42,12 +42,12 @@ class Node(NamedTuple):
 
 
 class Holdings:
-    """Call `look` when something may have changed, which ``stirred`` says; it raises kazoo's exceptions."""
+    """Call `look` when something may have changed, which ``changed`` says; it raises kazoo's exceptions."""
 
     def __init__(
-        self, session: Session, paths: Paths, topic: Topical, client: AsyncRMQ, worker: str, news: Callback
+        self, session: Session, paths: Paths, topic: TopicSlots, client: AsyncRMQ, worker: str, news: Callback
     ) -> None:
-        self.stirred = True
+        self.changed = True
         self.topic = topic
         self.name = topic.definition.name
         self._session = session
@@ -61,7 +61,7 @@ class Holdings:
         self._ending: dict[int, tuple[Node, str]] = {}
         self._ended: dict[int, tuple[Node, str]] = {}
         self._uncertain: set[int] = set()
-        self._cooling: dict[int, float] = {}
+        self._backing_off: dict[int, float] = {}
         self._checked_to = 0
         self._leaving = False
         topic.events = self
@@ -74,22 +74,22 @@ class Holdings:
     # -- what happens to us
 
     def _news(self) -> None:
-        self.stirred = True
+        self.changed = True
         self._tell()
 
     def ended(self, slot: int) -> None:
-        """A runner came to its end, because it was told to or because it failed."""
+        """A runner came to its end, because it was asked to or because it failed."""
         if slot in self._ending:
             self._ended[slot] = self._ending.pop(slot)
         elif slot in self._held:
             reason = "leaving" if self._leaving else "runner failed"
             self._ended[slot] = (self._held.pop(slot), reason)
-            self._cool(slot)
+            self._back_off(slot)
         self._news()
 
     def fenced(self, slot: int) -> None:
         """Redis refused the epoch of a slot we held."""
-        self._cool(slot)
+        self._back_off(slot)
         self._retire(slot, "fenced")
 
     def give_up(self, reason: str) -> None:
@@ -111,8 +111,8 @@ class Holdings:
             self._ending[slot] = (self._held.pop(slot), reason)
             self.topic.retire(slot)
 
-    def _cool(self, slot: int, seconds: float = COOL_S) -> None:
-        self._cooling[slot] = time.monotonic() + seconds
+    def _back_off(self, slot: int, seconds: float = BACKOFF_S) -> None:
+        self._backing_off[slot] = time.monotonic() + seconds
 
     # -- what we make happen
 
@@ -121,7 +121,7 @@ class Holdings:
         session = self._session.id
         if session is None:
             return
-        self.stirred = False
+        self.changed = False
         if not self._leaving:
             self._wanted = frozenset() if self.topic.deleted else await self._read_wanted()
         for slot in [slot for slot in self._held if slot not in self._wanted]:
@@ -174,9 +174,11 @@ class Holdings:
     async def _release(self, session: int) -> None:
         """Removes the nodes of slots on which nothing runs any more; those of another session went with it."""
         ended = dict(self._ended)
-        for reason, slots in _grouped((reason, slot) for slot, (_, reason) in ended.items() if reason != UNTOLD):
+        for reason, slots in _grouped(
+            (reason, slot) for slot, (_, reason) in ended.items() if reason != NOTHING_TO_REPORT
+        ):
             await self._note("released", {slot: ended[slot][0] for slot in slots}, reason)
-            self._ended |= {slot: (ended[slot][0], UNTOLD) for slot in slots}
+            self._ended |= {slot: (ended[slot][0], NOTHING_TO_REPORT) for slot in slots}
         ours = [slot for slot, (node, _) in ended.items() if node.session == session]
         await asyncio.gather(*(self._remove(some, session) for some in batches(ours, NODES_AT_ONCE)))
         for slot in ended:
@@ -197,8 +199,8 @@ class Holdings:
     async def _make(self, session: int, verify: bool) -> None:
         """Makes the nodes of wanted slots that have none."""
         now = time.monotonic()
-        self._cooling = {slot: until for slot, until in self._cooling.items() if until > now}
-        busy = (self._held, self._made, self._ending, self._ended, self._cooling)
+        self._backing_off = {slot: until for slot, until in self._backing_off.items() if until > now}
+        busy = (self._held, self._made, self._ending, self._ended, self._backing_off)
         missing = sorted(slot for slot in self._wanted if not any(slot in each for each in busy))
         if not missing:
             return
@@ -209,7 +211,7 @@ class Holdings:
         await asyncio.gather(*(self._create(some, session) for some in batches(free, NODES_AT_ONCE)))
 
     async def _adopt(self, slot: int, session: int) -> None:
-        """A node may be ours although we were never told that it was made."""
+        """A node may be ours although we never heard that it was made."""
         stat = await self._session.exists(self._paths.owner(self.name, slot))
         if stat is not None and stat.ephemeralOwner == session:
             self._made[slot] = Node(stat.czxid, session)
@@ -246,9 +248,9 @@ class Holdings:
                 continue  # given up meanwhile; or Redis is away: tried again
             del self._made[slot]
             if error is not None:
-                self._cool(slot, TOO_LOW_S)
+                self._back_off(slot, TOO_LOW_S)
             if error is not None or slot not in self._wanted:
-                self._ended[slot] = (node, UNTOLD)
+                self._ended[slot] = (node, NOTHING_TO_REPORT)
             else:
                 self._held[slot] = acquired[slot] = node
                 self.topic.add(slot, epoch_text(node.epoch))

@@ -1,6 +1,6 @@
 """The one worker that says who gets which slot. Only advice: what counts are owner nodes and fences.
 
-It reads everything anew whenever something may have changed, and writes only what differs. Each write is bound to
+It reads everything again whenever something may have changed, and writes only what differs. Each write is bound to
 its election node and to the version it read, so a leader that was overtaken writes nothing.
 """
 

@@ -11,13 +11,13 @@ class Lease:
     """A moment on the monotonic clock, after which nothing new may be started.
 
     Every thread asks it before each listener call, so that a process that was frozen finds it run out although
-    nobody has told it anything. Extended by proofs of life; broken off by whoever notices trouble, in any thread.
+    no message reached it. Renewed by answered heartbeats; revoked by whoever notices trouble, in any thread.
     """
 
     def __init__(self, until: float = 0.0) -> None:
         self.until = until
-        self.proved_at = -math.inf
-        self._breaks = 0
+        self.renewed_at = -math.inf
+        self._revocations = 0
         self._lock = threading.Lock()
 
     @classmethod
@@ -30,21 +30,21 @@ class Lease:
         """Whether something may be started now."""
         return time.monotonic() < self.until
 
-    def ticket(self) -> int:
-        """Take one before asking for a proof of life."""
-        return self._breaks
+    def generation(self) -> int:
+        """Note it before a heartbeat is sent, and give it to `renew`."""
+        return self._revocations
 
-    def prove(self, ticket: int, asked_at: float, lasts_s: float) -> bool:
-        """A proof asked for at ``asked_at`` came: extends, unless the lease was broken off in between."""
+    def renew(self, generation: int, asked_at: float, lasts_s: float) -> bool:
+        """A heartbeat sent at ``asked_at`` was answered: extends, unless the lease was revoked in between."""
         with self._lock:
-            if ticket != self._breaks:
+            if generation != self._revocations:
                 return False
-            self.proved_at = asked_at
+            self.renewed_at = asked_at
             self.until = asked_at + lasts_s
             return True
 
-    def break_off(self) -> None:
+    def revoke(self) -> None:
         """Ends it now."""
         with self._lock:
-            self._breaks += 1
+            self._revocations += 1
             self.until = 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Iterable
 
@@ -13,7 +14,7 @@ from rmq_core.model.topic import Topic
 from rmq_core.ownership.nodes import Member, Paths, Shape, worker_name
 from rmq_core.ownership.session import Callback, Session
 
-NAMESAKE_S = 2.0
+SAME_NAME_S = 2.0
 LOOK_S = 0.1
 
 
@@ -30,7 +31,7 @@ class Members:
         Raises `WorkerNameTaken` when the name stays in use for longer than that.
         """
         path = self._paths.member(me.name)
-        until = time.monotonic() + 1.5 * self._session.timeout_s + NAMESAKE_S
+        until = time.monotonic() + 1.5 * self._session.timeout_s + SAME_NAME_S
         while True:
             try:
                 await self._session.create(path, me.encode(), ephemeral=True)
@@ -107,6 +108,14 @@ class Members:
                 continue
             break
         await self._session.ensure(self._paths.owners(topic.name))
+
+    async def redefine(self, topic: Topic) -> None:
+        """Reports a topic that was deleted and defined anew in Redis, which decides, while the fleet listens to it."""
+        path, ours = self._paths.topic(topic.name), Shape.of(topic)
+        data, stat = await self._session.get(path)
+        if Shape.decode(data) != ours:
+            with contextlib.suppress(BadVersionError):  # somebody else reports it
+                await self._session.set(path, ours.encode(topic.version), stat.version)
 
     async def shapes(self) -> dict[str, Shape]:
         """Every reported topic."""

@@ -34,7 +34,7 @@ RENEW_AFTER = 6
 refuse the old one for ever."""
 
 SOON_S = 0.01
-PROOFS = 8
+HEARTBEATS = 8
 """Proofs of life asked for in one session timeout."""
 
 Callback: TypeAlias = Callable[[], None]
@@ -50,7 +50,7 @@ _STATES = {
 class Session:
     """Open it once; a session that expires is replaced by a new one, as often as need be.
 
-    ``lease`` runs for half a session timeout after the last proof of life, and ends at once when the connection
+    ``lease`` runs for half a session timeout after the last answered heartbeat, and ends at once when the connection
     does. ``changed`` are called in the loop after every change of ``state``; ``surrendered`` when nothing may be
     believed to be ours any more although the session may still come back.
     """
@@ -91,12 +91,12 @@ class Session:
             await self.close()
             raise
         self._tasks = [
-            asyncio.create_task(self._prove_life(), name="rmq-zookeeper-proofs"),
+            asyncio.create_task(self._send_heartbeats(), name="rmq-zookeeper-heartbeats"),
             asyncio.create_task(self._watch_lease(), name="rmq-zookeeper-lease"),
         ]
 
     async def _connected(self) -> None:
-        """Until there is a proof: kazoo says it is connected before it knows whether its credentials will do."""
+        """Until a heartbeat is answered: kazoo says it is connected before it knows whether its credentials will do."""
         deadline = time.monotonic() + self.config.connect_timeout_ms / 1000
         while not self.lease.valid:
             if self._refused:
@@ -109,13 +109,13 @@ class Session:
             if self.state is SessionState.CONNECTED:
                 with contextlib.suppress(KazooException, TimeoutError):
                     async with asyncio.timeout(max(SOON_S, deadline - time.monotonic())):
-                        await self._prove()
+                        await self._heartbeat()
             await asyncio.sleep(SOON_S)
 
     async def close(self) -> None:
         """Ends the session: its nodes vanish at once."""
         self._closing = True
-        self.lease.break_off()
+        self.lease.revoke()
         await end(*self._tasks, *([self._renewing] if self._renewing else []))
         if self._client is not None:
             client, self._client = self._client, None
@@ -124,7 +124,7 @@ class Session:
     async def abandon(self) -> None:
         """Leaves the session, and so its nodes, alive until this process ends: something of it still runs."""
         self._closing = True
-        self.lease.break_off()
+        self.lease.revoke()
         for task in self._tasks:
             task.cancel()
 
@@ -143,7 +143,7 @@ class Session:
     def _renew(self, why: str) -> None:
         """kazoo reconnects by itself, except after refused credentials or a crash of its thread."""
         if self._renewing is None or self._renewing.done():
-            log.error("starting the ZooKeeper client anew: %s", why)
+            log.error("starting the ZooKeeper client again: %s", why)
             self._renewing = asyncio.create_task(self._replace_client(), name="rmq-zookeeper-renew")
 
     async def _replace_client(self) -> None:
@@ -159,7 +159,7 @@ class Session:
             return  # it has been replaced
         self._refused |= client.client_state == KeeperState.AUTH_FAILED
         if kazoo_state != KazooState.CONNECTED:
-            self.lease.break_off()
+            self.lease.revoke()
         self._to_loop(self._moved, _STATES[kazoo_state])
 
     def _moved(self, state: SessionState) -> None:
@@ -175,34 +175,36 @@ class Session:
         for callback in self.changed:
             callback()
 
-    async def _prove_life(self) -> None:
+    async def _send_heartbeats(self) -> None:
         while True:
             with contextlib.suppress(KazooException):
-                await self._prove()
-            # Right after a reconnection the answer may be to an older question, which proves too little.
+                await self._heartbeat()
+            # Right after a reconnection the answer may be to an older question, which says too little.
             late = self.state is SessionState.CONNECTED and not self.lease.valid
-            await asyncio.sleep(SOON_S if late else self.timeout_s / PROOFS)
+            await asyncio.sleep(SOON_S if late else self.timeout_s / HEARTBEATS)
 
-    async def _prove(self) -> None:
+    async def _heartbeat(self) -> None:
         """Whatever a server answers proves that the session lived when it was asked."""
-        ticket, asked_at = self.lease.ticket(), time.monotonic()
+        generation, asked_at = self.lease.generation(), time.monotonic()
         await self.exists("/")
         self._refused = False
         was_valid = self.lease.valid
-        if self.lease.prove(ticket, asked_at, self.timeout_s / 2) and not was_valid:
+        if self.lease.renew(generation, asked_at, self.timeout_s / 2) and not was_valid:
             self._given_up = False
             for callback in self.changed:
                 callback()
 
     async def _watch_lease(self) -> None:
         """Surrenders in time: half a timeout after a break, and before the servers can let the session expire."""
-        every_s = self.timeout_s / PROOFS / 2
+        every_s = self.timeout_s / HEARTBEATS / 2
         while True:
             asked_at = time.monotonic()
             await asyncio.sleep(every_s)
             now = time.monotonic()
-            if (stood_s := now - asked_at - every_s) > self.timeout_s / PROOFS and self.state is SessionState.CONNECTED:
-                # Nobody could ask for a proof meanwhile: the next may come now. Until it does, nothing is begun.
+            if (
+                stood_s := now - asked_at - every_s
+            ) > self.timeout_s / HEARTBEATS and self.state is SessionState.CONNECTED:
+                # No heartbeat could be sent meanwhile: the next may come now. Until it does, nothing is begun.
                 log.warning(
                     "the event loop of this process stood still for %.1f s, by no fault of ZooKeeper: a coroutine that"
                     " blocks it, or a machine that had no time",
@@ -215,7 +217,7 @@ class Session:
             if self._given_up or self.lease.valid:
                 continue
             broken = self.state is not SessionState.CONNECTED and now >= self.since + self.timeout_s / 2
-            if broken or now >= self.lease.proved_at + self.timeout_s:
+            if broken or now >= self.lease.renewed_at + self.timeout_s:
                 self._given_up = True
                 log.warning("no word from ZooKeeper for too long: giving up every slot")
                 for callback in self.surrendered:
@@ -283,7 +285,7 @@ class Session:
         return self._watches[callback]
 
     def _to_loop(self, call: Callable[..., None], *args: Any) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop has closed: nobody is there to be told
+        with contextlib.suppress(RuntimeError):  # the loop has closed: nobody is there to hear
             self._loop.call_soon_threadsafe(call, *args)
 
     def _answer(self, result: Any) -> asyncio.Future[Any]:

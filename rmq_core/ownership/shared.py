@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from rmq_core.ownership.contract import SessionState, Standing, Topical
+from rmq_core.ownership.contract import SessionState, Status, TopicSlots
 from rmq_core.ownership.lease import Lease
 
 
@@ -17,11 +17,20 @@ class SharedOwnership:
         self._weight = weight
         self._since = time.monotonic()
 
-    async def start(self, topics: Mapping[str, Topical]) -> None:
+    async def start(self, topics: Mapping[str, TopicSlots]) -> None:
         """Starts a runner for every slot."""
         for topic in topics.values():
-            for slot in range(topic.definition.slots):
-                topic.add(slot)
+            await self.take_up(topic)
+
+    def let_go(self, topic: TopicSlots) -> None:
+        """All of them."""
+        for slot in topic.slots:
+            topic.retire(slot)
+
+    async def take_up(self, topic: TopicSlots) -> None:
+        """All of them."""
+        for slot in range(topic.definition.slots):
+            topic.add(slot)
 
     async def leave(self) -> None:
         """Nothing to hand over."""
@@ -29,6 +38,6 @@ class SharedOwnership:
     async def close(self, *, unfinished: bool) -> None:
         """Nothing to end."""
 
-    def standing(self) -> Standing:
+    def status(self) -> Status:
         """For the heartbeat."""
-        return Standing(SessionState.SHARED, int((time.monotonic() - self._since) * 1000), self._weight)
+        return Status(SessionState.SHARED, int((time.monotonic() - self._since) * 1000), self._weight)

@@ -17,9 +17,9 @@ from collections.abc import Mapping
 from kazoo.exceptions import KazooException, NoAuthError, NoNodeError
 
 from rmq_core.client.async_rmq import AsyncRMQ
-from rmq_core.errors import ConfigurationError, RMQError, ZooKeeperUnavailable
+from rmq_core.errors import RMQError, SettingRefused, ZooKeeperUnavailable
 from rmq_core.ownership.config import ZooKeeperConfig
-from rmq_core.ownership.contract import SessionState, Standing, Topical
+from rmq_core.ownership.contract import SessionState, Status, TopicSlots
 from rmq_core.ownership.election import LeaderElection, run_elected
 from rmq_core.ownership.holdings import Holdings
 from rmq_core.ownership.leader import Leader
@@ -55,8 +55,8 @@ class ZooKeeperOwnership:
         self._owning: asyncio.Task[None] | None = None
         self._leading: asyncio.Task[None] | None = None
 
-    async def start(self, topics: Mapping[str, Topical]) -> None:
-        """Raises `ZooKeeperUnavailable`, `ConfigurationError`, `TopicConflict`, `WorkerNameTaken`."""
+    async def start(self, topics: Mapping[str, TopicSlots]) -> None:
+        """Raises `ZooKeeperUnavailable`, `SettingRefused`, `TopicConflict`, `WorkerNameTaken`."""
         self._me = Member(self._worker, tuple(sorted(topics)), self._weight, platform.node(), os.getpid())
         self._holdings = [
             Holdings(self._session, self._paths, topic, self._client, self._worker, self._news.set)
@@ -89,13 +89,31 @@ class ZooKeeperOwnership:
             await self._session.ensure(self._paths.members)
             await self._session.ensure(self._paths.topics)
         except NoNodeError:
-            raise ConfigurationError(
+            raise SettingRefused(
                 f"the chroot of {self._session.config.hosts!r} does not exist in ZooKeeper: create it first"
             ) from None
         except NoAuthError:
-            raise ConfigurationError(
+            raise SettingRefused(
                 f"ZooKeeper does not let this worker write below {self._paths.root}: it belongs to other credentials"
             ) from None
+
+    def let_go(self, topic: TopicSlots) -> None:
+        """As of a topic that is deleted."""
+        self._stir(topic)
+
+    async def take_up(self, topic: TopicSlots) -> None:
+        """Tells the fleet, whose leader then hands the slots out."""
+        try:
+            await self._members.redefine(topic.definition)
+        except KazooException as error:
+            raise ZooKeeperUnavailable(f"ZooKeeper does not answer: {error!r}") from error
+        self._stir(topic)
+
+    def _stir(self, topic: TopicSlots) -> None:
+        for holdings in self._holdings:
+            if holdings.topic is topic:
+                holdings.changed = True
+        self._news.set()
 
     async def leave(self) -> None:
         """Is nobody's choice any more; slots go to others as their runners end."""
@@ -130,12 +148,12 @@ class ZooKeeperOwnership:
         else:
             await self._session.close()
 
-    def standing(self) -> Standing:
+    def status(self) -> Status:
         """For the heartbeat."""
         state = self._session.state
         if state is SessionState.CONNECTED and not self.lease.valid:
             state = SessionState.SUSPENDED
-        return Standing(state, int((time.monotonic() - self._session.since) * 1000), self._weight)
+        return Status(state, int((time.monotonic() - self._session.since) * 1000), self._weight)
 
     # -- news
 
@@ -151,7 +169,7 @@ class ZooKeeperOwnership:
     def _give_up(self, reason: str = "out of touch") -> None:
         for holdings in self._holdings:
             holdings.give_up(reason)
-            holdings.stirred = True
+            holdings.changed = True
 
     async def _own(self) -> None:
         heal_s = self._session.config.heal_ms / 1000
@@ -176,7 +194,7 @@ class ZooKeeperOwnership:
                 await asyncio.sleep(GATHER_S)
 
     async def _look(self, heal: bool) -> None:
-        """``heal``: at everything, whether we were told of news or not; and a part of it in detail."""
+        """``heal``: at everything, whether we heard of news or not; and a part of it in detail."""
         if self._session.state is not SessionState.CONNECTED:
             return
         if heal and self._joined:
@@ -188,5 +206,5 @@ class ZooKeeperOwnership:
             verified = self._holdings[:VERIFIED_AT_ONCE]
             self._holdings = self._holdings[VERIFIED_AT_ONCE:] + verified
         for holdings in list(self._holdings):
-            if heal or holdings.stirred:
+            if heal or holdings.changed:
                 await holdings.look(verify=holdings in verified)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import logging
+import math
 import os
 import signal
 import sys
@@ -14,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from rmq_core.errors import PipelineError, RMQError
+from rmq_core.errors import PipelineError, RMQError, is_usage
 from rmq_core.model.text import NotText, check_arguments
 from rmq_core.pipeline import archive, reconcile, restore, shipping, verdicts
 from rmq_core.pipeline.files import check_reports
@@ -31,7 +33,7 @@ def parser(program: str) -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False)
     url = os.environ.get("RMQ_URL") or os.environ.get("RMQ_REDIS_URL") or os.environ.get("REDIS_URL") or DEFAULT_URL
     common.add_argument(
-        "--url", default=url, help="Redis URL (RMQ_URL, REDIS_URL: not seen by others as arguments are)"
+        "--url", default=url, help="Redis URL (RMQ_URL, RMQ_REDIS_URL, REDIS_URL: not seen by others as arguments are)"
     )
     common.add_argument("--namespace", default=os.environ.get("RMQ_NAMESPACE", "rmq"), help="(RMQ_NAMESPACE)")
     common.add_argument("--topic", action="append", default=[], metavar="NAME", help="only this one; repeatable")
@@ -40,24 +42,44 @@ def parser(program: str) -> argparse.ArgumentParser:
     common.add_argument("--run", default="", metavar="ID", help="name of the run")
     common.add_argument("--progress", choices=("text", "json"), default="text", help="json: lines on standard output")
     common.add_argument("--log", metavar="FILE", help="where Spark's own output goes")
-    common.add_argument("--slots-per-partition", type=int, default=8, metavar="N")
+    common.add_argument("--slots-per-partition", type=_whole, default=8, metavar="N")
     root = argparse.ArgumentParser(prog=program, description=__doc__)
     commands = root.add_subparsers(dest="command", required=True, metavar="command")
     sub = commands.add_parser("archive", parents=[common], help="bring what the journals hold into the archive")
-    sub.add_argument("--every", type=float, metavar="SECONDS", help="go on until interrupted")
+    sub.add_argument("--every", type=_seconds, metavar="SECONDS", help="go on until interrupted")
     sub.add_argument("--no-compact", action="store_true", help="leave small files as they are")
     sub = commands.add_parser("reconcile", parents=[common], help="compare journals, queues and business; report")
     sub.add_argument("--ledger", metavar="PATH", help="CSV, Parquet or jdbc:…#table: topic, id[, expected][, at]")
     sub.add_argument("--since", type=_moment, metavar="TIME", help="the ledger speaks of what was sent from then on")
     sub.add_argument("--until", type=_moment, metavar="TIME", help="… and before then; 2027-01-15, or with a time")
-    sub.add_argument("--stuck-ms", type=int, default=verdicts.STUCK_MS, help="beyond the visibility timeout")
-    sub.add_argument("--overdue-ms", type=int, default=verdicts.OVERDUE_MS)
+    sub.add_argument("--stuck-ms", type=_whole, default=verdicts.STUCK_MS, help="beyond the visibility timeout")
+    sub.add_argument("--overdue-ms", type=_whole, default=verdicts.OVERDUE_MS)
     sub = commands.add_parser("restore", parents=[common], help="put back what a lost server held")
     sub.add_argument("--dry-run", action="store_true", help="only count")
     sub.add_argument("--inline", action="store_true", help="content that was not journaled is taken to be the id")
     sub = commands.add_parser("package", help="write what spark-submit takes: rmq_core.zip and a program")
     sub.add_argument("folder", type=Path, help="where to")
     return root
+
+
+def _missing(given: argparse.Namespace) -> str:
+    """What the command cannot do without and was not given, if anything."""
+    if given.command == "reconcile":
+        return "" if given.reports else "--reports is missing: the folder of the reports"
+    return "" if given.archive else "--archive is missing: the folder of the archive"
+
+
+def _seconds(text: str) -> float:
+    with contextlib.suppress(ValueError):
+        if 0 <= (seconds := float(text)) < math.inf:
+            return seconds
+    raise argparse.ArgumentTypeError(f"{text!r} must be a number of seconds, 0 or more")
+
+
+def _whole(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or len(text) > 15:
+        raise argparse.ArgumentTypeError(f"{text!r} must be a whole number, 0 or more")
+    return int(text)
 
 
 def _moment(text: str) -> int:
@@ -73,10 +95,6 @@ _STAGES = {"archive": archive.STAGES, "reconcile": reconcile.STAGES, "restore": 
 
 def run(given: argparse.Namespace) -> dict[str, Any]:
     """Does what was asked for; returns what is to be printed."""
-    if given.command != "reconcile" and not given.archive:
-        raise PipelineError("--archive is missing: the folder of the archive")
-    if given.command == "reconcile" and not given.reports:
-        raise PipelineError("--reports is missing: the folder of the reports")
     said = {"url": given.url, "namespace": given.namespace, "topics": ",".join(given.topic)}
     options = SourceOptions.read(said | {"slots_per_partition": str(given.slots_per_partition)})
     progress = Progress(("start", *_STAGES[given.command]), json_lines=given.progress == "json")
@@ -122,10 +140,10 @@ def _package(folder: Path) -> int:
 
 def _log(given: argparse.Namespace) -> None:
     """The sentence is for people; whatever Spark said belongs to those who look for the cause."""
-    logger, told = logging.getLogger("rmq_core.pipeline"), given.progress == "json" and not given.log
+    logger, as_json = logging.getLogger("rmq_core.pipeline"), given.progress == "json" and not given.log
     for known in [*logger.handlers]:
         logger.removeHandler(known)
-    handler = logging.StreamHandler() if told else logging.FileHandler(log_file(given.log), delay=True)
+    handler = logging.StreamHandler() if as_json else logging.FileHandler(log_file(given.log), delay=True)
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
     logger.addHandler(handler)
     logger.propagate = False
@@ -140,7 +158,7 @@ def _interrupted(number: int, frame: object) -> None:
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "python -m rmq_core.pipeline") -> int:
-    """0: done; 1: not, and the last line on standard error says why; 130: interrupted."""
+    """0: done; 1: not, and the last line on standard error says why; 2: wrong usage; 130: interrupted."""
     words = sys.argv[1:] if arguments is None else arguments
     try:
         check_arguments(words)
@@ -150,6 +168,9 @@ def main(arguments: Sequence[str] | None = None, program: str = "python -m rmq_c
     given = parser(program).parse_args(words)
     if given.command == "package":
         return _package(given.folder)
+    if missing := _missing(given):
+        print(missing, file=sys.stderr)
+        return 2
     _asked_to_end.clear()
     signal.signal(signal.SIGTERM, _interrupted)
     _log(given)
@@ -166,7 +187,7 @@ def main(arguments: Sequence[str] | None = None, program: str = "python -m rmq_c
         if not isinstance(error, RMQError):
             raise
         print(sentence(error), file=sys.stderr)
-        return 1
+        return 2 if is_usage(error) else 1
     if given.progress == "text" or given.command != "reconcile":
         print(json.dumps(did), flush=True)
     return 0

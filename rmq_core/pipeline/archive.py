@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from rmq_core.errors import PipelineError
 from rmq_core.model.topic import Topic
-from rmq_core.pipeline import positions
+from rmq_core.pipeline import data_set, positions
 from rmq_core.pipeline.archived import DIGITS, Archive, batch_name
 from rmq_core.pipeline.compaction import compact
 from rmq_core.pipeline.files import folders, remove, seen_here
 from rmq_core.pipeline.lock import ArchiveLock
 from rmq_core.pipeline.progress import QUIET, Progress
 from rmq_core.pipeline.schemas import EVENTS, ddl
-from rmq_core.pipeline.sentences import patiently, plain_errors
+from rmq_core.pipeline.sentences import plain_errors, with_retries
 from rmq_core.pipeline.sources.journal import NAME, JournalSource
 from rmq_core.pipeline.sources.options import SourceOptions
 
@@ -62,7 +62,7 @@ def archive(
     """Brings what the journals hold into the archive at ``path``; returns what it did.
 
     ``every_s``: goes on for ever, a micro-batch each so many seconds, until interrupted. Raises `PipelineError`,
-    also while another archive job of the namespace runs.
+    also while another archive job of the namespace runs, and where the archive holds another data set.
     """
     session.dataSource.register(JournalSource)
     kept = Archive(session, path)
@@ -71,7 +71,7 @@ def archive(
         run.begin()
         with progress.stage("archive", session):
             try:
-                patiently(run.go)
+                with_retries(run.go)
             except Exception as error:
                 if NOT_THERE in str(error):
                     raise PipelineError(f"the archive stopped: {NOT_THERE} {WHERE_STREAMS_ARE}") from error
@@ -101,13 +101,14 @@ class _Run:
         self.trimmed = self.compacted = 0
         self.before = kept.last_committed()
         self._moved_to = self.before
-        self._compacted_at = self._told = 0
+        self._compacted_at = self._reported = 0
         self._known: dict[str, Topic] = {}
         self._gone: dict[str, int] = {}
         self._seen: set[int] = set()
 
     def begin(self) -> None:
-        """Holds the journals back before anything is read."""
+        """Holds the journals back before anything is read; those of another data set it leaves alone."""
+        data_set.claim(self.options, self.kept)
         self._known = {topic.name: topic for topic in self.kept.definitions()}
         self._gone = self.kept.deletions()
         self._register()
@@ -147,7 +148,7 @@ class _Run:
         )
         query = writer.start()
         self._seen = set()
-        self._compacted_at = self._told = 0
+        self._compacted_at = self._reported = 0
         try:
             while not query.awaitTermination(LOOK_S):
                 _count(query.recentProgress, self._seen, self.done)
@@ -165,8 +166,8 @@ class _Run:
         if len(self._seen) - self._compacted_at >= COMPACT_EVERY:
             self._compacted_at = len(self._seen)
             self.compact()
-        if len(self._seen) != self._told:
-            self._told = len(self._seen)
+        if len(self._seen) != self._reported:
+            self._reported = len(self._seen)
             self.move()
 
     def move(self) -> None:

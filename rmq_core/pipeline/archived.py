@@ -7,6 +7,7 @@
     <archive>/compacted/*.json                                              which of the latter count
     <archive>/checkpoint/                                               Spark's; its commits say which batches are whole
     <archive>/topics/*.json                                                 the topics' definitions, and deletions
+    <archive>/data-sets/*.json                                              whose journals these are (`data_set`)
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from rmq_core.pipeline.files import files as files_of
 from rmq_core.pipeline.files import read_text, seen_here
 from rmq_core.pipeline.schemas import EVENTS, ddl
 from rmq_core.pipeline.sentences import sentence
+from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS, position_of
 from rmq_core.pipeline.sources.journal import number_of, since_of
 
@@ -64,6 +66,11 @@ class Archive:
     def topics(self) -> str:
         """The definitions of topics."""
         return f"{self.path}/topics"
+
+    @property
+    def data_sets(self) -> str:
+        """Whose journals these are."""
+        return f"{self.path}/data-sets"
 
     def files(self, folder: str) -> list[str]:
         """The names of the files in a folder; none where there is no such folder."""
@@ -129,7 +136,7 @@ class Archive:
         compactions = self.compactions()
         if compactions:
             rows = [(row.topic, row.date, row.batch, row.last) for row in compactions]
-            notes = self.session.createDataFrame(rows, "topic string, date string, whole string, last string")
+            notes = small(self.session, rows, "topic string, date string, whole string, last string")
             frame = frame.join(F.broadcast(notes), ["topic", "date"], "left")
             later = F.col("last").isNull() | (F.col("batch") > F.col("last"))
             wanted = (wanted & later) | (F.col("batch") == F.col("whole"))
@@ -172,6 +179,10 @@ class Archive:
             if row.get("updated_ms", row.get("at_ms", 0)) > gone.get(name, -1)
         ]
 
+    def versions(self) -> list[tuple[str, int, int]]:
+        """Name, number and time (ms) of each definition there was; not those of releases that noted no time."""
+        return [(row["name"], row["version"], row["updated_ms"]) for row in self._notes() if row.get("updated_ms")]
+
     def deletions(self) -> dict[str, int]:
         """Topics that were deleted on purpose, and when (ms); what they had before stays in the files, as history."""
         return _deletions(self._notes())
@@ -187,7 +198,7 @@ class Archive:
         columns = (
             "format int, name string, at_ms long, updated_ms long, version long, definition string, deleted_ms long"
         )
-        self.session.createDataFrame(rows, columns).coalesce(1).write.mode("append").json(self.topics)
+        small(self.session, rows, columns).coalesce(1).write.mode("append").json(self.topics)
 
 
 def _deletions(notes: list[dict[str, Any]]) -> dict[str, int]:
@@ -204,7 +215,7 @@ def without_deleted(events: DataFrame, deletions: dict[str, int]) -> DataFrame:
 
     if not deletions:
         return events
-    gone = events.sparkSession.createDataFrame(sorted(deletions.items()), "topic string, deleted_ms long")
+    gone = small(events.sparkSession, sorted(deletions.items()), "topic string, deleted_ms long")
     known = events.join(F.broadcast(gone), "topic", "left")
     after = F.shiftright("position", SEQUENCE_BITS) > F.col("deleted_ms")
     return known.where(F.col("deleted_ms").isNull() | after).drop("deleted_ms")

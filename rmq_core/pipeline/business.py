@@ -42,7 +42,7 @@ class Ledger:
     since_ms: int | None = None
     until_ms: int | None = None
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """For the report."""
         return {
             "left_out_rows": self.left_out_rows,
@@ -123,43 +123,59 @@ def checked(frame: DataFrame, topics: list[str], where: str = "ledger", defined:
         ),
     )
     known = {*topics, *(defined or ())}
-    counts = rows.groupBy("topic").agg(
-        F.count("*").alias("rows"), F.count(F.when(F.col("id").isNull(), 1)).alias("without_id")
-    )
-    others = counts.where(~F.col("topic").isin(topics) | F.col("topic").isNull())
-    unknown = others.where(~F.col("topic").isin([*known]) | F.col("topic").isNull()).limit(5).collect()
-    if unknown:
-        names = sorted(str(row.topic) for row in unknown)
+    counts = {row.of: row for row in _counts(rows, known).collect()}
+    if None in counts:
+        strangers = rows.where(F.col("topic").isNull() | ~F.col("topic").isin([*known]))
+        names = sorted(str(row.topic) for row in strangers.select("topic").distinct().limit(5).collect())
         raise PipelineError(
             f"the business ledger {where} names topics that are not defined: {', '.join(names)};"
             f" defined are {', '.join(sorted(known))}"
         )
-    left_out = others.orderBy(F.col("rows").desc()).limit(NAMED_MOST).collect()
-    total = others.agg(F.coalesce(F.sum("rows"), F.lit(0))).collect()[0][0]
-    ours = rows.where(F.col("topic").isin(topics))
-    without_id = ours.where("id IS NULL").count()
-    ours = ours.where("id IS NOT NULL")
-    strange = [
-        str(row.expected)
-        for row in ours.where(~F.col("expected").isin(*EXPECTED)).select("expected").distinct().limit(5).collect()
-    ]
-    if strange:
+    mine = [row for name, row in counts.items() if name in topics]
+    others = sorted(((row.rows, name) for name, row in counts.items() if name not in topics), reverse=True)
+    ours = rows.where(F.col("topic").isin(topics) & F.col("id").isNotNull())
+    if any(row.strange for row in mine):
+        strange = ours.where(~F.col("expected").isin(*EXPECTED)).select("expected").distinct().limit(5).collect()
         raise PipelineError(
-            f"the business ledger {where} expects {', '.join(sorted(strange))}; it can expect {', '.join(EXPECTED)}"
+            f"the business ledger {where} expects {', '.join(sorted(row.expected for row in strange))};"
+            f" it can expect {', '.join(EXPECTED)}"
         )
-    since = until = None
-    if "at" in frame.columns:
-        odd = ours.where("at IS NOT NULL AND at_ms IS NULL").limit(1).collect()
-        if odd:
-            raise PipelineError(
-                f"the business ledger {where} says at {odd[0].at!r}; it can say a time as 2027-01-15T10:00:00Z, or in"
-                " ms since 1970"
-            )
-        since, last = ours.agg(F.min("at_ms"), F.max("at_ms")).collect()[0]
-        until = None if last is None else last + 1
+    if odd := [row.odd for row in mine if row.odd is not None]:
+        raise PipelineError(
+            f"the business ledger {where} says at {odd[0]!r}; it can say a time as 2027-01-15T10:00:00Z, or in ms since"
+            " 1970"
+        )
+    since = min((row.first_ms for row in mine if row.first_ms is not None), default=None)
+    last = max((row.last_ms for row in mine if row.last_ms is not None), default=None)
     promise = F.array_position(F.array(*map(F.lit, EXPECTED)), F.col("expected"))
     each = ours.groupBy("topic", "id").agg(F.max_by("expected", promise).alias("expected"))
-    return Ledger(each, {row.topic: row.rows for row in left_out}, total, without_id, since, until)
+    return Ledger(
+        each,
+        left_out={name: n for n, name in others[:NAMED_MOST]},
+        left_out_rows=sum(n for n, _ in others),
+        without_id=sum(row.without_id for row in mine),
+        since_ms=since,
+        until_ms=None if last is None else last + 1,
+    )
+
+
+def _counts(rows: DataFrame, known: set[str]) -> DataFrame:
+    """Per known topic (``of``; null: any other), in one pass: ``rows``, those ``without_id``, those of which something
+    ``strange`` is expected, a time that cannot be read (``odd``), and the first and the last time."""
+    from pyspark.sql import functions as F
+
+    named = F.col("id").isNotNull()
+    timed = "at" in rows.columns
+    at_ms = F.when(named, F.col("at_ms")) if timed else F.lit(None).cast("long")
+    odd = F.when(named & F.col("at_ms").isNull(), F.col("at")) if timed else F.lit(None).cast("string")
+    return rows.groupBy(F.when(F.col("topic").isin([*known]), F.col("topic")).alias("of")).agg(
+        F.count("*").alias("rows"),
+        F.count_if(~named).alias("without_id"),
+        F.count_if(named & ~F.col("expected").isin(*EXPECTED)).alias("strange"),
+        F.max(odd).alias("odd"),
+        F.min(at_ms).alias("first_ms"),
+        F.max(at_ms).alias("last_ms"),
+    )
 
 
 def _identity(frame: DataFrame, where: str) -> Column:

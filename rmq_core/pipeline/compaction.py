@@ -9,6 +9,7 @@ from typing import Any
 from rmq_core.pipeline.archived import Archive
 from rmq_core.pipeline.files import java_path
 from rmq_core.pipeline.schemas import EVENTS, ddl
+from rmq_core.pipeline.small import small
 
 FOLDERS_MOST = 8
 """A day of a topic is compacted when it has more folders than that."""
@@ -65,7 +66,7 @@ def _merge(kept: Archive, topic: str, date: str, batches: list[str]) -> Any:
     ordered.write.mode("overwrite").option("maxRecordsPerFile", ROWS_PER_FILE).parquet(f"{folder}/batch={merged}")
     columns_of_note = "topic string, date string, batch string, first string, last string, at_ms long"
     row = (topic, date, merged, first, last, int(time.time() * 1000))
-    note = kept.session.createDataFrame([row], columns_of_note)
+    note = small(kept.session, [row], columns_of_note)
     # Notes are only ever added: the one that comes furthest counts, and covers the folders of the others.
     note.coalesce(1).write.mode("append").json(kept.compacted)
     return note.collect()[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from rmq_core.pipeline.mends import SEEN
+from rmq_core.pipeline.repair_data import SEEN
 from rmq_core.pipeline.schemas import FINDINGS
 from rmq_core.pipeline.sources.decoding import whole
 from rmq_core.pipeline.sources.options import SourceOptions
@@ -38,14 +38,14 @@ def confirmed(suspects: DataFrame, options: SourceOptions) -> DataFrame:
                         names = [*(getattr(keys, queue) for queue in _QUEUES), keys.body, keys.failed]
                         calls.append(Call(script("presence"), names, [row["id"]]))
                     for (at, row), reply in zip(some, connection.run(calls), strict=True):
-                        kept[at] = holds(row["kind"], row["evidence"], reply[0], row["mend"])
+                        kept[at] = holds(row["kind"], row["evidence"], reply[0], row["repair_data"])
                 yield batch.filter(pa.array(kept, pa.bool_()))
 
     # One pass for all kinds, in as few tasks as they fill: taken apart, everything would be computed twice.
     return suspects.hint("rebalance").mapInArrow(look, FINDINGS)
 
 
-def holds(kind: str, proof: str, now: list[bytes | None], mend: bytes | None = None) -> bool:
+def holds(kind: str, proof: str, now: list[bytes | None], data: bytes | None = None) -> bool:
     """Whether a finding is still true; ``now``: store, retry, prepare, dead (scores), body, failed (1 or 0)."""
     import json
 
@@ -57,11 +57,11 @@ def holds(kind: str, proof: str, now: list[bytes | None], mend: bytes | None = N
         return not somewhere and bool(body)
     if kind == "orphan_failure":
         return not somewhere and bool(failed)
-    told = json.loads(proof)
+    evidence = json.loads(proof)
     if kind in SEEN:
-        assert mend is not None
-        moved = [None if score is None else float(score) for score in scores] != msgpack.unpackb(mend)["seen"]
-        return not moved and not (kind == "missing_content" and bool(body) and told["what"] == ["no_content"])
+        assert data is not None
+        moved = [None if score is None else float(score) for score in scores] != msgpack.unpackb(data)["seen"]
+        return not moved and not (kind == "missing_content" and bool(body) and evidence["what"] == ["no_content"])
     if kind == "stuck_in_prepare":
-        return scores[2] is not None and whole(float(scores[2]), True) == told["prepare"]
+        return scores[2] is not None and whole(float(scores[2]), True) == evidence["prepare"]
     return scores[0] is not None or scores[1] is not None

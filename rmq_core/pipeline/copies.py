@@ -1,6 +1,6 @@
 """What is known of each copy of a message: its score, content and failures, followed back through its history.
 
-A copy waits, flies, is dead or lies in the trash, and its values come with it from where it was before. So each is
+A copy waits, is in flight, is dead or lies in the trash, and its values come from where it was before. So each is
 looked for from the end backwards: the transition that put the copy where it is, then the one that had put it where it
 came from, until the one that sent it. All messages go a step back at once; most need one.
 """
@@ -11,8 +11,8 @@ from typing import Any
 
 from rmq_core.pipeline.schemas import COPIES, NO_CONTENT, UNSAID
 
-WAITING, FLYING, DEAD, TRASH, NOWHERE = range(5)
-_KINDS = (("s", WAITING), ("r", WAITING), ("p", FLYING), ("d", DEAD), ("t", TRASH))
+WAITING, IN_FLIGHT, DEAD, TRASH, NOWHERE = range(5)
+_KINDS = (("s", WAITING), ("r", WAITING), ("p", IN_FLIGHT), ("d", DEAD), ("t", TRASH))
 
 
 def _kinds(letters: Any) -> Any:
@@ -25,7 +25,7 @@ def _kinds(letters: Any) -> Any:
     return table[letters]
 
 
-def told_of(tables: Any, rows: Any, end: Any, left: list[Any]) -> dict[str, Any]:
+def columns_of(tables: Any, rows: Any, end: Any, left: list[Any]) -> dict[str, Any]:
     """The columns of `schemas.HISTORIES` that tell of each copy. ``end``: the last transition of each message.
     ``left``: per copy, which messages have it.
     """
@@ -33,8 +33,8 @@ def told_of(tables: Any, rows: Any, end: Any, left: list[Any]) -> dict[str, Any]
     import pyarrow as pa
 
     step = rows.step
-    told = tables.told[step]
-    origin, target = _kinds(tables.origin[step]), np.where(told, _kinds(tables.target[step]), NOWHERE)
+    known = tables.known[step]
+    origin, target = _kinds(tables.origin[step]), np.where(known, _kinds(tables.target[step]), NOWHERE)
     # A send that merges gives the one that waits another content, and perhaps another score; it comes from there.
     merged = tables.new[step] & tables.merges[step]
     target, origin = np.where(merged, WAITING, target), np.where(merged, WAITING, origin)

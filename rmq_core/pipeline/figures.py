@@ -41,13 +41,13 @@ def topics(accounts: DataFrame, messages: DataFrame, events: DataFrame, snapshot
     )
 
 
-def held_now(books: DataFrame) -> DataFrame:
-    """Messages in each queue, per topic. ``books``: see `verdicts.slot_ledgers`."""
+def held_by_slots(slot_ledgers: DataFrame) -> DataFrame:
+    """Messages in each queue, per topic. ``slot_ledgers``: see `verdicts.slot_ledgers`."""
     from pyspark.sql import functions as F
 
-    return books.groupBy("topic").agg(
+    return slot_ledgers.groupBy("topic").agg(
         *(
-            F.sum(F.get_json_object("books", f"$.{name}").cast("long")).alias(name)
+            F.sum(F.get_json_object("ledger", f"$.{name}").cast("long")).alias(name)
             for name in ("store", "retry", "prepare", "dead")
         )
     )
@@ -58,9 +58,9 @@ def _times(messages: DataFrame, name: str) -> DataFrame:
     from pyspark.sql import functions as F
 
     values = messages.select("topic", F.explode(name).alias("ms")).groupBy("topic")
-    told = values.agg(F.percentile_approx("ms", list(QUANTILES), ACCURACY).alias("told"))
-    several = (F.get("told", F.lit(i)).alias(f"{name}_p{round(q * 100)}_ms") for i, q in enumerate(QUANTILES))
-    return told.select("topic", *several)
+    each_topic = values.agg(F.percentile_approx("ms", list(QUANTILES), ACCURACY).alias("quantiles"))
+    several = (F.get("quantiles", F.lit(i)).alias(f"{name}_p{round(q * 100)}_ms") for i, q in enumerate(QUANTILES))
+    return each_topic.select("topic", *several)
 
 
 def _retries(events: DataFrame) -> DataFrame:

@@ -1,4 +1,4 @@
-"""Where journals do not tell everything: looked for slot by slot, told once where the cause is the topic's.
+"""Where journals do not tell everything: found slot by slot, reported once where the cause is the topic's.
 
 Of a slot with a gap nothing is claimed that its journal would have to prove.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmq_core.pipeline.replay import SLOT, evidence, ms_of
+from rmq_core.pipeline.small import small
 from rmq_core.pipeline.verdicts import found
 
 if TYPE_CHECKING:
@@ -26,9 +27,9 @@ every one of them; null: an older release wrote it, nobody knows.
 WIDE = ("trimmed", "elsewhere", "past", "off")
 """Reasons that lie in how a topic is run, not in what happened to one slot."""
 
-_AFRESH = "Switched off and on again while the topic is empty, a journal begins anew and is whole from there."
+_AFRESH = "Switched off and on again while the topic is empty, a journal starts again and is whole from there."
 ADVICE = {
-    "trimmed": f"Its readers had done with it before anything was archived: archive the topic on schedule. {_AFRESH}",
+    "trimmed": f"It was read and trimmed before anything was archived: archive the topic on schedule. {_AFRESH}",
     "elsewhere": "It was archived, but not where this run looked: give it that archive.",
     "past": f"The journal was switched on while messages were there. {_AFRESH}",
     "off": "The journal is off: switch it on, best while the topic is empty.",
@@ -40,13 +41,15 @@ ADVICE = {
     "doubled": "The archive holds entries twice: somebody has copied folders of it. Take the copies away.",
     "forked": "The server has lost the end of its journal, and gone on with the same numbers: messages that came at"
     f" that time may be lost, or come twice. Restore puts nothing back here. {_AFRESH}",
+    "unwatched": "It was restored before, and worked off since without a journal: what is done would come back. Switch"
+    " the journal on before you restore.",
     "restarted": "The server has lost the end of its journal: restore what the archive holds.",
 }
 """Per reason, what to do, in a sentence or two. For none of them is there a repair: nobody knows what is missing."""
 
 
 def holes(
-    slots: DataFrame, books: DataFrame, readers: DataFrame | None = None, reached: DataFrame | None = None
+    slots: DataFrame, slot_ledgers: DataFrame, readers: DataFrame | None = None, reached: DataFrame | None = None
 ) -> DataFrame:
     """Slots whose journal does not tell everything: ``topic``, ``slot``, ``reason`` and what shows it.
 
@@ -56,9 +59,9 @@ def holes(
     from pyspark.sql import functions as F
 
     session = slots.sparkSession
-    together = slots.join(books, [*SLOT], "full")
-    readers = session.createDataFrame([], READERS) if readers is None else readers
-    reached = session.createDataFrame([], REACHED) if reached is None else reached
+    together = slots.join(slot_ledgers, [*SLOT], "full")
+    readers = small(session, [], READERS) if readers is None else readers
+    reached = small(session, [], REACHED) if reached is None else reached
     together = together.join(F.broadcast(readers), [*SLOT], "left").join(F.broadcast(reached), [*SLOT], "left")
     behind = F.col("journaled") > F.coalesce("last_n", F.lit(0))
     # What was written before the snapshot, and yet behind the end it saw: the server has lost it since.
@@ -67,7 +70,7 @@ def holes(
     last_missing = F.when(F.col("reason").isNull(), F.col("journaled")).when(F.col("front"), F.col("first_n") - 1)
     # Of what the archive had passed, only what it has never seen can have been trimmed before.
     unseen = F.col("reached_n").isNull() | (last_missing > F.col("reached_n")) | (last_missing < F.col("since"))
-    by_rule = unseen & (last_missing <= F.col("committed"))
+    by_rule = own.isNotNull() & unseen & (last_missing <= F.col("committed"))
     why = (
         F.when(own != "missing", own)
         .when((F.col("last_n").isNull() & F.col("reached_n").isNotNull()) | begins_behind(), "slot")
@@ -102,7 +105,7 @@ def archive_lacks() -> Column:
 
 
 def begins_behind() -> Column:
-    """Whether the first that is known of a slot began anew behind all that the archive has read: it has none of it."""
+    """Whether the first known of a slot started again behind all that the archive has read: it has none of it."""
     from pyspark.sql import functions as F
 
     behind = (F.col("from_position") > F.col("reached")) & (F.col("first_n") <= F.col("reached_n"))
@@ -110,7 +113,7 @@ def begins_behind() -> Column:
 
 
 def forked(events: DataFrame, holes: DataFrame) -> DataFrame:
-    """`holes`, where those that were doubled by a server that lost its end are told from those doubled by hand.
+    """`holes`, where those doubled by a server that lost its end are distinguished from those doubled by hand.
 
     ``events`` need ``life``. Only the slots concerned are looked at again.
     """
@@ -129,10 +132,10 @@ def without_journal(session: SparkSession, topics: list[str]) -> DataFrame:
     """The hole of topics whose journal is off and of which something is to be proved; same columns, no slot."""
     columns = "topic string, slot int, reason string, life int, after_n long, first_n long, last_n long, written long"
     rows = [(topic, None, "off", *[None] * 9) for topic in topics]
-    return session.createDataFrame(rows, f"{columns}, held long, readers string, missing long, doubled long")
+    return small(session, rows, f"{columns}, held long, readers string, missing long, doubled long")
 
 
-def told(holes: DataFrame) -> DataFrame:
+def findings(holes: DataFrame) -> DataFrame:
     """The findings: one per slot, or one per topic where the reason lies in how the topic is run."""
     from pyspark.sql import functions as F
 

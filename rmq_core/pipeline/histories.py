@@ -12,8 +12,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.journal.entries import EVENTS, PLACES
-from rmq_core.pipeline.copies import told_of
-from rmq_core.pipeline.schemas import COPIES, HISTORIES, NO_CONTENT, PARTS, POOLED, SCORED, STEPS, arrow
+from rmq_core.pipeline.copies import columns_of
+from rmq_core.pipeline.schemas import COPIES, HISTORIES, NO_CONTENT, OWN_CONTENT, PARTS, POOLED, SCORED, STEPS, arrow
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ UNKNOWN, LIVE = 28, 31
 """Instead of an event: one this version does not know; a row of the live queues."""
 
 WRONG = (None, "delivered_after_success", "ended_twice", "impossible_transition")
-_LETTERS = {"waiting": "sr", "flying": "p", "dead": "d"}
+_LETTERS = {"waiting": "sr", "in_flight": "p", "dead": "d"}
 _LETTERS_BY_BITS = [{ord(letter) & 31: letter for letter in PLACES}.get(bits, "-") for bits in range(32)]
 _ENDS = ("acked", "dropped", "cancelled")
 _ARRIVALS = ("sent", "merged", "rescheduled")
@@ -43,10 +43,10 @@ class _Tables:
 
         steps, low = np.arange(32 << STEP_BITS), (1 << LETTER_BITS) - 1
         self.event, origin, target = steps >> STEP_BITS, (steps >> LETTER_BITS) & low, steps & low
-        told = self.event <= UNKNOWN
+        known = self.event <= UNKNOWN
 
         def among(values: Any, letters: str) -> Any:
-            return told & np.isin(values, [ord(letter) & low for letter in letters])
+            return known & np.isin(values, [ord(letter) & low for letter in letters])
 
         def one_of(*names: str) -> Any:
             return np.isin(self.event, [EVENTS.index(name) for name in names])
@@ -59,7 +59,7 @@ class _Tables:
             minus, plus = leaves & (~comes | merges), comes & ~leaves & ~merges
             self.change[copy] = plus.astype(np.int64) - minus
             self.leaves[copy] = leaves
-        self.told, self.waits = told, among(target, "sr")
+        self.known, self.waits = known, among(target, "sr")
         self.target, self.origin = target, origin
         self.acked, self.ends, self.taken, self.sent = one_of("acked"), one_of(*_ENDS), one_of("taken"), one_of("sent")
         self.arrives = one_of(*_ARRIVALS)
@@ -155,8 +155,8 @@ def _judge(tables: _Tables, table: Any) -> Iterator[pyarrow.RecordBatch]:
     step = rows.step
     change = {copy: tables.change[copy][step] for copy in COPIES}
     before = {copy: rows.before(change[copy]) for copy in COPIES}
-    told = tables.told[step]
-    end = rows.last(told)
+    known = tables.known[step]
+    end = rows.last(known)
 
     def picked(values: Any, at: Any, kind: Any) -> Any:
         return pa.array(values[np.maximum(at, 0)], kind, mask=at < 0)
@@ -176,7 +176,7 @@ def _judge(tables: _Tables, table: Any) -> Iterator[pyarrow.RecordBatch]:
         **_places(rows),
     }
     left = [change[copy][end] + before[copy][end] > 0 for copy in COPIES]
-    columns |= told_of(tables, rows, end, [each & (end >= 0) for each in left])
+    columns |= columns_of(tables, rows, end, [each & (end >= 0) for each in left])
     noted = [columns[name].is_valid() for name in ("wrong", "in_store", "in_retry", "in_prepare", "in_dead")]
     seen = [np.asarray(each) for each in (*noted, columns["has_body"], columns["has_failed"])]
     kept = pa.array(np.logical_or.reduce([*(each & (end >= 0) for each in left), *seen]))
@@ -291,10 +291,10 @@ def _places(rows: _Rows) -> dict[str, Any]:
                 hashed = np.zeros(total, dtype=np.int64)
                 hashed[messages] = rows.content[at]
                 found["body_hash"] = pa.array(hashed, mask=~there)
-        elif part == "dead_record":
+        elif part in OWN_CONTENT:
             hashed = np.full(total, NO_CONTENT)
             hashed[messages] = rows.content[at]
-            found["dead_hash"] = pa.array(hashed, mask=hashed == NO_CONTENT)
+            found[OWN_CONTENT[part]] = pa.array(hashed, mask=hashed == NO_CONTENT)
         elif part in SCORED:
             score = np.full(total, np.iinfo(np.int64).min)
             np.maximum.at(score, messages, rows.score[at])

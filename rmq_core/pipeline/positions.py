@@ -1,4 +1,4 @@
-"""How far an archive is durable, told to Redis: behind that (and behind every other reader) journals are trimmed.
+"""How far an archive is durable, noted in Redis: behind that (and behind every other reader) journals are trimmed.
 
 Every archive is a reader of its own, named after its path: what one of them holds says nothing of another.
 """
@@ -6,6 +6,7 @@ Every archive is a reader of its own, named after its path: what one of them hol
 from __future__ import annotations
 
 import os
+import re
 from hashlib import blake2b
 
 from rmq_core.client.rmq import RMQ
@@ -19,10 +20,23 @@ ALL_ARCHIVES = RESERVED
 
 
 def reader_of(path: str) -> str:
-    """The name under which the archive at a path reads journals."""
-    where = path.removeprefix("file://") if path.startswith("file:///") else path
-    where = where.rstrip("/") if "://" in where else os.path.abspath(where)  # noqa: PTH100 - a text, whatever is there
-    return f"{RESERVED}.{blake2b(where.encode(errors='surrogateescape'), digest_size=6).hexdigest()}"
+    """The name under which the archive at a path reads journals, however the path is written."""
+    where = _plain(path)
+    return _name(where if "://" in where else os.path.realpath(where))
+
+
+def _as_written(path: str) -> str:
+    """The name that releases gave it which did not look where a link leads."""
+    where = _plain(path)
+    return _name(where if "://" in where else os.path.abspath(where))  # noqa: PTH100 - a text, whatever is there
+
+
+def _plain(path: str) -> str:
+    return re.sub("^file:(//)?(?=/)", "", path)
+
+
+def _name(where: str) -> str:
+    return f"{RESERVED}.{blake2b(where.rstrip('/').encode(errors='surrogateescape'), digest_size=6).hexdigest()}"
 
 
 def is_archive(name: str) -> bool:
@@ -33,15 +47,19 @@ def is_archive(name: str) -> bool:
 def register(options: SourceOptions, path: str, offsets: dict[str, dict[str, str]]) -> None:
     """From now on nothing is trimmed that the archive at ``path`` does not hold; ``offsets``: what it does.
 
-    It takes the place of the reader that archives of older releases shared, where that was this one, or nobody yet.
+    It takes the place of the reader that archives of older releases shared, where that was this one, or nobody yet; and
+    of the one that they named after a link.
     """
+    links = {_as_written(path)} - {reader_of(path)}
     with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_s=options.retry_for_s) as client:
         for topic in options.definitions():
             keys, ends = client.keyspace, offsets.get(topic.name, {})
             client.run(reader.commit(keys, topic, reader_of(path), _positions(topic, ends)))
-            shared = client.run(reader.positions(keys, topic)).get(ALL_ARCHIVES)
-            if shared is not None and (ends or not shared):
-                client.run(reader.forget(keys, topic, ALL_ARCHIVES))
+            known = client.run(reader.positions(keys, topic))
+            shared = known.get(ALL_ARCHIVES)
+            old = {ALL_ARCHIVES} if shared is not None and (ends or not shared) else set()
+            for name in old | (links & known.keys()):
+                client.run(reader.forget(keys, topic, name))
 
 
 def move(options: SourceOptions, path: str, offsets: dict[str, dict[str, str]]) -> int:
@@ -60,19 +78,19 @@ def committed(
 ) -> list[tuple[str, int, int, str, bool]]:
     """Rows of `gaps.READERS`; behind these numbers journals may have been trimmed. ``archive``: the one read."""
     rows = []
-    ours = None if archive is None else reader_of(archive)
+    ours = set() if archive is None else {reader_of(archive), _as_written(archive), ALL_ARCHIVES}
     with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_s=options.retry_for_s) as client:
         for topic in topics:
             known = client.run(reader.positions(client.keyspace, topic))
             if known:
-                elsewhere = any(is_archive(name) and name not in (ours, archive and ALL_ARCHIVES) for name in known)
+                elsewhere = any(is_archive(name) and name not in ours for name in known)
                 least = {slot: min(slots.get(slot, START).n for slots in known.values()) for slot in range(topic.slots)}
                 rows += [(topic.name, slot, n, ", ".join(known), elsewhere) for slot, n in least.items()]
     return rows
 
 
 def _positions(topic: Topic, ends: dict[str, str]) -> dict[int, Position]:
-    # A topic may have been made anew with fewer slots.
+    # A topic may have been made again with fewer slots.
     return {int(slot): position(end) for slot, end in ends.items() if int(slot) < topic.slots}
 
 

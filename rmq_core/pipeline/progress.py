@@ -1,4 +1,4 @@
-"""What the person who waits is told: stages, and how far they are."""
+"""What whoever waits can see: the stages of a run, and how far they are."""
 
 from __future__ import annotations
 

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 from rmq_core.errors import PipelineError
 from rmq_core.model.topic import Journal, Topic
 from rmq_core.pipeline import business as of_business
-from rmq_core.pipeline import figures, gaps, mends, positions, report, verdicts
+from rmq_core.pipeline import data_set, figures, gaps, positions, repair_data, report, verdicts
 from rmq_core.pipeline.archived import Archive, without_deleted
 from rmq_core.pipeline.business import Ledger
 from rmq_core.pipeline.confirm import confirmed
 from rmq_core.pipeline.progress import QUIET, Progress
 from rmq_core.pipeline.replay import SLOT, accounts, replay, slots, with_lives
-from rmq_core.pipeline.sentences import patiently, plain_errors
+from rmq_core.pipeline.sentences import plain_errors, with_retries
+from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.journal import JournalSource
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.pipeline.sources.queues import QueuesSource
@@ -50,8 +51,8 @@ def reconcile(session: SparkSession, inputs: Inputs, progress: Progress = QUIET)
     for source in (QueuesSource, JournalSource):
         session.dataSource.register(source)
     with plain_errors("the reconciliation stopped"):
-        # Begun anew it looks at everything anew, and writes over what it had written.
-        return patiently(lambda: _reconcile(session, inputs, progress, run, started_ms))
+        # Started again it looks at everything again, and writes over what it had written.
+        return with_retries(lambda: _reconcile(session, inputs, progress, run, started_ms))
 
 
 def _reconcile(session: SparkSession, inputs: Inputs, progress: Progress, run: str, started_ms: int) -> dict[str, Any]:
@@ -62,8 +63,10 @@ def _reconcile(session: SparkSession, inputs: Inputs, progress: Progress, run: s
     streams = [topic.name for topic in everything if topic.is_stream]
     if not topics:
         raise PipelineError(f"streams are not judged: there is nothing else among the topics ({', '.join(streams)})")
+    if inputs.archive:
+        data_set.check(inputs.options, Archive(session, inputs.archive))
     names = [topic.name for topic in topics]
-    kept = Kept(session, f"{inputs.reports}/{run}/work")
+    kept = StoredTables(session, f"{inputs.reports}/{run}/work")
     ledger = None
     if inputs.ledger:  # before anything else: what is promised later has not been sent yet
         ledger = _ledger(session, inputs, names, kept)
@@ -75,22 +78,22 @@ def _reconcile(session: SparkSession, inputs: Inputs, progress: Progress, run: s
         events = together(archive, journal, inputs.options.deletions())
         events = events.where(events.topic.isin(names))
         committed = positions.committed(inputs.options, topics, inputs.archive)
-        readers = session.createDataFrame(committed, gaps.READERS)
-        reached = session.createDataFrame(archive.reached() if archive else [], gaps.REACHED)
+        readers = small(session, committed, gaps.READERS)
+        reached = small(session, archive.reached() if archive else [], gaps.REACHED)
     with progress.stage("replay", session):
         suspected = findings(session, snapshot, events, topics, inputs, ledger, kept, readers, reached)
         suspected = kept.write("findings", suspected)
     with progress.stage("findings", session):
-        told = report.write_findings(confirmed(suspected, inputs.options), f"{inputs.reports}/{run}")
+        written = report.write_findings(confirmed(suspected, inputs.options), f"{inputs.reports}/{run}")
     with progress.stage("report", session):
-        counts = figures.held_now(kept.read("books"))
+        counts = figures.held_by_slots(kept.read("slot_ledgers"))
         table = figures.topics(kept.read("accounts"), kept.read("messages"), events, counts)
         report.write_topics(table, f"{inputs.reports}/{run}")
-        told_inputs = _told(inputs, names, ledger) | {"streams_not_judged": streams}
-        return report.summarize(session, inputs.reports, run, started_ms, told, told_inputs, kept.folder)
+        described = _described(inputs, names, ledger) | {"streams_not_judged": streams}
+        return report.summarize(session, inputs.reports, run, started_ms, written, described, kept.folder)
 
 
-def _ledger(session: SparkSession, inputs: Inputs, names: list[str], kept: Kept) -> Ledger:
+def _ledger(session: SparkSession, inputs: Inputs, names: list[str], kept: StoredTables) -> Ledger:
     assert inputs.ledger
     defined = [topic.name for topic in replace(inputs.options, topics=()).definitions()]
     found = of_business.read_ledger(session, inputs.ledger, names, defined)
@@ -100,8 +103,8 @@ def _ledger(session: SparkSession, inputs: Inputs, names: list[str], kept: Kept)
 
 
 @dataclass
-class Kept:
-    """Tables in between, written down once: whoever looks twice must see the same, and need not wait again."""
+class StoredTables:
+    """Tables in between, recorded once: whoever looks twice must see the same, and need not wait again."""
 
     session: SparkSession
     folder: str
@@ -134,11 +137,11 @@ def together(archive: Archive | None, journal: DataFrame, deletions: dict[str, i
         return without_deleted(journal, deletions or {}).withColumn("vouched", F.lit(False))
     known = archive.deletions()
     gone = known | {name: max(at_ms, known.get(name, -1)) for name, at_ms in (deletions or {}).items()}
-    reached = archive.session.createDataFrame(archive.reached(), gaps.REACHED)
+    reached = small(archive.session, archive.reached(), gaps.REACHED)
     fresh = journal.join(F.broadcast(reached), [*SLOT], "left").where("reached IS NULL OR position > reached")
-    held = archive.read().join(F.broadcast(reached), [*SLOT], "left")
+    archived = archive.read().join(F.broadcast(reached), [*SLOT], "left")
     vouched = (F.col("n") >= F.col("since")) & (F.col("n") <= F.col("reached_n"))
-    both = held.withColumn("vouched", F.coalesce(vouched, F.lit(False))).unionByName(
+    both = archived.withColumn("vouched", F.coalesce(vouched, F.lit(False))).unionByName(
         fresh.withColumn("vouched", F.lit(False))
     )
     return without_deleted(both.drop("reached", "reached_n", "since"), gone)
@@ -151,30 +154,31 @@ def findings(
     topics: list[Topic],
     inputs: Inputs,
     ledger: Ledger | None,
-    kept: Kept,
+    kept: StoredTables,
     readers: DataFrame | None = None,
     reached: DataFrame | None = None,
 ) -> DataFrame:
     """Every finding, unconfirmed. ``readers``, ``reached``: see `gaps`.
 
-    Stores ``books``, ``accounts``, ``messages`` and ``suspects``.
+    Stores ``slot_ledgers``, ``accounts``, ``messages`` and ``suspects``.
     """
     from pyspark.sql import functions as F
 
-    defined = session.createDataFrame(
+    defined = small(
+        session,
         [
             (topic.name, topic.kind.value, topic.journal.value, topic.visibility_timeout_ms, topic.paused)
             for topic in topics
         ],
         "topic string, kind string, journal string, visibility_timeout_ms long, paused boolean",
     )
-    books = kept.write("books", verdicts.slot_ledgers(snapshot))
+    slot_ledgers = kept.write("slot_ledgers", verdicts.slot_ledgers(snapshot))
     lively = with_lives(events)
     known = slots(kept.write("accounts", accounts(lively)))
-    holes = kept.write("holes", gaps.forked(lively, gaps.holes(known, books, readers, reached)))
+    holes = kept.write("holes", gaps.forked(lively, gaps.holes(known, slot_ledgers, readers, reached)))
     whole = (
         known.where("complete")
-        .join(books, [*SLOT])
+        .join(slot_ledgers, [*SLOT])
         .join(holes, [*SLOT], "left_anti")
         .select(*SLOT, "life", "lost_lives", "begin", "end")
     )
@@ -189,28 +193,28 @@ def findings(
         verdicts.orphans(suspects),
         verdicts.stuck(suspects),
         verdicts.overdue(suspects),
-        verdicts.ledgers(books, suspects),
+        verdicts.ledgers(slot_ledgers, suspects),
     ]
     if ledger is not None:
         silent = [topic.name for topic in topics if topic.journal is Journal.OFF]
         named = ledger.rows.where(F.col("topic").isin(silent)).select("topic").distinct().collect()
         holes = holes.union(gaps.without_journal(session, [row.topic for row in named]))
-        several.append(of_business.business(ledger, events, messages.where(verdicts.held()), holes))
-    several.append(gaps.told(holes))
+        several.append(of_business.business(ledger, events, messages.where(verdicts.in_a_queue()), holes))
+    several.append(gaps.findings(holes))
     result = several[0]
     for more in several[1:]:
         result = result.union(more)
     kinds = {topic.name: topic.timed for topic in topics}
-    return mends.attached(kept.write("told", result), suspects, judged, kinds)
+    return repair_data.attached(kept.write("bare_findings", result), suspects, judged, kinds)
 
 
-def _told(inputs: Inputs, names: list[str], ledger: Ledger | None) -> dict[str, Any]:
+def _described(inputs: Inputs, names: list[str], ledger: Ledger | None) -> dict[str, Any]:
     return {
         "namespace": inputs.options.namespace,
         "topics": names,
         "archive": inputs.archive,
         "ledger": inputs.ledger and of_business.shown(inputs.ledger),
-        "of_ledger": ledger and ledger.told(),
+        "of_ledger": ledger and ledger.as_json(),
         "stuck_ms": inputs.stuck_ms,
         "overdue_ms": inputs.overdue_ms,
     }

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from rmq_core.journal.entries import EVENTS as KNOWN
 from rmq_core.pipeline.histories import LETTER_BITS, LIVE, STEP_BITS, UNKNOWN, histories
-from rmq_core.pipeline.schemas import HISTORIES, INLINE, NO_CONTENT, PARTS, STEPS, UNSAID, ddl
+from rmq_core.pipeline.schemas import HISTORIES, INLINE, NO_CONTENT, OWN_CONTENT, PARTS, STEPS, UNSAID, ddl
+from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def with_lives(events: DataFrame) -> DataFrame:
     began = events.where(F.col("event") == "began").groupBy(*SLOT).agg(F.sort_array(F.collect_set("position")))
     # A row per slot, small enough to be known here; so the plan can compare with as many beginnings as there are.
     rows = [tuple(row) for row in began.collect()]
-    starts = events.sparkSession.createDataFrame(rows, "topic string, slot int, starts array<long>")
+    starts = small(events.sparkSession, rows, "topic string, slot int, starts array<long>")
     life: Column = F.lit(0)
     for n in range(max((len(row[2]) for row in rows), default=0)):
         life = life + F.coalesce((F.get("starts", F.lit(n)) <= F.col("position")).cast("int"), F.lit(0))
@@ -46,7 +47,7 @@ def accounts(events: DataFrame) -> DataFrame:
     """
     from pyspark.sql import functions as F
 
-    told = events.groupBy(*SLOT, "life", "event", (F.col("origin") == "n").alias("arrives")).agg(
+    counts = events.groupBy(*SLOT, "life", "event", (F.col("origin") == "n").alias("arrives")).agg(
         F.count("*").alias("events"),
         F.count(F.when(F.col("seq") == 0, 1)).alias("entries"),
         F.sum(F.when(F.col("seq") == 0, F.col("size"))).alias("sizes"),
@@ -61,7 +62,7 @@ def accounts(events: DataFrame) -> DataFrame:
     def counted(where: Column) -> Column:
         return F.sum(F.when(where, F.col("events")).otherwise(0))
 
-    summed = told.groupBy(*SLOT, "life").agg(
+    summed = counts.groupBy(*SLOT, "life").agg(
         F.sum("entries").alias("entries"),
         # Rows that an entry has too few or too many of; of older files nobody knows.
         F.when(F.sum("sized") == F.sum("events"), F.sum("sizes") - F.sum("events")).alias("torn"),
@@ -114,7 +115,7 @@ def lives(accounts: DataFrame) -> DataFrame:
     missing = F.col("last_n") - F.col("first_n") + 1 - F.coalesce("numbers", F.lit(0))
     doubled = F.col("entries") - F.coalesce("numbers", F.lit(0))
     torn = F.coalesce("torn", F.lit(0))
-    # Numbers go on over a pause of the journal, and begin anew only when everything was lost.
+    # Numbers go on over a pause of the journal, and start again only when everything was lost.
     expected = F.when(F.col("before").isNull() | (F.col("first_n") <= F.col("before")), 1).otherwise(
         F.col("before") + 1
     )
@@ -127,7 +128,7 @@ def lives(accounts: DataFrame) -> DataFrame:
         .when(F.col("held") > 0, "past")
         .when(F.col("ended").isNotNull(), "off")
     )
-    told = marked.select(
+    whole = marked.select(
         *SLOT,
         "life",
         "next_from",
@@ -146,13 +147,13 @@ def lives(accounts: DataFrame) -> DataFrame:
         F.col("ended").isNotNull().alias("ended"),
         F.coalesce(F.col("first_n") <= F.col("before"), F.lit(False)).alias("wiped"),
     )
-    return told.withColumn("next_wiped", F.coalesce(F.lead("wiped").over(in_order), F.lit(False)))
+    return whole.withColumn("next_wiped", F.coalesce(F.lead("wiped").over(in_order), F.lit(False)))
 
 
 def slots(accounts: DataFrame) -> DataFrame:
     """Per topic and slot the present life, as in `lives`, and ``complete``: its journal tells everything.
 
-    ``lost_lives``: those that ended with everything lost, and of which everything is told.
+    ``lost_lives``: those that ended with everything lost, and whose journals are whole.
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as F
@@ -229,7 +230,7 @@ def _live(snapshot: DataFrame) -> DataFrame:
         none.cast("long").alias("priority"),
         none.cast("int").alias("failures"),
         F.coalesce("exact", F.lit(float("nan"))).alias("exact"),
-        content_hash(F.when(F.col("part").isin("body", "dead_record"), F.col("value"))).alias("content"),
+        content_hash(F.when(F.col("part").isin("body", *OWN_CONTENT), F.col("value"))).alias("content"),
         F.lit(0).alias("failed"),
         none.cast("long").alias("at_ms"),
     )

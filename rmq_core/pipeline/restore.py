@@ -1,6 +1,6 @@
 """Archive → queues: every copy of a message that was accepted and has not ended goes back to where it was.
 
-A slot is restored where its journal has begun anew since, or the server knows less of it than the archive, and only
+A slot is restored where its journal has started again since, or the server knows less of it than the archive, and only
 where what is archived tells everything; the others are left out, and it is said why. What came since stays: of an id
 that was sent again only the dead letter comes back. Each copy is put back by a script that looks first, so a restore
 that was interrupted, or runs twice, does no harm. What was in flight waits again, ready.
@@ -16,15 +16,16 @@ from rmq_core.client.rmq import RMQ
 from rmq_core.errors import PipelineError
 from rmq_core.model.message import MessageRef, id_to_text
 from rmq_core.model.scores import SHIFT
-from rmq_core.model.topic import Topic
+from rmq_core.model.topic import Journal, Topic
 from rmq_core.ops import repairs
-from rmq_core.ops.repairs import Mend
-from rmq_core.pipeline import gaps, mends
+from rmq_core.ops.repairs import Repair
+from rmq_core.pipeline import data_set, gaps, repair_data
 from rmq_core.pipeline.archived import Archive
 from rmq_core.pipeline.progress import QUIET, Progress
 from rmq_core.pipeline.reconcile import load, together
 from rmq_core.pipeline.replay import MARKS, MESSAGE, SLOT, accounts, lives, replay, with_lives
-from rmq_core.pipeline.sentences import patiently, plain_errors
+from rmq_core.pipeline.sentences import plain_errors, with_retries
+from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.journal import JournalSource
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.pipeline.sources.queues import ledger_call, read_ledger
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 STAGES = ("read", "restore")
 RESULT = "topic string, restored long, present long, moved long"
 AT_ONCE = 250
+USED = ("taken", "cancelled", "dropped", "requeued")
 ROUNDS = 5
 """A message may move while it is looked at; so often it is looked at again."""
 
@@ -52,10 +54,10 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Restored:
-    """What a run did, in copies of messages: put back, there already, and those whose content no journal told (mode
-    ``events``; they stay away). ``topics``: defined anew; ``deleted``: they stay so, for somebody deleted them on
-    purpose. ``slots_alone``: slots that have lost nothing. ``left_out``: see `LeftOut`. ``streams``: topics whose entries
-    the archive has and that are not put back.
+    """What a run did, in copies of messages: put back, there already, and those whose content no journal holds (mode
+    ``events``; they stay away). ``topics``: defined again; ``deleted``: they stay so, for somebody deleted them on
+    purpose. ``slots_alone``: slots that have lost nothing. ``left_out``: see `LeftOut`. ``streams``: topics whose
+    entries the archive has and that are not put back.
     """
 
     restored: int
@@ -71,7 +73,7 @@ class Restored:
         """What a person must know beside the numbers."""
         said = [f"topic {name} stays deleted: somebody deleted it on purpose" for name in self.deleted]
         said += [
-            f"left out: topic {name} is a stream, and the entries of streams are not put back yet; the archive keeps them"
+            f"left out: topic {name} is a stream, whose entries are not put back yet; the archive keeps them"
             for name in self.streams
         ]
         several: dict[tuple[str, str], list[int]] = {}
@@ -82,7 +84,7 @@ class Restored:
             advice = gaps.ADVICE.get(reason, "")
             said.append(f"left out: topic {topic}, slot {which}: its history is not whole ({reason}). {advice}")
         if self.without_content:
-            said.append(f"{self.without_content} stay away: no journal told their content (mode events; see --inline)")
+            said.append(f"{self.without_content} stay away: no journal holds their content (mode events; see --inline)")
         return said
 
 
@@ -101,7 +103,7 @@ def restore(
     """
     session.dataSource.register(JournalSource)
     with plain_errors("the restore stopped"):
-        return patiently(lambda: _restore(session, options, path, progress, dry_run, inline))
+        return with_retries(lambda: _restore(session, options, path, progress, dry_run, inline))
 
 
 def _restore(
@@ -123,6 +125,7 @@ def _restore(
                 return Restored(0, 0, 0, (), 0, (), tuple(sorted(gone)))
             raise PipelineError(f"the archive {path} holds nothing to restore")
         here = {topic.name: topic for topic in replace(options, topics=()).definitions()}
+        data_set.check_restorable(options, kept, [here[each.name] for each in everything if each.name in here])
         deleted = {each.name for each in everything if each.name in deletions and each.name not in here}
         deleted |= kept.deletions().keys() - here.keys() - {each.name for each in everything}
         if options.topics:
@@ -161,8 +164,8 @@ def _restore(
         raise PipelineError(
             f"{done[2]} messages moved whenever they were looked at: stop whoever sends and takes, and run it again"
         )
-    gone = tuple(sorted(deleted))
-    return Restored(done[0] or 0, done[1] or 0, unknown, tuple(defined), alone, left_out, gone, streams)
+    stay = tuple(sorted(deleted))
+    return Restored(done[0] or 0, done[1] or 0, unknown, tuple(defined), alone, left_out, stay, streams)
 
 
 def _now_ms(options: SourceOptions) -> int:
@@ -191,13 +194,14 @@ def _events(
 def candidates(
     session: SparkSession, options: SourceOptions, topics: list[Topic], kept: Archive, events: DataFrame
 ) -> tuple[DataFrame, int, tuple[LeftOut, ...]]:
-    """Copies to put back (columns of `mends.copies`), how many slots have lost nothing, and those left out."""
+    """Copies to put back (columns of `repair_data.copies`), how many slots have lost nothing, and those left out."""
     from pyspark.sql import functions as F
 
     lively = with_lives(events)
-    reached = session.createDataFrame(kept.reached(), gaps.REACHED)
-    live = session.createDataFrame(_live(options, topics), "topic string, slot int, journaled long")
-    told = lives(accounts(lively)).join(F.broadcast(reached), [*SLOT], "full").join(live, [*SLOT], "inner")
+    reached = small(session, kept.reached(), gaps.REACHED)
+    seen = "topic string, slot int, journaled long, off boolean, used boolean"
+    live = small(session, _live(options, topics), seen)
+    there = lives(accounts(lively)).join(F.broadcast(reached), [*SLOT], "full").join(live, [*SLOT], "inner")
     here = (F.col("from_position") <= F.col("reached")) & (
         F.col("next_from").isNull() | (F.col("next_from") > F.col("reached"))
     )
@@ -206,17 +210,19 @@ def candidates(
         F.when(F.col("life").isNull() & F.col("reached_n").isNotNull(), "slot").when(lacks, "file"), "reason"
     )
     bare = gaps.begins_behind().alias("bare")
-    rows = told.select(*SLOT, "life", "last_n", "journaled", "next_wiped", damage.alias("damage"), bare).collect()
+    rows = there.select(
+        *SLOT, "life", "last_n", "journaled", "off", "used", "next_wiped", damage.alias("damage"), bare
+    ).collect()
     lost, alone, left_out = decide([row.asDict() for row in rows])
-    state = session.createDataFrame(lost, "topic string, slot int, gone array<int>")
+    state = small(session, lost, "topic string, slot int, gone array<int>")
     both = lively.join(F.broadcast(state), [*SLOT])
-    held = replay(both.where("array_contains(gone, life)").drop("gone"))
-    held = held.where("waiting > 0 OR flying > 0 OR dead > 0")
+    replayed = replay(both.where("array_contains(gone, life)").drop("gone"))
+    replayed = replayed.where("waiting > 0 OR in_flight > 0 OR dead > 0")
     news = _news(both.where("life > array_max(gone)"))
-    fresh = held.join(news, [*MESSAGE], "left").where("stock IS NULL OR NOT stock")
-    for copy in ("waiting", "flying"):
+    fresh = replayed.join(news, [*MESSAGE], "left").where("stock IS NULL OR NOT stock")
+    for copy in ("waiting", "in_flight"):
         fresh = fresh.withColumn(copy, F.when(F.coalesce("arrived", F.lit(False)), 0).otherwise(F.col(copy)))
-    return mends.copies(fresh, both.where("array_contains(gone, life)")), alone, left_out
+    return repair_data.copies(fresh, both.where("array_contains(gone, life)")), alone, left_out
 
 
 def decide(rows: list[dict[str, Any]]) -> tuple[list[tuple[str, int, list[int]]], int, tuple[LeftOut, ...]]:
@@ -242,6 +248,8 @@ def decide(rows: list[dict[str, Any]]) -> tuple[list[tuple[str, int, list[int]]]
         # Whether it came back since, or was sent again, the news must tell.
         news = None if emptied or present in gone else present["damage"]
         damage = next((row["damage"] for row in gone if row["damage"]), None) or (news if news != "off" else None)
+        if present["used"] and (present["off"] or news == "off"):
+            damage = damage or "unwatched"
         if damage:
             left_out.append(LeftOut(topic, slot, damage, gaps.ADVICE.get(damage, "")))
         else:
@@ -255,19 +263,26 @@ def _news(events: DataFrame) -> DataFrame:
 
     stock = (F.col("event") == "erased") & (F.col("origin") == "-")
     back = (F.col("event") == "restored") & F.col("origin").isin("-", "t")
-    told = events.where(~F.col("event").isin(*MARKS))
-    return told.groupBy(*MESSAGE).agg(
+    changes = events.where(~F.col("event").isin(*MARKS))
+    return changes.groupBy(*MESSAGE).agg(
         F.max(F.col("origin") == "n").alias("arrived"), F.max(stock | back).alias("stock")
     )
 
 
-def _live(options: SourceOptions, topics: list[Topic]) -> list[tuple[str, int, int]]:
+def _live(options: SourceOptions, topics: list[Topic]) -> list[tuple[str, int, int, bool, bool]]:
+    """Per topic and slot, what it has journaled, whether its journal is off, and whether something was put back and
+    something else happened: what is missing may have ended since.
+    """
     with options.connection() as connection:
         found = []
         for topic in topics:
             calls = [ledger_call(options.keyspace, topic.name, slot) for slot in range(topic.slots)]
             replies = connection.run(calls)
-            found += [(topic.name, slot, read_ledger(reply)["journaled"]) for slot, reply in enumerate(replies)]
+            for slot, reply in enumerate(replies):
+                ledger = read_ledger(reply)
+                counted = ledger["counters"]
+                used = counted["restored"] > 0 and any(counted[name] for name in USED)
+                found.append((topic.name, slot, ledger["journaled"], topic.journal is Journal.OFF, used))
     return found
 
 
@@ -311,7 +326,7 @@ def put_back(client: RMQ, topic: Topic, rows: list[dict[str, Any]], since_ms: in
             counts[ref] = len(missing), len(left[ref]) - len(missing)
             if missing:
                 there = repairs.as_it_is(seen)
-                wanted.append(Mend(ref, seen, (*there, *missing), counts_lost=True))
+                wanted.append(Repair(ref, seen, (*there, *missing), counts_lost=True))
             else:
                 present += len(left.pop(ref))
         for result in client.run(repairs.set_right(client.keyspace, topic, wanted)):
@@ -325,15 +340,15 @@ def _missing(
     copies: list[dict[str, Any]], seen: tuple[float | None, ...], topic: Topic, now_ms: int, since_ms: int
 ) -> list[bytes]:
     """Of the copies of a message, those no queue has."""
-    store, retry, flies, dead = (score is not None for score in seen)
+    store, retry, in_flight, dead = (score is not None for score in seen)
     # Sent again while this ran, and taken already: beside that nothing of before is put.
-    news = flies and (seen[2] or 0) >= since_ms * SHIFT
+    news = in_flight and (seen[2] or 0) >= since_ms * SHIFT
     waits = store or retry or news
-    several = waits or flies or any(each["copy"] == "waiting" for each in copies)
+    several = waits or in_flight or any(each["copy"] == "waiting" for each in copies)
     missing = []
     for each in copies:
-        there = {"waiting": waits, "flying": several, "dead": dead}[each["copy"]]
+        there = {"waiting": waits, "in_flight": several, "dead": dead}[each["copy"]]
         if not there:
             body = each["body"] if each["body"] is not None else b""
-            missing.append(mends.packed_copy(each | {"body": body}, topic.timed, now_ms))
+            missing.append(repair_data.packed_copy(each | {"body": body}, topic.timed, now_ms))
     return missing

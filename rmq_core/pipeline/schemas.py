@@ -87,7 +87,7 @@ else a hash of it).
 
 UNSAID, NO_CONTENT, INLINE = -2, -1, 0
 
-COPIES = ("waiting", "flying", "dead")
+COPIES = ("waiting", "in_flight", "dead")
 
 _OF_A_COPY: _Columns = tuple(
     (f"{copy}_{name}", spark, kind)
@@ -112,7 +112,7 @@ HISTORIES: _Columns = (
     ("slot", "int", "int32"),
     ("id", "binary", "binary"),
     ("waiting", "int", "int32"),
-    ("flying", "int", "int32"),
+    ("in_flight", "int", "int32"),
     ("dead", "int", "int32"),
     ("event", "string", "string"),
     ("life", "int", "int32"),
@@ -120,7 +120,7 @@ HISTORIES: _Columns = (
     (
         "wrong",
         "struct<position: long, kind: string, event: string, origin: string, target: string,"
-        " b_waiting: int, b_flying: int, b_dead: int>",
+        " b_waiting: int, b_in_flight: int, b_dead: int>",
         "wrong",
     ),
     ("queue", "string", "string"),
@@ -138,31 +138,35 @@ HISTORIES: _Columns = (
     ("has_failed", "boolean", "bool"),
     ("body_hash", "long", "int64"),
     ("dead_hash", "long", "int64"),
+    ("replaced_hash", "long", "int64"),
     ("read_ms", "long", "int64"),
     *_OF_A_COPY,
 )
 """One row per message that is somewhere, must be, or had a transition that could not have happened.
 
-``waiting``, ``flying``, ``dead``: copies after its last transition, whose ``event``, ``life`` and ``position`` follow
-(null: there is none). ``wrong``: the first transition that could not have happened since the journal last took stock of
-the message, and the copies before it.
+``waiting``, ``in_flight``, ``dead``: copies after its last transition, whose ``event``, ``life`` and ``position``
+follow (null: there is none). ``wrong``: the first transition that could not have happened since the journal last
+recounted the message, and the copies before it.
 
 Of each copy that must be somewhere: ``…_score`` (and ``…_exact``) in its queue (``queue``: s or r, of the one that
-waits); the ``…_priority`` it was last given; ``…_content`` as in `STEPS`, told by the transition at ``…_content_at``
-and ``…_content_seq``; how many ``…_failures`` were told of it, when the first and the last of
-them was, and where the last is told.
+waits); the ``…_priority`` it was last given; ``…_content`` as in `STEPS`, of the transition at ``…_content_at``
+and ``…_content_seq``; how many ``…_failures`` were recorded, when the first and the last of
+them was, and where the last is recorded.
 
 ``in_…``: its scores in the live queues, ``exact_…`` to the last bit; ``has_…``, ``body_hash``: what the pools know of
-it, ``dead_hash``: the content of a dead letter with a record of its own; ``read_ms``: when its slot was read.
+it, ``dead_hash``: the content of a dead letter with a record of its own, ``replaced_hash``: of what is in flight while
+another one waits; ``read_ms``: when its slot was read.
 
 Rows without an ``id`` carry times (ms) of some messages of a topic: ``lateness`` (delivered − due), ``end_to_end``.
 """
 
-FINDINGS = "kind string, topic string, slot int, id binary, evidence string, repair string, mend binary"
-"""``mend``: what a repair needs beside, see `mends`."""
+FINDINGS = "kind string, topic string, slot int, id binary, evidence string, repair string, repair_data binary"
+"""``repair_data``: what the repair needs besides, see the module of that name (older releases: ``mend``)."""
 
-PARTS = ("store", "retry", "prepare", "dead", "body", "failed", "priority", "dead_record")
+PARTS = ("store", "retry", "prepare", "dead", "body", "failed", "priority", "dead_record", "replaced")
 SCORED = frozenset({"store", "retry", "prepare", "dead"})
+OWN_CONTENT = {"dead_record": "dead_hash", "replaced": "replaced_hash"}
+"""Parts that hold the content of one copy beside the others, and the column that has its hash."""
 POOLED = frozenset({"body", "failed"})
 """Parts that outlive a message only by mistake, and so make orphans."""
 
@@ -188,7 +192,7 @@ def arrow(columns: _Columns) -> pyarrow.Schema:
         "wrong": pa.struct(
             [("position", pa.int64())]
             + [(name, pa.string()) for name in ("kind", "event", "origin", "target")]
-            + [(f"b_{copy}", pa.int32()) for copy in ("waiting", "flying", "dead")]
+            + [(f"b_{copy}", pa.int32()) for copy in ("waiting", "in_flight", "dead")]
         ),
     }
     return pa.schema([(name, kinds[kind]) for name, _, kind in columns])

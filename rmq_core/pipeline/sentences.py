@@ -1,4 +1,4 @@
-"""What a person is told of errors that come out of Spark, and which of them are worth another try."""
+"""What people read of errors that come out of Spark, and which of them are worth another try."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def is_transient(error: BaseException) -> bool:
     )
 
 
-def patiently(act: Callable[[], T], attempts: int = ATTEMPTS, pause_s: float = PAUSE_S) -> T:
-    """Does something that can be begun anew; again, a few times, where it failed of a busy machine."""
+def with_retries(act: Callable[[], T], attempts: int = ATTEMPTS, pause_s: float = PAUSE_S) -> T:
+    """Does something that can be started again; again, a few times, where it failed of a busy machine."""
     for attempt in range(1, attempts):
         try:
             return act()

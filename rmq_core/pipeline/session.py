@@ -40,10 +40,16 @@ _SETTINGS = {
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.streaming.metricsEnabled": "false",
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
+    # To say which line of ours an error comes from, every column would be some ten calls to Java.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
 _OWN_DRIVER = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # Nobody looks back at these; all of them are sorted at every look at how far a job is.
+    "spark.ui.retainedJobs": "100",
+    "spark.ui.retainedStages": "100",
+    "spark.sql.ui.retainedExecutions": "20",
     # Archives and reports are for their owner, whatever the umask: Hadoop sets modes by this.
     "spark.hadoop.fs.permissions.umask-mode": "077",
 }
@@ -89,7 +95,7 @@ def open_session(
     except ImportError as error:
         raise PipelineError(f"a package is missing ({sentence(error)}): pip install 'rmq-console[connect]'") from error
     except Exception as error:
-        why = _last_words(where, logged) or sentence(error)
+        why = _why_it_ended(where, logged) or sentence(error)
         raise PipelineError(f"no Spark session at {target}: {why} (its log: {where})") from error
     logging.getLogger("py4j").setLevel(logging.CRITICAL)  # what it would say comes as an exception, too
     logging.getLogger().addFilter(_is_news)
@@ -161,16 +167,16 @@ def _silent(host: str, port: int) -> str | None:
     return None
 
 
-_LAST_WORDS = re.compile(r'(?:Exception in thread "main" [\w.$]+: |has been killed\. Reason: )(.+)')
+_REASON = re.compile(r'(?:Exception in thread "main" [\w.$]+: |has been killed\. Reason: )(.+)')
 
 
-def _last_words(log: Path, since: int) -> str | None:
+def _why_it_ended(log: Path, since: int) -> str | None:
     """Why Java ended, of what it wrote behind that byte; to Python it is only gone."""
     if not log.exists():
         return None
     with log.open("rb") as file:
         file.seek(since)
-        found = _LAST_WORDS.findall(file.read().decode(errors="replace"))
+        found = _REASON.findall(file.read().decode(errors="replace"))
     return str(found[-1]).strip() if found else None
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rmq_core.model.scores import RETRIED_MAX, SHIFT
 from rmq_core.pipeline.replay import MESSAGE, SLOT, entry_of, evidence, ms_of
 from rmq_core.pipeline.schemas import COPIES, INLINE
+from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
 
 if TYPE_CHECKING:
@@ -23,9 +24,9 @@ KINDS = (
     *("missing_in_queue", "not_done", "unknown_to_business"),
 )
 REPAIRS = ("set_right", "move", "requeue", "requeue_dead", "drop_orphan", "take_stock", "correct_counters", "none")
-"""What mends a finding: its copies are made what the journal says; the same, and the one in the wrong slot goes; it
-goes back as at every timeout; a dead letter lives again; the remains go; the journal takes stock of what the queues
-hold, so that it begins anew with that; the counters are corrected; nothing does, and the evidence says ``why``.
+"""What repairs a finding: its copies are made what the journal says; the same, and the one in the wrong slot goes; it
+goes back as at every timeout; a dead letter lives again; the remains go; the journal recounts what the queues
+hold, so that it starts again with that; the counters are corrected; nothing does, and the evidence says ``why``.
 """
 
 WHY = {
@@ -36,7 +37,7 @@ WHY = {
     "not_done": "It is on its way, or was taken out by somebody: see what became of it.",
     "unknown_to_business": "It is in order here: whoever owns the ledger must say what it is.",
 }
-"""Why nothing here mends it."""
+"""Why there is no repair."""
 
 STUCK_MS = 60_000
 OVERDUE_MS = 900_000
@@ -58,7 +59,7 @@ def found(frame: DataFrame, kind: str | Column, repair: str | Column, proof: Col
         (F.col("id") if "id" in names else F.lit(None)).cast("binary").alias("id"),
         proof.alias("evidence"),
         column(repair).alias("repair"),
-        F.lit(None).cast("binary").alias("mend"),
+        F.lit(None).cast("binary").alias("repair_data"),
     )
 
 
@@ -67,14 +68,14 @@ def found(frame: DataFrame, kind: str | Column, repair: str | Column, proof: Col
 
 def slot_ledgers(snapshot: DataFrame) -> DataFrame:
     """Per topic and slot: ``begin`` and ``end`` (positions of the journal around the reading), ``at_ms``, ``gap`` of
-    the ledger, ``books`` (JSON).
+    the ledger, ``ledger`` (JSON: counters and queues).
     """
     from pyspark.sql import functions as F
 
     text = F.col("value").cast("string")
-    numbers = {name: F.get_json_object("books", f"$.{name}").cast("long") for name in QUEUES}
+    numbers = {name: F.get_json_object("ledger", f"$.{name}").cast("long") for name in QUEUES}
     counter = {
-        name: F.coalesce(F.get_json_object("books", f"$.counters.{name}").cast("long"), F.lit(0))
+        name: F.coalesce(F.get_json_object("ledger", f"$.counters.{name}").cast("long"), F.lit(0))
         for name in ("sent", "restored", "merged", "acked", "cancelled", "dropped")
     }
     gap = counter["sent"] + counter["restored"]
@@ -92,23 +93,23 @@ def slot_ledgers(snapshot: DataFrame) -> DataFrame:
         snapshot.where(F.col("part").isin("begin", "end"))
         .groupBy(*SLOT)
         .agg(
-            F.max(F.when(F.col("part") == "begin", text)).alias("books"),
-            F.max(F.when(F.col("part") == "end", text)).alias("books_after"),
+            F.max(F.when(F.col("part") == "begin", text)).alias("ledger"),
+            F.max(F.when(F.col("part") == "end", text)).alias("ledger_after"),
             F.max("at_ms").alias("at_ms"),
         )
         .select(
             *SLOT,
             "at_ms",
-            "books",
-            position("books").alias("begin"),
-            position("books_after").alias("end"),
-            F.get_json_object("books_after", "$.journaled").cast("long").alias("journaled"),
+            "ledger",
+            position("ledger").alias("begin"),
+            position("ledger_after").alias("end"),
+            F.get_json_object("ledger_after", "$.journaled").cast("long").alias("journaled"),
             gap.alias("gap"),
         )
     )
 
 
-def held() -> Column:
+def in_a_queue() -> Column:
     """Whether any queue has it."""
     from pyspark.sql import functions as F
 
@@ -122,23 +123,25 @@ def where_found() -> Column:
     return F.array_compact(F.array(*(F.when(F.col(f"in_{queue}").isNotNull(), queue) for queue in QUEUES)))
 
 
-def ledgers(books: DataFrame, suspects: DataFrame | None = None) -> DataFrame:
+def ledgers(slot_ledgers: DataFrame, suspects: DataFrame | None = None) -> DataFrame:
     """Slots whose counters do not say what their queues hold, beyond what the misplaced messages explain.
 
-    What is put back, or taken away, balances the books again; the rest (``by``) is what a correction is of.
+    What is put back, or taken away, balances the ledger again; the rest (``by``) is what a correction is of.
     """
     from pyspark.sql import functions as F
 
     columns = "topic string, slot int, explained long"
-    explained = books.sparkSession.createDataFrame([], columns)
+    explained = small(slot_ledgers.sparkSession, [], columns)
     if suspects is not None:
         # What was lost with the server, its counters were lost with.
         away = F.when(F.col("with_server"), 0).otherwise(F.size("missing"))
         rows = suspects.where("misplaced IN ('lost', 'unexpected')")
         explained = rows.groupBy(*SLOT).agg(F.sum(away - F.size("extra")).cast("long").alias("explained"))
-    told = books.join(explained, [*SLOT], "left").withColumn("by", F.col("gap") - F.coalesce("explained", F.lit(0)))
-    proof = evidence(gap=F.col("gap"), by=F.col("by"), books=F.col("books"))
-    return found(told.where("by != 0"), "slot_ledger", "correct_counters", proof)
+    unbalanced = slot_ledgers.join(explained, [*SLOT], "left").withColumn(
+        "by", F.col("gap") - F.coalesce("explained", F.lit(0))
+    )
+    proof = evidence(gap=F.col("gap"), by=F.col("by"), ledger=F.col("ledger"))
+    return found(unbalanced.where("by != 0"), "slot_ledger", "correct_counters", proof)
 
 
 # -- the messages ----------------------------------------------------------------------------------------------------
@@ -157,15 +160,15 @@ def suspicious(
     from pyspark.sql import functions as F
 
     whole = F.broadcast(slots.select(*SLOT, F.col("life").alias("present"), "begin", "lost_lives"))
-    told = messages.join(whole, [*SLOT], "left").join(F.broadcast(topics), "topic", "left")
-    alone = ~held()
+    known = messages.join(whole, [*SLOT], "left").join(F.broadcast(topics), "topic", "left")
+    alone = ~in_a_queue()
     taken, timed = (
         F.floor(F.col("in_prepare") / SHIFT),
         (F.col("kind") != "priority") & (F.col("in_store") > RETRIED_MAX),
     )
     due = F.coalesce(F.floor(F.col("in_retry") / SHIFT), F.when(timed, F.col("in_store")))
     placed = _with_places(
-        told.select(
+        known.select(
             "*",
             taken.alias("taken_ms"),
             due.alias("since_ms"),
@@ -179,7 +182,7 @@ def suspicious(
         misplaced.alias("misplaced"),
         # Of a message that is lost, the remains are what brings it back.
         F.when(misplaced.isNotNull(), None)
-        .when(alone & F.col("has_body"), "orphan_body")
+        .when(alone & (F.col("has_body") | F.col("replaced_hash").isNotNull()), "orphan_body")
         .when(alone & F.col("has_failed"), "orphan_failure")
         .alias("orphaned"),
         (misplaced.isNull() & ~F.col("paused") & (due + overdue_ms < F.col("read_ms"))).alias("overdue"),
@@ -187,7 +190,7 @@ def suspicious(
     return judged.where("impossible IS NOT NULL OR misplaced IS NOT NULL OR orphaned IS NOT NULL OR stuck OR overdue")
 
 
-def _with_places(told: DataFrame) -> DataFrame:
+def _with_places(known: DataFrame) -> DataFrame:
     """Adds ``expected``: copies that must be there, ``missing``: of these, what is not, ``extra``: queues that have it
     and must not, ``what``: which values are not what they must be, and ``with_server``: it was lost with everything.
     """
@@ -197,13 +200,13 @@ def _with_places(told: DataFrame) -> DataFrame:
     any_copy = F.lit(False)
     for copy in COPIES:
         any_copy |= F.coalesce(F.col(copy) > 0, F.lit(False))
-    told = told.withColumn(
+    known = known.withColumn(
         "with_server", F.coalesce(F.array_contains("lost_lives", F.col("life")) & ~current & any_copy, F.lit(False))
     )
     must = {copy: (current | F.col("with_server")) & F.coalesce(F.col(copy) > 0, F.lit(False)) for copy in COPIES}
     there = {
         "waiting": F.coalesce("in_store", "in_retry").isNotNull(),
-        "flying": F.col("in_prepare").isNotNull(),
+        "in_flight": F.col("in_prepare").isNotNull(),
         "dead": F.col("in_dead").isNotNull(),
     }
 
@@ -214,10 +217,10 @@ def _with_places(told: DataFrame) -> DataFrame:
     extra = listed(
         store=F.col("in_store").isNotNull() & (~must["waiting"] | (both & (F.col("queue") == "r"))),
         retry=F.col("in_retry").isNotNull() & (~must["waiting"] | (both & (F.col("queue") == "s"))),
-        prepare=there["flying"] & ~must["flying"],
+        prepare=there["in_flight"] & ~must["in_flight"],
         dead=there["dead"] & ~must["dead"],
     )
-    return told.select(
+    return known.select(
         "*",
         listed(**must).alias("expected"),
         listed(**{copy: must[copy] & ~there[copy] for copy in COPIES}).alias("missing"),
@@ -233,19 +236,22 @@ def _altered(must: dict[str, Column], there: dict[str, Column]) -> Column:
         return F.coalesce(one != other, F.lit(False))
 
     store, retry, taken = F.col("in_store"), F.col("in_retry"), F.col("in_prepare")
-    score, receipt = F.col("waiting_score"), F.col("flying_score")
+    score, receipt = F.col("waiting_score"), F.col("in_flight_score")
     waits, queue = must["waiting"] & there["waiting"], F.col("queue")
     in_store, in_retry = waits & (queue == "s") & store.isNotNull(), waits & (queue == "r") & retry.isNotNull()
-    flies = must["flying"] & there["flying"]
+    in_flight = must["in_flight"] & there["in_flight"]
     left = (score <= RETRIED_MAX) | (store <= RETRIED_MAX)
     moved = in_store & differs(store, score)
     full, has = F.col("journal") == "full", F.coalesce("has_body", F.lit(False))
-    pool = F.when(must["waiting"], F.col("waiting_content")).when(must["flying"], F.col("flying_content"))
+    pool = F.when(must["waiting"], F.col("waiting_content")).when(must["in_flight"], F.col("in_flight_content"))
     known, pooled = full & pool.isNotNull(), F.when(has, F.col("body_hash")).otherwise(INLINE)
     # A dead letter has a record of its own; those of older releases have theirs in the pool.
-    of_dead, alone = F.col("dead_content"), ~must["waiting"] & ~must["flying"]
+    of_dead, alone = F.col("dead_content"), ~must["waiting"] & ~must["in_flight"]
     dead = F.coalesce("dead_hash", F.when(alone, pooled).otherwise(INLINE))
     known_dead = full & must["dead"] & there["dead"] & of_dead.isNotNull() & dead.isNotNull()
+    # What is in flight while another one waits has a content of its own, unless they are equal.
+    of_flown, flown = F.col("in_flight_content"), F.coalesce("replaced_hash", pooled)
+    known_flown = full & waits & in_flight & of_flown.isNotNull()
     named = {
         "queue": waits & F.when(queue == "s", store.isNull()).otherwise(retry.isNull()),
         "due_ms": (moved & ~left & (F.col("kind") != "priority"))
@@ -253,12 +259,16 @@ def _altered(must: dict[str, Column], there: dict[str, Column]) -> Column:
         "priority": moved & ~left & (F.col("kind") == "priority"),
         "failures": (moved & left)
         | (in_retry & differs(retry % SHIFT, score % SHIFT))
-        | (flies & differs(taken % SHIFT, receipt % SHIFT)),
+        | (in_flight & differs(taken % SHIFT, receipt % SHIFT)),
         # How long it is in flight is its own finding.
-        "taken_ms": flies & ~F.col("stuck") & differs(F.floor(taken / SHIFT), F.floor(receipt / SHIFT)),
+        "taken_ms": in_flight & ~F.col("stuck") & differs(F.floor(taken / SHIFT), F.floor(receipt / SHIFT)),
         "died_ms": must["dead"] & there["dead"] & differs(F.col("in_dead"), F.col("dead_score")),
-        "no_content": (known & (pool != INLINE) & ~has) | (known_dead & (of_dead != INLINE) & (dead == INLINE)),
-        "content": (known & has & differs(pooled, pool)) | (known_dead & (dead != INLINE) & differs(dead, of_dead)),
+        "no_content": (known & (pool != INLINE) & ~has)
+        | (known_dead & (of_dead != INLINE) & (dead == INLINE))
+        | (known_flown & (of_flown != INLINE) & (flown == INLINE)),
+        "content": (known & has & differs(pooled, pool))
+        | (known_dead & (dead != INLINE) & differs(dead, of_dead))
+        | (known_flown & (flown != INLINE) & differs(flown, of_flown)),
     }
     return F.array_compact(F.array(*(F.when(F.coalesce(where, F.lit(False)), F.lit(n)) for n, where in named.items())))
 
@@ -289,7 +299,7 @@ def impossible(suspects: DataFrame) -> DataFrame:
         entry=entry_of(F.col("wrong.position")),
         at_ms=ms_of(F.col("wrong.position")),
         waiting=F.col("wrong.b_waiting"),
-        flying=F.col("wrong.b_flying"),
+        in_flight=F.col("wrong.b_in_flight"),
         dead=F.col("wrong.b_dead"),
     )
     return found(suspects.where("impossible IS NOT NULL"), F.col("impossible"), "take_stock", proof)
@@ -351,11 +361,11 @@ def misplaced(suspects: DataFrame) -> DataFrame:
         what=F.when(F.size("what") > 0, F.col("what")),
         queue=F.when(waits, F.col("queue")),
         score=F.when(waits, F.col("waiting_score")),
-        priority=F.coalesce("waiting_priority", "flying_priority", "dead_priority"),
+        priority=F.coalesce("waiting_priority", "in_flight_priority", "dead_priority"),
         due_ms=F.when(waits, due),
-        receipt=F.when(F.array_contains("expected", "flying"), F.col("flying_score")),
+        receipt=F.when(F.array_contains("expected", "in_flight"), F.col("in_flight_score")),
         died_ms=F.when(F.array_contains("expected", "dead"), F.col("dead_score")),
-        failures=F.coalesce(F.when(waits, F.col("waiting_failures")), "flying_failures", "dead_failures"),
+        failures=F.coalesce(F.when(waits, F.col("waiting_failures")), "in_flight_failures", "dead_failures"),
         seen=F.when(
             F.size("what") > 0,
             F.to_json(F.struct(*(F.col(f"in_{queue}").alias(queue) for queue in QUEUES), "has_body")),

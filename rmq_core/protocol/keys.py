@@ -91,7 +91,9 @@ QUEUE_KEYS = (
 )
 OWN_KEYS = tuple(name for name in QUEUE_KEYS if name not in {"heads", "due"})
 
-SENDING = 13
+STATS = QUEUE_KEYS.index("stats")
+
+SENDING = QUEUE_KEYS.index("heads") + 1
 """Sending needs the first so many keys; it happens one by one, so every key counts."""
 
 
@@ -115,6 +117,8 @@ class Keyspace:
         """Hash: name → when a topic of that name was deleted."""
         self.format = f"format{{{namespace}:topics}}"
         """String: the number of the form in which the namespace's data is kept."""
+        self.data_set = f"data-set{{{namespace}:topics}}"
+        """String: when the namespace began (ms), and a random word; archives know by it whose they are."""
         self.workers = f"{namespace}:workers"
         """Hash: name → what a worker last said of itself."""
         self.changes = f"{namespace}:changes"
@@ -137,14 +141,15 @@ class Keyspace:
         known = self._slots.setdefault(topic, [])
         while len(known) <= slot:
             keys = self.slot(topic, len(known))
-            heads, due = (keys.store, keys.store) if self.spread else self.hints(topic)
+            heads, due = (keys.store, keys.store) if self.spread else self.hints(topic)[:2]
             named = {"heads": heads, "due": due}
             known.append(tuple(named.get(name) or getattr(keys, name) for name in QUEUE_KEYS))
         return known[slot]
 
-    def hints(self, topic: str) -> tuple[str, str]:
-        """What each slot would hand out next, and when priority slots need a look (both sorted sets of slots)."""
-        return f"heads{{{self.namespace}:{topic}}}", f"due{{{self.namespace}:{topic}}}"
+    def hints(self, topic: str) -> tuple[str, str, str]:
+        """What slots hand out next, when priority slots need a look; on Cluster, when that was seen."""
+        tag = f"{{{self.namespace}:{topic}}}"
+        return f"heads{tag}", f"due{tag}", f"noted{tag}"
 
     def limits(self, topic: str) -> tuple[str, str]:
         """How much of its ``max_backlog`` each slot was given (a hash), and its rate (a string)."""

@@ -87,6 +87,14 @@ Request: TypeAlias = Call | tuple[Any, ...]
 """A script call, or a plain command as a tuple."""
 
 
+class OfMasters(tuple[Any, ...]):
+    """A plain command for every master of a Cluster, asked by itself: the reply is address → reply. Elsewhere it is a
+    command like others.
+    """
+
+    __slots__ = ()
+
+
 class Each(list[Request]):
     """Requests whose errors are replies like others, for an operation that has to know which of them failed."""
 
@@ -136,11 +144,6 @@ def _past(edge: int, allow_past: bool) -> str:
 def _spelled(args: list[Any]) -> list[Any]:
     """A `Delay` as the number that it is."""
     return [int(each) if type(each) is Delay else each for each in args] if type(args[0]) is Delay else args
-
-
-def note_head(keyspace: Keyspace, topic: Topic, slot: int, head: bytes) -> Request:
-    """Tells the topic's hint what a send has found, where the script cannot (keys are on several nodes)."""
-    return ("ZADD", keyspace.hints(topic.name)[0], "LT" if topic.timed else "GT", head, slot)
 
 
 def _sending_to(keyspace: Keyspace, topic: Topic, slot: int) -> tuple[tuple[str, ...], tuple[Any, ...]]:
@@ -215,7 +218,7 @@ class Cycled(NamedTuple):
     nothing. ``alone``: the next message was in flight when a process died, and is only given to who takes it alone.
     """
 
-    now_ms: int
+    now_us: int
     wait_us: int | None
     statuses: list[int]
     deliveries: list[Delivery]
@@ -271,7 +274,7 @@ def read_cycle(topic: Topic, slot: int, reply: list[Any], epoch: str = SHARED_EP
         receipt = fresh + step * i + failures_of(score, retries)
         deliveries.append(Delivery(name, slot, taken[i], receipt, score, body, timed, retries, epoch))
     wait_us = None if next_due_ms == NOT_DUE else max(0, (next_due_ms - now_ms) * 1000 - beyond_us)
-    return Cycled(now_ms, wait_us, statuses, deliveries, int(head) if head else None, alone == 1)
+    return Cycled(now_ms * 1000 + beyond_us, wait_us, statuses, deliveries, int(head) if head else None, alone == 1)
 
 
 def settle(
@@ -329,6 +332,8 @@ def on_ids(name: str, keyspace: Keyspace, topic: Topic, slot: int, ids: Sequence
     if name in {"cancel", "drop", "restore"}:
         args.append(topic.undo_ms)
     args += values
+    if name == "restore" and not values:
+        args += ("", "")  # removed at any time
     args += ids
     return Call(script(name), keyspace.slot_keys(topic.name, slot), args)
 

@@ -41,8 +41,8 @@ def _items(stored: Any) -> list[tuple[bytes, bytes]]:
 
 
 def _read(topic: str, fingerprint: str, stored: bytes) -> DeadCluster:
-    count, first_ms, last_ms, told = stored.split(b" ", 3)
-    example = json.loads(told)
+    count, first_ms, last_ms, example_json = stored.split(b" ", 3)
+    example = json.loads(example_json)
     error, message = str(example.get("error", "")), str(example.get("message", ""))
     return DeadCluster(topic, fingerprint, error, message, int(count), int(first_ms), int(last_ms))
 

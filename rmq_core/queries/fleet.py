@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple, cast, get_args
 
-from rmq_core.model.programs import program_of
+from rmq_core.model.programs import per_node, program_of
 from rmq_core.model.text import NAME_MAX, check_name, shown
 from rmq_core.model.views import ServerInfo, Unreadable, WorkerInfo
 from rmq_core.protocol.keys import Keyspace
-from rmq_core.protocol.scripts import Operation
+from rmq_core.protocol.scripts import OfMasters, Operation
 from rmq_core.queries.owners import from_ranges
 from rmq_core.queries.present import now_ms
 from rmq_core.queries.sampling import pairs
@@ -23,14 +23,14 @@ State = Literal["running", "stopping", "lost"]
 
 
 class Fleet(NamedTuple):
-    """Every worker heard of lately, by name; and rows that are no report of a worker."""
+    """Every worker seen lately, by name; and rows that are no report of a worker."""
 
     workers: list[WorkerInfo]
     unreadable: list[Unreadable]
 
 
 def workers(keyspace: Keyspace) -> Operation[list[WorkerInfo]]:
-    """Every worker heard of lately, by name: one bad row hides no other."""
+    """Every worker seen lately, by name: one bad row hides no other."""
     return (yield from read_workers(keyspace)).workers
 
 
@@ -113,22 +113,29 @@ def _word(value: Any, words: Any) -> str:
 
 
 def server(_: Keyspace) -> Operation[ServerInfo]:
-    """The Redis server behind it all."""
-    (info,) = yield [("INFO",)]
-    nodes = list(info.values()) if info and all(isinstance(value, dict) for value in info.values()) else [info]
-    first = nodes[0]
+    """The Redis server behind it all, or the masters of the Cluster."""
+    (info,) = yield [OfMasters(("INFO",))]
+    nodes = per_node(info)
+    programs = [program_of(node) for node in nodes]
 
     def total(field: str) -> int:
         return sum(int(node.get(field, 0)) for node in nodes)
 
-    program = program_of(first)
+    def used(node: Mapping[str, Any]) -> float:
+        most = int(node.get("maxmemory", 0))
+        return int(node.get("used_memory", 0)) / most if most else 0.0
+
     return ServerInfo(
-        program=program.family,
-        version=program.version,
-        mode=str(first.get("redis_mode") or first.get("server_mode", "?")),  # Valkey has the second
+        program=_all(program.family for program in programs),
+        version=_all(program.version for program in programs),
+        mode=str(nodes[0].get("redis_mode") or nodes[0].get("server_mode", "?")),  # Valkey has the second
         used_memory=total("used_memory"),
         maxmemory=total("maxmemory"),
-        policy=str(first.get("maxmemory_policy", "?")),
-        connected_clients=total("connected_clients"),
+        policy=_all(str(node.get("maxmemory_policy", "?")) for node in nodes),
         ops_per_s=total("instantaneous_ops_per_sec"),
+        fullest=max(map(used, nodes)),
     )
+
+
+def _all(words: Iterable[str]) -> str:
+    return ", ".join(sorted(set(words)))

@@ -1,12 +1,12 @@
-"""Every read the console makes, as sans-IO operations; see `rmq_core.client.inspector` for the two shells."""
+"""Messages and slots, one by one and in lists, as sans-IO operations; see `client.inspector` for the two shells."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rmq_core.errors import InvalidMessage
+from rmq_core.model.bounds import whole
 from rmq_core.model.fingerprints import UNKNOWN
 from rmq_core.model.message import Body, as_bytes, basis_of, decode_body, raw_id
 from rmq_core.model.scores import RETRIED_MAX, SHIFT, due_of, exact, failures_of, is_retried, priority_of
@@ -32,7 +32,7 @@ from rmq_core.queries.trash import Trashed
 
 SLOTS_AT_ONCE = 128
 AGES_MOST = 2_000
-LOST_AFTER_MS = 5_000
+DAY_MINUTES = 1_440
 
 
 def slot(keyspace: Keyspace, topic: Topic, number: int, heads: int = 10) -> Operation[SlotDetail]:
@@ -196,8 +196,7 @@ def _scores(reply: list[Any]) -> list[int]:
 
 def forecast(keyspace: Keyspace, topic: Topic, minutes: int = 60) -> Operation[tuple[int, ...]]:
     """Messages (delayed and waiting for a retry) that become due in each of the coming minutes."""
-    if type(minutes) is not int or not 1 <= minutes <= 1_440:
-        raise InvalidMessage(f"minutes={minutes!r} must be a whole number from 1 to 1440")
+    whole("minutes", minutes, 1, DAY_MINUTES)
     now = yield from now_of(keyspace, topic)
     totals = [0] * minutes
     for some in batches(range(topic.slots), SLOTS_AT_ONCE):
@@ -219,14 +218,7 @@ def find(
     keyspace: Keyspace, topic: Topic, ident: str | bytes, slot_basis: str | bytes | None = None
 ) -> Operation[list[MessageView]]:
     """Every message with that id: in the slot its id or ``slot_basis`` names, else in whichever slots hold it."""
-    raw = raw_id(ident)
-    basis = raw if slot_basis is None else as_bytes(slot_basis, "slot_basis")
-    likely = slot_for(basis, topic.slots)
-    views = yield from _views(keyspace, topic, raw, [likely])
-    if not views and slot_basis is None:
-        for some in batches(number for number in range(topic.slots) if number != likely):
-            views += yield from _views(keyspace, topic, raw, some)
-    return views
+    return _looked_for(_views, keyspace, topic, ident, slot_basis)
 
 
 def _views(keyspace: Keyspace, topic: Topic, raw: bytes, slots: Sequence[int]) -> Operation[list[MessageView]]:
@@ -240,13 +232,23 @@ def removed(
     keyspace: Keyspace, topic: Topic, ident: str | bytes, slot_basis: str | bytes | None = None
 ) -> Operation[list[MessageView]]:
     """What was cancelled or dropped under that id and can still be restored; looked for as by `find`."""
+    return _looked_for(_removed, keyspace, topic, ident, slot_basis)
+
+
+def _looked_for(
+    look: Callable[[Keyspace, Topic, bytes, Sequence[int]], Operation[list[MessageView]]],
+    keyspace: Keyspace,
+    topic: Topic,
+    ident: str | bytes,
+    slot_basis: str | bytes | None,
+) -> Operation[list[MessageView]]:
     raw = raw_id(ident)
     basis = raw if slot_basis is None else as_bytes(slot_basis, "slot_basis")
     likely = slot_for(basis, topic.slots)
-    views = yield from _removed(keyspace, topic, raw, [likely])
+    views = yield from look(keyspace, topic, raw, [likely])
     if not views and slot_basis is None:
         for some in batches(number for number in range(topic.slots) if number != likely):
-            views += yield from _removed(keyspace, topic, raw, some)
+            views += yield from look(keyspace, topic, raw, some)
     return views
 
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
 
-from rmq_core.errors import InvalidMessage
+from rmq_core.model.bounds import slot_of, whole
 from rmq_core.model.text import shown
 from rmq_core.model.topic import MAX_SLOTS, Topic
 from rmq_core.protocol.keys import Keyspace
@@ -84,10 +84,9 @@ def timeline(
     keyspace: Keyspace, topic: Topic, slot: int | None = None, limit: int = 100
 ) -> Operation[tuple[OwnershipEvent, ...]]:
     """What happened, newest first: at most ``limit`` entries, of one slot where that is asked for."""
-    if type(limit) is not int or not 1 <= limit <= ENTRIES_MOST:
-        raise InvalidMessage(f"limit={limit!r} must be a whole number from 1 to {ENTRIES_MOST}")
-    if slot is not None and (type(slot) is not int or not 0 <= slot < topic.slots):
-        raise InvalidMessage(f"slot={slot!r} must be a whole number from 0 to {topic.slots - 1}")
+    whole("limit", limit, 1, ENTRIES_MOST)
+    if slot is not None:
+        slot_of(topic, slot)
     _, key = keyspace.owners(topic.name)
     count = limit if slot is None else 2 * ENTRIES_MOST
     (entries,) = yield [("XREVRANGE", key, "+", "-", "COUNT", count)]

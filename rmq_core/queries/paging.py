@@ -8,6 +8,7 @@ import json
 from typing import NamedTuple
 
 from rmq_core.errors import InvalidMessage
+from rmq_core.model.bounds import whole
 from rmq_core.model.message import MessageRef, id_to_text
 from rmq_core.model.scores import RETRIED_MAX, SHIFT, due_of, exact
 from rmq_core.model.topic import Topic
@@ -97,8 +98,7 @@ def entries(
 
     Each slot is first asked for its fair share and a little more; only those that were used up are asked again.
     """
-    if type(limit) is not int or not 1 <= limit <= most:
-        raise InvalidMessage(f"limit={limit!r} must be a whole number from 1 to {most}")
+    whole("limit", limit, 1, most)
     found = window(topic, state, now_ms)
     if found is not None and span is not None:
         found = span

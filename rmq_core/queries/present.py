@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from rmq_core.errors import InvalidMessage, TopicReshaped
+from rmq_core.errors import TopicReshaped
+from rmq_core.model.bounds import slot_of
 from rmq_core.model.topic import Topic
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Operation
@@ -17,14 +18,14 @@ def now_ms(_: Keyspace) -> Operation[int]:
 def now_of(keyspace: Keyspace, topic: Topic, slot: int | None = None) -> Operation[int]:
     """The Redis clock. Raises `InvalidMessage` for a slot that the topic does not have.
 
-    Raises `TopicReshaped` where the topic was deleted, or made anew, since its definition was read: then the queues it
+    Raises `TopicReshaped` where the topic was deleted, or made again, since its definition was read: then the queues it
     names are nobody's, and "nothing there" would be a lie.
     """
     clock, mark = yield [("TIME",), ("HGET", keyspace.slot(topic.name, 0).stats, "shape")]
     if mark is not None and mark.decode() != topic.shape:
-        raise TopicReshaped(f"topic {topic.name!r} was deleted or made anew since its definition was read")
-    if slot is not None and (type(slot) is not int or not 0 <= slot < topic.slots):
-        raise InvalidMessage(f"slot={slot!r} must be a whole number from 0 to {topic.slots - 1}")
+        raise TopicReshaped(f"topic {topic.name!r} was deleted or made again since its definition was read")
+    if slot is not None:
+        slot_of(topic, slot)
     return _ms(clock)
 
 

@@ -9,7 +9,7 @@ from rmq_core.model.stats import Counters, Histogram
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import SlotSample, TopicSample, Unreadable
 from rmq_core.ops import registry
-from rmq_core.protocol.keys import Keyspace
+from rmq_core.protocol.keys import STATS, Keyspace
 from rmq_core.protocol.scripts import Call, Operation, batches, script, snapshot
 
 SLOTS_AT_ONCE = 128
@@ -62,8 +62,8 @@ def sample(
 
 
 def _changed(keyspace: Keyspace, topic: Topic, slots: list[int], known: TopicSample | None) -> Call:
-    keys = [keyspace.slot_keys(topic.name, slot)[7] for slot in slots]
-    if known is None or known.topic != topic:  # deleted and defined anew, its counters may look the same
+    keys = [keyspace.slot_keys(topic.name, slot)[STATS] for slot in slots]
+    if known is None or known.topic != topic:  # deleted and defined again, its counters may look the same
         args = [b"-", -1] * len(slots)
     else:
         args = []

@@ -6,7 +6,8 @@ import base64
 import json
 
 from rmq_core.errors import InvalidMessage
-from rmq_core.model.message import as_bytes
+from rmq_core.model.bounds import whole
+from rmq_core.model.message import as_bytes, decode_body
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import MessageRow, SearchPage, State
 from rmq_core.protocol.keys import Keyspace
@@ -16,6 +17,8 @@ from rmq_core.queries.lookups import rows
 from rmq_core.queries.paging import Entry
 from rmq_core.queries.present import now_of
 from rmq_core.queries.trash import OWN_POOL, own_body
+
+SCAN_MAX = 100_000
 
 
 def search(
@@ -31,8 +34,7 @@ def search(
     """Looks for ``text`` in ids and contents of at most ``scan`` messages of one state, going on at ``cursor``."""
     if not isinstance(text, str) or not text:
         raise InvalidMessage("the text to search for must not be empty")
-    if type(scan) is not int or not 1 <= scan <= 100_000:
-        raise InvalidMessage(f"scan={scan!r} must be a whole number from 1 to 100000")
+    whole("scan", scan, 1, SCAN_MAX)
     needle = as_bytes(text, "the text to search for")
     started, looked_before, position = _read_search_cursor(cursor)
     now = started or (yield from now_of(keyspace, topic))
@@ -43,7 +45,7 @@ def search(
         size = min(paging.PAGE_MAX, scan - looked)
         found, position = yield from paging.entries(keyspace, topic, state, now, limit=size, cursor=position)
         looked += len(found)
-        matches = yield from _matching(keyspace, topic, found, needle, state)
+        matches = yield from holding(keyspace, topic, state, found, needle)
         found_rows += yield from rows(keyspace, topic, state, matches)
         if position is None:
             break
@@ -64,28 +66,37 @@ def _read_search_cursor(cursor: str | None) -> tuple[int, int, str | None]:
         raise InvalidMessage("this cursor is not one of ours; begin again without it") from None
 
 
-def _matching(
-    keyspace: Keyspace, topic: Topic, found: list[Entry], needle: bytes, state: State
-) -> Operation[list[Entry]]:
-    by_slot: dict[int, list[Entry]] = {}
-    for entry in found:
-        by_slot.setdefault(entry.slot, []).append(entry)
-    slots = {number: keyspace.slot(topic.name, number) for number in by_slot}
-    replies = yield [
-        request
-        for number, some in by_slot.items()
-        for request in (
-            ("HMGET", slots[number].body, *(entry.id for entry in some)),
-            ("HMGET", getattr(slots[number], OWN_POOL.get(state, "body")), *(entry.id for entry in some)),
-        )
+def holding(keyspace: Keyspace, topic: Topic, state: State, page: list[Entry], needle: bytes) -> Operation[list[Entry]]:
+    """Those that have it in their id or content, in order."""
+    stored = yield from bodies(keyspace, topic, state, page)
+    return [
+        entry
+        for entry, body in zip(page, stored, strict=True)
+        if needle in entry.id or (body and needle in body and needle in decode_body(body).content)
     ]
-    matching = set()
-    for some, pooled, own in zip(by_slot.values(), replies[::2], replies[1::2], strict=True):
-        for entry, shared, stored in zip(some, pooled, own, strict=True):
-            body = own_body(state, shared, stored)
-            if needle in entry.id or (body and needle in body):
-                matching.add(entry)
-    return [entry for entry in found if entry in matching]
+
+
+def bodies(keyspace: Keyspace, topic: Topic, state: State, page: list[Entry]) -> Operation[list[bytes | None]]:
+    """The body of each copy in that state, as it is stored; None: its content is the id, or it went away meanwhile."""
+    pooled = yield from values(keyspace, topic, "body", page)
+    own = yield from values(keyspace, topic, OWN_POOL.get(state, "body"), page)
+    return [own_body(state, shared, each) for shared, each in zip(pooled, own, strict=True)]
+
+
+def values(keyspace: Keyspace, topic: Topic, pool: str, page: list[Entry]) -> Operation[list[bytes | None]]:
+    """What a pool of the slots holds of each entry."""
+    by_slot: dict[int, list[int]] = {}
+    for position, entry in enumerate(page):
+        by_slot.setdefault(entry.slot, []).append(position)
+    replies = yield [
+        ("HMGET", getattr(keyspace.slot(topic.name, slot), pool), *(page[position].id for position in positions))
+        for slot, positions in by_slot.items()
+    ]
+    found: list[bytes | None] = [None] * len(page)
+    for positions, reply in zip(by_slot.values(), replies, strict=True):
+        for position, value in zip(positions, reply, strict=True):
+            found[position] = value
+    return found
 
 
 def count(keyspace: Keyspace, topic: Topic, state: State, now: int) -> Operation[int]:

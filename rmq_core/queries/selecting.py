@@ -9,9 +9,9 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from rmq_core.errors import InvalidFilter, InvalidMessage
+from rmq_core.model.bounds import whole
 from rmq_core.model.filters import MessageFilter
 from rmq_core.model.fingerprints import UNKNOWN
-from rmq_core.model.message import decode_body
 from rmq_core.model.scores import PRIORITY_MIN, SHIFT
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import FailureRecord, MessageRow, Preview, RefSelection, Selection
@@ -21,9 +21,9 @@ from rmq_core.queries import clusters, paging
 from rmq_core.queries.lookups import rows
 from rmq_core.queries.paging import Entry, Window
 from rmq_core.queries.present import now_of
-from rmq_core.queries.trash import OWN_POOL, Trashed, own_body
+from rmq_core.queries.searching import SCAN_MAX, holding, values
+from rmq_core.queries.trash import Trashed
 
-SCAN_MAX = 100_000
 CONTENTS_AT_ONCE = 100
 FIRST_LOOK = 100
 EXAMPLES = 5
@@ -87,7 +87,7 @@ def preview(keyspace: Keyspace, topic: Topic, wanted: MessageFilter, *, scan: in
     Exact where nothing has to be looked at, where the scripts count it (a cluster of dead letters), or where all could
     be looked at; else an estimate from the oldest and the newest ``scan / 2``.
     """
-    _check("scan", scan, SCAN_MAX)
+    whole("scan", scan, 1, SCAN_MAX)
     now = yield from now_of(keyspace, topic)
     slots = wanted.slots(topic)
     span = _span(topic, wanted, now)
@@ -99,15 +99,15 @@ def preview(keyspace: Keyspace, topic: Topic, wanted: MessageFilter, *, scan: in
     if counted is not None:
         found = yield from _look(keyspace, topic, wanted, span, now, min(scan, EXAMPLES_SCAN), limit=EXAMPLES)
         return Preview(counted, True, found[1], total, (yield from rows(keyspace, topic, wanted.state, found[0])))
-    whole = total <= scan
-    matched, looked, _ = yield from _look(keyspace, topic, wanted, span, now, scan if whole else scan // 2)
-    if not whole:
+    exact = total <= scan
+    matched, looked, _ = yield from _look(keyspace, topic, wanted, span, now, scan if exact else scan // 2)
+    if not exact:
         newest, more, _ = yield from _look(keyspace, topic, wanted, span, now, scan // 2, descending=True)
         matched += newest
         looked += more
     shown = yield from rows(keyspace, topic, wanted.state, matched[:EXAMPLES])
-    estimate = len(matched) if whole else round(len(matched) * total / max(1, looked))
-    return Preview(estimate, whole, looked, total, shown)
+    estimate = len(matched) if exact else round(len(matched) * total / max(1, looked))
+    return Preview(estimate, exact, looked, total, shown)
 
 
 def _counted(keyspace: Keyspace, topic: Topic, wanted: MessageFilter, slots: range) -> Operation[int | None]:
@@ -132,9 +132,9 @@ def _some(
 def _scan(
     keyspace: Keyspace, topic: Topic, wanted: MessageFilter, cursor: str | None, scan: int, limit: int | None
 ) -> Operation[_Scanned]:
-    _check("scan", scan, SCAN_MAX)
+    whole("scan", scan, 1, SCAN_MAX)
     if limit is not None:
-        _check("limit", limit, SCAN_MAX)
+        whole("limit", limit, 1, SCAN_MAX)
     if cursor:
         place = _read_cursor(cursor, topic, wanted)
         span = _span(topic, wanted, place.now_ms)
@@ -213,18 +213,18 @@ def _matching(keyspace: Keyspace, topic: Topic, wanted: MessageFilter, page: lis
     if not wanted.needs_look:
         return page
     if wanted.state == "trash":
-        packed = yield from _values(keyspace, topic, "trashed", page)
+        packed = yield from values(keyspace, topic, "trashed", page)
         return [
             entry for entry, value in zip(page, packed, strict=True) if value and _trash_matches(wanted, entry, value)
         ]
     if wanted.fingerprint and wanted.state == "dead":
-        causes = yield from _values(keyspace, topic, "cause", page)
+        causes = yield from values(keyspace, topic, "cause", page)
         expected = wanted.fingerprint.encode()
         page = [entry for entry, cause in zip(page, causes, strict=True) if (cause or UNKNOWN.encode()) == expected]
     if wanted.error or (wanted.fingerprint and wanted.state != "dead"):
-        failed = yield from _values(keyspace, topic, "failed", page)
+        failed = yield from values(keyspace, topic, "failed", page)
         if wanted.state == "dead":
-            records = yield from _values(keyspace, topic, "dead_record", page)
+            records = yield from values(keyspace, topic, "dead_record", page)
             failed = [
                 Trashed.read(record).failed if record else value for record, value in zip(records, failed, strict=True)
             ]
@@ -234,15 +234,7 @@ def _matching(keyspace: Keyspace, topic: Topic, wanted: MessageFilter, page: lis
             if _failure_matches(wanted, value, wanted.state != "dead")
         ]
     if wanted.text:
-        needle = wanted.text.encode()
-        pooled = yield from _values(keyspace, topic, "body", page)
-        own = yield from _values(keyspace, topic, OWN_POOL.get(wanted.state, "body"), page)
-        bodies = [own_body(wanted.state, shared, each) for shared, each in zip(pooled, own, strict=True)]
-        page = [
-            entry
-            for entry, body in zip(page, bodies, strict=True)
-            if needle in entry.id or (body and needle in decode_body(body).content)
-        ]
+        page = yield from holding(keyspace, topic, wanted.state, page, wanted.text.encode())
     return page
 
 
@@ -264,22 +256,6 @@ def _trash_matches(wanted: MessageFilter, entry: Entry, packed: bytes) -> bool:
         return False
     needle = wanted.text.encode()
     return needle in entry.id or needle in trashed.decoded(entry.id).content
-
-
-def _values(keyspace: Keyspace, topic: Topic, pool: str, page: list[Entry]) -> Operation[list[bytes | None]]:
-    """What a pool of the slots holds of each entry."""
-    by_slot: dict[int, list[int]] = {}
-    for position, entry in enumerate(page):
-        by_slot.setdefault(entry.slot, []).append(position)
-    replies = yield [
-        ("HMGET", getattr(keyspace.slot(topic.name, slot), pool), *(page[position].id for position in positions))
-        for slot, positions in by_slot.items()
-    ]
-    values: list[bytes | None] = [None] * len(page)
-    for positions, reply in zip(by_slot.values(), replies, strict=True):
-        for position, value in zip(positions, reply, strict=True):
-            values[position] = value
-    return values
 
 
 # -- where to look -----------------------------------------------------------------------------------------------
@@ -321,17 +297,12 @@ def _count(keyspace: Keyspace, topic: Topic, span: Window | None, slots: range) 
     return sum((yield [("ZCOUNT", key, span.low, span.high) for key in keys]))
 
 
-def _check(field: str, value: int, high: int) -> None:
-    if type(value) is not int or not 1 <= value <= high:
-        raise InvalidMessage(f"{field}={value!r} must be a whole number from 1 to {high}")
-
-
 # -- cursors -----------------------------------------------------------------------------------------------------
 
 
 def _mark(topic: Topic, wanted: MessageFilter) -> str:
-    told = json.dumps([topic.name, sorted(wanted.to_mapping().items())])
-    return blake2b(told.encode(), digest_size=6).hexdigest()
+    text = json.dumps([topic.name, sorted(wanted.to_mapping().items())])
+    return blake2b(text.encode(), digest_size=6).hexdigest()
 
 
 def _write_cursor(topic: Topic, wanted: MessageFilter, place: _Place) -> str:

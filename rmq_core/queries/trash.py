@@ -17,7 +17,7 @@ OWN_POOL: dict[State, str] = {"trash": "trashed", "dead": "dead_record", "in_fli
 
 
 class Trashed(NamedTuple):
-    """One of them. ``score`` is that of the queue it was in; ``cluster``: of a dead letter, where it told one."""
+    """One of them. ``score`` is that of the queue it was in; ``cluster``: of a dead letter, where it has one."""
 
     queue: str
     score: float

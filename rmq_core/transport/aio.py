@@ -17,6 +17,7 @@ from rmq_core.protocol.scripts import Call, Each, Request
 from rmq_core.transport import forks
 from rmq_core.transport.aio_lines import AsyncLines, abandon
 from rmq_core.transport.exchange import Answers, Attempt, Group, Job, attempt
+from rmq_core.transport.masters import ask_async, for_masters
 from rmq_core.transport.nodes import ClusterRoutes, Line, Routes
 from rmq_core.transport.redis_url import RedisURL, opened_with
 from rmq_core.transport.retry import (
@@ -121,17 +122,18 @@ class AsyncConnection:
         """The replies in order; raises the first error among them, after transient ones were retried. See `Each`."""
         if not requests:
             return []
-        if self._loop is None or self._loop is not asyncio.get_running_loop():
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
             self._here()
         if self._given:
             replies: list[Any] = await self._plain(requests)
         elif scripted(requests):
-            replies = await self._direct(requests)  # type: ignore[arg-type]
+            replies = await self._direct(requests, loop)  # type: ignore[arg-type]
         elif self.target.is_cluster:
             replies = []
             for calls, part in groupby(requests, lambda request: type(request) is Call):
                 several: Any = list(part)
-                replies += await (self._direct(several) if calls else self._plain(several))
+                replies += await (self._direct(several, loop) if calls else self._plain(several))
         else:
             task = asyncio.current_task()
             asked_before = task.cancelling() if task else 0
@@ -171,14 +173,14 @@ class AsyncConnection:
 
     # -- scripts: one line to each server, as few writes as can be
 
-    async def _direct(self, calls: Sequence[Call]) -> list[Any]:
-        future: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
-        self._pending.append(_Asked(calls, future))
+    def _direct(self, calls: Sequence[Call], loop: asyncio.AbstractEventLoop) -> asyncio.Future[list[Any]]:
+        asked = _Asked(calls, loop.create_future())
+        self._pending.append(asked)
         if self._flusher is None or self._flusher.done():
-            self._flusher = asyncio.create_task(self._flush())
+            self._flusher = loop.create_task(self._flush())
         elif self._waiting:
             self._new.set()
-        return await future
+        return asked.future
 
     async def _flush(self) -> None:
         asked: list[_Asked] = []
@@ -303,6 +305,8 @@ class AsyncConnection:
         while True:
             trouble: Any = None
             try:
+                if self.target.is_cluster and for_masters(requests):
+                    return Replies([await ask_async(self.client, command(requests[0]))])
                 found = await self._execute([command(requests[position]) for position in left])
                 for number, position in enumerate(left):
                     request = requests[position]

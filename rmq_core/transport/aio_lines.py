@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import redis
+from hiredis import PushNotification
+from redis._parsers.hiredis import NOT_ENOUGH_DATA
 from redis.asyncio.cluster import ClusterNode, RedisCluster
 from redis.exceptions import BusyLoadingError, ResponseError
 
@@ -54,11 +56,7 @@ class AsyncLines:
                     await connection.connect()
                 sent = True
                 await connection.send_packed_command([packed.data])
-                for _ in range(packed.commands):
-                    try:
-                        replies.append(await connection.read_response(disconnect_on_error=False))
-                    except (ResponseError, BusyLoadingError) as error:
-                        replies.append(error)
+                await _read(connection, packed.commands, replies)
                 if time.monotonic() - began > ASK_AGAIN_S:
                     await _still_master(pool, connection)
             except BaseException:
@@ -82,6 +80,26 @@ class AsyncLines:
         if idle and hasattr(pool, "get_master_address"):
             with contextlib.suppress(redis.RedisError, OSError):
                 await pool.get_master_address()  # which hangs up on the former one
+
+
+async def _read(connection: Any, count: int, replies: list[Any]) -> None:
+    """Adds so many replies; a refusal is one of them. What came along with one that was awaited is taken at once:
+    awaiting each by itself costs as much as all the rest of a send.
+    """
+    while len(replies) < count:
+        try:
+            replies.append(await connection.read_response(disconnect_on_error=False))
+        except (ResponseError, BusyLoadingError) as error:
+            replies.append(error)
+        parser: Any = connection._parser
+        reader = getattr(parser, "_reader", None)
+        while reader is not None and len(replies) < count and (reply := reader.gets()) is not NOT_ENOUGH_DATA:
+            if isinstance(reply, PushNotification):
+                await parser.handle_push_response(reply)
+            elif isinstance(reply, redis.ConnectionError) and not isinstance(reply, BusyLoadingError):
+                raise reply
+            else:
+                replies.append(reply)
 
 
 async def _still_master(pool: Any, connection: Any) -> None:

@@ -1,6 +1,6 @@
 """Hears the wake channels for everyone in this event loop who sleeps until a message is due.
 
-A notification is only a hint: after every (re)subscription each listener is told to look once, and whoever sleeps
+A notification is only a hint: after every (re)subscription each listener is asked to look once, and whoever sleeps
 looks by itself every `FALLBACK_S`, so a lost one costs at most that.
 """
 

@@ -2,11 +2,11 @@
 
 While a hash slot is being moved, its old node serves a script only if every key of it is still there, its new node only
 if every key is there already. A slot of ours nearly always lacks some key (no failures: no ``failed``), so neither
-ever would, for as long as the move takes; and an interrupted move takes until somebody mends it. So:
+ever would, for as long as the move takes; and an interrupted move takes until somebody repairs it. So:
 
 1. The old node is asked key by key. It answers ``ASK`` for one that is not there, and makes none while the move lasts.
 2. What is still there is sent after the rest, as the move would do anyway: one ``MIGRATE``, once the mover has had
-   `PATIENCE_S`, and unless it is large.
+   `WAIT_FIRST_S`, and unless it is large.
 3. When nothing is there, everything is on the new node, which runs the script on its behalf (``ASKING``), with one key
    declared instead of all. Before it does anything the script makes sure that all the others may be used.
 """
@@ -23,7 +23,7 @@ from rmq_core.protocol.scripts import Call
 from rmq_core.transport.nodes import Address, ClusterRoutes, Line, Routes
 from rmq_core.transport.retry import Failed
 
-PATIENCE_S = 0.3
+WAIT_FIRST_S = 0.3
 LARGE_BYTES = 64 * 1024 * 1024
 """Moving a key stops both nodes for a moment: more than this is left to whoever moves the slot."""
 MIGRATE_MS = 3_000
@@ -93,7 +93,7 @@ def settle_move(call: Call, old: Line, error: Exception, routes: Routes) -> Step
         new = (asked[0].host or old[0], asked[0].port)
         if not there:
             return (yield from _run_there(call, new))
-        if time.monotonic() - began < PATIENCE_S or not (yield from _bring(there, old, new, routes)):
+        if time.monotonic() - began < WAIT_FIRST_S or not (yield from _bring(there, old, new, routes)):
             return Outcome(trouble=error)
     return Outcome(trouble=error)
 

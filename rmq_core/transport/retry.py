@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from redis.exceptions import (
@@ -28,7 +28,7 @@ from redis.exceptions import (
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from rmq_core.errors import ConfigurationError, ConnectionLost, InvalidMessage, RMQError, from_reply
+from rmq_core.errors import ConnectionLost, InvalidMessage, RMQError, SettingRefused, from_reply
 from rmq_core.protocol.scripts import Call, Each, Request
 from rmq_core.transport.packing import packed, spelled
 
@@ -94,7 +94,7 @@ def refused(error: BaseException) -> RMQError:
     """The error for a server that turned us away, or for a command that never left."""
     if isinstance(error, DataError):
         return InvalidMessage(f"no command can be made of such an argument: {error}")
-    return ConfigurationError(f"the Redis server refused the connection: {error}")
+    return SettingRefused(f"the Redis server refused the connection: {error}")
 
 
 def command(request: Request) -> tuple[Any, ...]:
@@ -102,10 +102,10 @@ def command(request: Request) -> tuple[Any, ...]:
     return spelled(request.by_sha() if isinstance(request, Call) else request)
 
 
-def pack(commands: Iterable[Request]) -> bytes:
+def pack(commands: Sequence[Request]) -> bytes:
     """Commands as they are sent. Raises `InvalidMessage`."""
     try:
-        return b"".join(map(packed, commands))
+        return packed(commands[0]) if len(commands) == 1 else b"".join(map(packed, commands))
     except (TypeError, ValueError) as error:  # what is no text and no number, and text that cannot be encoded
         raise InvalidMessage(f"no command can be made of such an argument: {error}") from None
 

@@ -16,6 +16,7 @@ from rmq_core.protocol.scripts import Call, Each, Request
 from rmq_core.transport import forks
 from rmq_core.transport.exchange import Answers, Attempt, Group, Job, attempt
 from rmq_core.transport.lines import Flight, Lines
+from rmq_core.transport.masters import ask, for_masters
 from rmq_core.transport.nodes import ClusterRoutes, Line, Routes
 from rmq_core.transport.redis_url import RedisURL, drop_idle, opened_with, pack_numbers, unlock
 from rmq_core.transport.retry import (
@@ -241,6 +242,8 @@ class Connection:
         while True:
             trouble: Any = None
             try:
+                if self.target.is_cluster and for_masters(requests):
+                    return Replies([ask(self.client, command(requests[0]))])
                 found = self._execute([command(requests[position]) for position in left])
                 for number, position in enumerate(left):
                     request = requests[position]

@@ -81,7 +81,6 @@ _ANY: Mapping[str, Callable[[str], Any]] = {
     "socket_timeout": _seconds,
     "socket_connect_timeout": _seconds,
     "health_check_interval": _count,
-    "max_connections": _count,
     "protocol": _protocol,
 }
 _NETWORK: Mapping[str, Callable[[str], Any]] = {"socket_keepalive": _flag}
@@ -131,6 +130,8 @@ def read_options(scheme: str, query: str) -> Options:
 
 def _unknown(scheme: str, name: str) -> str:
     known = KNOWN[scheme]
+    if name == "max_connections":
+        return f"the option {name} would make calls fail that only have to wait: bound the threads that share a client"
     if any(name in each for each in KNOWN.values()):
         fits = ", ".join(f"{each}://" for each, names in KNOWN.items() if name in names)
         return f"the option {name} in the Redis URL is of no use with {scheme}://; it is for {fits}"

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rmq_core.model.message import Delivery
 from rmq_core.model.scores import RETRIED_MAX
 from rmq_core.ownership.lease import Lease
-from rmq_core.worker.calling import call, call_async
+from rmq_core.transport import forks
+from rmq_core.worker.calling import call, call_async, leave_child
 from rmq_core.worker.listeners import Listener
 from rmq_core.worker.ranks import FIRST, LAST, rank_of
 
@@ -80,12 +81,14 @@ class Batch:
         listener = self.listener
         began = time.monotonic()
         while some := self._begin(lanes):
+            failure: BaseException | None = None
             try:
                 copy_context().run(call, listener, some)
             except BaseException as error:
-                self._end(some, error)
-            else:
-                self._end(some, None)
+                failure = error
+            if lanes.generation != forks.generation():
+                leave_child(failure)
+            self._end(some, failure)
         self.started_at = None
         self.busy_s += time.monotonic() - began
 
@@ -95,7 +98,7 @@ class Batch:
         name = f"{CALL_TASK} {self.listener.name} of topic {self.listener.topic}"
         began = time.monotonic()
         while some := self._begin(lanes):
-            self._call = task = asyncio.Task(self._outcome(some), loop=loop, name=name, **EAGER)
+            self._call = task = asyncio.Task(self._outcome(some, lanes), loop=loop, name=name, **EAGER)
             try:
                 self._end(some, task.result() if task.done() else await task)
             except asyncio.CancelledError:
@@ -107,15 +110,18 @@ class Batch:
         self.started_at = None
         self.busy_s += time.monotonic() - began
 
-    async def _outcome(self, some: Sequence[Delivery]) -> BaseException | None:
+    async def _outcome(self, some: Sequence[Delivery], lanes: Dispatch) -> BaseException | None:
         """None, or whatever was raised: nothing that a listener raises may reach the loop."""
+        failure: BaseException | None = None
         try:
             await call_async(self.listener, some)
         except asyncio.CancelledError as error:
-            return error if self.late is None else self.late
+            failure = error if self.late is None else self.late
         except BaseException as error:
-            return error
-        return None
+            failure = error
+        if lanes.generation != forks.generation():
+            leave_child(failure)
+        return failure
 
     def cancel(self, late: Exception) -> None:
         """Ends a coroutine listener's present call, which then failed with ``late``. In its own loop only."""

@@ -10,9 +10,12 @@ import contextlib
 import functools
 import inspect
 import itertools
+import os
+import sys
+import traceback
 from collections.abc import AsyncGenerator, Awaitable, Generator, Sequence
 from concurrent.futures import Future as ThreadFuture
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from rmq_core.errors import ConfigurationError, UnfinishedWork
 
@@ -84,17 +87,37 @@ def check_function(topic: str, function: Any, batch: int) -> None:
 
 
 def call(listener: Listener, some: Sequence[Delivery]) -> None:
-    """Calls a plain listener; raises what it raises, and `UnfinishedWork`."""
-    result = listener.function(some[0] if listener.batch == 1 else some)
+    """Calls a plain listener; raises what it raises, and `UnfinishedWork`.
+
+    A batch is a list of its own: what a listener takes out of it has been delivered all the same.
+    """
+    result = listener.function(some[0] if listener.batch == 1 else list(some))
     if result is not None:
         check_result(result)
 
 
 async def call_async(listener: Listener, some: Sequence[Delivery]) -> None:
     """The same for a coroutine listener."""
-    result = await listener.function(some[0] if listener.batch == 1 else some)
+    result = await listener.function(some[0] if listener.batch == 1 else list(some))
     if result is not None:
         check_result(result)
+
+
+def leave_child(failure: BaseException | None) -> NoReturn:
+    """Ends a process that a listener forked and that came back from it: the worker is its parent's, and so is the
+    message. 0, what ``sys.exit`` was given, or 1 with the error on standard error.
+    """
+    code = 0 if failure is None else 1
+    if isinstance(failure, SystemExit):
+        code = failure.code if isinstance(failure.code, int) else int(failure.code is not None)
+        if isinstance(failure.code, str):
+            print(failure.code, file=sys.stderr)
+    elif failure is not None:
+        traceback.print_exception(failure)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+    os._exit(code & 0xFF)
 
 
 def check_result(result: Any) -> None:

@@ -13,6 +13,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from rmq_core.transport import forks
 from rmq_core.worker.ranks import LAST, outranked_scores
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class Dispatch:
 
     def __init__(self, timed: bool, gate: Gate) -> None:
         self.timed = timed
+        self.generation = forks.generation()
         self._gate = gate
         self.lo, self.hi = outranked_scores(timed, LAST)
         self.running = 0

@@ -159,7 +159,7 @@ class FairShare:
         return len(self._gates) - 1
 
     def queue(self, gate: Gate) -> None:
-        """Gives a topic its place anew."""
+        """Gives a topic its place again."""
         if gate.wants:
             gate.entry = next(self._numbers)
             heapq.heappush(self._queue, (gate.running / gate.weight, gate.entry, gate))

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def hand_back(loop: asyncio.AbstractEventLoop, act: Callable[[], Any]) -> bool:
-    """Has ``act`` called in ``loop``; False when nobody is there any more to be told."""
+    """Has ``act`` called in ``loop``; False when nobody is there any more to hear it."""
     try:
         loop.call_soon_threadsafe(act)
     except RuntimeError:  # the loop closed while a listener was still running

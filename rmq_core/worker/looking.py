@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
     from rmq_core.client.async_rmq import AsyncRMQ
     from rmq_core.worker.slot_runner import SlotRunner
     from rmq_core.worker.topic_runner import TopicRunner
-
-log = logging.getLogger(__name__)
+    from rmq_core.worker.trouble import Trouble
 
 NEVER = b"-"
 """What no counters look like."""
@@ -39,9 +37,10 @@ _Idle: TypeAlias = "tuple[TopicRunner, SlotRunner]"
 class Looking:
     """One for a worker; ``topics`` may still grow."""
 
-    def __init__(self, client: AsyncRMQ, topics: Iterable[TopicRunner]) -> None:
+    def __init__(self, client: AsyncRMQ, topics: Iterable[TopicRunner], trouble: Trouble) -> None:
         self._client = client
         self._topics = topics
+        self._trouble = trouble
         self._soon = asyncio.Event()
 
     def soon(self) -> None:
@@ -58,7 +57,7 @@ class Looking:
             try:
                 await self.once()
             except RMQError as error:
-                log.warning("cannot look for messages of idle slots: %s", error)
+                self._trouble.say("cannot look for messages of idle slots", error)
 
     async def once(self) -> int:
         """Wakes the runners of idle slots that have something to do; how many."""

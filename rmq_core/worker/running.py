@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from typing import TYPE_CHECKING
 
 from rmq_core.errors import Fenced, RMQError
 from rmq_core.model.outcomes import Release
 from rmq_core.worker.batch import Batch, Finished
+from rmq_core.worker.waiting import done_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,15 +64,14 @@ class Running:
         is called once this is among what is here, of which the best is run first.
         """
         batch, settling = self.batch, self._settling
-        loop = asyncio.get_running_loop()
-        extend_at = loop.time() + self._extend_every_s
+        extend_at = time.monotonic() + self._extend_every_s
         ended = self._topic.start(batch)
         if begun is not None:
             begun()
         given_up = False
         try:
             while not ended.done():
-                await asyncio.wait({ended}, timeout=self._look_s(extend_at - loop.time()))
+                await done_within(ended, self._look_s(extend_at - time.monotonic()))
                 settling.add(batch.take_finished())
                 if ended.done():
                     break
@@ -81,27 +82,27 @@ class Running:
                         await self._too_long(ended)
                     if settling.unsettled:
                         await settling.cycle(0)
-                    if loop.time() >= extend_at and not self.stuck:
-                        extend_at = loop.time() + self._extend_every_s
+                    if time.monotonic() >= extend_at and not self.stuck:
+                        extend_at = time.monotonic() + self._extend_every_s
                         await self._extend()
                 except Fenced:
                     batch.lost.update(delivery.raw_id for delivery in batch.unfinished)
                     self.close()
                     raise
                 except RMQError as error:
-                    log.warning("%s[%d]: cannot settle yet: %s", self._topic.name, settling.slot, error)
+                    self._topic.trouble.say(f"{self._topic.name}[{settling.slot}]: cannot settle yet", error)
         except asyncio.CancelledError:
             # The grace is over. A coroutine that lets itself be cancelled gives its message back, uncounted; what any
             # other call holds comes back by its timeout.
             given_up = True
             self.close()
             if self._topic.cancel(batch, Release()):
-                await asyncio.wait({ended}, timeout=CANCEL_S)
+                await done_within(ended, CANCEL_S)
             raise
         finally:
             try:
                 if not given_up and not ended.done():
-                    await asyncio.wait({ended})
+                    await done_within(ended)
             finally:
                 if not ended.done():
                     self._topic.left += len(batch.deliveries[: batch.begun]) - len(batch.finished)
@@ -146,7 +147,7 @@ class Running:
             self.batch, TimeoutError(f"cancelled after max_runtime_ms={most_ms}")
         ):
             self._cancelled = True
-            await asyncio.wait({ended}, timeout=CANCEL_S)
+            await done_within(ended, CANCEL_S)
             if ended.done():
                 return
         self.close()

@@ -104,7 +104,7 @@ class Settling:
             except Fenced:
                 self.drop()
             except RMQError as error:
-                log.warning("%s[%d]: %d not settled: %s", self._topic.name, self.slot, len(self.unsettled), error)
+                self._topic.trouble.say(f"{self._topic.name}[{self.slot}]: {len(self.unsettled)} not settled", error)
                 break
 
     def drop(self) -> None:

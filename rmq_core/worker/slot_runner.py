@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,10 @@ from rmq_core.transport.notifications import FALLBACK_S
 from rmq_core.worker.looking import NEVER
 from rmq_core.worker.ranks import LAST
 from rmq_core.worker.running import SETTLE_EVERY_S, Running
+from rmq_core.worker.server_clock import ServerClock
 from rmq_core.worker.settling import Settling
 from rmq_core.worker.take_queue import Place
+from rmq_core.worker.waiting import done_within, ring
 
 if TYPE_CHECKING:
     from rmq_core.model.message import Delivery
@@ -39,15 +42,19 @@ class SlotRunner:
         self.epoch = epoch
         self._settling = Settling(topic, slot, epoch)
         self._running: Running | None = None
-        self._woken = asyncio.Event()
+        self._woken = False
+        self._sleeping: asyncio.Future[None] | None = None
         self._stopping = False
         self._queued: asyncio.Task[None] | None = None
-        """Itself, while it waits for others and may be told to stop."""
+        """Itself, while it waits for others and may be asked to stop."""
         self._place: Place | None = None
         self._former: Place | None = None
         """The place it had before, which others still wait for."""
         self._last: Cycled | None = None
+        self._last_us = 0.0
+        """The time on the server at ``_last_at`` of this one, at least."""
         self._last_at = 0.0
+        self._clock = ServerClock() if topic.client.target.is_cluster else topic.clock
         self._news: int | None = None
         """What was heard of since the last call to the server went out: its reply may be older."""
         self._ended: Batch | None = None
@@ -77,7 +84,9 @@ class SlotRunner:
 
     def wake(self) -> None:
         """Look again now."""
-        self._woken.set()
+        self._woken = True
+        if self._sleeping is not None:
+            ring(self._sleeping)
 
     def hear(self, head: int | None) -> None:
         """Something has come; ``head``: what is next in the slot now, None where that is not said."""
@@ -95,7 +104,7 @@ class SlotRunner:
                 self._outrank(self._running)
             elif self._place is not None and not self._place.granted.done():
                 self._place = self._topic.queue.again(self._place, head)
-        self._woken.set()
+        self.wake()
 
     def _outrank(self, running: Running) -> None:
         """What was prefetched and comes after what the slot has now goes back, once the present call has ended."""
@@ -111,7 +120,7 @@ class SlotRunner:
             self._running.close()
         if self._queued is not None:
             self._queued.cancel()
-        self._woken.set()
+        self.wake()
 
     async def run(self) -> None:
         """Until stopped. Trouble with the server is waited out; what is unsettled meanwhile stays so."""
@@ -140,7 +149,7 @@ class SlotRunner:
                 self._topic.fenced(self)
                 wait_s = FENCED_S
             except RMQError as error:
-                log.warning("%s[%d]: %s", self._topic.name, self.slot, error)
+                self._topic.trouble.say(f"{self._topic.name}[{self.slot}]", error)
                 wait_s = TROUBLE_S
             except asyncio.CancelledError:
                 task = self._queued
@@ -164,21 +173,26 @@ class SlotRunner:
         if wait_s is None or wait_s > 0:
             if self._place is None:
                 self._let_go()
-            try:
-                async with asyncio.timeout(wait_s):
-                    await self._woken.wait()
-            except TimeoutError:
+            if not self._woken:
+                self._sleeping = self._topic.loop.create_future()
+                try:
+                    await done_within(self._sleeping, wait_s)
+                finally:
+                    self._sleeping = None
+            if not self._woken:
                 until_ms = self.idle_until_ms
                 self.head_known = self._topic.definition.timed and until_ms is not None and until_ms >= 0
                 self.head = until_ms if self.head_known else None
         self.idle_until_ms = None
-        self._woken.clear()
+        self._woken = False
 
     async def _turn(self) -> float | None:
         """Takes and runs once, or as long as nothing of another slot comes first; how long to sleep (see `_sleep`)."""
         if self._takes_over and not self._topic.definition.paused:
             await self._take_over()
         if not self._seems_ready():
+            if (wait_s := self._due_soon()) is not None:
+                return wait_s
             cycled = await self._cycle(0)
             if not self._seems_ready():
                 return self._idle(cycled)
@@ -212,10 +226,12 @@ class SlotRunner:
             while not self._stopping:
                 place = self._place
                 assert place is not None
-                self._queued = asyncio.current_task()
-                await asyncio.wait({place.granted}, timeout=SETTLE_EVERY_S if self._settling.unsettled else None)
-                self._queued = None
                 if place.granted.done():
+                    return place
+                self._queued = asyncio.current_task()
+                granted = await done_within(place.granted, SETTLE_EVERY_S if self._settling.unsettled else None)
+                self._queued = None
+                if granted:
                     return self._place
                 await self._cycle(0)
                 if not self._seems_ready():
@@ -232,7 +248,11 @@ class SlotRunner:
             return False
         if not self._topic.definition.timed or self._last is None:
             return True
-        return self.head <= self._last.now_ms + (asyncio.get_running_loop().time() - self._last_at) * 1000
+        return self.head * 1000 <= self._server_us()
+
+    def _server_us(self) -> float:
+        """The time on the server, at least, where it has said one."""
+        return self._last_us + (time.monotonic() - self._last_at) * 1_000_000
 
     def _enter(self) -> None:
         self._place = self._topic.queue.enter(self.head)
@@ -283,7 +303,7 @@ class SlotRunner:
         while True:
             self._queued = asyncio.current_task()
             try:
-                await asyncio.wait({turn})
+                await done_within(turn)
             except BaseException:
                 alone.forget(turn)
                 raise
@@ -330,8 +350,19 @@ class SlotRunner:
         if cycled.wait_us is None:
             self.idle_until_ms = NOT_DUE
             return None
-        self.idle_until_ms = cycled.now_ms + cycled.wait_us // 1000
-        return cycled.wait_us / 1_000_000
+        self.idle_until_ms = (cycled.now_us + cycled.wait_us) // 1000
+        return max(0.0, cycled.now_us + cycled.wait_us - self._server_us()) / 1_000_000
+
+    def _due_soon(self) -> float | None:
+        """How long to sleep where what is finished may be settled by the take that is due next; else None."""
+        topic, unsettled = self._topic, self._settling.unsettled
+        if not unsettled or self.head is None or not topic.definition.timed or topic.definition.rate_limit:
+            return None
+        wait_s = (self.head * 1000 - self._server_us()) / 1_000_000
+        if wait_s > SETTLE_EVERY_S or topic.alone.wanted or any(error is not None for _, error in unsettled):
+            return None
+        self.idle_until_ms, self.empty = self.head, False
+        return max(0.0, wait_s)
 
     async def _cycle(self, limit: int, *, alone: bool = False, floor: int | None = None) -> Cycled:
         self._news = None
@@ -339,7 +370,8 @@ class SlotRunner:
         self.head, self.head_known, self._last = cycled.head, True, cycled
         if self._news is not None and self._topic.comes_first(self._news, cycled.head):
             self.head = self._news
-        self._last_at = asyncio.get_running_loop().time()
+        self._last_at = time.monotonic()
+        self._last_us = cycled.now_us + self._clock.age_us(cycled.now_us, self._last_at)
         return cycled
 
     async def _limited_cycle(
@@ -392,6 +424,8 @@ class SlotRunner:
             self._leave_alone()
 
     def clear(self) -> None:
-        """Somebody wants to be alone: begins nothing more of what it holds."""
+        """Somebody wants to be alone: settles what is finished, and begins nothing more of what it holds."""
         if self._running is not None and not self._running.batch.alone:
             self._running.close()
+        elif self._settling.unsettled:
+            self.wake()

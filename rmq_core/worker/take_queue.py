@@ -60,6 +60,7 @@ class TakeQueue:
         """Slots that take, or whose batch has not ended."""
         self.slots = 0
         """Slots that there are."""
+        self._loop = asyncio.get_running_loop()
         self._taking: set[asyncio.Future[None]] = set()
         self._dispatch = dispatch
         self._gate = gate
@@ -79,14 +80,16 @@ class TakeQueue:
         """A place by what the slot would hand out."""
         timed = self._dispatch.timed
         retried = not timed and head is not None and head <= RETRIED_MAX
-        place = Place(
-            rank_of_head(timed, head), next(self._numbers), asyncio.get_running_loop().create_future(), retried
-        )
-        heapq.heappush(self._waiting, place)
+        place = Place(rank_of_head(timed, head), next(self._numbers), self._loop.create_future(), retried)
         heapq.heappush(self._awaited, place)
+        if self._few and self._may_hold_more() and not self._alone.wanted:
+            self._grant(place)  # whoever else comes at this moment may, too
+            self._dispatch.await_rank(self._best_awaited())
+            return place
+        heapq.heappush(self._waiting, place)
         if retried:
             self._retried.append(place)
-        self._stir()
+        self._pump_soon()
         return place
 
     def leave(self, place: Place) -> None:
@@ -109,7 +112,7 @@ class TakeQueue:
         """Nobody need wait for it: the slot has another place, or its messages are here, or there are none."""
         if not place.gone:
             place.gone = True
-            self._stir()
+            self._pump_soon()
 
     def again(self, place: Place, head: int | None) -> Place:
         """The place of a slot that waits, whose head has changed; the moment to wait for stays the same."""
@@ -120,14 +123,14 @@ class TakeQueue:
         place.gone = True
         heapq.heappush(self._waiting, better)
         heapq.heappush(self._awaited, better)
-        self._stir()
+        self._pump_soon()
         return better
 
     def end(self) -> None:
         """The slot holds nothing any more."""
         self.holding -= 1
         self._alone.end()
-        self._stir()
+        self._pump_soon()
 
     def best_waiting(self) -> float:
         """What the best queued slot would hand out."""
@@ -163,23 +166,31 @@ class TakeQueue:
 
     # -- letting slots take
 
-    def _stir(self) -> None:
+    def _pump_soon(self) -> None:
         """Something has changed: lets slots take that may, when all that changes at this moment has."""
         self._dispatch.await_rank(self._best_awaited())
         if not self._pump_is_due:
             self._pump_is_due = True
-            asyncio.get_running_loop().call_soon(self.pump)
+            self._loop.call_soon(self.pump)
 
     def pump(self) -> None:
         """Lets slots take that may."""
         self._pump_is_due = False
         while not self._alone.wanted and (place := self._next()) is not None:
-            self._grants += 1
-            self._taking.add(place.granted)
-            self.holding += 1
-            self._alone.begin()
-            place.granted.set_result(None)
+            self._grant(place)
         self._pumped()
+
+    def _grant(self, place: Place) -> None:
+        self._grants += 1
+        self._taking.add(place.granted)
+        self.holding += 1
+        self._alone.begin()
+        place.granted.set_result(None)
+
+    def _may_hold_more(self) -> bool:
+        """Whether work may be here that no lane is free for: where calls are fast."""
+        gate = self._gate
+        return gate.message_ms is not None and gate.message_ms <= FAST_MS and self.holding < gate.most + SLOTS_AHEAD
 
     def _next(self) -> Place | None:
         best = self.best_waiting()
@@ -188,8 +199,7 @@ class TakeQueue:
         place, lanes = self._waiting[0], self._gate.most
         if self.holding >= lanes:
             fast = self._gate.message_ms is not None and self._gate.message_ms <= FAST_MS
-            may_hold = fast and self.holding < lanes + SLOTS_AHEAD
-            if not (may_hold and (self._few or not self._stocked(lanes))):
+            if not (self._may_hold_more() and (self._few or not self._stocked(lanes))):
                 outranks = best > self._dispatch.best and len(self._taking) < lanes
                 if not (outranks and (fast or self._dispatch.running < lanes)):
                     return None

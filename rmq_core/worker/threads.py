@@ -35,8 +35,8 @@ class _Thread:
             try:
                 act()
             finally:
-                told = hand_back(loop, partial(self._threads.finished, self, ended))
-            if not told:
+                heard = hand_back(loop, partial(self._threads.finished, self, ended))
+            if not heard:
                 return
 
 
@@ -49,9 +49,8 @@ class Threads:
         self._closed = False
         self._timer: asyncio.TimerHandle | None = None
 
-    def run(self, job: Callable[[], None]) -> asyncio.Future[None]:
-        """Runs ``job`` (which raises nothing) in a thread; call it from the event loop only."""
-        loop = asyncio.get_running_loop()
+    def run(self, job: Callable[[], None], loop: asyncio.AbstractEventLoop) -> asyncio.Future[None]:
+        """Runs ``job`` (which raises nothing) in a thread; call it from that event loop only."""
         ended: asyncio.Future[None] = loop.create_future()
         if self._idle:
             thread = self._idle.pop()

@@ -18,8 +18,10 @@ from rmq_core.worker.dispatch import Dispatch
 from rmq_core.worker.handing_back import hand_back, set_ended
 from rmq_core.worker.looking import NEVER
 from rmq_core.worker.ranks import rank_of, rank_of_head
+from rmq_core.worker.server_clock import ServerClock
 from rmq_core.worker.slot_runner import SlotRunner
 from rmq_core.worker.take_queue import TakeQueue
+from rmq_core.worker.trouble import Trouble
 
 if TYPE_CHECKING:
     from rmq_core.client.async_rmq import AsyncRMQ
@@ -57,6 +59,7 @@ class TopicRunner:
         coroutines: Coroutines | None = None,
         look_soon: Callable[[], None] | None = None,
         alone: Alone | None = None,
+        trouble: Trouble | None = None,
     ) -> None:
         self.client = client
         self.lease = lease
@@ -66,6 +69,7 @@ class TopicRunner:
         self.listener = listener
         self.gate = gate
         self.worker_name = worker_name
+        self.trouble = trouble or Trouble(worker_name)
         self.done = 0
         self.failed = 0
         self.stale = 0
@@ -75,6 +79,10 @@ class TopicRunner:
         self.alone.watchers.append(self._clear)
         self.dispatch = Dispatch(definition.timed, gate)
         self.queue = TakeQueue(self.dispatch, gate, self.alone, self._open_lanes)
+        self.loop = asyncio.get_running_loop()
+        """The engine's: to ask for it again and again costs a system call each time."""
+        self.clock = ServerClock()
+        """Of the only server; on a Cluster each slot has one of its own."""
         self._asked = False
         self._threads = threads
         self._coroutines = (coroutines or Coroutines(worker_name, own=False)) if listener.is_async else None
@@ -122,8 +130,11 @@ class TopicRunner:
     # -- life
 
     async def listen(self) -> None:
-        """Hears wake-ups from now on."""
+        """Hears wake-ups from now on, and knows what time it is on the server."""
         await self.client.wakeups.add(self.keyspace.wake(self.name), self._wake)
+        if not self.client.target.is_cluster:
+            ((seconds, micros),) = await self.client.connection.run([("TIME",)])
+            self.clock.age_us(int(seconds) * 1_000_000 + int(micros), time.monotonic())
 
     def add(self, slot: int, epoch: str = "") -> None:
         """Starts a runner."""
@@ -170,11 +181,22 @@ class TopicRunner:
                 found[0].hear(int(head) if head.isdigit() else None)
 
     def redefine(self, definition: Topic) -> None:
-        """Follows an operator's edit; the shape never changes."""
+        """Follows an operator's edit, which never changes kind or slots."""
         self.definition = definition
         self._next_grant_at = 0.0
         self.gate.weight = definition.weight
         self.wake()
+
+    async def let_go(self) -> None:
+        """Returns when no slot has a runner any more."""
+        while self._runners:
+            await asyncio.wait([task for _, task in self._runners.values()])
+
+    def reshape(self, definition: Topic) -> None:
+        """Begins again as a topic of that kind and with those slots. No slot has a runner."""
+        self.dispatch = Dispatch(definition.timed, self.gate)
+        self.queue = TakeQueue(self.dispatch, self.gate, self.alone, self._open_lanes)
+        self.redefine(definition)
 
     # -- for the slot runners
 
@@ -202,11 +224,12 @@ class TopicRunner:
 
     def start(self, batch: Batch) -> asyncio.Future[None]:
         """Runs a batch, in a thread or in the loop of the coroutine listeners; done when it has ended."""
-        loop = asyncio.get_running_loop()
+        loop = self.loop
         ended: asyncio.Future[None] = loop.create_future()
         batch.end = lambda: hand_back(loop, partial(set_ended, ended))
         self.dispatch.add(batch)
-        self.dispatch.prune()
+        if batch.closing:
+            self.dispatch.prune()
         self._open_lanes()
         return ended
 
@@ -231,7 +254,7 @@ class TopicRunner:
         if self._coroutines is not None:
             ended = self._coroutines.run(partial(self.dispatch.lane_async, first), self.name)
         else:
-            ended = self._threads.run(partial(self.dispatch.lane, first))
+            ended = self._threads.run(partial(self.dispatch.lane, first), self.loop)
         ended.add_done_callback(self._lane_ended)
         self._open_lanes()
 

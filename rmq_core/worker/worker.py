@@ -40,8 +40,10 @@ from rmq_core.worker.fair_share import FairShare
 from rmq_core.worker.handing_back import hand_back
 from rmq_core.worker.listeners import Listener, as_listeners
 from rmq_core.worker.looking import Looking
+from rmq_core.worker.reshaping import Reshaping
 from rmq_core.worker.threads import Threads
 from rmq_core.worker.topic_runner import TopicRunner
+from rmq_core.worker.trouble import Trouble
 
 if TYPE_CHECKING:
     from rmq_core.ownership.config import ZooKeeperConfig
@@ -58,7 +60,7 @@ DONE_SMOOTHING = 0.3
 
 
 class Worker:
-    """Consumes the topics of its listeners until told to stop.
+    """Consumes the topics of its listeners until stopped.
 
     ``name`` must be unique in the fleet and is best stable over restarts; by default what ``RMQ_WORKER_NAME`` says,
     else host, pid and a random part. ``threads``: plain listeners running at once, over all topics. ``batch_max``:
@@ -99,8 +101,10 @@ class Worker:
         self._thread_share = FairShare(threads)
         self._loop_share = FairShare(ASYNC_CAPACITY)
         self._alone = Alone()
+        self._trouble = Trouble(self.name)
         self._topics: dict[str, TopicRunner] = {}
-        self._looking = Looking(self._client, self._topics.values())
+        self._reshaping = Reshaping(self._topics, self._ownership)
+        self._looking = Looking(self._client, self._topics.values(), self._trouble)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._own_loop = False
         self._started = False
@@ -222,6 +226,7 @@ class Worker:
                 self._coroutines,
                 self._looking.soon,
                 self._alone,
+                self._trouble,
             )
         await self._beat(self._about())
         await self._client.wakeups.add(self._client.keyspace.changes, lambda _: self._changed.set())
@@ -232,6 +237,7 @@ class Worker:
     async def _finish(self) -> None:
         self._state = "stopping"
         log.info("worker %s is stopping", self.name)
+        await self._reshaping.close()
         await self._ownership.leave()
         running = [task for runner in self._topics.values() for task in runner.stop()]
         force_stop = asyncio.create_task(self._force_stop.wait())
@@ -257,7 +263,7 @@ class Worker:
             rate = (done - counted) / max(now - before, 0.001)
             self._rate += DONE_SMOOTHING * (rate - self._rate)
         self._counted = (now, done)
-        standing = self._ownership.standing()
+        status = self._ownership.status()
         return json.dumps(
             {
                 "host": shown(platform.node(), NAME_MAX),
@@ -273,9 +279,9 @@ class Worker:
                 "version": _version(),
                 "state": self._state,
                 "stale": sum(runner.stale for runner in self._topics.values()),
-                "session": standing.session.value,
-                "session_for_ms": standing.for_ms,
-                "weight": standing.weight,
+                "session": status.session.value,
+                "session_for_ms": status.for_ms,
+                "weight": status.weight,
                 "versions": {name: runner.definition.version for name, runner in self._topics.items()},
                 "slots": {name: to_ranges(runner.slots) for name, runner in self._topics.items()},
             },
@@ -303,15 +309,20 @@ class Worker:
             try:
                 stored, unreadable = await self._client.run(registry.read_everything(self._client.keyspace))
             except RMQError as error:
-                log.warning("cannot read topic definitions: %s", error)
+                self._trouble.say("cannot read topic definitions", error)
                 continue
             # What a newer release has written is there, though not to be followed.
             names = {definition.name for definition in stored} | {each.name for each in unreadable}
             for name, topic in self._topics.items():
-                topic.deleted = name not in names
+                if not self._reshaping.concerns(name):
+                    topic.deleted = name not in names
             for definition in stored:
                 runner = self._topics.get(definition.name)
-                if runner is not None and runner.definition != definition:
+                if runner is None or runner.definition == definition or self._reshaping.concerns(definition.name):
+                    continue
+                if (runner.definition.kind, runner.definition.slots) != (definition.kind, definition.slots):
+                    self._reshaping.begin(definition)
+                else:
                     log.info("topic %s follows version %d", definition.name, definition.version)
                     runner.redefine(definition)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import statistics
 import sys
 import time
@@ -95,6 +96,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="faults whose name holds these words")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="who is hit")
     chosen = parser.parse_args()
+    signal.signal(signal.SIGTERM, _end)
     print(f"seed {chosen.seed}, sessions of {SESSION_MS} ms, {chosen.rounds} rounds\n\n{HEAD}", flush=True)
     rows = []
     for name, fault in FAULTS.items():
@@ -110,6 +112,12 @@ def main() -> int:
         RESULTS.parent.mkdir(parents=True, exist_ok=True)
         RESULTS.write_text(json.dumps(document, indent=1) + "\n")
     return 1 if any(row.broken for row in rows) else 0
+
+
+def _end(number: int, _: object) -> None:
+    """As Ctrl-C does: everything that was started is ended and tidied away."""
+    signal.signal(number, signal.SIG_IGN)
+    raise SystemExit(128 + number)
 
 
 if __name__ == "__main__":

@@ -23,3 +23,5 @@ with mock.patch.dict(os.environ, _environ, clear=True):
     from console.config.settings import *  # noqa: F403
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+# Every client of a test sets up the middleware again; listing the static files each time took most of its requests.
+WHITENOISE_AUTOREFRESH = True

@@ -19,6 +19,7 @@ from typing import Any, Self
 from console.config.environment import BASE_DIR
 from rmq_core import RMQ
 from rmq_core.embedded.ports import free_port
+from tests.support.spark import SUBMIT_ARGS
 from tests.support.waiting import wait_until
 
 START_S = 180
@@ -35,7 +36,7 @@ class Stack:
         self.port = free_port()
         self.address = f"http://127.0.0.1:{self.port}{environ.get('RMQ_FORCE_SCRIPT_NAME', '')}"
         self._arguments = arguments
-        base = {"PATH": os.environ["PATH"], "RMQ_DATA_DIR": str(folder)}
+        base = {"PATH": os.environ["PATH"], "RMQ_DATA_DIR": str(folder), "PYSPARK_SUBMIT_ARGS": SUBMIT_ARGS}
         self._environ = base | {"RMQ_NAMESPACE": "rmq", "RMQ_SAMPLE_INTERVAL_MS": "300"} | environ
         self._log = folder.with_suffix(".log")
         self.process: subprocess.Popen[bytes] | None = None

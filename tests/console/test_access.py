@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser, Group
-from django.test import Client
-from django.urls import URLPattern, URLResolver, get_resolver
+from django.test import Client, RequestFactory
+from django.urls import URLPattern, URLResolver, get_resolver, set_script_prefix
 
 from console.access import NEEDED, ROLES, Action, Forbidden, Permission, allowed, grants, require
 from console.models import AuditEntry, Operation, Reconciliation
+from console.pages import language
 from console.usecases.actions import PERFORMED
 from tests.console import acting
 from tests.console.conftest import ROLES as ROLE_NAMES
@@ -193,3 +194,12 @@ def test_an_action_without_the_csrf_token_is_refused(queue: Queue, person: Calla
     answer = acting.act(browser, "cancel", messages=[queue.ref(ident)], reason="x")
     assert answer.status_code == 403
     assert queue.find(ident) is not None
+
+
+def test_who_chooses_a_language_from_nowhere_is_led_into_the_console(rf: RequestFactory) -> None:
+    set_script_prefix("/team/rmq/")
+    try:
+        answer = language.choose(rf.get("/language/setlang/"))
+    finally:
+        set_script_prefix("/")
+    assert (answer.status_code, answer["Location"]) == (302, "/team/rmq/")

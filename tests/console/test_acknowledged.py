@@ -1,4 +1,4 @@
-"""Dead letters somebody has acknowledged are no problem; the next one is, and so is a topic of the same name anew."""
+"""Dead letters somebody has acknowledged are no problem; the next one is, and so is a new topic of the same name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people do to messages and topics: done, counted, written down."""
+"""What people do to messages and topics: done, counted, recorded."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ async def test_a_bad_acknowledgement_is_none_and_stops_no_look(
 
 @pytest.mark.parametrize("name", ["watch", "acknowledged"])
 async def test_a_key_of_another_type_stops_no_look(queue: Queue, own: AsyncEngine, keys: LiveKeys, name: str) -> None:
-    """It is one of ours, so it is begun anew; other keys of the console are not touched."""
+    """It is one of ours, so it is started again; other keys of the console are not touched."""
     queue.topic()
     queue.dead()
     key = getattr(keys, name)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from packaging.version import Version
 from redis.sentinel import SentinelManagedSSLConnection
 
+import rmq_core
 from console.config.environment import BASE_DIR, Environment, read_environment
-from console.config.variables import FORMER, renamed
+from console.config.variables import FORMER, FORMER_END, renamed
 from console.redis_urls import channel_layer_host, job_connection
 
 KEY = "0123456789-abcdefghijklmnopqrstuvwxyz-ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -71,6 +74,17 @@ def test_https_is_on_unless_debugging_or_switched_off() -> None:
 def test_a_bad_value_is_refused_by_name(name: str, value: str) -> None:
     with pytest.raises(ImproperlyConfigured, match=name):
         read(**{name: value})
+
+
+@pytest.mark.parametrize(
+    "value", ["nonsense", "nonsense://u:hidden@h/x", "postgres://u:hidden@h:port/x", "postgres://\udcff"]
+)
+def test_a_database_that_can_be_none_is_told_once_and_keeps_its_password(value: str) -> None:
+    with pytest.raises(ImproperlyConfigured) as caught:
+        read(RMQ_DATABASE_URL=value)
+    (told,) = str(caught.value).splitlines()[1:]
+    assert told.startswith("  RMQ_DATABASE_URL: ")
+    assert "not set" not in told and "hidden" not in told and told.count(".") == 1
 
 
 def test_all_mistakes_are_told_at_once() -> None:
@@ -191,6 +205,13 @@ def test_a_former_name_works_and_says_the_new_one(name: str, value: str) -> None
     assert found == read(**{f"RMQ_{name}": value}) != read()
 
 
+def test_the_notice_says_which_release_ends_the_former_names() -> None:
+    with pytest.warns(FutureWarning, match=rf"end with release {re.escape(FORMER_END)}: HTTPS is RMQ_HTTPS\b"):
+        read(HTTPS="0")
+    assert f"until\n  release {FORMER_END}, also" in (BASE_DIR / "docs/how-to/upgrade.md").read_text()
+    assert Version(rmq_core.__version__) < Version(FORMER_END), "this release must no longer read them"
+
+
 def test_the_new_name_wins_without_a_word() -> None:
     assert read(TIME_ZONE="Mars/Olympus", RMQ_TIME_ZONE="Europe/Berlin").time_zone == "Europe/Berlin"
 
@@ -198,3 +219,10 @@ def test_the_new_name_wins_without_a_word() -> None:
 def test_children_of_up_get_the_new_names() -> None:
     given = {"PATH": "/bin", "REDIS_URL": "redis://old:1", "HTTPS": "0", "RMQ_HTTPS": "1", "RMQ_DEBUG": ""}
     assert renamed(given) == {"PATH": "/bin", "RMQ_REDIS_URL": "redis://old:1", "RMQ_HTTPS": "1"}
+
+
+def test_the_settings_and_the_job_worker_answer_to_their_former_names(tmp_path: Path) -> None:
+    checked = manage("check", folder=tmp_path, DJANGO_SETTINGS_MODULE="console.settings")
+    assert (checked.returncode, "is now console.config.settings" in checked.stderr) == (0, True), checked.stderr
+    asked = manage("rqworker", "mail", folder=tmp_path)
+    assert "there is no job queue mail: there are default and pipeline" in asked.stderr

@@ -17,7 +17,7 @@ from console.config.environment import BASE_DIR
 from console.usecases.job_queue import OPERATIONS, RUNS, queue_of
 from rmq_core.embedded.redis import EmbeddedRedis
 
-ENQUEUE = "from console.usecases.job_queue import hand_on_operation; hand_on_operation('{}')"
+ENQUEUE = "from console.usecases.job_queue import enqueue_operation; enqueue_operation('{}')"
 OPERATION = "00000000-0000-4000-8000-00000000000{}"
 
 

@@ -47,6 +47,20 @@ def test_pages_say_when_redis_is_away(browser: Client, settings: Any) -> None:
     assert (rows.status_code, rows.json()["code"]) == (503, "connection_lost")
 
 
+def test_a_namespace_of_another_format_is_shown_in_words(queue: Queue, browser: Client) -> None:
+    queue.topic()
+    connection, key = queue.client.connection, queue.client.keyspace.format
+    connection.run([("SET", key, "2")])
+    try:
+        queue.client.forget("orders")
+        answer = browser.get("/topics/orders/")
+    finally:
+        connection.run([("DEL", key)])
+    text = answer.content.decode()
+    assert answer.status_code == 503 and "Redis does not answer" not in text
+    assert "Redis cannot be used as it is" in text and "is in format 2" in text
+
+
 def test_an_unknown_topic_or_message_is_not_found_in_words(queue: Queue, browser: Client) -> None:
     assert browser.get("/topics/nosuch/").status_code == 404
     assert browser.get("/api/v1/topics/nosuch/messages").json()["code"] == "unknown_topic"

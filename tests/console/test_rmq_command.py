@@ -26,8 +26,8 @@ def rmq(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_its_help_names_all_that_it_does() -> None:
-    told = rmq("--help").stdout
-    assert told.startswith("Usage: rmq ")
+    output = rmq("--help").stdout
+    assert output.startswith("Usage: rmq ")
     for name in (
         "up",
         "worker",
@@ -41,7 +41,7 @@ def test_its_help_names_all_that_it_does() -> None:
         "token",
         "console",
     ):
-        assert f"\n  {name} " in told, name
+        assert f"\n  {name} " in output, name
 
 
 @pytest.mark.parametrize(
@@ -89,3 +89,15 @@ def test_a_database_that_nobody_has_made_is_said(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
     ran = rmq("token", "list", RMQ_DATA_DIR=str(tmp_path))
     assert ran.returncode == 1 and "migrate prepares it" in ran.stderr and "Traceback" not in ran.stderr
+
+
+def test_a_setting_of_the_console_that_is_wrong_leads_to_no_other_server(
+    redis_server: EmbeddedRedis, namespace: str
+) -> None:
+    wrong = {"RMQ_SAMPLE_INTERVAL_MS": "often", "RMQ_NAMESPACE": namespace}
+    with RMQ(redis_server.url, namespace) as client:
+        client.define(Topic("t", TopicKind.PRIORITY, slots=1))
+        for name in ("RMQ_REDIS_URL", "REDIS_URL"):
+            found = rmq("topics", "--json", **{name: redis_server.url}, **wrong)
+            assert [each["name"] for each in json.loads(found.stdout or "[]")] == ["t"], found.stderr
+        Control(client).delete_topic("t", force=True)

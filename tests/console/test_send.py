@@ -1,4 +1,4 @@
-"""What somebody sends with a session: checked first, written down, refused in words."""
+"""What somebody sends with a session: checked first, recorded, refused in words."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def due(queue: Queue, in_ms: int = FAR) -> int:
 def test_a_check_tells_where_it_would_go_and_sends_nothing(queue: Queue, send: Send) -> None:
     queue.topic()
     values = {"content": '{"n": 1}', "key": "a", "due_ms": due(queue)}
-    (told,) = send(validate_only=True, **values).json()["results"]
+    (reported,) = send(validate_only=True, **values).json()["results"]
     assert queue.find("a") is None and not AuditEntry.objects.exists()
     (sent,) = send(**values).json()["results"]
-    assert (told["id"], told["slot"], told["size"], told["found"]) == ("a", sent["slot"], 8, [])
+    assert (reported["id"], reported["slot"], reported["size"], reported["found"]) == ("a", sent["slot"], 8, [])
     assert queue.ref("a") == [sent["slot"], "a"] and sent["found"] is None
     assert send(validate_only=True, **values).json()["results"][0]["found"] == ["delayed"]
     assert send(**values).json()["merged"] == 1

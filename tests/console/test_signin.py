@@ -59,7 +59,7 @@ def test_after_a_few_failures_the_right_password_has_to_wait(ann: User) -> None:
     assert "You can try again in 5 seconds." in answer.content.decode()
     let_pass(6)
     assert enters()
-    assert not AccessAttempt.objects.exists(), "who has signed in begins anew"
+    assert not AccessAttempt.objects.exists(), "who has signed in starts again"
 
 
 def test_after_five_it_is_a_quarter_of_an_hour_which_more_tries_do_not_prolong(ann: User) -> None:

@@ -17,7 +17,7 @@ from console.config.serving import under_sub_path
 from console.engine import async_engine
 from console.layer import layer
 from console.live import sockets
-from console.live.routing import websocket_application
+from console.live.routing import live_sockets
 from console.options import options
 from console.snapshots import store
 from console.snapshots.groups import OVERVIEW, topic_group
@@ -53,7 +53,7 @@ def signed_in(person: Callable[..., User]) -> Callable[..., Awaitable[tuple[User
 
 @asynccontextmanager
 async def opened(path: str, cookie: bytes = b"", origin: tuple[bytes, bytes] = ORIGIN) -> AsyncIterator[Any]:
-    application = under_sub_path(websocket_application(), "")
+    application = under_sub_path(live_sockets(), "")
     socket = WebSocket(application, path, [origin, (b"cookie", cookie)])
     socket.connected = await socket.connect()
     yield socket
@@ -102,7 +102,7 @@ async def test_an_origin_is_scheme_host_and_port(queue: Queue, signed_in: Any, s
     ]
     for scheme, host, origin, fits in asked:
         headers = [(b"host", host.encode()), (b"origin", origin.encode()), (b"cookie", cookie)]
-        socket = WebSocket(websocket_application(), "/live/overview/", headers, scheme)
+        socket = WebSocket(live_sockets(), "/live/overview/", headers, scheme)
         assert await socket.connect() == fits, (scheme, host, origin)
         await socket.disconnect()
     await layer().flush()
@@ -220,7 +220,7 @@ async def test_when_redis_is_away_the_browser_is_asked_to_come_back(signed_in: A
     away = "redis://127.0.0.1:1/0"
     set_options(settings, REDIS_URL=away, CONSOLE_REDIS_URL=away)
     _, cookie = await signed_in()
-    socket = WebSocket(websocket_application(), "/live/overview/", [ORIGIN, (b"cookie", cookie)])
+    socket = WebSocket(live_sockets(), "/live/overview/", [ORIGIN, (b"cookie", cookie)])
     assert await socket.connect()
     assert await socket.closed_with() == sockets.TRY_LATER
 
@@ -229,7 +229,7 @@ async def test_under_a_sub_path_sockets_answer_with_and_without_it(queue: Queue,
     keys = LiveKeys(options().namespace)
     queue.client.run(store.write_frames({keys.overview: '{"n":1}'}, 1))
     _, cookie = await signed_in()
-    application = under_sub_path(websocket_application(), "/tools/rmq")
+    application = under_sub_path(live_sockets(), "/tools/rmq")
     for path in ("/live/overview/", "/tools/rmq/live/overview/"):
         socket = WebSocket(application, path, [ORIGIN, (b"cookie", cookie)])
         assert await socket.connect()

@@ -15,9 +15,9 @@ from tests.console.conftest import Queue
 
 def test_a_token_is_made_used_listed_and_revoked(db: Any, queue: Queue, capsys: pytest.CaptureFixture[str]) -> None:
     call_command("token", "create", "nightly export", "--role", "Operator", "--topics", "orders.*,mail", "--days", "7")
-    secret, told = capsys.readouterr()
+    secret, output = capsys.readouterr()
     secret = secret.strip()
-    assert secret not in told and "not shown again" in told
+    assert secret not in output and "not shown again" in output
     assert Caller(secret).ok("GET", "/me")["topics"] == ["orders.*", "mail"]
     call_command("token", "list", "--json")
     (listed,) = json.loads(capsys.readouterr().out)
@@ -40,7 +40,7 @@ def test_a_token_is_made_used_listed_and_revoked(db: Any, queue: Queue, capsys: 
     [
         (("create", "a\nb"), "name: Use printable"),
         (("create", "a", "--topics", "{}"), "topics: Write topic names"),
-        (("create", "a", "--rate", "0"), "rate_per_minute"),
+        (("create", "a", "--rate", "0"), "from 1 to 1000000"),
         (("create", "a", "--days", "733"), "from 1 to 732"),
         (("create", "a", "--role", "God"), "invalid choice"),
         (("revoke", "rmq_none"), "no token begins"),

@@ -147,7 +147,7 @@ def test_the_worst_comes_first() -> None:
 
 
 def test_the_server_and_its_workers_have_problems_too() -> None:
-    server = ServerInfo("7.0.0", "standalone", 96, 100, "allkeys-lru", 1, 1)
+    server = ServerInfo("7.0.0", "cluster", 96, 300, "allkeys-lru, noeviction", 1, fullest=0.96)
     blank: dict[str, Any] = dict.fromkeys(WorkerInfo.__dataclass_fields__, 0)
     lost = WorkerInfo(**(blank | {"name": "w1", "host": "host", "topics": ("orders",), "state": "lost"}))
     assert codes(server=server, workers=(lost,)) == ["eviction", "memory", "worker_lost"]

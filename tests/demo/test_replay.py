@@ -15,7 +15,7 @@ import pytest
 from console.demo.flights import Day
 from console.demo.listeners import Desk, listeners_of
 from console.demo.program import Clock, Program
-from console.demo.replay import GATE_LAPS, HEALED_MS, START_MS, Replay, resume
+from console.demo.replay import CATCH_UP_MS, GATE_LAPS, START_MS, Replay, resume
 from console.demo.results import Progress, Results
 from console.demo.schedule import DAY_MS, Event, messages
 from console.demo.topics import DEPARTURE_BOARD, GATE_CLOSE, REBOOKING, TOPICS
@@ -112,7 +112,7 @@ def test_what_an_operator_did_to_a_gate_outlives_a_short_absence_only(rmq: RMQ, 
 
     progress = results.progress()
     assert progress is not None
-    results.save_progress(replace(progress, saved_ms=progress.saved_ms - HEALED_MS))
+    results.save_progress(replace(progress, saved_ms=progress.saved_ms - CATCH_UP_MS))
     Replay(rmq, program, rate=0).step()
     assert inspector.find(GATE_CLOSE.name, gone)
     assert inspector.find(GATE_CLOSE.name, kept)[0].row.score_ms > before.row.score_ms
@@ -224,10 +224,10 @@ class TestResume:
         assert resume(None, 77, 60) == Progress(Clock(77, START_MS, 60), -1, 0, 77)
 
     def test_after_a_moment_the_clock_has_gone_on(self) -> None:
-        assert resume(self.SAVED, 5_000_000 + HEALED_MS, 60) is self.SAVED
+        assert resume(self.SAVED, 5_000_000 + CATCH_UP_MS, 60) is self.SAVED
 
     def test_after_a_night_the_clock_is_where_it_was_and_gates_are_planned_anew(self) -> None:
-        now_ms = 5_000_000 + HEALED_MS + 1
+        now_ms = 5_000_000 + CATCH_UP_MS + 1
         expected = Progress(Clock(now_ms, 3 * DAY_MS + 5, 60), 3 * DAY_MS + 5, 3, now_ms)
         assert resume(self.SAVED, now_ms, 60) == expected
         assert expected.clock.position_at(now_ms) == self.SAVED.sent_until

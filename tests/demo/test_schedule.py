@@ -54,7 +54,7 @@ def test_the_blizzard_in_figures(blizzard: Day, on_disk: OnDisk) -> None:
     late = sum(delay >= 15 for delay in delays)
     assert sent == {"departure-board": 2 * len(happened), "rebooking": 472 + late + 2}
     defective = [json.loads(rebooking_of(event).content) for event in happened if event.kind is Kind.CANCELLED]
-    assert sum(told["tail"] is None for told in defective) == 161
+    assert sum(reported["tail"] is None for reported in defective) == 161
 
 
 def test_events_are_in_order_and_none_is_before_the_opening(program: Program) -> None:

@@ -88,8 +88,8 @@ def run_console(text: str) -> None:
         )
         printed = ran.stdout.rstrip("\n").split("\n") if ran.stdout else []
         assert len(printed) == len(expected), f"{command}\n{ran.stdout}"
-        for line, told in zip(printed, expected, strict=True):
-            assert re.fullmatch(pattern(told), line.rstrip()), f"{command}\ntold:    {told}\nprinted: {line}"
+        for line, reported in zip(printed, expected, strict=True):
+            assert re.fullmatch(pattern(reported), line.rstrip()), f"{command}\ntold:    {reported}\nprinted: {line}"
 
 
 def pattern(line: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -64,3 +65,13 @@ def test_few_blocks_are_not_run_and_each_says_why() -> None:
     for block in ALL:
         if block.how == "run by":
             assert block.page.name in (ROOT / block.what).read_text(), block.where
+
+
+def test_the_tests_that_pages_name_are_there() -> None:
+    """A name without a folder is of the folder that was named last."""
+    for page in pages():
+        folder = ROOT
+        for reported in re.findall(r"`(tests/[\w./]+|test_\w+\.py)`", page.read_text()):
+            path = ROOT / reported if "/" in reported else folder / reported
+            assert path.exists(), f"{page}: {reported}"
+            folder = path.parent

@@ -50,6 +50,9 @@ def test_fewer_than_three_masters_are_refused() -> None:
 
 def test_a_cluster_that_cannot_form_says_so_and_leaves_nothing_running() -> None:
     cluster = EmbeddedCluster(start_timeout_s=0)
-    with pytest.raises(EmbeddedServerError, match=r"did not get to know each other[\s\S]*Last words"), cluster:
+    with (
+        pytest.raises(EmbeddedServerError, match=r"did not get to know each other[\s\S]*The ends of their logs"),
+        cluster,
+    ):
         pass
     assert not any(node.running or node.dir.exists() for node in cluster.nodes)

@@ -19,27 +19,27 @@ def assert_replay_is_the_truth(
 
     ``start``: what replaying the earlier part of it gave.
     """
-    told = start or Replayed()
+    reported = start or Replayed()
     for change in transitions:
         # Where a message comes from, the journal has put it before.
-        assert change.origin not in QUEUES or change.id in getattr(told, change.origin), change
-        assert change.event != "sent" or not (change.id in told.store or change.id in told.retry), change
-        told = replay([change], told)
-    assert {name: getattr(told, name) for name in ledger.queues} == ledger.queues
-    assert told.trash == ledger.trash
+        assert change.origin not in QUEUES or change.id in getattr(reported, change.origin), change
+        assert change.event != "sent" or not (change.id in reported.store or change.id in reported.retry), change
+        reported = replay([change], reported)
+    assert {name: getattr(reported, name) for name in ledger.queues} == ledger.queues
+    assert reported.trash == ledger.trash
     counted = {name: n for name, n in ledger.stats.items() if name in COUNTERS and n}
-    assert {name: n for name, n in told.counts.items() if n} == counted
+    assert {name: n for name, n in reported.counts.items() if n} == counted
     if full:
-        assert _filled(told.bodies) == ledger.pools["body"]
-        assert _filled(told.replaced) == _filled(ledger.pools["replaced"])
+        assert _filled(reported.bodies) == ledger.pools["body"]
+        assert _filled(reported.replaced) == _filled(ledger.pools["replaced"])
         records = {raw: Trashed.read(packed).body or b"" for raw, packed in ledger.pools["dead_record"].items()}
-        assert told.dead_bodies == records
+        assert reported.dead_bodies == records
         held = ledger.queues["store"].keys() | ledger.queues["retry"].keys() | ledger.queues["prepare"].keys()
-        assert told.bodies.keys() == held
-        assert told.trashed == {
+        assert reported.bodies.keys() == held
+        assert reported.trashed == {
             raw: Trashed.read(packed).body or b"" for raw, packed in ledger.pools["trashed"].items()
         }
-    return told
+    return reported
 
 
 def _filled(bodies: dict[bytes, bytes]) -> dict[bytes, bytes]:

@@ -11,7 +11,6 @@ ENDED = ("merged", "acked", "cancelled", "dropped")
 QUEUES = ("store", "retry", "prepare", "dead")
 POOLS = ("body", "failed", "priority")
 OWN_POOLS = ("replaced", "dead_record", "suspect")
-RETRIED_MAX = 16
 NO_COUNTERS = (b"journal", b"shape", b"placed", b"stepped_back", b"extended_to")
 
 

@@ -55,17 +55,17 @@ def at_terminal(*arguments: str, **environ: str) -> str:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([name, "--help"]) == 0
-    told = capsys.readouterr().out
-    assert told.startswith(f"Usage: python -m rmq_core {name} ")
-    assert "--url" in told and "--json" in told
-    assert re.search(r"^  [A-Z].+\.$", told, re.M), "its first sentence"
+    output = capsys.readouterr().out
+    assert output.startswith(f"Usage: python -m rmq_core {name} ")
+    assert "--url" in output and "--json" in output
+    assert re.search(r"^  [A-Z].+\.$", output, re.M), "its first sentence"
 
 
 def test_the_help_names_every_command_in_its_section(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
-    told = capsys.readouterr().out
-    assert all(re.search(rf"^  {name}\s+[A-Z]", told, re.M) for name in COMMANDS)
-    assert all(f"{title}:" in told for title in ENGINE)
+    output = capsys.readouterr().out
+    assert all(re.search(rf"^  {name}\s+[A-Z]", output, re.M) for name in COMMANDS)
+    assert all(f"{title}:" in output for title in ENGINE)
     assert main(["requeu"]) == 2
     assert "there is no command 'requeu'; did you mean requeue?" in capsys.readouterr().err
 
@@ -106,8 +106,8 @@ def test_hostile_text_reaches_no_terminal(rmq: RMQ, capsys: pytest.CaptureFixtur
     rmq.nack(delivery, error=f"Bad{ESCAPE}[0m", message=f"{ESCAPE}]0;title\x07")
     for command in (["dead", "t"], ["clusters", "t"], ["peek", "t", "--state", "dead"]):
         assert main(command) == 0
-        told = capsys.readouterr().out
-        assert ESCAPE not in told and "Bad" in told
+        output = capsys.readouterr().out
+        assert ESCAPE not in output and "Bad" in output
     assert main(["requeue", "t", "--all"]) == 0
     assert main(["take", "t"]) == 0
     assert ESCAPE not in capsys.readouterr().out
@@ -147,10 +147,10 @@ def test_a_dry_run_never_acts(rmq: RMQ, capsys: pytest.CaptureFixture[str]) -> N
         (["take", "t", "--max", "0"], 2, "--max"),
         (["topics", "new"], 2, "topics NAME needs --kind"),
         (["topics", "--kind", "priority"], 2, "topics --kind needs a NAME"),
-        (["topics", "new", "--kind", "priority", "--slots", "3"], 1, "slots"),
+        (["topics", "new", "--kind", "priority", "--slots", "3"], 2, "slots"),
         (["stats", "nowhere"], 1, "nowhere"),
-        (["stats", "--url", "http://x"], 1, "http"),
-        (["worker", "no.such.module"], 1, "no.such.module"),
+        (["stats", "--url", "http://x"], 2, "http"),
+        (["worker", "no.such.module"], 2, "no.such.module"),
         (["peek", "t", "--state", "odd"], 2, "--state"),
         (["stats", "--nonsense"], 2, "--nonsense"),
         ([], 2, "Usage:"),
@@ -160,8 +160,8 @@ def test_what_is_refused_is_said(
     rmq: RMQ, arguments: list[str], code: int, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(arguments) == code
-    told = capsys.readouterr()
-    assert words in told.err and told.out == ""
+    output = capsys.readouterr()
+    assert words in output.err and output.out == ""
 
 
 def test_a_server_that_is_away_is_said_in_a_sentence() -> None:
@@ -185,7 +185,7 @@ def test_ctrl_c_ends_what_follows_and_what_waits(rmq: RMQ) -> None:
                 channel = rmq.keyspace.wake("t")
                 wait_until(lambda: dict(raw.pubsub_numsub(channel)).get(channel.encode()), what="it waits")  # noqa: B023
         started.send_signal(signal.SIGINT)
-        _, told = started.communicate(timeout=60)
+        _, output = started.communicate(timeout=60)
         assert started.returncode == 130
-        assert b"Traceback" not in told
+        assert b"Traceback" not in output
     Control(rmq).delete_topic("j", force=True)

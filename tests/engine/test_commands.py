@@ -40,8 +40,8 @@ def run(rmq: RMQ, redis_server: EmbeddedRedis, namespace: str, capsys: pytest.Ca
     def command(name: str, *arguments: str, code: int = 0) -> Any:
         at = ["--url", redis_server.url, "--namespace", namespace, "--json"]
         assert main([name, "t", *arguments, *at]) == code
-        told = capsys.readouterr()
-        return told.err if code else json.loads(told.out)
+        output = capsys.readouterr()
+        return output.err if code else json.loads(output.out)
 
     return command
 
@@ -81,9 +81,9 @@ def test_waiting_messages_are_cancelled_by_text(rmq: RMQ, run: Run) -> None:
     [
         (("requeue",), 2, "takes ids, or --all or a filter, one of them"),
         (("requeue", "m0", "--all"), 2, "takes ids, or --all or a filter, not both"),
-        (("requeue", "--fingerprint", "xyz"), 1, "fingerprint: 'xyz' must be 16"),
-        (("drop", "--slot", "4"), 1, "slot: 4 must be a whole number from 0 to 3"),
-        (("cancel", "--since-ms", "5", "--until-ms", "4"), 1, "until_ms"),
+        (("requeue", "--fingerprint", "xyz"), 2, "fingerprint: 'xyz' must be 16"),
+        (("drop", "--slot", "4"), 2, "slot: 4 must be a whole number from 0 to 3"),
+        (("cancel", "--since-ms", "5", "--until-ms", "4"), 2, "until_ms"),
     ],
 )
 def test_wrong_usage_is_said_and_changes_nothing(
@@ -101,7 +101,7 @@ def test_what_is_not_there_is_said(run: Run) -> None:
     ("name", "words"), [("", "package.module"), ("..", "package.module"), ("json:JSONDecoder", "of type type")]
 )
 def test_what_names_no_listeners_is_said(capsys: pytest.CaptureFixture[str], name: str, words: str) -> None:
-    assert main(["worker", name]) == 1
+    assert main(["worker", name]) == 2
     assert words in capsys.readouterr().err
 
 

@@ -189,11 +189,11 @@ def test_programs_say_it_in_one_sentence(command: tuple[bytes | str, ...], envir
     """Several variables: a line for each."""
     found = ran(*command, environ=environ)
     assert found.returncode in (1, 2)
-    told = found.stderr.decode()
-    assert "Traceback" not in told
+    output = found.stderr.decode()
+    assert "Traceback" not in output
     for name in environ if command[0] == "manage.py" else ():
-        assert f"  {name.decode()}: must not hold U+DCFF, a lone surrogate." in told
-    assert len(told.strip().splitlines()) <= 1 + len(environ)
+        assert f"  {name.decode()}: must not hold U+DCFF, a lone surrogate." in output
+    assert len(output.strip().splitlines()) <= 1 + len(environ)
 
 
 def test_content_that_is_no_text_comes_through_standard_input(

@@ -20,7 +20,7 @@ def new(request: pytest.FixtureRequest) -> Topic:
 
 @pytest.fixture
 def other(redis_server: EmbeddedRedis, namespace: str) -> Iterator[RMQ]:
-    """Whoever deletes the topic and defines it anew."""
+    """Whoever deletes the topic and defines it again."""
     with RMQ(redis_server.url, namespace) as client:
         client.define(OLD)
         yield client
@@ -46,12 +46,13 @@ def taken(other: RMQ) -> list[str]:
     return [each.text for each in other.take("work", 100)]
 
 
+@pytest.mark.parametrize("flush_count", [1, 1_000])
 @pytest.mark.parametrize("one_way", [False, True])
-def test_a_producer_follows(other: RMQ, new: Topic, one_way: bool) -> None:
+def test_a_producer_follows(other: RMQ, new: Topic, one_way: bool, flush_count: int) -> None:
     failed: list[tuple[BaseException, Sequence[object]]] = []
     with (
         RMQ(other.target.url, other.keyspace.namespace) as client,
-        Producer(client, on_error=lambda *told: failed.append(told)) as producer,
+        Producer(client, flush_count=flush_count, on_error=lambda *reported: failed.append(reported)) as producer,
     ):
         client.topic("work")
         remember(client)
@@ -67,14 +68,17 @@ def test_a_producer_follows(other: RMQ, new: Topic, one_way: bool) -> None:
     assert taken(other) == [str(each.content) for each in messages("m")]
 
 
+@pytest.mark.parametrize("flush_count", [1, 1_000])
 @pytest.mark.parametrize("one_way", [False, True])
-def test_an_asyncio_producer_follows(other: RMQ, new: Topic, one_way: bool) -> None:
+def test_an_asyncio_producer_follows(other: RMQ, new: Topic, one_way: bool, flush_count: int) -> None:
     failed: list[tuple[BaseException, Sequence[object]]] = []
 
     async def send() -> None:
         async with (
             AsyncRMQ(other.target.url, other.keyspace.namespace) as client,
-            AsyncProducer(client, on_error=lambda *told: failed.append(told)) as producer,
+            AsyncProducer(
+                client, flush_count=flush_count, on_error=lambda *reported: failed.append(reported)
+            ) as producer,
         ):
             await client.topic("work")
             remember(client)

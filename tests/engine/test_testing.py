@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -110,6 +112,45 @@ def test_a_coroutine_counts_as_in_a_worker(queue: TestQueue) -> None:
     assert states(queue) == {"ready": 0, "waiting": 1, "dead": 4}
     send(queue, "fine")
     assert queue.drain(act_later) == Drained(done=1, failed=0)
+
+
+async def not_now(delivery: Delivery) -> None:
+    raise Release
+
+
+def not_yet(delivery: Delivery) -> None:
+    raise Release(delay_ms=0)
+
+
+@pytest.mark.parametrize("act", [not_now, not_yet])
+def test_what_is_released_for_ever_ends_in_words(queue: TestQueue, act: Callable[[Delivery], Any]) -> None:
+    send(queue, "fine")
+    with pytest.warns(
+        RuntimeWarning, match=f"after 7 deliveries .at_most=7.: .*{act.__name__} releases 'fine' of topic 'mail'"
+    ):
+        assert queue.drain(Listener("mail", act), at_most=7) == Drained(done=0, failed=7)
+    assert states(queue)["ready"] == 1
+
+
+def test_what_is_released_without_a_bound_ends_too(queue: TestQueue, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rmq_core.testing.RELEASES_MAX", 20)
+    send(queue, "fine", "other")
+    with pytest.warns(RuntimeWarning, match="not_yet releases"):
+        assert 20 <= queue.drain(Listener("mail", not_yet)).failed <= 40
+
+
+def test_what_was_released_twice_and_then_done_is_not_worth_a_word(queue: TestQueue) -> None:
+    send(queue, "fine", "other")
+    calls: Counter[str] = Counter()
+
+    def act(delivery: Delivery) -> None:
+        calls[delivery.text] += 1
+        if calls[delivery.text] < 4:
+            raise Release
+
+    assert queue.drain(Listener("mail", act), at_most=8) == Drained(done=2, failed=6)
+    send(queue, "later")
+    assert queue.drain(Listener("mail", not_yet), at_most=1) == Drained(done=0, failed=1)
 
 
 async def test_a_test_that_is_a_coroutine_awaits_it(queue: TestQueue) -> None:

@@ -81,7 +81,7 @@ def test_what_would_fail_is_refused(tmp_path: Path) -> None:
     application = tmp_path / "application.py"
     application.write_text(APPLICATION)
     # The cache of `make check`, so that only what changed since is read.
-    told, errors, _ = api.run(
+    output, errors, _ = api.run(
         [
             "--strict",
             "--config-file",
@@ -95,6 +95,6 @@ def test_what_would_fail_is_refused(tmp_path: Path) -> None:
     )
     assert not errors, errors
     lines = {number for number, line in enumerate(APPLICATION.splitlines(), 1) if line.endswith("# wrong")}
-    found = {int(number) for number in re.findall(r"application\.py:(\d+): error", told)}
-    assert found == lines, told
-    assert 'Revealed type is "def (delivery: rmq_core.model.message.Delivery)"' in told
+    found = {int(number) for number in re.findall(r"application\.py:(\d+): error", output)}
+    assert found == lines, output
+    assert 'Revealed type is "def (delivery: rmq_core.model.message.Delivery)"' in output

@@ -65,9 +65,10 @@ class Shop:
         return self._log.read_text(errors="replace")
 
     def __enter__(self) -> Self:
-        self.manage("migrate", "-v0")
-        code = f"from tests.foreign.shop.models import *; Person.objects.create_superuser({EMAIL!r}, {PASSWORD!r})"
-        self.shell(code)
+        self.shell(
+            "from django.core.management import call_command; call_command('migrate', verbosity=0);"
+            f"from tests.foreign.shop.models import Person; Person.objects.create_superuser({EMAIL!r}, {PASSWORD!r})"
+        )
         self.start("uvicorn", "tests.foreign.shop.asgi:application", "--port", str(self.port), "--log-level", "warning")
         for command in ("keeper", "jobs", "worker"):
             self.start("django", command)

@@ -24,7 +24,7 @@ test("depth is bounded", () => {
   assert.throws(() => parse("[".repeat(100_000)), SyntaxError);
 });
 
-test("writing it anew changes nothing but the space", () => {
+test("rewriting it changes nothing but the space", () => {
   const text = '{"n":12345678901234567890,"list":[1.50,{}],"none":[],"text":"a\\"b"}';
   const lines = indented(text);
   assert.equal(lines.split("\n").length, 9);

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,10 +14,9 @@ from rmq_core import RMQ, Control, FixedTimeMessage, Inspector
 from rmq_core.ownership.config import ZooKeeperConfig
 from tests.ownership.checker import Entry, Verdict, check
 from tests.ownership.expiry import expire
-from tests.ownership.program import DIED, MAX_RETRIES, TOPIC, topic
+from tests.ownership.program import DIED, MAX_RETRIES, TOPIC, main, topic
+from tests.support.programs import Program
 from tests.support.waiting import wait_until
-
-ROOT = Path(__file__).parents[2]
 
 
 class Fleet:
@@ -50,7 +45,7 @@ class Fleet:
         self.redis = self.rmq.connection.client
         self.inspector = Inspector(self.rmq)
         self.control = Control(self.rmq)
-        self.workers: dict[str, subprocess.Popen[bytes]] = {}
+        self.workers: dict[str, Program] = {}
         self.sent = 0
         self._options = {
             "redis": worker_url or redis_url,
@@ -72,14 +67,8 @@ class Fleet:
         """Starts workers; they are there when they own something: `owned_by`."""
         config = zookeeper or self.config
         for name in names:
-            about = self._options | {"name": name, "weight": weight, "zookeeper": config and asdict(config)}
-            with self._log(name).open("ab") as log:
-                self.workers[name] = subprocess.Popen(
-                    [sys.executable, "-m", "tests.ownership.program", json.dumps(about)],
-                    cwd=ROOT,
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                )
+            about = self._options | {"name": name, "weight": weight, "zookeeper": config}
+            self.workers[name] = Program(main, about, self._log(name))
 
     def _log(self, name: str) -> Path:
         return Path(self._logs.name) / f"{name}.log"

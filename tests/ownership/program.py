@@ -1,4 +1,4 @@
-"""A worker process that writes down every listener call, for the fault tests: ``python -m …program '<json>'``.
+"""A worker that writes down every listener call, for the fault tests; see `tests.support.programs`.
 
 Each call adds its start and its end to one list in Redis, whose order is the order in which things happened. The
 script that adds them is also a store that fences: it marks whatever comes with an older epoch than it has seen. A
@@ -7,12 +7,11 @@ line is added once, however often a lost reply makes it be sent.
 
 from __future__ import annotations
 
-import json
 import logging
 import os
-import sys
 import threading
 import time
+from typing import Any
 from uuid import uuid4
 
 from redis import Redis
@@ -22,7 +21,6 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.retry import Retry
 
 from rmq_core import Delivery, Listener, Topic, Worker
-from rmq_core.ownership.config import ZooKeeperConfig
 
 TOPIC = "work"
 
@@ -53,8 +51,7 @@ def topic(slots: int, visibility_timeout_ms: int, max_retries: int = MAX_RETRIES
     return Topic(TOPIC, "fixed-time", slots=slots, visibility_timeout_ms=timeout, backoff_ms=0, max_retries=max_retries)
 
 
-def main() -> None:
-    options = json.loads(sys.argv[1])
+def main(**options: Any) -> None:
     name, namespace = options["name"], options["namespace"]
     logging.basicConfig(level=logging.INFO, format=f"%(asctime)s {name} %(name)s: %(message)s")
     logging.getLogger("kazoo").setLevel(logging.ERROR)
@@ -81,7 +78,7 @@ def main() -> None:
         namespace=namespace,
         threads=options["threads"],
         grace_ms=options["grace_ms"],
-        zookeeper=ZooKeeperConfig(**options["zookeeper"]) if options["zookeeper"] else None,
+        zookeeper=options["zookeeper"],
         weight=options["weight"],
     )
     threading.Thread(target=_tell_session, args=(worker, redis, f"{namespace}:sessions", name), daemon=True).start()
@@ -97,7 +94,3 @@ def _tell_session(worker: Worker, redis: Redis, key: str, name: str) -> None:
             number, password = client.client_id
             redis.hset(key, name, f"{number} {password.hex()}")
         time.sleep(0.1)
-
-
-if __name__ == "__main__":
-    main()

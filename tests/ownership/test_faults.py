@@ -22,7 +22,8 @@ from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.zookeeper
 
-MESSAGES = 6_000
+MESSAGES, WORK_MS = 2_400, 6
+"""Enough of both that calls are under way all the time a fault and its mending take."""
 NewFleet = Callable[..., Fleet]
 
 
@@ -35,7 +36,7 @@ def assert_serial(verdict: Verdict) -> None:
 
 
 def test_workers_join_and_leave(new_fleet: NewFleet) -> None:
-    fleet = new_fleet()
+    fleet = new_fleet(work_ms=WORK_MS)
     fleet.start("ann")
     fleet.send(MESSAGES)
     fleet.owned_by("ann")
@@ -65,7 +66,7 @@ def test_a_slot_is_handed_over_after_its_running_call(new_fleet: NewFleet) -> No
 
 
 def test_a_killed_worker(new_fleet: NewFleet) -> None:
-    fleet = new_fleet()
+    fleet = new_fleet(work_ms=WORK_MS)
     fleet.start("ann", "bob", "cyd")
     fleet.owned_by("ann", "bob", "cyd")
     fleet.send(MESSAGES)
@@ -79,7 +80,7 @@ def test_a_killed_worker(new_fleet: NewFleet) -> None:
 
 def test_a_frozen_worker_wakes_up_after_its_session(new_fleet: NewFleet) -> None:
     threads = 4
-    fleet = new_fleet(threads=threads, work_ms=5)
+    fleet = new_fleet(threads=threads, work_ms=WORK_MS)
     fleet.start("ann")  # alone: she leads, so a leader that was overtaken wakes up too
     fleet.owned_by("ann")
     fleet.start("bob", "cyd")
@@ -103,7 +104,7 @@ def test_a_frozen_worker_wakes_up_after_its_session(new_fleet: NewFleet) -> None
 
 
 def test_an_expired_session(new_fleet: NewFleet) -> None:
-    fleet = new_fleet()
+    fleet = new_fleet(work_ms=WORK_MS)
     fleet.start("ann", "bob")
     fleet.owned_by("ann", "bob")
     fleet.send(MESSAGES)
@@ -120,7 +121,7 @@ def test_an_expired_session(new_fleet: NewFleet) -> None:
 
 
 def test_a_worker_cut_off_from_zookeeper_alone(new_fleet: NewFleet, quick_zookeeper: EmbeddedZooKeeper) -> None:
-    fleet = new_fleet()
+    fleet = new_fleet(work_ms=WORK_MS)
     with TcpProxy(quick_zookeeper.port) as proxy:
         fleet.start("ann", zookeeper=quick_config(f"127.0.0.1:{proxy.port}"))
         fleet.start("bob")
@@ -142,7 +143,7 @@ def test_a_worker_cut_off_from_zookeeper_alone(new_fleet: NewFleet, quick_zookee
 @pytest.mark.parametrize("away_s", [0.0, 2.0 * SESSION_MS / 1000])
 def test_zookeeper_is_killed_and_restarted(new_fleet: NewFleet, zookeeper_parts: None, away_s: float) -> None:
     with EmbeddedZooKeeper(tick_ms=TICK_MS) as server:
-        fleet = new_fleet(quick_config(server.hosts))
+        fleet = new_fleet(quick_config(server.hosts), work_ms=WORK_MS)
         fleet.start("ann", "bob", "cyd")
         fleet.owned_by("ann", "bob", "cyd")
         fleet.send(MESSAGES)
@@ -160,7 +161,7 @@ def test_zookeeper_is_killed_and_restarted(new_fleet: NewFleet, zookeeper_parts:
 
 def test_the_leader_of_the_ensemble_is_killed(new_fleet: NewFleet, zookeeper_parts: None) -> None:
     with EmbeddedEnsemble(tick_ms=TICK_MS) as ensemble:
-        fleet = new_fleet(quick_config(ensemble.hosts))
+        fleet = new_fleet(quick_config(ensemble.hosts), work_ms=WORK_MS)
         fleet.start("ann", "bob", "cyd")
         fleet.owned_by("ann", "bob", "cyd")
         fleet.send(MESSAGES)
@@ -175,7 +176,7 @@ def test_the_leader_of_the_ensemble_is_killed(new_fleet: NewFleet, zookeeper_par
 
 
 def test_fences_are_lost(new_fleet: NewFleet) -> None:
-    fleet = new_fleet()
+    fleet = new_fleet(work_ms=WORK_MS)
     fleet.start("ann", "bob")
     fleet.owned_by("ann", "bob")
     fleet.send(MESSAGES)
@@ -184,14 +185,14 @@ def test_fences_are_lost(new_fleet: NewFleet) -> None:
     fleet.control.unfence(TOPIC)
     wait_until(
         lambda: all(epoch and epoch > before[slot] for slot, epoch in fleet.epochs().items()),
-        what="every slot to be claimed anew",
+        what="every slot to be claimed again",
     )
     verdict = fleet.verdict()
     assert_serial(verdict)
 
 
 def test_owner_nodes_are_removed_by_somebody(new_fleet: NewFleet, quick: ZooKeeperConfig) -> None:
-    fleet = new_fleet()
+    fleet = new_fleet(work_ms=WORK_MS)
     fleet.start("ann", "bob")
     fleet.owned_by("ann", "bob")
     fleet.send(MESSAGES)
@@ -202,6 +203,6 @@ def test_owner_nodes_are_removed_by_somebody(new_fleet: NewFleet, quick: ZooKeep
             client.delete(f"/{fleet.namespace}/topics/{TOPIC}/owners/{slot}")
     wait_until(
         lambda: all((fleet.epochs()[slot] or "") > before[slot] for slot in range(0, fleet.slots, 2)),
-        what="the slots to be claimed anew",
+        what="the slots to be claimed again",
     )
     assert_serial(fleet.verdict())

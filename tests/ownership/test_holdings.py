@@ -1,4 +1,4 @@
-"""A node of a slot may be ours although nobody told us: the two looks that find it."""
+"""A node of a slot may be ours although we never learned it: the two looks that find it."""
 
 from __future__ import annotations
 

@@ -14,19 +14,19 @@ from rmq_core.worker.fair_share import FairShare
 def test_a_proof_extends_it_from_when_it_was_asked_for() -> None:
     lease = Lease()
     assert not lease.valid
-    assert lease.prove(lease.ticket(), time.monotonic(), 60)
+    assert lease.renew(lease.generation(), time.monotonic(), 60)
     assert lease.valid
-    assert lease.prove(lease.ticket(), time.monotonic() - 61, 60)
+    assert lease.renew(lease.generation(), time.monotonic() - 61, 60)
     assert not lease.valid
 
 
 def test_a_proof_asked_for_before_a_break_proves_nothing() -> None:
     lease = Lease()
-    ticket = lease.ticket()
-    lease.break_off()
-    assert not lease.prove(ticket, time.monotonic(), 60)
+    generation = lease.generation()
+    lease.revoke()
+    assert not lease.renew(generation, time.monotonic(), 60)
     assert not lease.valid
-    assert lease.prove(lease.ticket(), time.monotonic(), 60)
+    assert lease.renew(lease.generation(), time.monotonic(), 60)
     assert lease.valid
 
 
@@ -44,7 +44,7 @@ def test_no_call_begins_after_its_end() -> None:
     def work(delivery: Delivery) -> None:
         begun.append(delivery.id)
         if delivery.id == "1":
-            lease.break_off()  # as kazoo's thread does while a call runs
+            lease.revoke()  # as kazoo's thread does while a call runs
 
     batch = Batch(Listener("work", work, Topic("work", "priority")), _deliveries(4), lease)
     batch.run(_lanes())
@@ -59,7 +59,7 @@ async def test_nor_does_a_coroutine() -> None:
 
     async def work(delivery: Delivery) -> None:
         begun.append(delivery.id)
-        lease.break_off()
+        lease.revoke()
 
     batch = Batch(Listener("work", work, Topic("work", "priority")), _deliveries(3), lease)
     await batch.run_async(_lanes())

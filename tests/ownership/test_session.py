@@ -101,18 +101,18 @@ async def test_nobody_there_is_said_in_time() -> None:
 async def test_a_silent_line_ends_the_lease_before_the_session_can_end(quick_zookeeper: EmbeddedZooKeeper) -> None:
     with TcpProxy(quick_zookeeper.port) as proxy:
         async with opened(quick_config(f"127.0.0.1:{proxy.port}")) as session:
-            number, surrendered = session.id, []
+            surrendered: list[float] = []
             session.surrendered.append(lambda: surrendered.append(time.monotonic()))
             proxy.stall()
             await wait_until_async(lambda: surrendered, what="everything to be given up")
             assert not session.lease.valid
             # The servers heard us last when they answered last, or later.
-            assert surrendered[0] < session.lease.proved_at + 1.5 * session.timeout_s
-            assert session.lease.until <= session.lease.proved_at + session.timeout_s / 2
+            assert surrendered[0] < session.lease.renewed_at + 1.5 * session.timeout_s
+            assert session.lease.until <= session.lease.renewed_at + session.timeout_s / 2
             await wait_until_async(lambda: session.state is not SessionState.CONNECTED, what="kazoo to notice")
             proxy.flow()
             await wait_until_async(lambda: session.lease.valid, what="the lease to be back")
-            assert session.id != number or session.state is SessionState.CONNECTED
+            await wait_until_async(lambda: session.state is SessionState.CONNECTED, what="the session to go on")
 
 
 async def test_a_cut_line_ends_the_lease_at_once_and_comes_back(quick_zookeeper: EmbeddedZooKeeper) -> None:
@@ -174,6 +174,6 @@ async def test_a_loop_that_stood_still_is_said_to_and_zookeeper_is_not_blamed(
     while time.monotonic() < until or session.lease.valid:
         pass  # as a coroutine does that does not await; kazoo's threads keep the session alive
     await wait_until_async(lambda: "stood still" in caplog.text, what="the log to say so")
-    await wait_until_async(lambda: session.lease.valid, what="a new proof of life")
+    await wait_until_async(lambda: session.lease.valid, what="an answered heartbeat")
     assert "no word from ZooKeeper" not in caplog.text
     assert not given_up

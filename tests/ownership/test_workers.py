@@ -208,3 +208,18 @@ def test_the_checker_sees_what_shared_mode_does_not_promise(new_fleet: NewFleet)
     verdict = check(fleet.redis.lrange(f"{fleet.namespace}:log", 0, -1))
     assert verdict.overlaps
     assert verdict.disorder
+
+
+def test_a_topic_that_is_defined_anew_with_other_slots_is_taken_up_whole(new_fleet: NewFleet) -> None:
+    fleet = new_fleet(slots=4)
+    fleet.start("ann", "bob")
+    fleet.owned_by("ann", "bob")
+    topic = fleet.rmq.topic(TOPIC)
+    for slots in (16, 2):
+        fleet.control.delete_topic(TOPIC, force=True)
+        fleet.rmq.define(replace(topic, slots=slots, version=0, created_ms=0, updated_ms=0))
+        wait_until(lambda slots=slots: sum(map(len, _held(fleet))) == slots, what="every slot to be taken")  # type: ignore[misc]
+        fleet.owned_by("ann", "bob")
+        before = fleet.sent
+        fleet.send(20)
+        fleet.wait_done(fleet.sent - before)

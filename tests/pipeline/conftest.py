@@ -15,6 +15,7 @@ from rmq_core import RMQ
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import PipelineError
 from tests.support.missing import missing
+from tests.support.spark import SETTINGS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,20 +37,19 @@ def patience() -> None:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """Two cores, small shuffles."""
+    """One core and one partition, for the price of a small job is its tasks; `test_interrupted` and `test_standalone`
+    run the jobs as users do."""
     from rmq_core.pipeline.session import open_session
 
     folder = tmp_path_factory.mktemp("spark")
-    os.environ["SPARK_MASTER"] = "local[2]"
-    settings = {
-        "spark.sql.shuffle.partitions": "2",
-        "spark.default.parallelism": "2",
+    os.environ["SPARK_MASTER"] = "local[1]"
+    settings = SETTINGS | {
+        "spark.sql.shuffle.partitions": "1",
+        "spark.default.parallelism": "1",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.driver.memory": "1g",
-        # Small frames: compiling costs more than it brings.
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        # Planning anew after every stage costs more than it brings.
+        "spark.sql.adaptive.enabled": "false",
     }
     try:
         session = open_session("tests", settings=settings, log=folder / "spark.log")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -17,6 +18,17 @@ LIMITS = SimpleNamespace(stuck_ms=60_000, overdue_ms=900_000)
 """What a reconciliation takes for stuck and for overdue, of its inputs all that transforms look at."""
 COLUMNS = ("store", "retry", "prepare", "dead")
 _LETTERS = {"s": "store", "r": "retry", "p": "prepare", "d": "dead"}
+
+
+@contextmanager
+def in_parts(spark: Any) -> Iterator[None]:
+    """What is computed inside is read and shuffled in several partitions; else there is one, which costs least."""
+    several = ("spark.sql.files.minPartitionNum", "spark.sql.shuffle.partitions")
+    for name in several:
+        spark.conf.set(name, "3")
+    yield
+    for name in several:
+        spark.conf.set(name, "1")
 
 
 @dataclass

@@ -17,7 +17,7 @@ Found = tuple[str, str, int | None, bytes | None]
 """Kind, topic, slot, id."""
 
 LEDGER = "topic,id,expected\nbooked,sent,sent\nbooked,undone,done\nbooked,done,done\nbooked,nowhere,sent\n"
-LEDGER += "".join(f"booked,{name},known\n" for name in ("twin1", "twin2", "twin3", "late"))
+LEDGER += "".join(f"booked,{name},known\n" for name in ("twin1", "twin2", "twin3", "twin4", "twin5", "late"))
 
 
 class Planted:
@@ -28,7 +28,7 @@ class Planted:
         self.due = int(time.time() * 1000) + FAR_MS
         self.waiting: dict[int, list[bytes]] = {slot: [] for slot in range(SLOTS)}
         self.acked: dict[int, list[bytes]] = {slot: [] for slot in range(SLOTS)}
-        self.flying: dict[int, list[bytes]] = {slot: [] for slot in range(SLOTS)}
+        self.in_flight: dict[int, list[bytes]] = {slot: [] for slot in range(SLOTS)}
 
     def live(self) -> None:
         """Messages that wait, are in flight, dead and done, in all slots."""
@@ -41,10 +41,10 @@ class Planted:
         for slot in range(SLOTS):
             self.waiting[slot] = [b"k%d" % i for i in range(80) if slot_for(b"k%d" % i, SLOTS) == slot]
         for delivery in (taken := client.take("work", 80)):
-            kind = self.acked if len(self.acked[delivery.slot]) < 5 else self.flying
+            kind = self.acked if len(self.acked[delivery.slot]) < 5 else self.in_flight
             kind[delivery.slot].append(delivery.raw_id)
         client.ack([each for each in taken if each.raw_id in self.acked[each.slot]])
-        client.reject([each for each in taken if each.raw_id in self.flying[each.slot][5:]])
+        client.reject([each for each in taken if each.raw_id in self.in_flight[each.slot][5:]])
         for name in ("holed", "trimmed"):
             for i in range(4):
                 self._send(name, f"m{i}")
@@ -55,6 +55,10 @@ class Planted:
         for name in ("done", "undone", "sent", "outsider"):
             self._send("booked", name, due=1_000 if name == "done" else self.due)
         client.ack(client.take("booked", 1))
+        for n in (4, 5):
+            self._send("booked", f"twin{n}", due=1_000)
+            assert client.take("booked", 1)[0].id == f"twin{n}"
+            client.send("booked", FixedTimeMessage("of its own", due_ms=self.due, key=f"twin{n}"))
         self._send("booked", "late", due=2_000)
         self.raw.xtrim(
             self.keys("trimmed", 0).journal, maxlen=2, approximate=False
@@ -87,7 +91,7 @@ class Planted:
         taken_ms = int(time.time() * 1000) - FAR_MS
         self.values(expected)
         self.beside_the_dead(expected)
-        raw.zadd(self.keys("work", 0).prepare, {(stuck := self.flying[0][0]): taken_ms * 1000}, xx=True)
+        raw.zadd(self.keys("work", 0).prepare, {(stuck := self.in_flight[0][0]): taken_ms * 1000}, xx=True)
         raw.hset(self.keys("work", 2).body, "ghost", "0 {} x")
         raw.hset(self.keys("work", 3).failed, "ghost", "{}")
         raw.hincrby(self.keys("work", 3).stats, "sent", 5)
@@ -113,10 +117,10 @@ class Planted:
             ("missing_content", "work", 3, emptied),
             ("altered", "work", 3, other),
         }
-        failed = self.flying[3][0]
+        failed = self.in_flight[3][0]
         raw.zincrby(keys.prepare, 2, failed)
-        raw.zincrby(keys.dead, 5_000, self.flying[3][5])
-        expected |= {("altered", "work", 3, failed), ("altered", "work", 3, self.flying[3][5])}
+        raw.zincrby(keys.dead, 5_000, self.in_flight[3][5])
+        expected |= {("altered", "work", 3, failed), ("altered", "work", 3, self.in_flight[3][5])}
 
     def beside_the_dead(self, expected: set[Found]) -> None:
         """Of two ids with a dead letter and a copy that waits, one lost the former, the other the latter; and one has
@@ -127,11 +131,19 @@ class Planted:
         raw.zrem(keys.store, b"twin2")
         raw.hdel(keys.body, b"twin2")
         raw.zadd(keys.retry, {b"twin3": self.due * 1000 + 1})
+        self.beside_the_waiting(expected)
         expected |= {
             ("lost", "booked", 0, b"twin1"),
             ("lost", "booked", 0, b"twin2"),
             ("unexpected", "booked", 0, b"twin3"),
         }
+
+    def beside_the_waiting(self, expected: set[Found]) -> None:
+        """Of what is in flight while another of its id waits, the content changed, and got lost."""
+        raw, keys = self.raw, self.keys("booked", 0)
+        assert raw.hset(keys.replaced, b"twin4", b"0 {} another one") == 0
+        assert raw.hdel(keys.replaced, b"twin5") == 1
+        expected |= {("altered", "booked", 0, b"twin4"), ("altered", "booked", 0, b"twin5")}
 
     def in_the_archive(self) -> set[Found]:
         """Changes the Parquet files; returns what must be found."""

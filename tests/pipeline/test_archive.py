@@ -19,7 +19,7 @@ from rmq_core.pipeline.lock import ArchiveLock
 from rmq_core.pipeline.reconcile import load
 from rmq_core.pipeline.sources.journal import JournalSource
 from rmq_core.pipeline.sources.options import SourceOptions
-from tests.pipeline.told import be_busy, exactly, more, rows, transitions
+from tests.pipeline.journal_rows import be_busy, exactly, more, rows, transitions
 
 
 @pytest.fixture

@@ -133,8 +133,6 @@ def test_the_drill(spark: Any, server: EmbeddedRedis, tmp_path: Path, capsys: py
         waiting = sum(bool(there.keys() & {"store", "retry", "prepare"}) for there in before.values())
         assert put.restored == waiting + sum("dead" in there for there in before.values())
         assert (put.without_content, put.left_out, put.deleted) == (0, (), ())
-        again = restore(spark, options, path)
-        assert again.restored == 0
         archive(spark, options, path)
         started = time.monotonic()
         summary = reconcile(spark, Inputs(options, path, reports, overdue_ms=10**12))

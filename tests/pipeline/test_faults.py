@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,11 @@ from rmq_core.errors import RMQError
 from rmq_core.pipeline.archive import archive
 from rmq_core.pipeline.archived import Archive
 from rmq_core.pipeline.reconcile import Inputs, reconcile
+from rmq_core.pipeline.restore import restore
 from rmq_core.pipeline.sentences import sentence
 from rmq_core.pipeline.sources.options import SourceOptions
 from tests.pipeline import parquet
-from tests.pipeline.told import be_busy, exactly, more, rows, transitions
+from tests.pipeline.journal_rows import be_busy, exactly, more, rows, transitions
 from tests.support.proxy import TcpProxy
 from tests.support.waiting import wait_until
 
@@ -75,14 +77,15 @@ def test_a_damaged_file_is_named_and_can_be_done_without(spark: Any, client: RMQ
     archive(spark, options, path, compacting=False)
     damaged = parquet.files(Path(path), "work")[0]
     damaged.write_bytes(damaged.read_bytes()[:-100])
+    inputs = Inputs(options, path, str(tmp_path / "reports"), run="first", stuck_ms=10**12)
     for checksum in (True, False):
         if not checksum:
             damaged.with_name(f".{damaged.name}.crc").unlink()
         with pytest.raises(RMQError) as caught:
-            reconcile(spark, Inputs(options, path, str(tmp_path / "reports"), run="first", stuck_ms=10**12))
+            reconcile(spark, inputs) if checksum else restore(spark, options, path, dry_run=True)
         assert damaged.name in str(caught.value)
         assert "it is damaged or gone: bring it back from a backup, or move it out of the archive" in str(caught.value)
         assert "\n" not in str(caught.value)
     damaged.rename(tmp_path / "elsewhere.parquet")
-    summary = reconcile(spark, Inputs(options, path, str(tmp_path / "reports"), run="second", stuck_ms=10**12))
+    summary = reconcile(spark, replace(inputs, run="second"))
     assert (set(summary["counts"]), summary["complete"]) == ({"journal_gap"}, False)

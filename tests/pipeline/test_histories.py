@@ -41,7 +41,7 @@ def rows(ids: list[bytes]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist(lines, schema=arrow(STEPS))
 
 
-def told(batches: list[pa.RecordBatch]) -> tuple[dict[bytes, Any], list[int], list[int]]:
+def judged(batches: list[pa.RecordBatch]) -> tuple[dict[bytes, Any], list[int], list[int]]:
     """What is said of each message, and the times."""
     found: dict[bytes, Any] = {}
     lateness, end_to_end = [], []
@@ -54,7 +54,7 @@ def told(batches: list[pa.RecordBatch]) -> tuple[dict[bytes, Any], list[int], li
                 assert row["id"] not in found
                 found[row["id"]] = (
                     row["waiting"],
-                    row["flying"],
+                    row["in_flight"],
                     row["waiting_score"],
                     row["wrong"] and row["wrong"]["kind"],
                 )
@@ -62,7 +62,7 @@ def told(batches: list[pa.RecordBatch]) -> tuple[dict[bytes, Any], list[int], li
 
 
 def test_what_is_said_of_each() -> None:
-    found, lateness, end_to_end = told([rows(list(LIVES))])
+    found, lateness, end_to_end = judged([rows(list(LIVES))])
     assert found == {
         b"waits": (1, 0, 2_000, None),
         b"twice": (0, -1, None, "ended_twice"),
@@ -80,9 +80,9 @@ def test_batches_may_be_cut_anywhere(ids: list[bytes], cuts: list[int]) -> None:
     whole = rows(ids)
     places = sorted({0, *(cut for cut in cuts if cut < whole.num_rows), whole.num_rows})
     parts = [whole.slice(low, high - low) for low, high in pairwise(places)]
-    assert told(parts) == told([whole])
+    assert judged(parts) == judged([whole])
 
 
 def test_nothing_is_said_of_nothing() -> None:
-    assert told([]) == ({}, [], [])
-    assert told([rows([])]) == ({}, [], [])
+    assert judged([]) == ({}, [], [])
+    assert judged([rows([])]) == ({}, [], [])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,12 @@ import msgpack
 import pyarrow.parquet as pq
 import pytest
 
-from rmq_core import RMQ, Control, FixedTimeMessage, PriorityMessage, Topic, TopicKind
+from rmq_core import RMQ, Control, Delivery, FixedTimeMessage, PriorityMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.model.message import MessageRef, id_to_text
 from rmq_core.model.topic import Journal
 from rmq_core.ops import repairs
-from rmq_core.ops.repairs import Mend
+from rmq_core.ops.repairs import Repair
 from rmq_core.pipeline.archive import archive
 from rmq_core.pipeline.reconcile import Inputs, reconcile
 from rmq_core.pipeline.restore import restore
@@ -63,14 +64,16 @@ def fill(client: RMQ, name: str, kind: TopicKind, journal: Journal) -> None:
     client.send_many(name, [message(id, b"based" + id, slot_basis=id) for id in HOSTILE], allow_past=True)
 
 
-def told(put: Any) -> tuple[int, int, int]:
+def counts(put: Any) -> tuple[int, int, int]:
     return put.restored, put.without_content, len(put.left_out)
 
 
-def test_hostile_ids_come_back_from_an_archive_while_others_are_sent(
+def test_hostile_ids_come_back_and_hostile_values_are_set_right(
     spark: Any, server: EmbeddedRedis, tmp_path: Path
 ) -> None:
+    """One story, for the sake of its price: a job of Spark costs the same for one topic and for four."""
     path, options = str(tmp_path / "archive"), SourceOptions(server.url, "h", (), 2)
+    inputs = Inputs(options, path, str(tmp_path / "r"), overdue_ms=10**12)
     with RMQ(server.url, "h") as client:
         fill(client, "timed", TopicKind.FIXED_TIME, Journal.FULL)
         fill(client, "first", TopicKind.PRIORITY, Journal.FULL)
@@ -80,25 +83,10 @@ def test_hostile_ids_come_back_from_an_archive_while_others_are_sent(
         server.client().flushall()
         dry = restore(spark, options, path, dry_run=True)
         assert server.client().dbsize() == 0
-        stop, sent = threading.Event(), []
-
-        def send() -> None:
-            with RMQ(server.url, "h") as other:
-                other.define(Topic("timed", TopicKind.FIXED_TIME, slots=2, journal=Journal.FULL))
-                while not stop.is_set():
-                    key = f"new {len(sent)}"
-                    other.send("timed", FixedTimeMessage("new", due_ms=int(time.time() * 1000) + FAR_MS, key=key))
-                    sent.append(key.encode())
-
-        sender = threading.Thread(target=send)
-        sender.start()
-        try:
+        with sending(server.url) as sent:
             put = restore(spark, options, path)
-        finally:
-            stop.set()
-            sender.join()
         after = everything(client)
-        assert told(put) == told(dry)
+        assert counts(put) == counts(dry)
         wanted = {key for key in before if key[0] != "quiet"} | {("timed", id) for id in sent}
         assert after.keys() == wanted
         for key in before.keys() & wanted:
@@ -110,46 +98,71 @@ def test_hostile_ids_come_back_from_an_archive_while_others_are_sent(
         again = restore(spark, options, path)
         assert (again.restored, again.left_out) == (0, ())
         assert everything(client) == after
+        taken = fill_with_values(client)
         archive(spark, options, path)
-        summary = reconcile(spark, Inputs(options, path, str(tmp_path / "r"), overdue_ms=10**12))
-        assert set(summary["counts"]) <= {"lost"}, summary["counts"]
-        # Nobody knows the contents of the topic in mode events; of the others nothing is to be said.
-        rows = pq.read_table(tmp_path / "r" / summary["run"] / "findings").to_pylist()  # type: ignore[no-untyped-call]
-        assert {(row["topic"], row["repair"]) for row in rows} <= {("quiet", "none")}
+        well = of_values(client)
+        altered = alter(client, server, taken)
+        first = reconcile(spark, inputs)
+        # Nobody knows the contents of the topic in mode events; of the others that came back nothing is to be said.
+        rows = findings(tmp_path / "r" / first["run"])
+        assert {(row["topic"], row["kind"], row["repair"]) for row in rows if row["topic"] != "work"} <= NOT_TOLD
+        assert {row["id"] for row in rows if row["topic"] == "work"} == altered, first["counts"]
+        assert repaired(client, [row for row in rows if row["topic"] == "work"]) == {
+            "set_right": ["done"] * len(altered)
+        }
+        assert of_values(client) == well
+        second = reconcile(spark, inputs)
+        left = findings(tmp_path / "r" / second["run"])
+        assert {(row["topic"], row["kind"], row["repair"]) for row in left} <= NOT_TOLD
+        assert second["complete"]
+        assert all(each.status == "done" for each in Control(client).requeue("work", [MessageRef(0, taken[2].id)]))
 
 
-def by_report(client: RMQ, folder: Path) -> dict[str, list[str]]:
-    """Does what a report says, and tells what came of it, by repair."""
-    did: dict[str, list[str]] = {}
-    for row in pq.read_table(folder / "findings").to_pylist():  # type: ignore[no-untyped-call]
-        topic = client.topic(row["topic"])
-        if row["repair"] == "set_right":
-            mend = msgpack.unpackb(row["mend"])
-            ref = MessageRef(row["slot"], id_to_text(row["id"]))
-            each = Mend(ref, tuple(mend["seen"]), tuple(mend["copies"]), mend["counts_lost"])
-            (result,) = client.run(repairs.set_right(client.keyspace, topic, [each]))
-            did.setdefault("set_right", []).append(result.status)
-        else:
-            did.setdefault(row["repair"], []).append(row["kind"])
-    return did
+NOT_TOLD = {("quiet", "lost", "none")}
 
 
-def test_values_of_every_kind_are_found_and_set_right(spark: Any, server: EmbeddedRedis, tmp_path: Path) -> None:
-    path, options = str(tmp_path / "archive"), SourceOptions(server.url, "h", (), 2)
-    with RMQ(server.url, "h") as client, server.client() as raw:
-        client.define(
-            Topic("work", TopicKind.FIXED_TIME, slots=1, journal=Journal.FULL, backoff_ms=FAR_MS, backoff_max_ms=FAR_MS,
-                  visibility_timeout_ms=600_000)
-        )  # fmt: skip
-        now = int(time.time() * 1000)
-        names = [f"m{i}" for i in range(12)]
-        client.send_many("work", [FixedTimeMessage(f"of {n}", due_ms=now - 9, key=n) for n in names], allow_past=True)
-        taken = client.take("work", 12)
-        client.nack(taken[:2], error="Broken")
-        client.reject(taken[2:6], message="no use")
-        client.send_many("work", [FixedTimeMessage(f"of w{i}", due_ms=now + FAR_MS, key=f"w{i}") for i in range(9)])
-        archive(spark, options, path)
-        before, keys = everything(client), client.keyspace.slot("work", 0)
+@contextmanager
+def sending(url: str) -> Iterator[list[bytes]]:
+    """Somebody who defines the topic anew and goes on; gives the keys sent."""
+    stop, sent = threading.Event(), list[bytes]()
+
+    def send() -> None:
+        with RMQ(url, "h") as other:
+            other.define(Topic("timed", TopicKind.FIXED_TIME, slots=2, journal=Journal.FULL))
+            while not stop.is_set():
+                key = f"new {len(sent)}"
+                other.send("timed", FixedTimeMessage("new", due_ms=int(time.time() * 1000) + FAR_MS, key=key))
+                sent.append(key.encode())
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    try:
+        yield sent
+    finally:
+        stop.set()
+        sender.join()
+
+
+def fill_with_values(client: RMQ) -> list[Delivery]:
+    """Messages that wait, are in back-off, in flight and dead; gives those that were taken."""
+    client.define(
+        Topic("work", TopicKind.FIXED_TIME, slots=1, journal=Journal.FULL, backoff_ms=FAR_MS, backoff_max_ms=FAR_MS,
+              visibility_timeout_ms=600_000)
+    )  # fmt: skip
+    now = int(time.time() * 1000)
+    names = [f"m{i}" for i in range(12)]
+    client.send_many("work", [FixedTimeMessage(f"of {n}", due_ms=now - 9, key=n) for n in names], allow_past=True)
+    taken = client.take("work", 12)
+    client.nack(taken[:2], error="Broken")
+    client.reject(taken[2:6], message="no use")
+    client.send_many("work", [FixedTimeMessage(f"of w{i}", due_ms=now + FAR_MS, key=f"w{i}") for i in range(9)])
+    return taken
+
+
+def alter(client: RMQ, server: EmbeddedRedis, taken: list[Delivery]) -> set[bytes]:
+    """Writes values that no release writes, into every queue and pool; gives the ids."""
+    keys = client.keyspace.slot("work", 0)
+    with server.client() as raw:
         for id, score in (("w0", "+inf"), ("w1", "-inf"), ("w2", 1e300), ("w3", -5), ("w4", 3)):
             raw.zadd(keys.store, {id: float(score)}, xx=True)
         raw.hset(keys.body, "w5", b"\xff not a body")
@@ -162,16 +175,31 @@ def test_values_of_every_kind_are_found_and_set_right(spark: Any, server: Embedd
         raw.hdel(keys.dead_record, taken[4].raw_id)
         raw.zadd(keys.dead, {taken[5].raw_id: float("-inf")}, xx=True)
         raw.zadd(keys.prepare, {taken[6].raw_id: float("inf")}, xx=True)
-        altered = {*(f"w{i}".encode() for i in range(8)), *(each.raw_id for each in taken[:7])}
-        first = reconcile(spark, Inputs(options, path, str(tmp_path / "r"), overdue_ms=10**12))
-        folder = tmp_path / "r" / first["run"]
-        rows = pq.read_table(folder / "findings").to_pylist()  # type: ignore[no-untyped-call]
-        assert {row["id"] for row in rows} == altered, first["counts"]
-        assert by_report(client, folder) == {"set_right": ["done"] * len(altered)}
-        after = everything(client)
-        assert {key: {**each, "failed": None, "dead_failed": None} for key, each in after.items()} == {
-            key: {**each, "failed": None, "dead_failed": None} for key, each in before.items()
-        }
-        second = reconcile(spark, Inputs(options, path, str(tmp_path / "r"), overdue_ms=10**12))
-        assert (second["counts"], second["complete"]) == ({}, True)
-        assert all(each.status == "done" for each in Control(client).requeue("work", [MessageRef(0, taken[2].id)]))
+    return {*(f"w{i}".encode() for i in range(8)), *(each.raw_id for each in taken[:7])}
+
+
+def of_values(client: RMQ) -> dict[bytes, dict[str, Any]]:
+    """What lies where, without the failures' own words."""
+    found = everything(client)
+    return {id: {**each, "failed": None, "dead_failed": None} for (topic, id), each in found.items() if topic == "work"}
+
+
+def findings(folder: Path) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = pq.read_table(folder / "findings").to_pylist()  # type: ignore[no-untyped-call]
+    return rows
+
+
+def repaired(client: RMQ, rows: list[dict[str, Any]]) -> dict[str, list[str]]:
+    """Does what a report says, and tells what came of it, by repair."""
+    did: dict[str, list[str]] = {}
+    for row in rows:
+        topic = client.topic(row["topic"])
+        if row["repair"] == "set_right":
+            data = msgpack.unpackb(row["repair_data"])
+            ref = MessageRef(row["slot"], id_to_text(row["id"]))
+            each = Repair(ref, tuple(data["seen"]), tuple(data["copies"]), data["counts_lost"])
+            (result,) = client.run(repairs.set_right(client.keyspace, topic, [each]))
+            did.setdefault("set_right", []).append(result.status)
+        else:
+            did.setdefault(row["repair"], []).append(row["kind"])
+    return did

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rmq_core import Topic, TopicKind
-from rmq_core.pipeline.reconcile import Kept, findings
+from rmq_core.pipeline.reconcile import StoredTables, findings
 from tests.pipeline.frames import DUE, LIMITS, Slot, events, listed, snapshot
 
 IDS = [b"m%d" % i for i in range(4)]
@@ -33,7 +33,7 @@ def test_any_interleaving_of_legal_transitions_gives_no_finding(spark: Any, tmp_
     assert {event for slot in slots for event in (row["event"] for row in slot.entries)} >= EVERY_EVENT
     topic = Topic("work", TopicKind.FIXED_TIME, slots=64)
     frames = snapshot(spark, slots), events(spark, slots)
-    assert listed(findings(spark, *frames, [topic], LIMITS, None, Kept(spark, str(tmp_path)))) == set()  # type: ignore[arg-type]
+    assert listed(findings(spark, *frames, [topic], LIMITS, None, StoredTables(spark, str(tmp_path)))) == set()  # type: ignore[arg-type]
 
 
 EVERY_EVENT = {
@@ -46,18 +46,18 @@ def legal_steps(slot: Slot, id: bytes) -> list[list[tuple[Any, ...]]]:
     """What the engine could write about a message now."""
     now, queues = slot.clock + 10, slot.queues
     waits = "s" if id in queues["store"] else "r" if id in queues["retry"] else None
-    flies, dead = id in queues["prepare"], id in queues["dead"]
+    in_flight, dead = id in queues["prepare"], id in queues["dead"]
     steps: list[list[tuple[Any, ...]]] = [
         [("merged" if waits else "sent", "ns", id, DUE)],
         *([[("merged", "n-", id, 0)]] if waits else []),
     ]
-    if waits == "s" and not flies:
+    if waits == "s" and not in_flight:
         steps.append([("taken", "sp", id, now * 1000)])
     if waits:
         steps += [[("cancelled", f"{waits}t", id, 0)], [("rescheduled", f"{waits}s", id, DUE + 5)]]
     if waits == "r":
         steps += [[("promoted", "rs", id, 16)], [("rescheduled", "rr", id, DUE * 1000 + 1)]]
-    if flies:
+    if in_flight:
         steps += [[("acked", "p-", id, now * 1000)], [("extended", "pp", id, now * 1000)]]
         expired = [("expired", "pp", id, 0)]
         if waits == "s":

@@ -19,13 +19,13 @@ from rmq_core.model.topic import Journal
 from rmq_core.pipeline.archive import archive
 from rmq_core.pipeline.archived import Archive
 from rmq_core.pipeline.sources.options import SourceOptions
-from tests.pipeline.told import FAR_MS, exactly, rows, transitions
+from tests.pipeline.journal_rows import FAR_MS, exactly, rows, transitions
 from tests.support.proxy import TcpProxy
+from tests.support.spark import SUBMIT_ARGS
 from tests.support.waiting import wait_until
 
 START_S = 300
 ROOT = Path(__file__).parents[2]
-JAVA = "--conf spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 --conf spark.sql.codegen.wholeStage=false"
 
 Begin = Callable[..., Child]
 
@@ -46,7 +46,7 @@ def begin(client: RMQ, proxy: TcpProxy, tmp_path: Path) -> Iterator[Begin]:
         environment = os.environ | {
             **{"RMQ_URL": proxy.url(client.target.url), "RMQ_NAMESPACE": client.keyspace.namespace},
             # One task at a time: when the third one reads, two have written.
-            **{"SPARK_MASTER": "local[1]", "PYSPARK_SUBMIT_ARGS": f"{JAVA} pyspark-shell", "PYTHONUNBUFFERED": "1"},
+            **{"SPARK_MASTER": "local[1]", "PYSPARK_SUBMIT_ARGS": SUBMIT_ARGS, "PYTHONUNBUFFERED": "1"},
         }
         with (tmp_path / "errors").open("ab") as errors:
             started.append(Child([sys.executable, "-m", *program], ROOT, environment, errors))

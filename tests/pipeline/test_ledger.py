@@ -148,8 +148,8 @@ def test_a_ledger_of_a_day_knows_nothing_of_the_day_before(spark: Any) -> None:
         slot.say(("sent", "ns", b"m%d" % i, DUE))
     columns = "topic string, slot int, id binary, in_store long, in_retry long, in_prepare long, in_dead long"
     here = spark.createDataFrame([("business", 0, b"m%d" % i, DUE, None, None, None) for i in range(8)], columns)
-    told = [("business", "m3", T0 + 3_000), ("business", "m0", T0 + 3_000), ("business", "m5", T0 + 5_500)]
-    ledger = business.checked(spark.createDataFrame(told, "topic string, id string, at long"), ["business"])
+    rows = [("business", "m3", T0 + 3_000), ("business", "m0", T0 + 3_000), ("business", "m5", T0 + 5_500)]
+    ledger = business.checked(spark.createDataFrame(rows, "topic string, id string, at long"), ["business"])
     assert (ledger.since_ms, ledger.until_ms) == (T0 + 3_000, T0 + 5_501)
     found = listed(business.business(ledger, events(spark, [slot]), here))
     assert found == {("unknown_to_business", 0, b"m4")}

@@ -41,8 +41,8 @@ def fill(client: RMQ) -> int:
             client.reject(delivery, message="no")
         else:
             client.nack(delivery, error="Broken")
-    client.send("work", PriorityMessage("run", priority=70, key="flying"))
-    assert [delivery.id for delivery in client.take("work", 1)] == ["flying"]
+    client.send("work", PriorityMessage("run", priority=70, key="in_flight"))
+    assert [delivery.id for delivery in client.take("work", 1)] == ["in_flight"]
     client.send_many("work", (PriorityMessage(f"m{i}", priority=100 + i) for i in range(50)))
     due = int(time.time() * 1000) + FAR_MS
     client.send("later", FixedTimeMessage(b"\x00\xff", due_ms=due))
@@ -59,8 +59,8 @@ def check(found: list[Any], due: int) -> None:
     assert set(of("work", "dead")) == {b"die"}
     assert (set(of("work", "failed")), set(of("work", "dead_record"))) == ({b"wait"}, {b"die"})
     assert set(of("work", "retry")) == {b"wait"} and of("work", "retry")[b"wait"].score % 1000 == 1
-    assert set(of("work", "prepare")) == {b"flying"}
-    assert bytes(of("work", "body")[b"flying"].value).endswith(b"run")
+    assert set(of("work", "prepare")) == {b"in_flight"}
+    assert bytes(of("work", "body")[b"in_flight"].value).endswith(b"run")
     assert of("later", "store")[b"\x00\xff"].score == due
     for part in ("begin", "end"):
         ledger = [json.loads(row.value) for row in found if (row.topic, row.part) == ("work", part)]

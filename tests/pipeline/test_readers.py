@@ -15,8 +15,8 @@ from rmq_core.pipeline.archived import Archive
 from rmq_core.pipeline.positions import reader_of
 from rmq_core.pipeline.sources.journal import JournalSource
 from rmq_core.pipeline.sources.options import SourceOptions
-from tests.pipeline import told
-from tests.pipeline.told import be_busy, exactly, more, rows, transitions
+from tests.pipeline import journal_rows
+from tests.pipeline.journal_rows import be_busy, exactly, more, rows, transitions
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def stream(spark: Any, client: RMQ, folder: Path, **given: str) -> None:
             loading = loading.option(name, value)
         writing = loading.load().writeStream.format("parquet").option("checkpointLocation", f"{folder}/checkpoint")
         writing.trigger(availableNow=True).start(f"{folder}/rows").awaitTermination()
-        told.more(client, len(list(folder.glob("rows/*.parquet"))))
+        journal_rows.more(client, len(list(folder.glob("rows/*.parquet"))))
 
 
 def trim(client: RMQ) -> None:

@@ -87,6 +87,25 @@ def test_only_what_is_whole_comes_back_beside_what_came_since(
         assert "left out: topic holed, slot 0: its history is not whole (file)" in " ".join(did.sentences())
 
 
+def test_what_ended_without_a_journal_does_not_come_back(spark: Any, server: EmbeddedRedis, tmp_path: Path) -> None:
+    path, options = tmp_path / "archive", SourceOptions(server.url, "rs", (), 4)
+    with RMQ(server.url, "rs") as client:
+        define(client, "work")
+        send(client, "work", "a", "b", "c", due=1_000)
+        archive(spark, options, str(path), compacting=False)
+        server.client().flushall()
+        client.define(Topic("work", TopicKind.FIXED_TIME, slots=1, visibility_timeout_ms=600_000))
+        assert restore(spark, options, str(path)).restored == 3
+        again = restore(spark, options, str(path))
+        assert (again.restored, again.present, again.left_out) == (0, 3, ()), "nothing has happened since"
+        client.ack(client.take("work", 2))
+        done = restore(spark, options, str(path))
+        assert (done.restored, done.present) == (0, 0)
+        assert [(each.topic, each.reason) for each in done.left_out] == [("work", "unwatched")]
+        assert "Switch the journal on before you restore." in " ".join(done.sentences())
+        assert held(client, "work") == {"store": {b"c"}}
+
+
 @pytest.mark.parametrize(("since", "put"), [("before", (0, 1, 0)), ("after", (1, 0, 0))])
 def test_what_was_sent_again_and_taken_while_it_ran_is_left_alone(
     client: RMQ, since: str, put: tuple[int, int, int]
@@ -100,8 +119,8 @@ def test_what_was_sent_again_and_taken_while_it_ran_is_left_alone(
     row = {"slot": 0, "id": b"k", "copies": [copy | {"body": b"0 0 old"}]}
     topic = client.topic("busy")
     assert put_back(client, topic, [row], now_ms + {"before": -60_000, "after": 60_000}[since]) == put
-    flying = {"slot": 0, "id": b"k", "copies": [copy | {"copy": "flying", "queue": "p", "body": b"0 0 old"}]}
-    assert put_back(client, topic, [flying], now_ms + 60_000) == (0, 1, 0), "it is in flight: it waits for nobody"
+    in_flight = {"slot": 0, "id": b"k", "copies": [copy | {"copy": "in_flight", "queue": "p", "body": b"0 0 old"}]}
+    assert put_back(client, topic, [in_flight], now_ms + 60_000) == (0, 1, 0), "it is in flight: it waits for nobody"
     client.ack([taken])
 
 
@@ -114,6 +133,8 @@ def life(number: int, **more: Any) -> dict[str, Any]:
         "journaled": 10,
         "damage": None,
         "next_wiped": False,
+        "off": False,
+        "used": False,
     }
     return usual | more
 
@@ -128,6 +149,11 @@ def life(number: int, **more: Any) -> dict[str, Any]:
         ([life(0, next_wiped=True), life(1, damage="missing")], [], ["missing"]),
         ([life(0), life(1)], [], []),  # the journal was off in between: nothing was lost
         ([life(0), life(1, next_wiped=True), life(2)], [1], []),
+        ([life(0, journaled=0, off=True)], [0], []),
+        ([life(0, journaled=0, used=True)], [0], []),
+        ([life(0, journaled=0, off=True, used=True)], [], ["unwatched"]),
+        ([life(0, next_wiped=True), life(1, damage="off", used=True)], [], ["unwatched"]),
+        ([life(0, off=True, used=True)], [], []),
         ([life(0, damage="past", next_wiped=True), life(1)], [], ["past"]),
         ([life(0) | {"life": None}], [], ["slot"]),
     ],

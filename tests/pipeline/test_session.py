@@ -1,4 +1,4 @@
-"""What a person is told of Spark's errors, and of its progress; no Spark is started."""
+"""What people read of Spark's errors, and of its progress; no Spark is started."""
 
 from __future__ import annotations
 

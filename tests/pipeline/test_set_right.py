@@ -13,8 +13,8 @@ from rmq_core.journal.replay import replay
 from rmq_core.model.message import MessageRef
 from rmq_core.model.topic import Journal
 from rmq_core.ops import repairs
-from rmq_core.ops.repairs import Mend
-from rmq_core.pipeline.mends import packed_copy
+from rmq_core.ops.repairs import Repair
+from rmq_core.pipeline.repair_data import packed_copy
 from rmq_core.queries.trash import Trashed
 
 FAR_MS = 3_600_000
@@ -33,8 +33,8 @@ def scores(client: RMQ, topic: Topic, *refs: MessageRef) -> list[tuple[float | N
 
 
 def right(client: RMQ, topic: Topic, ref: MessageRef, *copies: bytes, **more: Any) -> str:
-    mend = Mend(ref, scores(client, topic, ref)[0], copies, **more)
-    return client.run(repairs.set_right(client.keyspace, topic, [mend]))[0].status
+    wanted = Repair(ref, scores(client, topic, ref)[0], copies, **more)
+    return client.run(repairs.set_right(client.keyspace, topic, [wanted]))[0].status
 
 
 def copy(kind: str, queue: str, score: float, body: bytes | None, **more: Any) -> bytes:
@@ -70,7 +70,7 @@ def test_a_lost_message_comes_back_as_it_was_and_the_books_balance(
             packed = copy("waiting", "s", score, body, exact=score)
             assert right(client, topic, ref, packed) == "done"
             assert (raw.zscore(keys.store, id), raw.hget(keys.body, id)) == (score, body)
-            stale = Mend(ref, (None, None, None, None), (packed,))
+            stale = Repair(ref, (None, None, None, None), (packed,))
             assert client.run(repairs.set_right(client.keyspace, topic, [stale]))[0].status == "in_flight"
     assert gap(client) == 0
 
@@ -109,21 +109,21 @@ def test_what_is_too_many_goes_to_the_trash_and_can_be_restored(client: RMQ, top
 def test_values_and_queue_are_set_right_in_flight_and_waiting(client: RMQ, topic: Topic, redis_server: Any) -> None:
     client.send_many("work", [FixedTimeMessage(f"m{i}", due_ms=1_000) for i in range(2)], allow_past=True)
     taken = client.take("work", 1)[0]
-    flying, waits = MessageRef(0, taken.id), MessageRef(0, "m1" if taken.id == "m0" else "m0")
+    in_flight, waits = MessageRef(0, taken.id), MessageRef(0, "m1" if taken.id == "m0" else "m0")
     keys = client.keyspace.slot("work", 0)
-    receipt = scores(client, topic, flying)[0][2]
+    receipt = scores(client, topic, in_flight)[0][2]
     assert receipt is not None
     with redis_server.client() as raw:
         raw.zadd(keys.prepare, {taken.raw_id: receipt + 3}, xx=True)
         raw.zrem(keys.store, waits.id)
         raw.zadd(keys.retry, {waits.id: 7_000_001})
-    row = {"copy": "flying", "queue": "p", "score": int(receipt), "exact": None, "priority": None, "failed_at": None}
+    row = {"copy": "in_flight", "queue": "p", "score": int(receipt), "exact": None, "priority": None, "failed_at": None}
     packed = packed_copy(row | {"body": b"", "failure": None}, True, 0, lost=False)
-    assert right(client, topic, flying, packed) == "done"
+    assert right(client, topic, in_flight, packed) == "done"
     assert right(client, topic, waits, copy("waiting", "s", 1_000, b"")) == "done"
-    assert scores(client, topic, flying, waits) == [(None, None, receipt, None), (1_000.0, None, None, None)]
+    assert scores(client, topic, in_flight, waits) == [(None, None, receipt, None), (1_000.0, None, None, None)]
     client.ack([taken])
-    assert scores(client, topic, flying)[0] == (None,) * 4
+    assert scores(client, topic, in_flight)[0] == (None,) * 4
     assert gap(client) == 0
 
 
@@ -131,12 +131,12 @@ def test_the_journal_takes_stock(client: RMQ, topic: Topic) -> None:
     client.send("work", FixedTimeMessage("m", due_ms=int(time.time() * 1000) + FAR_MS))
     ref = MessageRef(0, "m")
     assert client.run(repairs.take_stock(client.keyspace, topic, [ref]))[0].status == "done"
-    told = client.run(reader.read(client.keyspace, topic)).transitions
-    assert [(each.event, each.origin, each.target) for each in told if each.id][-2:] == [
+    read = client.run(reader.read(client.keyspace, topic)).transitions
+    assert [(each.event, each.origin, each.target) for each in read if each.id][-2:] == [
         ("erased", "gone", "gone"),
         ("restored", "trash", "store"),
     ]
-    assert told[-1].score == scores(client, topic, ref)[0][0]
+    assert read[-1].score == scores(client, topic, ref)[0][0]
 
 
 def test_who_replays_a_journal_knows_what_a_repair_has_made(client: RMQ, topic: Topic, redis_server: Any) -> None:

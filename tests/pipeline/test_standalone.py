@@ -25,16 +25,13 @@ from rmq_core.pipeline.__main__ import main
 from rmq_core.pipeline.session import open_session
 from tests.pipeline import both_jobs
 from tests.pipeline.standalone import Standalone, bare_python, without_java
+from tests.support import spark
 from tests.support.missing import missing
 from tests.support.waiting import wait_until
 
-JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-SETTINGS = {
+SETTINGS = spark.SETTINGS | {
     "spark.executor.memory": "512m",
-    "spark.driver.extraJavaOptions": JAVA,
-    "spark.executor.extraJavaOptions": JAVA,
-    # Small frames: compiling costs more than it brings.
-    "spark.sql.codegen.wholeStage": "false",
+    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.shuffle.partitions": "1",
 }
 JOBS_S = 600

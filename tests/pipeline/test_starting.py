@@ -12,7 +12,8 @@ import pytest
 
 from rmq_core import RMQ
 from rmq_core.errors import PipelineError
-from rmq_core.pipeline.sentences import BUSY, patiently, plain_errors, sentence
+from rmq_core.pipeline.sentences import BUSY, plain_errors, sentence, with_retries
+from tests.support.spark import SUBMIT_ARGS
 from tests.support.waiting import wait_until
 
 START_S = 120
@@ -50,6 +51,7 @@ def test_sigterm_while_spark_starts_leaves_no_java_behind(client: RMQ, tmp_path:
         f"{tmp_path}/l",
     ]
     environment = os.environ | {"RMQ_URL": client.target.url, "RMQ_NAMESPACE": client.keyspace.namespace}
+    environment |= {"PYSPARK_SUBMIT_ARGS": SUBMIT_ARGS}
     with (tmp_path / "errors").open("wb") as errors:
         job = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=errors)
     try:
@@ -78,9 +80,9 @@ def test_what_only_the_load_has_failed_is_tried_again() -> None:
             raise RuntimeError(LATE)
         return "done"
 
-    assert (patiently(late, pause_s=0), len(tries)) == ("done", 3)
+    assert (with_retries(late, pause_s=0), len(tries)) == ("done", 3)
     with pytest.raises(PipelineError) as caught, plain_errors("the archive stopped"):
-        patiently(lambda: (_ for _ in ()).throw(RuntimeError(LATE)), pause_s=0)
+        with_retries(lambda: (_ for _ in ()).throw(RuntimeError(LATE)), pause_s=0)
     assert str(caught.value) == f"the archive stopped: {BUSY}"
     tries.clear()
 
@@ -89,7 +91,7 @@ def test_what_only_the_load_has_failed_is_tried_again() -> None:
         raise RuntimeError("KeyError: 'n'")
 
     with pytest.raises(RuntimeError):
-        patiently(wrong, pause_s=0)
+        with_retries(wrong, pause_s=0)
     assert len(tries) == 1
 
 
@@ -104,7 +106,7 @@ def test_what_fails_on_the_way_out_of_an_interrupted_job_is_no_failure() -> None
             raise RuntimeError(LATE)
 
     with pytest.raises(KeyboardInterrupt), plain_errors("the archive stopped"):
-        patiently(stopped, pause_s=0)
+        with_retries(stopped, pause_s=0)
     assert len(tries) == 1
 
 

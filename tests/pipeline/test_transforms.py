@@ -10,9 +10,9 @@ import pytest
 
 from rmq_core import Topic, TopicKind
 from rmq_core.pipeline import business, gaps
-from rmq_core.pipeline.reconcile import Kept, findings
+from rmq_core.pipeline.reconcile import StoredTables, findings
 from rmq_core.pipeline.schemas import FINDINGS
-from tests.pipeline.frames import DUE, LIMITS, T0, events, snapshot
+from tests.pipeline.frames import DUE, LIMITS, T0, events, in_parts, snapshot
 from tests.pipeline.scenarios import SCENARIOS, Finding
 from tests.pipeline.unproved import LEDGER, REACHED, READERS
 
@@ -33,13 +33,14 @@ def found(spark: Any, tmp_path_factory: Any) -> dict[str, list[Any]]:
     came = [(topic, slot, ends[topic], n, since) for topic, slot, n, since in REACHED]
     reached = spark.createDataFrame(came, gaps.REACHED)
     work = str(tmp_path_factory.mktemp("work"))
-    frames = snapshot(spark, slots), vouched(events(spark, slots))
+    frames = snapshot(spark, slots).repartition(3), vouched(events(spark, slots).repartition(3))
     by_topic: dict[str, list[Any]] = defaultdict(list)
-    kept = Kept(spark, work)
-    result = findings(spark, *frames, topics, LIMITS, ledger, kept, readers, reached)  # type: ignore[arg-type]
-    assert result.schema.simpleString() == spark.createDataFrame([], FINDINGS).schema.simpleString()
-    for row in result.collect():
-        by_topic[row.topic].append(row)
+    kept = StoredTables(spark, work)
+    with in_parts(spark):
+        result = findings(spark, *frames, topics, LIMITS, ledger, kept, readers, reached)  # type: ignore[arg-type]
+        assert result.schema.simpleString() == spark.createDataFrame([], FINDINGS).schema.simpleString()
+        for row in result.collect():
+            by_topic[row.topic].append(row)
     return by_topic
 
 
@@ -107,7 +108,7 @@ def test_a_gap_says_why_and_what_to_do(found: Any) -> None:
     assert {slot: said["reason"] for slot, said in lost.items()} == {0: "file", 1: "file", 2: "file", 3: "slot"}
     assert "backup" in lost[0]["advice"] and "off and on" not in lost[0]["advice"]
     assert proof(found, "archived_late", "journal_gap")[0]["reason"] == "trimmed"
-    counted = {row.slot: json.loads(row.evidence) for row in found["gaps_are_told_from_the_numbers"]}
+    counted = {row.slot: json.loads(row.evidence) for row in found["gaps_follow_from_the_numbers"]}
     assert (counted[0]["missing"], counted[0]["doubled"], counted[0]["reason"]) == (1, 1, "missing")
     assert (counted[2].get("missing"), counted[2]["doubled"], counted[2]["reason"]) == (None, 1, "doubled")
     assert proof(found, "numbers_given_twice", "journal_gap")[0]["reason"] == "forked"
@@ -115,7 +116,7 @@ def test_a_gap_says_why_and_what_to_do(found: Any) -> None:
     assert {json.loads(row.evidence)["reason"] for row in damaged} == {"missing"}
 
 
-def test_the_business_is_told_what_became_of_its_messages(found: Any) -> None:
+def test_the_business_learns_what_became_of_its_messages(found: Any) -> None:
     rows = {row.id and bytes(row.id): row for row in found["expected_by_the_business"]}
     said = json.loads(rows[b"again"].evidence)
     assert (said["queues"], said["last_event"]) == (["dead"], "died")

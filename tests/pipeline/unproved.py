@@ -68,7 +68,7 @@ def entries(slot: Slot, *numbers: int) -> Slot:
 
 
 @scenario
-def gaps_are_told_from_the_numbers() -> Any:
+def gaps_follow_from_the_numbers() -> Any:
     """One missing and one doubled; twice two; a doubled one alone. By counts the first two would be whole."""
     return [
         entries(Slot(number=0), *(n for n in range(1, 13) if n != 5), 7),

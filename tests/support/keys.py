@@ -18,15 +18,24 @@ class KeySpace(Protocol):
 def keys_of(client: KeySpace, namespace: str) -> list[str]:
     """Every key that belongs to ``namespace``, sorted, in printable form.
 
-    But for those that end by themselves, and those that are kept on purpose: which topics were deleted, and the format.
+    But for those that end by themselves, and those that are kept on purpose: which topics were deleted, the format,
+    and which data set it is.
     """
-    kept = {f"{name}{{{namespace}:topics}}".encode() for name in ("deleted", "format")}
-    return sorted(repr(key)[2:-1] for key in _scan(client, namespace) if key not in kept and client.pttl(key) == -1)
+    return _left(client, namespace, _scan(client, namespace))
 
 
-def remove_keys_of(client: KeySpace, namespace: str) -> None:
-    for key in _scan(client, namespace):
+def remove_keys_of(client: KeySpace, namespace: str) -> list[str]:
+    """Removes all; which of them ``keys_of`` would have named."""
+    found = _scan(client, namespace)
+    left = _left(client, namespace, found)
+    for key in found:
         client.delete(key)  # one by one, for on a cluster they live on several nodes
+    return left
+
+
+def _left(client: KeySpace, namespace: str, found: list[bytes]) -> list[str]:
+    kept = {f"{name}{{{namespace}:topics}}".encode() for name in ("deleted", "format", "data-set")}
+    return sorted(repr(key)[2:-1] for key in found if key not in kept and client.pttl(key) == -1)
 
 
 def _scan(client: KeySpace, namespace: str) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""Which tests run in one process together, where there are several."""
+"""Which tests run in one process together, where there are several, and what is begun first."""
 
 from __future__ import annotations
 
@@ -13,15 +13,33 @@ TOGETHER = ("tests/console/browser/", "tests/pipeline/")
 """One installation serves all tests of the pages, one Spark all of the pipeline; starting these costs more than many
 tests."""
 
+FIRST = (
+    *TOGETHER,
+    "tests/engine/test_failover.py",
+    "tests/foreign/test_app.py",
+    "tests/console/api/test_hostile.py",
+    "tests/engine/worker/test_poison.py",
+    "tests/engine/model/test_cells.py",
+    "tests/ownership/test_faults.py",
+    "tests/console/test_up.py",
+    "tests/ownership/test_poison_owned.py",
+    "tests/ownership/test_workers.py",
+    "tests/engine/model/test_model.py",
+    "tests/embedded/test_redis_sentinel.py",
+    "tests/console/operations/test_killed.py",
+)
+"""What takes longest for its few tests, the longest first: the others begin in the order of how many tests they have,
+and a long one that began among the last would keep all processes but one waiting for it."""
+
 
 class Together(LoadFileScheduling):
-    """A file goes to one process; the files of these folders to the same, and first, for they take longest."""
+    """A file goes to one process; the files of a folder in `TOGETHER` to the same."""
 
     def _split_scope(self, nodeid: str) -> str:
         return next((folder for folder in TOGETHER if nodeid.startswith(folder)), super()._split_scope(nodeid))
 
     def _assign_work_unit(self, node: WorkerController) -> None:
-        for folder in TOGETHER:
-            if folder in self.workqueue:
-                self.workqueue.move_to_end(folder, last=False)
+        first = next((scope for scope in FIRST if scope in self.workqueue), None)
+        if first is not None:
+            self.workqueue.move_to_end(first, last=False)
         super()._assign_work_unit(node)

@@ -25,8 +25,7 @@ class Command(BaseCommand):
         parser.add_argument("queues", nargs="*", help="default, pipeline; both where none is named")
         parser.add_argument("--name", help="of the job worker, unique")
         parser.add_argument("--burst", action="store_true", help="end when nothing is left")
-        parser.add_argument("--with-scheduler", action="store_true", help="also see to jobs of later times")
-
+        parser.add_argument("--with-scheduler", action="store_true", help="also start jobs of later times")
         parser.add_argument("--on-demand", metavar="QUEUE", help="start a worker for this one while it has jobs")
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from console.access import EVERY_TOPIC, ROLES
 from console.models import ApiToken
-from console.models.tokens import RATE_DEFAULT, split_patterns
+from console.models.tokens import RATE_DEFAULT, RATE_MAX, split_patterns
 from console.usecases import tokens
 from console.usecases.audit import note
 from console.usecases.tokens import DAYS_DEFAULT, DAYS_MAX
@@ -31,8 +31,12 @@ class Command(BaseCommand):
         create.add_argument("name", help="who or what uses it; shown in the audit")
         create.add_argument("--role", choices=ROLES, default="Viewer", help="(Viewer)")
         create.add_argument("--topics", default=EVERY_TOPIC, help="names or patterns, several between commas (all)")
-        create.add_argument("--days", type=_days, default=DAYS_DEFAULT, help=f"how long it works ({DAYS_DEFAULT})")
-        create.add_argument("--rate", type=int, default=RATE_DEFAULT, help=f"requests per minute ({RATE_DEFAULT})")
+        create.add_argument(
+            "--days", type=_up_to(DAYS_MAX), default=DAYS_DEFAULT, help=f"how long it works ({DAYS_DEFAULT})"
+        )
+        create.add_argument(
+            "--rate", type=_up_to(RATE_MAX), default=RATE_DEFAULT, help=f"requests per minute ({RATE_DEFAULT})"
+        )
         listing = actions.add_parser("list", help="all that were made, newest first")
         listing.add_argument("--json", action="store_true", help="print JSON")
         revoke = actions.add_parser("revoke", help="end one now")
@@ -53,7 +57,7 @@ class Command(BaseCommand):
             token.full_clean()
         except ValidationError as error:
             problems = (f"{field}: {' '.join(texts)}" for field, texts in error.message_dict.items())
-            raise CommandError("; ".join(problems)) from None
+            raise CommandError("; ".join(problems), returncode=2) from None
         token.save()
         _write_down("create_token", token)
         self.stdout.write(secret)
@@ -90,10 +94,13 @@ class Command(BaseCommand):
         self.stdout.write(f"{found[0]} opens nothing any more")
 
 
-def _days(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= DAYS_MAX:
-        raise argparse.ArgumentTypeError(f"{text!r} must be a whole number from 1 to {DAYS_MAX}")
-    return int(text)
+def _up_to(most: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        if not text.isdecimal() or len(text) > 10 or not 1 <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} must be a whole number from 1 to {most}")
+        return int(text)
+
+    return number
 
 
 def _write_down(action: str, token: ApiToken) -> None:

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from console.listening import with_connections
 from console.options import options
-from rmq_core.errors import ConfigurationError
+from rmq_core.errors import ConfigurationError, is_usage
 from rmq_core.worker import Worker, find_listeners
 
 
@@ -37,5 +37,5 @@ class Command(BaseCommand):
                 zookeeper=known.zookeeper_url or None,
             )
         except ConfigurationError as error:
-            raise CommandError(str(error)) from None
+            raise CommandError(str(error), returncode=2 if is_usage(error) else 1) from None
         worker.run()

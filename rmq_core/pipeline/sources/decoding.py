@@ -72,7 +72,7 @@ class Columns:
     bases: dict[int, bytes] = field(default_factory=dict)
     # per entry: stream id, position, running number, time, by whom
     entries: list[tuple[str, int, int, int, str]] = field(default_factory=list)
-    # per group: its entry, event, route, how many, whether contents are told
+    # per group: its entry, event, route, how many, whether contents are written
     groups: list[tuple[int, str, str, int, bool]] = field(default_factory=list)
 
     def __len__(self) -> int:
@@ -106,7 +106,7 @@ class Columns:
             bodies: Any = group[3] if len(group) > 3 else None
             says = bodies is not None and bodies is not False
             self.groups.append((index, event, route, len(details), says))
-            if len(group) > 4:  # in mode events the contents' slot bases are told alone
+            if len(group) > 4:  # in mode events the contents' slot bases are written alone
                 for place, basis in zip(group[4][::2], group[4][1::2], strict=True):
                     self.bases[first + number(place) - 1] = basis
             if says:
@@ -119,7 +119,7 @@ class Columns:
                             self.bases[first + i - 1] = basis
 
     def batch(self) -> pyarrow.RecordBatch:
-        """What was gathered; begins anew."""
+        """What was gathered; starts again."""
         import numpy as np
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -164,7 +164,7 @@ class Columns:
         made_by = [each[4].partition(" ") for each in self.entries]
         hosts, workers = ([each[part] or None for each in made_by] for part in (0, 2))
         worker = per_entry(workers, pa.string())
-        told_by = pa.array([name or None for name in texts.pop("worker")], pa.string())
+        own_worker = pa.array([name or None for name in texts.pop("worker")], pa.string())
         exact: list[float | None] = [None] * total
         for at, place in self.exact.items():
             exact[at] = place
@@ -199,7 +199,7 @@ class Columns:
             "priority": masked(score, np.zeros(total, dtype=bool) if timed else in_store, pa.int64()),
             "failures": masked(failed.astype(np.int32), has_failures, pa.int32()),
             **{name: pa.array(column, pa.string()) for name, column in texts.items()},
-            "worker": pc.coalesce(told_by, worker),
+            "worker": pc.coalesce(own_worker, worker),
             "host": per_entry(hosts, pa.string()),
             "body": pa.array(bodies, pa.binary()),
             "basis": pa.array(bases, pa.binary()),

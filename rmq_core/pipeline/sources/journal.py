@@ -11,9 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
-
 from rmq_core.client.rmq import RMQ
 from rmq_core.journal import reader
 from rmq_core.journal.reader import Position
@@ -22,6 +19,12 @@ from rmq_core.pipeline.schemas import EVENTS, ddl
 from rmq_core.pipeline.sources.decoding import batches, position_of
 from rmq_core.pipeline.sources.options import SourceOptions, slot_groups
 from rmq_core.transport.sync import Connection
+
+try:
+    from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+    from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
+except ModuleNotFoundError as error:  # where the job is started without it; the console shows the last line
+    raise ModuleNotFoundError("Spark is not installed: pip install 'rmq-console[pipeline]'", name=error.name) from None
 
 if TYPE_CHECKING:
     import pyarrow
@@ -125,7 +128,7 @@ def later(connection: Connection, options: SourceOptions, start: Offsets, found:
             if not reply:  # trimmed since: what was there a moment ago cannot be read any more
                 continue
             n, since = int(reply[0][1][b"n"]), since_of(last)
-            if n != number_of(last) + 1:  # trimmed, or the numbers began anew
+            if n != number_of(last) + 1:  # trimmed, or the numbers started again
                 since = n
             known = "" if since is None else f":{since}"
             moved.setdefault(topic, {})[slot] = f"{_id(end)}:{number_of(end)}{known}"

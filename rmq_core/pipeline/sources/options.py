@@ -1,4 +1,4 @@
-"""What both data sources are told, checked once."""
+"""The options of both data sources, checked once."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 -- Takes messages that wait (in store or retry) out of the queue; for a while they can be restored.
 -- KEYS   the slot's keys
 -- ARGV   shape, undo_ms (0: gone for good), then ids
--- reply  per id: 1 done, 2 in flight, 0 not found; error RMQSHAPE <shape>: nothing was done
+-- reply  per id: 1 done, 2 in flight, 0 not found; then the time of removal; error RMQSHAPE <shape>: nothing was done
 -- include shared/slot.lua
 -- include shared/journal.lua
 -- include shared/bodies.lua
@@ -36,4 +36,5 @@ clear_suspects(gone)
 waiting_left(gone)
 forget(gone, {PREPARE, DEAD})
 write_counts()
+statuses[#statuses + 1] = now
 return statuses

@@ -1,7 +1,7 @@
 -- Removes dead letters; for a while they can be restored.
 -- KEYS   the slot's keys
 -- ARGV   shape, undo_ms (0: gone for good), then ids
--- reply  per id: 1 done, 0 not found; error RMQSHAPE <shape>: nothing was done
+-- reply  per id: 1 done, 0 not found; then the time of removal; error RMQSHAPE <shape>: nothing was done
 -- include shared/slot.lua
 -- include shared/journal.lua
 -- include shared/bodies.lua
@@ -36,4 +36,5 @@ end
 count('dropped', #gone)
 forget(gone, {STORE, RETRY, PREPARE})
 write_counts()
+statuses[#statuses + 1] = now
 return statuses

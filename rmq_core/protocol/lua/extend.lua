@@ -1,4 +1,4 @@
--- Gives deliveries more time: their visibility timeout starts anew, or ends for_ms from now. Receipts change.
+-- Gives deliveries more time: their visibility timeout starts again, or ends for_ms from now. Receipts change.
 -- KEYS   the slot's keys
 -- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch ('' in shared mode), shape, by whom
 --        wake channel, slot, for_ms (-1: one visibility timeout), how (several|alone: if they time out, they have

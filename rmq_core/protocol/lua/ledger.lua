@@ -9,10 +9,10 @@ local function written_last()
   if redis.call('EXISTS', KEYS[8]) == 0 then
     return ''
   end
-  local told = redis.call('XINFO', 'STREAM', KEYS[8])
-  for i = 1, #told, 2 do
-    if told[i] == 'last-generated-id' then
-      return told[i + 1]
+  local info = redis.call('XINFO', 'STREAM', KEYS[8])
+  for i = 1, #info, 2 do
+    if info[i] == 'last-generated-id' then
+      return info[i + 1]
     end
   end
 end

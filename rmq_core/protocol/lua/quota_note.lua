@@ -1,4 +1,4 @@
--- Notes what the slots of a topic were measured to use; the rest of max_backlog can be given anew.
+-- Notes what the slots of a topic were measured to use; the rest of max_backlog can be given again.
 -- KEYS   the topic's quotas (see quota_ask.lua)
 -- ARGV   version of the definition, max_backlog, then slot, sequence before the measurement, limit, …
 -- reply  what is free now

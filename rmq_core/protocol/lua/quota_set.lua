@@ -1,4 +1,4 @@
--- Lets a slot use the limit it was given, unless a later word has reached it.
+-- Lets a slot use the limit it was given, unless a later decision has reached it.
 -- KEYS   the slot's quota
 -- ARGV   version, sequence, limit
 -- reply  1 set, 0 too late

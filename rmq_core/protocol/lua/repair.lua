@@ -1,5 +1,5 @@
 -- Makes the copies of messages what they must be: what is missing is put back, what is too many goes to the trash, what
--- was altered is set right. The journal takes stock: whatever it said of the message before is settled.
+-- was altered is set right. The journal records the message again: whatever it said of it before is settled.
 -- KEYS   the slot's keys
 -- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch (not looked at), shape, by whom
 --        wake channel, slot, 1 where the counters were lost too (0: they still count what is put back)
@@ -27,25 +27,25 @@ if unfit then
 end
 local counts_lost, FIRST = ARGV[POLICY + 3] == '1', POLICY + 4
 local QUEUE_OF = {s = STORE, r = RETRY, p = PREPARE, d = DEAD}
-local LETTERS = {'s', 'r', 'p', 'd'}
+local QUEUES = {'s', 'r', 'p', 'd'}
 
 local function scores_of(id)
   local found = {}
-  for _, letter in ipairs(LETTERS) do
+  for _, letter in ipairs(QUEUES) do
     found[letter] = redis.call('ZSCORE', QUEUE_OF[letter], id) or nil
   end
   return found
 end
 
-local function is_as_seen(live, seen)
+local function is_unchanged(live, seen)
   local at = 0
   for word in string.gmatch(seen, '%S+') do
     at = at + 1
-    if tonumber(live[LETTERS[at]]) ~= tonumber(word) then
+    if tonumber(live[QUEUES[at]]) ~= tonumber(word) then
       return false
     end
   end
-  return at == #LETTERS
+  return at == #QUEUES
 end
 
 local function read_copy(packed)
@@ -136,7 +136,7 @@ local function set_right(id, copies)
     wanted[copy.queue] = copy
     waits = waits or copy.queue == 's' or copy.queue == 'r'
   end
-  for _, letter in ipairs(LETTERS) do
+  for _, letter in ipairs(QUEUES) do
     if live[letter] and not wanted[letter] then
       if waits and (letter == 's' or letter == 'r') then
         redis.call('ZREM', QUEUE_OF[letter], id) -- it only changes its queue
@@ -171,7 +171,7 @@ local statuses, at = {}, FIRST
 while at <= #ARGV do
   local id, seen, n = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2])
   local status = 2
-  if is_as_seen(scores_of(id), seen) then
+  if is_unchanged(scores_of(id), seen) then
     local copies = {}
     for i = 1, n do
       copies[i] = read_copy(ARGV[at + 2 + i])

@@ -1,6 +1,6 @@
 -- Corrects the counters of a slot, so that its ledger tells what its queues hold.
 -- KEYS   the slot's keys
--- ARGV   the ledger's gap as it was seen, and what of it is to be corrected (the rest is mended by what is put back)
+-- ARGV   the ledger's gap as it was seen, and what of it is to be corrected (the rest is repaired by what is put back)
 -- reply  1 done, 0 the gap is another one by now: nothing was done
 -- include shared/slot.lua
 

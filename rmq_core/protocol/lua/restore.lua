@@ -2,8 +2,9 @@
 -- Content, failure record and priority come along. Where an equal id waits, it merges into that.
 -- KEYS   the slot's keys
 -- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch (not looked at), shape, by whom
---        wake channel, slot, undo_ms, then ids
--- reply  per id: 1 done, 0 not found, 3 another dead letter has the id: it stays in the trash
+--        wake channel, slot, undo_ms, removed from and until (ms, '' at any time), then ids
+-- reply  per id: 1 done, 0 not found, 3 another dead letter has the id: it stays in the trash, 4 another copy of it is
+--        there, which was removed at another time
 --        error RMQSHAPE <shape>: nothing was done
 -- include shared/slot.lua
 -- include shared/journal.lua
@@ -22,7 +23,8 @@ local unfit = misfit(SHAPE)
 if unfit then
   return unfit
 end
-local undo_ms, FIRST = tonumber(ARGV[POLICY + 3]), POLICY + 4
+local undo_ms, FIRST = tonumber(ARGV[POLICY + 3]), POLICY + 6
+local from_ms, until_ms = tonumber(ARGV[POLICY + 4]), tonumber(ARGV[POLICY + 5])
 
 local function restore_dead(id, message)
   redis.call('HSET', DEAD_RECORD, id, pack_record(
@@ -57,8 +59,10 @@ end
 local statuses = {}
 for i = FIRST, #ARGV do
   local id, status = ARGV[i], 0
-  local message = look_into_trash(id, undo_ms)
-  if message and message.queue == 'd' and redis.call('ZSCORE', DEAD, id) then
+  local message, removed_ms = look_into_trash(id, undo_ms)
+  if message and from_ms and (removed_ms < from_ms or removed_ms > until_ms) then
+    status = 4
+  elseif message and message.queue == 'd' and redis.call('ZSCORE', DEAD, id) then
     status = 3
   elseif message then
     status = 1

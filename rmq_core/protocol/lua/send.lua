@@ -4,7 +4,7 @@
 --        past (times that have gone by are 0: refused, 1: allowed; +: due times count from now), then value, id, value,
 --        id, …   value: range_ms, priority or due_ms by kind
 -- reply  their number where all are new and nothing is to be noted, or else
---        {new, merged, head for the topic's hint (false: none, or noted already)}
+--        {new, merged, head and time for the topic's hint (false: none, or noted already)}
 --        error RMQPAST <ms> when a fixed time has gone by, RMQJOURNAL <entries> when readers of the journal are too far
 --        behind, RMQSHAPE <shape> when the topic is another one by now: nothing was sent
 -- include shared/keys.lua

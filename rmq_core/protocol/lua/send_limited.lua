@@ -3,7 +3,7 @@
 -- ARGV   kind, wake channel, slot, merge (latest|first), shape, edge of the batch (earliest time, or highest priority),
 --        past (as in send.lua), version of the definition, then value, id, body, …   body as for send_pooled.lua, ''
 --        for an inline message
--- reply  {new, merged, head for the topic's hint (false: none, or noted already),
+-- reply  {new, merged, head and time for the topic's hint (false: none, or noted already),
 --        positions (1-based) of those there was no room for, …}
 --        errors as of send_pooled.lua: nothing was sent
 -- include shared/slot.lua

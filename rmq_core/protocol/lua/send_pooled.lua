@@ -3,7 +3,7 @@
 -- ARGV   kind, wake channel, slot, merge (latest|first), shape, edge of the batch (earliest time, or highest priority),
 --        past (as in send.lua), then value, id, body, …   body: as `message.encode` makes it
 -- reply  their number where all are new and nothing is to be noted, or else
---        {new, merged, head for the topic's hint (false: none, or noted already)}
+--        {new, merged, head and time for the topic's hint (false: none, or noted already)}
 --        error RMQPAST <ms> when a fixed time has gone by, RMQJOURNAL <entries> when readers of the journal are too far
 --        behind, RMQSHAPE <shape> when the topic is another one by now: nothing was sent
 -- include shared/slot.lua

@@ -1,7 +1,7 @@
 -- Stores a topic definition, if its version is still the one the change was made from.
 -- KEYS   the registry; when which topic was deleted on purpose, by name (ms); the format of the namespace
 -- ARGV   name, expected version (0: must not exist), definition as a JSON object without version and times, channel of
---        changes, when the expected one was created (0: not known): a topic made anew has the same versions again;
+--        changes, when the expected one was created (0: not known): a topic made again has the same versions again;
 --        the format that the caller writes
 -- reply  the stored definition; error RMQVERSION <stored version>, RMQFORMAT <format>: nothing was done
 local format = redis.call('GET', KEYS[3])

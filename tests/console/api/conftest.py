@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable
 from datetime import timedelta
@@ -12,12 +13,20 @@ from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 
+from console.api import api
 from console.models import ApiToken
 from console.usecases import tokens
 
 BASE = "/api/v1"
 REFUSAL = {"code", "message", "request_id", "fields", "type", "title", "status", "detail", "instance"}
 """The members of every refusal: ours, and those of RFC 9457."""
+
+
+@functools.cache
+def openapi() -> dict[str, Any]:
+    """The OpenAPI description; making it takes longer than many requests."""
+    found: dict[str, Any] = json.loads(json.dumps(api.get_openapi_schema()))
+    return found
 
 
 class Caller:

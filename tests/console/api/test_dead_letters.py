@@ -99,6 +99,9 @@ def test_owned_slots_are_handed_back(queue: Queue, caller: Callable[..., Caller]
         queue.client.run(one(acquire(queue.client.keyspace, queue.client.topic("orders"), slot, 7), bytes))
     admin = caller("Admin")
     problem(admin.post("/topics/orders:unfence", {}), 422, "invalid")
+    queue.worker(state="stopping", session="connected")
+    problem(admin.post("/topics/orders:unfence", {"reason": "too early"}), 422, "bad_request")
+    queue.worker(session="shared")
     assert admin.ok("POST", "/topics/orders:unfence", {"reason": "back to one"}) == {"slots": 2}
     assert admin.ok("POST", "/topics/orders:unfence", {"reason": "again"}) == {"slots": 0}
     assert AuditEntry.objects.filter(action="unfence", result="done").count() == 2

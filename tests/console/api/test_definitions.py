@@ -7,8 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from console.models import AuditEntry
+from rmq_core import FixedTimeMessage
 from tests.console.api.conftest import Caller, problem
-from tests.console.conftest import Queue
+from tests.console.conftest import FAR, Queue
 
 NEW = {"kind": "fixed-time", "slots": 4, "max_retries": 3}
 
@@ -144,6 +145,15 @@ def test_delete(queue: Queue, editor: Caller, caller: Callable[..., Caller]) -> 
     problem(admin("DELETE", "/topics/orders?reason=%20"), 422, "invalid")
     problem(admin("DELETE", "/topics/orders?reason=old"), 409, "topic_not_empty")
     assert queue.find("a") is not None
-    assert admin.ok("DELETE", "/topics/orders?reason=old&force=true") == {"messages": 1}
+    now = queue.inspector.now_ms()
+    queue.client.send_many("orders", [FixedTimeMessage("x", now + FAR, key=f"m{n}") for n in range(1_000)])
+    for confirm in ("", "&confirm=order"):
+        found = problem(admin("DELETE", f"/topics/orders?reason=old&force=true{confirm}"), 422, "bad_request")
+        assert "1001 messages would be deleted with it" in found["message"]
+    assert queue.find("a") is not None
+    assert admin.ok("DELETE", "/topics/orders?reason=old&force=true&confirm=orders") == {"messages": 1_001}
+    queue.topic()
+    queue.delayed()
+    assert admin.ok("DELETE", "/topics/orders?reason=few&force=true") == {"messages": 1}
     assert not queue.inspector.topics()
     problem(admin("DELETE", "/topics/orders?reason=old"), 404, "unknown_topic")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import copy
 import functools
-import json
 from typing import Any
 
 import pytest
@@ -21,9 +21,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from console.api import api
 from rmq_core import PriorityMessage, TopicKind
-from tests.console.api.conftest import make_token
+from tests.console.api.conftest import make_token, openapi
 from tests.console.api.test_metrics import sample
 from tests.console.conftest import Queue
 
@@ -33,7 +32,7 @@ TOPICS = st.sampled_from(["orders", "orders", "orders", "ranked", "nosuch"])
 IDS = st.sampled_from(["a", "d", "a%2Fb", "%25ff", "nosuch", "%25zz", "a:run"])
 OPERATIONS = sorted(
     (method.upper(), path)
-    for path, ways in api.get_openapi_schema()["paths"].items()
+    for path, ways in openapi()["paths"].items()
     for method in ways
     if not path.startswith("/api/v1/health")
 )
@@ -41,8 +40,7 @@ OPERATIONS = sorted(
 
 @functools.cache
 def description() -> Any:
-    raw = json.loads(json.dumps(api.get_openapi_schema()))
-    schema = schemathesis.openapi.from_dict(raw)
+    schema = schemathesis.openapi.from_dict(copy.deepcopy(openapi()))
     schema.app = get_wsgi_application()
     return schema
 
@@ -93,7 +91,13 @@ def test_whatever_comes_is_answered_as_described(stage: Queue, db: None, method:
 def test_a_request_for_another_host_is_refused_as_described(db: None) -> None:
     answer = Client().get("/api/v1/me", headers={"host": "elsewhere.example"})
     assert (answer.status_code, answer.json()["code"]) == (400, "bad_request")
-    paths = json.loads(json.dumps(api.get_openapi_schema()))["paths"]
+    paths = openapi()["paths"]
     assert [
         (method, path) for method, path in OPERATIONS if "400" not in paths[path][method.lower()]["responses"]
     ] == []
+
+
+def test_every_operation_has_a_name_of_its_own() -> None:
+    paths = openapi()["paths"].values()
+    names = [operation["operationId"] for path in paths for operation in path.values() if isinstance(operation, dict)]
+    assert len(names) == len(set(names)) > 50

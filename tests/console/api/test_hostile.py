@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from console.access import Permission
-from console.api import api
 from console.models import AuditEntry
 from console.usecases.actions import REASON_NEEDED
 from rmq_core import TopicKind
-from tests.console.api.conftest import BASE, REFUSAL, Caller, make_token, problem
+from tests.console.api.conftest import BASE, REFUSAL, Caller, make_token, openapi, problem
 from tests.console.api.test_walk import ROUTES
 from tests.console.conftest import Queue
 
@@ -42,7 +41,7 @@ def admin(queue: Queue, db: None) -> Caller:
 
 
 def schema_of(key: tuple[str, str]) -> dict[str, Any] | None:
-    described = api.get_openapi_schema()
+    described = openapi()
     body = described["paths"][f"{BASE}{key[1]}"][key[0].lower()].get("requestBody")
     if body is None:
         return None
@@ -60,7 +59,7 @@ def snapshot(queue: Queue) -> tuple[Any, ...]:
     """All that a request could have stored."""
     topics = queue.inspector.topics()
     held = [(sample.topic.name, sample.backlog, sample.dead, sample.trash) for sample in queue.inspector.sample()]
-    # An export changes nothing, though it is written down.
+    # An export changes nothing, though it is recorded.
     done = AuditEntry.objects.filter(done__gt=0).exclude(action="export").count()
     return topics, held, queue.inspector.placement_overrides(), done
 
@@ -77,7 +76,7 @@ def test_what_is_no_json_object_is_refused(queue: Queue, admin: Caller, key: tup
     if schema_of(key) is None:
         return
     route = ROUTES[key]
-    optional = not api.get_openapi_schema()["paths"][f"{BASE}{key[1]}"][key[0].lower()]["requestBody"].get("required")
+    optional = not openapi()["paths"][f"{BASE}{key[1]}"][key[0].lower()]["requestBody"].get("required")
     before = snapshot(queue)
     for raw in RAW:
         if not raw and (optional or route.body in ({}, None)):
@@ -180,7 +179,7 @@ def test_odd_addresses_queries_and_headers(queue: Queue, admin: Caller, odd: str
         assert "X-Evil" not in answer
         if answer.status_code >= 400:
             refused(answer, (method, address))
-    described = api.get_openapi_schema()["paths"]
+    described = openapi()["paths"]
     for method, path in sorted(key for key in ROUTES if key[0] == "GET"):
         for parameter in described[f"{BASE}{path}"]["get"].get("parameters", []):
             if parameter["in"] == "query":
@@ -201,7 +200,7 @@ def test_reasons_in_addresses_are_looked_at_too(queue: Queue, admin: Caller) -> 
         refused(admin("DELETE", f"/topics/orders/messages/a?reason={odd}"), odd)
         refused(admin("PUT", f"/topics/fresh?reason={odd}", {"kind": "priority"}), odd)
     assert queue.find("a") is not None and len(queue.inspector.topics()) == 2
-    # What was tried is written down, in a form that can be shown.
+    # What was tried is recorded, in a form that can be shown.
     tried = [entry.reason for entry in AuditEntry.objects.filter(result="refused")]
     assert "\\x1b[2J" in tried and "\\u202ex" in tried and not any("\x00" in each for each in tried)
     assert admin.get("/audit").status_code == 200
@@ -255,7 +254,7 @@ def test_saving_what_is_there_already_is_no_new_version(queue: Queue, admin: Cal
 
 
 def test_the_description_says_which_reasons_are_needed(queue: Queue, admin: Caller) -> None:
-    described = api.get_openapi_schema()
+    described = openapi()
     schedule = described["paths"][f"{BASE}/reconciliations/schedules/{{number}}"]["delete"]["parameters"]
     assert [each["required"] for each in schedule if each["name"] == "reason"] == [True]
     # Only to ask what would go with it needs none.

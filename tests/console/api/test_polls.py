@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ from typing import Any
 import pytest
 
 from console.api import polls
-from console.api.polls import Desk
+from console.api.consuming import TRUSTED_S
+from console.api.polls import TopicPolls
 from console.config.serving import allow_many_connections
 from console.engine import AsyncEngine, new_async_engine
 from rmq_core import FixedTimeMessage
@@ -37,35 +39,35 @@ def send(queue: Queue, *keys: str) -> None:
         queue.client.send("orders", FixedTimeMessage("x", queue.inspector.now_ms(), key=key), allow_past=True)
 
 
-async def waiting(desk: Desk, count: int) -> None:
-    await wait_until_async(lambda: desk.waiting == count, what=f"{count} callers wait")
+async def waiting(of_topic: TopicPolls, count: int) -> None:
+    await wait_until_async(lambda: of_topic.waiting == count, what=f"{count} callers wait")
 
 
 async def test_callers_are_served_in_turn(queue: Queue, engine: AsyncEngine) -> None:
-    desk = Desk(engine, "orders")
+    of_topic = TopicPolls(engine, "orders")
     callers = []
     for n in range(3):
-        callers.append(asyncio.create_task(desk.take(1, FAR_MS)))
-        await waiting(desk, n + 1)
+        callers.append(asyncio.create_task(of_topic.take(1, FAR_MS)))
+        await waiting(of_topic, n + 1)
     for n, key in enumerate(("a", "b", "c")):
         send(queue, key)
         (delivery,) = await asyncio.wait_for(callers[n], 10)
         assert delivery.id == key
-    assert desk.waiting == 0
+    assert of_topic.waiting == 0
 
 
 async def test_a_message_that_is_there_is_taken_at_once_and_shared_out(queue: Queue, engine: AsyncEngine) -> None:
     send(queue, *"abcde")
-    desk = Desk(engine, "orders")
-    first, second = await asyncio.gather(desk.take(3, FAR_MS), desk.take(3, FAR_MS))
+    of_topic = TopicPolls(engine, "orders")
+    first, second = await asyncio.gather(of_topic.take(3, FAR_MS), of_topic.take(3, FAR_MS))
     assert (len(first), len(second)) == (3, 2)
     assert {each.id for each in first + second} == set("abcde")
 
 
 async def test_a_delayed_message_is_not_early_and_not_slept_over(queue: Queue, engine: AsyncEngine) -> None:
-    desk = Desk(engine, "orders")
-    caller = asyncio.create_task(desk.take(1, FAR_MS))
-    await waiting(desk, 1)
+    of_topic = TopicPolls(engine, "orders")
+    caller = asyncio.create_task(of_topic.take(1, FAR_MS))
+    await waiting(of_topic, 1)
     due = queue.inspector.now_ms() + 400
     queue.client.send("orders", FixedTimeMessage("x", due, key="k"))
     (delivery,) = await asyncio.wait_for(caller, 10)
@@ -73,18 +75,18 @@ async def test_a_delayed_message_is_not_early_and_not_slept_over(queue: Queue, e
 
 
 async def test_whoever_waited_long_enough_gets_nothing_and_leaves_the_queue(queue: Queue, engine: AsyncEngine) -> None:
-    desk = Desk(engine, "orders")
-    assert await desk.take(1, 50) == []
-    assert desk.waiting == 0
+    of_topic = TopicPolls(engine, "orders")
+    assert await of_topic.take(1, 50) == []
+    assert of_topic.waiting == 0
     send(queue, "a")
     assert queue.find("a").row.state == "ready"
 
 
 async def test_what_comes_for_somebody_who_has_gone_is_put_back(queue: Queue, engine: AsyncEngine) -> None:
-    desk = Desk(engine, "orders")
-    gone = asyncio.create_task(desk.take(1, FAR_MS))
-    await waiting(desk, 1)
-    (waiter,) = desk._waiting
+    of_topic = TopicPolls(engine, "orders")
+    gone = asyncio.create_task(of_topic.take(1, FAR_MS))
+    await waiting(of_topic, 1)
+    (waiter,) = of_topic._waiting
     # Its client hangs up at the very moment it is given its answer.
     waiter.answer.add_done_callback(lambda _: gone.cancel())
     send(queue, "a")
@@ -95,36 +97,36 @@ async def test_what_comes_for_somebody_who_has_gone_is_put_back(queue: Queue, en
 
 
 async def test_leaving_ends_the_search(queue: Queue, engine: AsyncEngine) -> None:
-    desk = Desk(engine, "orders")
-    caller = asyncio.create_task(desk.take(1, FAR_MS))
-    await waiting(desk, 1)
-    server = desk._server
+    of_topic = TopicPolls(engine, "orders")
+    caller = asyncio.create_task(of_topic.take(1, FAR_MS))
+    await waiting(of_topic, 1)
+    server = of_topic._server
     assert server is not None
     caller.cancel()
     await asyncio.wait({server}, timeout=10)
-    assert server.done() and desk.waiting == 0
+    assert server.done() and of_topic.waiting == 0
     send(queue, "a")
     assert queue.find("a").row.state == "ready"
-    (delivery,) = await desk.take(1, FAR_MS)
+    (delivery,) = await of_topic.take(1, FAR_MS)
     assert delivery.id == "a"
 
 
 async def test_all_who_wait_are_told_when_the_topic_goes(queue: Queue, engine: AsyncEngine) -> None:
-    desk = Desk(engine, "orders")
-    callers = [asyncio.create_task(desk.take(1, FAR_MS)) for _ in range(3)]
-    await waiting(desk, 3)
+    of_topic = TopicPolls(engine, "orders")
+    callers = [asyncio.create_task(of_topic.take(1, FAR_MS)) for _ in range(3)]
+    await waiting(of_topic, 3)
     queue.control.delete_topic("orders")
     for caller in callers:
         with pytest.raises(UnknownTopic):
             await asyncio.wait_for(caller, 10)
 
 
-async def test_desks_are_kept_by_loop_and_topic(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(polls, "_DESKS_MOST", 2)
-    one = polls.desk("a")
-    assert polls.desk("a") is one and polls.desk("b") is not one
+async def test_polls_are_kept_by_loop_and_topic(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(polls, "_TOPICS_MOST", 2)
+    one = polls.polls_of("a")
+    assert polls.polls_of("a") is one and polls.polls_of("b") is not one
     for name in "cdef":
-        polls.desk(name)
+        polls.polls_of(name)
     assert len(polls._by_loop[asyncio.get_running_loop()]) <= 2
 
 
@@ -149,13 +151,6 @@ token = ApiToken(name="poll", role="Operator", rate_per_minute=100000, expires_a
 secret = tokens.give_secret(token)
 token.save()
 open({path!r}, "w").write(secret)
-"""
-
-
-REVOKE = """
-from console.usecases import tokens
-from console.models import ApiToken
-assert tokens.revoke(ApiToken.objects.first())
 """
 
 
@@ -248,8 +243,12 @@ async def test_a_thousand_wait_without_a_thread_each(stack: Stack, secret: str, 
 async def test_a_token_revoked_meanwhile_gets_nothing(stack: Stack, there: Queue, tmp_path: Path) -> None:
     file = tmp_path / "secret"
     stack.manage(MAKE_TOKEN.format(path=str(file)))
-    poll = await Poll.open(stack.port, file.read_text(), {"max": 1, "wait_ms": 30_000})
-    await asyncio.to_thread(stack.manage, REVOKE)
+    token = file.read_text()
+    poll = await Poll.open(stack.port, token, {"max": 1, "wait_ms": 30_000})
+    begun = time.monotonic()
+    stack.sql(f"UPDATE console_apitoken SET revoked_at = CURRENT_TIMESTAMP WHERE prefix = '{token[:12]}'")
+    # Who has waited for less is taken at the word it came with.
+    await wait_until_async(lambda: time.monotonic() - begun > 8 * TRUSTED_S, what="the poll to have waited")
     send(there, "a")
     status, found = await asyncio.wait_for(poll.answer, 25)
     assert (status, found.get("code")) == (401, "token_revoked"), found

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from console.api import schedules
 from console.models import AuditEntry, PipelineSchedule
 from tests.console.api.conftest import Caller, problem
 from tests.console.conftest import Queue
@@ -61,3 +62,26 @@ def test_a_token_for_some_topics_sees_those_of_its_topics(editor: Caller, caller
     problem(scoped.get(f"{PATH}/{everything['id']}"), 404, "unknown_schedule")
     problem(scoped("PATCH", f"{PATH}/{mine['id']}", {"enabled": False}), 403, "out_of_scope")
     problem(scoped("DELETE", f"{PATH}/{mine['id']}?reason=x"), 403, "out_of_scope")
+
+
+def test_one_that_somebody_else_deletes_stays_deleted(editor: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = editor.ok("POST", PATH, {"topics": ["orders"], "every_s": 60}, status=201)
+    path = f"{PATH}/{made['id']}"
+    found = PipelineSchedule.objects.get(pk=made["id"])
+    assert editor("DELETE", f"{path}?reason=first").status_code == 204
+    # Whoever read it before it went.
+    monkeypatch.setattr(schedules, "_find", lambda caller, number: found)
+    problem(editor("DELETE", f"{path}?reason=second"), 404, "unknown_schedule")
+    problem(editor("PATCH", path, {"enabled": False}), 404, "unknown_schedule")
+    problem(editor("PATCH", path, {"every_s": 120}), 404, "unknown_schedule")
+    assert not PipelineSchedule.objects.exists()
+    assert [each.result for each in AuditEntry.objects.order_by("id")][2:] == ["refused"] * 3
+
+
+def test_who_switches_it_leaves_the_rest_to_others(editor: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = editor.ok("POST", PATH, {"topics": ["orders"], "every_s": 60}, status=201)
+    path = f"{PATH}/{made['id']}"
+    found = PipelineSchedule.objects.get(pk=made["id"])
+    editor.ok("PATCH", path, {"every_s": 120})
+    monkeypatch.setattr(schedules, "_find", lambda caller, number: found)
+    assert editor.ok("PATCH", path, {"enabled": False})["every_s"] == 120

@@ -1,4 +1,4 @@
-"""Tokens in the admin: made once, shown once, revoked, written down."""
+"""Tokens in the admin: made once, shown once, revoked, recorded."""
 
 from __future__ import annotations
 

@@ -10,8 +10,7 @@ import pytest
 from django.test import Client
 
 from console.access import NEEDED, ROLES, Action, Permission
-from console.api import api
-from tests.console.api.conftest import Caller, make_token, problem
+from tests.console.api.conftest import Caller, make_token, openapi, problem
 from tests.console.conftest import Queue
 
 REASON = {"reason": "a test"}
@@ -139,7 +138,7 @@ OPEN = {("GET", "/health/live"), ("GET", "/health/ready")}
 
 
 def described() -> set[tuple[str, str]]:
-    paths = api.get_openapi_schema()["paths"]
+    paths = openapi()["paths"]
     return {(method.upper(), path.removeprefix("/api/v1")) for path, ways in paths.items() for method in ways}
 
 

@@ -9,7 +9,7 @@ from channels.routing import URLRouter
 
 from console.access import ROLES
 from console.live import sockets
-from console.live.routing import websocket_application
+from console.live.routing import live_sockets
 from tests.console.conftest import Queue
 from tests.console.test_sockets import opened, signed_in
 
@@ -34,7 +34,7 @@ def routes_of(application: Any) -> list[Any]:
 
 
 def test_every_socket_is_walked_here() -> None:
-    patterns = {str(route.pattern) for route in routes_of(websocket_application())}
+    patterns = {str(route.pattern) for route in routes_of(live_sockets())}
     assert patterns - {""} == set(SOCKETS)
 
 

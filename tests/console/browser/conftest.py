@@ -66,7 +66,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(LIMIT_S))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     with Stack(tmp_path_factory.mktemp("browser") / "data", "--shared") as stack:
         make_people(stack)
@@ -80,17 +80,30 @@ def make_people(stack: Stack) -> None:
         stack.cookies[who] = {"name": name, "value": value, "url": stack.address}
 
 
-# Playwright's loop runs as long as it is open, and asyncio tests of other modules need the thread for themselves.
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+# Playwright's loop runs as long as it is open, and asyncio tests of other folders need the thread for themselves.
+@pytest.fixture(scope="package")
+def running() -> Iterator[Callable[[], Browser]]:
+    """Gives the browser that runs; another one where it had to be ended by force."""
     chromium = shutil.which("chromium")
     if chromium is None:
         missing("chromium")
     playwright = sync_playwright().start()
-    yield playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
+    started: list[Browser] = []
+
+    def browser() -> Browser:
+        if not started or not started[-1].is_connected():
+            started.append(playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS))
+        return started[-1]
+
+    yield browser
     # Chromium does not always end when it is asked to, and Playwright would wait for it without end.
     with killed_after(ENDS_S, CHROMIUM), suppress(PlaywrightError):
         playwright.stop()
+
+
+@pytest.fixture
+def browser(running: Callable[[], Browser]) -> Browser:
+    return running()
 
 
 @pytest.fixture

@@ -126,7 +126,7 @@ def test_the_second_editor_sees_the_conflict_and_chooses(open_page: Open, queue:
     expect(first.locator(".rc-banner", has_text="version 4 by now")).to_be_visible()
     first.get_by_role("button", name="Show the difference").click()
     expect(first.locator("dialog[open]")).to_contain_text("an application or the command line")
-    first.get_by_role("button", name="Take over theirs").click()
+    first.get_by_role("button", name="Take their version").click()
     expect(first.get_by_label("Weight")).to_have_value("7")
     expect(first.get_by_role("button", name="Review the change")).to_be_disabled()
     forgive(first, 412)

@@ -1,4 +1,4 @@
-"""A topic that is deleted, or made anew in another shape, while its page is open or something works on it."""
+"""A topic that is deleted, or made again in another shape, while its page is open or something works on it."""
 
 from __future__ import annotations
 

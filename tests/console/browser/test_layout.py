@@ -20,6 +20,13 @@ HIDDEN = """() => {
   return !top || !(element === top || element.contains(top) || top.contains(element));
 }"""
 
+PLACES = """([word, asOf]) => {
+  document.querySelector(".rc-status-word").textContent = word;
+  document.querySelector(".rc-as-of").textContent = asOf;
+  const pressed = document.querySelectorAll(".rc-topic-actions > *, .rc-status button, .rc-topic-head nav");
+  return [...pressed].map((each) => JSON.stringify(each.getBoundingClientRect()));
+}"""
+
 
 @pytest.mark.parametrize("path", ["/", "/topics/{}/", "/topics/{}/messages/", "/topics/{}/dead/", "/audit/", "/send"])
 def test_a_narrow_page_does_not_scroll_sideways(open_page: Open, queue: Queue, topic: str, path: str) -> None:
@@ -36,6 +43,23 @@ def test_tabs_begin_where_the_name_begins_at_any_width(open_page: Open, topic: s
         page.set_viewport_size(size)  # type: ignore[arg-type]
         name, tabs = page.locator(".rc-topic-head h2").bounding_box(), page.locator(".rc-topic-head nav").bounding_box()
         assert name and tabs and tabs["x"] == name["x"] and tabs["y"] >= name["y"] + name["height"], size
+
+
+@pytest.mark.parametrize("size", [NARROW, USUAL, WIDE], ids=["narrow", "usual", "wide"])
+def test_what_is_pressed_stays_where_it_is_whatever_the_status_says(
+    open_page: Open, topic: str, size: dict[str, int]
+) -> None:
+    """A link that moves between the press and the release of the mouse is not followed."""
+    page = open_page(f"/topics/{topic}/", viewport=size)
+    expect(page.locator("#rc-facts:not(:empty)")).to_be_visible()
+    live = page.evaluate(PLACES, ["Live", "as of 20:51:07"])
+    assert len(live) == 4
+    for words in (["Connecting…", ""], ["Live", ""], ["Old data", "as of 20:51:07"], ["Not connected", ""]):
+        assert page.evaluate(PLACES, words) == live, words
+    if size is not NARROW:  # there the facts take more than a line
+        top = "document.querySelector('#rc-tab').getBoundingClientRect().top"
+        there = page.evaluate(top)
+        assert page.evaluate(f"document.querySelector('#rc-facts').textContent = '', {top}") == there
 
 
 def test_the_words_of_the_search_box_fit(open_page: Open) -> None:

@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from rmq_core import RangeMergeMessage, Topic, TopicKind
+from rmq_core import RMQ, RangeMergeMessage, Topic, TopicKind
+from rmq_core.client.control import Control
 from tests.console.browser.conftest import close
 from tests.console.conftest import Queue
+from tests.console.stack import Stack
 
 Open = Callable[..., Page]
 MANY = 300
@@ -21,15 +23,22 @@ def name_of(number: int) -> str:
     return f"team{number % 3}.department-{number:03}.notifications-to-passengers-and-their-crews"
 
 
-@pytest.fixture
-def many(queue: Queue, contexts: list[BrowserContext]) -> Iterator[list[str]]:
+@pytest.fixture(scope="module")
+def defined(stack: Stack) -> Iterator[list[str]]:
     names = [name_of(number) for number in range(MANY)]
-    for name in names:
-        queue.client.define(Topic(name, TopicKind.RANGE_MERGE, slots=1))
-    yield sorted(names)
+    with RMQ(stack.redis_url) as client:
+        for name in names:
+            client.define(Topic(name, TopicKind.RANGE_MERGE, slots=1))
+        yield sorted(names)
+        control = Control(client)
+        for name in names:
+            control.delete_topic(name, force=True)
+
+
+@pytest.fixture
+def many(defined: list[str], contexts: list[BrowserContext]) -> Iterator[list[str]]:
+    yield defined
     close(contexts)
-    for name in names:
-        queue.control.delete_topic(name, force=True)
 
 
 def rows(page: Page) -> int:

@@ -179,6 +179,34 @@ def test_a_drop_is_undone(open_page: Open, queue: Queue, topic: str) -> None:
     expect(page.get_by_role("region", name="What was asked for")).to_contain_text("Undone by")
 
 
+def test_only_what_has_time_left_is_restored(open_page: Open, queue: Queue, topic: str) -> None:
+    delayed(queue, topic, "early-", 3)
+    now = queue.inspector.now_ms()
+    late = [FixedTimeMessage("x", now, key=f"late-{n}") for n in range(2)]
+    queue.client.send_many(topic, late, allow_past=True)
+    for state in ("delayed", "ready"):
+        queue.control.cancel_matching(topic, MessageFilter(state))  # type: ignore[arg-type]
+    page = open_page(f"/topics/{topic}/messages/?state=trash")
+    page.get_by_role("button", name="All matching…").click()
+    dialog = page.get_by_role("dialog", name=f"All matching messages of {topic}")
+    expect(dialog).to_contain_text("5 messages match.")
+    choice = dialog.get_by_label("Also messages whose time has gone by")
+    expect(choice).to_be_checked()
+    choice.uncheck()
+    expect(dialog).to_contain_text("At most 5 messages: those whose time has gone by are left out.")
+    dialog.get_by_label("State").select_option("delayed")
+    expect(choice).to_be_hidden()
+    dialog.get_by_label("State").select_option("trash")
+    expect(dialog).to_contain_text("At most 5 messages")
+    dialog.get_by_label("Reason").fill("cancelled by mistake")
+    dialog.get_by_role("button", name="Start").click()
+    page.wait_for_url("**/operations/*-*/")
+    expect(page.get_by_role("region", name="Progress")).to_contain_text("Done", timeout=SOON_MS)
+    asked = page.get_by_role("region", name="What was asked for")
+    expect(asked).to_contain_text("without those whose time has gone by")
+    assert (count(queue, topic, "delayed"), count(queue, topic, "trash")) == (3, 2)
+
+
 def test_an_operation_is_stopped_from_the_page(open_page: Open, queue: Queue, topic: str) -> None:
     delayed(queue, topic, "m", 200)
     page = open_page(f"/topics/{topic}/messages/")

@@ -15,7 +15,7 @@ from django.test import Client
 
 from console.engine import new_async_engine
 from console.keeper.definitions import DefinitionHistory
-from console.keeper.periodic import Complaints, run_task
+from console.keeper.periodic import ErrorLog, run_task
 from console.models import TopicRevision
 from console.options import options
 from console.serializers.topics import revision_json
@@ -45,7 +45,7 @@ def test_changes_by_code_are_noted_when_first_seen(queue: Queue, db: None) -> No
 async def test_the_keeper_looks_by_itself(queue: Queue) -> None:
     engine, stop = new_async_engine(), asyncio.Event()
     task = DefinitionHistory(engine, LiveKeys(options().namespace))
-    watching = asyncio.create_task(run_task(task, Complaints(), stop))
+    watching = asyncio.create_task(run_task(task, ErrorLog(), stop))
 
     def rows() -> list[TopicRevision]:
         return topic_history.page("orders")

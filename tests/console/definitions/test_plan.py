@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from console.usecases.topic_plan import change_plan, spoken
+from console.usecases.topic_plan import change_plan
+from console.usecases.topic_plan_lines import spoken
 from rmq_core import TopicKind
 from rmq_core.errors import TopicConflict
 from tests.console.conftest import Queue
@@ -46,7 +47,23 @@ def test_a_shorter_visibility_timeout_counts_the_deliveries_that_are_over_it(que
     queue.client.ack(held)
 
 
-def test_fewer_retries_count_the_messages_on_their_last_try(queue: Queue) -> None:
+def tries_left(queue: Queue, ids: list[str]) -> dict[str, int]:
+    """How often each is handed out until it is dead."""
+    tries = dict.fromkeys(ids, 0)
+    while waiting := queue.inspector.messages("orders", "waiting").rows:
+        queue.control.run_now("orders", [row.ref for row in waiting])
+        for delivery in queue.client.take("orders", 10, timeout_ms=2_000):
+            tries[delivery.id] += 1
+            queue.client.nack(delivery, delay_ms=60_000)
+    return tries
+
+
+@pytest.mark.parametrize(
+    ("number", "told", "tries"), [(2, 1, {"once": 2, "thrice": 1}), (9, 2, {"once": 9, "thrice": 6})]
+)
+def test_another_number_of_retries_does_what_the_plan_says(
+    queue: Queue, number: int, told: int, tries: dict[str, int]
+) -> None:
     queue.topic(max_retries=5, backoff_ms=60_000)
     for key, failures in (("once", 1), ("thrice", 3)):
         ready(queue, key)
@@ -56,15 +73,16 @@ def test_fewer_retries_count_the_messages_on_their_last_try(queue: Queue) -> Non
         if failures > 1:  # the last failure leaves it waiting
             (delivery,) = queue.client.take("orders", timeout_ms=2_000)
             queue.client.nack(delivery, delay_ms=60_000)
-    plan = planned(queue, max_retries=2)
-    assert plan["max_retries"].count.number == 1
-    assert plan[""].severity == "danger"
-    assert planned(queue, max_retries=9)["max_retries"].count.number == 2
+    plan = planned(queue, max_retries=number)
+    assert plan["max_retries"].count.number == told
+    topic = queue.client.topic("orders")
+    queue.control.put_topic(dataclasses.replace(topic, max_retries=number), topic.version)
+    assert tries_left(queue, ["once", "thrice"]) == tries
 
 
 def test_a_plan_says_when_it_has_not_looked_at_all(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("console.usecases.topic_plan.LOOKED_AT", 2)
-    monkeypatch.setattr("console.usecases.topic_plan.AT_ONCE", 2)
+    monkeypatch.setattr("console.usecases.topic_plan_lines.LOOKED_AT", 2)
+    monkeypatch.setattr("console.usecases.topic_plan_lines.AT_ONCE", 2)
     queue.topic(max_retries=5, backoff_ms=60_000)
     ready(queue, *"abcde")
     taken = 0

@@ -1,4 +1,4 @@
-"""Edits, new topics, rolling back, deleting: who was first, who may, what is written down."""
+"""Edits, new topics, rolling back, deleting: who was first, who may, what is recorded."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from tests.console.conftest import FAR, Queue
 
 
 class Desk:
-    """Somebody who orders bulk actions, and a job worker that does them in this process."""
+    """Somebody who requests bulk actions, and a job worker that does them in this process."""
 
     def __init__(self, queue: Queue, user: User) -> None:
         self.queue = queue
@@ -31,15 +31,15 @@ class Desk:
     def actor(self) -> Actor:
         return Actor(self.user, "127.0.0.1")
 
-    def order(self, action: Action, state: str = "", topic: str = "orders", **options: Any) -> BulkRequest:
-        """An order for everything in a state that a filter (`text`, `slot`, …) matches."""
+    def request(self, action: Action, state: str = "", topic: str = "orders", **options: Any) -> BulkRequest:
+        """A request for everything in a state that a filter (`text`, `slot`, …) matches."""
         fields = {name: options.pop(name) for name in ("text", "error", "fingerprint", "slot") if name in options}
         if state:
             options["filter"] = MessageFilter(state, **fields)  # type: ignore[arg-type]
         return BulkRequest(action, topic, **{"reason": "a test", **options})
 
     def start(self, action: Action, state: str = "", **options: Any) -> Operation:
-        return bulk.start(self.actor, self.order(action, state, **options))
+        return bulk.start(self.actor, self.request(action, state, **options))
 
     def do(self, action: Action, state: str = "", **options: Any) -> Operation:
         """Start it, and see it to its end."""

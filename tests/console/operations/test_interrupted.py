@@ -11,7 +11,7 @@ from console.access import Action
 from console.errors import BadRequest
 from console.jobs import operation_slice as runner
 from console.jobs import operations as jobs
-from console.jobs.operation_lease import Held
+from console.jobs.operation_lease import OperationLease
 from console.models import AuditEntry, Operation
 from console.options import options
 from console.serializers.operations import not_done
@@ -43,9 +43,9 @@ def test_one_at_work_is_stopped_after_the_chunk_it_has_begun(desk: Desk, monkeyp
     operation = desk.start(Action.CANCEL, "delayed", text="m")
     real = runner.Slice._call
 
-    def and_stop(self: Any, refs: Any) -> Any:
+    def and_stop(self: Any, *given: Any) -> Any:
         bulk.stop(desk.actor, Operation.objects.get(pk=operation.pk))
-        return real(self, refs)
+        return real(self, *given)
 
     monkeypatch.setattr(runner.Slice, "_call", and_stop)
     desk.finish(operation)
@@ -66,12 +66,12 @@ def test_a_crash_in_the_middle_loses_and_doubles_nothing(
     calls = 0
     real = runner.Slice._call
 
-    def crash(self: Any, refs: Any) -> Any:
+    def crash(self: Any, *given: Any) -> Any:
         nonlocal calls
         calls += 1
         if calls == 2 and when == "before":
             raise Crash
-        found = real(self, refs)
+        found = real(self, *given)
         if calls == 2:
             raise Crash
         return found
@@ -87,7 +87,7 @@ def test_a_crash_in_the_middle_loses_and_doubles_nothing(
     operation.refresh_from_db()
     assert operation.done == 10, "whoever works on it has not been silent for long enough"
     Operation.objects.update(due_ms=0)  # so that it has
-    assert jobs.pick_up() == 1 and jobs.pick_up() == 0
+    assert jobs.pick_up(desk.queue.inspector.now_ms()) == 1 and jobs.pick_up(desk.queue.inspector.now_ms()) == 0
     desk.finish(operation)
     assert (operation.state, operation.interruptions, desk.count("delayed")) == ("done", 1, 0)
     if when == "before":
@@ -108,13 +108,13 @@ def test_one_believed_dead_changes_nothing_any_more(desk: Desk, monkeypatch: pyt
     real = runner.Slice._call
     inside = False
 
-    def overtaken(self: Any, refs: Any) -> Any:
+    def overtaken(self: Any, *given: Any) -> Any:
         nonlocal inside
         if not inside:
             inside = True
             Operation.objects.update(due_ms=0)
             jobs.run(str(operation.pk))
-        return real(self, refs)
+        return real(self, *given)
 
     monkeypatch.setattr(runner.Slice, "_call", overtaken)
     jobs.run(str(operation.pk))
@@ -142,14 +142,14 @@ def test_messages_of_a_topic_that_was_made_anew_are_others(desk: Desk) -> None:
     desk.delayed(3)
     desk.finish(operation)
     assert (operation.state, operation.done) == ("failed", 0)
-    assert operation.error == "The topic was deleted and defined anew: its messages are others now."
+    assert operation.error == "The topic was deleted and defined again: its messages are others now."
     assert desk.count("delayed") == 3
 
 
 def test_redis_away_is_waited_for(desk: Desk, settings: Any) -> None:
     desk.delayed(3)
     operation = desk.start(Action.CANCEL, "delayed", text="m")
-    held = Held.take(str(operation.pk), "somebody", desk.queue.inspector.now_ms())
+    held = OperationLease.take(str(operation.pk), "somebody", desk.queue.inspector.now_ms())
     assert held is not None
     good = options().redis_url
     set_options(settings, REDIS_URL="redis://127.0.0.1:1/0")
@@ -159,6 +159,6 @@ def test_redis_away_is_waited_for(desk: Desk, settings: Any) -> None:
     assert (operation.state, operation.runner) == ("running", "")
     assert "did not answer" in operation.error
     Operation.objects.update(due_ms=0)
-    jobs.pick_up()
+    jobs.pick_up(desk.queue.inspector.now_ms())
     desk.finish(operation)
     assert (operation.state, operation.done, operation.error) == ("done", 3, "")

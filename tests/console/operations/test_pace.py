@@ -29,9 +29,9 @@ def test_a_spread_operation_waits_outside_the_job_worker(desk: Desk) -> None:
     assert (operation.state, operation.done) == ("running", 1)
     assert desk.waiting_jobs() == 0, "the job worker is free for others"
     assert operation.due_ms - desk.queue.inspector.now_ms() > 800_000
-    assert jobs.pick_up() == 0, "it is not due"
+    assert jobs.pick_up(desk.queue.inspector.now_ms()) == 0, "it is not due"
     Operation.objects.update(due_ms=0, place={"next_ms": 0, "canary": {}})
-    assert jobs.pick_up() == 1
+    assert jobs.pick_up(desk.queue.inspector.now_ms()) == 1
     assert desk.finish(operation).done == 2
 
 
@@ -93,7 +93,7 @@ def test_a_canary_nobody_consumes_stops_the_operation(
 ) -> None:
     desk.dead(10)
     operation = desk.finish(desk.start(Action.REQUEUE, "dead", canary=5))
-    monkeypatch.setattr(canary, "PATIENCE_MS", 0)
+    monkeypatch.setattr(canary, "WAIT_MOST_MS", 0)
     look_again(desk, operation)
     assert (operation.state, operation.done) == ("stopped", 5)
     assert "5 of 5 messages are still under way" in operation.error
@@ -110,5 +110,5 @@ def take_all(desk: Desk, count: int) -> list[Delivery]:
 def look_again(desk: Desk, operation: Operation) -> None:
     """As the keeper does when the time has come."""
     Operation.objects.filter(pk=operation.pk).update(due_ms=0)
-    assert jobs.pick_up() == 1
+    assert jobs.pick_up(desk.queue.inspector.now_ms()) == 1
     desk.finish(operation)

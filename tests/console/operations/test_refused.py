@@ -1,4 +1,4 @@
-"""Orders that are refused: in words, written down, and for whom they are."""
+"""Requests that are refused: in words, recorded, and for whom they are."""
 
 from __future__ import annotations
 
@@ -75,18 +75,18 @@ def test_an_operator_acts_and_does_not_purge_or_drop(desk: Desk, person: Callabl
     desk.delayed(3)
     desk.dead(1)
     operator, viewer = Actor(person("Operator")), Actor(person("Viewer"))
-    for actor, order in [
-        (viewer, desk.order(Action.CANCEL, "delayed", text="m")),
-        (viewer, desk.order(Action.REQUEUE, "dead")),
-        (operator, desk.order(Action.CANCEL, "delayed")),
-        (operator, desk.order(Action.DROP, "dead", text="d")),
+    for actor, request in [
+        (viewer, desk.request(Action.CANCEL, "delayed", text="m")),
+        (viewer, desk.request(Action.REQUEUE, "dead")),
+        (operator, desk.request(Action.CANCEL, "delayed")),
+        (operator, desk.request(Action.DROP, "dead", text="d")),
     ]:
         for function in (bulk.preview, bulk.start):
             with pytest.raises(Forbidden):
-                function(actor, order)
-    assert bulk.start(operator, desk.order(Action.CANCEL, "delayed", text="m")).username == "operator"
-    assert bulk.start(operator, desk.order(Action.REQUEUE, "dead")).total == 1
-    assert bulk.start(desk.actor, desk.order(Action.CANCEL, "delayed")).total == 3
+                function(actor, request)
+    assert bulk.start(operator, desk.request(Action.CANCEL, "delayed", text="m")).username == "operator"
+    assert bulk.start(operator, desk.request(Action.REQUEUE, "dead")).total == 1
+    assert bulk.start(desk.actor, desk.request(Action.CANCEL, "delayed")).total == 3
 
 
 def test_words_of_a_message_are_for_those_who_may_read_it(desk: Desk, person: Callable[..., User]) -> None:
@@ -96,7 +96,7 @@ def test_words_of_a_message_are_for_those_who_may_read_it(desk: Desk, person: Ca
         reader.user_permissions.add(DjangoPermission.objects.get(codename=code))
     reader = User.objects.get(pk=reader.pk)
     with pytest.raises(Forbidden, match="read_payload"):
-        bulk.preview(Actor(reader), desk.order(Action.CANCEL, "delayed", text="secret"))
+        bulk.preview(Actor(reader), desk.request(Action.CANCEL, "delayed", text="secret"))
     operation = desk.start(Action.CANCEL, "delayed", text="secret")
     assert operation_json(operation, False)["filter"]["text"] == "…"
     assert operation_json(operation, True)["filter"]["text"] == "secret"
@@ -107,7 +107,7 @@ def test_ones_own_operations_are_stopped_by_oneself_or_an_administrator(
 ) -> None:
     desk.delayed(3)
     operator, other = Actor(person("Operator")), Actor(person("Operator", "other"))
-    operation = bulk.start(operator, desk.order(Action.CANCEL, "delayed", text="m"))
+    operation = bulk.start(operator, desk.request(Action.CANCEL, "delayed", text="m"))
     for act in (bulk.stop, bulk.resume):
         with pytest.raises(Forbidden, match="administer"):
             act(other, operation)

@@ -1,4 +1,4 @@
-"""Bulk actions from the order to the report: counted, done, undone, written down."""
+"""Bulk actions from the request to the report: counted, done, undone, recorded."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from console.models import AuditEntry, Operation, OperationPart
 from console.serializers.operations import not_done, report
 from console.usecases import bulk
 from rmq_core import MessageRef, PriorityMessage, TopicKind
+from rmq_core.protocol.keys import slot_for
 from tests.console.operations.desk import Desk
+from tests.support.waiting import wait_until
 
 
 def test_what_a_filter_matches_is_cancelled_and_nothing_else(desk: Desk) -> None:
     desk.delayed(500, "order-")
     desk.delayed(300, "other-")
-    seen = bulk.preview(desk.actor, desk.order(Action.CANCEL, "delayed", text="order-"))
+    seen = bulk.preview(desk.actor, desk.request(Action.CANCEL, "delayed", text="order-"))
     assert (seen.count, seen.exact) == (500, True)
     operation = desk.do(Action.CANCEL, "delayed", text="order-")
     assert (operation.state, operation.done, operation.skipped, operation.failed) == ("done", 500, 0, 0)
@@ -103,6 +105,25 @@ def test_what_was_taken_out_is_brought_back(desk: Desk) -> None:
     assert desk.queue.find("own1") is None
     again = desk.finish(bulk.undo(desk.actor, dropped, "once more"))
     assert (again.done, again.skipped) == (0, 12)
+
+
+def test_what_others_take_out_stays_out(desk: Desk) -> None:
+    """Before and after an operation, under the same ids."""
+    control = desk.queue.control
+    desk.delayed(4)
+    control.cancel("orders", ["m3"])
+    refs = [MessageRef(slot_for(name.encode(), 4), name) for name in ("m0", "m1", "m2", "m3")]
+    cancelled = desk.do(Action.CANCEL, refs=refs)
+    assert (cancelled.done, cancelled.skipped) == (3, 1)
+    desk.delayed(2)  # m0 and m1 are sent anew
+    now_ms = desk.queue.inspector.now_ms()
+    wait_until(lambda: desk.queue.inspector.now_ms() > now_ms, what="another millisecond")
+    control.cancel("orders", ["m0"])
+    undo = desk.finish(bulk.undo(desk.actor, cancelled, "a mistake"))
+    assert (undo.done, undo.skipped, undo.failed) == (2, 2, 0)
+    assert [desk.queue.find(name) is not None for name in ("m0", "m1", "m2", "m3")] == [False, True, True, False]
+    reasons = {each["id"]: each["status"] for each in not_done(undo, True)}
+    assert reasons == {"m0": "replaced", "m3": "replaced"}
 
 
 def test_what_cannot_be_undone_is_refused(desk: Desk) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import msgpack
+import pyarrow as pa
 import pytest
 from django.contrib.auth.models import User
+from pyarrow import parquet
 
 from console.access import Forbidden
 from console.errors import BadRequest
@@ -14,9 +18,11 @@ from console.record.life import key_of
 from console.usecases import repairs
 from console.usecases.actor import Actor
 from console.usecases.repairs import RepairRequest
-from rmq_core import FixedTimeMessage
+from rmq_core import FixedTimeMessage, MessageRef
+from rmq_core.ops.repairs import scores as engine_scores
 from rmq_core.protocol.keys import slot_for
 from tests.console.operations.desk import Desk, desk
+from tests.support.console_options import set_options
 
 __all__ = ["desk"]
 
@@ -31,7 +37,7 @@ def finding(run: Reconciliation, kind: str, repair: str, ident: str, slot: int |
     return Finding.objects.create(run=run, kind=kind, repair=repair, topic="orders", slot=place, ident=ident)
 
 
-def order(run: Reconciliation, repair: str, **options: Any) -> RepairRequest:
+def request(run: Reconciliation, repair: str, **options: Any) -> RepairRequest:
     return RepairRequest(run, repair, **{"reason": "a test", **options})
 
 
@@ -47,10 +53,10 @@ def test_orphans_are_removed_and_what_lives_is_left_alone(desk: Desk, run: Recon
     alive = finding(run, "orphan_body", "drop_orphan", "alive0")
     with redis_server.client() as raw:
         raw.hset(keyspace.slot("orders", ghost.slot).body, "ghost", "0 {} x")
-        seen = repairs.preview(desk.actor, order(run, "drop_orphan"))
+        seen = repairs.preview(desk.actor, request(run, "drop_orphan"))
         assert (seen.count, dict(seen.outcomes)) == (2, {"done": 1, "not_needed": 1})
         assert raw.hexists(keyspace.slot("orders", ghost.slot).body, "ghost"), "a look changes nothing"
-        operation = repaired(desk, order(run, "drop_orphan"))
+        operation = repaired(desk, request(run, "drop_orphan"))
         assert not raw.hexists(keyspace.slot("orders", ghost.slot).body, "ghost")
     assert (operation.state, operation.done, operation.failed) == ("done", 1, 1)
     assert desk.queue.find("alive0").content == b'{"n": "alive0"}'
@@ -76,8 +82,8 @@ def test_what_is_stuck_goes_back(desk: Desk, run: Reconciliation, redis_server: 
     with redis_server.client() as raw:  # as if taken an hour ago by somebody who is gone
         key = desk.queue.client.keyspace.slot("patient", slot).prepare
         raw.zadd(key, {"stuck": raw.zscore(key, "stuck") - 3_600_000 * 1000})
-    assert dict(repairs.preview(desk.actor, order(run, "requeue")).outcomes) == {"done": 1, "not_needed": 1}
-    operation = repaired(desk, order(run, "requeue"))
+    assert dict(repairs.preview(desk.actor, request(run, "requeue")).outcomes) == {"done": 1, "not_needed": 1}
+    operation = repaired(desk, request(run, "requeue"))
     assert (operation.done, operation.failed) == (1, 1)
     assert desk.queue.find("stuck", "patient").row.state in ("ready", "waiting")
     assert desk.queue.find("busy", "patient").row.state == "in_flight"
@@ -88,9 +94,9 @@ def test_a_dead_letter_that_should_be_done_is_requeued(desk: Desk, run: Reconcil
     desk.queue.control.requeue("orders", ["d1"])
     for name in ("d0", "d1"):
         finding(run, "not_done", "requeue_dead", name)
-    assert dict(repairs.preview(desk.actor, order(run, "requeue_dead")).outcomes) == {"done": 1, "not_needed": 1}
+    assert dict(repairs.preview(desk.actor, request(run, "requeue_dead")).outcomes) == {"done": 1, "not_needed": 1}
     assert desk.queue.find("d0").row.state == "dead"
-    operation = repaired(desk, order(run, "requeue_dead"))
+    operation = repaired(desk, request(run, "requeue_dead"))
     assert (operation.done, operation.skipped) == (1, 1)
     assert desk.queue.find("d0").row.state == "ready"
 
@@ -113,30 +119,62 @@ def test_what_was_lost_comes_back_out_of_the_record(desk: Desk, run: Reconciliat
         raw.hdel(keys.body, "m0")
     for name in ("m0", "m1", "nobody-knows"):
         finding(run, "lost", "send_again", name)
-    seen = repairs.preview(desk.actor, order(run, "send_again"))
+    seen = repairs.preview(desk.actor, request(run, "send_again"))
     assert dict(seen.outcomes) == {"done": 1, "not_needed": 1, "unknown": 1}
-    operation = repaired(desk, order(run, "send_again"))
+    operation = repaired(desk, request(run, "send_again"))
     assert (operation.done, operation.failed, operation.skipped) == (1, 1, 1)
     back = desk.queue.find("m0")
     assert (back.row.state, back.row.score_ms, back.content) == ("delayed", due, b'{"n": "m0"}')
     assert desk.queue.find("nobody-knows") is None
     again = finding(run, "lost", "send_again", "m0")
-    assert repaired(desk, order(run, "send_again", finding=again.pk)).done == 0, "it is there by now"
+    assert repaired(desk, request(run, "send_again", finding=again.pk)).done == 0, "it is there by now"
+
+
+def test_the_audit_counts_what_was_begun_and_not_what_is_too_much_for_one_request(
+    desk: Desk, run: Reconciliation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repairs, "REFS_MAX", 2)
+    for n in range(3):
+        finding(run, "not_done", "requeue_dead", f"d{n}")
+    repairs.start(desk.actor, request(run, "requeue_dead"))
+    entry = AuditEntry.objects.get(action="repair")
+    assert (entry.result, entry.asked, entry.done) == ("partly", 3, 2)
+    assert Finding.objects.filter(run=run, operation=None).count() == 1
 
 
 def test_repairs_are_refused_to_those_who_may_not(desk: Desk, run: Reconciliation, person: Any) -> None:
     one = finding(run, "lost", "send_again", "a")
     finding(run, "orphan_body", "drop_orphan", "b")
     with pytest.raises(Forbidden, match="operate"):
-        repairs.start(Actor(person("Viewer")), order(run, "send_again"))
+        repairs.start(Actor(person("Viewer")), request(run, "send_again"))
     with pytest.raises(Forbidden, match="administer"):
-        repairs.start(Actor(person("Operator")), order(run, "drop_orphan"))
+        repairs.start(Actor(person("Operator")), request(run, "drop_orphan"))
     with pytest.raises(BadRequest, match="Say why"):
-        repairs.start(desk.actor, order(run, "send_again", reason=" "))
+        repairs.start(desk.actor, request(run, "send_again", reason=" "))
     with pytest.raises(BadRequest, match="no repair"):
-        repairs.start(Actor(User.objects.get(username="operator")), order(run, "none"))
-    repairs.start(desk.actor, order(run, "send_again", kind="lost", topic="orders"))
+        repairs.start(Actor(User.objects.get(username="operator")), request(run, "none"))
+    repairs.start(desk.actor, request(run, "send_again", kind="lost", topic="orders"))
     one.refresh_from_db()
     assert one.operation is not None
     with pytest.raises(BadRequest, match="No finding is left"):
-        repairs.start(desk.actor, order(run, "send_again"))
+        repairs.start(desk.actor, request(run, "send_again"))
+
+
+@pytest.mark.parametrize("column", ["repair_data", "mend"])
+def test_data_of_repairs_is_read_from_reports_old_and_new(
+    desk: Desk, run: Reconciliation, settings: Any, tmp_path: Path, column: str
+) -> None:
+    set_options(settings, PIPELINE_REPORTS=tmp_path)
+    desk.delayed(1)
+    client, found = desk.queue.client, finding(run, "altered", "set_right", "m0")
+    scores = engine_scores(client.keyspace, client.topic("orders"), [MessageRef(found.slot, "m0")])
+    (seen,) = client.run(scores)
+    wanted = (int(seen[0]) + 1_000, None, None, None)
+    data = {"seen": seen, "copies": [b"s %d - - ? ? " % wanted[0]], "counts_lost": False}
+    row = {"topic": "orders", "slot": found.slot, "id": b"m0", "repair": "set_right", column: msgpack.packb(data)}
+    folder = tmp_path / str(run.pk) / "findings"
+    folder.mkdir(parents=True)
+    parquet.write_table(pa.Table.from_pylist([row]), folder / "part-0.parquet")
+    assert repaired(desk, request(run, "set_right")).done == 1
+    scores = engine_scores(client.keyspace, client.topic("orders"), [MessageRef(found.slot, "m0")])
+    assert client.run(scores) == [wanted]

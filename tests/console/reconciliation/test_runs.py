@@ -1,4 +1,4 @@
-"""Runs from the order to the report: stages, log, stopping, failing, schedules, silence; what they found."""
+"""Runs from the request to the report: stages, log, stopping, failing, schedules, silence; what they found."""
 
 from __future__ import annotations
 
@@ -120,9 +120,9 @@ def test_rows_of_other_topics_in_a_ledger_are_told(office: Office) -> None:
 def test_a_restore_says_what_it_did_and_what_it_left_out(office: Office) -> None:
     run = office.do(kind="restore", reason="the server is new", confirm="restore")
     assert run.state == "done"
-    told = shapes.detail_json(run, True)["restored"]
-    assert (told["back"], told["present"]) == (12, 1)
-    assert told["said"] == ["left out: topic orders, slot 3: its history is not whole (file). Bring it back."]
+    reported = shapes.detail_json(run, True)["restored"]
+    assert (reported["back"], reported["present"]) == (12, 1)
+    assert reported["said"] == ["left out: topic orders, slot 3: its history is not whole (file). Bring it back."]
     assert shapes.detail_json(office.do(), True)["restored"] is None
 
 
@@ -202,11 +202,11 @@ def test_a_run_is_stopped_and_its_program_with_it(office: Office, monkeypatch: p
     working = threading.Thread(target=runner.work)
     working.start()
 
-    def told() -> bool:
+    def reported() -> bool:
         run.refresh_from_db()
         return len(run.stages) == 3
 
-    wait_until(told, what="three stages")
+    wait_until(reported, what="three stages")
     assert runs.stop(office.who, run).state == "stopping"
     working.join(30)
     run.refresh_from_db()
@@ -314,16 +314,16 @@ def test_a_ledger_is_held_while_it_is_read(office: Office, settings: Any) -> Non
     (folder / "flights.csv").write_text("topic,id\n")
     run = office.start(ledger="flights.csv")
     run_places.report_of(run).mkdir(parents=True)
-    with run_places.held_ledger(run) as held:
-        assert held is not None and str(held) in run_places.command(run, held)
+    with run_places.pinned_ledger(run) as pinned:
+        assert pinned is not None and str(pinned) in run_places.command(run, pinned)
         (folder / "new").write_text("topic,id\norders,x\n")
         (folder / "new").replace(folder / "flights.csv")
-        assert held.read_text() == "topic,id\n"
-    assert not held.exists() and (folder / "flights.csv").exists()
+        assert pinned.read_text() == "topic,id\n"
+    assert not pinned.exists() and (folder / "flights.csv").exists()
     run.ledger = "folder.parquet"
-    with run_places.held_ledger(run) as held:
-        assert held == folder / "folder.parquet"
-    assert held.exists()
+    with run_places.pinned_ledger(run) as pinned:
+        assert pinned == folder / "folder.parquet"
+    assert pinned.exists()
 
 
 def test_runs_are_listed_by_job(office: Office, as_role: Callable[..., Client]) -> None:

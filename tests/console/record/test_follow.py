@@ -120,9 +120,9 @@ async def test_every_transition_of_a_worker_names_it_and_its_host(
     await serving
     await Follower(engine).round()
     steps = MessageTransition.objects.exclude(event="sent")
-    told = await sync_to_async(lambda: set(steps.values_list("event", "worker", "host")))()
-    assert {(event, "packer-7", platform.node()) for event in ("taken", "acked", "retried")} <= told
-    assert {worker for _, worker, _ in told} == {"packer-7"}
+    reported = await sync_to_async(lambda: set(steps.values_list("event", "worker", "host")))()
+    assert {(event, "packer-7", platform.node()) for event in ("taken", "acked", "retried")} <= reported
+    assert {worker for _, worker, _ in reported} == {"packer-7"}
 
 
 @pytest.mark.parametrize("journal", [Journal.EVENTS, Journal.FULL])

@@ -10,7 +10,7 @@ from django.db import DatabaseError
 
 from console.models import MessageRecord, MessageTransition, RecordPosition
 from console.record import rows
-from console.record.intake import Batch, Overtaken, Place, positions, write
+from console.record.intake import Batch, Place, PositionMoved, positions, write
 from console.record.life import key_of
 from tests.console.record.steps import Made, life
 
@@ -75,7 +75,7 @@ def test_batches_may_be_cut_anywhere() -> None:
 
 def test_what_was_read_twice_is_written_once() -> None:
     write(batch(life("a")))
-    with pytest.raises(Overtaken):
+    with pytest.raises(PositionMoved):
         write(batch(life("a")))
     assert record().deliveries == 2
     assert MessageTransition.objects.count() == 6
@@ -85,7 +85,7 @@ def test_of_two_keepers_one_is_refused_and_changes_nothing() -> None:
     steps = life("a")
     write(batch(steps[:2]))
     write(batch(steps[2:5], since=steps[1].entry_id))
-    with pytest.raises(Overtaken):
+    with pytest.raises(PositionMoved):
         write(batch(steps[2:], since=steps[1].entry_id))
     assert (record().state, record().deliveries, MessageTransition.objects.count()) == ("in_flight", 2, 5)
 

@@ -118,12 +118,12 @@ class Bench:
             if [(each.n, each.score) for each in began] != [(1, 0)] * topic.slots or found.gaps:
                 continue
             for slot in range(topic.slots):
-                told = [each for each in found.transitions if each.slot == slot]
+                reported = [each for each in found.transitions if each.slot == slot]
                 if topic.is_stream:
                     kept = self.raw.xrange(f"{self.namespace}:{topic.name}_{slot}")
-                    assert_stream_is_what_its_journal_says(told, kept, topic.journal == "full")
+                    assert_stream_is_what_its_journal_says(reported, kept, topic.journal == "full")
                     continue
-                assert_replay_is_the_truth(told, self.ledger(topic.name, slot), topic.journal == "full")
+                assert_replay_is_the_truth(reported, self.ledger(topic.name, slot), topic.journal == "full")
 
     def subscribed(self, topic: str = "work") -> bool:
         """Whether somebody listens for wake-ups of the topic (on any node)."""

@@ -5,11 +5,16 @@ Beside them it runs with one client on a server of each further kind that we ser
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
 
 import fakeredis
 import pytest
+from redis.cluster import RedisCluster
 
+from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.embedded.redis_cluster import EmbeddedCluster
 from tests.engine.conformance.bench import Bench, open_bench
 from tests.engine.ledgers import assert_ledger_balances
 from tests.support.keys import keys_of
@@ -24,13 +29,34 @@ BENCHES = [
     for flavour in flavours
 ] + [pytest.param(("sync", kind), id=f"sync-{kind}") for kind in SERVER_KINDS if kind != DEFAULT_KIND]
 
+_CLIENTS = [pytest.param((flavour, "redis"), id=f"{flavour}-redis") for flavour in SHELLS["redis"]]
+clients_alone = pytest.mark.parametrize("bench", _CLIENTS, indirect=True)
+"""For what a client refuses before any server hears of it: there is nothing in it that differs by deployment."""
+
 JOURNALS = ("full", "off", "events")
 """Every scenario is also one of the journal: each mode meets every deployment or every client."""
 BENCHES_AT = {each.values[0]: position for position, each in enumerate(BENCHES)}
 
 
+@pytest.fixture(scope="session")
+def client_of() -> Iterator[Callable[[EmbeddedRedis | EmbeddedCluster], Any]]:
+    """Gives the plain client of a server, opened once: a look at a cluster begins with a table of all its commands."""
+    opened: dict[str, Any] = {}
+    with ExitStack() as stack:
+
+        def of(server: EmbeddedRedis | EmbeddedCluster) -> Any:
+            if server.url not in opened:
+                opened[server.url] = stack.enter_context(server.client())
+            return opened[server.url]
+
+        yield of
+        for client in opened.values():
+            if isinstance(client, RedisCluster):
+                client.disconnect_connection_pools()  # which its close() leaves open
+
+
 @pytest.fixture(params=BENCHES)
-async def bench(request: pytest.FixtureRequest, namespace: str) -> AsyncIterator[Bench]:
+async def bench(request: pytest.FixtureRequest, namespace: str, client_of: Callable[..., Any]) -> AsyncIterator[Bench]:
     flavour, deployment = request.param
     journal = JOURNALS[BENCHES_AT[flavour, deployment] % len(JOURNALS)]
     make_client = None
@@ -45,7 +71,7 @@ async def bench(request: pytest.FixtureRequest, namespace: str) -> AsyncIterator
         else:
             running = request.getfixturevalue({"redis": "redis_server"}.get(deployment, f"redis_{deployment}"))
         url = running.url
-        raw = running.master().client() if deployment == "sentinel" else running.client()
+        raw = client_of(running.master() if deployment == "sentinel" else running)
     async with open_bench(flavour, url, namespace, raw, make_client) as opened:
         opened.journal = journal
         yield opened
@@ -55,7 +81,7 @@ async def bench(request: pytest.FixtureRequest, namespace: str) -> AsyncIterator
             assert [slot.ledger_gap for slot in sample.slots] == [0] * sample.topic.slots
         for topic in await opened.inspector.topics():
             await opened.control.delete_topic(topic.name, force=True)
-    assert keys_of(raw, namespace) == []
-    if deployment == "cluster":
-        raw.disconnect_connection_pools()  # which its close() leaves open
-    raw.close()
+    if deployment in {"fakeredis", "sentinel"}:  # the others' servers are looked at where the namespace ends
+        assert keys_of(raw, namespace) == []
+    if deployment == "fakeredis":
+        raw.close()

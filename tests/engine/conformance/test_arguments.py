@@ -11,6 +11,7 @@ from rmq_core import MessageRef, PriorityMessage, TopicKind
 from rmq_core.errors import InvalidMessage, RMQError
 from rmq_core.protocol.scripts import Call, one, script
 from tests.engine.conformance.bench import Bench
+from tests.engine.conformance.conftest import clients_alone
 
 ONE_OR_MANY = ("cancel", "run_now", "requeue", "drop", "restore")
 
@@ -37,6 +38,7 @@ async def test_every_action_takes_one_of_each(bench: Bench) -> None:
     assert (await bench.control.cancel(topic, [sent, delivery, "a"]))[0].status == "done"
 
 
+@clients_alone
 @pytest.mark.parametrize("wrong", [None, 12, 1.5, PriorityMessage("a", 20), [None], [["a"]], [12], {1: 2}], ids=repr)
 async def test_what_names_no_message_is_refused(bench: Bench, wrong: Any) -> None:
     await bench.topic()
@@ -57,6 +59,7 @@ async def test_a_topic_is_taken_for_its_name(bench: Bench) -> None:
     assert await bench.control.delete_topic(other) == 0
 
 
+@clients_alone
 @pytest.mark.parametrize("wrong", [None, 12, b"work", ["work"], TopicKind], ids=repr)
 async def test_what_is_no_topic_is_refused(bench: Bench, wrong: Any) -> None:
     for call in (
@@ -72,6 +75,7 @@ async def test_what_is_no_topic_is_refused(bench: Bench, wrong: Any) -> None:
             await call
 
 
+@clients_alone
 @pytest.mark.parametrize("wrong", [None, 12, "text", b"bytes", ("a", 20)], ids=repr)
 async def test_what_is_no_message_is_refused(bench: Bench, wrong: Any) -> None:
     await bench.topic()
@@ -84,6 +88,7 @@ async def test_what_is_no_message_is_refused(bench: Bench, wrong: Any) -> None:
     assert await bench.q.take("work", 10) == []
 
 
+@clients_alone
 @pytest.mark.parametrize("wrong", [None, 12, "text", b"bytes", ["text"], [None]], ids=repr)
 async def test_what_is_no_delivery_is_refused(bench: Bench, wrong: Any) -> None:
     await bench.topic()
@@ -92,6 +97,7 @@ async def test_what_is_no_delivery_is_refused(bench: Bench, wrong: Any) -> None:
             await getattr(bench.q, action)(wrong)
 
 
+@clients_alone
 @pytest.mark.parametrize(("most", "timeout"), [(None, 0), ("1", 0), (0, 0), (1, None), (1, "5"), (1, -1), (1, 1.5)])
 async def test_how_many_and_how_long_are_numbers(bench: Bench, most: Any, timeout: Any) -> None:
     await bench.topic()

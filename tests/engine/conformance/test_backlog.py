@@ -244,8 +244,12 @@ async def test_a_producer_tells_each_message_what_became_of_it(bench: Bench) -> 
 
 async def test_one_way_messages_that_were_refused_are_reported(bench: Bench) -> None:
     await bench.topic(slots=4, max_backlog=10)
-    told: list[Any] = []
-    options: Any = {"flush_count": 16, "flush_ms": 1_000, "on_error": lambda error, some: told.append((error, some))}
+    reported: list[Any] = []
+    options: Any = {
+        "flush_count": 16,
+        "flush_ms": 1_000,
+        "on_error": lambda error, some: reported.append((error, some)),
+    }
     if isinstance(bench.q, AsyncRMQ):
         async with AsyncProducer(bench.q, **options) as producer:
             for each in messages(16):
@@ -254,7 +258,7 @@ async def test_one_way_messages_that_were_refused_are_reported(bench: Bench) -> 
         with Producer(bench.q._target, **options) as producer:
             for each in messages(16):
                 producer.post("work", each)
-    ((error, some),) = told
+    ((error, some),) = reported
     assert (error.sent, len(some)) == ((10, 0), 6)
     waiting = {row.id for row in (await bench.inspector.messages("work", "ready")).rows}
     assert waiting.isdisjoint(each.content for each in some)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
-from rmq_core import PriorityMessage
-from rmq_core.ops import hints
+from rmq_core import PriorityMessage, TopicKind
+from rmq_core.ops import hints, sending
 from rmq_core.ops.consuming import Consumer
-from rmq_core.protocol.scripts import on_slot
-from tests.engine.conformance.bench import Bench
+from rmq_core.protocol.scripts import Operation, Request, on_slot
+from rmq_core.transport.retry import Replies
+from tests.engine.conformance.bench import Bench, message
 
 
 async def test_a_retry_that_is_due_is_found_by_the_first_look(bench: Bench) -> None:
@@ -44,3 +48,75 @@ async def test_a_script_that_had_to_be_taught_leaves_no_wrong_hint(
     await bench.q.nack(held)
     taken = await bench.q.run(other.take(1))
     assert [(delivery.text, delivery.attempt) for delivery in taken.deliveries] == [("a", 2)]
+
+
+def asked(requests: Sequence[Request]) -> Operation[list[Any]]:
+    return (yield requests)
+
+
+@pytest.mark.parametrize("kind", [TopicKind.PRIORITY, TopicKind.RANGE_MERGE])
+async def test_a_look_that_was_before_a_send_does_not_hide_it(
+    bench: Bench, kind: TopicKind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hints, "LOOK_EVERY_S", 3_600.0)
+    topic = await bench.topic(kind, slots=8)
+    other = Consumer(bench.q.keyspace, topic)
+    assert (await bench.q.run(other.take(1))).deliveries == []  # it has looked at every slot, and will not again
+    slow = Consumer(bench.q.keyspace, topic).take(1)
+    nothing = await bench.q.run(asked(next(slow)))
+    await bench.q.send("work", message(kind, "a"))
+    with pytest.raises(StopIteration):  # and now it tells what it saw
+        requests = slow.send(nothing)
+        while True:
+            requests = slow.send(await bench.q.run(asked(requests)))
+
+    async def found() -> bool:  # a timed one is due in a millisecond
+        return bool((await bench.q.run(other.take(1))).deliveries)
+
+    await bench.until(found, "the message to be taken")
+
+
+async def test_a_send_whose_answer_was_lost_is_found(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hints, "LOOK_EVERY_S", 3_600.0)
+    topic = await bench.topic(slots=8)
+    other = Consumer(bench.q.keyspace, topic)
+    assert (await bench.q.run(other.take(1))).deliveries == []
+    sends = sending.send(bench.q.keyspace, topic, PriorityMessage("a", 20))
+    calls = next(sends)
+    await bench.q.run(asked(calls))  # done, and nobody hears of it
+    again = Replies(await bench.q.run(asked(calls)))
+    again.replayed = True
+    with pytest.raises(StopIteration):
+        requests = sends.send(again)
+        while True:
+            requests = sends.send(await bench.q.run(asked(requests)))
+    taken = await bench.q.run(other.take(1))
+    assert [delivery.text for delivery in taken.deliveries] == ["a"]
+
+
+async def test_a_hint_that_nothing_stands_behind_costs_one_look(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hints, "LOOK_EVERY_S", 3_600.0)
+    topic = await bench.topic(slots=8)
+    for n in range(3):
+        await bench.q.send("work", PriorityMessage(f"m{n}", 20 + n, slot_basis="one"))
+    slow, other = Consumer(bench.q.keyspace, topic), Consumer(bench.q.keyspace, topic)
+    for consumer in (slow, other):
+        assert len((await bench.q.run(consumer.take(1))).deliveries) == 1
+    assert len((await bench.q.run(slow.take(2))).deliveries) == 1
+    trips = 0
+
+    def counted(operation: Operation[Any]) -> Operation[Any]:
+        nonlocal trips
+        requests = next(operation)
+        try:
+            while True:
+                trips += 1
+                requests = operation.send((yield requests))
+        except StopIteration as done:
+            return done.value
+
+    assert (await bench.q.run(counted(other.take(1)))).deliveries == []
+    assert (await bench.q.run(counted(other.take(1)))).deliveries == []
+    before = trips
+    assert (await bench.q.run(counted(other.take(1)))).deliveries == []
+    assert trips - before == 1

@@ -10,6 +10,7 @@ import pytest
 from rmq_core import FixedTimeMessage, MessageRef, PriorityMessage, RangeMergeMessage, TopicKind, errors
 from rmq_core.model.scores import PRIORITY_MAX
 from rmq_core.model.topic import QUEUE_KINDS
+from rmq_core.protocol.keys import slot_for
 from tests.engine.conformance.bench import FAR_MS, SOON_MS, Bench
 
 KINDS = QUEUE_KINDS
@@ -173,3 +174,14 @@ async def test_batches_at_the_border_of_a_call(bench: Bench, n: int) -> None:
     sent = await bench.q.send_many("work", [PriorityMessage(name, 20) for name in [*names, names[0], names[-1]]])
     assert sent == (n, 2)
     assert await arrivals(bench, n) == [name.encode() for name in names]
+
+
+async def test_a_take_brings_the_highest_of_all_slots_in_their_order(bench: Bench) -> None:
+    topic = await bench.topic(slots=64)
+    priorities = range(17, 657)
+    await bench.q.send_many("work", [PriorityMessage(f"m{priority}", priority) for priority in priorities])
+    assert len({slot_for(b"m%d" % priority, topic.slots) for priority in priorities}) == 64
+    for _ in range(3):
+        taken = [delivery.priority for delivery in await bench.q.take("work", 10)]
+        assert taken == sorted(priorities, reverse=True)[:10]
+        priorities = range(17, min(taken))

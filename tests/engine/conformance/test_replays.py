@@ -110,9 +110,9 @@ async def test_producers_say_it_of_each_message(bench: Bench, proxy: TcpProxy) -
 
 
 async def test_one_bad_message_of_a_producer_fails_nobody_else(bench: Bench) -> None:
-    told: list[int] = []
+    reported: list[int] = []
     messages: list[object] = [PriorityMessage("good", 20), None, PriorityMessage("x" * 10_000_000, 20)]
-    options = {"flush_ms": 50, "on_error": lambda error, some: told.append(len(some))}
+    options = {"flush_ms": 50, "on_error": lambda error, some: reported.append(len(some))}
     if hasattr(bench.q, "_target"):
         with Producer(bench.q._target, **options) as producer:
             for each in messages:
@@ -128,7 +128,7 @@ async def test_one_bad_message_of_a_producer_fails_nobody_else(bench: Bench) -> 
             assert (await producer.send("work", PriorityMessage("awaited", 20))).merged is False
             with pytest.raises(InvalidMessage):
                 await producer.send("work", "text")  # type: ignore[arg-type]
-    assert told == [1, 1]
+    assert reported == [1, 1]
     assert sorted(each.text for each in await bench.drain()) == ["awaited", "good", "known"]
 
 

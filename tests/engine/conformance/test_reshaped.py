@@ -1,4 +1,4 @@
-"""A topic that is deleted, and made anew with another shape: whoever remembers the old one changes nothing."""
+"""A topic that is deleted, and made again with another shape: whoever remembers the old one changes nothing."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ async def test_a_change_to_a_topic_is_none_to_the_one_made_anew(bench: Bench) ->
     await bench.control.delete_topic("work")
     new = await bench.topic()
     assert (new.version, new.slots, new.kind) == (old.version, old.slots, old.kind)
-    with pytest.raises(errors.VersionConflict, match="made anew"):
+    with pytest.raises(errors.VersionConflict, match="made again"):
         await bench.redefine(old, weight=7)
     assert (await bench.redefine(new, weight=8)).weight == 8
     # Who wrote the definition out and names a version alone cannot be told apart.

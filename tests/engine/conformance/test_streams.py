@@ -59,12 +59,12 @@ async def test_json_headers_fields_and_basis_are_read_as_they_were_sent(bench: B
     fields = {"gate": "A 12", "v": b"\x00\xff", ".": "dot", "größe": ""}
     await bench.q.send("events", None, fields=fields, slot_basis=b"LH 400")
     await bench.q.send("events", StreamMessage(b"basis", slot_basis="basis"))
-    first, second, third = await all_of(bench)
+    first, second = await all_of(bench, slot=crc32(b"LH 400") % 16)
+    (third,) = await all_of(bench, slot=crc32(b"basis") % 16)  # in a millisecond with the others it has no place
     assert (first.json(), first.headers, first.slot_basis) == ({"b": 1, "a": [None]}, headers, b"LH 400")
     assert second.fields == {"gate": b"A 12", "v": b"\x00\xff", ".": b"dot", "größe": b""}
     assert (second.content, second.headers, second.slot_basis) == (b"", {}, b"LH 400")
-    assert first.slot == second.slot == crc32(b"LH 400") % 16
-    assert (third.slot, third.slot_basis) == (crc32(b"basis") % 16, None)
+    assert third.slot_basis is None
 
 
 @pytest.mark.parametrize("trim", ["exact", "nearly"])

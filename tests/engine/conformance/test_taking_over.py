@@ -1,4 +1,4 @@
-"""A new owner begins with what the one before it left in flight, in order; who owns what is written down."""
+"""A new owner begins with what the one before it left in flight, in order; who owns what is recorded."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from rmq_core import Delivery, FixedTimeMessage, PriorityMessage, Topic, TopicKi
 from rmq_core.protocol.scripts import Ack, Cycled, Release, acquire, cycle, epoch_text, extend, read_cycle, takeover
 from rmq_core.queries.owners import note
 from tests.engine.conformance.bench import FAR_MS, Bench
+from tests.engine.conformance.conftest import clients_alone
 
 FIRST, SECOND = 10, 20
 # Neither the order of their bytes nor that of their hashes.
@@ -155,13 +156,13 @@ async def test_the_timeline_tells_who_owned_what(bench: Bench) -> None:
     assert [owner.worker for owner in owners] == [None, "ann", "ann", None, None, "bob the second", None, None]
     assert (owners[5].epoch, owners[1].epoch) == (epoch_text(SECOND), epoch_text(FIRST))
     assert owners[5].since_ms is not None and owners[5].since_ms <= await bench.now_ms()
-    told = await bench.inspector.ownership_timeline("work")
-    assert [(event.event, event.worker, event.slots, event.reason) for event in told] == [
+    reported = await bench.inspector.ownership_timeline("work")
+    assert [(event.event, event.worker, event.slots, event.reason) for event in reported] == [
         ("released", "ann", (0, 5), "moved"),
         ("claimed", "bob the second", (5,), "assigned"),
         ("claimed", "ann", (0, 1, 2, 5), "assigned"),
     ]
-    assert told[0].at_ms >= told[-1].at_ms > 0
+    assert reported[0].at_ms >= reported[-1].at_ms > 0
     assert [event.worker for event in await bench.inspector.ownership_timeline("work", slot=1)] == ["ann"]
     assert len(await bench.inspector.ownership_timeline("work", limit=1)) == 1
     for wrong in ({"slot": topic.slots}, {"slot": -1}, {"limit": 0}, {"limit": "many"}):
@@ -170,12 +171,15 @@ async def test_the_timeline_tells_who_owned_what(bench: Bench) -> None:
 
 
 async def test_unfencing_ends_every_ownership(bench: Bench) -> None:
-    topic = await bench.topic(slots=2)
-    await bench.run(acquire(bench.q.keyspace, topic, 1, FIRST))
+    topic = await bench.topic(slots=4)
+    for slot in (0, 1):
+        await bench.run(acquire(bench.q.keyspace, topic, slot, FIRST))
     await bench.run(note(bench.q.keyspace, "work", "claimed", "ann", FIRST, [1], "assigned"))
-    assert await bench.control.unfence("work") == 1
-    assert [owner.worker for owner in await bench.inspector.assignment("work")] == [None, None]
-    assert (await bench.inspector.ownership_timeline("work"))[0].event == "unfenced"
+    assert await bench.control.unfence("work") == 2
+    assert [owner.worker for owner in await bench.inspector.assignment("work")] == [None] * 4
+    assert await bench.control.unfence("work") == 0
+    newest, *_ = reported = await bench.inspector.ownership_timeline("work")
+    assert (newest.event, newest.slots, len(reported)) == ("unfenced", (0, 1), 2)
 
 
 async def test_operators_drain_and_pin(bench: Bench) -> None:
@@ -191,6 +195,7 @@ async def test_operators_drain_and_pin(bench: Bench) -> None:
     await bench.control.undrain("bob: \u00fc")  # the pin goes with the topic
 
 
+@clients_alone
 @pytest.mark.parametrize("name", ["", "a\nb", "x" * 201, None, 7])
 async def test_a_worker_without_a_proper_name_is_refused(bench: Bench, name: Any) -> None:
     await bench.topic()
@@ -202,6 +207,7 @@ async def test_a_worker_without_a_proper_name_is_refused(bench: Bench, name: Any
             await bench.control.pin("work", 0, name)
 
 
+@clients_alone
 @pytest.mark.parametrize("slot", [-1, 4, True, "1", None])
 async def test_only_slots_of_the_topic_are_pinned(bench: Bench, slot: Any) -> None:
     await bench.topic(slots=4)

@@ -14,13 +14,13 @@ def test_it_reads_on_and_on(journaled: Journaled) -> None:
     journaled.define(slots=4)
     journaled.send(*"abcdefgh")
     reading = journaled.rmq.journal("work")
-    told = [each for each in reading if isinstance(each, Transition)]
-    assert {each.id.decode() for each in told if each.event == "sent"} == set("abcdefgh")
-    assert [each.at_ms for each in told] == sorted(each.at_ms for each in told)
+    reported = [each for each in reading if isinstance(each, Transition)]
+    assert {each.id.decode() for each in reported if each.event == "sent"} == set("abcdefgh")
+    assert [each.at_ms for each in reported] == sorted(each.at_ms for each in reported)
     assert list(reading) == []
     journaled.send("i")
     assert [each.id for each in reading.read().transitions] == [b"i"]
-    (slot,) = {each.slot for each in told if each.id == b"a"}
+    (slot,) = {each.slot for each in reported if each.id == b"a"}
     assert {each.slot for each in journaled.rmq.journal("work", slots=slot)} == {slot}
 
 
@@ -38,7 +38,7 @@ def test_who_breaks_off_is_told_the_rest(journaled: Journaled) -> None:
                 break
         else:
             break
-    # What it broke off at is told again, with all of its entry: none is skipped.
+    # What it broke off at is read again, with all of its entry: none is skipped.
     assert seen == [
         ("began", b""), ("sent", b"a"), ("sent", b"b"), ("sent", b"b"), ("taken", b"a"), ("taken", b"b"),
         ("taken", b"a"), ("taken", b"b"), ("acked", b"a"), ("acked", b"b"),
@@ -64,12 +64,12 @@ async def test_it_is_awaited(journaled: Journaled) -> None:
     journaled.send(*"abc")
     async with AsyncRMQ(journaled.url, journaled.rmq.keyspace.namespace) as rmq:
         reading = rmq.journal("work", "billing")
-        told = []
+        reported = []
         async for each in reading:
-            told.append(each.event if isinstance(each, Transition) else "gap")
-            if len(told) == 2:
+            reported.append(each.event if isinstance(each, Transition) else "gap")
+            if len(reported) == 2:
                 break
-        assert told == ["began", "sent"]
+        assert reported == ["began", "sent"]
         assert [each.id async for each in reading if isinstance(each, Transition)] == [b"a", b"b", b"c"]
         await reading.commit()
         assert (await rmq.journal("work", "billing").read()).transitions == []
@@ -98,6 +98,6 @@ def test_a_clock_that_stepped_back_changes_no_order() -> None:
         return Transition("work", slot, f"{n}-0", n, 0, at_ms, "sent", b"", "new", "store", *[None] * 10)
 
     gap = Gap("work", 0, 1, 3, 40, "missing")
-    told = [at(0, 1, 50), at(0, 3, 40), at(0, 4, 60), at(1, 1, 45), at(1, 2, 55)]
-    order = [(each.slot, getattr(each, "n", "gap")) for each in Read(told, [gap]).in_order()]
+    reported = [at(0, 1, 50), at(0, 3, 40), at(0, 4, 60), at(1, 1, 45), at(1, 2, 55)]
+    order = [(each.slot, getattr(each, "n", "gap")) for each in Read(reported, [gap]).in_order()]
     assert order == [(1, 1), (0, 1), (0, "gap"), (0, 3), (1, 2), (0, 4)]

@@ -1,4 +1,4 @@
-"""Ids of one call meet different fates: what happens to an id is told in the order in which it happened."""
+"""Ids of one call meet different fates: what happens to an id is recorded in the order in which it happened."""
 
 from __future__ import annotations
 

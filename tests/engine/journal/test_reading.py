@@ -58,7 +58,7 @@ def test_a_journal_that_was_emptied_is_a_gap_before_anything_follows(journaled: 
     found = journaled.read(before.positions)
     assert found.transitions == []
     assert [(gap.after_n, gap.before_n, gap.at_ms, gap.reason) for gap in found.gaps] == [(1, 4, None, "missing")]
-    assert journaled.read(found.positions).gaps == []  # told once
+    assert journaled.read(found.positions).gaps == []  # reported once
     journaled.send("c")
     after = journaled.read(found.positions)
     assert ([each.id for each in after.transitions], after.gaps) == ([b"c"], [])

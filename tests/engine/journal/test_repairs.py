@@ -28,8 +28,8 @@ def test_what_was_lost_and_is_put_back_is_told(journaled: Journaled, queue: str)
     assert [each.status for each in done] == ["done", "in_flight"]
     last = journaled.read().transitions[-1]
     assert (last.event, last.origin, last.target, last.id) == ("restored", "gone", "store", b"lost")
-    told = assert_replay_is_the_truth(journaled.read().transitions, journaled.ledger(), full=True)
-    assert told.store[b"lost"] == 20
+    reported = assert_replay_is_the_truth(journaled.read().transitions, journaled.ledger(), full=True)
+    assert reported.store[b"lost"] == 20
     journaled.control.cancel("work", ["lost"])  # from here on it is a message like any other
     journaled.control.restore("work", [MessageRef(0, "lost")])
     last = journaled.read().transitions[-1]

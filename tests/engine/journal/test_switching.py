@@ -118,11 +118,11 @@ def test_a_full_journal_refuses_sends_until_its_readers_have_caught_up(journaled
 
 def test_one_way_messages_that_meet_a_full_journal_are_reported(journaled: Journaled) -> None:
     journaled.define(journal_max=1)
-    told: list[tuple[BaseException, int]] = []
-    with Producer(journaled.rmq, on_error=lambda error, some: told.append((error, len(some)))) as producer:
+    reported: list[tuple[BaseException, int]] = []
+    with Producer(journaled.rmq, on_error=lambda error, some: reported.append((error, len(some)))) as producer:
         producer.post("work", PriorityMessage("a", 20))
         producer.flush()
-    assert [(type(error), n) for error, n in told] == [(errors.JournalFull, 1)]
+    assert [(type(error), n) for error, n in reported] == [(errors.JournalFull, 1)]
 
 
 def test_the_command_line_prints_it(journaled: Journaled, capsys: pytest.CaptureFixture[str]) -> None:
@@ -142,7 +142,7 @@ def test_the_command_line_prints_it(journaled: Journaled, capsys: pytest.Capture
     journaled.raw.xtrim(journaled.key(1), maxlen=0)
     assert main(["journal", "work", "--slot", "1", *base]) == 0
     assert "GAP" in capsys.readouterr().out
-    assert main(["journal", "work", "--slot", "7", *base]) == 1
+    assert main(["journal", "work", "--slot", "7", *base]) == 2
     assert "slot=7" in capsys.readouterr().err
     assert main(["journal", "work", "--state", *base]) == 0
     assert "nobody reads it durably" in capsys.readouterr().out

@@ -73,7 +73,7 @@ class Machine(RuleBasedStateMachine):
         self.control = Control(self.rmq)
         self.deliveries: list[Delivery] = []
         self.contents = 0
-        self.read_until, self.told = START, Replayed()
+        self.read_until, self.reported = START, Replayed()
 
     def teardown(self) -> None:
         self.clear()
@@ -274,7 +274,7 @@ class Machine(RuleBasedStateMachine):
             assert (new.gaps, new.behind) == ([], 0)
             assert new.positions[0].n == self.read_until.n + new.entries == ledger.journaled
             self.read_until = new.positions[0]
-            assert_replay_is_the_truth(new.transitions, ledger, self.topic.journal == "full", self.told)
+            assert_replay_is_the_truth(new.transitions, ledger, self.topic.journal == "full", self.reported)
 
     def every_copy_is_whole(self, ledger: SlotLedger) -> None:
         """Content, failure record and priority of each copy."""

@@ -287,9 +287,9 @@ def move_while_paging(
     )
 )
 def test_a_mapping_tells_all_of_a_filter(wanted: MessageFilter) -> None:
-    told = wanted.to_mapping()
-    assert MessageFilter.from_mapping(told) == wanted
-    numbers = {name: str(value) if isinstance(value, int) else value for name, value in told.items()}
+    reported = wanted.to_mapping()
+    assert MessageFilter.from_mapping(reported) == wanted
+    numbers = {name: str(value) if isinstance(value, int) else value for name, value in reported.items()}
     assert MessageFilter.from_mapping(numbers) == wanted
 
 

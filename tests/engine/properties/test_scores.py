@@ -215,4 +215,4 @@ def test_histograms_add_up_and_subtract(earlier: list[int], since: list[int]) ->
     assert Histogram.sum([before, Histogram.of(since)]) == later
     assert Histogram().percentile(50) is None
     if since:
-        assert before.minus(later) == before  # counters that went back begin anew
+        assert before.minus(later) == before  # counters that went back start again

@@ -72,6 +72,7 @@ def test_anything_else_is_a_configuration_error(scheme: str, rest: str) -> None:
         ("redis://a/0?sockettimeout=5", "did you mean socket_timeout"),
         ("redis://a/0?nonsense=1", "unknown option 'nonsense'"),
         ("redis://a/0?decode_responses=true", "unknown option"),
+        ("redis://a/0?max_connections=4", "bound the threads that share a client"),
         ("redis://a/0?ssl_ca_certs=x", "of no use with redis://; it is for rediss://"),
         ("redis://a/x", "number of a database"),
         ("redis://a/1?db=2", "number of a database"),

@@ -1,4 +1,4 @@
-"""A worker process whose listeners die of some messages: ``python -m …poison_program '<json>'``.
+"""A worker whose listeners die of some messages; for a process of its own, see `tests.support.programs`.
 
 What ends well is noted in Redis, by its topic; a content that begins with "kill" ends the process.
 """
@@ -6,10 +6,8 @@ What ends well is noted in Redis, by its topic; a content that begins with "kill
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
-import sys
 import time
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -27,8 +25,7 @@ def topic(name: str, slots: int) -> Topic:
     return Topic(name, "priority", slots=slots, max_retries=2, backoff_ms=0, visibility_timeout_ms=VISIBILITY_MS)
 
 
-def main() -> None:
-    options = json.loads(sys.argv[1])
+def main(**options: Any) -> None:
     logging.basicConfig(level=logging.INFO, format=f"%(asctime)s {options['name']} %(name)s: %(message)s")
     logging.getLogger("kazoo").setLevel(logging.ERROR)
     redis = Redis.from_url(options["redis"])
@@ -55,9 +52,5 @@ def main() -> None:
     flavours = {"plain": (plain, 1), "batch": (batch, 7), "coroutine": (coroutine, 1)}
     function, size = flavours[options["flavour"]]
     listeners = [Listener(name, function, topic(name, options["slots"]), size) for name in options["topics"]]
-    zookeeper = ZooKeeperConfig(**options["zookeeper"]) if options["zookeeper"] else None
+    zookeeper: ZooKeeperConfig | None = options["zookeeper"]
     Worker(options["redis"], listeners, name=options["name"], namespace=namespace, threads=4, zookeeper=zookeeper).run()
-
-
-if __name__ == "__main__":
-    main()

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
 from rmq_core import RMQ, Control, Inspector, PriorityMessage
 from rmq_core.ownership.config import ZooKeeperConfig
-from tests.engine.worker.poison_program import DIED, topic
+from tests.engine.worker.poison_program import DIED, main, topic
+from tests.support.programs import Program
 from tests.support.waiting import wait_until
-
-ROOT = Path(__file__).parents[3]
 
 
 class Supervisor:
@@ -41,9 +36,9 @@ class Supervisor:
         self.deaths = 0
         self._about: dict[str, Any] = {"redis": redis_url, "namespace": namespace, "topics": self.topics}
         self._about |= {"slots": slots, "flavour": flavour, "work_ms": work_ms}
-        self._about["zookeeper"] = zookeeper and asdict(zookeeper)
+        self._about["zookeeper"] = zookeeper
         self._workers = workers
-        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.processes: dict[str, Program] = {}
         self._logs = tempfile.TemporaryDirectory(prefix="poison-")
         self.sent: Counter[str] = Counter()
         for name in self.topics:
@@ -67,10 +62,7 @@ class Supervisor:
             if process is not None:
                 assert process.returncode in {DIED, -9}, self.log(name)
                 self.deaths += 1
-            with (Path(self._logs.name) / name).open("ab") as log:
-                about = json.dumps(self._about | {"name": name})
-                command = [sys.executable, "-m", "tests.engine.worker.poison_program", about]
-                self.processes[name] = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT)
+            self.processes[name] = Program(main, self._about | {"name": name}, Path(self._logs.name) / name)
 
     def log(self, name: str) -> str:
         return (Path(self._logs.name) / name).read_text(errors="replace")[-4_000:]

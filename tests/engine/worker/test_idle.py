@@ -30,6 +30,7 @@ async def looks(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[list[int]]:
         return found[-1]
 
     monkeypatch.setattr(Looking, "once", counting)
+    monkeypatch.setattr(looking, "FALLBACK_S", 0.3)
     yield found
 
 
@@ -60,7 +61,7 @@ async def rounds(looks: list[int], count: int) -> None:
 async def test_empty_slots_cost_a_handful_of_commands_for_all_of_them(bench: WorkerBench, looks: list[int]) -> None:
     seen: list[str] = []
     async with bench.running(*idle_listeners(bench, seen)):
-        await rounds(looks, 3)  # every slot sleeps by then
+        await rounds(looks, 6)  # every slot sleeps by then
         before, looked = commands(bench), len(looks)
         await rounds(looks, 3)
         # One command in each look for 128 slots, and one look may be on its way.
@@ -151,19 +152,19 @@ async def test_after_a_new_subscription_everything_is_looked_at(bench: WorkerBen
 
 async def test_threads_are_made_when_needed_used_again_and_end_when_idle(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "IDLE_S", 0.05)
-    pool, used = Threads(), set()
+    pool, used, loop = Threads(), set(), asyncio.get_running_loop()
 
     def listener_threads() -> int:
         return sum(thread.name.startswith("rmq-listener-") for thread in threading.enumerate())
 
     before = listener_threads()
-    await asyncio.gather(*(pool.run(lambda: used.add(threading.get_ident())) for _ in range(2)))
+    await asyncio.gather(*(pool.run(lambda: used.add(threading.get_ident()), loop) for _ in range(2)))
     for _ in range(20):
-        await pool.run(lambda: used.add(threading.get_ident()))
+        await pool.run(lambda: used.add(threading.get_ident()), loop)
     assert len(used) <= 2
     barrier = threading.Barrier(5)
-    await asyncio.gather(*(pool.run(barrier.wait) for _ in range(5)))  # type: ignore[arg-type]
+    await asyncio.gather(*(pool.run(barrier.wait, loop) for _ in range(5)))  # type: ignore[arg-type]
     await wait_until_async(lambda: listener_threads() == before, what="idle threads to end")
-    await pool.run(lambda: used.add(0))
+    await pool.run(lambda: used.add(0), loop)
     pool.close()
     await wait_until_async(lambda: listener_threads() == before, what="the last to end")

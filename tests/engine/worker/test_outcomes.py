@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from typing import Any
 
 import pytest
@@ -251,3 +253,44 @@ async def test_messages_of_one_slot_never_overlap_in_one_worker(bench: WorkerBen
     async with bench.running(Listener("work", act)):
         await wait_until_async(lambda: bench.total("acked") == 100, what="all of them")
     assert most == 1
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+@pytest.mark.parametrize("raises", [False, True])
+async def test_a_batch_listener_may_empty_its_list(bench: WorkerBench, flavour: str, raises: bool) -> None:
+    bench.topic(slots=1, max_retries=0)
+    bench.send(*(f"{i}" for i in range(20)))
+
+    def work_off(deliveries: list[Delivery]) -> None:
+        while deliveries:
+            deliveries.pop()
+        if raises:
+            raise ValueError("all of it")
+
+    async with bench.running(listening(flavour, work_off, batch=10)):
+        await wait_until_async(lambda: bench.held() == 0 or len(bench.ledger().queues["dead"]) == 20, what="the end")
+    assert (bench.total("acked"), len(bench.ledger().queues["dead"])) == ((0, 20) if raises else (20, 0))
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+async def test_a_child_that_comes_back_from_its_listener_ends(bench: WorkerBench, flavour: str) -> None:
+    """The worker, and the message, are its parent's."""
+    bench.topic(slots=1)
+    ends = {"returns": 0, "exits": 3, "exits without a code": 0, "raises": 1}
+    codes: dict[str, int] = {}
+
+    def fork(delivery: Delivery) -> None:
+        if pid := os.fork():
+            codes[delivery.text] = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        elif delivery.text == "raises":
+            raise ValueError("in the child")
+        elif delivery.text == "exits":
+            sys.exit(3)
+        elif delivery.text == "exits without a code":
+            sys.exit()
+
+    bench.send(*ends)
+    async with bench.running(listening(flavour, fork)):
+        await wait_until_async(lambda: bench.total("acked") == 4, what="the parent's messages")
+    assert codes == ends
+    assert bench.total("taken") == 4

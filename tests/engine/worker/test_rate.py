@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
 from rmq_core import Delivery, listener
-from tests.engine.worker import rate_program
 from tests.engine.worker.bench import WorkerBench
+from tests.engine.worker.rate_program import main
+from tests.support.programs import Program
 from tests.support.waiting import wait_until, wait_until_async
 
 BURST_S = 0.025
 
 
 @contextmanager
-def fleet(bench: WorkerBench, *names: str) -> Iterator[list[subprocess.Popen[bytes]]]:
-    program = Path(rate_program.__file__)
-    started = [
-        subprocess.Popen([sys.executable, str(program), bench.url, bench.namespace, name], cwd=program.parents[3])
-        for name in names
-    ]
+def fleet(bench: WorkerBench, *names: str) -> Iterator[list[Program]]:
+    options = [{"url": bench.url, "namespace": bench.namespace, "name": name} for name in names]
+    started = [Program(main, about) for about in options]
     try:
         workers = f"{bench.namespace}:workers"
         wait_until(lambda: bench.raw.hlen(workers) == len(names), timeout_s=30, what="the workers to start")

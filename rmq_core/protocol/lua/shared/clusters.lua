@@ -1,6 +1,6 @@
 -- Dead letters by what they died of: how many, since when, until when, and what the first of them said.
--- `cause` holds the cluster each dead letter is counted in. It leaves with the letter, whatever becomes of the failure
--- record meanwhile: a later message of the same id may fail of something else.
+-- `cause` holds the cluster each dead letter is counted in. It leaves with the dead letter, whatever becomes of the
+-- failure record meanwhile: a later message of the same id may fail of something else.
 local UNKNOWN, OTHER = '0000000000000000', 'ffffffffffffffff'
 local CLUSTERS_MOST = 256
 local tallies, founded = {}, 0
@@ -22,7 +22,7 @@ local function example(fragment)
   return first and last and '{' .. string.sub(fragment, first, last - 1) .. '}' or '{}'
 end
 
--- For a letter that is in `dead` now and was not before.
+-- For a dead letter that is in `dead` now and was not before.
 local function enter_cluster(id, cluster, died_ms, fragment)
   if not tallies[cluster] and redis.call('HEXISTS', CLUSTERS, cluster) == 0 then
     if redis.call('HLEN', CLUSTERS) + founded >= CLUSTERS_MOST then
@@ -38,7 +38,7 @@ local function enter_cluster(id, cluster, died_ms, fragment)
   redis.call('HSET', CAUSE, id, cluster)
 end
 
--- For letters that are in `dead` no more. Returns the cluster of each, false where none was noted.
+-- For dead letters that are in `dead` no more. Returns the cluster of each, false where none was noted.
 local function leave_clusters(ids)
   if #ids == 0 then
     return {}
@@ -56,18 +56,18 @@ end
 at_the_end = function()
   for cluster, entry in pairs(tallies) do
     local stored = redis.call('HGET', CLUSTERS, cluster)
-    local n, first, last, told = string.match(stored or '', '^(%d+) (%d+) (%d+) (.*)$')
+    local n, first, last, sample = string.match(stored or '', '^(%d+) (%d+) (%d+) (.*)$')
     n = (tonumber(n) or 0) + entry.n
     if n <= 0 then
       redis.call('HDEL', CLUSTERS, cluster)
     else
       first = math.min(tonumber(first) or entry.first, entry.first or tonumber(first))
       last = math.max(tonumber(last) or entry.last, entry.last or tonumber(last))
-      told = told or example(entry.fragment or '')
-      redis.call('HSET', CLUSTERS, cluster, string.format('%d %.0f %.0f ', n, first, last) .. told)
+      sample = sample or example(entry.fragment or '')
+      redis.call('HSET', CLUSTERS, cluster, string.format('%d %.0f %.0f ', n, first, last) .. sample)
     end
   end
-  -- An older release may have taken letters away without telling; an empty queue is where the ledger can be closed.
+  -- An older release may have removed dead letters without counting them; an empty queue is where the ledger can be closed.
   if next(tallies) and redis.call('EXISTS', DEAD) == 0 then
     redis.call('DEL', CAUSE, CLUSTERS)
   end

@@ -16,9 +16,9 @@ local function record_failure(id, due_ms, fragment)
 end
 
 -- What the journal tells of a failure beside the score: how many, and what a person can tell it by.
-local TOLD_MOST = 200
+local TEXT_MOST = 200
 
-local function told(score, failures, fragment)
+local function described(score, failures, fragment)
   if not JOURNALING then
     return nil
   end
@@ -26,7 +26,7 @@ local function told(score, failures, fragment)
   local text, worker = string.match(fragment, '"message":"(.-)","worker":"(.-)"')
   return {
     score, failures, string.match(fragment, '^"fingerprint":"(%x+)"') or '',
-    string.match(fragment, '"error":"(.-)","message":') or '', string.sub(text or '', 1, TOLD_MOST), worker or '',
+    string.match(fragment, '"error":"(.-)","message":') or '', string.sub(text or '', 1, TEXT_MOST), worker or '',
   }
 end
 
@@ -46,7 +46,7 @@ local function die(id, failures, fragment)
   forget_priority(id)
   redis.call('ZADD', DEAD, now, id)
   count('died', 1)
-  note('died', 'pd', id, told(now, failures, fragment))
+  note('died', 'pd', id, described(now, failures, fragment))
   enter_cluster(id, string.match(fragment, '^"fingerprint":"(%x+)"') or UNKNOWN, now, fragment)
   clear_suspects({id})
 end
@@ -72,9 +72,9 @@ local function fail(id, failures, delay_ms, fragment, place)
   if delay_ms > 0 then
     local due = (now + delay_ms) * SHIFT + failures
     redis.call('ZADD', RETRY, due, id)
-    note('retried', 'pr', id, told(due, failures, fragment))
+    note('retried', 'pr', id, described(due, failures, fragment))
   else
     redis.call('ZADD', STORE, retries_left(failures), id)
-    note('retried', 'ps', id, told(retries_left(failures), failures, fragment))
+    note('retried', 'ps', id, described(retries_left(failures), failures, fragment))
   end
 end

@@ -43,13 +43,13 @@ local function trash_dead(id, died_ms, cause)
   discard_packed(id, take_dead_record(id, died_ms, cause))
 end
 
--- A message in the trash; nil where it is not, or no longer, restorable.
+-- A message in the trash, and when it was removed; nil where it is not, or no longer, restorable.
 local function look_into_trash(id, undo_ms)
   local removed_ms = tonumber(redis.call('ZSCORE', TRASH, id) or nil)
   if not removed_ms or removed_ms <= now - undo_ms then
     return nil
   end
-  return unpack_record(redis.call('HGET', TRASHED, id))
+  return unpack_record(redis.call('HGET', TRASHED, id)), removed_ms
 end
 
 local function take_out(id)

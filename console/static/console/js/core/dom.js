@@ -22,6 +22,15 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
+/** The head of a table; each title as it is, or as [title, class]. */
+export function headRow(titles) {
+  const heads = titles.map((each) => {
+    const [title, extra] = [each].flat();
+    return h("th", { scope: "col", class: extra }, title);
+  });
+  return h("thead", {}, h("tr", {}, heads));
+}
+
 /** A symbol of Unfold's icon font; decoration only. */
 export function icon(name) {
   return h("span", { class: "material-symbols-outlined", "aria-hidden": "true" }, name);

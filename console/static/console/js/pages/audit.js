@@ -1,7 +1,7 @@
 // The audit: who did what, to what, why, with what result. The filter lives in the address.
 import { param, setParams } from "../core/address.js";
 import { address, get } from "../core/api.js";
-import { byId, h, replace, setText } from "../core/dom.js";
+import { byId, h, headRow, replace, setText } from "../core/dom.js";
 import { count, dateTime } from "../core/format.js";
 import { shortcut } from "../core/keys.js";
 import { page, topicAddress } from "../core/page.js";
@@ -73,24 +73,16 @@ replace(
       h(
         "table",
         { class: "rc-table rc-audit" },
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            [
-              gettext("When"),
-              gettext("Who"),
-              gettext("Action"),
-              gettext("Topic"),
-              gettext("Done"),
-              gettext("Result"),
-              gettext("Reason"),
-              gettext("Via"),
-            ].map((title, place) => h("th", { scope: "col", class: place === 4 ? "rc-num" : null }, title)),
-          ),
-        ),
+        headRow([
+          gettext("When"),
+          gettext("Who"),
+          gettext("Action"),
+          gettext("Topic"),
+          [gettext("Done"), "rc-num"],
+          gettext("Result"),
+          gettext("Reason"),
+          gettext("Via"),
+        ]),
         body,
       ),
     ),
@@ -185,7 +177,7 @@ async function load(cursor = null) {
     nothing,
     narrowed
       ? gettext("No entry matches.")
-      : gettext("Nothing yet: every action that somebody takes is written down here."),
+      : gettext("Nothing yet: every action that somebody takes is recorded here."),
   );
   foot.hidden = next === null;
 }

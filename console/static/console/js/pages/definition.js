@@ -6,6 +6,7 @@ import { fill, gettext, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { conflictDialog } from "../parts/conflict.js";
 import { DefinitionForm } from "../parts/definitionform.js";
+import { guardedButton } from "../parts/guardedbutton.js";
 import { planDialog } from "../parts/plandialog.js";
 import { Revisions } from "../parts/revisions.js";
 
@@ -53,8 +54,8 @@ export class DefinitionTab {
 
   /** Somebody else's change arrives here within a second: shown at once, unless something is being edited. */
   render() {
-    if (!this.version || this.version <= this.form.base.version || this.version === this.told) return;
-    this.told = this.version;
+    if (!this.version || this.version <= this.form.base.version || this.version === this.announced) return;
+    this.announced = this.version;
     if (this.form.edited().length) this.tell();
     else this.reload();
   }
@@ -204,18 +205,9 @@ export class DefinitionTab {
         "header",
         {},
         h("h2", {}, gettext("Delete the topic")),
-        h(
-          "button",
-          {
-            type: "button",
-            class: "rc-button rc-danger",
-            dataset: { action: "delete_topic" },
-            "aria-disabled": missing ? "true" : null,
-            title: missing,
-            onclick: () => (missing ? toast(missing, "error") : this.delete()),
-          },
-          icon("delete_forever"),
-          gettext("Delete…"),
+        guardedButton(
+          { action: "delete_topic", symbol: "delete_forever", label: gettext("Delete…"), missing, look: "rc-danger" },
+          () => this.delete(),
         ),
       ),
       h(
@@ -238,8 +230,8 @@ export class DefinitionTab {
         label: held ? gettext("Delete with its messages") : gettext("Delete"),
         danger: true,
         confirmWord: held ? page.topic.name : null,
-        submit: async ({ reason }) => {
-          await remove(this.path, { reason, force: held });
+        submit: async ({ reason, confirm }) => {
+          await remove(this.path, { reason, force: held, confirm });
           this.leaving = true;
           location.assign(page.places.overview);
         },

@@ -1,13 +1,15 @@
 // One bulk action: what was asked for, how far it is, what was not done and why.
-import { address, get, post } from "../core/api.js";
-import { byId, h, icon, replace, setText } from "../core/dom.js";
+import { get, post } from "../core/api.js";
+import { byId, h, headRow, replace, setText } from "../core/dom.js";
 import { dateTime, duration, exact, rate, time } from "../core/format.js";
 import "../core/keys.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { ask } from "../parts/ask.js";
+import { downloadLinks } from "../parts/downloads.js";
 import { pairList } from "../parts/failure.js";
+import { guardedButton } from "../parts/guardedbutton.js";
 import {
   isLive,
   manner,
@@ -21,10 +23,6 @@ import { Progress } from "../parts/progress.js";
 import { Tile, tileRow } from "../parts/tiles.js";
 
 const REFRESH_MS = 500;
-const FORMATS = [
-  ["jsonl", "JSON Lines"],
-  ["csv", "CSV"],
-];
 const path = `operations/${page.ident}`;
 let operation = await get(path);
 let timer = 0;
@@ -134,19 +132,7 @@ function showButtons() {
 }
 
 function button(name, symbol, label, missing, action) {
-  return h(
-    "button",
-    {
-      type: "button",
-      class: "rc-button",
-      dataset: { action: name },
-      "aria-disabled": missing ? "true" : null,
-      title: missing,
-      onclick: () => (missing ? toast(missing, "error") : action()),
-    },
-    icon(symbol),
-    label,
-  );
+  return guardedButton({ action: name, symbol, label, missing }, action);
 }
 
 async function act(name) {
@@ -222,20 +208,7 @@ function showNotDone() {
       { class: "rc-toolbar" },
       h("h2", { class: "rc-strong" }, gettext("Not done")),
       h("span", { class: "rc-muted" }, shownWords(number)),
-      h(
-        "span",
-        { class: "rc-actions rc-end" },
-        FORMATS.map(([name, label]) =>
-          missing
-            ? h("span", { class: "rc-button", "aria-disabled": "true", title: missing }, icon("download"), label)
-            : h(
-                "a",
-                { class: "rc-button", href: address(`${path}/report`, { form: name }), download: "" },
-                icon("download"),
-                label,
-              ),
-        ),
-      ),
+      h("span", { class: "rc-actions rc-end" }, downloadLinks(`${path}/report`, missing)),
     ),
     h(
       "div",
@@ -243,15 +216,7 @@ function showNotDone() {
       h(
         "table",
         { class: "rc-table" },
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            [gettext("Id"), gettext("Slot"), gettext("Why")].map((each) => h("th", { scope: "col" }, each)),
-          ),
-        ),
+        headRow([gettext("Id"), gettext("Slot"), gettext("Why")]),
         h(
           "tbody",
           {},

@@ -1,12 +1,13 @@
 // Runs of the pipeline: history with live bars, schedules, and the figures from run to run.
 import { get, patch, remove } from "../core/api.js";
-import { byId, h, icon, replace, setText } from "../core/dom.js";
+import { byId, h, replace, setText } from "../core/dom.js";
 import { dateTime, duration } from "../core/format.js";
 import "../core/keys.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { Choice } from "../parts/choice.js";
+import { guardedButton } from "../parts/guardedbutton.js";
 import { LiveList, nameCell, showStart } from "../parts/livelist.js";
 import { planDialog } from "../parts/plandialog.js";
 import { RunBar } from "../parts/runbar.js";
@@ -45,18 +46,14 @@ class Row {
   }
 }
 
-const missing = page.grants.actions.reconcile;
-const start = h(
-  "button",
+const start = guardedButton(
   {
-    type: "button",
-    class: "rc-button rc-primary",
-    "aria-disabled": missing ? "true" : null,
-    title: missing,
-    onclick: () => (missing ? toast(missing, "error") : askRun(begun)),
+    symbol: "play_arrow",
+    label: gettext("Start a run"),
+    missing: page.grants.actions.reconcile,
+    look: "rc-primary",
   },
-  icon("play_arrow"),
-  gettext("Start a run"),
+  () => askRun(begun),
 );
 const kind = new Choice(gettext("Job"), "kind", [["", gettext("All")], ...Object.entries(JOBS)], () => list.restart());
 const schedules = h("section", { class: "rc-card", "aria-label": gettext("Schedules") });

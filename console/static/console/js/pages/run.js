@@ -1,7 +1,7 @@
 // One run of the pipeline: how far it is, what it found, and the repair of that.
 import { param, setParams } from "../core/address.js";
 import { get, post } from "../core/api.js";
-import { byId, h, icon, replace, setText } from "../core/dom.js";
+import { byId, h, headRow, replace, setText } from "../core/dom.js";
 import { dateTime, duration, exact, NONE, time } from "../core/format.js";
 import "../core/keys.js";
 import { page, topicAddress } from "../core/page.js";
@@ -9,6 +9,7 @@ import { fill, gettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { pairList } from "../parts/failure.js";
 import { FindingList } from "../parts/findinglist.js";
+import { guardedButton } from "../parts/guardedbutton.js";
 import { RunBar } from "../parts/runbar.js";
 import { FINDINGS, GAPS, isLive, JOBS, outcome, RUN_STATES, STAGES, scope } from "../parts/runwords.js";
 
@@ -128,19 +129,7 @@ function showButtons() {
   replace(
     buttons,
     ["queued", "running"].includes(run.state)
-      ? h(
-          "button",
-          {
-            type: "button",
-            class: "rc-button",
-            dataset: { action: "stop" },
-            "aria-disabled": missing ? "true" : null,
-            title: missing,
-            onclick: () => (missing ? toast(missing, "error") : stop()),
-          },
-          icon("stop_circle"),
-          gettext("Stop"),
-        )
+      ? guardedButton({ action: "stop", symbol: "stop_circle", label: gettext("Stop"), missing }, stop)
       : null,
   );
 }
@@ -220,15 +209,7 @@ function showFigures() {
       h(
         "table",
         { class: "rc-table" },
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            [gettext("Topic"), ...columns.map(([title]) => title)].map((title) => h("th", { scope: "col" }, title)),
-          ),
-        ),
+        headRow([gettext("Topic"), ...columns.map(([title]) => title)]),
         h(
           "tbody",
           {},

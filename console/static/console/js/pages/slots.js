@@ -2,10 +2,11 @@
 
 import { param, setParams } from "../core/address.js";
 import { get, ofTopic } from "../core/api.js";
-import { byId, h, replace, setText } from "../core/dom.js";
+import { byId, h, headRow, replace, setText } from "../core/dom.js";
 import { count, dateTime, duration } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
+import { fleetButton } from "../parts/fleetactions.js";
 import { openSlot } from "../parts/slotpanel.js";
 import { Timeline } from "../parts/timeline.js";
 
@@ -16,10 +17,10 @@ const COLUMNS = [
   gettext("Owner"),
   gettext("Epoch"),
   gettext("Since"),
-  gettext("Backlog"),
-  gettext("Due lag"),
-  gettext("In flight"),
-  gettext("Dead"),
+  [gettext("Backlog"), "rc-num"],
+  [gettext("Due lag"), "rc-num"],
+  [gettext("In flight"), "rc-num"],
+  [gettext("Dead"), "rc-num"],
 ];
 
 export class SlotsTab {
@@ -38,31 +39,22 @@ export class SlotsTab {
       { type: "button", class: "rc-button rc-small", onclick: () => this.go(PAGE) },
       gettext("Next"),
     );
+    this.unfence = fleetButton("unfence", () => ({ topic: page.topic.name }));
+    this.unfence.hidden = true;
     this.timeline = new Timeline(gettext("Who owned what"));
     replace(
       byId("rc-tab"),
       h(
         "section",
         { class: "rc-card rc-flush" },
-        h("div", { class: "rc-toolbar" }, this.note, h("span", { class: "rc-pages" }, this.before, this.after)),
         h(
           "div",
-          { class: "rc-scroll" },
-          h(
-            "table",
-            { class: "rc-table" },
-            h(
-              "thead",
-              {},
-              h(
-                "tr",
-                {},
-                COLUMNS.map((title, at) => h("th", { scope: "col", class: at > 3 ? "rc-num" : null }, title)),
-              ),
-            ),
-            this.body,
-          ),
+          { class: "rc-toolbar" },
+          this.note,
+          this.unfence,
+          h("span", { class: "rc-pages" }, this.before, this.after),
         ),
+        h("div", { class: "rc-scroll" }, h("table", { class: "rc-table" }, headRow(COLUMNS), this.body)),
       ),
       this.timeline.element,
     );
@@ -100,12 +92,20 @@ export class SlotsTab {
     setText(
       this.note,
       fill(gettext("Slots %(from)s to %(to)s of %(all)s"), { from: this.from, to: to - 1, all: count(all) }) +
-        (this.owners ? "" : ` · ${gettext("shared: every worker takes from every slot")}`),
+        this.rule(),
     );
+    this.unfence.hidden = !this.frame.fenced;
     this.before.disabled = this.from === 0;
     this.after.disabled = to >= all;
     while (this.body.children.length > to - this.from) this.body.lastChild.remove();
     for (let slot = this.from; slot < to; slot += 1) this.show(slot, slots);
+  }
+
+  /** Who may take from the slots, where the table does not say it. */
+  rule() {
+    if (this.owners) return "";
+    if (!this.frame.fenced) return ` · ${gettext("shared: every worker takes from every slot")}`;
+    return ` · ${fill(gettext("%(n)s slots wait for workers with ZooKeeper"), { n: count(this.frame.fenced) })}`;
   }
 
   show(slot, slots) {
@@ -133,7 +133,7 @@ export class SlotsTab {
       "tr",
       {},
       h("th", { scope: "row" }, open),
-      COLUMNS.slice(1).map((_, at) => h("td", { class: at > 2 ? "rc-num" : at === 1 ? "rc-mono" : null })),
+      COLUMNS.slice(1).map((_, at) => h("td", { class: at > 2 ? "rc-num" : at === 1 ? "rc-mono" : "rc-one-line" })),
     );
   }
 }

@@ -1,5 +1,5 @@
 // The workers: what each does, how it stands with ZooKeeper, who owns how much, and what happened lately.
-import { byId, h, icon, replace, setClass } from "../core/dom.js";
+import { byId, h, headRow, icon, replace, setClass } from "../core/dom.js";
 import { count, dateTime, duration, rate, relative } from "../core/format.js";
 import { shortcut } from "../core/keys.js";
 import { Live } from "../core/live.js";
@@ -82,24 +82,7 @@ const nothing = h(
 const table = h(
   "section",
   { class: "rc-card rc-flush", "aria-label": gettext("Workers") },
-  h(
-    "div",
-    { class: "rc-scroll" },
-    h(
-      "table",
-      { class: "rc-table rc-workers" },
-      h(
-        "thead",
-        {},
-        h(
-          "tr",
-          {},
-          COLUMNS.map(([title, extra]) => h("th", { scope: "col", class: extra }, title)),
-        ),
-      ),
-      body,
-    ),
-  ),
+  h("div", { class: "rc-scroll" }, h("table", { class: "rc-table rc-workers" }, headRow(COLUMNS), body)),
   nothing,
 );
 const pins = h("section", { class: "rc-card", "aria-label": gettext("Placement overrides"), hidden: true });
@@ -146,7 +129,7 @@ function render() {
   timeline.update(frame.events);
 }
 
-/** A row is drawn anew only when something in it changed, so that its buttons keep their focus. */
+/** A row is drawn again only when something in it changed, so that its buttons keep their focus. */
 function showWorker(worker) {
   const newest = frame.topics.map((topic) => topic.version);
   const minute = Math.floor((frame.at_ms - worker.started_ms) / 10_000); // it tells how long ago things were

@@ -1,15 +1,15 @@
 // What can be done to messages and topics: the buttons, the confirmation, the request, the result.
 import { ofTopic, post } from "../core/api.js";
-import { h, icon } from "../core/dom.js";
+import { h } from "../core/dom.js";
 import { page } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { ask } from "./ask.js";
+import { guardedButton } from "./guardedbutton.js";
 import { newValue } from "./newvalue.js";
 
 const ranked = page.topic?.timed === false;
 
-// [button, symbol, question, reason needed, dangerous, done]
 const ACTIONS = {
   cancel: {
     label: gettext("Cancel"),
@@ -112,22 +112,10 @@ const STATUS = { in_flight: gettext("in flight"), not_found: gettext("no longer 
 export function actionButton(name, refs, onDone, messages = () => [], extra = () => ({})) {
   const action = ACTIONS[name];
   const missing = page.grants.actions[name];
-  const button = h(
-    "button",
-    {
-      type: "button",
-      class: `rc-button${action.danger ? " rc-danger" : ""}`,
-      dataset: { action: name },
-      "aria-disabled": missing ? "true" : null,
-      title: missing,
-    },
-    icon(action.symbol),
-    action.label,
+  const look = action.danger ? "rc-danger" : "";
+  return guardedButton({ action: name, symbol: action.symbol, label: action.label, missing, look }, () =>
+    confirm(name, refs(), onDone, messages(), extra()),
   );
-  button.addEventListener("click", () =>
-    missing ? toast(missing, "error") : confirm(name, refs(), onDone, messages(), extra()),
-  );
-  return button;
 }
 
 function confirm(name, refs, onDone, messages, extra) {

@@ -52,10 +52,17 @@ class BulkDialog {
     this.seen = h("div", { class: "rc-preview", role: "status", "aria-live": "polite" });
     const number = (name, max, placeholder) =>
       h("input", { class: "rc-input", type: "number", min: 0, max, step: 1, name, placeholder });
-    this.rate = number("rate_per_s", 1_000_000, gettext("as fast as it goes"));
+    this.rate = number("rate_per_s", 1_000_000, gettext("as fast as possible"));
     this.spread = number("spread", 10_080, gettext("at once"));
     this.canary = number("canary", 1000, gettext("none"));
     this.canaryLabel = h("label", {}, gettext("Canary: so many first, the rest if they succeed"), this.canary);
+    this.overdue = h("input", { type: "checkbox", name: "overdue", checked: true, onchange: () => this.changed(0) });
+    this.overdueLabel = h(
+      "label",
+      { class: "rc-check" },
+      this.overdue,
+      gettext("Also messages whose time has gone by: they are delivered at once"),
+    );
   }
 
   open() {
@@ -67,6 +74,7 @@ class BulkDialog {
         this.value,
         h("h3", {}, gettext("Which messages")),
         this.fields.element,
+        this.overdueLabel,
         this.seen,
         h("h3", {}, gettext("How")),
         h(
@@ -124,6 +132,7 @@ class BulkDialog {
     setText(this.say, SAY[name]);
     this.canaryLabel.hidden = name !== "requeue";
     if (name !== "requeue") this.canary.value = "";
+    this.overdueLabel.hidden = name !== "restore" || this.topic.timed === false;
     this.newValue = name === "reschedule" ? newValue(this.topic) : null;
     this.value.hidden = !this.newValue;
     replace(this.value, this.newValue?.element);
@@ -162,19 +171,11 @@ class BulkDialog {
   }
 
   showFound(found, filter) {
-    const n = exact(found.count);
-    const words = found.exact
-      ? fill(ngettext("%(n)s message matches.", "%(n)s messages match.", found.count), { n })
-      : fill(gettext("About %(n)s messages match: estimated from %(looked)s of %(all)s."), {
-          n,
-          looked: exact(found.looked_at),
-          all: exact(found.total),
-        });
     replace(
       this.seen,
-      h("p", {}, h("strong", {}, words), h("span", { class: "rc-muted" }, ` ${asOf(found.as_of_ms)}`)),
+      h("p", {}, h("strong", {}, this.amount(found)), h("span", { class: "rc-muted" }, ` ${asOf(found.as_of_ms)}`)),
       h("p", { class: "rc-muted" }, querySentence(filter)),
-      found.purges ? h("p", { class: "rc-warning" }, gettext("This is a purge: nothing narrows it down.")) : null,
+      found.purges ? h("p", { class: "rc-warning" }, gettext("This takes everything: no filter limits it.")) : null,
       found.examples.length
         ? h(
             "ul",
@@ -195,6 +196,23 @@ class BulkDialog {
         ? h("div", { class: "rc-actions" }, exportMenu(this.topic.name, filter))
         : null,
     );
+  }
+
+  /** How many it would meet, and how sure that is. */
+  amount(found) {
+    const n = exact(found.count);
+    if (this.withoutOverdue && found.count)
+      return fill(gettext("At most %(n)s messages: those whose time has gone by are left out."), { n });
+    if (found.exact) return fill(ngettext("%(n)s message matches.", "%(n)s messages match.", found.count), { n });
+    return fill(gettext("About %(n)s messages match: estimated from %(looked)s of %(all)s."), {
+      n,
+      looked: exact(found.looked_at),
+      all: exact(found.total),
+    });
+  }
+
+  get withoutOverdue() {
+    return !this.overdueLabel.hidden && !this.overdue.checked;
   }
 
   /** Beside a choice of actions, “Start” alone does not say that nothing has happened yet. */
@@ -228,7 +246,8 @@ class BulkDialog {
   post(body) {
     const { state, ...rest } = this.fields.read();
     const filter = ["dead", "trash"].includes(state) ? rest : { state, ...rest };
-    return post(ofTopic(this.topic.name, VERBS[this.action]), { filter, ...body });
+    const only = this.withoutOverdue ? { overdue: false } : {};
+    return post(ofTopic(this.topic.name, VERBS[this.action]), { filter, ...only, ...body });
   }
 }
 

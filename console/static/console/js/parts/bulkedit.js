@@ -1,10 +1,11 @@
 // A dead letter whose content is put right: sent as a new message, the old one dropped.
 import { ofTopic, post } from "../core/api.js";
-import { h, icon, setText } from "../core/dom.js";
+import { h, setText } from "../core/dom.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { ask } from "./ask.js";
+import { guardedButton } from "./guardedbutton.js";
 
 /** A button for a message as the server describes it. `onDone()` when the new one is sent. */
 export function correctButton(message, onDone) {
@@ -15,18 +16,8 @@ export function correctButton(message, onDone) {
       : message.content === null || message.truncated
         ? gettext("Content that is no text, or too long to show, cannot be edited here.")
         : null);
-  return h(
-    "button",
-    {
-      type: "button",
-      class: "rc-button",
-      dataset: { action: "correct" },
-      "aria-disabled": missing ? "true" : null,
-      title: missing,
-      onclick: () => (missing ? toast(missing, "error") : open(message, onDone)),
-    },
-    icon("edit"),
-    gettext("Edit and send"),
+  return guardedButton({ action: "correct", symbol: "edit", label: gettext("Edit and send"), missing }, () =>
+    open(message, onDone),
   );
 }
 

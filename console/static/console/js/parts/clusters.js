@@ -1,11 +1,11 @@
 // Dead letters by what failed: how many, since when, whether they grow, and what to do about a whole cluster.
 import { get, ofTopic } from "../core/api.js";
-import { h, icon, setText } from "../core/dom.js";
+import { h, headRow, setText } from "../core/dom.js";
 import { count, dateTime, exact, relative, time } from "../core/format.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
-import { toast } from "../core/toast.js";
 import { openBulk } from "./bulk.js";
+import { guardedButton } from "./guardedbutton.js";
 import { OPERATION_ACTIONS } from "./operationwords.js";
 import { drawSpark } from "./spark.js";
 
@@ -35,20 +35,7 @@ export class Clusters {
     this.scroll = h(
       "div",
       { class: "rc-scroll" },
-      h(
-        "table",
-        { class: "rc-table rc-clusters" },
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            titles.map(([title, extra]) => h("th", { scope: "col", class: extra }, title)),
-          ),
-        ),
-        this.body,
-      ),
+      h("table", { class: "rc-table rc-clusters" }, headRow(titles), this.body),
     );
     this.nothing = h("p", { class: "rc-nothing", hidden: true }, gettext("No dead letters."));
     this.element = h(
@@ -143,7 +130,7 @@ class Row {
   }
 
   words(cluster) {
-    return cluster.example ?? gettext("The words of an error need the permission “read_payload”.");
+    return cluster.example ?? gettext("The text of an error needs the permission “read_payload”.");
   }
 
   button(name, topic) {
@@ -156,17 +143,9 @@ class Row {
         words: [this.cluster.error, this.cluster.example].filter(Boolean).join(": ").slice(0, 300),
       },
     });
-    return h(
-      "button",
-      {
-        type: "button",
-        class: `rc-button rc-small${name === "drop" ? " rc-danger" : ""}`,
-        "aria-disabled": missing ? "true" : null,
-        title: missing,
-        onclick: () => (missing ? toast(missing, "error") : openBulk(topic, ["dead"], given())),
-      },
-      icon(name === "drop" ? "delete" : "replay"),
-      OPERATION_ACTIONS[name],
+    const [symbol, look] = name === "drop" ? ["delete", "rc-small rc-danger"] : ["replay", "rc-small"];
+    return guardedButton({ symbol, label: OPERATION_ACTIONS[name], missing, look }, () =>
+      openBulk(topic, ["dead"], given()),
     );
   }
 

@@ -1,5 +1,5 @@
 // Two people changed one definition: what the other one did, what you were doing, and what becomes of it.
-import { h } from "../core/dom.js";
+import { h, headRow } from "../core/dom.js";
 import { dateTime } from "../core/format.js";
 import { fill, gettext } from "../core/text.js";
 import { shown } from "./definitionform.js";
@@ -16,7 +16,7 @@ export function conflictDialog({ base, theirs, mine, revision, choose }) {
   const button = (label, choice, extra = "") =>
     h("button", { type: "button", class: `rc-button${extra}`, onclick: () => end(choice) }, label);
   dialog.append(
-    h("h2", { id: "rc-conflict-title" }, gettext("Somebody else was first")),
+    h("h2", { id: "rc-conflict-title" }, gettext("Somebody else saved first")),
     h(
       "p",
       {},
@@ -34,17 +34,7 @@ export function conflictDialog({ base, theirs, mine, revision, choose }) {
       h(
         "table",
         { class: "rc-table rc-difference" },
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            [gettext("Field"), gettext("When you began"), gettext("Theirs, stored now"), gettext("Yours")].map(
-              (title) => h("th", { scope: "col" }, title),
-            ),
-          ),
-        ),
+        headRow([gettext("Field"), gettext("When you began"), gettext("Theirs, stored now"), gettext("Yours")]),
         h(
           "tbody",
           {},
@@ -56,7 +46,7 @@ export function conflictDialog({ base, theirs, mine, revision, choose }) {
       "div",
       { class: "rc-dialog-buttons" },
       button(gettext("Back to the form"), null),
-      button(gettext("Take over theirs"), "theirs"),
+      button(gettext("Take their version"), "theirs"),
       button(gettext("Put my changes on top of theirs"), "mine", " rc-primary"),
     ),
   );

@@ -55,7 +55,7 @@ function object(words, line) {
   try {
     found = parse(words);
   } catch {
-    // Told below.
+    // Reported below.
   }
   if (!(found instanceof Map))
     throw new Error(

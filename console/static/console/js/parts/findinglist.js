@@ -1,18 +1,15 @@
 // What a reconciliation found: groups that can be repaired, and the findings with what shows each.
-import { address, get } from "../core/api.js";
-import { h, icon, replace, setText } from "../core/dom.js";
+import { get } from "../core/api.js";
+import { h, headRow, replace, setText } from "../core/dom.js";
 import { exact } from "../core/format.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
+import { downloadLinks } from "./downloads.js";
 import { evidence } from "./evidence.js";
+import { guardedButton } from "./guardedbutton.js";
 import { askRepair } from "./repair.js";
 import { FINDINGS, GAPS, REPAIRS } from "./runwords.js";
-
-const FORMATS = [
-  ["jsonl", "JSON Lines"],
-  ["csv", "CSV"],
-];
 
 export class FindingList {
   /** `path`: of the run; `changed()` when a repair has begun. */
@@ -51,20 +48,7 @@ export class FindingList {
       h(
         "div",
         { class: "rc-scroll rc-tall" },
-        h(
-          "table",
-          { class: "rc-table rc-findings" },
-          h(
-            "thead",
-            {},
-            h(
-              "tr",
-              {},
-              titles.map((title) => h("th", { scope: "col" }, title)),
-            ),
-          ),
-          this.body,
-        ),
+        h("table", { class: "rc-table rc-findings" }, headRow(titles), this.body),
       ),
       this.moreBox,
     );
@@ -126,19 +110,7 @@ export class FindingList {
     const missing = page.grants.payload
       ? null
       : gettext("The report names ids: it needs the permission “read_payload”.");
-    replace(
-      this.downloads,
-      FORMATS.map(([name, label]) =>
-        missing
-          ? h("span", { class: "rc-button", "aria-disabled": "true", title: missing }, icon("download"), label)
-          : h(
-              "a",
-              { class: "rc-button", href: address(`${this.path}/report`, { form: name }), download: "" },
-              icon("download"),
-              label,
-            ),
-      ),
-    );
+    replace(this.downloads, downloadLinks(`${this.path}/report`, missing));
   }
 
   showGroups() {
@@ -161,20 +133,10 @@ export class FindingList {
     );
   }
 
-  repairButton(order, label) {
-    const missing = page.grants.actions[order.repair === "drop_orphan" ? "drop" : "repair"];
-    return h(
-      "button",
-      {
-        type: "button",
-        class: "rc-button",
-        dataset: { action: "repair" },
-        "aria-disabled": missing ? "true" : null,
-        title: missing,
-        onclick: () => (missing ? toast(missing, "error") : askRepair(this.path, order, () => this.changed())),
-      },
-      icon("healing"),
-      label,
+  repairButton(request, label) {
+    const missing = page.grants.actions[request.repair === "drop_orphan" ? "drop" : "repair"];
+    return guardedButton({ action: "repair", symbol: "healing", label, missing }, () =>
+      askRepair(this.path, request, () => this.changed()),
     );
   }
 

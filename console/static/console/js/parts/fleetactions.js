@@ -1,10 +1,11 @@
-// What can be done to workers and the slots they own: drain, pin, and their opposites.
+// What can be done to workers and the slots they own: drain, pin, and their opposites; and back to shared mode.
 import { ofTopic, post } from "../core/api.js";
-import { h, icon } from "../core/dom.js";
+import { h } from "../core/dom.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { ask } from "./ask.js";
+import { guardedButton } from "./guardedbutton.js";
 
 const ACTIONS = {
   drain: {
@@ -36,8 +37,18 @@ const ACTIONS = {
     label: gettext("Release"),
     symbol: "lock_open",
     ask: gettext("Release slots %(slots)s of %(topic)s?"),
-    say: gettext("They belong to whoever the balance gives them to."),
+    say: gettext("The next assignment gives them to any worker."),
     done: gettext("The slots are released."),
+  },
+  unfence: {
+    label: gettext("Return to shared mode"),
+    symbol: "lock_open",
+    reason: true,
+    ask: gettext("Hand the slots of %(topic)s back to shared mode?"),
+    say: gettext(
+      "For a topic whose workers ran with ZooKeeper and no longer will. Until then, workers without ZooKeeper cannot take from its slots. Refused while a worker with ZooKeeper still listens to it.",
+    ),
+    done: gettext("Slots handed back to shared mode: %(slots)s."),
   },
 };
 
@@ -45,19 +56,8 @@ const ACTIONS = {
 export function fleetButton(name, given) {
   const action = ACTIONS[name];
   const missing = page.grants.actions[name];
-  return h(
-    "button",
-    {
-      type: "button",
-      class: "rc-button rc-small",
-      dataset: { action: name },
-      "aria-disabled": missing ? "true" : null,
-      title: missing,
-      onclick: () => (missing ? toast(missing, "error") : confirm(name, given())),
-    },
-    icon(action.symbol),
-    action.label,
-  );
+  const { symbol, label } = action;
+  return guardedButton({ action: name, symbol, label, missing, look: "rc-small" }, () => confirm(name, given()));
 }
 
 function confirm(name, given) {
@@ -87,14 +87,15 @@ function confirm(name, given) {
     reason: action.reason ? "needed" : "optional",
     focus: action.slots ? slots : undefined,
     submit: async ({ reason }) => {
-      await order(name, chosen(), reason);
-      toast(fill(action.done, given), "success");
+      const result = await request(name, chosen(), reason);
+      toast(fill(action.done, { ...given, ...result }), "success");
     },
   });
 }
 
-function order(name, { worker, topic, slots }, reason) {
+function request(name, { worker, topic, slots }, reason) {
   if (name === "pin") return post(ofTopic(topic, "/slots:pin"), { worker, slots, reason });
+  if (name === "unfence") return post(ofTopic(topic, ":unfence"), { reason });
   if (name === "unpin") return post(ofTopic(topic, "/slots:unpin"), { slots, reason });
   return post(`workers/${encodeURIComponent(worker)}:${name}`, { reason });
 }

@@ -66,7 +66,7 @@ export class HeatMap {
     this.ownerButton = all(this.segments, "[data-name=owner]")[0];
     this.ownerButton.hidden = this.metric !== "owner";
     this.choose(this.metric);
-    // Its width is told, not asked for: to ask makes the browser lay out everything that has changed so far.
+    // Its width is given, not asked for: to ask makes the browser lay out everything that has changed so far.
     new ResizeObserver(([entry]) => {
       this.width = entry.contentRect.width;
       this.draw();

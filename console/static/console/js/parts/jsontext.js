@@ -1,4 +1,4 @@
-// Writing JSON anew without loss: numbers keep the digits they came with.
+// Rewriting JSON without loss: numbers keep the digits they came with.
 import { Num, parse } from "../core/json.js";
 
 /** The text, indented; throws SyntaxError where it is not JSON. */

@@ -1,5 +1,5 @@
 // A table whose newest rows are fetched again and again, often while one of them is under way; older ones on demand.
-import { byId, h, icon, setText } from "../core/dom.js";
+import { byId, h, headRow, icon, setText } from "../core/dom.js";
 import { dateTime, relative, time } from "../core/format.js";
 import { fill, gettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
@@ -29,11 +29,10 @@ export class LiveList {
     this.more = h("div", { class: "rc-more" }, more);
     const [symbol, title, text] = empty;
     this.nothing = h("div", { class: "rc-empty" }, icon(symbol), h("h2", {}, title), h("p", {}, text));
-    const heads = columns.map(([name, extra]) => h("th", { scope: "col", class: extra }, name));
     this.scroll = h(
       "div",
       { class: "rc-scroll" },
-      h("table", { class: "rc-table rc-operations" }, h("thead", {}, h("tr", {}, heads)), this.body),
+      h("table", { class: "rc-table rc-operations" }, headRow(columns), this.body),
     );
     const parts = [this.scroll, this.nothing, this.more];
     for (const part of parts) part.hidden = true;

@@ -26,10 +26,11 @@ export const OPERATION_STATES = {
 export const NOT_DONE = {
   not_found: gettext("no longer there"),
   in_flight: gettext("in flight"),
+  replaced: gettext("taken out again by others"),
   interrupted: gettext("done just before a worker ended, or gone"),
 };
 
-const PATIENCE_MS = 15_000;
+const QUEUED_LONG_MS = 15_000;
 
 export const isLive = (operation) => ["queued", "running", "stopping"].includes(operation.state);
 
@@ -49,20 +50,21 @@ export function querySentence(filter) {
 
 /** The messages an operation works on, in words. */
 export function subject(operation) {
-  if (operation.undoes) return gettext("what another operation took out");
+  if (operation.undoes) return gettext("what another operation removed");
   if (operation.filter) return querySentence(operation.filter);
   return fill(ngettext("%(n)s message, named", "%(n)s messages, named", operation.named), {
     n: exact(operation.named),
   });
 }
 
-/** How fast, how carefully, to what: the rest of an order, in words. */
+/** How fast, how carefully, to what: the rest of a request, in words. */
 export function manner(operation) {
   const words = [];
   if (operation.values.repair) words.push(REPAIRS[operation.values.repair] ?? operation.values.repair);
   if (operation.values.due_ms) words.push(fill(gettext("to %(time)s"), { time: dateTime(operation.values.due_ms) }));
   if (operation.values.priority)
     words.push(fill(gettext("to priority %(priority)s"), { priority: exact(operation.values.priority) }));
+  if (operation.values.overdue === false) words.push(gettext("without those whose time has gone by"));
   if (operation.canary) words.push(fill(gettext("a canary of %(n)s first"), { n: exact(operation.canary.size) }));
   if (operation.rate_per_s) words.push(fill(gettext("at most %(rate)s/s"), { rate: exact(operation.rate_per_s) }));
   if (operation.spread_s)
@@ -73,7 +75,7 @@ export function manner(operation) {
 /** What it is doing right now, where that is not simply working. */
 export function phase(operation, nowMs) {
   const canary = operation.canary;
-  if (operation.state === "queued" && nowMs - operation.created_ms > PATIENCE_MS && !operation.started_ms)
+  if (operation.state === "queued" && nowMs - operation.created_ms > QUEUED_LONG_MS && !operation.started_ms)
     return gettext("No job worker has taken it yet: is “manage.py jobs default” running?");
   if (!isLive(operation) || !canary || canary.phase === "passed" || operation.state === "queued") return "";
   if (canary.phase === "sending") return gettext("Sending the canary.");

@@ -1,4 +1,4 @@
-// Owners as colours: one each, by name, told in the legend; nobody is grey.
+// Owners as colours: one each, by name, listed in the legend; nobody is grey.
 import { h } from "../core/dom.js";
 import { count } from "../core/format.js";
 import { fill, gettext } from "../core/text.js";

@@ -1,5 +1,5 @@
 // What a change would do, before it is done: the differences, the consequences, the reason, and the last click.
-import { h, icon } from "../core/dom.js";
+import { h, headRow, icon } from "../core/dom.js";
 import { time } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
@@ -19,15 +19,7 @@ export function differenceTable(difference) {
     h(
       "table",
       { class: "rc-table rc-difference" },
-      h(
-        "thead",
-        {},
-        h(
-          "tr",
-          {},
-          [gettext("Field"), gettext("Before"), gettext("After")].map((title) => h("th", { scope: "col" }, title)),
-        ),
-      ),
+      headRow([gettext("Field"), gettext("Before"), gettext("After")]),
       h(
         "tbody",
         {},

@@ -1,5 +1,5 @@
 // The prepare queue: how long deliveries have been in flight, the oldest first.
-import { h, replace } from "../core/dom.js";
+import { h, headRow, replace } from "../core/dom.js";
 import { count, dateTime, duration } from "../core/format.js";
 import { fill, gettext } from "../core/text.js";
 import { Bars } from "./bars.js";
@@ -20,17 +20,13 @@ export class PrepareQueue {
     this.table = h(
       "table",
       { class: "rc-table" },
-      h(
-        "thead",
-        {},
-        h(
-          "tr",
-          {},
-          [gettext("Id"), gettext("Age"), gettext("Time left"), gettext("Retries left"), gettext("Slot")].map(
-            (title, index) => h("th", { scope: "col", class: index ? "rc-num" : null }, title),
-          ),
-        ),
-      ),
+      headRow([
+        gettext("Id"),
+        [gettext("Age"), "rc-num"],
+        [gettext("Time left"), "rc-num"],
+        [gettext("Retries left"), "rc-num"],
+        [gettext("Slot"), "rc-num"],
+      ]),
       this.body,
     );
     this.oldest = h(

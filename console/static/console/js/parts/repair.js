@@ -8,15 +8,15 @@ import { toast } from "../core/toast.js";
 import { ask } from "./ask.js";
 import { OUTCOMES, REPAIRS } from "./runwords.js";
 
-/** `path`: of the run; `order`: {repair, kind, topic} or {repair, finding}. */
-export async function askRepair(path, order, done) {
+/** `path`: of the run; `request`: {repair, kind, topic} or {repair, finding}. */
+export async function askRepair(path, request, done) {
   const seen = h("div", { class: "rc-preview", role: "status", "aria-live": "polite" }, gettext("Looking…"));
   const dialog = ask({
-    title: REPAIRS[order.repair],
+    title: REPAIRS[request.repair],
     body: [h("p", {}, gettext("A dry run: nothing has been changed yet.")), seen],
     label: gettext("Repair"),
     submit: async ({ reason }) => {
-      const { operations } = await post(`${path}:repair`, { ...order, reason });
+      const { operations } = await post(`${path}:repair`, { ...request, reason });
       if (operations.length === 1) return location.assign(`${page.places.operations}${operations[0].id}/`);
       toast(gettext("The repair runs as operations, one for each topic."), "success");
       done();
@@ -24,7 +24,7 @@ export async function askRepair(path, order, done) {
   });
   dialog.hold(true);
   try {
-    const found = await post(`${path}:repair`, { ...order, validate_only: true });
+    const found = await post(`${path}:repair`, { ...request, validate_only: true });
     replace(seen, sentences(found));
     dialog.hold(!found.outcomes.done);
   } catch (error) {
@@ -45,7 +45,9 @@ function sentences(found) {
     h(
       "div",
       {},
-      fill(ngettext("%(n)s message is meant.", "%(n)s messages are meant.", found.count), { n: exact(found.count) }),
+      fill(ngettext("This is about %(n)s message.", "This is about %(n)s messages.", found.count), {
+        n: exact(found.count),
+      }),
     ),
     ...lines,
     looked,

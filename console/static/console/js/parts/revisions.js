@@ -1,6 +1,6 @@
 // The history of a definition: who, when, why, what; and the way back.
 import { get, ofTopic } from "../core/api.js";
-import { h, replace } from "../core/dom.js";
+import { h, headRow, replace } from "../core/dom.js";
 import { count, dateTime } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
@@ -40,22 +40,14 @@ export class Revisions {
         h(
           "table",
           { class: "rc-table rc-history" },
-          h(
-            "thead",
-            {},
-            h(
-              "tr",
-              {},
-              [
-                [gettext("Version"), "rc-num"],
-                [gettext("When")],
-                [gettext("Who")],
-                [gettext("What")],
-                [gettext("Why")],
-                [h("span", { class: "rc-sr" }, gettext("Roll back"))],
-              ].map(([title, extra]) => h("th", { scope: "col", class: extra }, title)),
-            ),
-          ),
+          headRow([
+            [gettext("Version"), "rc-num"],
+            gettext("When"),
+            gettext("Who"),
+            gettext("What"),
+            gettext("Why"),
+            h("span", { class: "rc-sr" }, gettext("Roll back")),
+          ]),
           this.body,
         ),
       ),

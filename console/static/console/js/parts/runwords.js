@@ -9,21 +9,14 @@ export const JOBS = {
   restore: gettext("Restore"),
 };
 
-export const RUN_STATES = {
-  queued: gettext("Queued"),
-  running: gettext("Running"),
-  stopping: gettext("Stopping"),
-  stopped: gettext("Stopped"),
-  done: gettext("Done"),
-  failed: gettext("Failed"),
-};
+export { OPERATION_STATES as RUN_STATES } from "./operationwords.js";
 
 export const STAGES = {
   start: gettext("Starting Spark"),
   snapshot: gettext("Reading the queues"),
   journals: gettext("Reading the journals"),
   replay: gettext("Replaying every message"),
-  findings: gettext("Comparing, and looking again"),
+  findings: gettext("Comparing, and checking again"),
   report: gettext("Writing the report"),
   console: gettext("Taking the report in"),
   archive: gettext("Writing the archive"),
@@ -44,7 +37,7 @@ export const FINDINGS = {
   orphan_failure: gettext("Failure record without a message"),
   delivered_after_success: gettext("Delivered again after success"),
   ended_twice: gettext("Ended twice"),
-  impossible_transition: gettext("A step that cannot be"),
+  impossible_transition: gettext("An impossible step"),
   slot_ledger: gettext("A slot's counters do not add up"),
   journal_gap: gettext("Gap in a journal"),
   missing_in_queue: gettext("In the business ledger, never sent"),
@@ -53,17 +46,17 @@ export const FINDINGS = {
 };
 
 const AFRESH = gettext(
-  "Switched off and on again while the topic is empty, a journal begins anew and is whole from there.",
+  "Switched off and on again while the topic is empty, a journal starts again and is whole from there.",
 );
 
 /** Why a journal does not tell everything, and what to do. */
 export const GAPS = {
-  trimmed: `${gettext("Its readers had done with it before anything was archived: archive the topic on schedule.")} ${AFRESH}`,
+  trimmed: `${gettext("It was read and trimmed before anything was archived: archive the topic on schedule.")} ${AFRESH}`,
   elsewhere: gettext("It was archived, but not where this run looked: give it that archive."),
   past: `${gettext("The journal was switched on while messages were there.")} ${AFRESH}`,
   off: gettext("The journal is off: switch it on, best while the topic is empty."),
   missing: `${gettext("Entries were trimmed by hand, or lost with a server.")} ${AFRESH}`,
-  file: gettext("The archive had them, and has them no more: bring its files back from a backup."),
+  file: gettext("The archive had them and has lost them: bring its files back from a backup."),
   slot: gettext("The archive has nothing of this slot any more: bring its files back from a backup."),
   doubled: gettext("The archive holds entries twice: somebody has copied folders of it. Take the copies away."),
   forked: `${gettext("The server has lost the end of its journal, and gone on with the same numbers: messages that came at that time may be lost, or come twice.")} ${AFRESH}`,
@@ -73,12 +66,12 @@ export const GAPS = {
 export const REPAIRS = {
   requeue: gettext("Put back"),
   requeue_dead: gettext("Requeue the dead letter"),
-  set_right: gettext("Make it what the journal says"),
+  set_right: gettext("Set it to what the journal says"),
   move: gettext("Move it to its slot"),
-  take_stock: gettext("Let the journal take stock"),
+  take_stock: gettext("Record its present state in the journal"),
   correct_counters: gettext("Correct the counters"),
   send_again: gettext("Send again"),
-  drop_orphan: gettext("Remove the remains"),
+  drop_orphan: gettext("Remove what is left of it"),
   none: gettext("Has to be looked at"),
 };
 

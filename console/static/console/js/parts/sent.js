@@ -1,5 +1,5 @@
 // What became of messages that were sent, or would become of those that were only checked.
-import { h, replace } from "../core/dom.js";
+import { h, headRow, replace } from "../core/dom.js";
 import { bytes, count } from "../core/format.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
@@ -47,18 +47,7 @@ export function showSent(results, answer, dry) {
       h(
         "table",
         { class: "rc-table" },
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            h("th", { scope: "col" }, gettext("Id")),
-            h("th", { scope: "col", class: "rc-num" }, gettext("Slot")),
-            h("th", { scope: "col", class: "rc-num" }, gettext("Size")),
-            h("th", { scope: "col" }, gettext("Result")),
-          ),
-        ),
+        headRow([gettext("Id"), [gettext("Slot"), "rc-num"], [gettext("Size"), "rc-num"], gettext("Result")]),
         h(
           "tbody",
           {},

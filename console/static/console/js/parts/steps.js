@@ -11,7 +11,7 @@ export const EVENTS = {
   retried: gettext("failed, to be tried again"),
   promoted: gettext("its retry became due"),
   extended: gettext("a worker asked for more time"),
-  expired: gettext("its time with the worker ran out"),
+  expired: gettext("its visibility timeout ran out"),
   died: gettext("failed for good"),
   cancelled: gettext("cancelled"),
   rescheduled: gettext("given another time or priority"),

@@ -1,8 +1,8 @@
 """What a repair needs of each message: its copies as they must be, out of the journal, packed as the engine keeps them.
 
-A mend is msgpack of a map: ``seen`` (the scores in store, retry, prepare and dead it was found with), ``copies``
-(packed as in ``lua/shared/records.lua``), ``counts_lost`` (the counters were lost with it); of a message in the wrong
-slot also ``home``, and the same of that slot as ``at_home``.
+The data of a repair is msgpack of a map: ``seen`` (the scores in store, retry, prepare and dead it was found with),
+``copies`` (packed as in ``lua/shared/records.lua``), ``counts_lost`` (the counters were lost with it); of a message in
+the wrong slot also ``home``, and the same of that slot as ``at_home``.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ def copies(messages: DataFrame, events: DataFrame, kept: Column | None = None) -
     def of(copy: str) -> Column:
         names = (*_VALUES, "content_at", "content_seq", "failed_at", "failed_seq")
         columns = [F.col(f"{copy}_{name}").alias(name) for name in names]
-        queue = F.col("queue") if copy == "waiting" else F.lit({"flying": "p", "dead": "d"}[copy])
+        queue = F.col("queue") if copy == "waiting" else F.lit({"in_flight": "p", "dead": "d"}[copy])
         return F.when(F.col(copy) > 0, F.struct(F.lit(copy).alias("copy"), queue.alias("queue"), *columns))
 
     extra = F.lit(None).cast("int") if kept is None else kept
     each = messages.select(*MESSAGE, extra.alias("kept"), F.explode(F.array(*(of(copy) for copy in COPIES))).alias("c"))
     rows = each.where("c IS NOT NULL").select(*MESSAGE, "kept", "c.*")
-    told = events.where(~F.col("event").isin(*MARKS))
-    bodies = told.where("body IS NOT NULL").select(
+    changes = events.where(~F.col("event").isin(*MARKS))
+    bodies = changes.where("body IS NOT NULL").select(
         *MESSAGE, F.col("position").alias("content_at"), F.col("seq").alias("content_seq"), "body"
     )
-    failures = told.where("error IS NOT NULL").select(
+    failures = changes.where("error IS NOT NULL").select(
         *MESSAGE,
         F.col("position").alias("failed_at"),
         F.col("seq").alias("failed_seq"),
@@ -58,7 +58,7 @@ def copies(messages: DataFrame, events: DataFrame, kept: Column | None = None) -
 
 
 def attached(findings: DataFrame, suspects: DataFrame, events: DataFrame, kinds: dict[str, bool]) -> DataFrame:
-    """Findings, those of misplaced messages with what mends them. ``kinds``: whether each topic is timed."""
+    """Findings, those of misplaced messages with the data of their repairs. ``kinds``: whether each topic is timed."""
     from pyspark.sql import functions as F
 
     seen = F.array(*(F.coalesce(f"exact_{queue}", F.col(f"in_{queue}").cast("double")) for queue in QUEUES))
@@ -97,11 +97,11 @@ def _packer(kinds: dict[str, bool]) -> Any:
                 waits = any(each["copy"] == "waiting" for each in row["copies"] or ())
                 for each in row["copies"] or ():
                     lost = each["copy"] in kept["missing"]
-                    if lost and each["copy"] == "flying" and waits:
+                    if lost and each["copy"] == "in_flight" and waits:
                         continue  # what was in flight comes back into the one that waits
                     there.append(packed_copy(each, kinds[row["topic"]], now_ms, lost=lost))
-                mend = {"seen": kept["seen"], "copies": there, "counts_lost": bool(kept["with_server"])}
-                packed.append(msgpack.packb(mend))
+                data = {"seen": kept["seen"], "copies": there, "counts_lost": bool(kept["with_server"])}
+                packed.append(msgpack.packb(data))
             yield pa.record_batch(
                 [batch["topic"], batch["slot"], batch["id"], pa.array(packed, pa.binary())],
                 names=["topic", "slot", "id", "packed"],
@@ -111,27 +111,27 @@ def _packer(kinds: dict[str, bool]) -> Any:
 
 
 def _joiner(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-    """One mend of what was packed of a message, and of the same at home."""
+    """The data of one repair, out of what was packed of a message, and of the same at home."""
     import msgpack
     import pyarrow as pa
 
     for batch in batches:
-        mends = []
+        repairs = []
         for row in batch.select(["packed", "home", "at_home"]).to_pylist():
-            mend = msgpack.unpackb(row["packed"]) if row["packed"] else {}
+            data = msgpack.unpackb(row["packed"]) if row["packed"] else {}
             if row["at_home"]:
-                mend |= {"home": row["home"], "at_home": msgpack.unpackb(row["at_home"])}
-            mends.append(msgpack.packb(mend))
+                data |= {"home": row["home"], "at_home": msgpack.unpackb(row["at_home"])}
+            repairs.append(msgpack.packb(data))
         kept = [name for name in batch.schema.names if name not in {"packed", "home", "at_home"}]
         columns = [batch[name] for name in kept]
-        yield pa.record_batch([*columns, pa.array(mends, pa.binary())], names=[*kept, "mend"])
+        yield pa.record_batch([*columns, pa.array(repairs, pa.binary())], names=[*kept, "repair_data"])
 
 
 def packed_copy(row: dict[str, Any], timed: bool, now_ms: int, *, lost: bool = True) -> bytes:
     """A copy as ``lua/shared/records.lua`` packs it. What was in flight and is ``lost`` waits, ready."""
     queue, score, priority = row["queue"].encode(), row["score"], row["priority"]
     value = repr(row["exact"]).encode() if row.get("exact") is not None else b"%d" % (score or 0)
-    if row["copy"] == "flying" and lost:
+    if row["copy"] == "in_flight" and lost:
         failures = (score or 0) % SHIFT
         queue, value = (b"r", b"%d" % (now_ms * SHIFT + failures)) if failures else (b"s", b"")
         if not failures:

@@ -15,7 +15,7 @@ URL_FILE = "redis_url"
 REDIS_CONFIG = {"appendfsync": "everysec", "auto-aof-rewrite-min-size": "256mb"}
 
 
-class Kept(ABC):
+class ManagedServer(ABC):
     """An embedded server, started again whenever it is gone."""
 
     name: str
@@ -59,7 +59,7 @@ class Kept(ABC):
         self._say("has stopped", self.name)
 
 
-class KeptRedis(Kept):
+class ManagedRedis(ManagedServer):
     """With an append-only file, and a password; commands beside `up` find both in the file `redis_url`."""
 
     name = "redis"
@@ -79,7 +79,7 @@ class KeptRedis(Kept):
         return self._server.url
 
 
-class KeptZooKeeper(Kept):
+class ManagedZooKeeper(ManagedServer):
     """One server; raises `EmbeddedServerError` where PySpark's jars or Java are missing."""
 
     name = "zookeeper"

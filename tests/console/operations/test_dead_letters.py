@@ -101,7 +101,7 @@ def test_a_corrected_message_stays_in_its_slot(
     sent = send("/api/v1/topics/bills/dead:resend", **body).json()
     assert (sent["id"], sent["slot"]) == ("new", ref.slot)
     view = desk.queue.find("new", "bills")
-    assert dict(view.headers) == {"a": "b"}
+    assert (dict(view.headers), view.slot_basis) == ({"a": "b"}, b"customer 7")
     assert view.row.priority == (77 if kind is TopicKind.PRIORITY else None)
     assert desk.queue.find("old", "bills").states == ("dead",), "it was not to be dropped"
 

@@ -10,14 +10,14 @@ import pytest
 from rmq_core import RMQ, FixedTimeMessage, Inspector, PriorityMessage, Topic, TopicKind
 from rmq_core.model.topic import Journal
 from rmq_core.pipeline.sources.decoding import Columns, whole
-from tests.pipeline.told import be_busy, exactly, rows, transitions
+from tests.pipeline.journal_rows import be_busy, exactly, rows, transitions
 
 HOSTILE = [b"\x00", b"\xff\xfe", b"a,b", b'"', b"two\nlines", b"a b", b"%41", b"\\", "\u2028é😀".encode()]
 SURROGATES = "broken 😀" * 40
 
 
 class _Frame:
-    """As much of a table as `told.rows` wants."""
+    """As much of a table as `journal_rows.rows` wants."""
 
     def __init__(self, batches: list[Any]) -> None:
         self.batches = batches
@@ -30,7 +30,7 @@ class _Frame:
         return [Row(values) for batch in self.batches for values in batch.to_pylist()]
 
 
-def told(client: RMQ) -> list[tuple[Any, ...]]:
+def decoded(client: RMQ) -> list[tuple[Any, ...]]:
     found = []
     for topic in Inspector(client).topics():
         for slot in range(topic.slots):
@@ -62,13 +62,13 @@ def test_columns_say_what_the_journals_reader_says(client: RMQ, kind: TopicKind,
     client.nack(taken[:3], error="Error\ud800", message=SURROGATES)
     client.reject(taken[3:6], message='"\\\n\x00')
     client.ack(taken[6:7])
-    exactly(told(client), transitions(client))
-    assert {row[-1] for row in told(client)} >= {None, *HOSTILE}
+    exactly(decoded(client), transitions(client))
+    assert {row[-1] for row in decoded(client)} >= {None, *HOSTILE}
 
 
 def test_columns_say_what_happened_in_a_busy_topic(client: RMQ) -> None:
     be_busy(client)
-    exactly(told(client), transitions(client))
+    exactly(decoded(client), transitions(client))
 
 
 @pytest.mark.parametrize(("score", "wanted"), [(float("inf"), 2**62), (float("-inf"), -(2**62)), (1e300, 2**62)])

@@ -1,0 +1,122 @@
+"""Slots of a topic: how they stand, and a slot as requests name it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from django.http import HttpRequest
+from ninja import Query, Schema
+
+from console.access import Permission
+from console.api.callers import caller_of
+from console.api.errors import invalid
+from console.api.routers import topics as router
+from console.api.rows import Row, row_of
+from console.api.schemas import TopicName
+from console.api.topics import CounterValues, counters_json, sample_of
+from console.engine import engine
+from rmq_core.model.topic import MAX_SLOTS
+from rmq_core.model.views import SlotSample
+
+Slot = Annotated[int | None, Query(ge=0, lt=MAX_SLOTS, description="Only this slot.")]
+
+
+def check_slot(topic: str, slot: int | None) -> None:
+    """Raises `ApiError` for one that the topic does not have, and `UnknownTopic`."""
+    if slot is not None and slot >= engine().client.topic(topic).slots:
+        raise invalid("slot", "the topic has no slot of that number")
+
+
+class SlotLine(Schema):
+    """One slot. `owner` and `epoch` are null in shared mode."""
+
+    slot: int
+    backlog: int
+    ready: int
+    delayed: int
+    retrying: int
+    in_flight: int
+    dead: int
+    lag_ms: int
+    oldest_taken_ms: int | None
+    next_due_ms: int | None
+    ledger_gap: int
+    owner: str | None
+    epoch: str | None
+    owned_since_ms: int | None
+
+
+class Slots(Schema):
+    at_ms: int
+    slots: list[SlotLine]
+
+
+class SlotView(SlotLine):
+    """`next`: what it hands out next; `prepared`: what it has handed out, the oldest first. `bodies`: contents kept
+    beside their ids."""
+
+    bodies: int
+    counters: CounterValues
+    next: list[Row]
+    prepared: list[Row]
+
+
+@router.get(
+    "/{rmq_topic:topic}/slots", response=Slots, tags=["topics"], url_name="slots", summary="Every slot with its owner"
+)
+def slots(request: HttpRequest, topic: TopicName) -> dict[str, Any]:
+    caller_of(request).require(Permission.VIEW, topic)
+    sample = sample_of(topic)
+    owners = engine().inspector.assignment(topic)
+    return {
+        "at_ms": sample.at_ms,
+        "slots": [_slot(slot, sample.at_ms) | _owner(owners[slot.slot]) for slot in sample.slots],
+    }
+
+
+@router.get(
+    "/{rmq_topic:topic}/slots/{int:slot}", response=SlotView, tags=["topics"], url_name="slot", summary="One slot"
+)
+def slot(
+    request: HttpRequest, topic: TopicName, slot: int, heads: Annotated[int, Query(ge=1, le=100)] = 10
+) -> dict[str, Any]:
+    caller = caller_of(request)
+    caller.require(Permission.VIEW, topic)
+    inspector = engine().inspector
+    check_slot(topic, slot)
+    detail = inspector.slot(topic, slot, heads)
+    owner = inspector.assignment(topic)[slot]
+    return (
+        _slot(detail.sample, inspector.now_ms())
+        | _owner(owner)
+        | {
+            "counters": counters_json(detail.sample.counters),
+            "bodies": detail.sample.bodies,
+            "next": [row_of(row, caller.payload) for row in detail.heads],
+            "prepared": [row_of(row, caller.payload) for row in detail.prepared],
+        }
+    )
+
+
+def _slot(slot: SlotSample, now_ms: int) -> dict[str, Any]:
+    return {
+        "slot": slot.slot,
+        "backlog": slot.backlog,
+        "ready": slot.ready,
+        "delayed": slot.delayed,
+        "retrying": slot.retry,
+        "in_flight": slot.prepare,
+        "dead": slot.dead,
+        "lag_ms": slot.lag_ms(now_ms),
+        "oldest_taken_ms": slot.oldest_taken_ms,
+        "next_due_ms": slot.next_due_ms,
+        "ledger_gap": slot.ledger_gap,
+    }
+
+
+def _owner(owner: Any) -> dict[str, Any]:
+    return {
+        "owner": owner.worker,
+        "epoch": owner.epoch.lstrip("0") if owner.epoch else None,
+        "owned_since_ms": owner.since_ms,
+    }

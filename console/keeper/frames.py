@@ -1,0 +1,99 @@
+"""What the pages are sent after a look: the overview, and each topic somebody watches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from console.keeper.problems import Problem, TopicState
+from console.keeper.tracker import Numbers, TopicTracker
+from console.serializers.topics import topic_json
+from rmq_core.model.stats import Histogram
+from rmq_core.model.views import ServerInfo, WorkerInfo
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one look of the sampler found beside the topics."""
+
+    at_ms: int
+    interval_ms: int
+    problems: Sequence[Problem]
+    workers: Sequence[WorkerInfo]
+    server: ServerInfo | None
+
+
+def overview_frame(look: Look, states: Sequence[TopicState], trackers: Mapping[str, TopicTracker]) -> dict[str, Any]:
+    """Totals, problems, and a line for each topic."""
+    return {
+        "type": "overview",
+        "at_ms": look.at_ms,
+        "interval_ms": look.interval_ms,
+        "totals": _totals(look, states, trackers),
+        "server": _server_json(look.server),
+        "problems": [problem.as_json() for problem in look.problems],
+        "topics": [
+            {
+                **topic_json(state.topic),
+                **state.numbers.as_json(),
+                "workers": state.workers,
+                "strip": trackers[state.topic.name].strip(),
+                "problems": [each.code for each in look.problems if each.topic == state.topic.name],
+            }
+            for state in states
+        ],
+    }
+
+
+def topic_frame(look: Look, state: TopicState, tracker: TopicTracker) -> dict[str, Any]:
+    """One topic with its slots."""
+    return {
+        "type": "topic",
+        "at_ms": look.at_ms,
+        "interval_ms": look.interval_ms,
+        "topic": topic_json(state.topic),
+        "now": state.numbers.as_json(),
+        "point": state.numbers.point(),
+        "workers": state.workers,
+        "journal": None if state.journal is None else asdict(state.journal),
+        "acknowledged": None if state.acknowledgement is None else state.acknowledgement.as_json(),
+        "slots": tracker.slots(),
+        "fenced": tracker.fenced(),
+        "problems": [each.as_json() for each in look.problems if each.topic == state.topic.name],
+    }
+
+
+def _totals(look: Look, states: Sequence[TopicState], trackers: Mapping[str, TopicTracker]) -> dict[str, Any]:
+    numbers = [state.numbers for state in states]
+    p99 = Histogram.sum(trackers[state.topic.name].lateness for state in states).percentile(99)
+    worst = max(states, key=lambda state: state.numbers.lag_ms, default=None)
+    return {
+        **{name: _sum(numbers, name) for name in ("in_s", "out_s", "failed_s")},
+        **{name: _sum(numbers, name) or 0 for name in ("backlog", "ready", "waiting", "in_flight", "dead")},
+        "lag_ms": worst.numbers.lag_ms if worst else 0,
+        "lag_topic": worst.topic.name if worst and worst.numbers.lag_ms else None,
+        "p99": None if p99 is None else round(p99),
+        "oldest_ms": max((each.oldest_ms for each in numbers if each.oldest_ms is not None), default=None),
+        "acknowledged": sum(state.numbers.dead - (state.unacknowledged or 0) for state in states),
+        "workers": sum(worker.state == "running" for worker in look.workers),
+    }
+
+
+def _sum(numbers: Sequence[Numbers], name: str) -> float | int | None:
+    values = [value for value in (getattr(each, name) for each in numbers) if value is not None]
+    return round(sum(values), 1) if values else None
+
+
+def _server_json(server: ServerInfo | None) -> dict[str, Any] | None:
+    if server is None:
+        return None
+    return {
+        "program": server.program,
+        "version": server.version,
+        "mode": server.mode,
+        "used_memory": server.used_memory,
+        "maxmemory": server.maxmemory,
+        "policy": server.policy,
+        "ops_per_s": server.ops_per_s,
+    }

@@ -1,0 +1,24 @@
+// Buttons that need a permission. Who lacks it sees them too: disabled, and saying what is missing.
+import { h, icon } from "../core/dom.js";
+import { toast } from "../core/toast.js";
+
+/**
+ * @param {{ action?: string, symbol: string, label: string, missing?: string | null, look?: string }} about
+ *   `action`: by which tests find it; `missing`: the sentence that says so; `look`: further classes
+ * @param {() => any} act
+ */
+export function guardedButton({ action, symbol, label, missing, look }, act) {
+  return h(
+    "button",
+    {
+      type: "button",
+      class: look ? `rc-button ${look}` : "rc-button",
+      dataset: action ? { action } : null,
+      "aria-disabled": missing ? "true" : null,
+      title: missing,
+      onclick: () => (missing ? toast(missing, "error") : act()),
+    },
+    icon(symbol),
+    label,
+  );
+}

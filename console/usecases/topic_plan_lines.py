@@ -1,0 +1,251 @@
+"""What changing a field of a definition does to the messages that are there now: one function for each field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from django.utils.translation import gettext
+
+from console.engine import engine
+from rmq_core.model.topic import Journal, Topic
+from rmq_core.model.views import MessageRow, State, TopicSample
+from rmq_core.ops.journal_marks import slot_limit
+
+Severity = Literal["info", "caution", "danger"]
+LOOKED_AT = 2_000
+"""How many messages are looked at to count those a change reaches; with more, the plan says "at least"."""
+AT_ONCE = 500
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many messages; not `exact`: at least so many."""
+
+    number: int
+    exact: bool = True
+
+    def __str__(self) -> str:
+        words = f"{self.number:,}"
+        return words if self.exact else gettext("at least %(number)s") % {"number": words}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One consequence. `field`: what is changed ("" for the whole); `count`: the messages it reaches, if it does."""
+
+    field: str
+    severity: Severity
+    text: str
+    count: Count | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "field": self.field,
+            "severity": self.severity,
+            "text": self.text,
+            "count": self.count.number if self.count else None,
+            "exact": self.count.exact if self.count else True,
+        }
+
+
+def _description(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    return [Line("description", "info", gettext("No message is affected."))]
+
+
+def _paused(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    ready = Count(sample.ready)
+    if not wanted.paused:
+        text = gettext("Workers take again within a second. Messages ready: %(count)s.")
+        return [Line("paused", "info", text % {"count": ready}, ready)]
+    text = gettext(
+        "Workers stop taking within a second. Ready messages (%(count)s) stay where they are, what is in flight"
+        " (%(flight)s) is finished, and sending goes on."
+    )
+    return [Line("paused", "caution", text % {"count": ready, "flight": f"{sample.prepare:,}"}, ready)]
+
+
+def _max_retries(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    if wanted.max_retries > now.max_retries:
+        text = gettext(
+            "Messages that fail from now on are tried %(retries)s more times. Those waiting for a retry (%(count)s)"
+            " have the new number as well; those that are ready again keep the tries they have left; dead letters stay"
+            " dead."
+        )
+        waiting = Count(sample.waiting)
+        return [Line("max_retries", "info", text % {"retries": wanted.max_retries, "count": waiting}, waiting)]
+
+    def last_try(row: MessageRow) -> bool:
+        return row.failures >= max(1, wanted.max_retries)
+
+    reached = _sum(_count(now, state, last_try) for state in ("waiting", "in_flight"))
+    text = gettext(
+        "Messages that have failed so often that their next failure makes them dead letters: %(count)s. Those that are"
+        " ready again keep the tries they have left, or have the new number where that is less."
+    )
+    severity: Severity = "danger" if reached.number else "caution"
+    return [
+        Line("max_retries", "info", gettext("Tries after the first one: %(retries)s.") % {
+            "retries": wanted.max_retries}),
+        Line("max_retries", severity, text % {"count": reached}, reached),
+    ]  # fmt: skip
+
+
+def _visibility(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    field = "visibility_timeout_ms"
+    new_ms = wanted.visibility_timeout_ms
+    if new_ms > now.visibility_timeout_ms:
+        text = gettext("Deliveries in flight (%(count)s) get %(time)s, counted from when they were taken.")
+        flight = Count(sample.prepare)
+        return [Line(field, "info", text % {"count": flight, "time": spoken(new_ms)}, flight)]
+
+    def over(row: MessageRow) -> bool:
+        return row.score_ms is not None and sample.at_ms - row.score_ms > new_ms
+
+    reached = _count(now, "in_flight", over, ordered=True)
+    text = gettext(
+        "Deliveries in flight for longer than %(time)s: %(count)s. They count as failed at once and are handed out"
+        " again, while their first listener may still be running."
+    )
+    return [Line(field, "danger" if reached.number else "info", text % {"count": reached, "time": spoken(new_ms)},
+                 reached)]  # fmt: skip
+
+
+def _backoff(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    waiting = Count(sample.waiting)
+    field = "backoff_ms" if wanted.backoff_ms != now.backoff_ms else "backoff_max_ms"
+    text = gettext("From the next failure on. Messages that wait already (%(count)s) keep their time.")
+    return [Line(field, "info", text % {"count": waiting}, waiting)]
+
+
+def _backoff_max(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    # Said once where both are changed.
+    return _backoff(now, wanted, sample) if wanted.backoff_ms == now.backoff_ms else []
+
+
+def _merge(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    text = gettext(
+        "From the next duplicate on. Waiting messages (%(count)s) keep their content until one is merged in."
+    )
+    backlog = Count(sample.backlog)
+    return [Line("merge", "info", text % {"count": backlog}, backlog)]
+
+
+def _max_content(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    if wanted.max_content_bytes > now.max_content_bytes:
+        return [Line("max_content_bytes", "info", gettext("Larger messages are accepted within a second."))]
+    text = gettext("Senders of larger messages get an error. Messages that are here stay, whatever their size.")
+    return [Line("max_content_bytes", "caution", text)]
+
+
+def _weight(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    text = gettext("Its share of each worker's threads goes from %(before)s to %(after)s.")
+    return [Line("weight", "info", text % {"before": now.weight, "after": wanted.weight})]
+
+
+def _max_backlog(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    backlog = Count(sample.backlog)
+    if not wanted.max_backlog:
+        return [Line("max_backlog", "info", gettext("Sends are never refused for the size of the backlog."))]
+    if backlog.number < wanted.max_backlog:
+        text = gettext("Messages waiting now: %(count)s. Above %(most)s, sends are refused.")
+        return [Line("max_backlog", "info", text % {"count": backlog, "most": f"{wanted.max_backlog:,}"}, backlog)]
+    text = gettext("Sends are refused at once: the limit is %(most)s, and messages waiting now are %(count)s.")
+    return [Line("max_backlog", "danger", text % {"count": backlog, "most": f"{wanted.max_backlog:,}"}, backlog)]
+
+
+def _rate_limit(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    if not wanted.rate_limit:
+        return [Line("rate_limit", "info", gettext("Workers take as fast as they can."))]
+    ready = Count(sample.ready)
+    text = gettext(
+        "All workers together take at most %(rate)s a second. What is ready (%(count)s) lasts at least %(time)s."
+    )
+    values = {
+        "rate": f"{wanted.rate_limit:,}",
+        "count": ready,
+        "time": spoken(1000 * ready.number // wanted.rate_limit),
+    }
+    lowered = not now.rate_limit or wanted.rate_limit < now.rate_limit
+    return [Line("rate_limit", "caution" if lowered and ready.number else "info", text % values, ready)]
+
+
+def _undo(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    if not wanted.undo_ms:
+        text = gettext("Cancelled and dropped messages are gone at once.")
+    elif wanted.undo_ms < now.undo_ms:
+        text = gettext("What was cancelled or dropped longer than %(time)s ago can no longer be restored.")
+    else:
+        text = gettext("What is cancelled or dropped can be restored for %(time)s.")
+    return [
+        Line("undo_ms", "caution" if wanted.undo_ms < now.undo_ms else "info", text % {"time": spoken(wanted.undo_ms)})
+    ]
+
+
+def _journal(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    if wanted.journal is Journal.OFF:
+        text = gettext("Nothing is recorded from now on. What was recorded stays for its readers.")
+        return [Line("journal", "caution", text)]
+    if now.journal is Journal.OFF:
+        held = Count(sample.backlog + sample.prepare + sample.dead)
+        text = gettext("Every change is recorded from now on. The past of what is here (%(count)s) is not known to it.")
+        return [Line("journal", "info", text % {"count": held}, held)]
+    if wanted.journal is Journal.FULL:
+        return [Line("journal", "info", gettext("Contents are recorded too, of what is sent from now on."))]
+    return [Line("journal", "caution", gettext("Contents are no longer recorded. Such messages cannot be restored."))]
+
+
+def _journal_max(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    if not wanted.journal_max:
+        text = gettext("The journal grows as long as Redis has memory, should its readers stall.")
+        return [Line("journal_max", "caution", text)]
+    text = gettext("A slot with more than %(most)s entries that were not read refuses what is sent to it.")
+    return [Line("journal_max", "info", text % {"most": f"{slot_limit(wanted):,}"})]
+
+
+LINES: dict[str, Callable[[Topic, Topic, TopicSample], list[Line]]] = {
+    "description": _description,
+    "paused": _paused,
+    "max_retries": _max_retries,
+    "visibility_timeout_ms": _visibility,
+    "backoff_ms": _backoff,
+    "backoff_max_ms": _backoff_max,
+    "merge": _merge,
+    "max_content_bytes": _max_content,
+    "weight": _weight,
+    "max_backlog": _max_backlog,
+    "rate_limit": _rate_limit,
+    "undo_ms": _undo,
+    "journal": _journal,
+    "journal_max": _journal_max,
+}
+
+
+def _count(topic: Topic, state: State, wanted: Callable[[MessageRow], bool], ordered: bool = False) -> Count:
+    """How many messages of a state are meant; `ordered`: those that are come first, oldest first."""
+    number = looked_at = 0
+    cursor = None
+    while True:
+        page = engine().inspector.messages(topic.name, state, limit=AT_ONCE, cursor=cursor)
+        hits = sum(wanted(row) for row in page.rows)
+        number, looked_at, cursor = number + hits, looked_at + len(page.rows), page.next_cursor
+        if cursor is None or (ordered and hits < len(page.rows)):
+            return Count(number)
+        if looked_at >= LOOKED_AT:
+            return Count(number, exact=False)
+
+
+def _sum(counts: Any) -> Count:
+    total = Count(0)
+    for count in counts:
+        total = replace(total, number=total.number + count.number, exact=total.exact and count.exact)
+    return total
+
+
+def spoken(ms: int) -> str:
+    """A duration in the largest unit that is a whole number of it, or rounded: 30 s, 5 min, 2.5 h."""
+    for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000)):
+        if ms >= size:
+            return f"{ms / size:.1f}".removesuffix(".0") + f" {unit}"
+    return f"{ms} ms"

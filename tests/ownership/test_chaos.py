@@ -1,0 +1,68 @@
+"""The faults of `tests.chaos`, ended before their time."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.descendants import descendants
+from tests.support.waiting import wait_until
+
+ROOT = Path(__file__).parents[2]
+
+pytestmark = [pytest.mark.zookeeper, pytest.mark.usefixtures("zookeeper_parts")]
+
+
+@pytest.fixture
+def chaos(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """It runs, and its workers do."""
+    command = [sys.executable, "-m", "tests.chaos", "--rounds", "1000", "--only", "is killed (SIGKILL)"]
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(
+            command, cwd=ROOT, stdout=log, stderr=log, env=os.environ | {"TMPDIR": str(tmp_path)}
+        )
+    started: set[int] = set()
+
+    def at_work() -> bool:
+        assert process.poll() is None, (tmp_path / "log").read_text()
+        started.update(descendants(process.pid))
+        return sum(map(is_forked, started)) > 3  # three, and what they are forked from
+
+    try:
+        wait_until(at_work, timeout_s=120, what="its workers to run")
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        for pid in filter(is_forked, started):
+            os.kill(pid, signal.SIGKILL)
+
+
+def is_forked(pid: int) -> bool:
+    """Whether a process is there, and is a `Program` or what those are forked from."""
+    with contextlib.suppress(OSError):
+        return b"forkserver" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_who_ends_it_ends_its_workers(chaos: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    below = set(filter(is_forked, descendants(chaos.pid)))
+    os.kill(max(below), signal.SIGSTOP)  # in the middle of a fault: this one cannot end by itself
+    chaos.send_signal(number)
+    chaos.wait(60)
+    wait_until(lambda: not any(map(is_forked, below)), what="the workers to end")
+
+
+def test_what_sigterm_ends_is_tidied_away(chaos: subprocess.Popen[bytes], tmp_path: Path) -> None:
+    assert any(tmp_path.glob("fleet-*"))
+    chaos.terminate()
+    assert chaos.wait(60) == 128 + signal.SIGTERM
+    assert [path.name for path in tmp_path.iterdir()] == ["log"]
