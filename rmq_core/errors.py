@@ -11,6 +11,7 @@ Their tree:
     ├── TopicError
     │   ├── InvalidTopic        a definition that breaks a rule
     │   ├── UnknownTopic        nobody has defined that topic
+    │   │   └── UnknownGroup    the topic has no such consumer group
     │   ├── UnreadableTopic     what is stored under that name is no definition this release can read
     │   ├── TopicConflict       the same name is already defined with another kind or slot amount
     │   ├── VersionConflict     somebody else changed the definition meanwhile
@@ -88,6 +89,10 @@ class InvalidTopic(TopicError):
 
 class UnknownTopic(TopicError):
     """Nobody has defined that topic."""
+
+
+class UnknownGroup(UnknownTopic):
+    """The stream topic has no consumer group of that name."""
 
 
 class UnreadableTopic(TopicError):
@@ -246,6 +251,11 @@ _SCRIPT_ERRORS: dict[str, tuple[type[RMQError], str]] = {
         TopicReshaped,
         "the topic was deleted since its definition was read, or is another one by now ({detail}): nothing was done;"
         " read the definition again (client.topic(name)), then repeat the call",
+    ),
+    "RMQMOVED": (
+        VersionConflict,
+        "entries were deleted or trimmed while those behind the position were counted{detail}: nothing was done; repeat"
+        " the call",
     ),
     "RMQVERSION": (
         VersionConflict,

@@ -17,6 +17,7 @@ from rmq_core.errors import (
     UnknownTopic,
     WrongKind,
 )
+from rmq_core.model.group import AT, Group, is_group_name, split
 from rmq_core.model.message import Delivery, SettleStatus
 from rmq_core.model.programs import per_node, program_of
 from rmq_core.model.text import NotText, check_unicode, shown
@@ -26,8 +27,9 @@ from rmq_core.ops.consuming import Consumer, Statuses, Taken, same_topic
 from rmq_core.ops.sending import Sent
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import OfMasters, Operation
-from rmq_core.streams import reading
+from rmq_core.streams import groups, positions, reading
 from rmq_core.streams import sending as entries
+from rmq_core.streams.positions import Moved, Where
 from rmq_core.streams.reading import EntryPage, Reading
 from rmq_core.transport.redis_url import RedisURL
 
@@ -87,8 +89,9 @@ def check_queue(topic: Topic) -> Topic:
     """Raises `WrongKind`."""
     if topic.is_stream:
         raise WrongKind(
-            f"topic {topic.name!r} is a stream: its entries are kept until they are trimmed, and whoever wants to reads"
-            " them (client.read, client.follow, rmq tail); nothing is taken, settled, cancelled or moved there"
+            f"topic {topic.name!r} is a stream: its entries are kept until they are trimmed, and whoever wants to"
+            " reads them (client.read, client.follow, rmq tail); nothing is taken, settled, cancelled or moved there, but"
+            f" in a group of it ('{topic.name}@<group>')"
         )
     return topic
 
@@ -109,6 +112,12 @@ def _of_streams(
         return operation(keyspace, check_stream(topic, "has this"), *args, **kwargs)
 
     return checked
+
+
+def _move(keyspace: Keyspace, topic: Topic, where: Where, slots: Sequence[int] | None) -> Operation[list[Moved]]:
+    if not isinstance(topic, Group):
+        raise WrongKind(f"only a group of a stream topic has a position; {topic.name!r} is a {topic.kind.value} topic")
+    return positions.place(keyspace, topic, "set", where, slots)
 
 
 class ClientCore:
@@ -207,6 +216,8 @@ class ClientCore:
         return self.on_any_topic(self._send, topic, message, allow_past)
 
     def _send(self, keyspace: Keyspace, topic: Topic, message: Any, allow_past: bool) -> Operation[Sent]:
+        if topic.is_group:
+            raise WrongKind(f"{topic.name!r} is a group of a stream: send to the topic, {split(topic.name)[0]!r}")
         if topic.is_stream:
             return entries.send(keyspace, topic, message, self.sender)
         return sending.send(keyspace, topic, message, allow_past=allow_past)
@@ -237,8 +248,45 @@ class ClientCore:
         """
         self.forget(name)
         topic = yield from self.checked_topic(name)
-        yield from registry.mark_shape(self.keyspace, topic)
+        if isinstance(topic, Group):
+            yield from groups.complete(self.keyspace, topic)
+        else:
+            yield from registry.mark_shape(self.keyspace, topic)
         return topic
+
+    # -- groups of streams
+
+    def group_defined(self, topic: str | Topic, group: str, start: Where, settings: dict[str, Any]) -> Operation[Group]:
+        """Makes a group of a stream topic, or takes over the one there is."""
+        found = yield from self.on_stream(groups.define, topic, group, start, settings)
+        self.remember(found)
+        return found
+
+    def group_changed(self, name: str, settings: dict[str, Any]) -> Operation[Group]:
+        """Gives a group settings of its own."""
+        topic, group = split(name)
+        found = yield from self.on_stream(groups.change, topic, group, settings)
+        self.remember(found)
+        return found
+
+    def paused(self, name: str | Topic, paused: bool) -> Operation[Topic]:
+        """Stops or starts the taking of messages of a topic or a group."""
+        name = topic_name(name)
+        if is_group_name(name):
+            return (yield from self.group_changed(name, {"paused": paused}))
+        return self.remember((yield from registry.pause(self.keyspace, name, paused)))
+
+    def deleted(self, name: str | Topic, force: bool) -> Operation[int]:
+        """Deletes a topic with its groups, or a group."""
+        name = topic_name(name)
+        gone = yield from groups.delete_topic(self.keyspace, name, force)
+        for known in [each for each in self._topics if each == name or each.startswith(f"{name}{AT}")]:
+            self.forget(known)
+        return gone
+
+    def moved(self, name: str | Topic, where: Where, slots: Sequence[int] | None) -> Operation[list[Moved]]:
+        """Sets the position of a group."""
+        return self.on_topic(_move, name, where, slots)
 
     def settled(
         self, settle: Callable[..., Operation[Statuses]], deliveries: Sequence[Delivery], **options: Any

@@ -9,6 +9,7 @@ from rmq_core.client.rmq import RMQ
 from rmq_core.journal import trimmer
 from rmq_core.journal.trimmer import JournalState
 from rmq_core.model.filters import MessageFilter
+from rmq_core.model.group import Group
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import (
     Ages,
@@ -26,7 +27,7 @@ from rmq_core.model.views import (
     Unreadable,
     WorkerInfo,
 )
-from rmq_core.ops import placement, registry
+from rmq_core.ops import placement, registry, stored_groups
 from rmq_core.ops.placement import Overrides
 from rmq_core.queries import clusters, fleet, lookups, owners, present, sampling, searching, selecting
 from rmq_core.queries.owners import OwnershipEvent, SlotOwner
@@ -53,10 +54,16 @@ class Inspector:
         """Every definition, by name."""
         return self.client.run(registry.read_all(self.client.keyspace))
 
-    def sample(self, topic_names: Sequence[str] | None = None) -> list[TopicSample]:
-        """The state of topics (None: all). Cheap to repeat: only what changed is read again."""
+    def groups(self, topic: str | Topic) -> list[Group]:
+        """The consumer groups of a stream topic, by name."""
+        return self.client.run(self.client.on_stream(stored_groups.read_all, topic))
+
+    def sample(self, topic_names: Sequence[str] | None = None, *, groups: bool = False) -> list[TopicSample]:
+        """The state of topics (None: all; ``groups``: and of all groups). Cheap to repeat: only what changed is read
+        again. A group is named as ``<topic>@<group>``.
+        """
         spread = self.client.target.is_cluster
-        return self.client.run(sampling.sample(self.client.keyspace, self._cache, spread, topic_names))
+        return self.client.run(sampling.sample(self.client.keyspace, self._cache, spread, topic_names, groups))
 
     def slot(self, topic: str, slot: int, heads: int = 10) -> SlotDetail:
         """One slot: counts, next messages, messages in flight."""
@@ -187,10 +194,16 @@ class AsyncInspector:
         """Every definition, by name."""
         return await self.client.run(registry.read_all(self.client.keyspace))
 
-    async def sample(self, topic_names: Sequence[str] | None = None) -> list[TopicSample]:
-        """The state of topics (None: all). Cheap to repeat: only what changed is read again."""
+    async def groups(self, topic: str | Topic) -> list[Group]:
+        """The consumer groups of a stream topic, by name."""
+        return await self.client.run(self.client.on_stream(stored_groups.read_all, topic))
+
+    async def sample(self, topic_names: Sequence[str] | None = None, *, groups: bool = False) -> list[TopicSample]:
+        """The state of topics (None: all; ``groups``: and of all groups). Cheap to repeat: only what changed is read
+        again. A group is named as ``<topic>@<group>``.
+        """
         spread = self.client.target.is_cluster
-        return await self.client.run(sampling.sample(self.client.keyspace, self._cache, spread, topic_names))
+        return await self.client.run(sampling.sample(self.client.keyspace, self._cache, spread, topic_names, groups))
 
     async def slot(self, topic: str, slot: int, heads: int = 10) -> SlotDetail:
         """One slot: counts, next messages, messages in flight."""

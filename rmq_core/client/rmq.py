@@ -13,6 +13,7 @@ from rmq_core.client.journal import JournalReader
 from rmq_core.errors import TopicReshaped
 from rmq_core.model.composing import Content, SendOptions, compose
 from rmq_core.model.entry import AnyMessage, Entry
+from rmq_core.model.group import Group
 from rmq_core.model.message import Delivery, SettleStatus
 from rmq_core.model.outcomes import check_delay
 from rmq_core.model.topic import Topic
@@ -21,6 +22,7 @@ from rmq_core.ops.hints import note_heads
 from rmq_core.ops.sending import Sent, SentMany
 from rmq_core.protocol.scripts import NOT_DUE, Call, Operation
 from rmq_core.streams import sending as entries
+from rmq_core.streams.positions import Where
 from rmq_core.streams.reading import PAGE_MAX, Bound, EntryPage, Reading
 from rmq_core.streams.sending import Under
 from rmq_core.transport import forks
@@ -94,6 +96,17 @@ class RMQ(ClientCore):
     def topic(self, name: str | Topic) -> Topic:
         """The stored definition. Raises `UnknownTopic`."""
         return self.run(self.checked_topic(name))
+
+    def define_group(self, topic: str | Topic, group: str, *, start: Where = "end", **settings: Any) -> Group:
+        """Declares a consumer group of a stream topic; returns the stored one, which may have stood there already.
+
+        Its queue is named ``<topic>@<group>``, and is taken from, settled and looked at under that name. ``start``:
+        where a new one begins: ``start``, ``end``, a time or an entry's id. ``settings``: ``durable`` (trimming waits
+        for it; True), ``acks`` (``each``; ``none``: what is handed out is done), and what it has other than its topic:
+        ``max_retries``, ``visibility_timeout_ms``, ``backoff_ms``, ``backoff_max_ms``, ``weight``, ``rate_limit``,
+        ``undo_ms``. Raises `UnknownTopic`, `WrongKind`, `InvalidTopic`, `TopicConflict`.
+        """
+        return self.run(self.group_defined(topic, group, start, settings))
 
     # -- sending
 

@@ -10,7 +10,17 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from rmq_core.errors import InvalidMessage
-from rmq_core.model.message import HEADERS_MAX, KEY_MAX, Message, MessageRef, as_bytes, header_bytes, id_to_text
+from rmq_core.model.entry_form import BASIS, CONTENT, FIELD, HEADERS, from_body
+from rmq_core.model.message import (
+    HEADERS_MAX,
+    KEY_MAX,
+    Delivery,
+    Message,
+    MessageRef,
+    as_bytes,
+    header_bytes,
+    id_to_text,
+)
 from rmq_core.model.text import worded
 from rmq_core.model.topic import TopicKind
 
@@ -98,10 +108,6 @@ AnyMessage: TypeAlias = Message | StreamMessage
 """What can be sent: which of them, the topic's kind says."""
 
 # -- codec -------------------------------------------------------------------------------------------------------
-
-CONTENT, HEADERS, BASIS, FIELD = b"v", b"h", b"b", b"."
-"""What stands in an entry: its content, its headers (JSON), its slot basis where it has one of its own; a field of the
-application's under its name with a dot before it. Entries that others wrote may hold anything: see `Entry.fields`."""
 
 
 class EncodedEntry(NamedTuple):
@@ -220,20 +226,51 @@ def _is_text(name: bytes) -> bool:
     return True
 
 
-# -- the journal ---------------------------------------------------------------------------------------------------
+class EntryDelivery(Delivery):
+    """An entry handed to a listener of a group. ``topic``: the group's queue, ``<topic>@<group>``."""
 
-JOURNALED = b"\x02"
-"""The first byte of an entry in a journal of mode full; behind it each name and value as ``<bytes>:<value>``."""
+    __slots__ = ("_entry",)
 
+    @property
+    def entry(self) -> Entry:
+        """The entry itself."""
+        try:
+            return self._entry
+        except AttributeError:
+            pairs = from_body(self._body) if isinstance(self._body, bytes) else self._body
+            entry_id = EntryId.parse(self.raw_id)
+            self._entry: Entry = Entry(self.topic.partition("@")[0], self.slot, entry_id, pairs)
+            return self._entry
 
-def from_journal(body: bytes) -> list[bytes]:
-    """The names and values of a journaled entry, as they stood in the stream. Raises `InvalidMessage`."""
-    if body[:1] != JOURNALED:
-        raise InvalidMessage(f"this is no entry of a stream: its format is {body[:1]!r}")
-    pairs: list[bytes] = []
-    at = 1
-    while at < len(body):
-        size, _, _ = body[at : at + 20].partition(b":")
-        at += len(size) + 1 + int(size)
-        pairs.append(body[at - int(size) : at])
-    return pairs
+    @property
+    def content(self) -> bytes:
+        """The content as sent; ``b""`` where it has fields."""
+        body = self._body
+        if type(body) is list and len(body) == 2 and body[0] == CONTENT:
+            return body[1]  # type: ignore[no-any-return]
+        return self.entry.content
+
+    @property
+    def fields(self) -> dict[str, bytes]:
+        """The fields as sent; {} where it has a content."""
+        return self.entry.fields
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers as sent."""
+        return self.entry.headers
+
+    @property
+    def version(self) -> int:
+        """Always 0: entries have no versions."""
+        return 0
+
+    @property
+    def slot_basis(self) -> bytes:
+        """What its slot was chosen by, where its sender gave that; else the content."""
+        return self.entry.slot_basis or self.content
+
+    @property
+    def due_ms(self) -> int | None:
+        """When it was accepted."""
+        return self.entry.at_ms

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 from rmq_core.errors import InvalidTopic
 from rmq_core.model.text import NotText, check_text, shown
@@ -65,14 +65,15 @@ ONLY_OF_STREAMS: dict[str, tuple[object, str]] = {
     "max_length": (0, _KEEPS),
     "max_age_ms": (0, _KEEPS),
     "trim": (Trim.NEARLY, _KEEPS),
+    "trim_unread": (False, _KEEPS),
 }
 """Field → its value on topics of other kinds, and why."""
 
 NOT_OF_STREAMS: dict[str, tuple[object, str]] = {
     "merge": (Merge.LATEST, "a stream merges nothing, every message is an entry of its own"),
     "max_backlog": (0, "nothing waits in a stream to be taken; bound it by max_length and max_age_ms"),
-    "rate_limit": (0, "nothing is taken from a stream; whoever reads sets the pace"),
-    "paused": (False, "nothing is taken from a stream, so there is nothing to stop"),
+    "rate_limit": (0, "nothing is taken from a stream itself; limit its groups"),
+    "paused": (False, "nothing is taken from a stream itself; pause its groups"),
 }
 """Field → its value on streams, and why."""
 
@@ -122,6 +123,8 @@ class Topic:
     """Streams: entries older than this are trimmed; 0: none."""
     trim: Trim = Trim.NEARLY
     """Streams: nearly leaves up to some hundred entries more per slot, and costs less than exact."""
+    trim_unread: bool = False
+    """Streams: whether trimming cuts even what a durable group has not finished."""
     description: str = ""
     """For people."""
     version: int = 0
@@ -161,8 +164,9 @@ class Topic:
         self._whole("created_ms", 0, 2**53)
         if self.backoff_max_ms < self.backoff_ms:
             raise InvalidTopic(f"backoff_max_ms={self.backoff_max_ms} must not be below backoff_ms={self.backoff_ms}")
-        if not isinstance(self.paused, bool):
-            raise InvalidTopic(f"paused must be true or false, not {self.paused!r}")
+        for field in ("paused", "trim_unread"):
+            if not isinstance(getattr(self, field), bool):
+                raise InvalidTopic(f"{field} must be true or false, not {getattr(self, field)!r}")
         try:
             check_text(self.description, MAX_DESCRIPTION)
         except NotText as error:
@@ -188,13 +192,16 @@ class Topic:
 
     @property
     def timed(self) -> bool:
-        """Whether messages wait for a time (and so have a lateness)."""
-        return self.kind in {TopicKind.RANGE_MERGE, TopicKind.FIXED_TIME}
+        """Whether messages come in the order of times."""
+        return self.kind in {TopicKind.RANGE_MERGE, TopicKind.FIXED_TIME} or self.is_group
 
     @property
     def is_stream(self) -> bool:
         """Whether messages are kept and read, and not taken and settled."""
-        return self.kind is TopicKind.STREAM
+        return self.kind is TopicKind.STREAM and not self.is_group
+
+    is_group: ClassVar[bool] = False
+    """Whether it is a consumer group of a stream topic, see `rmq_core.model.group`."""
 
     @property
     def shape(self) -> str:

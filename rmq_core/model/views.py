@@ -23,6 +23,8 @@ class SlotSample:
 
     ``journaled``: entries ever written to its journal; ``journal_mark``: how it journals (`ops.journal_marks`).
     ``length``, ``first_entry``, ``last_entry``: of a stream topic, whose slots have nothing else but counters.
+    ``lag``: of a group, the entries ahead of it; None: not known. ``missed``: trimmed or deleted before it had read
+    them. ``behind``: the entry that it read last.
     """
 
     slot: int
@@ -49,6 +51,9 @@ class SlotSample:
     length: int = 0
     first_entry: str | None = None
     last_entry: str | None = None
+    lag: int | None = 0
+    missed: int = 0
+    behind: str | None = None
 
     @property
     def backlog(self) -> int:
@@ -94,6 +99,17 @@ class TopicSample:
     def backlog(self) -> int:
         """Messages waiting, in store or retry."""
         return sum(slot.store + slot.retry for slot in self.slots)
+
+    @cached_property
+    def lag(self) -> int | None:
+        """Of a group: entries ahead of it; None: not known in some slot."""
+        lags = [slot.lag for slot in self.slots]
+        return None if None in lags else sum(lag or 0 for lag in lags)
+
+    @cached_property
+    def missed(self) -> int:
+        """Of a group: entries that were trimmed or deleted before it had read them."""
+        return sum(slot.missed for slot in self.slots)
 
     @cached_property
     def length(self) -> int:

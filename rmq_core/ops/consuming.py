@@ -97,6 +97,9 @@ class Consumer:
         """How many to take from which slots, so that those that come first in the topic are taken."""
         if len(slots) == 1:
             return {slots[0]: most}
+        if topic.is_group:
+            share = -(-most // len(slots))
+            return _cut(dict.fromkeys(slots, share), most)
         share = min(most, 2 * most // len(slots) + 2)
         writes = self._hints.due_writes()
         peeks = yield [*writes, *(peek(self.keyspace, topic, slot, share) for slot in slots)]

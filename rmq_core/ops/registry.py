@@ -14,10 +14,11 @@ from rmq_core.errors import (
     VersionConflict,
 )
 from rmq_core.model import formats
+from rmq_core.model.group import is_group_name, split
 from rmq_core.model.text import shown
 from rmq_core.model.topic import Journal, Topic
 from rmq_core.model.views import Unreadable
-from rmq_core.ops import journal_marks, placement, quotas
+from rmq_core.ops import journal_marks, placement, quotas, stored_groups
 from rmq_core.ops.namespace_format import ask
 from rmq_core.protocol.keys import QUEUES, Keyspace
 from rmq_core.protocol.scripts import Call, Operation, batches, script
@@ -36,7 +37,11 @@ class Definitions(NamedTuple):
 
 
 def read(keyspace: Keyspace, name: str) -> Operation[Topic]:
-    """The stored definition; raises `UnknownTopic`, `UnreadableTopic`."""
+    """The stored definition, also of a group (``<topic>@<group>``); raises `UnknownTopic`, `UnreadableTopic`."""
+    if is_group_name(name):
+        of, group = split(name)
+        topic = yield from read(keyspace, of)
+        return (yield from stored_groups.read(keyspace, topic, group))
     stored = yield from ask(keyspace, ("HGET", keyspace.topics, name))
     if stored is None:
         raise UnknownTopic(f"topic {name!r} is not defined; define it first: client.define(Topic({name!r}, kind=…))")
@@ -174,23 +179,32 @@ def delete(keyspace: Keyspace, name: str, force: bool = False) -> Operation[int]
     """
     topic = yield from read(keyspace, name)
     yield from _shapes(keyspace, topic)
-    if not force:
-        held = yield from _count(keyspace, topic)
-        if held:
-            raise TopicNotEmpty(
-                f"topic {name!r} still holds {held} message(s); let them drain or drop them, or force the deletion"
-            )
+    yield from check_empty(keyspace, topic, force)
     args = [name, topic.version, keyspace.changes, topic.created_ms, formats.NAMESPACE]
     yield [Call(script("topic_delete"), _keys(keyspace), args)]
-    gone, purge = 0, [topic.shape, topic.created_ms, REFUSED_MS]
+    return (yield from purge(keyspace, topic))
+
+
+def purge(keyspace: Keyspace, topic: Topic) -> Operation[int]:
+    """Removes every key of a topic, or of a group, whose definition is gone; how many messages went with it."""
+    name, gone, args = topic.name, 0, [topic.shape, topic.created_ms, REFUSED_MS]
     for slots in batches(range(topic.slots), SLOTS_AT_ONCE):
-        gone += sum((yield [Call(script("purge"), keyspace.slot_keys(name, slot), purge) for slot in slots]))
+        gone += sum((yield [Call(script("purge"), keyspace.slot_keys(name, slot), args) for slot in slots]))
     yield from owners.forget(keyspace, name)
     yield from placement.forget(keyspace, name)
     yield from quotas.forget(keyspace, name)
     yield from journal_marks.forget(keyspace, name)
     yield [("DEL", key) for key in keyspace.hints(name)]
     return gone
+
+
+def check_empty(keyspace: Keyspace, topic: Topic, force: bool) -> Operation[None]:
+    """Raises `TopicNotEmpty` where a topic holds messages, unless ``force``."""
+    held = 0 if force else (yield from count(keyspace, topic))
+    if held:
+        raise TopicNotEmpty(
+            f"topic {topic.name!r} still holds {held} message(s); let them drain or drop them, or force the deletion"
+        )
 
 
 def deletions(keyspace: Keyspace) -> Operation[dict[str, int]]:
@@ -200,7 +214,8 @@ def deletions(keyspace: Keyspace) -> Operation[dict[str, int]]:
     return {name.decode(): int(deleted_ms) for name, deleted_ms in pairs}
 
 
-def _count(keyspace: Keyspace, topic: Topic) -> Operation[int]:
+def count(keyspace: Keyspace, topic: Topic) -> Operation[int]:
+    """How many messages it holds."""
     held = 0
     if topic.is_stream:
         stores = [("XLEN", keyspace.slot(topic.name, slot).store) for slot in range(topic.slots)]

@@ -11,11 +11,13 @@ from importlib.resources import files
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
+from rmq_core.model.entry import EntryDelivery
 from rmq_core.model.fingerprints import fingerprint
+from rmq_core.model.group import Acks, Group
 from rmq_core.model.message import Delay, Delivery
 from rmq_core.model.scores import SHIFT, exact, failures_of
 from rmq_core.model.topic import Topic
-from rmq_core.protocol.keys import SENDING, Keyspace
+from rmq_core.protocol.keys import ENTRY_STATS, SENDING, STATS, Keyspace
 
 T = TypeVar("T")
 
@@ -24,6 +26,8 @@ BATCH_MAX = 1000
 
 SHARED_EPOCH = ""
 NOT_DUE = -1
+ENTRY_PLACE = 32
+"""An entry's place in a group's store is its time and this, above what counts retries: ``lua/shared/group.lua``."""
 TOPIC_BACKOFF = -1
 REJECTED = -2
 ERROR_TEXT_MAX = 2_000
@@ -247,12 +251,15 @@ def cycle(
     ``floor``: leaves fresh messages of a lower priority.
     """
     args = _policy_at(keyspace, topic, slot, epoch, by)
-    args += (0 if topic.paused else limit, "alone" if alone else "several", "" if floor is None else floor)
+    how = "alone" if alone else "several"
+    if isinstance(topic, Group) and topic.acks is Acks.NONE and not alone:
+        how = "unsettled"
+    args += (0 if topic.paused else limit, how, "" if floor is None else floor)
     args += (len(acks), len(nacks), len(releases))
     for groups in (acks, nacks, releases):
         for group in groups:
             args += group
-    return Call(script("cycle"), keyspace.slot_keys(topic.name, slot), args)
+    return Call(script("group_cycle" if topic.is_group else "cycle"), keyspace.slot_keys(topic.name, slot), args)
 
 
 def takeover(keyspace: Keyspace, topic: Topic, slot: int, epoch: str, most: int = BATCH_MAX, *, by: str = "") -> Call:
@@ -262,8 +269,8 @@ def takeover(keyspace: Keyspace, topic: Topic, slot: int, epoch: str, most: int 
 
 
 def read_cycle(topic: Topic, slot: int, reply: list[Any], epoch: str = SHARED_EPOCH) -> Cycled:
-    """Inverse of what ``cycle.lua`` returns."""
-    now_ms, next_due_ms, statuses, taken, bodies, beyond_us, head, alone = reply
+    """Inverse of what ``cycle.lua``, or ``group_cycle.lua``, returns."""
+    now_ms, next_due_ms, statuses, taken, bodies, beyond_us, head, alone, *entries = reply
     timed, retries, name = topic.timed, topic.max_retries, topic.name
     fresh = now_ms * SHIFT
     step = SHIFT // 2 if epoch else 0  # an owner's receipts are a millisecond apart
@@ -272,9 +279,27 @@ def read_cycle(topic: Topic, slot: int, reply: list[Any], epoch: str = SHARED_EP
         score = exact(taken[i + 1])
         body = bodies[i >> 1] if bodies else None
         receipt = fresh + step * i + failures_of(score, retries)
-        deliveries.append(Delivery(name, slot, taken[i], receipt, score, body, timed, retries, epoch))
+        made = EntryDelivery if entries else Delivery
+        deliveries.append(made(name, slot, taken[i], receipt, score, body, timed, retries, epoch))
+    if entries and entries[0]:
+        deliveries += _entries(topic, slot, entries[0], fresh + step * len(taken), step * 2, epoch)
     wait_us = None if next_due_ms == NOT_DUE else max(0, (next_due_ms - now_ms) * 1000 - beyond_us)
     return Cycled(now_ms * 1000 + beyond_us, wait_us, statuses, deliveries, int(head) if head else None, alone == 1)
+
+
+def _entries(
+    topic: Topic, slot: int, entries: list[Any], receipt: int, step: int, epoch: str
+) -> Iterator[EntryDelivery]:
+    """New entries of a group; their receipts begin with that one."""
+    settled = isinstance(topic, Group) and topic.acks is Acks.NONE
+    retries, name = topic.max_retries, topic.name
+    last_ms, score = b"", 0.0
+    for raw, pairs in entries:
+        ms = raw[: raw.index(b"-")]
+        if ms != last_ms:
+            last_ms, score = ms, float(ms) + ENTRY_PLACE
+        yield EntryDelivery(name, slot, raw, 0 if settled else receipt, score, pairs, True, retries, epoch)
+        receipt += step
 
 
 def settle(
@@ -358,6 +383,19 @@ def snapshot(keyspace: Keyspace, topic: Topic, slot: int) -> Call:
     """Counts, heads and counters of one slot."""
     name = "stream_snapshot" if topic.is_stream else "snapshot"
     return Call(script(name), keyspace.slot_keys(topic.name, slot), [topic.kind.value])
+
+
+def changed(keys: Sequence[str], slots: int, seen: Iterable[Any]) -> Call:
+    """Which of so many slots must be read again; ``keys``: the `stats_keys` of each, as many of one as of another;
+    ``seen``: per slot its counters at the last look and the time until which that look holds.
+    """
+    return Call(script("changed"), keys, [len(keys) // slots, *seen])
+
+
+def stats_keys(keyspace: Keyspace, topic: Topic, slot: int) -> tuple[str, ...]:
+    """Whose counters every change of a slot moves; of a group's also those of the entries."""
+    keys = keyspace.slot_keys(topic.name, slot)
+    return (keys[STATS], keys[ENTRY_STATS]) if topic.is_group else (keys[STATS],)
 
 
 def acquire(keyspace: Keyspace, topic: Topic, slot: int, epoch: int) -> Call:

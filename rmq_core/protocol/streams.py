@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from rmq_core.model.group import Group
 from rmq_core.model.topic import Topic
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Call, script
@@ -14,6 +15,24 @@ SLOTS_AT_ONCE = 64
 
 CUT_MOST = 10_000
 """Entries that go at once by either bound, as in ``lua/shared/trimming.lua``."""
+
+
+class Position(NamedTuple):
+    """Where a group stands in a slot, see ``lua/shared/positions.lua``."""
+
+    cursor: str
+    number: int
+    furthest: str
+    first: str
+    first_number: int
+    missed: int
+    durable: bool
+
+
+def read_position(text: bytes) -> Position:
+    """What the slot holds of it."""
+    cursor, number, furthest, first, first_number, missed, durable = text.decode().split(" ")
+    return Position(cursor, int(number), furthest, first, int(first_number), int(missed), durable == "d")
 
 
 def slot_length(topic: Topic) -> int:
@@ -27,7 +46,7 @@ def add(
     """Adds entries: contents where they are ``plain``, else id, how many names and values, name, value, …"""
     keys = keyspace.slot(topic.name, slot)
     fixed = (keyspace.wake(topic.name), slot, topic.shape, number, floor, slot_length(topic), topic.max_age_ms)
-    how = (topic.trim.value, "plain" if plain else "each")
+    how = (topic.trim.value, _unfinished(topic), "plain" if plain else "each")
     return Call(script("stream_add"), (*_kept(keyspace, topic, slot), keys.sender(sender)), tuple(given), fixed + how)
 
 
@@ -36,15 +55,14 @@ def read(keyspace: Keyspace, topic: Topic, ranges: Sequence[tuple[int, str, str]
     keys: list[str] = []
     args: list[Any] = [topic.shape, "XREVRANGE" if newest else "XRANGE", most]
     for slot, start, end in ranges:
-        stream, stats, _ = _kept(keyspace, topic, slot)
-        keys += (stream, stats)
+        keys += _kept(keyspace, topic, slot)[:2]
         args += (start, end)
     return Call(script("stream_read"), keys, args)
 
 
 def trim(keyspace: Keyspace, topic: Topic, slot: int) -> Call:
     """Cuts a slot to its bounds; replies how many entries went."""
-    args = [topic.shape, slot_length(topic), topic.max_age_ms, topic.trim.value]
+    args = [topic.shape, slot_length(topic), topic.max_age_ms, topic.trim.value, _unfinished(topic)]
     return Call(script("stream_trim"), _kept(keyspace, topic, slot), args)
 
 
@@ -53,7 +71,24 @@ def delete(keyspace: Keyspace, topic: Topic, slot: int, ids: Sequence[str]) -> C
     return Call(script("stream_delete"), _kept(keyspace, topic, slot), [topic.shape, *ids])
 
 
-def _kept(keyspace: Keyspace, topic: Topic, slot: int) -> tuple[str, str, str]:
+def count(keyspace: Keyspace, group: Group, slot: int, start: str, end: str, most: int) -> Call:
+    """How many entries a slot has in a range, at most so many, see ``lua/stream_count.lua``."""
+    keys = keyspace.slot(group.topic_name, slot)
+    return Call(script("stream_count"), [keys.entries, keys.stats], [start, end, most])
+
+
+def place(keyspace: Keyspace, group: Group, slot: int, how: str, where: Sequence[Any]) -> Call:
+    """Places a group in a slot (``how`` new), or sets its position (set), see ``lua/group_place.lua``."""
+    args = [group.shape, how, "d" if group.durable else "n", *where]
+    return Call(script("group_place"), keyspace.slot_keys(group.name, slot), args)
+
+
+def _unfinished(topic: Topic) -> str:
+    """What a trim does to entries that a durable group has not finished."""
+    return "cut" if topic.trim_unread else "kept"
+
+
+def _kept(keyspace: Keyspace, topic: Topic, slot: int) -> tuple[str, str, str, str]:
     """The keys that a stream's slot has."""
     keys = keyspace.slot_keys(topic.name, slot)
-    return keys[0], keys[7], keys[8]
+    return keys[0], keys[7], keys[8], keyspace.slot(topic.name, slot).positions

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+from rmq_core.model.group import is_group_name
 from rmq_core.model.stats import Counters, Histogram
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import SlotSample, TopicSample, Unreadable
-from rmq_core.ops import registry
-from rmq_core.protocol.keys import STATS, Keyspace
-from rmq_core.protocol.scripts import Call, Operation, batches, script, snapshot
+from rmq_core.ops import registry, stored_groups
+from rmq_core.protocol.keys import Keyspace
+from rmq_core.protocol.scripts import Call, Operation, batches, changed, snapshot, stats_keys
+from rmq_core.protocol.streams import read_position
 
 SLOTS_AT_ONCE = 128
 SUMS = (
@@ -29,25 +32,34 @@ class SampleCache:
 
 
 def sample(
-    keyspace: Keyspace, cache: SampleCache, spread: bool, names: Sequence[str] | None = None
+    keyspace: Keyspace, cache: SampleCache, spread: bool, names: Sequence[str] | None = None, groups: bool = False
 ) -> Operation[list[TopicSample]]:
-    """Samples topics (None: all). ``spread``: keys are on several nodes, so one call may name one slot only."""
-    topics, unreadable = yield from registry.read_everything(keyspace)
+    """Samples topics (None: all; ``groups``: with their consumer groups).
+
+    ``spread``: keys are on several nodes, so one call may name one slot only.
+    """
+    defined, unreadable = yield from registry.read_everything(keyspace)
+    topics: list[Topic] = []
+    for topic in defined:
+        topics.append(topic)
+        if topic.is_stream and (groups or any(name.startswith(f"{topic.name}@") for name in names or ())):
+            topics += yield from stored_groups.read_all(keyspace, topic)
     cache.unreadable = tuple(unreadable)
     if names is not None:
         topics = [topic for topic in topics if topic.name in set(names)]
     else:
         for gone in set(cache.topics) - {topic.name for topic in topics}:
-            del cache.topics[gone]
+            if groups or not is_group_name(gone):
+                del cache.topics[gone]
     size = 1 if spread else SLOTS_AT_ONCE
-    groups = [(topic, slots) for topic in topics for slots in batches(range(topic.slots), size)]
-    replies = yield [_changed(keyspace, topic, slots, cache.topics.get(topic.name)) for topic, slots in groups]
+    parts = [(topic, slots) for topic in topics for slots in batches(range(topic.slots), size)]
+    replies = yield [_changed(keyspace, topic, slots, cache.topics.get(topic.name)) for topic, slots in parts]
     stale = [
         (topic, slots[position - 1])
-        for (topic, slots), (_, positions) in zip(groups, replies, strict=True)
+        for (topic, slots), (_, positions) in zip(parts, replies, strict=True)
         for position in positions
     ]
-    clock = {topic.name: at_ms for (topic, _), (at_ms, _) in zip(groups, replies, strict=True)}
+    clock = {topic.name: at_ms for (topic, _), (at_ms, _) in zip(parts, replies, strict=True)}
     fresh: dict[str, dict[int, SlotSample]] = {}
     for some in batches(stale):
         rows = yield [snapshot(keyspace, topic, slot) for topic, slot in some]
@@ -62,7 +74,6 @@ def sample(
 
 
 def _changed(keyspace: Keyspace, topic: Topic, slots: list[int], known: TopicSample | None) -> Call:
-    keys = [keyspace.slot_keys(topic.name, slot)[STATS] for slot in slots]
     if known is None or known.topic != topic:  # deleted and defined again, its counters may look the same
         args = [b"-", -1] * len(slots)
     else:
@@ -70,7 +81,7 @@ def _changed(keyspace: Keyspace, topic: Topic, slots: list[int], known: TopicSam
         for slot in slots:
             seen = known.slots[slot]
             args += (seen.signature, -1 if seen.holds_until_ms is None else seen.holds_until_ms)
-    return Call(script("changed"), keys, args)
+    return changed([key for slot in slots for key in stats_keys(keyspace, topic, slot)], len(slots), args)
 
 
 def _merge(topic: Topic, known: TopicSample | None, fresh: dict[int, SlotSample], at_ms: int) -> TopicSample:
@@ -95,6 +106,8 @@ def slot_sample(slot: int, row: list[Any]) -> SlotSample:
     """What ``snapshot.lua`` replied."""
     at_ms, store, ready, retry, prepare, dead, bodies, failures, *heads = row
     oldest_due, next_due, next_retry, oldest_taken, fence, stats, lateness, trash, oldest_trash, *stream = heads
+    if len(stream) == 4:
+        return _group_sample(replace(slot_sample(slot, row[:-4]), signature=b""), pairs(stats), stream)
     length, first, last = stream or (0, b"", b"")
     counters = pairs(stats)
 
@@ -126,4 +139,23 @@ def slot_sample(slot: int, row: list[Any]) -> SlotSample:
         length=length,
         first_entry=first.decode() or None,
         last_entry=last.decode() or None,
+    )
+
+
+def _group_sample(sample: SlotSample, counters: dict[bytes, bytes], told: Sequence[Any]) -> SlotSample:
+    """With what is ahead of a group. Whoever writes into the stream around us makes that unknown."""
+    at, flat, length, first = told
+    entries = pairs(flat)
+    sent, trimmed, deleted = (int(entries.get(name, 0)) for name in (b"sent", b"trimmed", b"deleted"))
+    signature = b" ".join([*counters.values(), *entries.values()])
+    if not at:  # it is being made, or deleted
+        return replace(sample, signature=signature, lag=None)
+    position = read_position(at)
+    return replace(
+        sample,
+        signature=signature,
+        lag=sent - position.number if sent - trimmed - deleted == length else None,
+        missed=position.missed,
+        behind=position.cursor,
+        first_entry=first.decode() or None,
     )

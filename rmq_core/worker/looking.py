@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from rmq_core.errors import RMQError
 from rmq_core.protocol.keys import QUEUE_KEYS
-from rmq_core.protocol.scripts import NOT_DUE, Call, Request, batches, on_slot, script
+from rmq_core.protocol.scripts import NOT_DUE, Call, Request, batches, changed, on_slot, stats_keys
 from rmq_core.transport.notifications import FALLBACK_S
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 NEVER = b"-"
 """What no counters look like."""
 SLOTS_AT_ONCE = 128
-STATS = QUEUE_KEYS.index("stats")
 TAKEN_FROM = 1 + QUEUE_KEYS.index("prepare")
 """The first so many keys of a slot: store, retry, prepare."""
 _Idle: TypeAlias = "tuple[TopicRunner, SlotRunner]"
@@ -64,7 +63,10 @@ class Looking:
         idle = [(topic, runner) for topic in self._topics for runner in topic.idle]
         at_once = 1 if self._client.target.is_cluster else SLOTS_AT_ONCE
         empty = list(batches(((topic, runner) for topic, runner in idle if runner.empty), at_once))
-        holding = list(batches(((topic, runner) for topic, runner in idle if not runner.empty), at_once))
+        holding: list[list[_Idle]] = []
+        for of_groups in (False, True):
+            some = [each for each in idle if not each[1].empty and each[0].definition.is_group is of_groups]
+            holding += batches(some, at_once)
         requests = [*map(_held, empty), *map(_changed, holding)]
         replies = await self._client.connection.run(requests)
         suspects: list[_Idle] = []
@@ -85,25 +87,21 @@ class Looking:
         requests: list[Request] = []
         for topic, runner in suspects:
             # The counters first: what comes between the two then shows in the next look.
-            requests.append(("HVALS", _stats(topic, runner)))
+            requests += (("HVALS", key) for key in stats_keys(topic.keyspace, topic.definition, runner.slot))
             requests.append(on_slot("look", topic.keyspace, topic.definition, runner.slot))
-        replies = await self._client.connection.run(requests)
+        replies = iter(await self._client.connection.run(requests))
         found: list[tuple[SlotRunner, int | None]] = []
-        for (_, runner), counters, (now_ms, next_due_ms, head) in zip(
-            suspects, replies[::2], replies[1::2], strict=True
-        ):
+        for topic, runner in suspects:
+            counters = [b" ".join(next(replies)) for _ in stats_keys(topic.keyspace, topic.definition, runner.slot)]
+            now_ms, next_due_ms, head = next(replies)
             runner.seen = b" ".join(counters)
-            runner.empty = next_due_ms == NOT_DUE
+            runner.empty = next_due_ms == NOT_DUE and not topic.definition.is_group
             until_ms = runner.idle_until_ms
             if next_due_ms == NOT_DUE or until_ms is None:
                 continue
             if next_due_ms <= now_ms or until_ms == NOT_DUE or next_due_ms < until_ms:
                 found.append((runner, int(head) if head else None))
         return found
-
-
-def _stats(topic: TopicRunner, runner: SlotRunner) -> str:
-    return topic.keyspace.slot_keys(topic.name, runner.slot)[STATS]
 
 
 def _held(group: list[_Idle]) -> Request:
@@ -113,7 +111,9 @@ def _held(group: list[_Idle]) -> Request:
 
 
 def _changed(group: list[_Idle]) -> Call:
-    args: list[bytes | int] = []
-    for _, runner in group:
-        args += (runner.seen, NOT_DUE if runner.idle_until_ms is None else runner.idle_until_ms)
-    return Call(script("changed"), [_stats(topic, runner) for topic, runner in group], args)
+    keys: list[str] = []
+    seen: list[bytes | int] = []
+    for topic, runner in group:
+        keys += stats_keys(topic.keyspace, topic.definition, runner.slot)
+        seen += (runner.seen, NOT_DUE if runner.idle_until_ms is None else runner.idle_until_ms)
+    return changed(keys, len(group), seen)

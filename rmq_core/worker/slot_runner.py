@@ -346,7 +346,9 @@ class SlotRunner:
             return 0.0
         if not self._topic.lease.valid:
             return FALLBACK_S
-        self.empty = cycled.wait_us is None and not self._topic.definition.paused
+        topic = self._topic.definition
+        # Nothing tells by itself that a stream holds what its group has not read.
+        self.empty = cycled.wait_us is None and not topic.paused and not topic.is_group
         if cycled.wait_us is None:
             self.idle_until_ms = NOT_DUE
             return None

@@ -127,11 +127,17 @@ class TopicRunner:
         """Calls that run for too long."""
         return sum(runner.stuck for runner, _ in self._runners.values())
 
+    @property
+    def _channels(self) -> list[str]:
+        """Where something is said of its slots: of a group, what is added to the stream, too."""
+        return [self.keyspace.wake(name) for name in dict.fromkeys((self.name, self.name.partition("@")[0]))]
+
     # -- life
 
     async def listen(self) -> None:
         """Hears wake-ups from now on, and knows what time it is on the server."""
-        await self.client.wakeups.add(self.keyspace.wake(self.name), self._wake)
+        for channel in self._channels:
+            await self.client.wakeups.add(channel, self._wake)
         if not self.client.target.is_cluster:
             ((seconds, micros),) = await self.client.connection.run([("TIME",)])
             self.clock.age_us(int(seconds) * 1_000_000 + int(micros), time.monotonic())
@@ -158,7 +164,8 @@ class TopicRunner:
 
     def stop(self) -> list[asyncio.Task[None]]:
         """Tells every runner to stop; the tasks end when their present call has."""
-        self.client.wakeups.remove(self.keyspace.wake(self.name), self._wake)
+        for channel in self._channels:
+            self.client.wakeups.remove(channel, self._wake)
         for runner, _ in self._runners.values():
             runner.stop()
         return [task for _, task in self._runners.values()]

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from rmq_core.journal import Transition
 from rmq_core.journal.replay import QUEUES, Replayed, replay
-from rmq_core.model.entry import LAST_ID, EntryId, from_journal
+from rmq_core.model.entry import LAST_ID, EntryId
+from rmq_core.model.entry_form import from_body
 from rmq_core.model.stats import COUNTERS
 from rmq_core.queries.trash import Trashed
 from tests.engine.ledgers import SlotLedger
@@ -64,5 +65,5 @@ def assert_stream_is_what_its_journal_says(
                 del there[entry]
     assert [str(entry).encode() for entry in there] == [ident for ident, _ in kept]
     if full:
-        bodies = [from_journal(body or b"") for body in there.values()]
+        bodies = [from_body(body or b"") for body in there.values()]
         assert [dict(zip(pairs[::2], pairs[1::2], strict=True)) for pairs in bodies] == [pairs for _, pairs in kept]

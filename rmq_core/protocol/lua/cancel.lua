@@ -33,6 +33,7 @@ for i = FIRST, #ARGV do
 end
 count('cancelled', #gone)
 clear_suspects(gone)
+finished(gone)
 waiting_left(gone)
 forget(gone, {PREPARE, DEAD})
 write_counts()

@@ -11,7 +11,9 @@
 -- include shared/hints.lua
 
 local ready
-if TIMED then
+if GROUP then
+  ready = group_head()
+elseif TIMED then
   local head = redis.call('ZRANGEBYSCORE', STORE, '-inf', '(' .. ms_text(now + 1), 'WITHSCORES', 'LIMIT', 0, 1)
   ready = head[2] and math.floor(tonumber(head[2]))
 elseif redis.call('EXISTS', STORE) == 1 then

@@ -1,18 +1,21 @@
 -- Adds entries to one slot of a stream topic, all or none; what a sender asks for again after a lost answer, once.
--- KEYS   the slot's stream, stats, journal; the sender's memory: ' <number>:<first id>:<last id>:<how many>' of each of
+-- KEYS   the slot's stream, stats, journal, groups' positions; the sender's memory: ' <number>:<first id>:<last id>:<how many>' of each of
 --        its calls that may be asked for again
 -- ARGV   wake channel, slot, shape, number of the call, lowest number of the sender's calls without an answer,
---        length to keep and age to keep (ms) of the slot (0: any), trim (exact|nearly), how (plain|each), then
+--        length to keep and age to keep (ms) of the slot (0: any), trim (exact|nearly), what groups have not finished
+--        (kept|cut), how (plain|each), then
 --        plain: contents; each: id ('*': the next), how many names and values, name, value, …
 -- reply  {1 if it was done before, id, id, …: '' where the entry is not known any more}
 --        error RMQSHAPE <shape>, RMQJOURNAL <entries>, RMQID <last id> where an id of one's own is not larger than all
 --        before it, or no larger one is left: nothing was added
 -- include shared/stream.lua
+-- include shared/positions.lua
 -- include shared/trimming.lua
 -- include shared/last_id.lua
+-- include shared/written.lua
 
-local FIRST, MEMORY_MS = 10, 600000
-local CHANNEL, SLOT, SHAPE, NUMBER, FLOOR, PLAIN = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[9] == 'plain'
+local FIRST, MEMORY_MS = 11, 600000
+local CHANNEL, SLOT, SHAPE, NUMBER, FLOOR, PLAIN = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[10] == 'plain'
 
 local unfit = misfit(SHAPE)
 if unfit then
@@ -39,15 +42,6 @@ end
 
 local reply, problem = {0}, nil
 local added = 1
-
--- Each name and value as <bytes>:<value>.
-local function written(pairs)
-  local parts = {'\2'}
-  for i, each in ipairs(pairs) do
-    parts[i + 1] = #each .. ':' .. each
-  end
-  return table.concat(parts)
-end
 
 local function accepted(id, ...)
   if type(id) == 'table' then
@@ -113,7 +107,7 @@ redis.call('SET', SENDER, table.concat(kept), 'PX', MEMORY_MS)
 
 count('sent', added - 1)
 local exact = ARGV[8] == 'exact'
-trim(tonumber(ARGV[6]), tonumber(ARGV[7]), exact, exact)
+trim(tonumber(ARGV[6]), tonumber(ARGV[7]), exact, exact, ARGV[9] == 'cut')
 write_counts()
-redis.call('PUBLISH', CHANNEL, SLOT)
+redis.call('PUBLISH', CHANNEL, SLOT .. ' ' .. string.match(reply[2], '^%d+'))
 return reply

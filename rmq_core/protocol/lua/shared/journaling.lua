@@ -9,6 +9,8 @@ local changed_by
 local function misfit(shape)
   if marks[2] and marks[2] ~= shape then
     return redis.error_reply('RMQSHAPE ' .. marks[2])
+  elseif ENTRIES and not (marks[2] and redis.call('HEXISTS', POSITIONS, GROUP) == 1) then
+    return redis.error_reply('RMQSHAPE none')
   end
   return nil
 end

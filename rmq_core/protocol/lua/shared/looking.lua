@@ -16,16 +16,29 @@ end
 local function next_look()
   local timeout = head_ms(PREPARE, TIMEOUT_MS)
   local look = earlier(head_ms(RETRY, 0), timeout and math.min(timeout, now + TIMEOUT_MS))
-  if TIMED then
+  if TIMED and not GROUP then
     local head = redis.call('ZRANGEBYSCORE', STORE, ms_text(now + 1), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
     look = earlier(look, head[2] and math.floor(tonumber(head[2])))
   end
   return look
 end
 
+-- Of a group, what it would hand out next: the time of the entry; what failed comes first. nil: nothing.
+local function group_head()
+  local head = redis.call('ZRANGE', STORE, 0, 0, 'WITHSCORES')
+  if head[2] then
+    return math.min(now, math.floor(tonumber(head[2])))
+  end
+  local at = own_position()
+  local entry = at and redis.call('XRANGE', ENTRIES, '(' .. at.cursor, '+', 'COUNT', 1)[1]
+  return entry and math.min(now, tonumber(string.match(entry[1], '^%d+')))
+end
+
 -- The same, with what is ready already: `now` or before.
 local function next_attention()
-  if TIMED then
+  if GROUP then
+    return earlier(next_look(), group_head())
+  elseif TIMED then
     local head = redis.call('ZRANGE', STORE, 0, 0, 'WITHSCORES')
     return earlier(next_look(), head[2] and math.floor(tonumber(head[2])))
   end

@@ -2,9 +2,12 @@
 -- shared/keys.lua, shared/holding.lua.
 local gone = held_in_all()
 for _, key in ipairs(KEYS) do
-  if key ~= HEADS and key ~= DUE then
+  if key ~= HEADS and key ~= DUE and key ~= ENTRIES and key ~= ENTRY_STATS and key ~= POSITIONS then
     redis.call('UNLINK', key)
   end
+end
+if ENTRIES then
+  redis.call('HDEL', POSITIONS, string.match(STATS, '^stats@([^{]+)'))
 end
 -- On Cluster the store stands in the places of the hints.
 redis.call('UNLINK', STORE)

@@ -91,6 +91,7 @@ local function ack(at, n, statuses)
       redis.call('HDEL', REPLACED, unpack(done))
     end
     clear_suspects(done)
+    finished(done)
     forget(done, {STORE, RETRY, DEAD}, true)
     forget_origins()
   end
@@ -133,7 +134,8 @@ local function release(at, n, statuses)
       local place = tonumber(ARGV[group + 3]) or origin_of(id, receipt) or tonumber(redis.call('HGET', PRIORITY, id) or nil)
       count('released', 1)
       if delay_ms <= 0 then
-        local score = failures > 0 and retries_left(failures) or place or fresh_place(nil)
+        place = GROUP and entry_place(id) or place
+        local score = failures > 0 and retries_left(failures) or place or fresh_place(nil, id)
         if back_to_store(id, score, 'released', 'p', ARGV[group + 1]) and score > RETRIED_MAX then
           forget_priority(id)
         end

@@ -1,0 +1,177 @@
+-- Takes up to `limit` entries for a group: what came back before, then what it has not read. Needs policy, journal, group,
+-- bodies, origins, trash.
+-- How far whoever takes alone looks for the next one that must be taken alone.
+local SUSPECTS_AHEAD = 100
+
+-- What was in flight when a process died is handed out alone: who takes several gets what stands before the first of
+-- these. Returns the candidates to take, and whether one that must be taken alone comes next.
+local function before_suspects(candidates, alone)
+  if #candidates == 0 or redis.call('EXISTS', SUSPECT) == 0 then
+    return candidates, false
+  end
+  local ids = {}
+  for i = 1, #candidates, 2 do
+    ids[#ids + 1] = candidates[i]
+  end
+  local suspected = redis.call('HMGET', SUSPECT, unpack(ids))
+  local taken, more = {}, false
+  for i = 1, #ids do
+    if suspected[i] and not (alone and i == 1) then
+      more = true
+      break
+    end
+    taken[i * 2 - 1], taken[i * 2] = ids[i], candidates[i * 2]
+  end
+  return taken, more
+end
+
+-- What they hold. Of what was deleted meanwhile, or trimmed on purpose, nothing can be had any more: it ends here.
+local function with_content(candidates)
+  local taken, contents, gone = {}, {}, {}
+  for i = 1, #candidates, 2 do
+    local id = candidates[i]
+    local body = redis.call('HGET', BODY, id) or entry_of(id)
+    if body then
+      taken[#taken + 1], taken[#taken + 2], contents[#contents + 1] = id, candidates[i + 1], body
+    else
+      redis.call('ZREM', STORE, id)
+      note('cancelled', 's-', id, 0)
+      gone[#gone + 1] = id
+    end
+  end
+  if #gone > 0 then
+    count('cancelled', #gone)
+    clear_suspects(gone)
+    finished(gone)
+    forget(gone, {RETRY, PREPARE, DEAD})
+  end
+  return taken, contents
+end
+
+-- Behind a position that was set back stands what is still under way; that is not taken twice.
+local function not_under_way(entries)
+  if #entries == 0 then
+    return entries
+  end
+  local ids, free = {}, {}
+  for i, entry in ipairs(entries) do
+    ids[i] = entry[1]
+  end
+  local held = {}
+  for _, queue in ipairs({OPEN, STORE, RETRY, PREPARE}) do
+    for i, score in ipairs(redis.call('ZMSCORE', queue, unpack(ids))) do
+      held[i] = held[i] or score
+    end
+  end
+  for i, entry in ipairs(entries) do
+    if not held[i] then
+      free[#free + 1] = entry
+    end
+  end
+  return free
+end
+
+-- The next entries of the stream; the group stands behind them from now on.
+local function read_on(most)
+  local at = own_position()
+  local entries = redis.call('XRANGE', ENTRIES, '(' .. at.cursor, '+', 'COUNT', most)
+  if #entries == 0 then
+    return entries, {}
+  end
+  local numbers = {}
+  for i, entry in ipairs(entries) do
+    numbers[entry[1]] = at.number + i
+  end
+  local again = at.cursor ~= at.furthest
+  at.cursor, at.number = entries[#entries][1], at.number + #entries
+  position_moved = true
+  if again then
+    if before(at.furthest, at.cursor) then
+      at.furthest = at.cursor
+    end
+    return not_under_way(entries), numbers
+  end
+  at.furthest = at.cursor
+  return entries, numbers
+end
+
+-- With `alone`, at most one, which the caller runs while nothing else runs in its process; it has no origin then. With
+-- `unsettled` nobody settles what is new: it is done.
+-- Returns {id, store score, …} of what came back, what these hold (a body, or an entry's names and values), the new
+-- entries as they stand in the stream, and whether the next one must be taken alone.
+local function take(limit, alone, unsettled)
+  if limit == 0 then
+    return {}, {}, {}, false
+  end
+  if alone then
+    limit = 1
+  end
+  local in_flight = redis.call('ZCARD', PREPARE)
+  local returned, bodies, suspects_next, entries, numbers = {}, {}, false, {}, {}
+  if redis.call('EXISTS', STORE) == 1 then
+    returned, suspects_next = before_suspects(
+      redis.call('ZRANGE', STORE, 0, (alone and SUSPECTS_AHEAD or limit) - 1, 'WITHSCORES'), alone
+    )
+    if alone then
+      returned = {returned[1], returned[2]}
+    end
+    returned, bodies = with_content(returned)
+  end
+  local n = #returned / 2
+  if n < limit and not suspects_next then
+    entries, numbers = read_on(limit - n)
+  end
+  if n + #entries == 0 then
+    return returned, bodies, entries, suspects_next
+  end
+  count('sent', #entries)
+  count('taken', n + #entries)
+  local prepared, opened, origins, left = {}, {}, {}, {}
+  -- An owner's receipts differ by a millisecond each: so the prepare queue keeps their order for the owner after it.
+  local step_ms, at = EPOCH ~= '' and 1 or 0, 0
+  local function prepare(id, failures)
+    prepared[at * 2 + 1], prepared[at * 2 + 2] = ms_text((now + at * step_ms) * SHIFT + failures), id
+    origins[at * 2 + 1], origins[at * 2 + 2] = id, '1'
+    at = at + 1
+  end
+  for i = 1, #returned, 2 do
+    left[#left + 1] = returned[i]
+    prepare(returned[i], failures_of(tonumber(returned[i + 1])))
+  end
+  if #left > 0 then
+    redis.call('ZREM', STORE, unpack(left))
+  end
+  if unsettled then
+    count('acked', #entries)
+  else
+    for i, entry in ipairs(entries) do
+      prepare(entry[1], 0)
+      opened[i * 2 - 1], opened[i * 2] = ms_text(numbers[entry[1]]), entry[1]
+    end
+  end
+  if #prepared > 0 then
+    redis.call('ZADD', PREPARE, unpack(prepared))
+    if not alone then
+      note_origins(now, origins, in_flight)
+    end
+  end
+  if #opened > 0 then
+    redis.call('ZADD', OPEN, unpack(opened))
+  end
+  if JOURNALING then
+    next_phase()
+    for _, entry in ipairs(entries) do
+      note('sent', 'ns', entry[1], entry_place(entry[1]))
+    end
+    next_phase()
+    for i = 1, #prepared, 2 do
+      note('taken', 'sp', prepared[i + 1], prepared[i])
+    end
+    if unsettled then
+      for _, entry in ipairs(entries) do
+        note('acked', 's-', entry[1], 0)
+      end
+    end
+  end
+  return returned, bodies, entries, suspects_next
+end
