@@ -90,8 +90,8 @@ def check_queue(topic: Topic) -> Topic:
     if topic.is_stream:
         raise WrongKind(
             f"topic {topic.name!r} is a stream: its entries are kept until they are trimmed, and whoever wants to"
-            " reads them (client.read, client.follow, rmq tail); nothing is taken, settled, cancelled or moved there, but"
-            f" in a group of it ('{topic.name}@<group>')"
+            " reads them (client.read, client.follow, rmq tail); nothing is taken, settled, cancelled or moved there,"
+            f" but in a group of it ('{topic.name}@<group>')"
         )
     return topic
 

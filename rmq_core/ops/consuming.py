@@ -17,6 +17,7 @@ from rmq_core.ops.hints import CANDIDATES_MOST, Hints, with_looks
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import (
     BATCH_MAX,
+    DONE,
     REJECTED,
     TOPIC_BACKOFF,
     Ack,
@@ -90,7 +91,10 @@ class Consumer:
             deliveries, _ = yield from self._cycles(topic, {alone[0]: 1}, alone=True)
         if topic.rate_limit:
             yield from quotas.give_back(self.keyspace, topic, sum(plan.values()) - len(deliveries))
-        deliveries.sort(key=lambda delivery: delivery.score, reverse=not topic.timed)
+        if topic.is_group:  # in a slot as they are; what came back before what is new
+            deliveries.sort(key=lambda delivery: int(delivery.score))
+        else:
+            deliveries.sort(key=lambda delivery: delivery.score, reverse=not topic.timed)
         return Taken(deliveries, found.now_ms, next_due_ms), not deliveries
 
     def _plan(self, topic: Topic, slots: Sequence[int], most: int) -> Operation[dict[int, int]]:
@@ -171,12 +175,14 @@ def _asked(keyspace: Keyspace, topic: Topic, deliveries: Sequence[Delivery], ask
     A delivery may be of a life of the topic in which it had more slots: nothing of that is left.
     """
     slots: dict[int, list[int]] = {}
+    found: list[Any] = [0] * len(deliveries)
     for position, delivery in enumerate(deliveries):
-        if delivery.slot < topic.slots:
+        if delivery.receipt == DONE:
+            found[position] = 1
+        elif delivery.slot < topic.slots:
             slots.setdefault(delivery.slot, []).append(position)
     parts = [(slot, some) for slot, positions in slots.items() for some in batches(positions, BATCH_MAX)]
     replies = yield from with_looks(keyspace, topic, list(slots), Each(ask(slot, some) for slot, some in parts))
-    found: list[Any] = [0] * len(deliveries)
     for (_, some), reply in zip(parts, replies, strict=True):
         if isinstance(reply, RMQError) and not isinstance(reply, TopicReshaped):
             raise reply
@@ -248,6 +254,6 @@ def extend(
 
     receipts = yield from _asked(keyspace, topic, deliveries, ask)
     for delivery, receipt in zip(deliveries, receipts, strict=True):
-        if receipt:
+        if receipt and delivery.receipt != DONE:
             delivery.receipt = receipt
     return _statuses(receipts)

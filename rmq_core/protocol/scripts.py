@@ -26,6 +26,8 @@ BATCH_MAX = 1000
 
 SHARED_EPOCH = ""
 NOT_DUE = -1
+DONE = 0
+"""The receipt of an entry that was done when it was handed out: see `rmq_core.model.group.Acks`."""
 ENTRY_PLACE = 32
 """An entry's place in a group's store is its time and this, above what counts retries: ``lua/shared/group.lua``."""
 TOPIC_BACKOFF = -1
@@ -298,7 +300,7 @@ def _entries(
         ms = raw[: raw.index(b"-")]
         if ms != last_ms:
             last_ms, score = ms, float(ms) + ENTRY_PLACE
-        yield EntryDelivery(name, slot, raw, 0 if settled else receipt, score, pairs, True, retries, epoch)
+        yield EntryDelivery(name, slot, raw, DONE if settled else receipt, score, pairs, True, retries, epoch)
         receipt += step
 
 

@@ -4,12 +4,17 @@
 --        wake channel, slot
 -- reply  {now, look, head}   look: the due time of the oldest ready message or of the next event; -1: none
 --        head: of what is ready, the highest priority or the earliest due time ('' none)
+--        error RMQSHAPE <shape> where a group is not there
 -- include shared/slot.lua
 -- include shared/journal.lua
 -- include shared/policy.lua
 -- include shared/looking.lua
 -- include shared/hints.lua
 
+local unfit = GROUP and misfit(SHAPE)
+if unfit then
+  return unfit
+end
 local ready
 if GROUP then
   ready = group_head()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rmq_core import StreamMessage, TopicKind, errors
+from rmq_core import StreamMessage, Topic, TopicKind, errors
 from tests.engine.conformance.bench import Bench
 
 GROUP = "events@statistics"
@@ -61,3 +61,248 @@ async def test_a_delivery_is_the_entry(bench: Bench) -> None:
     (again,) = await bench.q.take(GROUP)
     assert (again.fields, again.attempt, again.id) == (two.fields, 2, two.id)
     await bench.q.ack([one, again])
+
+
+@pytest.mark.parametrize("start", ["start", "end", "id", "time"])
+async def test_a_group_begins_where_it_is_told(bench: Bench, start: str) -> None:
+    await stream(bench, ())
+    for n in range(1, 6):
+        await bench.q.send("events", str(n), id=f"{n * 1_000}-1")
+    where: Any = {"start": "start", "end": "end", "id": "2000-1", "time": 3_000}[start]
+    group = await bench.q.define_group("events", "statistics", start=where)
+    assert (await sample(bench)).lag == {"start": 5, "end": 0, "id": 3, "time": 3}[start]
+    await bench.q.send("events", "6")
+    assert await texts(bench) == {"start": ["1", "2", "3", "4", "5", "6"], "end": ["6"]}.get(
+        start, ["3", "4", "5", "6"]
+    )
+    # Whoever declares it again takes it over as it is.
+    again = await bench.q.define_group("events", "statistics", start="start")
+    assert (again.created_ms, again.start) == (group.created_ms, group.start)
+    assert (await sample(bench)).lag == 0
+    assert [each.name for each in await bench.inspector.groups("events")] == [GROUP]
+
+
+async def test_what_fails_waits_and_what_fails_too_often_is_dead_in_that_group_alone(bench: Bench) -> None:
+    await stream(bench, ("statistics", "mail"), max_retries=1)
+    sent = await bench.q.send("events", "a", headers={"h": "1"})
+    (first,) = await bench.q.take(GROUP)
+    await bench.q.nack(first, error="Boom", message="no", delay_ms=3_600_000)
+    assert await bench.q.take(GROUP) == []
+    await bench.control.run_now(GROUP, sent)
+    (second,) = await bench.q.take(GROUP)
+    assert second.attempt == 2
+    await bench.q.nack(second, error="Boom", message="again")
+    assert await bench.q.take(GROUP) == []
+    (dead,) = (await bench.inspector.messages(GROUP, "dead")).rows
+    assert (dead.id, dead.preview, dead.error) == (sent.id, b"a", "Boom: again")
+    (view,) = await bench.inspector.find(GROUP, sent.id)
+    assert (view.content, view.headers, view.states, view.failure.failures) == (b"a", {"h": "1"}, ("dead",), 2)
+    (cluster,) = await bench.inspector.dead_clusters(GROUP)
+    assert (cluster.error, cluster.count) == ("Boom", 1)
+    # It is a copy: the stream may be cut.
+    assert (await bench.control.delete_entries("events", [sent]))[0].status == "done"
+    assert [each.status for each in await bench.control.requeue(GROUP, sent)] == ["done"]
+    (third,) = await bench.q.take(GROUP)
+    assert (third.text, third.headers, third.attempt) == ("a", {"h": "1"}, 1)
+    await bench.q.reject(third, message="for good")
+    assert [each.status for each in await bench.control.drop(GROUP, sent)] == ["done"]
+    found, other = await sample(bench), await sample(bench, "events@mail")
+    assert (found.dead, found.counters.died, found.counters.requeued, found.trash) == (0, 2, 1, 1)
+    assert (other.dead, other.counters.sent, other.lag, other.missed) == (0, 0, 0, 1)
+
+
+async def test_release_extend_and_a_member_that_died(bench: Bench) -> None:
+    await stream(bench, visibility_timeout_ms=10_000)
+    await bench.q.send_many("events", [str(n) for n in range(4)])
+    one, two = await bench.q.take(GROUP, 2)
+    assert await bench.q.extend([two], for_ms=3_600_000) == ["done"]
+    assert await bench.q.release(one) == ["done"]
+    (again,) = await bench.q.take(GROUP)
+    assert (again.text, again.attempt) == ("0", 1)
+    await bench.q.extend([again], for_ms=0)
+    # What was taken alone and not settled has failed; it is claimed by whoever takes next.
+    (back,) = await bench.until(lambda: bench.q.take(GROUP), "the dead member's entry is handed out again")
+    assert (back.text, back.attempt) == ("0", 2)
+    assert await bench.q.ack(again) == ["stale"]
+    assert await bench.q.ack([back, two]) == ["done", "done"]
+    assert await texts(bench) == ["2", "3"]
+
+
+async def test_a_position_is_set_back_and_forward(bench: Bench) -> None:
+    await stream(bench, slots=2)
+    await bench.q.send_many("events", [StreamMessage(str(n), slot_basis=str(3 + n % 2)) for n in range(40)])
+    assert len(await texts(bench)) == 40
+    await bench.q.send_many("events", [StreamMessage(str(n), slot_basis=str(3 + n % 2)) for n in range(40, 50)])
+    in_flight = await bench.q.take(GROUP, 6)
+    moved = await bench.control.set_position(GROUP, "start")
+    assert [(each.slot, each.behind) for each in moved] == [(0, "0-0"), (1, "0-0")]
+    assert sum(each.lag for each in moved) == 50
+    assert sum(each.lag_before for each in moved) == (50 - 40 - 6)
+    # What is under way stays so, and is not read twice; all else is, and what had not been read is read once.
+    assert len(await bench.q.take(GROUP, 5)) == 5
+    rest = []
+    while more := await bench.q.take(GROUP, 1_000):
+        rest += more
+    assert len(rest) == 50 - 6 - 5
+    assert await bench.q.ack([*in_flight, *rest]) == ["done"] * (50 - 5)
+    assert (await sample(bench)).lag == 0
+    # Behind an entry, in one slot only.
+    page = await bench.q.read("events", slot=0)
+    third = page.entries[2]
+    (moved_one,) = await bench.control.set_position(GROUP, third.id, slots=[0])
+    assert moved_one.lag == len(page.entries) - 3
+    assert (await sample(bench)).lag == len(page.entries) - 3
+    await bench.control.set_position(GROUP, "end")
+    assert (await sample(bench)).lag == 0
+    await bench.q.send("events", "last")
+    assert await texts(bench) == ["last"]
+    with pytest.raises(errors.WrongKind, match="only a group of a stream topic has a position"):
+        await bench.topic()
+        await bench.control.set_position("work", "end")
+
+
+@pytest.mark.parametrize("trim", ["exact", "nearly"])
+async def test_trimming_waits_for_durable_groups(bench: Bench, trim: str) -> None:
+    topic = await stream(bench, max_length=10, trim=trim)
+    await bench.q.define_group("events", "cache", durable=False)
+    await bench.q.send_many("events", [str(n) for n in range(500)])
+    taken = await bench.q.take(GROUP, 300)
+    await bench.q.ack(taken[:250])
+    assert (
+        await bench.control.trim("events") == (await sample(bench, "events")).counters.trimmed - 0 or trim == "nearly"
+    )
+    length = (await sample(bench, "events")).length
+    assert length == 250 if trim == "exact" else 250 <= length <= 350
+    await bench.q.nack(taken[250], delay_ms=3_600_000)
+    await bench.q.ack(taken[251:])
+    await bench.q.send("events", "more")
+    assert (await sample(bench, "events")).length >= 251  # the failed one is still to come
+    assert (await sample(bench)).lag == 201
+    cache = await sample(bench, "events@cache")
+    assert (cache.lag, cache.missed) == ((await sample(bench, "events")).length, 501 - cache.lag)
+    # Unless the topic says otherwise: then the group misses what it has not read, and is told so.
+    await bench.redefine(topic, trim_unread=True, trim="exact")
+    await bench.control.trim("events")
+    found = await sample(bench)
+    assert ((await sample(bench, "events")).length, found.lag, found.missed) == (10, 10, 191)
+    await bench.control.run_now(GROUP, taken[250])
+    assert await texts(bench) == [*(str(n) for n in range(491, 500)), "more"]
+    assert (await sample(bench)).counters.cancelled == 1  # what it waited for is gone
+
+
+async def test_trimming_by_age_waits_for_durable_groups(bench: Bench) -> None:
+    await stream(bench, max_age_ms=1_000, trim="exact")
+    old = [StreamMessage(str(n), id=f"{n + 1}-0") for n in range(10)]
+    await bench.q.send_many("events", old)
+    taken = await bench.q.take(GROUP, 5)
+    await bench.q.ack(taken[1:])
+    assert await bench.control.trim("events") == 0
+    await bench.q.ack(taken[0])
+    await bench.control.trim("events")
+    assert (await sample(bench, "events")).length == 6  # the entry it stands behind, and what is ahead
+    assert await texts(bench) == [str(n) for n in range(5, 10)]
+
+
+async def test_what_was_deleted_neither_stays_pending_nor_counts_as_lag(bench: Bench) -> None:
+    """Redis issues 10756 and 6199; 13337 and 13338."""
+    await stream(bench)
+    sent = [await bench.q.send("events", str(n)) for n in range(10)]
+    taken = await bench.q.take(GROUP, 4)
+    await bench.q.release(taken[2:])
+    results = await bench.control.delete_entries("events", [sent[1], sent[2], sent[5], sent[6], sent[9]])
+    assert [each.status for each in results] == ["done"] * 5
+    found = await sample(bench)
+    assert (found.lag, found.missed) == (3, 3)
+    await bench.q.nack(taken[1], delay_ms=0)  # its content is gone, too
+    assert await bench.q.ack(taken[0]) == ["done"]
+    assert await texts(bench) == ["3", "4", "7", "8"]
+    found = await sample(bench)
+    assert (found.lag, found.prepare, found.counters.cancelled) == (0, 0, 2)
+
+
+async def test_without_acknowledgements_what_is_handed_out_is_done(bench: Bench) -> None:
+    await stream(bench, ())
+    await bench.q.define_group("events", "statistics", acks="none")
+    await bench.q.send_many("events", [str(n) for n in range(10)])
+    taken = await bench.q.take(GROUP, 4)
+    found = await sample(bench)
+    assert ([each.text for each in taken], found.prepare, found.counters.acked) == (["0", "1", "2", "3"], 0, 4)
+    assert await bench.q.ack(taken) == ["done"] * 4
+    assert await bench.q.nack(taken[0]) == ["done"]
+    assert len(await texts(bench)) == 6
+    with pytest.raises(errors.TopicConflict, match="defined with acks=none, durable=True; this client says acks=each"):
+        await bench.q.define_group("events", "statistics")
+
+
+async def test_a_group_is_deleted_with_what_it_has(bench: Bench) -> None:
+    """Redis issue 9745: nothing of a member that went stays unclaimable, and nothing of a group stays behind."""
+    await stream(bench, ("statistics", "mail"), slots=2)
+    await bench.q.send_many("events", [str(n) for n in range(20)])
+    taken = await bench.q.take(GROUP, 5)
+    with pytest.raises(errors.TopicNotEmpty, match="has 5 entries that are unfinished or dead"):
+        await bench.control.delete_topic(GROUP)
+    assert await bench.control.delete_topic(GROUP, force=True) == 5
+    assert await bench.q.ack(taken) == ["stale"] * 5
+    with pytest.raises(errors.UnknownGroup, match=r"client.define_group\('events', 'statistics', start='end'\)"):
+        await bench.q.take(GROUP)
+    assert (await sample(bench, "events")).length == 20
+    await bench.q.define_group("events", "statistics", start="start")
+    assert await bench.q.ack(taken) == ["stale"] * 5
+    assert len(await texts(bench)) == len(await texts(bench, "events@mail")) == 20
+    assert await bench.control.delete_topic("events@mail") == 0
+
+
+async def test_a_group_has_settings_of_its_own(bench: Bench) -> None:
+    topic = await stream(bench, (), max_retries=5, undo_ms=0)
+    group = await bench.q.define_group("events", "statistics", max_retries=0, backoff_ms=7, backoff_max_ms=7)
+    assert (group.max_retries, group.backoff_ms, group.undo_ms, group.timed, group.is_stream) == (0, 7, 0, True, False)
+    await bench.q.send("events", "a")
+    await bench.control.pause(GROUP)
+    assert await bench.q.take(GROUP) == []
+    await bench.control.resume(GROUP)
+    await bench.q.nack(await bench.q.take(GROUP))
+    assert (await sample(bench)).dead == 1
+    changed = await bench.control.change_group(GROUP, max_retries=None, visibility_timeout_ms=60_000)
+    assert (changed.max_retries, changed.visibility_timeout_ms, changed.backoff_ms) == (5, 60_000, 7)
+    edited = await bench.redefine(topic, max_retries=9)
+    (listed,) = await bench.inspector.groups("events")
+    assert (listed.max_retries, listed.version > edited.version, listed.visibility_timeout_ms) == (9, True, 60_000)
+    with pytest.raises(errors.InvalidTopic, match="'durable' of a group cannot be changed"):
+        await bench.control.change_group(GROUP, durable=False)
+    for wrong in ({"max_retries": 99}, {"slots": 3}, {"acks": "some"}, {"durable": 1}, {"start": "middle"}, {"x": 1}):
+        with pytest.raises(errors.RMQError):
+            await bench.q.define_group("events", "other", **wrong)
+    for name in ("", "a b", "@", "a@b", "é", "-a", "x" * 101):
+        with pytest.raises(errors.InvalidTopic, match="must begin with a letter or digit"):
+            await bench.q.define_group("events", name)
+    assert len(await bench.inspector.groups("events")) == 1
+
+
+async def test_a_group_that_was_made_only_in_part_is_completed(bench: Bench) -> None:
+    """Its maker died between the registry and the slots, or between two slots."""
+    await stream(bench, slots=2)
+    for slot in range(2):
+        bench.raw.hdel(bench.q.keyspace.slot(GROUP, slot).positions, "statistics")
+    bench.raw.delete(bench.q.keyspace.slot(GROUP, 1).stats)
+    await bench.q.send_many("events", [str(n) for n in range(10)])
+    assert await bench.q.take(GROUP, 10) == []  # it begins at the end: now
+    await bench.q.send_many("events", ["a", "b"])
+    assert sorted(await texts(bench)) == ["a", "b"]
+
+
+async def test_what_is_no_group_is_refused(bench: Bench) -> None:
+    await stream(bench, ("statistics",))
+    await bench.topic()
+    with pytest.raises(
+        errors.WrongKind, match="'events@statistics' is a group of a stream: send to the topic, 'events'"
+    ):
+        await bench.q.send(GROUP, "a")
+    with pytest.raises(errors.WrongKind, match="'work' is a priority topic"):
+        await bench.q.define_group("work", "statistics")
+    for call in (lambda: bench.q.take("events@nobody"), lambda: bench.control.set_position("events@nobody", "end")):
+        with pytest.raises(errors.UnknownGroup):
+            await call()
+    with pytest.raises(errors.UnknownTopic):
+        await bench.q.take("nothing@statistics")
+    with pytest.raises(errors.InvalidTopic):
+        await bench.q.define(Topic("events@x", "stream"))

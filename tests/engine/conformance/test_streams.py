@@ -259,7 +259,7 @@ async def test_a_stream_has_nothing_of_a_queue(bench: Bench) -> None:
         await bench.q.send("events", one)
     with pytest.raises(errors.WrongKind, match="takes stream messages, not priority"):
         await bench.q.send_many("events", [one])
-    with pytest.raises(errors.InvalidTopic, match="nothing is taken from a stream, so there is nothing to stop"):
+    with pytest.raises(errors.InvalidTopic, match="nothing is taken from a stream itself; pause its groups"):
         await bench.control.pause("events")
     await bench.topic()
     for call in (

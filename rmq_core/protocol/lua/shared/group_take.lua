@@ -168,8 +168,10 @@ local function take(limit, alone, unsettled)
       note('taken', 'sp', prepared[i + 1], prepared[i])
     end
     if unsettled then
+      local receipt = ms_text(now * SHIFT)
       for _, entry in ipairs(entries) do
-        note('acked', 's-', entry[1], 0)
+        note('taken', 'sp', entry[1], receipt)
+        note('acked', 'p-', entry[1], receipt)
       end
     end
   end
