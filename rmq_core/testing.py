@@ -212,6 +212,9 @@ class TestQueue:
         (declared,) = as_listeners([listener])
         if declared.definition is not None:
             self.define(declared.definition)
+        if declared.group:
+            settings = declared.settings_in("test")
+            self.rmq.define_group(declared.topic, declared.group, start=declared.start, **settings)
         return declared
 
     def _own_loop(self, declared: Listener) -> asyncio.Runner:
@@ -228,9 +231,9 @@ class TestQueue:
         most = min(listener.batch, most)
         if most < 1:
             return []
-        deliveries = self.rmq.take(listener.topic, most)
-        if not deliveries and self._waits_for_its_rate(listener.topic):
-            deliveries = self.rmq.take(listener.topic, most, timeout_ms=RATE_WAIT_MS)
+        deliveries = self.rmq.take(listener.queue, most)
+        if not deliveries and self._waits_for_its_rate(listener.queue):
+            deliveries = self.rmq.take(listener.queue, most, timeout_ms=RATE_WAIT_MS)
         return deliveries
 
     def _waits_for_its_rate(self, topic: str) -> bool:

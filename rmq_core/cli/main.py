@@ -21,6 +21,8 @@ ENGINE: Sections = {
         "peek": "rmq_core.cli.looking",
         "tail": "rmq_core.cli.tailing",
         "cancel": "rmq_core.cli.actions",
+        "run-now": "rmq_core.cli.actions",
+        "reschedule": "rmq_core.cli.actions",
         "restore": "rmq_core.cli.actions",
     },
     "Dead letters": {

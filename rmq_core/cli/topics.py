@@ -12,16 +12,7 @@ from rmq_core.client.inspector import Inspector
 from rmq_core.model.topic import Topic, TopicKind, Trim
 
 HEADS = (
-    "topic",
-    "backlog",
-    "ready",
-    "waiting",
-    "in_flight",
-    "dead",
-    "entries",
-    "sent",
-    "merged",
-    "acked",
+    *("topic", "backlog", "ready", "retrying", "in_flight", "dead", "entries", "sent", "merged", "acked"),
     "ledger_gap",
 )
 
@@ -60,19 +51,8 @@ def stats(shell: Shell, topic: str | None) -> None:
         if topic:
             rmq.topic(topic)
         samples = Inspector(rmq).sample([topic] if topic else None)
-    values = [
-        {
-            "topic": sample.topic.name,
-            "backlog": sample.backlog,
-            "ready": sample.ready,
-            "waiting": sample.waiting,
-            "in_flight": sample.prepare,
-            "dead": sample.dead,
-            "entries": sample.length,
-            "lag_ms": sample.lag_ms,
-            "ledger_gap": sample.ledger_gap,
-            **asdict(sample.counters),
-        }
+    values: list[dict[str, Any]] = [
+        {"topic": sample.topic.name, **sample.numbers(), "entries": sample.length, **asdict(sample.counters)}
         for sample in samples
     ]
     shell.table(values, HEADS, [[row[head] for head in HEADS] for row in values], "no topics")

@@ -86,7 +86,7 @@ class AsyncRMQ(ClientCore):
         """The stored definition. Raises `UnknownTopic`."""
         return await self.run(self.checked_topic(name))
 
-    async def define_group(self, topic: str | Topic, group: str, *, start: Where = "end", **settings: Any) -> Group:
+    async def define_group(self, topic: str | Topic, group: str, *, start: Where = "start", **settings: Any) -> Group:
         """Declares a consumer group of a stream topic; returns the stored one, which may have stood there already.
 
         Its queue is named ``<topic>@<group>``, and is taken from, settled and looked at under that name. ``start``:

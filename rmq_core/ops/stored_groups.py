@@ -17,7 +17,7 @@ def read(keyspace: Keyspace, topic: Topic, group: str) -> Operation[Group]:
     if found is None:
         raise UnknownGroup(
             f"topic {topic.name!r} has no group {group!r}; make it first: client.define_group({topic.name!r},"
-            f" {group!r}, start='end')"
+            f" {group!r}, start='start')"
         )
     return found
 

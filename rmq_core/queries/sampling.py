@@ -17,7 +17,7 @@ from rmq_core.protocol.streams import read_position
 
 SLOTS_AT_ONCE = 128
 SUMS = (
-    *("backlog", "ready", "waiting", "prepare", "dead", "trash", "length"),
+    *("backlog", "ready", "retrying", "prepare", "dead", "trash", "length"),
     *("counters", "lateness", "ledger_gap"),
 )
 

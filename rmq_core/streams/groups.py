@@ -19,7 +19,7 @@ from rmq_core.streams.positions import Where
 
 
 def define(
-    keyspace: Keyspace, topic: Topic, group: str, start: Where = "end", settings: Mapping[str, Any] | None = None
+    keyspace: Keyspace, topic: Topic, group: str, start: Where = "start", settings: Mapping[str, Any] | None = None
 ) -> Operation[Group]:
     """What an application declares: makes the group, or takes over the one there is, with its settings and position.
 
@@ -45,7 +45,7 @@ def define(
         except VersionConflict:
             continue  # somebody else made it between our two steps
         # Should this process die in between, whoever defines it or is refused does it.
-        yield from complete(keyspace, made)
+        yield from complete(keyspace, made, fresh=True)
         return made
 
 
@@ -55,10 +55,12 @@ def _put(keyspace: Keyspace, topic: Topic, group: Group, expected: int, own: Seq
     return Group.from_stored(topic, group.group, reply)
 
 
-def complete(keyspace: Keyspace, group: Group) -> Operation[None]:
+def complete(keyspace: Keyspace, group: Group, *, fresh: bool = False) -> Operation[None]:
     """Makes every slot know the group: its life, its place, its journal. Slots that do already stay as they are."""
     yield from registry.mark_shape(keyspace, group)
-    yield from positions.place(keyspace, group, "new", group.start)
+    # What was the end when it was made need not be the end of a slot that is come to only now.
+    start = group.created_ms if group.start == positions.END and not fresh else group.start
+    yield from positions.place(keyspace, group, "new", start)
     yield from journal_marks.set_marks(keyspace, group)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
+from rmq_core.model.group import Acks, Group
 from rmq_core.model.text import NAME_MAX, shown
 from rmq_core.transport.notifications import FALLBACK_S
 from rmq_core.worker.alone import Alone
@@ -67,6 +68,8 @@ class TopicRunner:
         self.deleted = False
         self.definition = definition
         self.listener = listener
+        self.unsettled = isinstance(definition, Group) and definition.acks is Acks.NONE
+        """Whether what is handed out is done."""
         self.gate = gate
         self.worker_name = worker_name
         self.trouble = trouble or Trouble(worker_name)

@@ -33,6 +33,7 @@ from rmq_core.ownership.contract import Ownership
 from rmq_core.ownership.shared import SharedOwnership
 from rmq_core.protocol.scripts import Call, one, script
 from rmq_core.queries.owners import to_ranges
+from rmq_core.streams import broadcasts
 from rmq_core.transport.tasks import end
 from rmq_core.worker.alone import Alone
 from rmq_core.worker.coroutines import Coroutines
@@ -46,6 +47,7 @@ from rmq_core.worker.topic_runner import TopicRunner
 from rmq_core.worker.trouble import Trouble
 
 if TYPE_CHECKING:
+    from rmq_core.model.topic import Topic
     from rmq_core.ownership.config import ZooKeeperConfig
 
 log = logging.getLogger(__name__)
@@ -195,6 +197,7 @@ class Worker:
         finally:
             await end(*tasks)
             await self._ownership.close(unfinished=self._left > 0)
+            await self._end_broadcasts()
             with contextlib.suppress(RMQError):
                 if self._started_ms:
                     await self._beat("")
@@ -204,17 +207,11 @@ class Worker:
 
     async def _start(self) -> None:
         self._started_ms = await self._client.run(one(("TIME",), lambda now: int(now[0]) * 1000))
-        definitions = {}
-        for listener in self.listeners:
-            if listener.definition is not None:
-                definitions[listener.topic] = await self._client.define(listener.definition)
-            else:
-                definitions[listener.topic] = await self._client.topic(listener.topic)
-        for listener in self.listeners:
-            definition = check_queue(definitions[listener.topic])
+        definitions = [(listener, await self._definition(listener)) for listener in self.listeners]
+        for listener, definition in definitions:
             share = self._loop_share if listener.is_async else self._thread_share
-            gate = share.join(listener.topic, definition.weight)
-            self._topics[listener.topic] = TopicRunner(
+            gate = share.join(definition.name, definition.weight)
+            self._topics[definition.name] = TopicRunner(
                 self._client,
                 definition,
                 listener,
@@ -233,6 +230,27 @@ class Worker:
         for runner in self._topics.values():
             await runner.listen()
         await self._ownership.start(self._topics)
+
+    async def _definition(self, listener: Listener) -> Topic:
+        """Of what it consumes, which is made where it is not there."""
+        if listener.definition is not None:
+            topic = await self._client.define(listener.definition)
+        else:
+            topic = await self._client.topic(listener.topic)
+        if not listener.group:
+            return check_queue(topic)
+        if listener.broadcast:
+            await self._client.run(broadcasts.sweep(self._client.keyspace, topic))
+        group, settings = listener.group_in(self.name), listener.settings_in(self.name)
+        start = "end" if listener.broadcast else listener.start
+        return await self._client.define_group(topic, group, start=start, **settings)
+
+    async def _end_broadcasts(self) -> None:
+        """What only this worker reads goes with it; should it die before, a later one sweeps it."""
+        for name, runner in self._topics.items():
+            if runner.listener.broadcast:
+                with contextlib.suppress(RMQError):
+                    await self._client.run(self._client.deleted(name, True))
 
     async def _finish(self) -> None:
         self._state = "stopping"
@@ -311,6 +329,7 @@ class Worker:
             except RMQError as error:
                 self._trouble.say("cannot read topic definitions", error)
                 continue
+            stored += await self._groups()
             # What a newer release has written is there, though not to be followed.
             names = {definition.name for definition in stored} | {each.name for each in unreadable}
             for name, topic in self._topics.items():
@@ -325,6 +344,15 @@ class Worker:
                 else:
                     log.info("topic %s follows version %d", definition.name, definition.version)
                     runner.redefine(definition)
+
+    async def _groups(self) -> list[Topic]:
+        """The definitions of the groups that are consumed here, as they are now."""
+        found: list[Topic] = []
+        for name, runner in self._topics.items():
+            if runner.definition.is_group:
+                with contextlib.suppress(RMQError):
+                    found.append(await self._client.run(registry.read(self._client.keyspace, name)))
+        return found
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

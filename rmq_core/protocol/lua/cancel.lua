@@ -33,7 +33,9 @@ for i = FIRST, #ARGV do
 end
 count('cancelled', #gone)
 clear_suspects(gone)
-finished(gone)
+if GROUP then
+  finished(gone)
+end
 waiting_left(gone)
 forget(gone, {PREPARE, DEAD})
 write_counts()

@@ -1,6 +1,7 @@
--- Which of many slots must be read again: something happened there, or time made a message due.
+-- Which of many slots must be read again: something happened there, or time made a message due; reads only.
 -- KEYS   the stats key of each slot; or several per slot, all of which may tell
--- ARGV   how many keys per slot, then per slot: the counters last seen, joined ('-': never), the time until which that reading holds (-1: for ever)
+-- ARGV   how many keys per slot, then per slot: the counters last seen, joined ('-': never), the time until which that
+--        reading holds (-1: for ever)
 -- reply  {now, positions (1-based) of the slots to read}
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)

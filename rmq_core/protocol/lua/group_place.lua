@@ -44,7 +44,7 @@ position = {
   cursor = cursor, number = added - ahead, furthest = at and at.furthest or cursor, missed = at and at.missed or 0,
   first = cursor, first_number = added - ahead + 1, durable = durable,
 }
-if before(position.furthest, cursor) then
+if is_before(position.furthest, cursor) then
   position.furthest = cursor
 end
 position_moved = true

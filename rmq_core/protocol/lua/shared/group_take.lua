@@ -86,7 +86,7 @@ local function read_on(most)
   at.cursor, at.number = entries[#entries][1], at.number + #entries
   position_moved = true
   if again then
-    if before(at.furthest, at.cursor) then
+    if is_before(at.furthest, at.cursor) then
       at.furthest = at.cursor
     end
     return not_under_way(entries), numbers

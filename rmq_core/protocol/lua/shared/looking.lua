@@ -24,14 +24,17 @@ local function next_look()
 end
 
 -- Of a group, what it would hand out next: the time of the entry; what failed comes first. nil: nothing.
-local function group_head()
-  local head = redis.call('ZRANGE', STORE, 0, 0, 'WITHSCORES')
-  if head[2] then
-    return math.min(now, math.floor(tonumber(head[2])))
+local group_head
+if GROUP then
+  function group_head()
+    local head = redis.call('ZRANGE', STORE, 0, 0, 'WITHSCORES')
+    if head[2] then
+      return math.min(now, math.floor(tonumber(head[2])))
+    end
+    local at = own_position()
+    local entry = at and redis.call('XRANGE', ENTRIES, '(' .. at.cursor, '+', 'COUNT', 1)[1]
+    return entry and math.min(now, tonumber(string.match(entry[1], '^%d+')))
   end
-  local at = own_position()
-  local entry = at and redis.call('XRANGE', ENTRIES, '(' .. at.cursor, '+', 'COUNT', 1)[1]
-  return entry and math.min(now, tonumber(string.match(entry[1], '^%d+')))
 end
 
 -- The same, with what is ready already: `now` or before.

@@ -91,7 +91,9 @@ local function ack(at, n, statuses)
       redis.call('HDEL', REPLACED, unpack(done))
     end
     clear_suspects(done)
-    finished(done)
+    if GROUP then
+      finished(done)
+    end
     forget(done, {STORE, RETRY, DEAD}, true)
     forget_origins()
   end
