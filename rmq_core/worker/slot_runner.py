@@ -164,7 +164,7 @@ class SlotRunner:
     async def _begin(self) -> float | None:
         """Until somebody has looked at the slot it sleeps; but what a former owner left is put back first."""
         if not self._takes_over and self._topic.look_soon():
-            self.idle_until_ms, self.empty = NOT_DUE, True
+            self.idle_until_ms, self.empty = NOT_DUE, not self._topic.definition.is_group
             return None
         return 0.0
 
