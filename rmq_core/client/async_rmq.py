@@ -91,7 +91,8 @@ class AsyncRMQ(ClientCore):
 
         Its queue is named ``<topic>@<group>``, and is taken from, settled and looked at under that name. ``start``:
         where a new one begins: ``start``, ``end``, a time or an entry's id. ``settings``: ``durable`` (trimming waits
-        for it; True), ``acks`` (``each``; ``none``: what is handed out is done), and what it has other than its topic:
+        for it; True), ``acks`` (``each``; ``none``: what is handed out is done), ``waits`` (entries of a slot behind
+        one that failed wait until that is done, or dead; False), and what it has other than its topic:
         ``max_retries``, ``visibility_timeout_ms``, ``backoff_ms``, ``backoff_max_ms``, ``weight``, ``rate_limit``,
         ``undo_ms``. Raises `UnknownTopic`, `WrongKind`, `InvalidTopic`, `TopicConflict`.
         """

@@ -32,7 +32,7 @@ OWN_SETTINGS = (
 """Settings of a topic that a group may have its own of; the others are the topic's."""
 
 
-STORED_WITH_EACH = ("durable", "acks", "member", "start")
+STORED_WITH_EACH = ("durable", "acks", "waits", "member", "start")
 STORED = frozenset((*OWN_SETTINGS, *STORED_WITH_EACH, "revision", "created_ms", "updated_ms"))
 
 
@@ -47,6 +47,8 @@ class Group(Topic):
     """Whether trimming waits for it."""
     acks: Acks = Acks.EACH
     """None: what is handed out for the first time is done, so that losing it is possible."""
+    waits: bool = False
+    """Whether entries of a slot that stand behind one that failed wait until that is done, or dead."""
     member: str = ""
     """The worker with which it goes away; ``""``: it stays."""
     start: str = "end"
@@ -58,11 +60,14 @@ class Group(Topic):
 
     def __post_init__(self) -> None:
         topic, _ = split(self.name)
-        if not isinstance(self.durable, bool):
-            raise InvalidTopic(f"durable must be true or false, not {worded(self.durable)}")
+        for field in ("durable", "waits"):
+            if not isinstance(getattr(self, field), bool):
+                raise InvalidTopic(f"{field} must be true or false, not {worded(getattr(self, field))}")
         if self.acks not in set(Acks):
             raise InvalidTopic(f"acks={worded(self.acks)} must be one of: each, none")
         object.__setattr__(self, "acks", Acks(self.acks))
+        if self.waits and self.acks is Acks.NONE:
+            raise InvalidTopic("waits=True is of groups whose entries are acknowledged: with acks='none' nothing fails")
         # What a topic may be set to, a group may: checked as of a topic that takes all of it.
         checked = {name: getattr(self, name) for name in OWN_SETTINGS}
         Topic(topic, "priority", self.slots, **checked)  # type: ignore[arg-type]

@@ -256,7 +256,10 @@ def cycle(
     how = "alone" if alone else "several"
     if isinstance(topic, Group) and topic.acks is Acks.NONE and not alone:
         how = "unsettled"
-    args += (0 if topic.paused else limit, how, "" if floor is None else floor)
+    edge: Any = "" if floor is None else floor
+    if isinstance(topic, Group):
+        edge = "waits" if topic.waits else ""
+    args += (0 if topic.paused else limit, how, edge)
     args += (len(acks), len(nacks), len(releases))
     for groups in (acks, nacks, releases):
         for group in groups:

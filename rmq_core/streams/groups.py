@@ -23,20 +23,20 @@ def define(
 ) -> Operation[Group]:
     """What an application declares: makes the group, or takes over the one there is, with its settings and position.
 
-    Raises `TopicConflict` where that one's ``acks`` or ``durable`` differs.
+    Raises `TopicConflict` where that one's ``acks``, ``durable`` or ``waits`` differs.
     """
     wanted = Group.of(topic, group, dict(settings or {}) | {"start": positions.start_text(start)})
     unknown = sorted(set(settings or {}) - {*OWN_SETTINGS, *STORED_WITH_EACH})
     if unknown:
-        raise InvalidTopic(f"a group has no {', '.join(unknown)}; it has {', '.join(OWN_SETTINGS)}, durable and acks")
+        known = ", ".join((*OWN_SETTINGS, "durable", "acks", "waits"))
+        raise InvalidTopic(f"a group has no {', '.join(unknown)}; it has {known}")
     while True:
         found = yield from find(keyspace, topic, group)
         if found is not None:
-            if (found.acks, found.durable) != (wanted.acks, wanted.durable):
+            if _fixed(found) != _fixed(wanted):
                 raise TopicConflict(
-                    f"group {found.name!r} is defined with acks={found.acks.value}, durable={found.durable}; this"
-                    f" client says acks={wanted.acks.value}, durable={wanted.durable}. Use what is stored, or another"
-                    " name"
+                    f"group {found.name!r} is defined with {_fixed(found)}; this client says {_fixed(wanted)}. Use what"
+                    " is stored, or another name"
                 )
             yield from complete(keyspace, found)
             return found
@@ -47,6 +47,11 @@ def define(
         # Should this process die in between, whoever defines it or is refused does it.
         yield from complete(keyspace, made, fresh=True)
         return made
+
+
+def _fixed(group: Group) -> str:
+    """What never changes, in words."""
+    return f"acks={group.acks.value}, durable={group.durable}, waits={group.waits}"
 
 
 def _put(keyspace: Keyspace, topic: Topic, group: Group, expected: int, own: Sequence[str]) -> Operation[Group]:

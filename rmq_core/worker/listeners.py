@@ -41,6 +41,7 @@ class Listener:
     Of a stream topic it is one of a consumer ``group``, which the worker makes where there is none: it then reads from
     ``start`` (see `RMQ.define_group`) on. ``broadcast``: every worker has a group of its own, which begins at the end,
     holds back no trimming and goes away with it. ``acks``: ``none``: what is handed out is done.
+    ``waits``: entries of a slot that stand behind one that failed wait until that is done, or dead.
     """
 
     topic: str
@@ -52,6 +53,7 @@ class Listener:
     start: Where
     broadcast: bool
     acks: str
+    waits: bool
 
     @overload
     def __init__(
@@ -66,6 +68,7 @@ class Listener:
         start: Where = "start",
         broadcast: bool = False,
         acks: str = "each",
+        waits: bool = False,
     ) -> None: ...
 
     @overload
@@ -81,6 +84,7 @@ class Listener:
         start: Where = "start",
         broadcast: bool = False,
         acks: str = "each",
+        waits: bool = False,
     ) -> None: ...
 
     def __init__(
@@ -95,9 +99,10 @@ class Listener:
         start: Where = "start",
         broadcast: bool = False,
         acks: str = "each",
+        waits: bool = False,
     ) -> None:
         # Written out for the two signatures above: a checker of types then sees a function that does not fit its batch.
-        values = (topic, function, definition, batch, max_runtime_ms, group, start, broadcast, acks)
+        values = (topic, function, definition, batch, max_runtime_ms, group, start, broadcast, acks, waits)
         for name, value in zip(Listener.__slots__, values, strict=True):
             object.__setattr__(self, name, value)
         self._check()
@@ -112,9 +117,9 @@ class Listener:
         if self.group:
             split(f"{self.topic}{AT}{self.group}")
             start_text(self.start)
-        elif self.broadcast or self.acks != "each" or self.start != "start":
+        elif self.broadcast or self.waits or self.acks != "each" or self.start != "start":
             raise ConfigurationError(
-                "start, broadcast and acks of a listener are of a group: @listener(…, group='name')"
+                "start, broadcast, acks and waits of a listener are of a group: @listener(…, group='name')"
             )
         check_function(self.topic, self.function, self.batch)
 
@@ -142,9 +147,8 @@ class Listener:
 
     def settings_in(self, worker: str) -> dict[str, Any]:
         """What is said of that group where it is made."""
-        if not self.broadcast:
-            return {"acks": self.acks}
-        return {"acks": self.acks, "durable": False, "member": worker}
+        settings = {"acks": self.acks, "waits": self.waits}
+        return settings | ({"durable": False, "member": worker} if self.broadcast else {})
 
 
 @overload
@@ -157,6 +161,7 @@ def listener(  # type: ignore[overload-overlap] # 1 is an int, too: the first th
     start: Where = "start",
     broadcast: bool = False,
     acks: str = "each",
+    waits: bool = False,
 ) -> Callable[[One], One]: ...
 
 
@@ -170,6 +175,7 @@ def listener(
     start: Where = "start",
     broadcast: bool = False,
     acks: str = "each",
+    waits: bool = False,
 ) -> Callable[[Several], Several]: ...
 
 
@@ -182,6 +188,7 @@ def listener(
     start: Where = "start",
     broadcast: bool = False,
     acks: str = "each",
+    waits: bool = False,
 ) -> Callable[[Any], Any]:
     """Marks a function (plain or ``async``) as the listener of a topic; the function itself stays as it is.
 
@@ -203,6 +210,7 @@ def listener(
             start=start,
             broadcast=broadcast,
             acks=acks,
+            waits=waits,
         )
         before = getattr(function, MARK, None)
         if isinstance(before, Listener) and before.function is function:

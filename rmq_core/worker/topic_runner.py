@@ -70,6 +70,8 @@ class TopicRunner:
         self.listener = listener
         self.unsettled = isinstance(definition, Group) and definition.acks is Acks.NONE
         """Whether what is handed out is done."""
+        self.waits = isinstance(definition, Group) and definition.waits
+        """Whether what stands behind one that failed waits for it."""
         self.gate = gate
         self.worker_name = worker_name
         self.trouble = trouble or Trouble(worker_name)

@@ -1,6 +1,7 @@
 -- One turn of a consumer of a group: settle what is finished, put back what timed out, take what came back and what is new.
 -- KEYS   the slot's keys of the group
--- ARGV   as of cycle.lua; no priority is looked at. How (several|alone|unsettled): `unsettled` is several of a group whose
+-- ARGV   as of cycle.lua; in the place of the least priority stands whether entries behind one that failed wait for it
+--        (waits|''). How (several|alone|unsettled): `unsettled` is several of a group whose
 --        new entries nobody settles
 -- reply  as of cycle.lua, where the third and fourth are of entries that came back, whose bodies may be names and values;
 --        and behind it the new ones: {{id, {name, value, …}}, …}
@@ -36,6 +37,9 @@ local releases = tonumber(ARGV[POLICY + 8])
 release(at, releases, statuses)
 local busy = roll_back(REAPED_MOST) == REAPED_MOST
 busy = promote(REAPED_MOST) == REAPED_MOST or busy
+if ARGV[POLICY + 5] == 'waits' and must_wait() then
+  limit = 0
+end
 local returned, bodies, entries, suspects_next = take(limit, how == 'alone', how == 'unsettled')
 write_counts()
 local look = now

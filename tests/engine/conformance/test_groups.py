@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 
 from rmq_core import StreamMessage, Topic, TopicKind, errors
+from rmq_core.ops.reaper import reap_overdue
+from rmq_core.queries.sampling import SampleCache
+from rmq_core.queries.sampling import sample as sample_all
 from tests.engine.conformance.bench import Bench
 
 GROUP = "events@statistics"
@@ -230,7 +233,7 @@ async def test_without_acknowledgements_what_is_handed_out_is_done(bench: Bench)
     assert await bench.q.ack(taken) == ["done"] * 4
     assert await bench.q.nack(taken[0]) == ["done"]
     assert len(await texts(bench)) == 6
-    with pytest.raises(errors.TopicConflict, match="defined with acks=none, durable=True; this client says acks=each"):
+    with pytest.raises(errors.TopicConflict, match="defined with acks=none, durable=True, waits=False; this client"):
         await bench.q.define_group("events", "statistics")
 
 
@@ -305,3 +308,37 @@ async def test_what_is_no_group_is_refused(bench: Bench) -> None:
         await bench.q.take("nothing@statistics")
     with pytest.raises(errors.InvalidTopic):
         await bench.q.define(Topic("events@x", "stream"))
+
+
+async def test_what_stands_behind_one_that_failed_waits_where_the_group_says_so(bench: Bench) -> None:
+    await stream(bench, (), backoff_ms=3_600_000, backoff_max_ms=3_600_000)
+    await bench.q.define_group("events", "statistics", waits=True)
+    sent = [await bench.q.send("events", str(n)) for n in range(6)]
+    taken = await bench.q.take(GROUP, 3)
+    assert [each.text for each in taken] == ["0", "1", "2"]
+    assert await bench.q.take(GROUP, 3) == []  # somebody is at work
+    await bench.q.ack(taken[0])
+    await bench.q.nack(taken[1])
+    await bench.q.release(taken[2])
+    assert await bench.q.take(GROUP, 3) == []  # one has failed
+    await bench.control.run_now(GROUP, sent[1])
+    taken = await bench.q.take(GROUP, 3)
+    assert [(each.text, each.attempt) for each in taken] == [("1", 2), ("2", 1), ("3", 1)]
+    await bench.q.reject(taken[0])
+    await bench.q.ack(taken[1:])
+    assert await texts(bench) == ["4", "5"]
+
+
+async def test_the_keeper_puts_back_what_nobody_looks_after(bench: Bench) -> None:
+    await stream(bench, visibility_timeout_ms=100)
+    await bench.q.send_many("events", ["a", "b"])
+    (one,) = await bench.q.take(GROUP)
+    run, spread = bench.q.run, bench.q.target.is_cluster
+
+    async def reaped() -> dict[str, int]:
+        samples = await run(sample_all(bench.q.keyspace, SampleCache(), spread, groups=True))
+        return await run(reap_overdue(bench.q.keyspace, samples, 0))
+
+    assert await bench.until(reaped, "the timeout") == {GROUP: 1}
+    assert await bench.q.ack(one) == ["stale"]
+    assert await texts(bench) == ["a", "b"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rmq_core import Delivery, Listener, Topic, TopicKind, errors, listener
+from rmq_core import Delivery, Listener, StreamMessage, Topic, TopicKind, errors, listener
 from rmq_core.model.outcomes import Reject
 from tests.engine.worker.bench import WorkerBench
 from tests.support.waiting import wait_until_async
@@ -108,6 +108,21 @@ async def test_what_fails_is_retried_and_dies_in_its_group_alone(bench: WorkerBe
 def sample(bench: WorkerBench, group: str) -> Any:
     (found,) = bench.inspector.sample([f"events@{group}"])
     return found
+
+
+async def test_what_stands_behind_one_that_failed_waits(bench: WorkerBench) -> None:
+    bench.rmq.define(EVENTS)
+    begun: list[int] = []
+
+    def fail(delivery: Delivery) -> None:
+        begun.append(int(delivery.text))
+        if delivery.text in {"3", "40"} and delivery.attempt < 4:
+            raise ValueError("not yet")
+
+    bench.rmq.send_many("events", [StreamMessage(str(n), slot_basis="one") for n in range(100)])
+    async with bench.running(Listener("events", fail, group="strict", waits=True)):
+        await wait_until_async(lambda: len(begun) >= 106, what="all of them")
+    assert begun == sorted([*range(100), *[3] * 3, *[40] * 3])
 
 
 async def test_broadcast_every_worker_sees_everything_and_leaves_nothing(bench: WorkerBench) -> None:

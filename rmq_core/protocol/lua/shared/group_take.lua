@@ -95,6 +95,11 @@ local function read_on(most)
   return entries, numbers
 end
 
+-- Whether something that was handed out before is neither done nor dead. An owner takes nothing before it has settled all.
+local function must_wait()
+  return redis.call('EXISTS', RETRY) == 1 or EPOCH == '' and redis.call('EXISTS', PREPARE) == 1
+end
+
 -- With `alone`, at most one, which the caller runs while nothing else runs in its process; it has no origin then. With
 -- `unsettled` nobody settles what is new: it is done.
 -- Returns {id, store score, …} of what came back, what these hold (a body, or an entry's names and values), the new
