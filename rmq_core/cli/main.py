@@ -35,6 +35,8 @@ ENGINE: Sections = {
         "topics": "rmq_core.cli.topics",
         "stats": "rmq_core.cli.topics",
         "journal": "rmq_core.cli.journal",
+        "groups": "rmq_core.cli.groups",
+        "position": "rmq_core.cli.groups",
     },
     "Workers": {
         "worker": "rmq_core.cli.working",

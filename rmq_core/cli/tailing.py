@@ -75,7 +75,11 @@ def _line(entry: Entry) -> str:
         when = datetime.fromtimestamp(entry.at_ms / 1000, UTC).replace(tzinfo=None).isoformat(" ", "milliseconds")
     except (OverflowError, ValueError, OSError):  # the sender chose it
         when = "-"
-    what = shown(entry.content)
+    return f"{when}  {entry.topic}[{entry.slot}]  {entry.id}  {entry_text(entry)}"
+
+
+def entry_text(entry: Entry) -> str:
+    """What it holds, for people."""
     if entry.fields:
-        what = " ".join(f"{name}={shown(raw)}" for name, raw in entry.fields.items())
-    return f"{when}  {entry.topic}[{entry.slot}]  {entry.id}  {what}"
+        return " ".join(f"{name}={shown(raw)}" for name, raw in entry.fields.items())
+    return shown(entry.content)

@@ -17,6 +17,7 @@ from rmq_core.errors import (
     UnknownTopic,
     WrongKind,
 )
+from rmq_core.model.bounds import slot_of
 from rmq_core.model.group import AT, Group, is_group_name, split
 from rmq_core.model.message import Delivery, SettleStatus
 from rmq_core.model.programs import per_node, program_of
@@ -114,10 +115,14 @@ def _of_streams(
     return checked
 
 
-def _move(keyspace: Keyspace, topic: Topic, where: Where, slots: Sequence[int] | None) -> Operation[list[Moved]]:
+def _move(
+    keyspace: Keyspace, topic: Topic, where: Where, slots: Sequence[int] | None, how: str
+) -> Operation[list[Moved]]:
     if not isinstance(topic, Group):
         raise WrongKind(f"only a group of a stream topic has a position; {topic.name!r} is a {topic.kind.value} topic")
-    return positions.place(keyspace, topic, "set", where, slots)
+    for slot in slots or ():
+        slot_of(topic, slot)
+    return positions.place(keyspace, topic, how, where, slots)
 
 
 class ClientCore:
@@ -284,9 +289,11 @@ class ClientCore:
             self.forget(known)
         return gone
 
-    def moved(self, name: str | Topic, where: Where, slots: Sequence[int] | None) -> Operation[list[Moved]]:
+    def moved(
+        self, name: str | Topic, where: Where, slots: Sequence[int] | None, dry_run: bool
+    ) -> Operation[list[Moved]]:
         """Sets the position of a group."""
-        return self.on_topic(_move, name, where, slots)
+        return self.on_topic(_move, name, where, slots, "plan" if dry_run else "set")
 
     def settled(
         self, settle: Callable[..., Operation[Statuses]], deliveries: Sequence[Delivery], **options: Any

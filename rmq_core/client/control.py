@@ -147,13 +147,16 @@ class Control:
         """Gives a group (``<topic>@<group>``) settings of its own; None: its topic's again. See `define_group`."""
         return self.client.run(self.client.group_changed(group, settings))
 
-    def set_position(self, group: str | Topic, where: Where, slots: Sequence[int] | None = None) -> list[Moved]:
+    def set_position(
+        self, group: str | Topic, where: Where, slots: Sequence[int] | None = None, *, dry_run: bool = False
+    ) -> list[Moved]:
         """Has a group (``<topic>@<group>``) read on from another place in the slots (None: all), back or forward.
 
         ``where``: ``start``, ``end``, a time (what came then is read) or an entry's id, behind which it reads on. What
-        is under way stays so and is not read twice. Raises `UnknownGroup`, `InvalidMessage`.
+        is under way stays so and is not read twice. ``dry_run``: only says what that would do. Raises `UnknownGroup`,
+        `InvalidMessage`.
         """
-        return self.client.run(self.client.moved(group, where, slots))
+        return self.client.run(self.client.moved(group, where, slots, dry_run))
 
     def unfence(self, topic: str | Topic) -> int:
         """Hands a topic's slots back to shared mode; returns how many had an owner."""
@@ -298,13 +301,16 @@ class AsyncControl:
         """Gives a group (``<topic>@<group>``) settings of its own; None: its topic's again. See `define_group`."""
         return await self.client.run(self.client.group_changed(group, settings))
 
-    async def set_position(self, group: str | Topic, where: Where, slots: Sequence[int] | None = None) -> list[Moved]:
+    async def set_position(
+        self, group: str | Topic, where: Where, slots: Sequence[int] | None = None, *, dry_run: bool = False
+    ) -> list[Moved]:
         """Has a group (``<topic>@<group>``) read on from another place in the slots (None: all), back or forward.
 
         ``where``: ``start``, ``end``, a time (what came then is read) or an entry's id, behind which it reads on. What
-        is under way stays so and is not read twice. Raises `UnknownGroup`, `InvalidMessage`.
+        is under way stays so and is not read twice. ``dry_run``: only says what that would do. Raises `UnknownGroup`,
+        `InvalidMessage`.
         """
-        return await self.client.run(self.client.moved(group, where, slots))
+        return await self.client.run(self.client.moved(group, where, slots, dry_run))
 
     async def unfence(self, topic: str | Topic) -> int:
         """Hands a topic's slots back to shared mode; returns how many had an owner."""

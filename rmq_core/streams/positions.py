@@ -53,7 +53,9 @@ def start_text(where: Where) -> str:
 def place(
     keyspace: Keyspace, group: Group, how: str, where: Where, slots: Iterable[int] | None = None
 ) -> Operation[list[Moved]]:
-    """Places a group that is ``new`` in the slots (None: all) where it is not yet, or ``set`` its position there."""
+    """Places a group that is ``new`` in the slots (None: all) where it is not yet; or has its position there ``set``,
+    or says (``plan``) what that would do.
+    """
     text = start_text(where)
     moved: list[Moved] = []
     for some in batches(range(group.slots) if slots is None else slots, SLOTS_AT_ONCE):

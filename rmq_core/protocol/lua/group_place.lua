@@ -1,6 +1,6 @@
--- Where a group stands in a slot: places one that is not there yet, or sets another position.
+-- Where a group stands in a slot: places one that is not there yet, or sets another position, or says what that would do.
 -- KEYS   the slot's keys of the group
--- ARGV   shape, how (new: only where it is not there|set: only where it is), durable (d|n), where: start, end or at;
+-- ARGV   shape, how (new: only where it is not there|set: only where it is|plan: changes nothing), durable (d|n), where: start, end or at;
 --        of `at` also: the id that it stands behind, how many entries were counted behind that, how many had been added
 --        and deleted when they were, the first of them ('' none)
 -- reply  {1 done, 0 there is one already (new), lag before (-1: there was none), lag now, the id it stands behind}
@@ -14,7 +14,7 @@ if marks[2] ~= ARGV[1] then
   return redis.error_reply('RMQSHAPE ' .. (marks[2] or 'none'))
 end
 local at = own_position()
-if not at and how == 'set' then
+if not at and how ~= 'new' then
   return redis.error_reply('RMQSHAPE none')
 end
 local told = redis.call('HMGET', ENTRY_STATS, 'sent', 'deleted')
@@ -35,6 +35,9 @@ else
     return redis.error_reply('RMQMOVED')
   end
   cursor, ahead = ARGV[5], counted_behind + added - added_then
+end
+if how == 'plan' then
+  return {1, lag_before, ahead, cursor}
 end
 local durable = at and at.durable
 if not at then

@@ -137,7 +137,10 @@ async def test_a_position_is_set_back_and_forward(bench: Bench) -> None:
     assert len(await texts(bench)) == 40
     await bench.q.send_many("events", [StreamMessage(str(n), slot_basis=str(3 + n % 2)) for n in range(40, 50)])
     in_flight = await bench.q.take(GROUP, 6)
+    plan = await bench.control.set_position(GROUP, "start", dry_run=True)
+    assert (await sample(bench)).lag == 4
     moved = await bench.control.set_position(GROUP, "start")
+    assert moved == plan
     assert [(each.slot, each.behind) for each in moved] == [(0, "0-0"), (1, "0-0")]
     assert sum(each.lag for each in moved) == 50
     assert sum(each.lag_before for each in moved) == (50 - 40 - 6)
@@ -159,6 +162,8 @@ async def test_a_position_is_set_back_and_forward(bench: Bench) -> None:
     assert (await sample(bench)).lag == 0
     await bench.q.send("events", "last")
     assert await texts(bench) == ["last"]
+    with pytest.raises(errors.InvalidMessage):
+        await bench.control.set_position(GROUP, "end", slots=[2])
     with pytest.raises(errors.WrongKind, match="only a group of a stream topic has a position"):
         await bench.topic()
         await bench.control.set_position("work", "end")
