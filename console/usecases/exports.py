@@ -18,8 +18,8 @@ from rmq_core.model.topic import Topic
 from rmq_core.model.views import MessageRow
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Operation as Steps
+from rmq_core.queries.contents import bodies
 from rmq_core.queries.paging import Entry
-from rmq_core.queries.searching import bodies
 
 SCAN = 500
 BYTES_AT_ONCE = 4 * 1024 * 1024

@@ -16,6 +16,7 @@ from rmq_core.ops import registry
 from rmq_core.ops.consuming import Consumer, Statuses, Taken, same_topic
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import OfMasters, Operation
+from rmq_core.queries import definitions
 from rmq_core.transport.redis_url import RedisURL
 
 P = ParamSpec("P")
@@ -105,7 +106,7 @@ class ClientCore:
         known = self.known_topic(name)
         if known is not None:
             return known
-        return self.remember((yield from registry.read(self.keyspace, name)))
+        return self.remember((yield from definitions.read(self.keyspace, name)))
 
     def on_topic(
         self,

@@ -12,7 +12,7 @@ from rmq_core.ops import actions
 from rmq_core.ops.actions import ActionStatus
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import BATCH_MAX, Operation
-from rmq_core.queries import selecting
+from rmq_core.queries import by_filter
 
 MatchingAction: TypeAlias = Literal["cancel", "run_now", "requeue", "drop", "restore"]
 
@@ -53,7 +53,7 @@ def act_matching(
     cursor: str | None = None
     while True:
         left = BATCH_MAX if at_most is None else min(BATCH_MAX, at_most - counts.total())
-        found = yield from selecting.select_refs(keyspace, topic, wanted, cursor=cursor, scan=BATCH_MAX, limit=left)
+        found = yield from by_filter.select_refs(keyspace, topic, wanted, cursor=cursor, scan=BATCH_MAX, limit=left)
         if found.refs:
             results = yield from actions.act(keyspace, topic, action, found.refs)
             counts.update(result.status for result in results)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import traceback
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from rmq_core.errors import Fenced, RMQError
+from rmq_core.model.message import Delivery
 from rmq_core.model.outcomes import Reject, Release, Retry, words_of
 from rmq_core.protocol.scripts import (
     BATCH_MAX,
@@ -23,10 +23,7 @@ from rmq_core.protocol.scripts import (
 )
 from rmq_core.protocol.scripts import Release as ReleaseGroup
 from rmq_core.worker.batch import Finished
-
-if TYPE_CHECKING:
-    from rmq_core.model.message import Delivery
-    from rmq_core.worker.topic_runner import TopicRunner
+from rmq_core.worker.topic_work import TopicWork
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +31,7 @@ log = logging.getLogger(__name__)
 class Settling:
     """The results of one slot that the server does not know yet; ``epoch`` is '' in shared mode."""
 
-    def __init__(self, topic: TopicRunner, slot: int, epoch: str) -> None:
+    def __init__(self, topic: TopicWork, slot: int, epoch: str) -> None:
         self._topic = topic
         self.slot = slot
         self.epoch = epoch
