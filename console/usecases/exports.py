@@ -12,8 +12,8 @@ from console.engine import engine
 from console.serializers.text import csv_lines, json_lines
 from console.usecases.actor import Actor
 from console.usecases.audit import audited
+from rmq_core.model.bodies import Body, decode_body
 from rmq_core.model.filters import MessageFilter
-from rmq_core.model.message import Body, decode_body
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import MessageRow
 from rmq_core.protocol.keys import Keyspace

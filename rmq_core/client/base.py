@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from rmq_core.errors import EvictionEnabled, InvalidMessage, ScriptFailed, ServerTooOld, TopicReshaped, UnknownTopic
-from rmq_core.model.message import Delivery, Message, SettleStatus
+from rmq_core.model.delivery import Delivery, SettleStatus
+from rmq_core.model.message import Message
 from rmq_core.model.programs import per_node, program_of
 from rmq_core.model.text import NotText, check_unicode, shown
 from rmq_core.model.topic import Topic

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rmq_core.model.message import Body, as_bytes, basis_of, decode_body, raw_id
+from rmq_core.model.bodies import Body, basis_of, decode_body
+from rmq_core.model.ids import raw_id
+from rmq_core.model.message import as_bytes
 from rmq_core.model.scores import exact
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import (
@@ -14,7 +16,8 @@ from rmq_core.model.views import (
     State,
 )
 from rmq_core.protocol.keys import Keyspace, slot_for
-from rmq_core.protocol.scripts import Operation, batches, on_ids
+from rmq_core.protocol.scripts import Operation, batches
+from rmq_core.protocol.slot_calls import on_ids
 from rmq_core.queries.message_rows import pools_of, row_of, trash_row
 from rmq_core.queries.paging import Entry
 from rmq_core.queries.present import now_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rmq_core.model.message import decode_body
+from rmq_core.model.bodies import decode_body
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import State
 from rmq_core.protocol.keys import Keyspace

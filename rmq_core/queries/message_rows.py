@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from rmq_core.model.bodies import decode_body
 from rmq_core.model.fingerprints import UNKNOWN
-from rmq_core.model.message import decode_body
 from rmq_core.model.scores import RETRIED_MAX, SHIFT, due_of, failures_of, is_retried, priority_of
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import (
@@ -16,7 +16,8 @@ from rmq_core.model.views import (
     State,
 )
 from rmq_core.protocol.keys import Keyspace
-from rmq_core.protocol.scripts import Operation, on_ids
+from rmq_core.protocol.scripts import Operation
+from rmq_core.protocol.slot_calls import on_ids
 from rmq_core.queries import paging
 from rmq_core.queries.paging import Entry
 from rmq_core.queries.present import now_ms, now_of

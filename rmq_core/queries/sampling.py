@@ -9,7 +9,8 @@ from rmq_core.model.stats import Counters, Histogram
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import SlotSample, TopicSample, Unreadable
 from rmq_core.protocol.keys import STATS, Keyspace
-from rmq_core.protocol.scripts import Call, Operation, batches, script, snapshot
+from rmq_core.protocol.scripts import Call, Operation, batches, script
+from rmq_core.protocol.slot_calls import snapshot
 from rmq_core.queries import definitions
 
 SLOTS_AT_ONCE = 128

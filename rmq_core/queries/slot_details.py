@@ -14,7 +14,8 @@ from rmq_core.model.views import (
     State,
 )
 from rmq_core.protocol.keys import Keyspace
-from rmq_core.protocol.scripts import Call, Operation, batches, script, snapshot
+from rmq_core.protocol.scripts import Call, Operation, batches, script
+from rmq_core.protocol.slot_calls import snapshot
 from rmq_core.queries import paging
 from rmq_core.queries.message_rows import rows
 from rmq_core.queries.present import now_of

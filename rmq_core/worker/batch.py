@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from typing import Any, NamedTuple, Protocol
 
-from rmq_core.model.message import Delivery
+from rmq_core.model.delivery import Delivery
 from rmq_core.model.scores import RETRIED_MAX
 from rmq_core.ownership.lease import Lease
 from rmq_core.transport import forks

@@ -17,7 +17,7 @@ from concurrent.futures import Future as ThreadFuture
 from typing import Any, NoReturn
 
 from rmq_core.errors import UnfinishedWork
-from rmq_core.model.message import Delivery
+from rmq_core.model.delivery import Delivery
 from rmq_core.worker.listeners import Listener
 
 LAZY = (Generator, AsyncGenerator, map, filter, itertools.starmap)

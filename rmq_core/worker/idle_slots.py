@@ -17,7 +17,9 @@ from typing import TypeAlias
 from rmq_core.client.async_rmq import AsyncRMQ
 from rmq_core.errors import RMQError
 from rmq_core.protocol.keys import QUEUE_KEYS
-from rmq_core.protocol.scripts import NOT_DUE, Call, Request, batches, on_slot, script
+from rmq_core.protocol.scripts import Call, Request, batches, script
+from rmq_core.protocol.slot_calls import on_slot
+from rmq_core.protocol.takes import NOT_DUE
 from rmq_core.transport.notifications import FALLBACK_S
 from rmq_core.worker.slot_runner import SlotRunner
 from rmq_core.worker.topic_runner import TopicRunner

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, TypeVar, overload
 
 from rmq_core.errors import ConfigurationError
-from rmq_core.model.message import Delivery
+from rmq_core.model.delivery import Delivery
 from rmq_core.model.topic import NAME, Topic
 from rmq_core.worker.functions import check_function, is_coroutine_function, name_of
 

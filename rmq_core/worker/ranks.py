@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from rmq_core.model.message import Delivery
+from rmq_core.model.delivery import Delivery
 from rmq_core.model.scores import RETRIED_MAX, due_of, priority_of
 
 FIRST = math.inf

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 from rmq_core.errors import Fenced, RMQError
-from rmq_core.model.message import Delivery
+from rmq_core.model.delivery import Delivery
 from rmq_core.model.outcomes import Release
 from rmq_core.worker.batch import Batch, Finished
 from rmq_core.worker.settling import Settling

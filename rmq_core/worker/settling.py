@@ -7,10 +7,10 @@ import traceback
 from collections.abc import Iterable
 
 from rmq_core.errors import Fenced, RMQError
-from rmq_core.model.message import Delivery
+from rmq_core.model.delivery import Delivery
 from rmq_core.model.outcomes import Reject, Release, Retry, words_of
-from rmq_core.protocol.scripts import (
-    BATCH_MAX,
+from rmq_core.protocol.scripts import BATCH_MAX
+from rmq_core.protocol.takes import (
     REJECTED,
     TOPIC_BACKOFF,
     Ack,
@@ -21,7 +21,7 @@ from rmq_core.protocol.scripts import (
     failure_fragment,
     read_cycle,
 )
-from rmq_core.protocol.scripts import Release as ReleaseGroup
+from rmq_core.protocol.takes import Release as ReleaseGroup
 from rmq_core.worker.batch import Finished
 from rmq_core.worker.topic_work import TopicWork
 
@@ -42,7 +42,7 @@ class Settling:
         self.unsettled += some
 
     async def cycle(self, limit: int, *, alone: bool = False, floor: int | None = None) -> Cycled:
-        """Settles what is finished and takes up to ``limit``; ``alone``, ``floor``: see `scripts.cycle`."""
+        """Settles what is finished and takes up to ``limit``; ``alone``, ``floor``: see `takes.cycle`."""
         settling = self.unsettled[:BATCH_MAX]
         acks: list[Ack] = []
         nacks: list[Nack] = []
@@ -79,7 +79,7 @@ class Settling:
 
     async def extend(self, deliveries: list[Delivery], *, alone: bool = False) -> list[Delivery]:
         """Another visibility timeout for these; those that somebody else has by now. ``alone``: see
-        `rmq_core.protocol.scripts.extend`.
+        `rmq_core.protocol.takes.extend`.
         """
         receipts = [(delivery.raw_id, delivery.receipt) for delivery in deliveries]
         topic, by = self._topic.definition, self._topic.by

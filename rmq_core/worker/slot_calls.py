@@ -6,7 +6,9 @@ import logging
 import time
 
 from rmq_core.ops import quotas
-from rmq_core.protocol.scripts import BATCH_MAX, NOT_DUE, Cycled, on_slot, one, takeover
+from rmq_core.protocol.scripts import BATCH_MAX, one
+from rmq_core.protocol.slot_calls import on_slot
+from rmq_core.protocol.takes import NOT_DUE, Cycled, takeover
 from rmq_core.worker.server_clock import ServerClock
 from rmq_core.worker.settling import Settling
 from rmq_core.worker.topic_work import TopicWork

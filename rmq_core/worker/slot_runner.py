@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable
 
 from rmq_core.errors import Fenced, RMQError
-from rmq_core.model.message import Delivery
+from rmq_core.model.delivery import Delivery
 from rmq_core.worker.ranks import LAST
 from rmq_core.worker.running import SETTLE_EVERY_S, Running
 from rmq_core.worker.slot_calls import SlotCalls

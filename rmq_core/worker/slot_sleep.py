@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from rmq_core.protocol.scripts import NOT_DUE, Cycled
+from rmq_core.protocol.takes import NOT_DUE, Cycled
 from rmq_core.transport.notifications import FALLBACK_S
 from rmq_core.worker.running import SETTLE_EVERY_S
 from rmq_core.worker.slot_calls import SlotCalls

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 
 from rmq_core.client.async_rmq import AsyncRMQ
-from rmq_core.model.message import Delivery
+from rmq_core.model.delivery import Delivery
 from rmq_core.model.text import NAME_MAX, shown
 from rmq_core.model.topic import Topic
 from rmq_core.ownership.lease import Lease

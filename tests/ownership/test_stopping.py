@@ -7,7 +7,7 @@ import asyncio
 from rmq_core import AsyncControl, AsyncRMQ, Listener, PriorityMessage, Topic
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.ownership.lease import Lease
-from rmq_core.protocol.scripts import epoch_text
+from rmq_core.protocol.slot_calls import epoch_text
 from rmq_core.worker.fair_share import FairShare
 from rmq_core.worker.threads import Threads
 from rmq_core.worker.topic_runner import TopicRunner
