@@ -21,7 +21,11 @@ if on and not JOURNALING then
   JOURNALING = true
   begin_entry()
   note('began', '--', '', held)
-  write_journal()
+  -- A life that came right after another began a moment ahead of the clock, and so does its journal: whatever is not
+  -- behind the deletion of the one before is taken for that one's.
+  local born = tonumber(string.match(marks[2] or '', '(%d+)$') or nil) or 0
+  local first = redis.call('EXISTS', JOURNAL) == 0
+  write_journal(first and string.format('%.0f-0', math.max(now, born)) or nil)
 elseif JOURNALING and not on then
   note('ended', '--', '', 0)
   write_counts()

@@ -57,14 +57,14 @@ local function begin_entry()
     return table.concat(parts)
   end
 
-  function write_journal()
+  function write_journal(id)
     if #entry > 1 then
       local n = redis.call('HINCRBY', STATS, 'journaled', 1)
       local packed = (cmsgpack and cmsgpack.pack or pack)(entry)
       if changed_by then
-        redis.call('XADD', JOURNAL, '*', 'n', n, 'v', packed, 'w', changed_by)
+        redis.call('XADD', JOURNAL, id or '*', 'n', n, 'v', packed, 'w', changed_by)
       else
-        redis.call('XADD', JOURNAL, '*', 'n', n, 'v', packed)
+        redis.call('XADD', JOURNAL, id or '*', 'n', n, 'v', packed)
       end
     end
   end
