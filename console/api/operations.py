@@ -17,7 +17,7 @@ from console.api.downloads import download
 from console.api.errors import ApiError, invalid
 from console.api.lists import readable
 from console.api.schemas import Cursor, Limit, WithNeededReason
-from console.api.states import said
+from console.api.states import of_today
 from console.clock import now_ms
 from console.models import Operation
 from console.serializers.operations import not_done, operation_json, report
@@ -179,7 +179,7 @@ def operation_of(operation: Operation, caller: Caller) -> dict[str, Any]:
     found = operation_json(operation, caller.payload)
     found["who"] = found.pop("user")
     if found["filter"] is not None and "state" in found["filter"]:
-        found["filter"]["state"] = said(found["filter"]["state"])
+        found["filter"]["state"] = of_today(found["filter"]["state"])
     return found
 
 

@@ -36,7 +36,7 @@ def _topic(state: TopicState, sample: TopicSample) -> dict[str, Any]:
         "counters": {name: getattr(counters, name) for name in type(counters).__dataclass_fields__},
         "backlog": sample.backlog,
         "ready": sample.ready,
-        "waiting": sample.waiting,
+        "retrying": sample.retrying,
         "in_flight": sample.prepare,
         "dead": sample.dead,
         "lag_ms": sample.lag_ms,

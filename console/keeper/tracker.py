@@ -22,7 +22,7 @@ class Numbers:
     merged_s: float | None
     backlog: int
     ready: int
-    waiting: int
+    retrying: int
     in_flight: int
     dead: int
     lag_ms: int
@@ -42,7 +42,7 @@ class Numbers:
 
 # The browser reads history rows by these positions (console/static/console/js/core/point.js).
 POINT = (
-    "at_ms", "in_s", "out_s", "failed_s", "merged_s", "backlog", "ready", "waiting", "in_flight", "dead",
+    "at_ms", "in_s", "out_s", "failed_s", "merged_s", "backlog", "ready", "retrying", "in_flight", "dead",
     "lag_ms", "oldest_ms", "p50", "p95", "p99",
 )  # fmt: skip
 
@@ -74,7 +74,7 @@ class TopicTracker:
             merged_s=rates[3],
             backlog=sample.backlog,
             ready=sample.ready,
-            waiting=sample.waiting,
+            retrying=sample.retrying,
             in_flight=sample.prepare,
             dead=sample.dead,
             lag_ms=sample.lag_ms,

@@ -25,11 +25,11 @@ REFS_AUDITED = 500
 CANARY_MAX = 1_000
 RATE_MAX = 1_000_000
 SPREAD_MAX_S = 7 * 86_400
-_WAITING = ("delayed", "ready", "waiting")
+_WAITING = ("delayed", "ready", "retrying")
 
 STATES_OF: dict[Action, tuple[str, ...]] = {
     Action.CANCEL: _WAITING,
-    Action.RUN_NOW: ("delayed", "waiting"),
+    Action.RUN_NOW: ("delayed", "retrying"),
     Action.RESCHEDULE: _WAITING,
     Action.REQUEUE: ("dead",),
     Action.DROP: ("dead",),

@@ -10,7 +10,7 @@ from rmq_core.cli.shell import Shell, Usage, command
 from rmq_core.client.inspector import Inspector
 from rmq_core.model.topic import Topic, TopicKind
 
-HEADS = ("topic", "backlog", "ready", "waiting", "in_flight", "dead", "sent", "merged", "acked", "ledger_gap")
+HEADS = ("topic", "backlog", "ready", "retrying", "in_flight", "dead", "sent", "merged", "acked", "ledger_gap")
 
 
 @command
@@ -46,7 +46,7 @@ def stats(shell: Shell, topic: str | None) -> None:
             "topic": sample.topic.name,
             "backlog": sample.backlog,
             "ready": sample.ready,
-            "waiting": sample.waiting,
+            "retrying": sample.retrying,
             "in_flight": sample.prepare,
             "dead": sample.dead,
             "lag_ms": sample.lag_ms,

@@ -16,7 +16,7 @@ from rmq_core.queries import by_filter
 
 MatchingAction: TypeAlias = Literal["cancel", "run_now", "requeue", "drop", "restore"]
 
-_WAITING = ("delayed", "ready", "waiting")
+_WAITING = ("delayed", "ready", "retrying")
 STATES: dict[MatchingAction, tuple[str, ...]] = {
     "cancel": _WAITING,
     "run_now": _WAITING,
