@@ -22,6 +22,7 @@ class Numbers:
     merged_s: float | None
     backlog: int
     ready: int
+    delayed: int
     retrying: int
     in_flight: int
     dead: int
@@ -72,17 +73,11 @@ class TopicTracker:
             out_s=rates[1],
             failed_s=rates[2],
             merged_s=rates[3],
-            backlog=sample.backlog,
-            ready=sample.ready,
-            retrying=sample.retrying,
-            in_flight=sample.prepare,
-            dead=sample.dead,
-            lag_ms=sample.lag_ms,
+            **sample.numbers(),
             oldest_ms=sample.oldest_prepare_ms,
             p50=_whole(self.lateness.percentile(50)),
             p95=_whole(self.lateness.percentile(95)),
             p99=_whole(self.lateness.percentile(99)),
-            ledger_gap=sample.ledger_gap,
         )
 
     def _changed_slots(self) -> list[tuple[SlotSample, SlotSample]] | None:

@@ -82,7 +82,7 @@ def test_every_slot_has_its_metrics() -> None:
     assert all(len(values) == 2 for values in slots.values())
 
 
-NUMBERS = Numbers(0, 1.0, 1.0, 0.0, 0.0, 0, 0, 0, 0, 0, 0, None, None, None, None, 0)
+NUMBERS = Numbers(0, 1.0, 1.0, 0.0, 0.0, 0, 0, 0, 0, 0, 0, 0, None, None, None, None, 0)
 
 
 def state(
