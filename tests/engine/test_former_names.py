@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from rmq_core import MessageFilter, PriorityMessage, Topic, TopicKind
+from rmq_core import RMQ, MessageFilter, PriorityMessage, Topic, TopicKind
 from rmq_core.cli.reading import peek
 from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.errors import InvalidMessage
 from rmq_core.model.states import FORMER_END
 from rmq_core.testing import TestQueue
 
@@ -64,3 +65,10 @@ def test_the_command_line_takes_it_with_a_notice(
     with pytest.raises(Exception, match="not defined"):
         peek.main(given, standalone_mode=False)
     assert "the state waiting is retrying now" in capsys.readouterr().err
+
+
+def test_how_long_a_client_tries(redis_server: EmbeddedRedis) -> None:
+    with pytest.warns(FutureWarning, match=NOTICE), RMQ(redis_server.url, retry_for_s=0.2) as rmq:
+        assert rmq.connection.retry_for_ms == 200
+    with pytest.raises(InvalidMessage, match="retry_for_ms"):
+        RMQ(redis_server.url, retry_for_ms=-1)
