@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import reverse
 from ninja import Query, Router, Schema, Status
-from pydantic import Field
 
 from console.access import Permission
 from console.api.callers import Caller, caller_of
@@ -17,7 +16,7 @@ from console.api.description import plain
 from console.api.downloads import download
 from console.api.errors import ApiError, invalid
 from console.api.lists import readable
-from console.api.schemas import FORMER_FIELD, Cursor, Limit, WithNeededReason
+from console.api.schemas import Cursor, InSeconds, Limit, WithNeededReason
 from console.api.states import of_today
 from console.clock import now_ms
 from console.models import Operation
@@ -60,7 +59,7 @@ class OperationView(Schema):
     error: str
     rate_per_s: float
     spread_ms: int
-    spread_s: int = Field(**FORMER_FIELD)
+    spread_s: InSeconds
     canary: CanaryView | None
     interruptions: int
     created_ms: int

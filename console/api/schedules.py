@@ -14,7 +14,7 @@ from console.api.callers import Caller, caller_of
 from console.api.errors import invalid
 from console.api.lists import readable
 from console.api.reconciliations import Kind, Ledger, Topics, looker
-from console.api.schemas import FORMER_FIELD, NEEDED_WHY, Reason, Strict
+from console.api.schemas import NEEDED_WHY, InSeconds, Reason, Strict
 from console.models import PipelineSchedule
 from console.serializers.runs import schedule_json
 from console.usecases import runs
@@ -36,7 +36,7 @@ class Schedule(Schema):
     topics: list[str]
     ledger: str
     every_ms: int
-    every_s: int = Field(**FORMER_FIELD)
+    every_s: InSeconds
     enabled: bool
     next_ms: int
     user: str

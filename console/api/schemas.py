@@ -91,9 +91,13 @@ BigIn = Annotated[
 """A whole number, also accepted as text, for callers whose numbers are doubles."""
 
 BigOut = int | str
-FORMER_FIELD: Any = {"description": f"A former name, in seconds; ends with release {FORMER_END}."} | {
-    "json_schema_extra": {"deprecated": True}
-}
+InSeconds = Annotated[
+    int,
+    Field(
+        description=f"A former name, in seconds; ends with release {FORMER_END}.",
+        json_schema_extra={"deprecated": True},
+    ),
+]
 Text = Annotated[str, AfterValidator(_printable)]
 """Words to look for, or of a failure: an application's, so anything but NUL."""
 Name = Annotated[str, AfterValidator(check_name)]

@@ -92,8 +92,7 @@ def test_who_switches_it_leaves_the_rest_to_others(editor: Caller, monkeypatch: 
     assert editor.ok("PATCH", path, {"enabled": False})["every_ms"] == 120_000
 
 
-def test_seconds_are_taken_and_told_under_their_former_name(queue: Queue, editor: Caller) -> None:
-    queue.topic()
+def test_seconds_are_taken_and_told_under_their_former_name(editor: Caller) -> None:
     with pytest.warns(FutureWarning, match="every_s is every_ms"):
         made = editor.ok("POST", PATH, {"topics": ["orders"], "every_s": 3600}, status=201)
     assert (made["every_ms"], made["every_s"]) == (3_600_000, 3600)
