@@ -20,6 +20,7 @@ from rmq_core.ops.hints import note_heads
 from rmq_core.ops.sending import Sent, SentMany
 from rmq_core.protocol.scripts import NOT_DUE, Call, Operation
 from rmq_core.transport import forks
+from rmq_core.transport.listening import Listening
 from rmq_core.transport.notifications import FALLBACK_S
 from rmq_core.transport.retry import RETRY_FOR_S
 from rmq_core.transport.sync import Connection
@@ -143,23 +144,18 @@ class RMQ(ClientCore):
         taken = self.run(self.taken(topic, max))
         if taken.deliveries or timeout_ms == 0:
             return taken.deliveries
-        pubsub = self.connection.pubsub()
-        try:
-            pubsub.subscribe(self.keyspace.wake(topic))
+        with Listening(self.connection, self.keyspace.wake(topic)) as listening:
+            wait_s = 0.0
             while True:
+                payload = listening.hear(wait_s)
+                if payload is not None:
+                    self.heard(topic, payload)
                 taken = self.run(self.taken(topic, max))
                 left_s = deadline - time.monotonic()
                 if taken.deliveries or left_s <= 0:
                     return taken.deliveries
-                wait_s = FALLBACK_S if taken.next_due_ms == NOT_DUE else (taken.next_due_ms - taken.now_ms) / 1000
-                message = pubsub.get_message(timeout=min(wait_s, FALLBACK_S, left_s))
-                if message is not None and message["type"] == "message":
-                    self.heard(topic, message["data"])
-        except BaseException as error:
-            self.connection.interrupted(error)
-            raise
-        finally:
-            pubsub.close()
+                due_s = FALLBACK_S if taken.next_due_ms == NOT_DUE else (taken.next_due_ms - taken.now_ms) / 1000
+                wait_s = min(due_s, FALLBACK_S, left_s)
 
     def ack(self, deliveries: Delivery | Iterable[Delivery]) -> list[SettleStatus]:
         """Settles deliveries that succeeded; ``stale``: timed out meanwhile, or its topic is gone."""
