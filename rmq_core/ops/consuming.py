@@ -9,33 +9,27 @@ from typing import Any, NamedTuple, TypeAlias
 
 from rmq_core.errors import InvalidMessage, RMQError, TopicReshaped
 from rmq_core.model.bounds import whole
-from rmq_core.model.message import Delivery, SettleStatus
+from rmq_core.model.delivery import Delivery, SettleStatus
 from rmq_core.model.outcomes import check_delay
 from rmq_core.model.scores import exact
 from rmq_core.model.topic import Topic
 from rmq_core.ops import quotas
 from rmq_core.ops.hints import CANDIDATES_MOST, Hints, with_looks
 from rmq_core.protocol.keys import Keyspace
-from rmq_core.protocol.scripts import (
-    BATCH_MAX,
+from rmq_core.protocol.scripts import BATCH_MAX, Call, Each, Operation, batches
+from rmq_core.protocol.slot_calls import peek
+from rmq_core.protocol.takes import (
     REJECTED,
     TOPIC_BACKOFF,
     Ack,
-    Call,
-    Each,
     Nack,
-    Operation,
     Release,
-    batches,
     cycle,
     failure_fragment,
-    peek,
     read_cycle,
     settle,
 )
-from rmq_core.protocol.scripts import (
-    extend as extend_call,
-)
+from rmq_core.protocol.takes import extend as extend_call
 
 TAKE_MAX = 1_000
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from rmq_core import PriorityMessage, Topic
-from rmq_core.model.message import Delivery
+from rmq_core import Delivery, PriorityMessage, Topic
 from rmq_core.ops import hints
 from rmq_core.ops.consuming import SPARES, Consumer
 from rmq_core.protocol.keys import slot_for
