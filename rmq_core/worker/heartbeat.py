@@ -17,6 +17,7 @@ from rmq_core.model.text import NAME_MAX, shown
 from rmq_core.ownership.contract import Ownership
 from rmq_core.protocol.scripts import Call, script
 from rmq_core.queries.owners import to_ranges
+from rmq_core.worker.fair_share import FairShare
 from rmq_core.worker.topic_runner import TopicRunner
 
 HEARTBEAT_S = 1.0
@@ -28,13 +29,13 @@ class Heartbeat:
     """One for a worker; ``topics`` may still grow."""
 
     def __init__(
-        self, client: AsyncRMQ, name: str, topics: Mapping[str, TopicRunner], ownership: Ownership, threads: int
+        self, client: AsyncRMQ, name: str, topics: Mapping[str, TopicRunner], ownership: Ownership, share: FairShare
     ) -> None:
         self._client = client
         self._name = name
         self._topics = topics
         self._ownership = ownership
-        self._threads = threads
+        self._share = share
         self._started_ms = 0
         self._rate = 0.0
         self._counted: tuple[float, int] = (0.0, 0)
@@ -74,7 +75,7 @@ class Heartbeat:
                 "pid": os.getpid(),
                 "topics": sorted(self._topics),
                 "started_ms": self._started_ms,
-                "threads": self._threads,
+                "threads": self._share.capacity,
                 "in_flight": sum(runner.in_flight for runner in runners),
                 "done": done,
                 "failed": sum(runner.work.failed for runner in runners),

@@ -96,7 +96,7 @@ class Worker:
         self._trouble = Trouble(self.name)
         self._topics: dict[str, TopicRunner] = {}
         self._reshaping = Reshaping(self._topics, self._ownership)
-        self._heartbeat = Heartbeat(self._client, self.name, self._topics, self._ownership, self._thread_share.capacity)
+        self._heartbeat = Heartbeat(self._client, self.name, self._topics, self._ownership, self._thread_share)
         self._idle_slots = IdleSlots(self._client, self._topics.values(), self._trouble)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._own_loop = False
