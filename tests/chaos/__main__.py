@@ -34,6 +34,7 @@ class Row:
     faults: int
     messages: int
     lost: int
+    early: int
     overlapping: int
     disordered: int
     late: int
@@ -45,16 +46,26 @@ class Row:
     @property
     def broken(self) -> bool:
         """Whether a promise was not kept."""
-        return bool(self.lost or self.overlapping or self.disordered or self.late_of_others or self.wrongly_dead)
+        return bool(
+            self.lost or self.early or self.overlapping or self.disordered or self.late_of_others or self.wrongly_dead
+        )
 
     def markdown(self) -> str:
         median, worst = statistics.median(self.owned_again_s), max(self.owned_again_s)
-        cells = [self.fault, self.faults, f"{self.messages:,}", self.lost, self.overlapping, self.disordered]
+        cells = [
+            self.fault,
+            self.faults,
+            f"{self.messages:,}",
+            self.lost,
+            self.early,
+            self.overlapping,
+            self.disordered,
+        ]
         cells += [self.late, self.repeated, self.wrongly_dead, f"{median:.2f} / {worst:.2f}"]
         return "| " + " | ".join(map(str, cells)) + " |"
 
 
-HEADS = ("fault", "times", "messages", "lost", "overlapping", "out of order", "late, refused", "repeated")
+HEADS = ("fault", "times", "messages", "lost", "early", "overlapping", "out of order", "late, refused", "repeated")
 HEADS += ("wrongly dead", "owned again, s")
 HEAD = f"| {' | '.join(HEADS)} |\n{'|---' * len(HEADS)}|"
 
@@ -77,6 +88,7 @@ def suffer(name: str, faults: Iterable[Fault], seed: int) -> Row:
             len(times),
             on.fleet.sent,
             on.fleet.sent - on.fleet.done(),
+            on.fleet.early(),
             len(verdict.overlaps),
             len(verdict.disorder),
             len({entry.id for entry in late}),

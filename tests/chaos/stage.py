@@ -24,6 +24,8 @@ RATE = 600
 NAMES = ("ann", "bob", "cyd")
 SETTLE_S = 120.0
 MAX_RETRIES = 1
+DUE_IN_MS = 100
+"""So that a call can be early."""
 
 
 @dataclass
@@ -56,7 +58,7 @@ class Stage:
 class Load:
     """Sends at a steady rate from a thread of its own; nothing else may send meanwhile."""
 
-    def __init__(self, send: Callable[[int], None]) -> None:
+    def __init__(self, send: Callable[[int, int], None]) -> None:
         self._send = send
         self._enough = threading.Event()
         self._thread = threading.Thread(target=self._run, name="load")
@@ -65,7 +67,7 @@ class Load:
     def _run(self) -> None:
         try:
             while not self._enough.wait(0.1):
-                self._send(RATE // 10)
+                self._send(RATE // 10, DUE_IN_MS)
         except BaseException as error:
             self._error = error
 
