@@ -155,6 +155,11 @@ def reschedule(
     keyspace: Keyspace, topic: Topic, references: References, *, due_ms: int | None, priority: int | None
 ) -> Operation[list[ActionResult]]:
     """Another due time (timed topics) or another priority (priority topics). Raises `DueInThePast`."""
+    return act(keyspace, topic, "reschedule", references, rescheduled_to(topic, due_ms, priority))
+
+
+def rescheduled_to(topic: Topic, due_ms: int | None, priority: int | None) -> int:
+    """The one that a topic of this kind goes by. Raises `InvalidMessage`."""
     if topic.timed:
         value, field, low, high = due_ms, "due_ms", PRIORITY_MIN, DUE_MAX_MS
         other = priority
@@ -163,7 +168,7 @@ def reschedule(
         other = due_ms
     if value is None or other is not None:
         raise InvalidMessage(f"a message of a {topic.kind.value} topic is rescheduled by {field}=…, and by that alone")
-    return act(keyspace, topic, "reschedule", references, whole(field, value, low, high))
+    return whole(field, value, low, high)
 
 
 def unfence(keyspace: Keyspace, topic: Topic) -> Operation[int]:

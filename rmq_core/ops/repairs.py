@@ -48,7 +48,7 @@ def drop_orphans(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -
     for slot in sorted({ref.slot for ref in refs}):
         for some in batches(ref for ref in refs if ref.slot == slot):
             ids = [id_from_text(ref.id) for ref in some]
-            (statuses,) = yield [Call(script("drop_orphan"), keyspace.slot_keys(topic.name, slot), ids)]
+            (statuses,) = yield [Call(script("drop_orphan"), keyspace.slot_keys(topic.name, slot), [topic.shape, *ids])]
             results += [ActionResult(ref, _STATUSES[status]) for ref, status in zip(some, statuses, strict=True)]
     return results
 
@@ -111,7 +111,7 @@ def unchanged(keyspace: Keyspace, topic: Topic, wanted: Sequence[Repair]) -> Ope
 
 def correct_counters(keyspace: Keyspace, topic: Topic, slot: int, gap: int, by: int) -> Operation[bool]:
     """Corrects a slot's counters by ``by``, of its ledger's ``gap``; False: that is another one by now."""
-    (done,) = yield [Call(script("repair_counters"), keyspace.slot_keys(topic.name, slot), [gap, by])]
+    (done,) = yield [Call(script("repair_counters"), keyspace.slot_keys(topic.name, slot), [topic.shape, gap, by])]
     return bool(done)
 
 

@@ -362,7 +362,7 @@ def snapshot(keyspace: Keyspace, topic: Topic, slot: int) -> Call:
 def acquire(keyspace: Keyspace, topic: Topic, slot: int, epoch: int) -> Call:
     """Raises a slot's fence; the epoch's text form is `epoch_text`."""
     keys = keyspace.slot(topic.name, slot)
-    return Call(script("acquire"), [keys.fence, keys.stats], [epoch_text(epoch)])
+    return Call(script("acquire"), [keys.fence, keys.stats], [epoch_text(epoch), topic.shape])
 
 
 def epoch_text(epoch: int) -> str:

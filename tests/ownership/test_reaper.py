@@ -68,7 +68,7 @@ async def test_timeouts_of_a_slot_whose_owner_is_gone_are_rolled_back(client: As
 async def test_due_retries_of_a_slot_without_workers_are_promoted(client: AsyncRMQ) -> None:
     await client.send("work", PriorityMessage("m", 20))
     await client.nack(await client.take("work"), delay_ms=1)
-    assert (await sample(client)).waiting == 1
+    assert (await sample(client)).retrying == 1
     reaper = Reaper(client, overdue_by_ms=0)
 
     async def promoted() -> bool:

@@ -12,14 +12,12 @@
 
 local most = tonumber(ARGV[POLICY + 1])
 local in_flight = redis.call('ZCARD', PREPARE)
-local looked_at = most + math.min(in_flight, BLOCKED_MOST)
 local found
 if TIMED then
-  found = range('ZRANGEBYSCORE', '-inf', '(' .. ms_text(now + 1), looked_at)
+  found = unblocked('ZRANGEBYSCORE', '-inf', '(' .. ms_text(now + 1), most, in_flight)
 else
-  found = range('ZREVRANGEBYSCORE', '+inf', '-inf', looked_at)
+  found = unblocked('ZREVRANGEBYSCORE', '+inf', '-inf', most, in_flight)
 end
-found = unblocked(found, in_flight, most)
 local scores = {}
 for i = 2, #found, 2 do
   scores[#scores + 1] = found[i]
