@@ -278,7 +278,7 @@ def from_reply(text: str) -> RMQError:
             "the Redis server is at its maxmemory: nothing was stored; raise maxmemory or let consumers drain"
         )
     _, unwritten, why = text.partition("MISCONF ")
-    if unwritten:
+    if unwritten and known is None:
         return ServerFull(
             f"the Redis server cannot write to its disk ({why.split(' script: ', 1)[0]}): nothing was stored; make room"
             " there, and it goes on by itself"
