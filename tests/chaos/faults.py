@@ -10,7 +10,7 @@ from kazoo.client import KazooClient
 
 from rmq_core import FixedTimeMessage
 from rmq_core.ownership.config import ZooKeeperConfig
-from tests.chaos.stage import MAX_RETRIES, SESSION_MS, SETTLE_S, Stage, timed
+from tests.chaos.stage import MAX_RETRIES, SETTLE_S, Stage, timed
 from tests.ownership.program import KILLER, TOPIC
 from tests.support.waiting import wait_until
 
@@ -70,7 +70,7 @@ def is_cut_off(stage: Stage) -> float:
     """A worker that reaches ZooKeeper through a line that falls silent, and Redis as before."""
     name = stage.anybody()
     stage.fleet.stop(name)
-    through = ZooKeeperConfig(f"127.0.0.1:{stage.proxy.port}", session_timeout_ms=SESSION_MS, heal_ms=1_000)
+    through = ZooKeeperConfig(f"127.0.0.1:{stage.proxy.port}", session_timeout_ms=stage.session_ms, heal_ms=1_000)
     stage.fleet.start(name, zookeeper=through)
     stage.fleet.owned_by(*stage.fleet.workers, timeout_s=SETTLE_S)
     stage.proxy.stall()
@@ -97,7 +97,7 @@ def ensemble_restarts(stage: Stage) -> float:
     """All servers killed, and back after longer than a session."""
     for server in stage.ensemble.servers:
         server.kill()
-    time.sleep(2 * SESSION_MS / 1_000)  # the fault itself
+    time.sleep(2 * stage.session_ms / 1_000)  # the fault itself
     stage.ensemble.start()
     return timed(lambda: _at_work(stage))
 
