@@ -1,4 +1,4 @@
-"""``python -m tests.chaos [--rounds N] [--only WORDS] [--seed N] [--session-ms N]``: causes every fault again and again under load.
+"""``python -m tests.chaos [--rounds N] [--only WORDS] …``: causes every fault again and again under load.
 
 Prints a table in Markdown; ends with 1 when a promise was broken. Then once more, with faults of all kinds in turn.
 """

@@ -158,8 +158,11 @@ class Fleet:
 
     # -- load
 
-    def send(self, count: int, in_ms: int = 0) -> None:
-        """So many messages, the next numbers of each basis in turn; all due at one moment, in order of acceptance."""
+    def send(self, count: int, in_ms: int = 20) -> None:
+        """So many messages, the next numbers of each basis in turn; all due at one moment, in order of acceptance.
+
+        That is a little later, or none could be early.
+        """
         now_ms = self.inspector.now_ms() + in_ms
         messages = []
         for _ in range(count):
