@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
-from rmq_core.model.message import MessageRef, id_to_text
+from rmq_core.model.ids import MessageRef, id_to_text
 from rmq_core.model.stats import Counters, Histogram
 from rmq_core.model.topic import Topic
 

@@ -5,19 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from rmq_core.errors import Fenced, RMQError
+from rmq_core.model.delivery import Delivery
 from rmq_core.model.outcomes import Release
 from rmq_core.worker.batch import Batch, Finished
+from rmq_core.worker.settling import Settling
+from rmq_core.worker.topic_work import TopicWork
 from rmq_core.worker.waiting import done_within
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rmq_core.model.message import Delivery
-    from rmq_core.worker.settling import Settling
-    from rmq_core.worker.topic_runner import TopicRunner
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +30,7 @@ class Running:
 
     def __init__(
         self,
-        topic: TopicRunner,
+        topic: TopicWork,
         settling: Settling,
         deliveries: list[Delivery],
         *,

@@ -13,7 +13,8 @@ from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.model.scores import SHIFT
 from rmq_core.model.views import TopicSample
 from rmq_core.ops.reaper import overdue_ms, reap_overdue
-from rmq_core.protocol.scripts import acquire, cycle, epoch_text
+from rmq_core.protocol.slot_calls import acquire, epoch_text
+from rmq_core.protocol.takes import cycle
 from rmq_core.queries.sampling import SampleCache
 from rmq_core.queries.sampling import sample as sample_all
 from tests.support.waiting import wait_until_async
