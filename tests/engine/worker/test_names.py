@@ -6,8 +6,8 @@ import pytest
 
 from rmq_core import Delivery, Journal, Listener, Release
 from rmq_core.journal import reader
-from rmq_core.protocol.scripts import takeover
-from rmq_core.worker.topic_runner import HOST
+from rmq_core.protocol.takes import takeover
+from rmq_core.worker.topic_work import HOST
 from tests.engine.worker.bench import WorkerBench
 from tests.support.waiting import wait_until_async
 
