@@ -33,7 +33,7 @@ def on_slot(name: str, keyspace: Keyspace, topic: Topic, slot: int) -> Call:
 
 
 def peek(keyspace: Keyspace, topic: Topic, slot: int, most: int) -> Call:
-    """The scores of the slot's first ready messages."""
+    """What the slot would hand out: 1 where its first may have to be taken alone, then scores in that order."""
     return Call(script("peek"), keyspace.slot_keys(topic.name, slot), [*policy(topic), most])
 
 
