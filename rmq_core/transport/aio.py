@@ -305,6 +305,7 @@ class AsyncConnection:
         while True:
             trouble: Any = None
             try:
+                await self._prepare()
                 if self.target.is_cluster and for_masters(requests):
                     return Replies([await ask_async(self.client, command(requests[0]))])
                 found = await self._execute([command(requests[position]) for position in left])
@@ -315,6 +316,7 @@ class AsyncConnection:
                         (found[number],) = await self._execute([request.by_text()])
             except (redis.RedisError, redis.RedisClusterException, OSError) as error:
                 trouble, replies.replayed = error, True
+                self._routes.doubt()
             else:
                 for position, reply in zip(left, found, strict=True):
                     replies[position] = reply_or_error(reply) if not transient(reply) else reply

@@ -242,6 +242,7 @@ class Connection:
         while True:
             trouble: Any = None
             try:
+                self._prepare()
                 if self.target.is_cluster and for_masters(requests):
                     return Replies([ask(self.client, command(requests[0]))])
                 found = self._execute([command(requests[position]) for position in left])
@@ -252,6 +253,7 @@ class Connection:
                         (found[number],) = self._execute([request.by_text()])
             except (redis.RedisError, redis.RedisClusterException, OSError) as error:
                 trouble, replies.replayed = error, True
+                self._routes.doubt()
             else:
                 for position, reply in zip(left, found, strict=True):
                     replies[position] = reply_or_error(reply) if not transient(reply) else reply
