@@ -14,6 +14,7 @@ import pytest
 from rmq_core.embedded.java import find_java
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.embedded.redis_cluster import EmbeddedCluster
+from rmq_core.embedded.redis_sentinel import EmbeddedSentinel
 from rmq_core.embedded.zookeeper import EmbeddedZooKeeper, zookeeper_jars
 from rmq_core.errors import EmbeddedServerError
 from tests.support.keys import KeySpace, remove_keys_of
@@ -60,6 +61,18 @@ def redis_cluster() -> Iterator[EmbeddedCluster]:
         _key_spaces.append(client)
         yield cluster
         _key_spaces.remove(client)
+
+
+@pytest.fixture(scope="session")
+def _sentinel_service() -> Iterator[EmbeddedSentinel]:
+    with EmbeddedSentinel() as service:
+        yield service
+
+
+@pytest.fixture
+def redis_sentinel(_sentinel_service: EmbeddedSentinel) -> EmbeddedSentinel:
+    """A master, a replica and a Sentinel for the whole run; a test may kill any of them, the next one finds all up."""
+    return _sentinel_service.start()
 
 
 @pytest.fixture(scope="session")

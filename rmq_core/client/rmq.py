@@ -8,20 +8,23 @@ from collections import deque
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from rmq_core.client.base import ClientCore, deliveries_of, several, topic_name
+from rmq_core.client.base import ClientCore, deliveries_of, patience_ms, several, topic_name
 from rmq_core.client.journal import JournalReader
 from rmq_core.errors import TopicReshaped
 from rmq_core.model.composing import Content, SendOptions, compose
-from rmq_core.model.message import Delivery, Message, SettleStatus
+from rmq_core.model.delivery import Delivery, SettleStatus
+from rmq_core.model.message import Message
 from rmq_core.model.outcomes import check_delay
 from rmq_core.model.topic import Topic
 from rmq_core.ops import consuming, registry, sending
 from rmq_core.ops.hints import note_heads
 from rmq_core.ops.sending import Sent, SentMany
-from rmq_core.protocol.scripts import NOT_DUE, Call, Operation
+from rmq_core.protocol.scripts import Call, Operation
+from rmq_core.protocol.takes import NOT_DUE
 from rmq_core.transport import forks
+from rmq_core.transport.listening import Listening
 from rmq_core.transport.notifications import FALLBACK_S
-from rmq_core.transport.retry import RETRY_FOR_S
+from rmq_core.transport.retry import RETRY_FOR_MS
 from rmq_core.transport.sync import Connection
 
 if TYPE_CHECKING:
@@ -33,9 +36,9 @@ T = TypeVar("T")
 class RMQ(ClientCore):
     """A client of the queue; safe to share between threads, and to use on in a forked child.
 
-    ``url``: see `transport.redis_url.RedisURL`. Commands are retried for ``retry_for_s`` seconds while the server is
-    away, then raise `ConnectionLost`. The first command raises `ServerTooOld` or `EvictionEnabled` where the server
-    is not fit; ``allow_eviction`` waives the second.
+    ``url``: see `transport.redis_url.RedisURL`. Commands are retried for ``retry_for_ms`` while the server is away,
+    then raise `ConnectionLost`. The first command raises `ServerTooOld` or `EvictionEnabled` where the server is not
+    fit; ``allow_eviction`` waives the second. ``retry_for_s`` is a former name, until release 0.3.
     """
 
     def __init__(
@@ -44,11 +47,12 @@ class RMQ(ClientCore):
         namespace: str = "rmq",
         *,
         allow_eviction: bool = False,
-        retry_for_s: float = RETRY_FOR_S,
+        retry_for_ms: int = RETRY_FOR_MS,
         client: Any = None,
+        retry_for_s: float | None = None,
     ) -> None:
         super().__init__(url, namespace, allow_eviction)
-        self.connection = Connection(self.target, client, retry_for_s)
+        self.connection = Connection(self.target, client, patience_ms(retry_for_ms, retry_for_s))
         self._checked = False
         self._lock = threading.Lock()
         forks.follow(self)
@@ -143,23 +147,18 @@ class RMQ(ClientCore):
         taken = self.run(self.taken(topic, max))
         if taken.deliveries or timeout_ms == 0:
             return taken.deliveries
-        pubsub = self.connection.pubsub()
-        try:
-            pubsub.subscribe(self.keyspace.wake(topic))
+        with Listening(self.connection, self.keyspace.wake(topic)) as listening:
+            wait_s = 0.0
             while True:
+                payload = listening.hear(wait_s)
+                if payload is not None:
+                    self.heard(topic, payload)
                 taken = self.run(self.taken(topic, max))
                 left_s = deadline - time.monotonic()
                 if taken.deliveries or left_s <= 0:
                     return taken.deliveries
-                wait_s = FALLBACK_S if taken.next_due_ms == NOT_DUE else (taken.next_due_ms - taken.now_ms) / 1000
-                message = pubsub.get_message(timeout=min(wait_s, FALLBACK_S, left_s))
-                if message is not None and message["type"] == "message":
-                    self.heard(topic, message["data"])
-        except BaseException as error:
-            self.connection.interrupted(error)
-            raise
-        finally:
-            pubsub.close()
+                due_s = FALLBACK_S if taken.next_due_ms == NOT_DUE else (taken.next_due_ms - taken.now_ms) / 1000
+                wait_s = min(due_s, FALLBACK_S, left_s)
 
     def ack(self, deliveries: Delivery | Iterable[Delivery]) -> list[SettleStatus]:
         """Settles deliveries that succeeded; ``stale``: timed out meanwhile, or its topic is gone."""

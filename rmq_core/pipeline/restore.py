@@ -8,20 +8,16 @@ that was interrupted, or runs twice, does no harm. What was in flight waits agai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.client.rmq import RMQ
 from rmq_core.errors import PipelineError
-from rmq_core.model.message import MessageRef, id_to_text
-from rmq_core.model.scores import SHIFT
 from rmq_core.model.topic import Journal, Topic
-from rmq_core.ops import repairs
-from rmq_core.ops.repairs import Repair
 from rmq_core.pipeline import data_set, gaps, repair_data
 from rmq_core.pipeline.archived import Archive
 from rmq_core.pipeline.progress import QUIET, Progress
+from rmq_core.pipeline.put_back import RESULT, putter
 from rmq_core.pipeline.reconcile import load, together
 from rmq_core.pipeline.replay import MARKS, MESSAGE, SLOT, accounts, lives, replay, with_lives
 from rmq_core.pipeline.sentences import plain_errors, with_retries
@@ -31,15 +27,10 @@ from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.pipeline.sources.queues import ledger_call, read_ledger
 
 if TYPE_CHECKING:
-    import pyarrow
     from pyspark.sql import DataFrame, SparkSession
 
 STAGES = ("read", "restore")
-RESULT = "topic string, restored long, present long, moved long"
-AT_ONCE = 250
 USED = ("taken", "cancelled", "dropped", "requeued")
-ROUNDS = 5
-"""A message may move while it is looked at; so often it is looked at again."""
 
 
 @dataclass(frozen=True)
@@ -97,11 +88,18 @@ def restore(
     """
     session.dataSource.register(JournalSource)
     with plain_errors("the restore stopped"):
-        return with_retries(lambda: _restore(session, options, path, progress, dry_run, inline))
+        defined: list[str] = []  # over all tries: the second finds what the first has defined
+        return with_retries(lambda: _restore(session, options, path, progress, dry_run, inline, defined))
 
 
 def _restore(
-    session: SparkSession, options: SourceOptions, path: str, progress: Progress, dry_run: bool, inline: bool
+    session: SparkSession,
+    options: SourceOptions,
+    path: str,
+    progress: Progress,
+    dry_run: bool,
+    inline: bool,
+    defined: list[str],
 ) -> Restored:
     from pyspark.sql import functions as F
 
@@ -121,7 +119,7 @@ def _restore(
         if options.topics:
             deleted &= set(options.topics)
         topics = [here.get(each.name, each) for each in everything if each.name not in deleted]
-        defined = [each.name for each in topics if each.name not in here and not dry_run]
+        defined += [each.name for each in topics if each.name not in here and not dry_run]
         topics = topics if dry_run else _define(options, topics)
         names = [each.name for each in topics]
         known = [name for name in names if name in here or not dry_run]
@@ -146,9 +144,7 @@ def _restore(
             "failed_at",
         )
         each = frame.groupBy(*MESSAGE).agg(F.collect_list(F.struct(*names_of, "body", "failure")).alias("copies"))
-        rows = (
-            each.repartition(*SLOT).sortWithinPartitions(*SLOT).mapInArrow(_putter(options, topics, since_ms), RESULT)
-        )
+        rows = each.repartition(*SLOT).sortWithinPartitions(*SLOT).mapInArrow(putter(options, topics, since_ms), RESULT)
         done = rows.groupBy().sum("restored", "present", "moved").collect()[0]
     if done[2]:
         raise PipelineError(
@@ -166,7 +162,7 @@ def _now_ms(options: SourceOptions) -> int:
 
 def _define(options: SourceOptions, topics: list[Topic]) -> list[Topic]:
     """Defines the topics that the server has lost, whose journals then begin with nothing; all as they are now."""
-    with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_s=options.retry_for_s) as client:
+    with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_ms=options.retry_for_ms) as client:
         return [client.define(topic) for topic in topics]
 
 
@@ -273,71 +269,3 @@ def _live(options: SourceOptions, topics: list[Topic]) -> list[tuple[str, int, i
                 used = counted["restored"] > 0 and any(counted[name] for name in USED)
                 found.append((topic.name, slot, ledger["journaled"], topic.journal is Journal.OFF, used))
     return found
-
-
-def _putter(
-    options: SourceOptions, topics: list[Topic], since_ms: int
-) -> Callable[[Iterator[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]:
-    definitions = {topic.name: topic for topic in topics}
-
-    def put(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        import pyarrow as pa
-
-        with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_s=options.retry_for_s) as client:
-            for batch in batches:
-                groups: dict[tuple[str, int], list[dict[str, Any]]] = {}
-                for row in batch.to_pylist():
-                    groups.setdefault((row["topic"], row["slot"]), []).append(row)
-                for (name, _), rows in groups.items():
-                    back = there = moved = 0
-                    for at in range(0, len(rows), AT_ONCE):
-                        some = put_back(client, definitions[name], rows[at : at + AT_ONCE], since_ms)
-                        back, there, moved = back + some[0], there + some[1], moved + some[2]
-                    columns = [[name], [back], [there], [moved]]
-                    yield pa.record_batch(columns, names=["topic", "restored", "present", "moved"])
-
-    return put
-
-
-def put_back(client: RMQ, topic: Topic, rows: list[dict[str, Any]], since_ms: int) -> tuple[int, int, int]:
-    """Puts the copies of messages of one slot back: how many were, how many were there already, how many messages did
-    not keep still. ``since_ms``: when it was read what is there; what was taken after that came since."""
-    back = present = 0
-    left = {MessageRef(row["slot"], id_to_text(row["id"])): row["copies"] for row in rows}
-    for _ in range(ROUNDS):
-        if not left:
-            break
-        ((seconds, _),) = client.connection.run([("TIME",)])
-        refs = list(left)
-        wanted, counts = [], {}
-        for ref, seen in zip(refs, client.run(repairs.scores(client.keyspace, topic, refs)), strict=True):
-            missing = _missing(left[ref], seen, topic, int(seconds) * 1000, since_ms)
-            counts[ref] = len(missing), len(left[ref]) - len(missing)
-            if missing:
-                there = repairs.as_it_is(seen)
-                wanted.append(Repair(ref, seen, (*there, *missing), counts_lost=True))
-            else:
-                present += len(left.pop(ref))
-        for result in client.run(repairs.set_right(client.keyspace, topic, wanted)):
-            if result.status == "done":
-                back, present = back + counts[result.ref][0], present + counts[result.ref][1]
-                del left[result.ref]
-    return back, present, len(left)
-
-
-def _missing(
-    copies: list[dict[str, Any]], seen: tuple[float | None, ...], topic: Topic, now_ms: int, since_ms: int
-) -> list[bytes]:
-    """Of the copies of a message, those no queue has."""
-    store, retry, in_flight, dead = (score is not None for score in seen)
-    # Sent again while this ran, and taken already: beside that nothing of before is put.
-    news = in_flight and (seen[2] or 0) >= since_ms * SHIFT
-    waits = store or retry or news
-    several = waits or in_flight or any(each["copy"] == "waiting" for each in copies)
-    missing = []
-    for each in copies:
-        there = {"waiting": waits, "in_flight": several, "dead": dead}[each["copy"]]
-        if not there:
-            body = each["body"] if each["body"] is not None else b""
-            missing.append(repair_data.packed_copy(each | {"body": body}, topic.timed, now_ms))
-    return missing

@@ -36,6 +36,7 @@ class Wakeups:
         self._callbacks: dict[str, set[Callback]] = {}
         self._pubsub: Any = None
         self._task: asyncio.Task[None] | None = None
+        self._lost = False
 
     async def add(self, channel: str, callback: Callback) -> None:
         """Calls ``callback`` for every notification on ``channel`` from now on, and once at the start."""
@@ -68,11 +69,13 @@ class Wakeups:
             try:
                 await self._listen_once()
             except (RedisError, RMQError, OSError) as error:
-                log.warning(
-                    "lost the wake-up subscription (%s); looking every %s s until it is back",
-                    error,
-                    FALLBACK_S,
-                )
+                if not self._lost:
+                    log.warning(
+                        "lost the wake-up subscription (%s); looking every %s s until it is back",
+                        error,
+                        FALLBACK_S,
+                    )
+                self._lost = True
                 await asyncio.sleep(RECONNECT_S)
 
     async def _listen_once(self) -> None:
@@ -84,6 +87,7 @@ class Wakeups:
                 await pubsub.subscribe(*missing)
                 subscribed |= missing
             self._pubsub = pubsub
+            self._lost = False
             for callbacks in list(self._callbacks.values()):
                 for callback in list(callbacks):
                     callback(None)

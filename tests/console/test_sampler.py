@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from console.engine import AsyncEngine, new_async_engine
+from console.keeper import announce
 from console.keeper.details import Details
 from console.keeper.keeper import Keeper
+from console.keeper.live_tasks import Sampling
 from console.keeper.sampler import Sampler
 from console.keeper.tracker import POINT
 from console.options import options
@@ -202,6 +204,20 @@ async def test_the_keeper_goes_on_when_redis_comes_back(settings: Any, caplog: p
             await wait_until_async(seq, what="a sample after the restart")
         await engine.client.close()
     assert caplog.text.count("trying again") <= 2  # once per loop, not once per second
+
+
+async def test_a_silent_layer_does_not_hold_up_the_sampling(
+    queue: Queue, own: AsyncEngine, keys: LiveKeys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Silent:
+        async def group_send(self, *_: object) -> None:
+            await asyncio.Event().wait()
+
+    monkeypatch.setattr(announce, "layer", Silent)
+    monkeypatch.setattr(announce, "ANNOUNCE_S", 0.01)
+    with pytest.raises(announce.LayerAway, match="no answer"):
+        await Sampling(own, keys).round()
+    assert frame(queue, keys.overview)["topics"] == []
 
 
 async def test_the_frame_tells_how_large_the_journal_is(queue: Queue, own: AsyncEngine, keys: LiveKeys) -> None:

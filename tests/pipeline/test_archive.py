@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
-from rmq_core import RMQ, TopicKind
+from rmq_core import RMQ, Topic, TopicKind
 from rmq_core.errors import ConnectionLost, PipelineError, UnknownFormat
+from rmq_core.model.topic import Journal
 from rmq_core.pipeline import archive as archiving
+from rmq_core.pipeline import positions
 from rmq_core.pipeline.archive import archive, batch_writer
 from rmq_core.pipeline.archived import Archive
 from rmq_core.pipeline.compaction import compact
@@ -113,6 +115,41 @@ def test_small_files_are_compacted(spark: Any, busy: RMQ, options: SourceOptions
     assert compact(kept, most=1, read_within_s=0) >= 1
     exactly(rows(kept.read()), wanted)
     assert len(list((tmp_path / "archive" / "events" / "topic=work").glob("date=*/batch=*"))) <= 2  # midnight may pass
+
+
+def test_an_archive_that_goes_on_for_ever_compacts_meanwhile(
+    spark: Any, client: RMQ, options: SourceOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After every two micro-batches; the query goes on."""
+    client.define(Topic("work", TopicKind.PRIORITY, slots=1, journal=Journal.FULL))
+    wanted, done, move = transitions(client), list[str](), positions.move
+
+    def goes_on(*given: Any) -> int:
+        """Whenever a batch is durable, there is more to archive."""
+        if "compacted" in done:
+            raise KeyboardInterrupt
+        trimmed = move(*given)
+        done.append("archived")
+        more(client, len(done))
+        wanted.update(transitions(client))
+        return trimmed
+
+    def compacts(kept: Archive) -> int:
+        assert compact(kept, most=1) == 1
+        done.append("compacted")
+        return 1
+
+    monkeypatch.setattr(archiving, "COMPACT_EVERY", 2)
+    monkeypatch.setattr(archiving, "LOOK_S", 0.1)
+    monkeypatch.setattr(archiving, "compact", compacts)
+    monkeypatch.setattr(positions, "move", goes_on)
+    kept = Archive(spark, str(tmp_path / "archive"))
+    with pytest.raises(KeyboardInterrupt):
+        archive(spark, options, kept.path, every_ms=100)
+    assert "compacted" in done and not spark.streams.active
+    monkeypatch.undo()
+    archive(spark, options, kept.path, compacting=False)
+    exactly(rows(kept.read()), wanted)
 
 
 def test_an_empty_namespace_and_a_server_that_is_away(

@@ -26,6 +26,8 @@ FIRST = (
     "tests/ownership/test_workers.py",
     "tests/engine/model/test_model.py",
     "tests/embedded/test_redis_sentinel.py",
+    "tests/console/test_failover.py",
+    "tests/engine/test_failover_waiting.py",
     "tests/console/operations/test_killed.py",
 )
 """What takes longest for its few tests, the longest first: the others begin in the order of how many tests they have,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TypeVar
@@ -14,6 +15,11 @@ PATIENCE_S = 30
 """Of a machine that is busy with other things; what is true sooner is seen sooner."""
 _FIRST_LOOK_S = 0.002
 _SLOWEST_LOOK_S = 0.1
+
+
+def at_most_s(promised_s: float) -> float:
+    """The bound of a promise about time: on a machine with more to do than it can, by so much later."""
+    return promised_s * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def wait_until(condition: Callable[[], T], *, timeout_s: float = PATIENCE_S, what: str) -> T:

@@ -17,7 +17,7 @@ async def test_a_sample_counts_every_state(bench: Bench, kind: TopicKind) -> Non
     await Scene(bench, kind).build()
     (sample,) = await bench.inspector.sample(["work"])
     delayed = 0 if kind is TopicKind.PRIORITY else 1
-    assert (sample.ready, sample.waiting, sample.prepare, sample.dead) == (1, 1, 1, 1)
+    assert (sample.ready, sample.retrying, sample.prepare, sample.dead) == (1, 1, 1, 1)
     assert (sample.backlog, sample.slots[0].delayed) == (2 + delayed, delayed)
     # A dead letter has a record of its own.
     assert sample.slots[0].bodies == 3 + delayed
@@ -49,7 +49,7 @@ async def test_each_state_lists_its_messages(bench: Bench, kind: TopicKind) -> N
     await bench.topic(kind)
     await Scene(bench, kind).build()
     listed = {}
-    for state in ("delayed", "ready", "waiting", "in_flight", "dead"):
+    for state in ("delayed", "ready", "retrying", "in_flight", "dead"):
         page = await bench.inspector.messages("work", state)
         listed[state] = [row.id for row in page.rows]
         assert page.next_cursor is None
@@ -60,7 +60,7 @@ async def test_each_state_lists_its_messages(bench: Bench, kind: TopicKind) -> N
     assert listed == {
         "delayed": [] if kind is TopicKind.PRIORITY else ["delayed"],
         "ready": ["ready"],
-        "waiting": ["waiting"],
+        "retrying": ["retrying"],
         "in_flight": ["in flight"],
         "dead": ["dead"],
     }

@@ -146,3 +146,17 @@ def test_the_command_line_prints_it(journaled: Journaled, capsys: pytest.Capture
     assert "slot=7" in capsys.readouterr().err
     assert main(["journal", "work", "--state", *base]) == 0
     assert "nobody reads it durably" in capsys.readouterr().out
+
+
+def test_a_life_that_follows_at_once_begins_behind_the_deletion_of_the_one_before(journaled: Journaled) -> None:
+    """An archive takes whatever is not behind the deletion for the life before; within a millisecond it would be."""
+    journaled.define()
+    Control(journaled.rmq).delete_topic("work", force=True)
+    deleted = journaled.rmq.keyspace.deleted
+    ahead_ms = int(journaled.raw.hget(deleted, "work")) + 5_000
+    journaled.raw.hset(deleted, "work", ahead_ms)
+    journaled.define()
+    journaled.send("a")
+    entries = [entry.decode() for entry, _ in journaled.raw.xrange(journaled.key())]
+    assert [entry.split("-")[0] for entry in entries] == [str(ahead_ms + 1)] * 2, entries
+    assert journaled.events() == [("began", ""), ("sent", "a")]

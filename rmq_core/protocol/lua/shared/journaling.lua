@@ -4,15 +4,6 @@ local items_of, entered, number_of, last_of
 -- '<host> <worker>' of the worker that makes the change, where one does; see shared/policy.lua.
 local changed_by
 
--- Refuses a caller whose definition is of another life of the topic: '<kind> <slots> <created_ms>'. Slots of topics
--- that were defined before there was such a mark bear none.
-local function misfit(shape)
-  if marks[2] and marks[2] ~= shape then
-    return redis.error_reply('RMQSHAPE ' .. marks[2])
-  end
-  return nil
-end
-
 local function begin_entry()
   local entry = {now}
   entered, number_of, last_of = {}, {}, {}
@@ -57,14 +48,14 @@ local function begin_entry()
     return table.concat(parts)
   end
 
-  function write_journal()
+  function write_journal(id)
     if #entry > 1 then
       local n = redis.call('HINCRBY', STATS, 'journaled', 1)
       local packed = (cmsgpack and cmsgpack.pack or pack)(entry)
       if changed_by then
-        redis.call('XADD', JOURNAL, '*', 'n', n, 'v', packed, 'w', changed_by)
+        redis.call('XADD', JOURNAL, id or '*', 'n', n, 'v', packed, 'w', changed_by)
       else
-        redis.call('XADD', JOURNAL, '*', 'n', n, 'v', packed)
+        redis.call('XADD', JOURNAL, id or '*', 'n', n, 'v', packed)
       end
     end
   end
