@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 from rmq_core.model.delivery import Delivery
 from rmq_core.model.fingerprints import fingerprint
-from rmq_core.model.scores import SHIFT, exact, failures_of
+from rmq_core.model.scores import RETRIED_MAX, SHIFT, failures_of
 from rmq_core.model.topic import Topic
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import BATCH_MAX, Call, script
@@ -96,7 +97,7 @@ def cycle(
     by: str = "",
     alone: bool = False,
     floor: int | None = None,
-    acks: Sequence[Ack] = (),
+    acks: Sequence[tuple[bytes, int]] = (),
     nacks: Sequence[Nack] = (),
     releases: Sequence[Release] = (),
 ) -> Call:
@@ -110,8 +111,7 @@ def cycle(
     args += (0 if topic.paused else limit, "alone" if alone else "several", "" if floor is None else floor)
     args += (len(acks), len(nacks), len(releases))
     for groups in (acks, nacks, releases):
-        for group in groups:
-            args += group
+        args += chain.from_iterable(groups)
     return Call(script("cycle"), keyspace.slot_keys(topic.name, slot), args)
 
 
@@ -125,14 +125,13 @@ def read_cycle(topic: Topic, slot: int, reply: list[Any], epoch: str = SHARED_EP
     """Inverse of what ``cycle.lua`` returns."""
     now_ms, next_due_ms, statuses, taken, bodies, beyond_us, head, alone = reply
     timed, retries, name = topic.timed, topic.max_retries, topic.name
-    fresh = now_ms * SHIFT
-    step = SHIFT // 2 if epoch else 0  # an owner's receipts are a millisecond apart
+    receipt = now_ms * SHIFT
+    step = SHIFT if epoch else 0  # an owner's receipts are a millisecond apart
     deliveries = []
-    for i in range(0, len(taken), 2):
-        score = exact(taken[i + 1])
-        body = bodies[i >> 1] if bodies else None
-        receipt = fresh + step * i + failures_of(score, retries)
-        deliveries.append(Delivery(name, slot, taken[i], receipt, score, body, timed, retries, epoch))
+    for raw_id, score, body in zip(taken[::2], map(float, taken[1::2]), bodies or repeat(None), strict=False):
+        own = receipt if score > RETRIED_MAX else receipt + failures_of(score, retries)
+        deliveries.append(Delivery(name, slot, raw_id, own, score, body, timed, retries, epoch))
+        receipt += step
     wait_us = None if next_due_ms == NOT_DUE else max(0, (next_due_ms - now_ms) * 1000 - beyond_us)
     return Cycled(now_ms * 1000 + beyond_us, wait_us, statuses, deliveries, int(head) if head else None, alone == 1)
 

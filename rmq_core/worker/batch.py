@@ -11,7 +11,8 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
-from typing import Any, NamedTuple, Protocol
+from itertools import repeat
+from typing import Any, Protocol, TypeAlias
 
 from rmq_core.model.delivery import Delivery
 from rmq_core.model.scores import RETRIED_MAX
@@ -37,11 +38,8 @@ class Lanes(Protocol):
     """Of fresh messages, those with a store score up to the first and from the second on are not to begin now."""
 
 
-class Finished(NamedTuple):
-    """A delivery the listener is done with; ``error`` None: it returned."""
-
-    delivery: Delivery
-    error: BaseException | None
+Finished: TypeAlias = tuple[Delivery, BaseException | None]
+"""A delivery the listener is done with, and what it raised; None: it returned."""
 
 
 class Batch:
@@ -159,9 +157,9 @@ class Batch:
 
     def _end(self, some: Sequence[Delivery], error: BaseException | None) -> None:
         if len(some) == 1:
-            self.finished.append(Finished(some[0], error))
+            self.finished.append((some[0], error))
         else:
-            self.finished += [Finished(delivery, error) for delivery in some]
+            self.finished += zip(some, repeat(error))
 
     def take_finished(self) -> list[Finished]:
         """What has been finished since the last call."""
@@ -173,7 +171,7 @@ class Batch:
     @property
     def unfinished(self) -> list[Delivery]:
         """What is running or has not been started."""
-        done = {finished.delivery.raw_id for finished in self.finished}
+        done = {delivery.raw_id for delivery, _ in self.finished}
         return [delivery for delivery in self.deliveries if delivery.raw_id not in done]
 
     @property

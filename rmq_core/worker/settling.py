@@ -13,7 +13,6 @@ from rmq_core.protocol.scripts import BATCH_MAX
 from rmq_core.protocol.takes import (
     REJECTED,
     TOPIC_BACKOFF,
-    Ack,
     Cycled,
     Nack,
     cycle,
@@ -44,15 +43,13 @@ class Settling:
     async def cycle(self, limit: int, *, alone: bool = False, floor: int | None = None) -> Cycled:
         """Settles what is finished and takes up to ``limit``; ``alone``, ``floor``: see `takes.cycle`."""
         settling = self.unsettled[:BATCH_MAX]
-        acks: list[Ack] = []
+        acks = [(delivery.raw_id, delivery.receipt) for delivery, error in settling if error is None]
         nacks: list[Nack] = []
         releases: list[ReleaseGroup] = []
-        for delivery, error in settling:
-            if error is None:
-                acks.append(Ack(delivery.raw_id, delivery.receipt))
-            elif isinstance(error, Release):
+        for delivery, error in settling if len(acks) < len(settling) else ():
+            if isinstance(error, Release):
                 releases.append(ReleaseGroup(delivery.raw_id, delivery.receipt, error.delay_ms, delivery.score))
-            else:
+            elif error is not None:
                 nacks.append(_nack(delivery, error, self._topic.worker_name))
         topic = self._topic.definition
         request = cycle(

@@ -190,7 +190,7 @@ class TopicWork:
         handled = len(batch.finished)
         if not handled:
             return
-        failed = sum(error is not None for _, error in batch.finished)
+        failed = handled - [error for _, error in batch.finished].count(None)
         self.gate.adapt(handled - failed, failed, batch.busy_s * 1000 / handled)
         if handled >= self._size:
             self._size = min(self._batch_max, self._size * 2)
