@@ -14,20 +14,13 @@ if TYPE_CHECKING:
     from rmq_core.client.rmq import RMQ
     from rmq_core.errors import RMQError
     from rmq_core.model.composing import SendOptions
-    from rmq_core.model.entry import Entry, StreamMessage
+    from rmq_core.model.delivery import Delivery
+    from rmq_core.model.entry import Entry, EntryDelivery, StreamMessage
     from rmq_core.model.filters import MessageFilter
+    from rmq_core.model.group import Group
+    from rmq_core.model.ids import MessageRef, id_from_text, id_to_text
     from rmq_core.model.json_text import to_json
-    from rmq_core.model.message import (
-        DelayedMessage,
-        Delivery,
-        FixedTimeMessage,
-        Message,
-        MessageRef,
-        PriorityMessage,
-        RangeMergeMessage,
-        id_from_text,
-        id_to_text,
-    )
+    from rmq_core.model.message import DelayedMessage, FixedTimeMessage, Message, PriorityMessage, RangeMergeMessage
     from rmq_core.model.outcomes import Reject, Release, Retry
     from rmq_core.model.topic import Journal, Merge, Topic, TopicKind, Trim
     from rmq_core.ops.actions import ActionResult
@@ -52,8 +45,10 @@ __all__ = [
     "DelayedMessage",
     "Delivery",
     "Entry",
+    "EntryDelivery",
     "EntryPage",
     "FixedTimeMessage",
+    "Group",
     "Inspector",
     "Journal",
     "JournalReader",
@@ -99,20 +94,13 @@ _HOMES = {
     "client.rmq": ("RMQ",),
     "errors": ("RMQError",),
     "model.composing": ("SendOptions",),
-    "model.entry": ("Entry", "StreamMessage"),
+    "model.delivery": ("Delivery",),
+    "model.entry": ("Entry", "EntryDelivery", "StreamMessage"),
+    "model.group": ("Group",),
     "model.filters": ("MessageFilter",),
+    "model.ids": ("MessageRef", "id_from_text", "id_to_text"),
     "model.json_text": ("to_json",),
-    "model.message": (
-        "DelayedMessage",
-        "Delivery",
-        "FixedTimeMessage",
-        "Message",
-        "MessageRef",
-        "PriorityMessage",
-        "RangeMergeMessage",
-        "id_from_text",
-        "id_to_text",
-    ),
+    "model.message": ("DelayedMessage", "FixedTimeMessage", "Message", "PriorityMessage", "RangeMergeMessage"),
     "model.outcomes": ("Reject", "Release", "Retry"),
     "model.topic": ("Journal", "Merge", "Topic", "TopicKind", "Trim"),
     "ops.actions": ("ActionResult",),

@@ -9,8 +9,8 @@ import click
 
 from rmq_core.cli.shell import Shell, command
 from rmq_core.cli.tailing import entry_text, entry_value
+from rmq_core.model.delivery import Delivery
 from rmq_core.model.entry import EntryDelivery
-from rmq_core.model.message import Delivery
 from rmq_core.model.text import shown
 
 

@@ -14,7 +14,7 @@ from rmq_core.client.rmq import RMQ
 from rmq_core.model.entry import Entry
 from rmq_core.model.filters import MessageFilter
 from rmq_core.model.group import Group
-from rmq_core.model.message import MessageRef
+from rmq_core.model.ids import MessageRef
 from rmq_core.model.topic import Topic
 from rmq_core.ops import actions, matching, placement, registry
 from rmq_core.ops.actions import ActionResult, References
@@ -70,7 +70,7 @@ class Control:
     def cancel_matching(
         self, topic: str | Topic, wanted: MessageFilter, *, at_most: int | None = None
     ) -> MatchingResult:
-        """Cancels all waiting messages that a filter (of state delayed, ready or waiting) selects."""
+        """Cancels all waiting messages that a filter (of state delayed, ready or retrying) selects."""
         return self._matching(topic, "cancel", wanted, at_most)
 
     def run_now_matching(
@@ -221,7 +221,7 @@ class AsyncControl:
     async def cancel_matching(
         self, topic: str | Topic, wanted: MessageFilter, *, at_most: int | None = None
     ) -> MatchingResult:
-        """Cancels all waiting messages that a filter (of state delayed, ready or waiting) selects."""
+        """Cancels all waiting messages that a filter (of state delayed, ready or retrying) selects."""
         return await self._matching(topic, "cancel", wanted, at_most)
 
     async def run_now_matching(

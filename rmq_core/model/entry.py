@@ -10,16 +10,15 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from rmq_core.errors import InvalidMessage
+from rmq_core.model.delivery import Delivery
 from rmq_core.model.entry_form import BASIS, CONTENT, FIELD, HEADERS, from_body
+from rmq_core.model.ids import MessageRef, id_to_text
 from rmq_core.model.message import (
     HEADERS_MAX,
     KEY_MAX,
-    Delivery,
     Message,
-    MessageRef,
     as_bytes,
     header_bytes,
-    id_to_text,
 )
 from rmq_core.model.text import worded
 from rmq_core.model.topic import TopicKind

@@ -14,7 +14,8 @@ from rmq_core.model.topic import Topic, Trim
 from rmq_core.model.views import SlotSample, TopicSample
 from rmq_core.ops import journal_marks
 from rmq_core.protocol.keys import Keyspace
-from rmq_core.protocol.scripts import Operation, batches, reap
+from rmq_core.protocol.scripts import Operation, batches
+from rmq_core.protocol.slot_calls import reap
 from rmq_core.protocol.streams import slot_length, trim
 
 OVERDUE_MS = 2_000

@@ -10,14 +10,15 @@ from rmq_core.model.group import is_group_name
 from rmq_core.model.stats import Counters, Histogram
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import SlotSample, TopicSample, Unreadable
-from rmq_core.ops import registry, stored_groups
 from rmq_core.protocol.keys import Keyspace
-from rmq_core.protocol.scripts import Call, Operation, batches, changed, snapshot, stats_keys
+from rmq_core.protocol.scripts import Call, Operation, batches
+from rmq_core.protocol.slot_calls import changed, snapshot, stats_keys
 from rmq_core.protocol.streams import read_position
+from rmq_core.queries import definitions, stored_groups
 
 SLOTS_AT_ONCE = 128
 SUMS = (
-    *("backlog", "ready", "retrying", "prepare", "dead", "trash", "length"),
+    *("backlog", "ready", "retrying", "prepare", "dead", "trash", "length", "lag", "missed"),
     *("counters", "lateness", "ledger_gap"),
 )
 
@@ -38,7 +39,7 @@ def sample(
 
     ``spread``: keys are on several nodes, so one call may name one slot only.
     """
-    defined, unreadable = yield from registry.read_everything(keyspace)
+    defined, unreadable = yield from definitions.read_everything(keyspace)
     topics: list[Topic] = []
     for topic in defined:
         topics.append(topic)
@@ -107,7 +108,7 @@ def slot_sample(slot: int, row: list[Any]) -> SlotSample:
     at_ms, store, ready, retry, prepare, dead, bodies, failures, *heads = row
     oldest_due, next_due, next_retry, oldest_taken, fence, stats, lateness, trash, oldest_trash, *stream = heads
     if len(stream) == 4:
-        return _group_sample(replace(slot_sample(slot, row[:-4]), signature=b""), pairs(stats), stream)
+        return _group_sample(slot_sample(slot, row[:-4]), pairs(stats), stream)
     length, first, last = stream or (0, b"", b"")
     counters = pairs(stats)
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from rmq_core.model.topic import Topic
-from rmq_core.ops import stored_groups
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Operation
-from rmq_core.queries import fleet, present
+from rmq_core.queries import fleet, present, stored_groups
 from rmq_core.streams import groups
 
 GONE_AFTER_MS = 600_000

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from rmq_core.errors import InvalidMessage
 from rmq_core.model.entry import Entry, EntryId
-from rmq_core.model.message import MessageRef
+from rmq_core.model.ids import MessageRef
 from rmq_core.model.text import worded
 from rmq_core.model.topic import Topic
 from rmq_core.ops.actions import ActionResult

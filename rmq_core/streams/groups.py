@@ -11,9 +11,10 @@ from rmq_core.model.group import OWN_SETTINGS, STORED_WITH_EACH, Group, is_group
 from rmq_core.model.text import worded
 from rmq_core.model.topic import Topic
 from rmq_core.ops import journal_marks, registry
-from rmq_core.ops.stored_groups import find, read, read_all
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Call, Operation, script
+from rmq_core.queries import definitions
+from rmq_core.queries.stored_groups import find, read, read_all
 from rmq_core.streams import positions
 from rmq_core.streams.positions import Where
 
@@ -109,8 +110,8 @@ def delete_topic(keyspace: Keyspace, name: str, force: bool = False) -> Operatio
     """Deletes a topic with its groups, or a group. Raises `TopicNotEmpty` while it holds something, but by force."""
     if is_group_name(name):
         of, group = split(name)
-        return (yield from delete(keyspace, (yield from registry.read(keyspace, of)), group, force))
-    topic = yield from registry.read(keyspace, name)
+        return (yield from delete(keyspace, (yield from definitions.read(keyspace, of)), group, force))
+    topic = yield from definitions.read(keyspace, name)
     if topic.is_stream:
         yield from registry.check_empty(keyspace, topic, force)
         # First: should this process die in between, the topic is still there, to be deleted again.

@@ -12,28 +12,26 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+from rmq_core.client.async_rmq import AsyncRMQ
 from rmq_core.errors import RMQError
 from rmq_core.protocol.keys import QUEUE_KEYS
-from rmq_core.protocol.scripts import NOT_DUE, Call, Request, batches, changed, on_slot, stats_keys
+from rmq_core.protocol.scripts import Call, Request, batches
+from rmq_core.protocol.slot_calls import changed, on_slot, stats_keys
+from rmq_core.protocol.takes import NOT_DUE
 from rmq_core.transport.notifications import FALLBACK_S
+from rmq_core.worker.slot_runner import SlotRunner
+from rmq_core.worker.topic_runner import TopicRunner
+from rmq_core.worker.trouble import Trouble
 
-if TYPE_CHECKING:
-    from rmq_core.client.async_rmq import AsyncRMQ
-    from rmq_core.worker.slot_runner import SlotRunner
-    from rmq_core.worker.topic_runner import TopicRunner
-    from rmq_core.worker.trouble import Trouble
-
-NEVER = b"-"
-"""What no counters look like."""
 SLOTS_AT_ONCE = 128
 TAKEN_FROM = 1 + QUEUE_KEYS.index("prepare")
 """The first so many keys of a slot: store, retry, prepare."""
-_Idle: TypeAlias = "tuple[TopicRunner, SlotRunner]"
+_Idle: TypeAlias = tuple[TopicRunner, SlotRunner]
 
 
-class Looking:
+class IdleSlots:
     """One for a worker; ``topics`` may still grow."""
 
     def __init__(self, client: AsyncRMQ, topics: Iterable[TopicRunner], trouble: Trouble) -> None:
@@ -62,10 +60,10 @@ class Looking:
         """Wakes the runners of idle slots that have something to do; how many."""
         idle = [(topic, runner) for topic in self._topics for runner in topic.idle]
         at_once = 1 if self._client.target.is_cluster else SLOTS_AT_ONCE
-        empty = list(batches(((topic, runner) for topic, runner in idle if runner.empty), at_once))
+        empty = list(batches(((topic, runner) for topic, runner in idle if runner.sleep.empty), at_once))
         holding: list[list[_Idle]] = []
         for of_groups in (False, True):
-            some = [each for each in idle if not each[1].empty and each[0].definition.is_group is of_groups]
+            some = [each for each in idle if not each[1].sleep.empty and each[0].definition.is_group is of_groups]
             holding += batches(some, at_once)
         requests = [*map(_held, empty), *map(_changed, holding)]
         replies = await self._client.connection.run(requests)
@@ -87,16 +85,16 @@ class Looking:
         requests: list[Request] = []
         for topic, runner in suspects:
             # The counters first: what comes between the two then shows in the next look.
-            requests += (("HVALS", key) for key in stats_keys(topic.keyspace, topic.definition, runner.slot))
-            requests.append(on_slot("look", topic.keyspace, topic.definition, runner.slot))
+            requests += (("HVALS", key) for key in _stats(topic, runner))
+            requests.append(on_slot("look", topic.work.keyspace, topic.definition, runner.slot))
         replies = iter(await self._client.connection.run(requests))
         found: list[tuple[SlotRunner, int | None]] = []
         for topic, runner in suspects:
-            counters = [b" ".join(next(replies)) for _ in stats_keys(topic.keyspace, topic.definition, runner.slot)]
+            counters = [b" ".join(next(replies)) for _ in _stats(topic, runner)]
             now_ms, next_due_ms, head = next(replies)
-            runner.seen = b" ".join(counters)
-            runner.empty = next_due_ms == NOT_DUE and not topic.definition.is_group
-            until_ms = runner.idle_until_ms
+            runner.sleep.seen = b" ".join(counters)
+            runner.sleep.empty = next_due_ms == NOT_DUE and not topic.definition.is_group
+            until_ms = runner.sleep.until_ms
             if next_due_ms == NOT_DUE or until_ms is None:
                 continue
             if next_due_ms <= now_ms or until_ms == NOT_DUE or next_due_ms < until_ms:
@@ -104,9 +102,15 @@ class Looking:
         return found
 
 
+def _stats(topic: TopicRunner, runner: SlotRunner) -> tuple[str, ...]:
+    return stats_keys(topic.work.keyspace, topic.definition, runner.slot)
+
+
 def _held(group: list[_Idle]) -> Request:
     """How many of these slots' queues that a worker takes from hold something."""
-    keys = [key for topic, runner in group for key in topic.keyspace.slot_keys(topic.name, runner.slot)[:TAKEN_FROM]]
+    keys = [
+        key for topic, runner in group for key in topic.work.keyspace.slot_keys(topic.name, runner.slot)[:TAKEN_FROM]
+    ]
     return ("EXISTS", *keys)
 
 
@@ -114,6 +118,6 @@ def _changed(group: list[_Idle]) -> Call:
     keys: list[str] = []
     seen: list[bytes | int] = []
     for topic, runner in group:
-        keys += stats_keys(topic.keyspace, topic.definition, runner.slot)
-        seen += (runner.seen, NOT_DUE if runner.idle_until_ms is None else runner.idle_until_ms)
+        keys += _stats(topic, runner)
+        seen += (runner.sleep.seen, NOT_DUE if runner.sleep.until_ms is None else runner.sleep.until_ms)
     return changed(keys, len(group), seen)

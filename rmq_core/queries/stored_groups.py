@@ -6,9 +6,9 @@ from rmq_core.errors import InvalidTopic, UnknownGroup, UnreadableTopic
 from rmq_core.model.group import AT, Group
 from rmq_core.model.text import shown
 from rmq_core.model.topic import Topic
-from rmq_core.ops.namespace_format import ask
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Operation
+from rmq_core.queries.namespace_format import ask
 
 
 def read(keyspace: Keyspace, topic: Topic, group: str) -> Operation[Group]:
