@@ -22,8 +22,9 @@ from console.snapshots.groups import FLEET
 from console.snapshots.store import LiveKeys
 from rmq_core.journal.trimmer import JournalState
 from rmq_core.journal.trimmer import state as journal_state
+from rmq_core.model.samples import TopicSample
 from rmq_core.model.topic import Topic
-from rmq_core.model.views import ServerInfo, TopicSample, Unreadable, WorkerInfo
+from rmq_core.model.views import ServerInfo, Unreadable, WorkerInfo
 from rmq_core.ops.reaper import reap_overdue
 from rmq_core.queries import fleet as workers_of
 
