@@ -14,8 +14,12 @@ import click
 
 from rmq_core.client.rmq import RMQ
 from rmq_core.model.text import shown
+from rmq_core.queries.present import now_ms
+from rmq_core.transport.retry import RETRY_FOR_S
 
 DEFAULT_URL = "redis://localhost:6379/0"
+FIRST_S = 2.0
+"""So long a person waits for a server that is not there; one that goes away later has as long as for programs."""
 
 
 class Usage(click.ClickException):
@@ -31,6 +35,18 @@ def complain(sentence: str) -> None:
     click.echo(f"{'rmq' if program == 'rmq' else 'rmq_core'}: {sentence}", err=True)
 
 
+class States(click.Choice[str]):
+    """States of messages under the names of every other door: the engine's ``waiting`` is ``retrying``."""
+
+    def __init__(self, states: Iterable[str]) -> None:
+        super().__init__(["retrying" if state == "waiting" else state for state in states])
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Both names are understood."""
+        chosen = super().convert("retrying" if value == "waiting" else value, param, ctx)
+        return "waiting" if chosen == "retrying" else chosen
+
+
 class Shell:
     """One command's view of the queue and of whoever reads what it prints."""
 
@@ -40,8 +56,15 @@ class Shell:
         self.as_json = as_json
 
     def client(self) -> RMQ:
-        """The client the command line asks for."""
-        return RMQ(self.url, self.namespace)
+        """The client the command line asks for, of a server that answers."""
+        made = RMQ(self.url, self.namespace, retry_for_s=FIRST_S)
+        try:
+            made.run(now_ms(made.keyspace))
+        except BaseException:
+            made.close()
+            raise
+        made.connection.retry_for_s = RETRY_FOR_S
+        return made
 
     def show(self, value: Any, lines: Sequence[str]) -> None:
         """Prints a result as JSON, or as lines for people."""
@@ -89,14 +112,20 @@ def _is_number(cell: str) -> bool:
 
 def command(run: Callable[..., int | None]) -> click.Command:
     """A command of the engine: ``run`` gets a `Shell`, then its own options; what it returns is the exit code."""
+    made = silent(run)
+    made.params.insert(-2, click.Option(["--json", "as_json"], is_flag=True, help="Print JSON instead of lines."))
+    return made
+
+
+def silent(run: Callable[..., int | None]) -> click.Command:
+    """The same for a command that has no result to print."""
 
     @functools.wraps(run)
-    def with_shell(url: str, namespace: str, as_json: bool, **given: Any) -> int:
+    def with_shell(url: str, namespace: str, as_json: bool = False, **given: Any) -> int:
         return run(Shell(url, namespace, as_json), **given) or 0
 
     made = click.command(with_shell)
     made.params += [
-        click.Option(["--json", "as_json"], is_flag=True, help="Print JSON instead of lines."),
         click.Option(["--url"], default=DEFAULT_URL, envvar="RMQ_URL", show_envvar=True, help="Redis URL."),
         click.Option(
             ["--namespace"], default="rmq", envvar="RMQ_NAMESPACE", show_envvar=True, help="Prefix of all keys."
