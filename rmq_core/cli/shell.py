@@ -15,10 +15,10 @@ import click
 from rmq_core.client.rmq import RMQ
 from rmq_core.model.text import shown
 from rmq_core.queries.present import now_ms
-from rmq_core.transport.retry import RETRY_FOR_S
+from rmq_core.transport.retry import RETRY_FOR_MS
 
 DEFAULT_URL = "redis://localhost:6379/0"
-FIRST_S = 2.0
+FIRST_MS = 2_000
 """So long a person waits for a server that is not there; one that goes away later has as long as for programs."""
 
 
@@ -35,18 +35,6 @@ def complain(sentence: str) -> None:
     click.echo(f"{'rmq' if program == 'rmq' else 'rmq_core'}: {sentence}", err=True)
 
 
-class States(click.Choice[str]):
-    """States of messages under the names of every other door: the engine's ``waiting`` is ``retrying``."""
-
-    def __init__(self, states: Iterable[str]) -> None:
-        super().__init__(["retrying" if state == "waiting" else state for state in states])
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Both names are understood."""
-        chosen = super().convert("retrying" if value == "waiting" else value, param, ctx)
-        return "waiting" if chosen == "retrying" else chosen
-
-
 class Shell:
     """One command's view of the queue and of whoever reads what it prints."""
 
@@ -57,13 +45,13 @@ class Shell:
 
     def client(self) -> RMQ:
         """The client the command line asks for, of a server that answers."""
-        made = RMQ(self.url, self.namespace, retry_for_s=FIRST_S)
+        made = RMQ(self.url, self.namespace, retry_for_ms=FIRST_MS)
         try:
             made.run(now_ms(made.keyspace))
         except BaseException:
             made.close()
             raise
-        made.connection.retry_for_s = RETRY_FOR_S
+        made.connection.retry_for_ms = RETRY_FOR_MS
         return made
 
     def show(self, value: Any, lines: Sequence[str]) -> None:

@@ -16,6 +16,8 @@ if known and known > version or MARK == wanted or not known and mode == 'o' then
   return 0
 end
 local on = mode ~= 'o'
+-- Removed first: a full server refuses a script whose first write adds.
+redis.call('HDEL', STATS, 'journal')
 if on and not JOURNALING then
   -- What the slot holds already came to it unreported.
   local held = 0

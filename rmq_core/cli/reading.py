@@ -7,9 +7,11 @@ from typing import Any
 
 import click
 
-from rmq_core.cli.shell import Shell, States, command, moment
+from rmq_core.cli.shell import Shell, command, moment
+from rmq_core.cli.states import StateChoice
 from rmq_core.client.inspector import Inspector
-from rmq_core.model.views import STATES, MessageRow
+from rmq_core.model.states import STATES
+from rmq_core.model.views import MessageRow
 
 HEADS = ("slot", "id", "when (UTC)", "priority", "failures", "error")
 ID_SHOWN = 60
@@ -19,7 +21,7 @@ limit = click.option("--limit", type=int, default=20, help="So many at most.")
 
 @command
 @click.argument("topic")
-@click.option("--state", type=States(STATES), default="ready", help="Those in this state.")
+@click.option("--state", type=StateChoice(STATES), default="ready", help="Those in this state.")
 @limit
 def peek(shell: Shell, topic: str, state: str, limit: int) -> None:
     """Look at messages without taking them."""
@@ -37,7 +39,7 @@ def dead(shell: Shell, topic: str, limit: int) -> None:
 def _list(shell: Shell, topic: str, state: Any, most: int) -> None:
     with shell.client() as rmq:
         page = Inspector(rmq).messages(topic, state, limit=most)
-    named = {"waiting": "retrying", "in_flight": "in flight", "trash": "in the trash"}
+    named = {"in_flight": "in flight", "trash": "in the trash"}
     empty = f"nothing is {named.get(state, state)}"
     shell.table([_value(row) for row in page.rows], HEADS, map(_cells, page.rows), empty)
     if page.next_cursor and not shell.as_json:
