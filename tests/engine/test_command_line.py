@@ -189,17 +189,20 @@ def test_ctrl_c_ends_what_follows_and_what_waits(rmq: RMQ) -> None:
     rmq.define(Topic("j", TopicKind.RANGE_MERGE, slots=1, journal="events"))
     rmq.send("j", RangeMergeMessage("a", 1))
     for command in (["journal", "j", "--follow"], ["take", "t", "--wait-ms", "600000"]):
-        started = subprocess.Popen(
+        with subprocess.Popen(
             [sys.executable, "-m", "rmq_core", *command], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
-        if command[0] == "journal":
-            assert started.stdout is not None and b"began" in started.stdout.readline()
-        else:
-            with rmq.connection.client.client() as raw:
-                channel = rmq.keyspace.wake("t")
-                wait_until(lambda: dict(raw.pubsub_numsub(channel)).get(channel.encode()), what="it waits")  # noqa: B023
-        started.send_signal(signal.SIGINT)
-        _, output = started.communicate(timeout=60)
+        ) as started:
+            try:
+                if command[0] == "journal":
+                    assert started.stdout is not None and b"began" in started.stdout.readline()
+                else:
+                    with rmq.connection.client.client() as raw:
+                        channel = rmq.keyspace.wake("t")
+                        wait_until(lambda: dict(raw.pubsub_numsub(channel)).get(channel.encode()), what="it waits")  # noqa: B023
+                started.send_signal(signal.SIGINT)
+                _, output = started.communicate(timeout=60)
+            finally:
+                started.kill()
         assert started.returncode == 130
         assert b"Traceback" not in output
     Control(rmq).delete_topic("j", force=True)
