@@ -10,6 +10,7 @@ from rmq_core.journal import trimmer
 from rmq_core.journal.trimmer import JournalState
 from rmq_core.model.filters import MessageFilter
 from rmq_core.model.group import Group
+from rmq_core.model.samples import TopicSample
 from rmq_core.model.states import State
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import (
@@ -23,7 +24,6 @@ from rmq_core.model.views import (
     Selection,
     ServerInfo,
     SlotDetail,
-    TopicSample,
     Unreadable,
     WorkerInfo,
 )

@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from rmq_core.model.group import is_group_name
+from rmq_core.model.samples import SlotSample, TopicSample
 from rmq_core.model.stats import Counters, Histogram
 from rmq_core.model.topic import Topic
-from rmq_core.model.views import SlotSample, TopicSample, Unreadable
+from rmq_core.model.views import Unreadable
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Call, Operation, batches
 from rmq_core.protocol.slot_calls import changed, snapshot, stats_keys
