@@ -16,6 +16,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     errors,
     findings,
     fleet,
+    groups,
     health,
     me,
     messages,

@@ -154,7 +154,12 @@ class WithNeededReason(Strict):
 
 
 TopicName = Annotated[
-    str, PathParam(description="The topic's name.", pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,99}$", examples=["orders"])
+    str,
+    PathParam(
+        description="The topic's name, or that of a consumer group of a stream topic: `<topic>@<group>`.",
+        pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,99}(@[A-Za-z0-9][A-Za-z0-9_.-]{0,99})?$",
+        examples=["orders"],
+    ),
 ]
 MessageId = Annotated[
     str,

@@ -99,7 +99,7 @@ class Sampler:
         run = self.engine.client.run
         await self._look_around()
         samples = await self._reader.samples()
-        reaped = await self._reap(samples)
+        reaped = await self._reap([*samples, *await self._groups(samples)])
         at_ms = max((sample.at_ms for sample in samples), default=0) or await self.engine.inspector.now_ms()
         watched = await run(store.watched(self.keys.watch, at_ms))
         await self._look_at_journals(samples)
@@ -129,6 +129,12 @@ class Sampler:
         self._drop_unknown({sample.topic.name for sample in samples})
         looked_at = tuple(state.topic.name for state in shown) + ((FLEET,) if FLEET in watched else ())
         return Round(at_ms, looked_at, reaped)
+
+    async def _groups(self, samples: Sequence[TopicSample]) -> list[TopicSample]:
+        """The consumer groups of the stream topics among these."""
+        streams = [sample.topic.name for sample in samples if sample.topic.is_stream]
+        names = [group.name for stream in streams for group in await self.engine.inspector.groups(stream)]
+        return await self.engine.inspector.sample(names) if names else []
 
     async def _look_around(self) -> None:
         self._heard = self._rounds % WORKERS_EVERY == 0

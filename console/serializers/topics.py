@@ -8,6 +8,8 @@ from typing import Any
 from django.utils.translation import gettext
 
 from console.models import TopicRevision
+from rmq_core.model.group import Group
+from rmq_core.model.samples import TopicSample
 from rmq_core.model.topic import Topic
 
 CODE = "code"
@@ -25,6 +27,25 @@ def definition_json(topic: Topic) -> dict[str, Any]:
 def topic_json(topic: Topic) -> dict[str, Any]:
     """Of those what every page needs: frames hold a thousand."""
     return {name: getattr(topic, name) for name in _IN_FRAMES} | {"timed": topic.timed}
+
+
+def group_json(sample: TopicSample) -> dict[str, Any]:
+    """A consumer group and what it stands at."""
+    group, counters = sample.topic, sample.counters
+    assert isinstance(group, Group)
+    own = {name: getattr(group, name) for name in ("name", "group", "durable", "waits", "paused", "created_ms")}
+    return {
+        **own,
+        "acks": group.acks.value,
+        "lag": sample.lag,
+        "missed": sample.missed,
+        "read": counters.sent,
+        "acked": counters.acked,
+        "retrying": sample.retrying,
+        "in_flight": sample.prepare,
+        "dead": sample.dead,
+        "ledger_gap": sample.ledger_gap,
+    }
 
 
 def revision_json(revision: TopicRevision) -> dict[str, Any]:

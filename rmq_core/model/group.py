@@ -16,6 +16,8 @@ from rmq_core.model.topic import Topic
 
 GROUP_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 AT = "@"
+NAME_MAX = 100
+"""Of the queue's name, which stands wherever that of a topic does."""
 
 
 class Acks(StrEnum):
@@ -111,6 +113,8 @@ def split(name: str) -> tuple[str, str]:
             f"group {worded(group)} must begin with a letter or digit and hold only letters, digits, '_', '.' and '-',"
             " at most 100 of them"
         )
+    if len(name) > NAME_MAX:
+        raise InvalidTopic(f"the names of a topic and its group have at most {NAME_MAX} characters together: {name}")
     return topic, group
 
 

@@ -283,6 +283,8 @@ async def test_a_group_has_settings_of_its_own(bench: Bench) -> None:
     for name in ("", "a b", "@", "a@b", "é", "-a", "x" * 101):
         with pytest.raises(errors.InvalidTopic, match="must begin with a letter or digit"):
             await bench.q.define_group("events", name)
+    with pytest.raises(errors.InvalidTopic, match="at most 100 characters together"):
+        await bench.q.define_group("events", "x" * 94)
     assert len(await bench.inspector.groups("events")) == 1
 
 
