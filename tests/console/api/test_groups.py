@@ -41,19 +41,19 @@ def test_groups_are_listed_with_what_they_stand_at(
 def test_a_group_is_taken_from_and_its_dead_letters_are_its_own(queue: Queue, caller: Callable[..., Caller]) -> None:
     events(queue, "mail", "statistics")
     program = caller("Operator")
-    taken = program.ok("POST", "/topics/events@mail/messages:take", {"max": 2})["messages"]
+    taken = program.ok("POST", "/topics/events@mail:take", {"max": 2})["deliveries"]
     assert [each["content"] for each in taken] == ["a", "b"]
-    receipts = [each["receipt"] for each in taken]
-    program.ok("POST", "/topics/events@mail/messages:ack", {"receipts": receipts[:1]})
-    program.ok("POST", "/topics/events@mail/messages:nack", {"receipts": receipts[1:], "message": "no"})
-    (dead,) = program.ok("GET", "/topics/events@mail/messages?state=dead")["messages"]
-    assert (dead["id"], dead["preview"]) == (taken[1]["id"], "b")
-    assert program.ok("GET", "/topics/events@statistics/messages?state=dead")["messages"] == []
-    assert program.post(f"/topics/events@mail/messages/{dead['id']}:requeue").status_code == 200
-    (again,) = program.ok("POST", "/topics/events@mail/messages:take", {"max": 1})["messages"]
+    outcomes = [{"receipt": each["receipt"], "outcome": how} for each, how in zip(taken, ("ack", "nack"), strict=True)]
+    assert program.ok("POST", "/topics/events@mail:settle", {"settle": outcomes})["done"] == 2
+    (dead,) = program.ok("GET", "/topics/events@mail/dead")["rows"]
+    assert dead["id"] == taken[1]["id"]
+    assert program.ok("GET", "/topics/events@statistics/dead")["rows"] == []
+    body = {"ids": [dead["id"]], "reason": "mended"}
+    assert program.ok("POST", "/topics/events@mail/dead:requeue", body)["done"] == 1
+    (again,) = program.ok("POST", "/topics/events@mail:take", {"max": 1})["deliveries"]
     assert again["id"] == dead["id"]
     assert program.post("/topics/events@mail:pause").status_code == 200
-    assert program.ok("POST", "/topics/events@mail/messages:take", {"max": 1})["messages"] == []
+    assert program.ok("POST", "/topics/events@mail:take", {"max": 1})["deliveries"] == []
 
 
 def test_the_keeper_puts_back_what_a_group_left(queue: Queue) -> None:
