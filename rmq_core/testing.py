@@ -29,7 +29,8 @@ from rmq_core.client.rmq import RMQ
 from rmq_core.errors import ConfigurationError
 from rmq_core.model.composing import Content, SendOptions
 from rmq_core.model.delivery import Delivery
-from rmq_core.model.message import DUE_MAX_MS, Message
+from rmq_core.model.entry import AnyMessage
+from rmq_core.model.message import DUE_MAX_MS
 from rmq_core.model.outcomes import Reject, Release, Retry, words_of
 from rmq_core.model.topic import Topic
 from rmq_core.ops.sending import Sent
@@ -150,7 +151,7 @@ class TestQueue:
         """Declares a topic, as the application does at its start."""
         return self.rmq.define(topic)
 
-    def send(self, topic: str | Topic, message: Message | Content, **options: Unpack[SendOptions]) -> Sent:
+    def send(self, topic: str | Topic, message: AnyMessage | Content, **options: Unpack[SendOptions]) -> Sent:
         """As `RMQ.send`."""
         return self.rmq.send(topic, message, **options)
 

@@ -49,11 +49,8 @@ local function with_content(candidates)
 end
 
 -- Behind a position that was set back stands what is still under way; that is not taken twice.
-local function not_under_way(entries)
-  if #entries == 0 then
-    return entries
-  end
-  local ids, free = {}, {}
+local function not_under_way(entries, numbers)
+  local ids, free, their_numbers = {}, {}, {}
   for i, entry in ipairs(entries) do
     ids[i] = entry[1]
   end
@@ -66,30 +63,30 @@ local function not_under_way(entries)
   for i, entry in ipairs(entries) do
     if not held[i] then
       free[#free + 1] = entry
+      their_numbers[#free] = numbers[i]
     end
   end
-  return free
+  return free, their_numbers
 end
 
--- The next entries of the stream; the group stands behind them from now on.
+-- The next entries of the stream, and their numbers; the group stands behind them from now on.
 local function read_on(most)
   local at = own_position()
   local entries = redis.call('XRANGE', ENTRIES, '(' .. at.cursor, '+', 'COUNT', most)
   if #entries == 0 then
     return entries, {}
   end
-  local numbers = {}
-  for i, entry in ipairs(entries) do
-    numbers[entry[1]] = at.number + i
+  local numbers, again = {}, at.cursor ~= at.furthest
+  for i = 1, #entries do
+    numbers[i] = at.number + i
   end
-  local again = at.cursor ~= at.furthest
   at.cursor, at.number = entries[#entries][1], at.number + #entries
   position_moved = true
   if again then
     if is_before(at.furthest, at.cursor) then
       at.furthest = at.cursor
     end
-    return not_under_way(entries), numbers
+    return not_under_way(entries, numbers)
   end
   at.furthest = at.cursor
   return entries, numbers
@@ -133,15 +130,13 @@ local function take(limit, alone, unsettled)
   count('taken', n + #entries)
   local prepared, opened, origins, left = {}, {}, {}, {}
   -- An owner's receipts differ by a millisecond each: so the prepare queue keeps their order for the owner after it.
-  local step_ms, at = EPOCH ~= '' and 1 or 0, 0
-  local function prepare(id, failures)
-    prepared[at * 2 + 1], prepared[at * 2 + 2] = ms_text((now + at * step_ms) * SHIFT + failures), id
-    origins[at * 2 + 1], origins[at * 2 + 2] = id, '1'
-    at = at + 1
-  end
+  local owned, at = EPOCH ~= '', 0
   for i = 1, #returned, 2 do
     left[#left + 1] = returned[i]
-    prepare(returned[i], failures_of(tonumber(returned[i + 1])))
+    local receipt = (owned and now + at or now) * SHIFT + failures_of(tonumber(returned[i + 1]))
+    prepared[at * 2 + 1], prepared[at * 2 + 2] = ms_text(receipt), returned[i]
+    origins[at * 2 + 1], origins[at * 2 + 2] = returned[i], '1'
+    at = at + 1
   end
   if #left > 0 then
     redis.call('ZREM', STORE, unpack(left))
@@ -149,9 +144,14 @@ local function take(limit, alone, unsettled)
   if unsettled then
     count('acked', #entries)
   else
-    for i, entry in ipairs(entries) do
-      prepare(entry[1], 0)
-      opened[i * 2 - 1], opened[i * 2] = ms_text(numbers[entry[1]]), entry[1]
+    -- As little work for each as can be: this loop is most of a large take.
+    local fresh = ms_text(now * SHIFT)
+    for i = 1, #entries do
+      local id, place = entries[i][1], at * 2
+      prepared[place + 1] = owned and ms_text((now + at) * SHIFT) or fresh
+      prepared[place + 2], origins[place + 1], origins[place + 2] = id, id, '1'
+      opened[i * 2 - 1], opened[i * 2] = numbers[i], id
+      at = at + 1
     end
   end
   if #prepared > 0 then
