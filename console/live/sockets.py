@@ -130,7 +130,7 @@ class LiveConsumer(AsyncWebsocketConsumer, ABC):
         return None if may_view else FORBIDDEN
 
     async def _recheck(self) -> None:
-        """Whether the viewer may still look. Where nothing was announced it looks for news, for the layer may be gone."""
+        """Whether the viewer may still look; where nothing was announced it looks for news: the layer may be gone."""
         while True:
             last = self._last
             await asyncio.sleep(RECHECK_S)
