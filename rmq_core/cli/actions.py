@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from rmq_core.cli.shell import Shell, Usage, command, complain
+from rmq_core.cli.states import StateChoice
 from rmq_core.client.control import Control
 from rmq_core.client.inspector import Inspector
 from rmq_core.client.rmq import RMQ
@@ -61,7 +62,7 @@ def drop(shell: Shell, **given: Any) -> int:
 
 @command
 @chosen
-@click.option("--state", type=click.Choice(WAITING), default="delayed", help="Without IDS.")
+@click.option("--state", type=StateChoice(WAITING), default="delayed", help="Without IDS.")
 def cancel(shell: Shell, state: str, **given: Any) -> int:
     """Take waiting messages out of their queue.
 

@@ -106,7 +106,7 @@ def run(given: argparse.Namespace) -> dict[str, Any]:
                 session,
                 options,
                 given.archive,
-                every_s=given.every,
+                every_ms=None if given.every is None else int(given.every * 1000),
                 compacting=not given.no_compact,
                 progress=progress,
             )

@@ -32,7 +32,7 @@ from rmq_core.errors import ConnectionLost, InvalidMessage, RMQError, SettingRef
 from rmq_core.protocol.scripts import Call, Each, Request
 from rmq_core.transport.packing import packed, spelled
 
-RETRY_FOR_S = 15.0
+RETRY_FOR_MS = 15_000
 TRANSIENT = (
     RedisConnectionError,
     RedisTimeoutError,

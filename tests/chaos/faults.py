@@ -135,7 +135,7 @@ def _claimed_anew(stage: Stage, before: dict[int, str | None], slots: object) ->
         now = stage.fleet.epochs()
         return all((now[slot] or "") > (before[slot] or "") for slot in slots)
 
-    wait_until(anew, timeout_s=SETTLE_S, what="the slots to be claimed anew")
+    wait_until(anew, timeout_s=SETTLE_S, what="the slots to be acquired anew")
 
 
 def redis_restarts(stage: Stage) -> float:

@@ -105,7 +105,7 @@ def test_a_cluster_is_archived_and_reconciled(spark: Any, redis_cluster: Any, na
 
 def test_a_server_that_is_away_is_said_in_a_sentence(spark: Any, client: RMQ) -> None:
     spark.dataSource.register(QueuesSource)
-    reader = spark.read.format("rmq_queues").option("url", "redis://127.0.0.1:1/0").option("retry_for_s", "0.1")
+    reader = spark.read.format("rmq_queues").option("url", "redis://127.0.0.1:1/0").option("retry_for_ms", "100")
     with pytest.raises(Exception, match="ConnectionLost") as caught:
         reader.load().collect()
     assert sentence(caught.value).startswith("the Redis server did not answer")

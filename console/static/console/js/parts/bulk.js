@@ -234,7 +234,7 @@ class BulkDialog {
     const operation = await this.post({
       ...given,
       rate_per_s: Number(this.rate.value),
-      spread_s: Math.round(60 * Number(this.spread.value)),
+      spread_ms: Math.round(60_000 * Number(this.spread.value)),
       ...(this.action === "requeue" ? { canary: Number(this.canary.value) } : {}),
       ...this.newValue?.read(),
     });

@@ -8,8 +8,10 @@ from typing import Any
 import click
 
 from rmq_core.cli.shell import Shell, command, moment
+from rmq_core.cli.states import StateChoice
 from rmq_core.client.inspector import Inspector
-from rmq_core.model.views import STATES, MessageRow
+from rmq_core.model.states import STATES
+from rmq_core.model.views import MessageRow
 
 HEADS = ("slot", "id", "when (UTC)", "priority", "failures", "error")
 ID_SHOWN = 60
@@ -19,7 +21,7 @@ limit = click.option("--limit", type=int, default=20, help="So many at most.")
 
 @command
 @click.argument("topic")
-@click.option("--state", type=click.Choice(STATES), default="ready")
+@click.option("--state", type=StateChoice(STATES), default="ready")
 @limit
 def peek(shell: Shell, topic: str, state: str, limit: int) -> None:
     """Look at messages without taking them."""
@@ -62,5 +64,5 @@ def clusters(shell: Shell, topic: str) -> None:
     with shell.client() as rmq:
         found = Inspector(rmq).dead_clusters(topic)
     rows = [(each.count, each.fingerprint, each.error, each.example) for each in found]
-    heads = ("letters", "fingerprint", "error", "example")
+    heads = ("dead letters", "fingerprint", "error", "example")
     shell.table([asdict(each) for each in found], heads, rows, "nothing is dead")
