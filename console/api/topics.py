@@ -7,7 +7,8 @@ from dataclasses import fields
 from typing import Any, get_type_hints
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Body, Schema, Status
+from ninja import Schema, Status
+from ninja.params.functions import Body
 from pydantic import Field, create_model
 
 from console.access import Action, Permission

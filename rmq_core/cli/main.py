@@ -84,7 +84,7 @@ def run(root: click.Command, argv: Sequence[str] | None, program: str) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):  # in a command, or before there was one
         return 130
     except (RMQError, OSError) as error:  # ours, or that of whatever is written to
         click.echo(f"{name}: {shown(str(error))}", err=True)
