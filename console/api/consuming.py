@@ -10,7 +10,8 @@ from typing import Any, Literal
 from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest
-from ninja import Body, Schema
+from ninja import Schema
+from ninja.params.functions import Body
 from pydantic import ConfigDict, Field, model_validator
 
 from console.access import Permission
@@ -25,7 +26,7 @@ from console.api.sending import engine_for
 from console.engine import AsyncEngine
 from console.options import options
 from console.serializers.messages import headers_json
-from rmq_core.model.message import Delivery, SettleStatus
+from rmq_core.model.delivery import Delivery, SettleStatus
 from rmq_core.model.outcomes import DELAY_MAX_MS
 from rmq_core.model.topic import Topic
 

@@ -21,22 +21,13 @@ from console.api.errors import ApiError, from_engine, invalid
 from console.api.routers import topics as router
 from console.api.schemas import TopicName
 from console.api.send_bodies import OneMessage, SendAnswer, SendBody
-from console.api.states import said
 from console.engine import AsyncEngine, async_engine, new_async_engine
 from console.models import AuditEntry
 from console.usecases import sending
 from console.usecases.audit import require_audited
 from rmq_core.errors import MessageError, RMQError
-from rmq_core.model.message import (
-    DelayedMessage,
-    FixedTimeMessage,
-    Message,
-    MessageRef,
-    PriorityMessage,
-    RangeMergeMessage,
-    encode,
-    id_to_text,
-)
+from rmq_core.model.ids import MessageRef, id_to_text
+from rmq_core.model.message import DelayedMessage, FixedTimeMessage, Message, PriorityMessage, RangeMergeMessage, encode
 from rmq_core.model.topic import Topic, TopicKind
 from rmq_core.ops.sending import Sent
 from rmq_core.protocol.keys import slot_for
@@ -108,7 +99,7 @@ async def _prospect(
         return address
     views = await engine.inspector.find(topic.name, address["id"], message.slot_basis)
     here = (view for view in views if view.row.slot == address["slot"])
-    return {**address, "found": [said(state) for view in here for state in view.states]}
+    return {**address, "found": [state for view in here for state in view.states]}
 
 
 def _note(
@@ -124,7 +115,7 @@ def _note(
     sending.end(entry, merged, unsure, refused)
 
 
-def _answer(topic: Topic, messages: Sequence[Message], outcomes: Sequence[Sent | BaseException]) -> Status:
+def _answer(topic: Topic, messages: Sequence[Message], outcomes: Sequence[Sent | BaseException]) -> Status[Any]:
     results = []
     for message, outcome in zip(messages, outcomes, strict=True):
         if isinstance(outcome, Sent):

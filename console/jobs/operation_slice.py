@@ -24,7 +24,7 @@ from console.usecases.bulk_requests import TAKING_OUT
 from console.usecases.canary import Canary
 from console.usecases.engine_repairs import repair_messages
 from rmq_core.errors import ConnectionLost, RMQError, UnknownTopic
-from rmq_core.model.message import MessageRef
+from rmq_core.model.ids import MessageRef
 from rmq_core.ops.actions import ActionResult, Removal, remove
 
 log = logging.getLogger("console.operations")
@@ -246,5 +246,5 @@ class Slice:
 def _pace_ms(operation: Operation) -> float:
     """Milliseconds for each message; 0: as fast as it goes."""
     by_rate = 1000 / operation.rate_per_s if operation.rate_per_s else 0.0
-    by_spread = 1000 * operation.spread_s / operation.total if operation.spread_s and operation.total else 0.0
+    by_spread = operation.spread_ms / operation.total if operation.spread_ms and operation.total else 0.0
     return max(by_rate, by_spread)

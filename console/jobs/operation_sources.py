@@ -13,7 +13,7 @@ from console.engine import engine
 from console.jobs.operation_parts import Removed, unpacked
 from console.models import Operation, OperationPart
 from rmq_core.model.filters import MessageFilter
-from rmq_core.model.message import MessageRef
+from rmq_core.model.ids import MessageRef
 from rmq_core.model.views import MessageRow
 from rmq_core.ops.matching import elsewhere
 

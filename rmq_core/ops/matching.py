@@ -8,18 +8,18 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from rmq_core.errors import InvalidFilter, InvalidMessage
 from rmq_core.model.filters import MessageFilter
-from rmq_core.model.message import MessageRef
+from rmq_core.model.ids import MessageRef
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import MessageRow
 from rmq_core.ops import actions
 from rmq_core.ops.actions import ActionStatus
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import BATCH_MAX, Operation
-from rmq_core.queries import selecting
+from rmq_core.queries import by_filter
 
 MatchingAction: TypeAlias = Literal["cancel", "run_now", "reschedule", "requeue", "drop", "restore"]
 
-_WAITING = ("delayed", "ready", "waiting")
+_WAITING = ("delayed", "ready", "retrying")
 STATES: dict[MatchingAction, tuple[str, ...]] = {
     "cancel": _WAITING,
     "run_now": _WAITING,
@@ -69,10 +69,10 @@ def act_matching(
     while True:
         left = BATCH_MAX if at_most is None else min(BATCH_MAX, at_most - counts.total())
         if value is None:
-            named = yield from selecting.select_refs(keyspace, topic, wanted, cursor=cursor, scan=BATCH_MAX, limit=left)
+            named = yield from by_filter.select_refs(keyspace, topic, wanted, cursor=cursor, scan=BATCH_MAX, limit=left)
             refs, values, cursor = list(named.refs), (), named.next_cursor
         else:
-            rows = yield from selecting.select(keyspace, topic, wanted, cursor=cursor, scan=BATCH_MAX, limit=left)
+            rows = yield from by_filter.select(keyspace, topic, wanted, cursor=cursor, scan=BATCH_MAX, limit=left)
             refs = yield from elsewhere(keyspace, topic, rows.rows, value)
             values, cursor = (value,), rows.next_cursor
         if refs:

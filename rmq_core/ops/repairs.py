@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from rmq_core.model.message import MessageRef, id_from_text
+from rmq_core.model.ids import MessageRef, id_from_text
 from rmq_core.model.scores import SHIFT
 from rmq_core.model.topic import Topic
 from rmq_core.ops.actions import ActionResult, ActionStatus
 from rmq_core.protocol.keys import Keyspace
-from rmq_core.protocol.scripts import Call, Operation, Request, batches, policy, reap, script
+from rmq_core.protocol.scripts import Call, Operation, Request, batches, script
+from rmq_core.protocol.slot_calls import reap
+from rmq_core.protocol.takes import policy
 
 MOVED_AT_ONCE = 500
 ROUNDS_MOST = 1_000

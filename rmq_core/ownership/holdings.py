@@ -20,7 +20,8 @@ from rmq_core.errors import EpochTooLow, RMQError
 from rmq_core.ownership.contract import TopicSlots
 from rmq_core.ownership.nodes import Paths, decode_assignment
 from rmq_core.ownership.session import Callback, Session
-from rmq_core.protocol.scripts import acquire, batches, epoch_text
+from rmq_core.protocol.scripts import batches
+from rmq_core.protocol.slot_calls import acquire, epoch_text
 from rmq_core.queries import owners
 from rmq_core.queries.owners import OwnershipEventKind
 
@@ -255,7 +256,7 @@ class Holdings:
                 self._held[slot] = acquired[slot] = node
                 self.topic.add(slot, epoch_text(node.epoch))
         self._report_failures(error for error in answers if error is not None)
-        await self._note("claimed", acquired, "assigned")
+        await self._note("acquired", acquired, "assigned")
         if self._ended or self._made:
             self._news()
 

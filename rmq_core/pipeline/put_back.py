@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.client.rmq import RMQ
-from rmq_core.model.message import MessageRef, id_to_text
+from rmq_core.model.ids import MessageRef, id_to_text
 from rmq_core.model.scores import SHIFT
 from rmq_core.model.topic import Topic
 from rmq_core.ops import repairs
@@ -32,7 +32,7 @@ def putter(
     def put(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow as pa
 
-        with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_s=options.retry_for_s) as client:
+        with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_ms=options.retry_for_ms) as client:
             for batch in batches:
                 groups: dict[tuple[str, int], list[dict[str, Any]]] = {}
                 for row in batch.to_pylist():

@@ -13,7 +13,8 @@ from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.model.scores import SHIFT
 from rmq_core.model.views import TopicSample
 from rmq_core.ops.reaper import overdue_ms, reap_overdue
-from rmq_core.protocol.scripts import acquire, cycle, epoch_text
+from rmq_core.protocol.slot_calls import acquire, epoch_text
+from rmq_core.protocol.takes import cycle
 from rmq_core.queries.sampling import SampleCache
 from rmq_core.queries.sampling import sample as sample_all
 from tests.support.waiting import wait_until_async
@@ -23,7 +24,7 @@ TOPIC = Topic("work", "priority", slots=4, visibility_timeout_ms=100, backoff_ms
 
 @pytest.fixture
 async def client(redis_server: EmbeddedRedis, namespace: str) -> AsyncIterator[AsyncRMQ]:
-    async with AsyncRMQ(redis_server.url, namespace, retry_for_s=0.2) as client:
+    async with AsyncRMQ(redis_server.url, namespace, retry_for_ms=200) as client:
         await client.define(TOPIC)
         yield client
         await AsyncControl(client).delete_topic("work", force=True)

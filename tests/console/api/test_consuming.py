@@ -62,9 +62,9 @@ def test_every_outcome(queue: Queue, operator: Caller) -> None:
     assert [each["id"] for each in found["results"]] == ["ack", "nack", "reject", "release", "extend"]
     assert queue.find("ack") is None
     nacked = queue.find("nack")
-    assert (nacked.row.state, nacked.row.failures, nacked.failure.error) == ("waiting", 1, "Timeout")
+    assert (nacked.row.state, nacked.row.failures, nacked.failure.error) == ("retrying", 1, "Timeout")
     assert queue.find("reject").row.state == "dead"
-    assert (queue.find("release").row.state, queue.find("release").row.failures) == ("waiting", 0)
+    assert (queue.find("release").row.state, queue.find("release").row.failures) == ("retrying", 0)
     renewed = found["results"][4]["receipt"]
     assert renewed and renewed != receipts["extend"]
     assert settle(operator, {"receipt": receipts["extend"]})["stale"] == 1
@@ -158,7 +158,7 @@ def test_an_owned_slot_says_what_to_do(queue: Queue, operator: Caller) -> None:
     queue.topic(slots=1)
     ready(queue, "a")
     (taken,) = take(operator)
-    from rmq_core.protocol.scripts import acquire
+    from rmq_core.protocol.slot_calls import acquire
 
     def own() -> Any:
         yield [acquire(queue.client.keyspace, queue.client.topic("orders"), 0, 7)]
