@@ -7,13 +7,11 @@ none, the document is wrong, or the queue.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
-from tests.engine.model.model import RETRIED_MAX, SHIFT, Body, Dead, Model, Trashed
+from tests.engine.model.deeds import FAILING, OLDER, Deed, Waiting
+from tests.engine.model.model import RETRIED_MAX, SHIFT
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "explanation" / "merging.md"
 COLUMNS = {
@@ -22,99 +20,6 @@ COLUMNS = {
     "a copy is dead": "dead",
     "a copy is in the trash": "trash",
 }
-SENT_VERSION = {"send, inline": 0, "send, pooled": 2, "send, newer version": 3, "send, older version": 1}
-
-
-class Waiting(NamedTuple):
-    """A copy that waits."""
-
-    queue: str
-    score: float
-    body: Body | None
-
-
-class Flight(NamedTuple):
-    """A copy in flight; ``place``: where it was taken from."""
-
-    receipt: int
-    place: float
-    body: Body | None
-
-    @property
-    def failures(self) -> int:
-        return self.receipt % SHIFT
-
-
-@dataclass(frozen=True)
-class Copies:
-    """Where the copies of an id lie, and what was counted so far."""
-
-    waiting: Waiting | None
-    flight: Flight | None
-    dead: Dead | None
-    trash: Trashed | None
-    ready: bool
-    suspect: bool
-    counts: Counter[str]
-
-    @classmethod
-    def of(cls, model: Model, raw: bytes, place: float) -> Copies:
-        queue = "store" if raw in model.store else "retry"
-        score = getattr(model, queue).get(raw)
-        dead, trash = model.dead.get(raw), model.trash.get(raw)
-        return cls(
-            None if score is None else Waiting(queue, score, model.waiting_bodies[raw]),
-            Flight(model.prepare[raw], place, model.flight_bodies[raw]) if raw in model.prepare else None,
-            dead and replace(dead),
-            trash and replace(trash),
-            raw in model.ready(),
-            raw in model.suspects,
-            Counter(model.counts),
-        )
-
-
-class Deed(NamedTuple):
-    """An operation on the copies of an id: before, after, and what was told (of those that tell)."""
-
-    operation: str
-    before: Copies
-    after: Copies
-    told: str | None
-    model: Model
-
-    def counted(self, name: str) -> int:
-        return self.after.counts[name] - self.before.counts[name]
-
-    def stays(self, *columns: str) -> bool:
-        return all(getattr(self.before, column) == getattr(self.after, column) for column in columns)
-
-    @property
-    def known_version(self) -> int:
-        """Of what a send would replace."""
-        known = self.before.waiting or self.before.flight
-        return known.body.version if known and known.body else 0
-
-    @property
-    def brings_older(self) -> bool:
-        return SENT_VERSION[self.operation] < self.known_version
-
-    @property
-    def fails(self) -> bool:
-        """Whether what was in flight goes where the failed go, and does not merge."""
-        return self.before.flight is not None and self.before.waiting is None
-
-    @property
-    def dies(self) -> bool:
-        flight = self.before.flight
-        spent = flight is not None and (self.operation == "reject" or flight.failures >= self.model.topic.max_retries)
-        return self.fails and spent
-
-    @property
-    def trashes_the_dead(self) -> bool:
-        """The dead one makes room for the one that dies."""
-        return self.dies and self.before.dead is not None
-
-
 Check = Callable[[Deed], bool]
 
 
@@ -126,7 +31,7 @@ def merges_unchanged(deed: Deed) -> bool:
 
 
 def merges(deed: Deed, *, with_content: bool = False) -> bool:
-    if deed.brings_older:
+    if deed.brings_older and deed.operation != OLDER:
         return merges_unchanged(deed)
     now = deed.after.waiting
     brought = not with_content or (now is not None and now.body is not None and now.body != deed.before.waiting.body)  # type: ignore[union-attr]
@@ -136,7 +41,7 @@ def merges(deed: Deed, *, with_content: bool = False) -> bool:
 def second_waits(deed: Deed, *, with_content: bool = False) -> bool:
     if deed.before.waiting:
         return deed.stays("flight", "dead", "trash")
-    if deed.brings_older:
+    if deed.brings_older and deed.operation != OLDER:
         return merges_unchanged(deed)
     now = deed.after.waiting
     own = not with_content or (now is not None and now.body is not None)
@@ -145,14 +50,15 @@ def second_waits(deed: Deed, *, with_content: bool = False) -> bool:
 
 def older_merges(deed: Deed) -> bool:
     """Of one in flight without a version, every send is as new."""
-    return merges_unchanged(deed) if deed.brings_older else second_waits(deed)
+    return second_waits(deed) if deed.operation == OLDER and not deed.brings_older else merges_unchanged(deed)
 
 
 def waits(deed: Deed) -> bool:
     """Nothing else is known of the id that would count."""
     if deed.before.waiting or deed.before.flight:
-        return deed.stays("dead", "trash")
-    return deed.counted("merged") == 0 and deed.after.waiting is not None and deed.stays("dead", "trash")
+        return deed.counted("sent") == 1 and deed.stays("dead", "trash")
+    new = deed.counted("sent") == 1 and deed.counted("merged") == 0
+    return new and deed.after.waiting is not None and deed.stays("dead", "trash")
 
 
 def second_merges_into_first(deed: Deed) -> bool:
@@ -176,7 +82,8 @@ def taken(deed: Deed) -> bool:
 def holds_back(deed: Deed) -> bool:
     now = deed.after.flight
     same = now is not None and (now.failures, now.body) == (deed.before.flight.failures, deed.before.flight.body)  # type: ignore[union-attr]
-    return same and not deed.after.ready
+    # Only for its row it was given more time.
+    return same and not deed.after.ready and (deed.operation == "promote" or deed.stays("flight"))
 
 
 def done_and_free(deed: Deed) -> bool:
@@ -208,14 +115,14 @@ def fails_into(queue: str) -> Check:
 
 def dead_makes_room(deed: Deed) -> bool:
     if not deed.trashes_the_dead:
-        return deed.stays("dead")
+        return deed.operation in FAILING and deed.stays("dead")
     old, now = deed.before.dead, deed.after.trash
     assert old is not None
     return now is not None and (now.queue, now.body, now.failures) == ("dead", old.body, old.failures)
 
 
 def replaced_by_the_dead(deed: Deed) -> bool:
-    return dead_makes_room(deed) if deed.trashes_the_dead else deed.stays("trash")
+    return dead_makes_room(deed) if deed.trashes_the_dead else deed.operation in FAILING and deed.stays("trash")
 
 
 def back_uncounted(deed: Deed) -> bool:
@@ -253,7 +160,12 @@ def run_out(deed: Deed) -> bool:
 
 
 def as_nack(column: str, check: Check) -> Check:
-    return lambda deed: check(deed) if deed.before.flight and taken_alone(deed) else deed.stays(column)
+    def runs_out(deed: Deed) -> bool:
+        if deed.before.flight and taken_alone(deed):
+            return check(deed)
+        return deed.operation in ("run out of time", "takeover") and deed.stays(column)
+
+    return runs_out
 
 
 # -- what operators do

@@ -19,7 +19,8 @@ from rmq_core.model.topic import TopicKind
 from rmq_core.protocol.scripts import Call, script
 from tests.engine.clock import ClockedRedis
 from tests.engine.model import cells_in_words
-from tests.engine.model.cells_in_words import Deed
+from tests.engine.model.deeds import Copies as Places
+from tests.engine.model.deeds import Deed
 from tests.engine.model.test_model import TIMEOUT_MS, Machine
 from tests.support.keys import keys_of
 
@@ -94,10 +95,10 @@ class Walker(Machine):
         self.operate(ID, action, 60)  # which compares it with what Redis told
         delattr(self.model, action)
 
-    def copies(self) -> cells_in_words.Copies:
+    def copies(self) -> Places:
         """Where they are."""
         held = [d.score for d in self.deliveries if d.raw_id == ID.encode() and self.model.valid(d.raw_id, d.receipt)]
-        return cells_in_words.Copies.of(self.model, ID.encode(), held[0] if held else 0)
+        return Places.of(self.model, ID.encode(), held[0] if held else 0)
 
     def die(self) -> None:
         self.put()
@@ -328,6 +329,43 @@ def test_purge_leaves_nothing_of_any_copy(redis_server: EmbeddedRedis, namespace
         assert [key for key in keys_of(plain, namespace) if key.endswith((":t_0", ":t_0}"))] == []
         assert plain.hgetall(f"stats{{{namespace}:t_0}}") == {b"shape": b"gone %d" % topic.created_ms}
         walker.clear()
+    client.forget()
+    client.close()
+    plain.close()
+
+
+def test_what_the_cells_say_beside_the_copies_of_one_id(redis_server: EmbeddedRedis, namespace: str) -> None:
+    """`cells_in_words.TOLD_ELSEWHERE`, and that a receipt of before a purge is stale."""
+    client, plain = ClockedRedis.open(redis_server.url, namespace), redis_server.client()
+    walker = walker_on(client, plain, namespace, TopicKind.PRIORITY, "pooled")
+    assert "what stands behind a suspect stays" in CELLS["take, several"]["waiting"]
+    walker.put()
+    walker.send("b", 20, 2)
+    walker.grab(2)
+    timeout(walker)
+    walker.grab(3)
+    assert (set(walker.model.prepare), set(walker.model.store)) == ({b"b"}, {b"a"})
+    walker.clear()
+    walker = walker_on(client, plain, namespace, TopicKind.PRIORITY, "pooled")
+    assert CELLS["restore"]["trash"].endswith("with `removed_ms`, only a copy that was removed then, else `replaced`")
+    walker.build(Copies("", "", "", "store"))
+    at_ms = walker.model.trash[b"a"].removed_ms
+    for span, told in (
+        ((at_ms + 1, at_ms + 9), "replaced"),
+        ((at_ms - 9, at_ms - 1), "replaced"),
+        ((at_ms,) * 2, "done"),
+    ):
+        assert [each.status for each in walker.control.restore("t", ID, removed_ms=span)] == [told]
+    assert plain.zcard(walker.rmq.keyspace.slot("t", 0).store) == 1
+    walker.clear()
+    walker = walker_on(client, plain, namespace, TopicKind.PRIORITY, "pooled")
+    assert CELLS["purge"] == dict.fromkeys(CELLS["purge"], "gone") | {"flight": "gone, its receipt is stale"}
+    walker.build(Copies("store", "alone", "dead", "store"))
+    (delivery,) = [each for each in walker.deliveries if walker.model.valid(each.raw_id, each.receipt)]
+    walker.control.delete_topic("t", force=True)
+    walker.define(retries=3, backoff_ms=0, merge="latest", undo_ms=86_400_000, journal="full")
+    assert walker.rmq.ack(delivery) == ["stale"]
+    walker.clear()
     client.forget()
     client.close()
     plain.close()
