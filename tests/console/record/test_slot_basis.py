@@ -1,5 +1,4 @@
-"""The slot basis of a message goes wherever it goes: waiting, cancelled, in flight, dead, in the trash; and the journal and
-the record say it all the time."""
+"""The slot basis of a message goes wherever it goes, waiting, cancelled, in flight, dead, in the trash, and is told."""
 
 from __future__ import annotations
 
