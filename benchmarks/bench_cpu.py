@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.harness import PrivateRedis, Report, alternate_many, at_most, repeats_for
 from rmq_core import RMQ, FixedTimeMessage, PriorityMessage, RangeMergeMessage, Topic, TopicKind
-from rmq_core.protocol.scripts import Ack, cycle, read_cycle
+from rmq_core.protocol.takes import Ack, cycle, read_cycle
 
 SLOTS = 16
 BATCH = 1_000

@@ -21,7 +21,7 @@ from rmq_core.pipeline.archive import archive
 from rmq_core.pipeline.reconcile import Inputs, reconcile
 from rmq_core.pipeline.session import open_session
 from rmq_core.pipeline.sources.options import SourceOptions
-from rmq_core.protocol.scripts import Ack, cycle, read_cycle
+from rmq_core.protocol.takes import Ack, cycle, read_cycle
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rmq_core import RMQ, Listener, PriorityMessage, Topic, TopicKind, Worker
-from rmq_core.protocol.scripts import Ack, cycle, read_cycle
+from rmq_core.protocol.takes import Ack, cycle, read_cycle
 
 IDLE_LIMIT_S = 60.0
 TAKE = 500

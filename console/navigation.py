@@ -1,4 +1,4 @@
-"""What Unfold's frame asks of us: the sidebar, languages, the command palette, style and icon."""
+"""What Unfold's layout asks of us: the sidebar, languages, the command palette, style and icon."""
 
 from __future__ import annotations
 
@@ -110,8 +110,8 @@ def texts_script(request: HttpRequest) -> str:
     return reverse("console:texts")
 
 
-def frame_script(request: HttpRequest) -> str:
-    return static("console/js/frame.js")
+def layout_script(request: HttpRequest) -> str:
+    return static("console/js/layout.js")
 
 
 def favicon(request: HttpRequest) -> str:

@@ -3,7 +3,7 @@
 import warnings
 
 from console.config.settings import *  # noqa: F403
-from console.config.variables import FORMER_END
+from console.variables import FORMER_END
 
 warnings.warn(
     "DJANGO_SETTINGS_MODULE=console.settings is now console.config.settings;"

@@ -16,8 +16,8 @@ from django.shortcuts import redirect, resolve_url
 from django.urls import NoReverseMatch, get_script_prefix, is_valid_path, reverse
 from unfold.sites import UnfoldAdminSite
 
-from console.frame import FRAME
-from console.templating import in_frame
+from console.layout import LAYOUT
+from console.templating import in_layout
 
 NAME = "console_admin"
 
@@ -25,7 +25,7 @@ NAME = "console_admin"
 class ConsoleSite(UnfoldAdminSite):
     """Its index is the overview, since that is what people come for; people sign in where the project lets them."""
 
-    settings_name = "RMQ_CONSOLE_UNFOLD"  # nobody's: the frame is in `console.frame`
+    settings_name = "RMQ_CONSOLE_UNFOLD"  # nobody's: what surrounds a page is in `console.layout`
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         address = sign_in_address()
@@ -35,7 +35,7 @@ class ConsoleSite(UnfoldAdminSite):
 
     def sign_in(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Unfold's page for that."""
-        answer: HttpResponse = in_frame(super().login(request, extra_context))
+        answer: HttpResponse = in_layout(super().login(request, extra_context))
         return answer
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
@@ -46,17 +46,17 @@ class ConsoleSite(UnfoldAdminSite):
 
         @functools.wraps(inner)
         def framed(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-            request.current_app = self.name  # the frame's own addresses are of this site
-            return in_frame(inner(request, *args, **kwargs))
+            request.current_app = self.name  # the addresses in what surrounds the page are of this site
+            return in_layout(inner(request, *args, **kwargs))
 
         return framed
 
     def _get_config(self, key: str, *args: Any) -> Any:
-        value = FRAME.get(key)
+        value = LAYOUT.get(key)
         return self._get_value(copy.deepcopy(value), *args) if value else None
 
     def _get_list(self, key: str, *args: Any) -> list[Any]:
-        return [self._get_value(item, *args) for item in FRAME[key]]
+        return [self._get_value(item, *args) for item in LAYOUT[key]]
 
 
 site = ConsoleSite(NAME)

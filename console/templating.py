@@ -48,7 +48,7 @@ def render(request: HttpRequest, name: str, context: dict[str, Any], status: int
     return answer
 
 
-def in_frame(response: Any) -> Any:
+def in_layout(response: Any) -> Any:
     """Have what Django's admin answers rendered by this engine."""
     if isinstance(response, SimpleTemplateResponse) and not response.is_rendered:
         names = response.template_name

@@ -6,7 +6,7 @@ from django.views.i18n import JavaScriptCatalog
 from console.api import urls as api_urls
 from console.pages import (
     audit,
-    dead,
+    dead_letters,
     definition,
     language,
     message,
@@ -32,7 +32,7 @@ page_urls: list[URLPattern | URLResolver] = [
     path("define/", definition.new, name="define"),
     path("audit/", audit.page, name="audit"),
     path("workers/", workers.page, name="workers"),
-    path("dead/", dead.page, name="dead"),
+    path("dead/", dead_letters.page, name="dead"),
     path("operations/", operations.page, name="operations"),
     path("operations/<uuid:ident>/", operations.one, name="operation"),
     path("reconciliation/", reconciliation.page, name="reconciliation"),

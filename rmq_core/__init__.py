@@ -14,19 +14,11 @@ if TYPE_CHECKING:
     from rmq_core.client.rmq import RMQ
     from rmq_core.errors import RMQError
     from rmq_core.model.composing import SendOptions
+    from rmq_core.model.delivery import Delivery
     from rmq_core.model.filters import MessageFilter
+    from rmq_core.model.ids import MessageRef, id_from_text, id_to_text
     from rmq_core.model.json_text import to_json
-    from rmq_core.model.message import (
-        DelayedMessage,
-        Delivery,
-        FixedTimeMessage,
-        Message,
-        MessageRef,
-        PriorityMessage,
-        RangeMergeMessage,
-        id_from_text,
-        id_to_text,
-    )
+    from rmq_core.model.message import DelayedMessage, FixedTimeMessage, Message, PriorityMessage, RangeMergeMessage
     from rmq_core.model.outcomes import Reject, Release, Retry
     from rmq_core.model.topic import Journal, Merge, Topic, TopicKind
     from rmq_core.ops.actions import ActionResult
@@ -93,19 +85,11 @@ _HOMES = {
     "client.rmq": ("RMQ",),
     "errors": ("RMQError",),
     "model.composing": ("SendOptions",),
+    "model.delivery": ("Delivery",),
     "model.filters": ("MessageFilter",),
+    "model.ids": ("MessageRef", "id_from_text", "id_to_text"),
     "model.json_text": ("to_json",),
-    "model.message": (
-        "DelayedMessage",
-        "Delivery",
-        "FixedTimeMessage",
-        "Message",
-        "MessageRef",
-        "PriorityMessage",
-        "RangeMergeMessage",
-        "id_from_text",
-        "id_to_text",
-    ),
+    "model.message": ("DelayedMessage", "FixedTimeMessage", "Message", "PriorityMessage", "RangeMergeMessage"),
     "model.outcomes": ("Reject", "Release", "Retry"),
     "model.topic": ("Journal", "Merge", "Topic", "TopicKind"),
     "ops.actions": ("ActionResult",),

@@ -28,7 +28,8 @@ from rmq_core.client.inspector import Inspector
 from rmq_core.client.rmq import RMQ
 from rmq_core.errors import ConfigurationError
 from rmq_core.model.composing import Content, SendOptions
-from rmq_core.model.message import DUE_MAX_MS, Delivery, Message
+from rmq_core.model.delivery import Delivery
+from rmq_core.model.message import DUE_MAX_MS, Message
 from rmq_core.model.outcomes import Reject, Release, Retry, words_of
 from rmq_core.model.topic import Topic
 from rmq_core.ops.sending import Sent

@@ -24,7 +24,7 @@ from console.usecases import bulk
 from console.usecases.actions import MESSAGES_MAX, PERFORMED, ActionRequest, perform
 from console.usecases.bulk_requests import CANARY_MAX, CONFIRM_ABOVE, RATE_MAX, REFS_MAX, SPREAD_MAX_S, BulkRequest
 from rmq_core.model.filters import MessageFilter
-from rmq_core.model.message import MessageRef
+from rmq_core.model.ids import MessageRef
 from rmq_core.model.topic import MAX_SLOTS
 
 

@@ -25,7 +25,7 @@ from console.api.sending import engine_for
 from console.engine import AsyncEngine
 from console.options import options
 from console.serializers.messages import headers_json
-from rmq_core.model.message import Delivery, SettleStatus
+from rmq_core.model.delivery import Delivery, SettleStatus
 from rmq_core.model.outcomes import DELAY_MAX_MS
 from rmq_core.model.topic import Topic
 

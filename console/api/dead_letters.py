@@ -24,7 +24,7 @@ from console.serializers.text import FORMATS
 from console.usecases import exports, resending
 from console.usecases.resending import Correction
 from rmq_core.model.filters import MessageFilter
-from rmq_core.model.message import MessageRef
+from rmq_core.model.ids import MessageRef
 from rmq_core.model.topic import MAX_SLOTS
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import Any, get_type_hints
 
 from django.http import HttpRequest, HttpResponse
@@ -21,7 +21,7 @@ from console.api.schemas import CONFIRM, NEEDS_REASON, WHY, Cursor, Limit, Reaso
 from console.api.topics import Definition
 from console.engine import engine
 from console.models import TopicRevision
-from console.serializers.topics import revision_json
+from console.serializers.topics import definition_json, revision_json
 from console.usecases import topic_history, topic_plan
 from console.usecases import topics as store
 from console.usecases.audit import require_audited
@@ -156,7 +156,7 @@ def put_topic(
     response["ETag"] = etag(saved)
     if not expected:
         response["Location"] = reverse("console-api:topic", kwargs={"topic": topic})
-    return Status(200 if expected else 201, asdict(saved))
+    return Status(200 if expected else 201, definition_json(saved))
 
 
 @router.delete(
@@ -235,7 +235,7 @@ def rollback(
     except VersionConflict as error:
         raise stale(str(error)) from None
     response["ETag"] = etag(saved)
-    return asdict(saved)
+    return definition_json(saved)
 
 
 def _viewer(request: HttpRequest, topic: str) -> Caller:

@@ -31,7 +31,7 @@ from console.api.slots import Slot, check_slot
 from console.api.states import AskedState
 from console.engine import engine
 from console.usecases.actions import ActionRequest, Outcome, perform
-from rmq_core.model.message import MessageRef, id_from_text, id_to_text
+from rmq_core.model.ids import MessageRef, id_from_text, id_to_text
 from rmq_core.model.outcomes import DELAY_MAX_MS
 from rmq_core.model.topic import MAX_SLOTS
 from rmq_core.model.views import MessageView

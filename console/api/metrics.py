@@ -58,7 +58,7 @@ class Gauge:
 GAUGES = (
     Gauge("rmq_backlog", "Messages waiting in any way", lambda topic: topic["backlog"]),
     Gauge("rmq_ready", "Messages that could be taken now", lambda topic: topic["ready"]),
-    Gauge("rmq_retrying", "Messages that failed and wait for their next try", lambda topic: topic["waiting"]),
+    Gauge("rmq_retrying", "Messages that failed and wait for their next try", lambda topic: topic["retrying"]),
     Gauge("rmq_in_flight", "Deliveries not settled yet", lambda topic: topic["in_flight"]),
     Gauge("rmq_dead", "Dead letters", lambda topic: topic["dead"]),
     Gauge("rmq_lag_seconds", "How long the oldest due message has been waiting", lambda topic: topic["lag_ms"] / 1000),

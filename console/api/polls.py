@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 from console.engine import AsyncEngine, async_engine
 from rmq_core.errors import RMQError
-from rmq_core.model.message import Delivery
+from rmq_core.model.delivery import Delivery
 from rmq_core.ops.consuming import TAKE_MAX
-from rmq_core.protocol.scripts import NOT_DUE
+from rmq_core.protocol.takes import NOT_DUE
 from rmq_core.transport.notifications import FALLBACK_S
 
 log = logging.getLogger("console.api")

@@ -12,7 +12,7 @@ import struct
 
 from django.utils.crypto import constant_time_compare, salted_hmac
 
-from rmq_core.model.message import Delivery
+from rmq_core.model.delivery import Delivery
 
 _FORM, _OLD_FORM = struct.Struct(">HQd"), struct.Struct(">HQQ")
 _SIGNED_BYTES = 12

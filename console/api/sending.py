@@ -27,16 +27,8 @@ from console.models import AuditEntry
 from console.usecases import sending
 from console.usecases.audit import require_audited
 from rmq_core.errors import MessageError, RMQError
-from rmq_core.model.message import (
-    DelayedMessage,
-    FixedTimeMessage,
-    Message,
-    MessageRef,
-    PriorityMessage,
-    RangeMergeMessage,
-    encode,
-    id_to_text,
-)
+from rmq_core.model.ids import MessageRef, id_to_text
+from rmq_core.model.message import DelayedMessage, FixedTimeMessage, Message, PriorityMessage, RangeMergeMessage, encode
 from rmq_core.model.topic import Topic, TopicKind
 from rmq_core.ops.sending import Sent
 from rmq_core.protocol.keys import slot_for

@@ -101,16 +101,9 @@ def slot(
 def _slot(slot: SlotSample, now_ms: int) -> dict[str, Any]:
     return {
         "slot": slot.slot,
-        "backlog": slot.backlog,
-        "ready": slot.ready,
-        "delayed": slot.delayed,
-        "retrying": slot.retry,
-        "in_flight": slot.prepare,
-        "dead": slot.dead,
-        "lag_ms": slot.lag_ms(now_ms),
+        **slot.numbers(now_ms),
         "oldest_taken_ms": slot.oldest_taken_ms,
         "next_due_ms": slot.next_due_ms,
-        "ledger_gap": slot.ledger_gap,
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import Any, get_type_hints
 
 from django.http import HttpRequest, HttpResponse
@@ -17,6 +17,7 @@ from console.api.routers import topics as router
 from console.api.schemas import BigIn, BigOut, TopicName, WithReason, lossless
 from console.engine import engine
 from console.options import options
+from console.serializers.topics import definition_json
 from console.snapshots.store import LiveKeys, read_frame
 from console.usecases.actions import ActionRequest, perform
 from rmq_core.model.stats import COUNTERS
@@ -118,7 +119,7 @@ def topics(request: HttpRequest) -> dict[str, Any]:
     caller.require(Permission.VIEW)
     numbers = _numbers()
     found = [topic for topic in engine().inspector.topics() if caller.sees(topic.name)]
-    return {"topics": [asdict(topic) | {"numbers": numbers.get(topic.name)} for topic in found]}
+    return {"topics": [definition_json(topic) | {"numbers": numbers.get(topic.name)} for topic in found]}
 
 
 @router.get(
@@ -135,7 +136,7 @@ def topic(request: HttpRequest, response: HttpResponse, topic: TopicName, if_non
     response["ETag"] = etag(sample.topic)
     if not_modified(sample.topic, if_none_match):
         return Status(304, None)
-    return asdict(sample.topic) | {"counts": _counts(sample)}
+    return definition_json(sample.topic) | {"counts": _counts(sample)}
 
 
 @router.post(
@@ -186,21 +187,14 @@ def _numbers() -> dict[str, dict[str, Any]]:
     """Of every topic, out of the keeper's newest frame; nothing where it has not sampled lately."""
     frame = engine().client.run(read_frame(LiveKeys(options().namespace).overview))
     listed = json.loads(frame[1]).get("topics", []) if frame else []
-    return {each["name"]: {**each, "retrying": each["waiting"]} for each in listed}
+    return {each["name"]: each for each in listed}
 
 
 def _counts(sample: TopicSample) -> dict[str, Any]:
     return {
         "at_ms": sample.at_ms,
-        "backlog": sample.backlog,
-        "ready": sample.ready,
-        "delayed": sum(slot.delayed for slot in sample.slots),
-        "retrying": sample.waiting,
-        "in_flight": sample.prepare,
-        "dead": sample.dead,
-        "lag_ms": sample.lag_ms,
+        **sample.numbers(),
         "oldest_prepare_ms": sample.oldest_prepare_ms,
-        "ledger_gap": sample.ledger_gap,
         "counters": counters_json(sample.counters),
     }
 

@@ -21,8 +21,8 @@ from django.core.exceptions import ImproperlyConfigured
 from environs import Env, EnvValidationError, ValidationError
 
 from console import rules
-from console.config.variables import FORMER, FORMER_END, PREFIX, renamed
 from console.options import usual_data_dir
+from console.variables import FORMER, FORMER_END, PREFIX, renamed
 from rmq_core.model.text import NotText, check_unicode
 from rmq_core.transport.redis_url import RedisURL
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from rmq_core.model.message import MessageRef
+from rmq_core.model.ids import MessageRef
 
 Removed: TypeAlias = Mapping[MessageRef, tuple[int, int]]
 

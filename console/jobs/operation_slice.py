@@ -24,7 +24,7 @@ from console.usecases.bulk_requests import TAKING_OUT
 from console.usecases.canary import Canary
 from console.usecases.engine_repairs import repair_messages
 from rmq_core.errors import ConnectionLost, RMQError, UnknownTopic
-from rmq_core.model.message import MessageRef
+from rmq_core.model.ids import MessageRef
 from rmq_core.ops.actions import ActionResult, Removal, remove
 
 log = logging.getLogger("console.operations")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -12,8 +13,9 @@ from console.engine import engine
 from console.jobs.operation_parts import Removed, unpacked
 from console.models import Operation, OperationPart
 from rmq_core.model.filters import MessageFilter
-from rmq_core.model.message import MessageRef
+from rmq_core.model.ids import MessageRef
 from rmq_core.model.views import MessageRow
+from rmq_core.ops.matching import elsewhere
 
 SCAN = 5_000
 LOOK_S = 0.2
@@ -89,7 +91,7 @@ class Matching:
         inspector, place = engine().inspector, self._cursor or None
         if self._wanted or self._in_time:
             found = inspector.select(self._topic, self._filter, cursor=place, scan=SCAN, limit=most)
-            refs = [row.ref for row in found.rows if not self._is_left_out(row)]
+            refs = self._meant(found.rows)
             following, self._looked_at = found.next_cursor, found.looked_at
         else:
             named = inspector.select_refs(self._topic, self._filter, cursor=place, scan=SCAN, limit=most)
@@ -98,13 +100,13 @@ class Matching:
         self._cursor = following or self._cursor
         return refs
 
-    def _is_left_out(self, row: MessageRow) -> bool:
-        """Of the trash, what would be due already. Of those to reschedule, what is so already: such a message has moved
-        along the list and is met again."""
+    def _meant(self, rows: Sequence[MessageRow]) -> list[MessageRef]:
+        """Of the trash, not what would be due already. Of those to reschedule, not what is so already."""
         if self._in_time:
-            return row.was == "ready"
-        now = {"due_ms": row.score_ms, "priority": row.priority}
-        return all(now[name] == value for name, value in self._wanted.items())
+            return [row.ref for row in rows if row.was != "ready"]
+        client = engine().client
+        (value,) = self._wanted.values()
+        return client.run(client.on_topic(elsewhere, self._topic, rows, value))
 
 
 class Ahead:

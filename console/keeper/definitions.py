@@ -8,7 +8,7 @@ from console.keeper.periodic import PeriodicTask
 from console.threads import with_database
 from console.usecases import topic_history
 from rmq_core.model.topic import Topic
-from rmq_core.ops import registry
+from rmq_core.queries import definitions
 
 Seen = tuple[frozenset[str], dict[str, tuple[int, int]]]
 
@@ -28,6 +28,6 @@ class DefinitionHistory(PeriodicTask):
         self._known = seen
 
     async def _read(self) -> tuple[Sequence[Topic], Seen]:
-        topics, unreadable = await self.engine.client.run(registry.read_everything(self.engine.client.keyspace))
+        topics, unreadable = await self.engine.client.run(definitions.read_everything(self.engine.client.keyspace))
         left_out = frozenset(each.name for each in unreadable)
         return topics, (left_out, {topic.name: (topic.version, topic.updated_ms) for topic in topics})

@@ -70,7 +70,7 @@ def _totals(look: Look, states: Sequence[TopicState], trackers: Mapping[str, Top
     worst = max(states, key=lambda state: state.numbers.lag_ms, default=None)
     return {
         **{name: _sum(numbers, name) for name in ("in_s", "out_s", "failed_s")},
-        **{name: _sum(numbers, name) or 0 for name in ("backlog", "ready", "waiting", "in_flight", "dead")},
+        **{name: _sum(numbers, name) or 0 for name in ("backlog", "ready", "retrying", "in_flight", "dead")},
         "lag_ms": worst.numbers.lag_ms if worst else 0,
         "lag_topic": worst.topic.name if worst and worst.numbers.lag_ms else None,
         "p99": None if p99 is None else round(p99),

@@ -12,9 +12,9 @@ from console.engine import AsyncEngine, new_async_engine
 from console.keeper.announce import close_layer
 from console.keeper.definitions import DefinitionHistory
 from console.keeper.jobs import DueJobs, OldJobs
+from console.keeper.live_tasks import Sampling, WatchedDetails
 from console.keeper.periodic import ErrorLog, PeriodicTask, run_task
 from console.keeper.record import OldRecords, Recording
-from console.keeper.sampling import Sampling, WatchedDetails
 from console.keeper.trends import ClusterTrends
 from console.options import options
 from console.snapshots.store import LiveKeys

@@ -22,7 +22,8 @@ class Numbers:
     merged_s: float | None
     backlog: int
     ready: int
-    waiting: int
+    delayed: int
+    retrying: int
     in_flight: int
     dead: int
     lag_ms: int
@@ -42,7 +43,7 @@ class Numbers:
 
 # The browser reads history rows by these positions (console/static/console/js/core/point.js).
 POINT = (
-    "at_ms", "in_s", "out_s", "failed_s", "merged_s", "backlog", "ready", "waiting", "in_flight", "dead",
+    "at_ms", "in_s", "out_s", "failed_s", "merged_s", "backlog", "ready", "retrying", "in_flight", "dead",
     "lag_ms", "oldest_ms", "p50", "p95", "p99",
 )  # fmt: skip
 
@@ -72,17 +73,11 @@ class TopicTracker:
             out_s=rates[1],
             failed_s=rates[2],
             merged_s=rates[3],
-            backlog=sample.backlog,
-            ready=sample.ready,
-            waiting=sample.waiting,
-            in_flight=sample.prepare,
-            dead=sample.dead,
-            lag_ms=sample.lag_ms,
+            **sample.numbers(),
             oldest_ms=sample.oldest_prepare_ms,
             p50=_whole(self.lateness.percentile(50)),
             p95=_whole(self.lateness.percentile(95)),
             p99=_whole(self.lateness.percentile(99)),
-            ledger_gap=sample.ledger_gap,
         )
 
     def _changed_slots(self) -> list[tuple[SlotSample, SlotSample]] | None:

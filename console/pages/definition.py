@@ -9,8 +9,9 @@ from django.utils.translation import gettext
 
 from console.api.preconditions import etag
 from console.pages.shell import console_page, render_page
+from console.serializers.topics import definition_json
 from console.usecases import topics as store
-from console.usecases.topic_fields import FIELDS, defaults, definition_json
+from console.usecases.topic_fields import FIELDS, defaults
 from rmq_core.errors import RMQError
 from rmq_core.model.topic import Topic
 

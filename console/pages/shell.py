@@ -1,4 +1,4 @@
-"""What every page shares: sign-in, the view permission, Unfold's frame, the data for the browser."""
+"""What every page shares: sign-in, the view permission, Unfold's layout, the data for the browser."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def console_page(view: View) -> View:
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """What the admin refuses, in the console's frame."""
+    """What the admin refuses, in the console's layout."""
     if not request.user.is_authenticated:
         return permission_denied(request, exception)
     words = str(exception) or gettext("Your role does not allow this.")
@@ -92,7 +92,7 @@ def render_page(
     status: int = 200,
     **context: Any,
 ) -> HttpResponse:
-    """Render a template inside Unfold's frame; `data` reaches the page's modules as JSON."""
+    """Render a template inside Unfold's layout; `data` reaches the page's modules as JSON."""
     shared = {
         "root": reverse("console:overview"),
         "api": reverse("console-api:api-root"),
@@ -105,7 +105,7 @@ def render_page(
         # By this clock the page tells how old its first data is.
         "now_ms": _now_ms() if data and "socket" in data else None,
     }
-    request.current_app = site.name  # the frame's own addresses are of this site
+    request.current_app = site.name  # the addresses in the layout are of this site
     return render(
         request,
         template,

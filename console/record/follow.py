@@ -15,9 +15,9 @@ from console.record import intake
 from console.record.intake import Batch, Place, PositionMoved
 from console.threads import with_database
 from rmq_core.journal import reader, trimmer
+from rmq_core.journal.archives import reader_of
 from rmq_core.journal.reader import Position, Read
 from rmq_core.model.topic import Topic
-from rmq_core.pipeline.positions import reader_of
 
 log = logging.getLogger("console.record")
 

@@ -13,7 +13,7 @@ from console.errors import BadRequest
 from console.models import MessageRecord, MessageTransition, RecordPosition
 from console.query_parts import in_parts
 from console.record.life import key_of
-from rmq_core.model.message import id_from_text
+from rmq_core.model.ids import id_from_text
 from rmq_core.model.topic import Topic
 from rmq_core.protocol.keys import slot_for
 

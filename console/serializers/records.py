@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from console.models import MessageRecord, MessageTransition
-from rmq_core.model.message import id_to_text
+from rmq_core.model.ids import id_to_text
 
 
 def steps_json(steps: Iterable[MessageTransition], slot: int, payload: bool) -> list[dict[str, Any]]:

@@ -14,11 +14,11 @@ from typing import Any
 
 import click
 
-from console.config.variables import renamed
 from console.supervise.folder import DataFolder, FolderInUse
 from console.supervise.managed_servers import ManagedRedis, ManagedServer, ManagedZooKeeper
 from console.supervise.ready import announce_when_ready
 from console.supervise.supervisor import Supervisor
+from console.variables import renamed
 from rmq_core.embedded.spawn import tethered
 from rmq_core.embedded.zookeeper import zookeeper_jars
 from rmq_core.errors import EmbeddedServerError

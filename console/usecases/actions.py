@@ -16,7 +16,7 @@ from console.usecases import topic_history
 from console.usecases.acknowledging import acknowledge
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
-from rmq_core.model.message import MessageRef
+from rmq_core.model.ids import MessageRef
 from rmq_core.model.text import NotText, check_name
 from rmq_core.model.topic import Topic
 from rmq_core.ops.actions import ActionResult

@@ -16,7 +16,7 @@ from console.models import Operation
 from console.usecases import audit
 from console.usecases.actor import Actor
 from rmq_core.model.filters import MessageFilter
-from rmq_core.model.message import MessageRef
+from rmq_core.model.ids import MessageRef
 from rmq_core.model.topic import Topic
 
 CONFIRM_ABOVE = 1_000

@@ -9,7 +9,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from console.engine import engine
-from rmq_core.model.message import MessageRef, raw_id
+from rmq_core.model.ids import MessageRef, raw_id
 from rmq_core.model.topic import Topic
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Operation as Steps

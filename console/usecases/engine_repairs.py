@@ -16,7 +16,7 @@ from console.options import options
 from console.query_parts import in_parts
 from console.record.life import key_of
 from rmq_core.errors import InvalidMessage
-from rmq_core.model.message import MessageRef, id_from_text
+from rmq_core.model.ids import MessageRef, id_from_text
 from rmq_core.model.scores import PRIORITY_MIN
 from rmq_core.model.topic import Topic
 from rmq_core.ops import repairs

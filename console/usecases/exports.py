@@ -12,14 +12,14 @@ from console.engine import engine
 from console.serializers.text import csv_lines, json_lines
 from console.usecases.actor import Actor
 from console.usecases.audit import audited
+from rmq_core.model.bodies import Body, decode_body
 from rmq_core.model.filters import MessageFilter
-from rmq_core.model.message import Body, decode_body
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import MessageRow
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Operation as Steps
+from rmq_core.queries.contents import bodies
 from rmq_core.queries.paging import Entry
-from rmq_core.queries.searching import bodies
 
 SCAN = 500
 BYTES_AT_ONCE = 4 * 1024 * 1024

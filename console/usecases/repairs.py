@@ -20,7 +20,7 @@ from console.usecases.actor import Actor
 from console.usecases.audit import check_reason, new_entry, refusals
 from console.usecases.bulk_requests import REFS_MAX
 from console.usecases.job_queue import enqueue_operation
-from rmq_core.model.message import MessageRef
+from rmq_core.model.ids import MessageRef
 
 LOOKED_AT_MOST = 1_000
 TOPICS_AT_ONCE = 20

@@ -12,14 +12,9 @@ from console.engine import engine
 from console.errors import BadRequest, UnknownMessage
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
-from rmq_core.model.message import (
-    FixedTimeMessage,
-    Message,
-    MessageRef,
-    PriorityMessage,
-    RangeMergeMessage,
-    digest,
-)
+from rmq_core.model.bodies import digest
+from rmq_core.model.ids import MessageRef
+from rmq_core.model.message import FixedTimeMessage, Message, PriorityMessage, RangeMergeMessage
 from rmq_core.model.scores import PRIORITY_MIN
 from rmq_core.model.topic import Topic, TopicKind
 from rmq_core.model.views import MessageView

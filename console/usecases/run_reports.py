@@ -21,7 +21,7 @@ from console.models.pipeline import WITHOUT
 from console.serializers.text import csv_lines, json_lines
 from console.usecases import run_places
 from console.usecases.engine_repairs import KINDS
-from rmq_core.model.message import id_to_text
+from rmq_core.model.ids import id_to_text
 from rmq_core.model.text import shown
 from rmq_core.model.topic import MAX_SLOTS
 

@@ -8,7 +8,7 @@ from console.access import Action
 from console.models import AuditEntry
 from console.usecases.actor import Actor
 from console.usecases.audit import new_entry
-from rmq_core.model.message import MessageRef
+from rmq_core.model.ids import MessageRef
 
 AUDITED = 500
 Refused = tuple[MessageRef, str]

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from django.utils.translation import gettext, gettext_lazy
 
+from console.serializers.topics import definition_json
 from rmq_core.errors import InvalidTopic
 from rmq_core.model.text import NotText, check_text
 from rmq_core.model.topic import (
@@ -222,11 +223,6 @@ FIELDS = tuple(each for each in _ALL if each.name in _KNOWN)
 BY_NAME = {each.name: each for each in FIELDS}
 STORED = frozenset(_KNOWN) - {each.name for each in _ALL}
 """What storing adds."""
-
-
-def definition_json(topic: Topic) -> dict[str, Any]:
-    """Every field, with `version` and `updated_ms`."""
-    return dataclasses.asdict(topic)
 
 
 def defaults() -> dict[str, Any]:

@@ -10,9 +10,9 @@ from django.db.models import OuterRef, Subquery
 
 from console.access import account_of
 from console.models import TopicRevision
-from console.serializers.topics import CODE
+from console.serializers.topics import CODE, definition_json
 from console.usecases.actor import Actor
-from console.usecases.topic_fields import definition_json, difference
+from console.usecases.topic_fields import difference
 from rmq_core.model.topic import Topic
 
 Change = TopicRevision.Change

@@ -8,7 +8,8 @@ from typing import Any
 from django.utils.translation import gettext
 
 from console.engine import engine
-from console.usecases.topic_fields import definition_json, difference
+from console.serializers.topics import definition_json
+from console.usecases.topic_fields import difference
 from console.usecases.topic_plan_lines import LINES, Count, Line, Severity
 from rmq_core.errors import TopicConflict
 from rmq_core.model.topic import Topic

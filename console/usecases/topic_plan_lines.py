@@ -73,7 +73,7 @@ def _max_retries(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
             " have the new number as well; those that are ready again keep the tries they have left; dead letters stay"
             " dead."
         )
-        waiting = Count(sample.waiting)
+        waiting = Count(sample.retrying)
         return [Line("max_retries", "info", text % {"retries": wanted.max_retries, "count": waiting}, waiting)]
 
     def last_try(row: MessageRow) -> bool:
@@ -113,7 +113,7 @@ def _visibility(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
 
 
 def _backoff(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
-    waiting = Count(sample.waiting)
+    waiting = Count(sample.retrying)
     field = "backoff_ms" if wanted.backoff_ms != now.backoff_ms else "backoff_max_ms"
     text = gettext("From the next failure on. Messages that wait already (%(count)s) keep their time.")
     return [Line(field, "info", text % {"count": waiting}, waiting)]

@@ -11,11 +11,12 @@ from console.access import Action, require
 from console.engine import engine
 from console.errors import BadRequest
 from console.models import TopicRevision
+from console.serializers.topics import definition_json
 from console.usecases import topic_history
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
 from console.usecases.bulk_requests import CONFIRM_ABOVE
-from console.usecases.topic_fields import BY_NAME, definition_json, difference, wanted_topic
+from console.usecases.topic_fields import BY_NAME, difference, wanted_topic
 from rmq_core.model.topic import Topic
 
 

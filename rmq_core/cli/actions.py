@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -10,10 +10,12 @@ import click
 from rmq_core.cli.shell import Shell, Usage, command, complain
 from rmq_core.client.control import Control
 from rmq_core.client.inspector import Inspector
+from rmq_core.client.rmq import RMQ
 from rmq_core.errors import RMQError
 from rmq_core.model.filters import FILTER_STATES, MessageFilter
+from rmq_core.ops.matching import MatchingAction, MatchingResult, act_matching
+from rmq_core.queries.present import now_of
 
-BATCH = 1_000
 WAITING = [state for state in FILTER_STATES if state not in ("dead", "trash")]
 
 
@@ -80,57 +82,103 @@ def restore(shell: Shell, **given: Any) -> int:
     return _act(shell, "restore", "restored", "trash", **given)
 
 
+@command
+@chosen
+@click.option("--state", type=click.Choice(WAITING), default="delayed", help="Without IDS.")
+def run_now(shell: Shell, state: str, **given: Any) -> int:
+    """Make waiting messages ready at once.
+
+    Those with the IDS given, or --all, or those that a filter selects now.
+    """
+    return _act(shell, "run_now", "made ready", state, **given)
+
+
+@command
+@chosen
+@click.option("--state", type=click.Choice(WAITING), default="delayed", help="Without IDS.")
+@click.option("--due-ms", type=int, help="The new due time, in epoch milliseconds.")
+@click.option("--in-ms", type=int, help="The new due time, from now by the server's clock.")
+@click.option("--priority", type=int, help="Of messages of a priority topic.")
+def reschedule(
+    shell: Shell, state: str, due_ms: int | None, in_ms: int | None, priority: int | None, **given: Any
+) -> int:
+    """Give waiting messages another due time, or another priority.
+
+    Those with the IDS given, or --all, or those that a filter selects now.
+    """
+    if sum(each is not None for each in (due_ms, in_ms, priority)) != 1:
+        raise Usage("reschedule takes --due-ms, --in-ms or --priority, one of them")
+    new = {"due_ms": due_ms, "in_ms": in_ms, "priority": priority}
+    return _act(shell, "reschedule", "rescheduled", state, new=new, **given)
+
+
 def _act(
     shell: Shell,
-    name: str,
+    name: MatchingAction,
     past: str,
     state: str,
     topic: str,
     ids: tuple[str, ...],
     everything: bool,
     dry_run: bool,
+    new: dict[str, int | None] | None = None,
     **fields: Any,
 ) -> int:
+    words = name.replace("_", "-")
     wanted = {field: value for field, value in fields.items() if value not in ("", None)}
     if bool(ids) == (everything or bool(wanted)):
-        raise Usage(f"{name} takes ids, or --all or a filter, " + ("not both" if ids else "one of them"))
+        raise Usage(f"{words} takes ids, or --all or a filter, " + ("not both" if ids else "one of them"))
     if ids and dry_run:
         raise Usage("--dry-run says what --all or a filter would take; ids are taken as they are")
-    done = missing = 0
     with shell.client() as rmq:
-        run, inspector = getattr(Control(rmq), name), Inspector(rmq)
-        total = len(ids)
-        batches: Iterator[Sequence[Any]] = iter([ids])
-        if not ids:
+        values = _due(rmq, topic, new) if new else {}
+        if ids:
+            statuses = [result.status for result in getattr(Control(rmq), name)(topic, ids, **values)]
+            done, missing = statuses.count("done"), len(statuses) - statuses.count("done")
+        else:
             selects = MessageFilter.from_mapping({"state": state} | wanted)
-            seen = inspector.preview(topic, selects)
+            seen = Inspector(rmq).preview(topic, selects)
             if dry_run:
                 about = "" if seen.exact else "about "
-                shell.show({"count": seen.count, "exact": seen.exact}, [f"{name} would take {about}{seen.count}"])
+                shell.show({"count": seen.count, "exact": seen.exact}, [f"{words} would take {about}{seen.count}"])
                 return 0
-            total, batches = seen.count, _selected(inspector, topic, selects)
-        with shell.progress(name, total) as advance:
-            try:
-                for some in batches:
-                    statuses = [result.status for result in run(topic, some)]
-                    done += statuses.count("done")
-                    missing += len(statuses) - statuses.count("done")
-                    advance(len(statuses))
-            except (RMQError, KeyboardInterrupt):
-                if done:
-                    complain(f"{past} {done} until then")
-                raise
-    shell.show({past: done, "not_found": missing}, [f"{past} {done}, not found {missing}"])
+            done, missing = _act_matching(shell, rmq, topic, name, past, selects, seen.count, values)
+    shell.show({past.replace(" ", "_"): done, "not_found": missing}, [f"{past} {done}, not found {missing}"])
     return 1 if missing and ids else 0
 
 
-def _selected(inspector: Inspector, topic: str, wanted: MessageFilter) -> Iterator[Sequence[Any]]:
-    """The addresses of what a filter selects, a batch at a time."""
-    cursor = None
-    while True:
-        found = inspector.select_refs(topic, wanted, cursor, scan=BATCH)
-        if found.refs:
-            yield found.refs
-        cursor = found.next_cursor
-        if cursor is None:
-            return
+def _act_matching(
+    shell: Shell,
+    rmq: RMQ,
+    topic: str,
+    name: MatchingAction,
+    past: str,
+    wanted: MessageFilter,
+    total: int,
+    values: dict[str, int],
+) -> tuple[int, int]:
+    """How many it was done to, and how many were gone."""
+    done = missing = 0
+    with shell.progress(name.replace("_", "-"), total) as advance:
+
+        def note(so_far: MatchingResult) -> None:
+            nonlocal done, missing
+            before = done + missing
+            done, missing = so_far.done, so_far.in_flight + so_far.not_found + so_far.occupied
+            advance(done + missing - before)
+
+        try:
+            rmq.run(rmq.on_topic(act_matching, topic, name, wanted, progress=note, **values))
+        except (RMQError, KeyboardInterrupt):
+            if done:
+                complain(f"{past} {done} until then")
+            raise
+    return done, missing
+
+
+def _due(rmq: RMQ, topic: str, new: dict[str, int | None]) -> dict[str, int]:
+    """The new due time or priority; what counts from now does so by the server's clock."""
+    values = {name: value for name, value in new.items() if value is not None}
+    if "in_ms" in values:
+        values = {"due_ms": rmq.run(rmq.on_topic(now_of, topic)) + values["in_ms"]}
+    return values

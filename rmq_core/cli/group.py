@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 Sections = Mapping[str, Mapping[str, str]]
-"""Title of a section → name of a command → the module that holds it, as an attribute of that name."""
+"""Title of a section → name of a command → the module that holds it, as an attribute of that name ("_" for "-")."""
 
 WIDTH = 100
 
@@ -30,7 +30,7 @@ class Sectioned(click.Group):
         home = self._home_of.get(cmd_name)
         if home is None:
             return None
-        command = getattr(import_module(home), cmd_name)
+        command = getattr(import_module(home), cmd_name.replace("-", "_"))
         assert isinstance(command, click.Command)
         return command
 

@@ -13,7 +13,7 @@ from rmq_core.cli.shell import Shell, command, moment
 from rmq_core.client.inspector import Inspector
 from rmq_core.journal import Gap, Transition
 from rmq_core.journal.trimmer import JournalState
-from rmq_core.model.message import id_to_text, raw_id
+from rmq_core.model.ids import id_to_text, raw_id
 from rmq_core.model.text import shown
 
 PAUSE_S = 0.5

@@ -20,6 +20,8 @@ ENGINE: Sections = {
         "take": "rmq_core.cli.taking",
         "peek": "rmq_core.cli.looking",
         "cancel": "rmq_core.cli.actions",
+        "run-now": "rmq_core.cli.actions",
+        "reschedule": "rmq_core.cli.actions",
         "restore": "rmq_core.cli.actions",
     },
     "Dead letters": {

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from rmq_core.cli.shell import Shell, command
-from rmq_core.model.message import Delivery
+from rmq_core.model.delivery import Delivery
 from rmq_core.model.text import shown
 
 

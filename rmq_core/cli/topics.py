@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Any
 
 import click
 
@@ -10,7 +11,7 @@ from rmq_core.cli.shell import Shell, Usage, command
 from rmq_core.client.inspector import Inspector
 from rmq_core.model.topic import Topic, TopicKind
 
-HEADS = ("topic", "backlog", "ready", "waiting", "in_flight", "dead", "sent", "merged", "acked", "ledger_gap")
+HEADS = ("topic", "backlog", "ready", "retrying", "in_flight", "dead", "sent", "merged", "acked", "ledger_gap")
 
 
 @command
@@ -41,18 +42,7 @@ def stats(shell: Shell, topic: str | None) -> None:
         if topic:
             rmq.topic(topic)
         samples = Inspector(rmq).sample([topic] if topic else None)
-    values = [
-        {
-            "topic": sample.topic.name,
-            "backlog": sample.backlog,
-            "ready": sample.ready,
-            "waiting": sample.waiting,
-            "in_flight": sample.prepare,
-            "dead": sample.dead,
-            "lag_ms": sample.lag_ms,
-            "ledger_gap": sample.ledger_gap,
-            **asdict(sample.counters),
-        }
-        for sample in samples
+    values: list[dict[str, Any]] = [
+        {"topic": sample.topic.name, **sample.numbers(), **asdict(sample.counters)} for sample in samples
     ]
     shell.table(values, HEADS, [[row[head] for head in HEADS] for row in values], "no topics")

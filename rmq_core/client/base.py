@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from rmq_core.errors import EvictionEnabled, InvalidMessage, ScriptFailed, ServerTooOld, TopicReshaped, UnknownTopic
-from rmq_core.model.message import Delivery, Message, SettleStatus
+from rmq_core.model.delivery import Delivery, SettleStatus
+from rmq_core.model.message import Message
 from rmq_core.model.programs import per_node, program_of
 from rmq_core.model.text import NotText, check_unicode, shown
 from rmq_core.model.topic import Topic
@@ -16,6 +17,7 @@ from rmq_core.ops import registry
 from rmq_core.ops.consuming import Consumer, Statuses, Taken, same_topic
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import OfMasters, Operation
+from rmq_core.queries import definitions
 from rmq_core.transport.redis_url import RedisURL
 
 P = ParamSpec("P")
@@ -105,7 +107,7 @@ class ClientCore:
         known = self.known_topic(name)
         if known is not None:
             return known
-        return self.remember((yield from registry.read(self.keyspace, name)))
+        return self.remember((yield from definitions.read(self.keyspace, name)))
 
     def on_topic(
         self,

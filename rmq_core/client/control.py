@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rmq_core.client.async_rmq import AsyncRMQ
 from rmq_core.client.base import topic_name
 from rmq_core.client.rmq import RMQ
@@ -71,6 +73,18 @@ class Control:
         """Makes all waiting messages that a filter selects ready at once."""
         return self._matching(topic, "run_now", wanted, at_most)
 
+    def reschedule_matching(
+        self,
+        topic: str | Topic,
+        wanted: MessageFilter,
+        *,
+        due_ms: int | None = None,
+        priority: int | None = None,
+        at_most: int | None = None,
+    ) -> MatchingResult:
+        """Gives all waiting messages that a filter selects another due time or priority, but for those that have it."""
+        return self._matching(topic, "reschedule", wanted, at_most, due_ms=due_ms, priority=priority)
+
     def requeue_matching(
         self, topic: str | Topic, wanted: MessageFilter, *, at_most: int | None = None
     ) -> MatchingResult:
@@ -88,9 +102,16 @@ class Control:
         return self._matching(topic, "restore", wanted, at_most)
 
     def _matching(
-        self, topic: str | Topic, action: MatchingAction, wanted: MessageFilter, at_most: int | None
+        self,
+        topic: str | Topic,
+        action: MatchingAction,
+        wanted: MessageFilter,
+        at_most: int | None,
+        **values: Any,
     ) -> MatchingResult:
-        return self.client.run(self.client.on_topic(matching.act_matching, topic, action, wanted, at_most=at_most))
+        return self.client.run(
+            self.client.on_topic(matching.act_matching, topic, action, wanted, at_most=at_most, **values)
+        )
 
     def put_topic(self, topic: Topic, expected_version: int) -> Topic:
         """Creates (0) or replaces (its version) a definition. Raises `VersionConflict`, `TopicConflict`."""
@@ -183,6 +204,18 @@ class AsyncControl:
         """Makes all waiting messages that a filter selects ready at once."""
         return await self._matching(topic, "run_now", wanted, at_most)
 
+    async def reschedule_matching(
+        self,
+        topic: str | Topic,
+        wanted: MessageFilter,
+        *,
+        due_ms: int | None = None,
+        priority: int | None = None,
+        at_most: int | None = None,
+    ) -> MatchingResult:
+        """Gives all waiting messages that a filter selects another due time or priority, but for those that have it."""
+        return await self._matching(topic, "reschedule", wanted, at_most, due_ms=due_ms, priority=priority)
+
     async def requeue_matching(
         self, topic: str | Topic, wanted: MessageFilter, *, at_most: int | None = None
     ) -> MatchingResult:
@@ -202,10 +235,15 @@ class AsyncControl:
         return await self._matching(topic, "restore", wanted, at_most)
 
     async def _matching(
-        self, topic: str | Topic, action: MatchingAction, wanted: MessageFilter, at_most: int | None
+        self,
+        topic: str | Topic,
+        action: MatchingAction,
+        wanted: MessageFilter,
+        at_most: int | None,
+        **values: Any,
     ) -> MatchingResult:
         return await self.client.run(
-            self.client.on_topic(matching.act_matching, topic, action, wanted, at_most=at_most)
+            self.client.on_topic(matching.act_matching, topic, action, wanted, at_most=at_most, **values)
         )
 
     async def put_topic(self, topic: Topic, expected_version: int) -> Topic:

@@ -26,15 +26,27 @@ from rmq_core.model.views import (
     Unreadable,
     WorkerInfo,
 )
-from rmq_core.ops import placement, registry
+from rmq_core.ops import placement
 from rmq_core.ops.placement import Overrides
-from rmq_core.queries import clusters, fleet, lookups, owners, present, sampling, searching, selecting
+from rmq_core.queries import (
+    by_filter,
+    by_id,
+    by_text,
+    clusters,
+    definitions,
+    fleet,
+    message_rows,
+    owners,
+    present,
+    sampling,
+    slot_details,
+)
 from rmq_core.queries.owners import OwnershipEvent, SlotOwner
 from rmq_core.queries.sampling import SampleCache
 
 
 class Inspector:
-    """Synchronous reads over a client. `rmq_core.queries.lookups` and its neighbours tell more of each."""
+    """Synchronous reads over a client. `rmq_core.queries` tells more of each."""
 
     def __init__(self, client: RMQ) -> None:
         self.client = client
@@ -51,7 +63,7 @@ class Inspector:
 
     def topics(self) -> list[Topic]:
         """Every definition, by name."""
-        return self.client.run(registry.read_all(self.client.keyspace))
+        return self.client.run(definitions.read_all(self.client.keyspace))
 
     def sample(self, topic_names: Sequence[str] | None = None) -> list[TopicSample]:
         """The state of topics (None: all). Cheap to repeat: only what changed is read again."""
@@ -60,7 +72,7 @@ class Inspector:
 
     def slot(self, topic: str, slot: int, heads: int = 10) -> SlotDetail:
         """One slot: counts, next messages, messages in flight."""
-        return self.client.run(self.client.on_topic(lookups.slot, topic, slot, heads))
+        return self.client.run(self.client.on_topic(slot_details.slot, topic, slot, heads))
 
     def messages(
         self,
@@ -74,24 +86,24 @@ class Inspector:
     ) -> Page:
         """One page of a state."""
         return self.client.run(
-            self.client.on_topic(lookups.messages, topic, state, slot=slot, newest=newest, limit=limit, cursor=cursor)
+            self.client.on_topic(message_rows.page, topic, state, slot=slot, newest=newest, limit=limit, cursor=cursor)
         )
 
     def prepare_ages(self, topic: str) -> Ages:
         """How long deliveries have been in flight."""
-        return self.client.run(self.client.on_topic(lookups.prepare_ages, topic))
+        return self.client.run(self.client.on_topic(slot_details.prepare_ages, topic))
 
     def forecast(self, topic: str, minutes: int = 60) -> tuple[int, ...]:
         """Messages due in each coming minute."""
-        return self.client.run(self.client.on_topic(lookups.forecast, topic, minutes))
+        return self.client.run(self.client.on_topic(slot_details.forecast, topic, minutes))
 
     def find(self, topic: str, ident: str | bytes, slot_basis: str | bytes | None = None) -> list[MessageView]:
         """Every message with that id."""
-        return self.client.run(self.client.on_topic(lookups.find, topic, ident, slot_basis))
+        return self.client.run(self.client.on_topic(by_id.find, topic, ident, slot_basis))
 
     def removed(self, topic: str, ident: str | bytes, slot_basis: str | bytes | None = None) -> list[MessageView]:
         """What was cancelled or dropped under that id and can still be restored."""
-        return self.client.run(self.client.on_topic(lookups.removed, topic, ident, slot_basis))
+        return self.client.run(self.client.on_topic(by_id.removed, topic, ident, slot_basis))
 
     def search(
         self,
@@ -105,7 +117,7 @@ class Inspector:
     ) -> SearchPage:
         """A bounded scan of contents."""
         return self.client.run(
-            self.client.on_topic(searching.search, topic, text, state=state, limit=limit, scan=scan, cursor=cursor)
+            self.client.on_topic(by_text.search, topic, text, state=state, limit=limit, scan=scan, cursor=cursor)
         )
 
     def select(
@@ -118,7 +130,7 @@ class Inspector:
     ) -> Selection:
         """The messages a filter selects, out of the next ``scan``. Raises `InvalidFilter`."""
         return self.client.run(
-            self.client.on_topic(selecting.select, topic, wanted, cursor=cursor, scan=scan, limit=limit)
+            self.client.on_topic(by_filter.select, topic, wanted, cursor=cursor, scan=scan, limit=limit)
         )
 
     def select_refs(
@@ -131,12 +143,12 @@ class Inspector:
     ) -> RefSelection:
         """Their addresses alone: what acting on many needs."""
         return self.client.run(
-            self.client.on_topic(selecting.select_refs, topic, wanted, cursor=cursor, scan=scan, limit=limit)
+            self.client.on_topic(by_filter.select_refs, topic, wanted, cursor=cursor, scan=scan, limit=limit)
         )
 
     def preview(self, topic: str, wanted: MessageFilter, scan: int = 20_000) -> Preview:
         """How many messages a filter selects, exactly or as an estimate, and some of them. Raises `InvalidFilter`."""
-        return self.client.run(self.client.on_topic(selecting.preview, topic, wanted, scan=scan))
+        return self.client.run(self.client.on_topic(by_filter.preview, topic, wanted, scan=scan))
 
     def dead_clusters(self, topic: str) -> tuple[DeadCluster, ...]:
         """Dead letters by what they died of, the largest cluster first."""
@@ -185,7 +197,7 @@ class AsyncInspector:
 
     async def topics(self) -> list[Topic]:
         """Every definition, by name."""
-        return await self.client.run(registry.read_all(self.client.keyspace))
+        return await self.client.run(definitions.read_all(self.client.keyspace))
 
     async def sample(self, topic_names: Sequence[str] | None = None) -> list[TopicSample]:
         """The state of topics (None: all). Cheap to repeat: only what changed is read again."""
@@ -194,7 +206,7 @@ class AsyncInspector:
 
     async def slot(self, topic: str, slot: int, heads: int = 10) -> SlotDetail:
         """One slot: counts, next messages, messages in flight."""
-        return await self.client.run(self.client.on_topic(lookups.slot, topic, slot, heads))
+        return await self.client.run(self.client.on_topic(slot_details.slot, topic, slot, heads))
 
     async def messages(
         self,
@@ -208,24 +220,24 @@ class AsyncInspector:
     ) -> Page:
         """One page of a state."""
         return await self.client.run(
-            self.client.on_topic(lookups.messages, topic, state, slot=slot, newest=newest, limit=limit, cursor=cursor)
+            self.client.on_topic(message_rows.page, topic, state, slot=slot, newest=newest, limit=limit, cursor=cursor)
         )
 
     async def prepare_ages(self, topic: str) -> Ages:
         """How long deliveries have been in flight."""
-        return await self.client.run(self.client.on_topic(lookups.prepare_ages, topic))
+        return await self.client.run(self.client.on_topic(slot_details.prepare_ages, topic))
 
     async def forecast(self, topic: str, minutes: int = 60) -> tuple[int, ...]:
         """Messages due in each coming minute."""
-        return await self.client.run(self.client.on_topic(lookups.forecast, topic, minutes))
+        return await self.client.run(self.client.on_topic(slot_details.forecast, topic, minutes))
 
     async def find(self, topic: str, ident: str | bytes, slot_basis: str | bytes | None = None) -> list[MessageView]:
         """Every message with that id."""
-        return await self.client.run(self.client.on_topic(lookups.find, topic, ident, slot_basis))
+        return await self.client.run(self.client.on_topic(by_id.find, topic, ident, slot_basis))
 
     async def removed(self, topic: str, ident: str | bytes, slot_basis: str | bytes | None = None) -> list[MessageView]:
         """What was cancelled or dropped under that id and can still be restored."""
-        return await self.client.run(self.client.on_topic(lookups.removed, topic, ident, slot_basis))
+        return await self.client.run(self.client.on_topic(by_id.removed, topic, ident, slot_basis))
 
     async def search(
         self,
@@ -239,7 +251,7 @@ class AsyncInspector:
     ) -> SearchPage:
         """A bounded scan of contents."""
         return await self.client.run(
-            self.client.on_topic(searching.search, topic, text, state=state, limit=limit, scan=scan, cursor=cursor)
+            self.client.on_topic(by_text.search, topic, text, state=state, limit=limit, scan=scan, cursor=cursor)
         )
 
     async def select(
@@ -252,7 +264,7 @@ class AsyncInspector:
     ) -> Selection:
         """The messages a filter selects, out of the next ``scan``. Raises `InvalidFilter`."""
         return await self.client.run(
-            self.client.on_topic(selecting.select, topic, wanted, cursor=cursor, scan=scan, limit=limit)
+            self.client.on_topic(by_filter.select, topic, wanted, cursor=cursor, scan=scan, limit=limit)
         )
 
     async def select_refs(
@@ -265,12 +277,12 @@ class AsyncInspector:
     ) -> RefSelection:
         """Their addresses alone: what acting on many needs."""
         return await self.client.run(
-            self.client.on_topic(selecting.select_refs, topic, wanted, cursor=cursor, scan=scan, limit=limit)
+            self.client.on_topic(by_filter.select_refs, topic, wanted, cursor=cursor, scan=scan, limit=limit)
         )
 
     async def preview(self, topic: str, wanted: MessageFilter, scan: int = 20_000) -> Preview:
         """How many messages a filter selects, exactly or as an estimate, and some of them. Raises `InvalidFilter`."""
-        return await self.client.run(self.client.on_topic(selecting.preview, topic, wanted, scan=scan))
+        return await self.client.run(self.client.on_topic(by_filter.preview, topic, wanted, scan=scan))
 
     async def dead_clusters(self, topic: str) -> tuple[DeadCluster, ...]:
         """Dead letters by what they died of, the largest cluster first."""

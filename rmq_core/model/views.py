@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
-from rmq_core.model.message import MessageRef, id_to_text
+from rmq_core.model.ids import MessageRef, id_to_text
 from rmq_core.model.stats import Counters, Histogram
 from rmq_core.model.topic import Topic
 
@@ -65,6 +65,19 @@ class SlotSample:
         """How long the oldest due message has been waiting; 0 when none is due."""
         return 0 if self.oldest_due_ms is None else max(0, now_ms - self.oldest_due_ms)
 
+    def numbers(self, now_ms: int) -> dict[str, int]:
+        """What it holds, as commands, pages and the API name it. ``backlog`` is ready, delayed and retrying."""
+        return {
+            "backlog": self.backlog,
+            "ready": self.ready,
+            "delayed": self.delayed,
+            "retrying": self.retry,
+            "in_flight": self.prepare,
+            "dead": self.dead,
+            "lag_ms": self.lag_ms(now_ms),
+            "ledger_gap": self.ledger_gap,
+        }
+
     @property
     def ledger_gap(self) -> int:
         """sent + restored − (merged + acked + cancelled + dropped + all held): 0 when nothing was lost or doubled."""
@@ -92,8 +105,8 @@ class TopicSample:
         return sum(slot.ready for slot in self.slots)
 
     @cached_property
-    def waiting(self) -> int:
-        """Messages waiting for their next try."""
+    def retrying(self) -> int:
+        """Messages that failed and wait for their next try."""
         return sum(slot.retry for slot in self.slots)
 
     @cached_property
@@ -131,6 +144,19 @@ class TopicSample:
     def lateness(self) -> Histogram:
         """Delivered − due, since the topic exists."""
         return Histogram.sum(slot.lateness for slot in self.slots)
+
+    def numbers(self) -> dict[str, int]:
+        """What it holds, as `SlotSample.numbers` says it of a slot."""
+        return {
+            "backlog": self.backlog,
+            "ready": self.ready,
+            "delayed": self.backlog - self.retrying - self.ready,
+            "retrying": self.retrying,
+            "in_flight": self.prepare,
+            "dead": self.dead,
+            "lag_ms": self.lag_ms,
+            "ledger_gap": self.ledger_gap,
+        }
 
     @cached_property
     def ledger_gap(self) -> int:

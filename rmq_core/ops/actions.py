@@ -7,15 +7,18 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from rmq_core.errors import InvalidMessage
 from rmq_core.model.bounds import slot_of, whole
-from rmq_core.model.message import DUE_MAX_MS, Delivery, MessageRef, id_to_text, raw_id
+from rmq_core.model.delivery import Delivery
+from rmq_core.model.ids import MessageRef, id_to_text, raw_id
+from rmq_core.model.message import DUE_MAX_MS
 from rmq_core.model.scores import PRIORITY_MAX, PRIORITY_MIN
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import MessageRow
 from rmq_core.ops.hints import with_looks
 from rmq_core.ops.sending import Sent
 from rmq_core.protocol.keys import Keyspace, slot_for
-from rmq_core.protocol.scripts import Operation, batches, on_ids
-from rmq_core.queries import lookups, owners
+from rmq_core.protocol.scripts import Operation, batches
+from rmq_core.protocol.slot_calls import on_ids
+from rmq_core.queries import by_id, owners
 
 ActionStatus: TypeAlias = Literal["done", "in_flight", "not_found", "occupied", "replaced"]
 Reference: TypeAlias = MessageRef | MessageRow | Sent | Delivery | str | bytes
@@ -136,7 +139,7 @@ def located(
         if in_trash:
             slots = yield from _trash_slots(keyspace, topic, raw)
         else:
-            slots = [view.row.slot for view in (yield from lookups.find(keyspace, topic, reference))]
+            slots = [view.row.slot for view in (yield from by_id.find(keyspace, topic, reference))]
         refs += [MessageRef(slot, id_to_text(raw)) for slot in slots or [slot_for(raw, topic.slots)]]
     return refs
 
@@ -155,6 +158,11 @@ def reschedule(
     keyspace: Keyspace, topic: Topic, references: References, *, due_ms: int | None, priority: int | None
 ) -> Operation[list[ActionResult]]:
     """Another due time (timed topics) or another priority (priority topics). Raises `DueInThePast`."""
+    return act(keyspace, topic, "reschedule", references, rescheduled_to(topic, due_ms, priority))
+
+
+def rescheduled_to(topic: Topic, due_ms: int | None, priority: int | None) -> int:
+    """The one that a topic of this kind goes by. Raises `InvalidMessage`."""
     if topic.timed:
         value, field, low, high = due_ms, "due_ms", PRIORITY_MIN, DUE_MAX_MS
         other = priority
@@ -163,7 +171,7 @@ def reschedule(
         other = due_ms
     if value is None or other is not None:
         raise InvalidMessage(f"a message of a {topic.kind.value} topic is rescheduled by {field}=…, and by that alone")
-    return act(keyspace, topic, "reschedule", references, whole(field, value, low, high))
+    return whole(field, value, low, high)
 
 
 def unfence(keyspace: Keyspace, topic: Topic) -> Operation[int]:

@@ -4,37 +4,32 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from typing import Any, NamedTuple, TypeAlias
 
 from rmq_core.errors import InvalidMessage, RMQError, TopicReshaped
 from rmq_core.model.bounds import whole
-from rmq_core.model.message import Delivery, SettleStatus
+from rmq_core.model.delivery import Delivery, SettleStatus
 from rmq_core.model.outcomes import check_delay
 from rmq_core.model.scores import exact
 from rmq_core.model.topic import Topic
 from rmq_core.ops import quotas
 from rmq_core.ops.hints import CANDIDATES_MOST, Hints, with_looks
 from rmq_core.protocol.keys import Keyspace
-from rmq_core.protocol.scripts import (
-    BATCH_MAX,
+from rmq_core.protocol.scripts import BATCH_MAX, Call, Each, Operation, batches
+from rmq_core.protocol.slot_calls import peek
+from rmq_core.protocol.takes import (
     REJECTED,
     TOPIC_BACKOFF,
     Ack,
-    Call,
-    Each,
     Nack,
-    Operation,
     Release,
-    batches,
     cycle,
     failure_fragment,
-    peek,
     read_cycle,
     settle,
 )
-from rmq_core.protocol.scripts import (
-    extend as extend_call,
-)
+from rmq_core.protocol.takes import extend as extend_call
 
 TAKE_MAX = 1_000
 
@@ -47,13 +42,44 @@ class Taken(NamedTuple):
     next_due_ms: int
 
 
+SPARES = 4
+"""So many slots more than are wanted are looked into: their hints may be wrong, too."""
+
+PEEKED = 64
+"""Of each of them so many are looked at, or the share of a larger take."""
+
+
+class _Peek(NamedTuple):
+    """The scores of what a slot would hand out; ``lone``: its first may have to be taken alone."""
+
+    lone: int
+    scores: list[bytes]
+
+
+class _Trip(NamedTuple):
+    """What one round trip to the slots brought; ``lone``: slots whose next message must be taken alone."""
+
+    deliveries: list[Delivery]
+    lone: list[int]
+    peeks: dict[int, _Peek]
+    permit: quotas.Permit | None
+
+
 class Consumer:
-    """Takes from all slots of one topic, in three round trips at most; may be shared."""
+    """Takes from all slots of one topic; may be shared.
+
+    A take is three round trips at most, whatever is found: (1) the hints, and some looks that correct them; (2) a look
+    into the slots that they name, and a request where the rate is limited; (3) the takes. Where one slot will do it is
+    taken from in the second one already. Who is left with nothing may ask again at once where others have taken all
+    that was seen, or where more hints were wrong than are looked into; then more will be.
+    """
 
     def __init__(self, keyspace: Keyspace, topic: Topic) -> None:
         self.keyspace = keyspace
         self.topic = topic
         self._hints = Hints(keyspace)
+        self._spares = SPARES
+        self._unused_permits = 0
 
     def doubt(self, slot: int) -> None:
         """The slot is looked at by the next take, whatever its hint says."""
@@ -64,86 +90,85 @@ class Consumer:
         the longest. What was in flight when a process died comes alone.
         """
         whole("max", most, 1, TAKE_MAX)
-        taken, misled = yield from self._take(most, most)
-        if misled:
-            # The hint was wrong, and is corrected: once more, and wider.
-            taken, _ = yield from self._take(most, CANDIDATES_MOST)
-        return taken
-
-    def _take(self, most: int, wanted: int) -> Operation[tuple[Taken, bool]]:
-        """The second: slots that seemed to have something had nothing that could be taken."""
-        topic = self.topic
+        topic, wanted = self.topic, most + self._spares
         found = yield from self._hints.candidates(topic, wanted)
-        next_due_ms = found.next_due_ms
+        taken = Taken([], found.now_ms, found.next_due_ms)
         if topic.paused or not found.slots:
             if writes := self._hints.due_writes():
                 yield writes
-            return Taken([], found.now_ms, next_due_ms), False
-        plan = yield from self._plan(topic, found.slots, most)
+            return taken
+        first, *others = found.slots
         if topic.rate_limit:
-            permit = yield from quotas.ask(self.keyspace, topic, sum(plan.values()))
-            if not permit.messages:
-                return Taken([], found.now_ms, found.now_ms - (-permit.wait_us // 1000)), False
-            plan = _cut(plan, permit.messages)
-        deliveries, alone = yield from self._cycles(topic, plan, alone=sum(plan.values()) == 1)
-        if not deliveries and alone:
-            deliveries, _ = yield from self._cycles(topic, {alone[0]: 1}, alone=True)
+            asked = quotas.rate(self.keyspace, topic, most, self._unused_permits)
+            trip = yield from self._trip({}, found.slots, most, [asked])
+            self._unused_permits = 0
+            most, wait_us = trip.permit or (0, 0)
+            if not most:
+                return taken._replace(next_due_ms=found.now_ms - (-wait_us // 1000))
+        elif most == 1 or not others:
+            trip = yield from self._trip({first: most}, others[: 2 * self._spares], most)
+            if trip.deliveries or not (others or trip.lone):
+                return taken._replace(deliveries=trip.deliveries)
+        else:
+            trip = yield from self._trip({}, found.slots, most)
+        plan = self._plan(trip, most)
+        planned = sum(plan.values())
+        empty = [slot for slot, peek in trip.peeks.items() if not peek.scores and slot not in plan]
+        unused = [quotas.rate(self.keyspace, topic, 0, most - planned)] if topic.rate_limit and planned < most else ()
+        seen = trip.lone or any(peek.scores or peek.lone for peek in trip.peeks.values())
+        # That corrects a hint that has turned out wrong, too.
+        trip = yield from self._trip(plan | dict.fromkeys(empty[:SPARES], 0), (), most, unused)
         if topic.rate_limit:
-            yield from quotas.give_back(self.keyspace, topic, sum(plan.values()) - len(deliveries))
-        deliveries.sort(key=lambda delivery: delivery.score, reverse=not topic.timed)
-        return Taken(deliveries, found.now_ms, next_due_ms), not deliveries
+            self._unused_permits = planned - len(trip.deliveries)
+        missed = not trip.deliveries and wanted < CANDIDATES_MOST and len(found.slots) >= wanted
+        self._spares = CANDIDATES_MOST if missed else min(CANDIDATES_MOST, max(SPARES, 2 * len(empty)))
+        if trip.deliveries:
+            trip.deliveries.sort(key=lambda delivery: delivery.score, reverse=not topic.timed)
+            return taken._replace(deliveries=trip.deliveries)
+        return taken._replace(next_due_ms=found.now_ms) if seen or missed else taken
 
-    def _plan(self, topic: Topic, slots: Sequence[int], most: int) -> Operation[dict[int, int]]:
-        """How many to take from which slots, so that those that come first in the topic are taken."""
-        if len(slots) == 1:
-            return {slots[0]: most}
-        share = min(most, 2 * most // len(slots) + 2)
-        writes = self._hints.due_writes()
-        peeks = yield [*writes, *(peek(self.keyspace, topic, slot, share) for slot in slots)]
-        del peeks[: len(writes)]
-        heads = [(exact(score), slot) for slot, scores in zip(slots, peeks, strict=True) for score in scores]
-        heads.sort(reverse=not topic.timed)
-        plan = dict(Counter(slot for _, slot in heads[:most]))
-        # Timeouts and retries show only when somebody takes; that corrects a hint that has turned out wrong, too.
-        return plan | {slot: 1 for slot, scores in zip(slots, peeks, strict=True) if not scores and len(plan) < most}
+    def _plan(self, found: _Trip, most: int) -> dict[int, int]:
+        """How many to take from which slots: what comes first in the topic, up to what must be taken alone."""
+        if found.lone:
+            return {found.lone[0]: 1}
+        lone = [slot for slot, peek in found.peeks.items() if peek.lone]
+        heads = [(exact(score), slot) for slot, peek in found.peeks.items() for score in peek.scores]
+        heads.sort(reverse=not self.topic.timed)
+        best = takewhile(lambda head: head[1] not in lone, heads[:most])
+        first = [slot for _, slot in heads[:1]] or lone or list(found.peeks)
+        return dict(Counter(slot for _, slot in best)) or dict.fromkeys(first[:1], 1)
 
-    def _cycles(
-        self, topic: Topic, plan: dict[int, int], *, alone: bool
-    ) -> Operation[tuple[list[Delivery], list[int]]]:
-        """What was taken, and the slots whose next message must be taken alone."""
+    def _trip(
+        self, plan: dict[int, int], slots: Sequence[int], most: int, rate: Sequence[Call] = ()
+    ) -> Operation[_Trip]:
+        """Takes as many from each slot as planned, and looks into ``slots``, of which ``most`` are wanted."""
+        share = min(most, PEEKED + 2 * most // len(slots)) if slots else 0
+        # One is taken alone: it has no company that could kill its process.
+        alone = sum(plan.values()) == 1
         writes = self._hints.due_writes()
-        cycles = (cycle(self.keyspace, topic, slot, limit, alone=alone) for slot, limit in plan.items())
-        replies = yield Each([*writes, *cycles])
-        del replies[: len(writes)]
-        deliveries: list[Delivery] = []
-        suspected = []
-        errors: list[RMQError] = []
-        for slot, reply in zip(plan, replies, strict=True):
-            if isinstance(reply, RMQError):
-                errors.append(reply)
-                continue
-            cycled = read_cycle(topic, slot, reply)
-            deliveries += cycled.deliveries
-            self._hints.doubt(slot)
-            if cycled.alone:
-                suspected.append(slot)
-        if errors and not deliveries:
+        peeks = [peek(self.keyspace, self.topic, slot, share) for slot in slots]
+        cycles = [cycle(self.keyspace, self.topic, slot, limit, alone=alone) for slot, limit in plan.items()]
+        replies = yield Each([*writes, *rate, *peeks, *cycles])
+        trip = _Trip([], [], {}, None)
+        errors = [reply for reply in replies if isinstance(reply, RMQError)]
+        at = len(replies) - len(cycles)
+        for slot, reply in zip(plan, replies[at:], strict=True):
+            if not isinstance(reply, RMQError):
+                cycled = read_cycle(self.topic, slot, reply)
+                trip.deliveries.extend(cycled.deliveries)
+                self._hints.doubt(slot)
+                if cycled.alone and plan[slot]:
+                    trip.lone.append(slot)
+        if errors:
             # What was taken is in flight already, and the trouble will not have gone away by the next call.
-            if topic.rate_limit:
-                yield from quotas.give_back(self.keyspace, topic, sum(plan.values()))
+            if trip.deliveries:
+                return trip
+            if self.topic.rate_limit:
+                self._unused_permits = most
             raise errors[0]
-        return deliveries, suspected
-
-
-def _cut(plan: dict[int, int], most: int) -> dict[int, int]:
-    """The first ``most`` of a plan."""
-    kept: dict[int, int] = {}
-    for slot, limit in plan.items():
-        if most <= 0:
-            break
-        kept[slot] = min(limit, most)
-        most -= limit
-    return kept
+        for slot, (lone, *scores) in zip(slots, replies[at - len(slots) : at], strict=True):
+            trip.peeks[slot] = _Peek(lone, scores)
+        return trip._replace(permit=quotas.Permit(*replies[len(writes)]) if rate and not plan else None)
 
 
 Asked: TypeAlias = Callable[[int, Sequence[int]], Call]

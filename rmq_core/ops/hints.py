@@ -16,7 +16,9 @@ from typing import Any, NamedTuple
 from rmq_core.errors import RMQError
 from rmq_core.model.topic import Topic
 from rmq_core.protocol.keys import Keyspace
-from rmq_core.protocol.scripts import BATCH_MAX, NOT_DUE, Call, Each, Operation, Request, batches, on_slot, script
+from rmq_core.protocol.scripts import BATCH_MAX, Call, Each, Operation, Request, batches, script
+from rmq_core.protocol.slot_calls import on_slot
+from rmq_core.protocol.takes import NOT_DUE
 
 CANDIDATES_MOST = 128
 LOOKS_AT_ONCE = 256

@@ -37,10 +37,9 @@ def outdated(topic: Topic, mark: bytes | None) -> bool:
 
 def set_marks(keyspace: Keyspace, topic: Topic, slots: Iterable[int] | None = None) -> Operation[None]:
     """Makes the slots (None: all) journal as their definition says; a later definition's word stands."""
+    args = [topic.shape, *mark_text(topic).split()]
     for some in batches(range(topic.slots) if slots is None else slots, SLOTS_AT_ONCE):
-        yield [
-            Call(script("journal_set"), keyspace.slot_keys(topic.name, slot), mark_text(topic).split()) for slot in some
-        ]
+        yield [Call(script("journal_set"), keyspace.slot_keys(topic.name, slot), args) for slot in some]
 
 
 def forget(keyspace: Keyspace, name: str) -> Operation[None]:

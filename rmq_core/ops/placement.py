@@ -12,9 +12,9 @@ from rmq_core.errors import ConfigurationError
 from rmq_core.model.bounds import slot_of
 from rmq_core.model.text import NotText, check_name, shown
 from rmq_core.model.topic import Topic
-from rmq_core.ops.namespace_format import ask
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Operation
+from rmq_core.queries.namespace_format import ask
 
 WORKER_MAX = 200
 _DRAIN, _PIN = "drain:", "pin:"

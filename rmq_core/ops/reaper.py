@@ -13,7 +13,8 @@ from rmq_core.model.topic import Topic
 from rmq_core.model.views import SlotSample, TopicSample
 from rmq_core.ops import journal_marks
 from rmq_core.protocol.keys import Keyspace
-from rmq_core.protocol.scripts import Operation, batches, reap
+from rmq_core.protocol.scripts import Operation, batches
+from rmq_core.protocol.slot_calls import reap
 
 OVERDUE_MS = 2_000
 AHEAD_MS = 2_000

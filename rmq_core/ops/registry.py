@@ -1,81 +1,26 @@
-"""Topic definitions in Redis: versioned, changed by compare-and-set, the same for every client."""
+"""Changes of topic definitions: versioned, by compare-and-set, the same for every client."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
 
 from rmq_core.errors import (
-    InvalidTopic,
     TopicConflict,
     TopicNotEmpty,
-    UnknownTopic,
-    UnreadableTopic,
     VersionConflict,
 )
 from rmq_core.model import formats
-from rmq_core.model.text import shown
 from rmq_core.model.topic import Journal, Topic
-from rmq_core.model.views import Unreadable
 from rmq_core.ops import journal_marks, placement, quotas
-from rmq_core.ops.namespace_format import ask
 from rmq_core.protocol.keys import QUEUES, Keyspace
 from rmq_core.protocol.scripts import Call, Operation, batches, script
-from rmq_core.queries import owners
+from rmq_core.queries import definitions, owners
+from rmq_core.queries.definitions import parsed
+from rmq_core.queries.namespace_format import ask
 
 SLOTS_AT_ONCE = 64
 REFUSED_MS = 3_600_000
 """So long after its deletion a topic's slots refuse clients that have not heard of it."""
-
-
-class Definitions(NamedTuple):
-    """Every stored definition, by name; and those that this release cannot read."""
-
-    topics: list[Topic]
-    unreadable: list[Unreadable]
-
-
-def read(keyspace: Keyspace, name: str) -> Operation[Topic]:
-    """The stored definition; raises `UnknownTopic`, `UnreadableTopic`."""
-    stored = yield from ask(keyspace, ("HGET", keyspace.topics, name))
-    if stored is None:
-        raise UnknownTopic(f"topic {name!r} is not defined; define it first: client.define(Topic({name!r}, kind=…))")
-    return _parsed(keyspace, name, stored)
-
-
-def read_all(keyspace: Keyspace) -> Operation[list[Topic]]:
-    """Every stored definition that can be read, by name: one bad row hides no other."""
-    return (yield from read_everything(keyspace)).topics
-
-
-def read_everything(keyspace: Keyspace) -> Operation[Definitions]:
-    """Every stored definition, those that cannot be read among them."""
-    stored = yield from ask(keyspace, ("HGETALL", keyspace.topics))
-    pairs = stored.items() if isinstance(stored, dict) else zip(stored[::2], stored[1::2], strict=True)
-    found = Definitions([], [])
-    for raw_name, value in pairs:
-        name = shown(bytes(raw_name), 100)
-        try:
-            found.topics.append(_parsed(keyspace, name, value))
-        except UnreadableTopic as error:
-            found.unreadable.append(Unreadable("topic", name, str(error)))
-    found.topics.sort(key=lambda topic: topic.name)
-    return found
-
-
-def _parsed(keyspace: Keyspace, name: str, stored: bytes) -> Topic:
-    try:
-        topic = Topic.from_stored(stored)
-    except InvalidTopic as error:
-        problem = str(error)
-    else:
-        if topic.name == name:
-            return topic
-        problem = f"it names another topic, {topic.name!r}"
-    raise UnreadableTopic(
-        f"the stored definition of topic {name!r} cannot be read: {shown(problem, 300)}. Until field {name!r} of the"
-        f" hash {keyspace.topics} is put right or removed, or read by a newer release, the topic is left out"
-    )
 
 
 def put(keyspace: Keyspace, topic: Topic, expected_version: int) -> Operation[Topic]:
@@ -86,7 +31,7 @@ def put(keyspace: Keyspace, topic: Topic, expected_version: int) -> Operation[To
     """
     before = None
     if expected_version:
-        before = yield from read(keyspace, topic.name)
+        before = yield from definitions.read(keyspace, topic.name)
         _same_shape(topic, before)
     args = [topic.name, expected_version, topic.to_json(), keyspace.changes, topic.created_ms, formats.NAMESPACE]
     (reply,) = yield [Call(script("topic_put"), _keys(keyspace), args)]
@@ -115,7 +60,7 @@ def define(keyspace: Keyspace, topic: Topic) -> Operation[Topic]:
     while True:
         stored = yield from ask(keyspace, ("HGET", keyspace.topics, topic.name))
         if stored is not None:
-            known = _parsed(keyspace, topic.name, stored)
+            known = parsed(keyspace, topic.name, stored)
             _same_shape(topic, known)
             yield from _mark_left_out(keyspace, known)
             return known
@@ -158,7 +103,7 @@ def _same_shape(topic: Topic, stored: Topic) -> None:
 def pause(keyspace: Keyspace, name: str, paused: bool) -> Operation[Topic]:
     """Stops or starts the taking of messages; sending goes on."""
     while True:
-        topic = yield from read(keyspace, name)
+        topic = yield from definitions.read(keyspace, name)
         if topic.paused == paused:
             return topic
         try:
@@ -172,7 +117,7 @@ def delete(keyspace: Keyspace, name: str, force: bool = False) -> Operation[int]
 
     Raises `TopicNotEmpty` while it holds messages, unless ``force``.
     """
-    topic = yield from read(keyspace, name)
+    topic = yield from definitions.read(keyspace, name)
     yield from _shapes(keyspace, topic)
     if not force:
         held = yield from _count(keyspace, topic)
@@ -191,13 +136,6 @@ def delete(keyspace: Keyspace, name: str, force: bool = False) -> Operation[int]
     yield from journal_marks.forget(keyspace, name)
     yield [("DEL", key) for key in keyspace.hints(name)]
     return gone
-
-
-def deletions(keyspace: Keyspace) -> Operation[dict[str, int]]:
-    """Which topics were deleted on purpose, and when last (ms)."""
-    (stored,) = yield [("HGETALL", keyspace.deleted)]
-    pairs = stored.items() if isinstance(stored, dict) else zip(stored[::2], stored[1::2], strict=True)
-    return {name.decode(): int(deleted_ms) for name, deleted_ms in pairs}
 
 
 def _count(keyspace: Keyspace, topic: Topic) -> Operation[int]:

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from rmq_core.model.message import MessageRef, id_from_text
+from rmq_core.model.ids import MessageRef, id_from_text
 from rmq_core.model.scores import SHIFT
 from rmq_core.model.topic import Topic
 from rmq_core.ops.actions import ActionResult, ActionStatus
 from rmq_core.protocol.keys import Keyspace
-from rmq_core.protocol.scripts import Call, Operation, Request, batches, policy, reap, script
+from rmq_core.protocol.scripts import Call, Operation, Request, batches, script
+from rmq_core.protocol.slot_calls import reap
+from rmq_core.protocol.takes import policy
 
 MOVED_AT_ONCE = 500
 ROUNDS_MOST = 1_000
@@ -48,7 +50,7 @@ def drop_orphans(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -
     for slot in sorted({ref.slot for ref in refs}):
         for some in batches(ref for ref in refs if ref.slot == slot):
             ids = [id_from_text(ref.id) for ref in some]
-            (statuses,) = yield [Call(script("drop_orphan"), keyspace.slot_keys(topic.name, slot), ids)]
+            (statuses,) = yield [Call(script("drop_orphan"), keyspace.slot_keys(topic.name, slot), [topic.shape, *ids])]
             results += [ActionResult(ref, _STATUSES[status]) for ref, status in zip(some, statuses, strict=True)]
     return results
 
@@ -111,7 +113,7 @@ def unchanged(keyspace: Keyspace, topic: Topic, wanted: Sequence[Repair]) -> Ope
 
 def correct_counters(keyspace: Keyspace, topic: Topic, slot: int, gap: int, by: int) -> Operation[bool]:
     """Corrects a slot's counters by ``by``, of its ledger's ``gap``; False: that is another one by now."""
-    (done,) = yield [Call(script("repair_counters"), keyspace.slot_keys(topic.name, slot), [gap, by])]
+    (done,) = yield [Call(script("repair_counters"), keyspace.slot_keys(topic.name, slot), [topic.shape, gap, by])]
     return bool(done)
 
 

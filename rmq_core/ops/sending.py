@@ -9,16 +9,18 @@ from typing import Any, NamedTuple
 
 from rmq_core.errors import BacklogFull, ContentTooLarge, InvalidMessage, WrongKind
 from rmq_core.model.composing import KEYWORD_OF, WHEN
-from rmq_core.model.message import INLINE_MAX, Delay, Encoded, Message, encode, id_to_text
+from rmq_core.model.ids import id_to_text
+from rmq_core.model.message import INLINE_MAX, Delay, Encoded, Message, encode
 from rmq_core.model.text import worded
 from rmq_core.model.topic import Topic, TopicKind
 from rmq_core.ops import quotas
 from rmq_core.ops.hints import note_heads
 from rmq_core.protocol.keys import Keyspace, crc32, slot_for
-from rmq_core.protocol.scripts import BATCH_MAX, Call, Operation, batches, edge_of
-from rmq_core.protocol.scripts import send as send_call
-from rmq_core.protocol.scripts import send_limited as send_limited_call
-from rmq_core.protocol.scripts import send_pooled as send_pooled_call
+from rmq_core.protocol.scripts import BATCH_MAX, Call, Operation, batches
+from rmq_core.protocol.sends import edge_of
+from rmq_core.protocol.sends import send as send_call
+from rmq_core.protocol.sends import send_limited as send_limited_call
+from rmq_core.protocol.sends import send_pooled as send_pooled_call
 
 MESSAGES_AT_ONCE = 10_000
 
@@ -134,7 +136,7 @@ def send(keyspace: Keyspace, topic: Topic, message: Message, *, allow_past: bool
 
 
 class _Item(NamedTuple):
-    """A message on its way, as `scripts.send_limited` wants it."""
+    """A message on its way, as `sends.send_limited` wants it."""
 
     message: Message
     slot: int

@@ -20,7 +20,8 @@ from rmq_core.errors import EpochTooLow, RMQError
 from rmq_core.ownership.contract import TopicSlots
 from rmq_core.ownership.nodes import Paths, decode_assignment
 from rmq_core.ownership.session import Callback, Session
-from rmq_core.protocol.scripts import acquire, batches, epoch_text
+from rmq_core.protocol.scripts import batches
+from rmq_core.protocol.slot_calls import acquire, epoch_text
 from rmq_core.queries import owners
 from rmq_core.queries.owners import OwnershipEventKind
 

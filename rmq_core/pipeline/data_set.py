@@ -18,12 +18,13 @@ from rmq_core.journal import reader
 from rmq_core.model import formats
 from rmq_core.model.formats import ARCHIVE
 from rmq_core.model.topic import Topic
-from rmq_core.ops import data_set, registry
+from rmq_core.ops import data_set
 from rmq_core.pipeline.archived import Archive
 from rmq_core.pipeline.replay import MARKS
 from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS, position_of
 from rmq_core.pipeline.sources.options import SourceOptions
+from rmq_core.queries import definitions
 
 COLUMNS = "format int, namespace string, id string, began_ms long"
 
@@ -55,7 +56,7 @@ def claim(options: SourceOptions, kept: Archive) -> None:
 def check(options: SourceOptions, kept: Archive) -> DataSet | None:
     """What the archive holds; None before its first note. Raises `PipelineError` where that is another data set."""
     with _client(options) as client:
-        ours, topics = _here(client), client.run(registry.read_all(client.keyspace))
+        ours, topics = _here(client), client.run(definitions.read_all(client.keyspace))
     noted, until_ms = _noted(kept), _until_ms(kept)
     if noted is None:
         if other := _other_topic(kept, topics, until_ms):
@@ -106,7 +107,7 @@ def _here(client: RMQ) -> DataSet:
     kept = client.run(data_set.read(client.keyspace))
     if kept is not None:
         return _parsed(client.keyspace.namespace, kept)
-    topics = client.run(registry.read_all(client.keyspace))
+    topics = client.run(definitions.read_all(client.keyspace))
     ((seconds, micros),) = client.connection.run([("TIME",)])
     now_ms = int(seconds) * 1000 + int(micros) // 1000
     return DataSet(client.keyspace.namespace, None, min((each.created_ms for each in topics), default=now_ms))

@@ -1,47 +1,13 @@
-"""How far an archive is durable, noted in Redis: behind that (and behind every other reader) journals are trimmed.
-
-Every archive is a reader of its own, named after its path: what one of them holds says nothing of another.
-"""
+"""How far an archive is durable, noted in Redis: behind that (and behind every other reader) journals are trimmed."""
 
 from __future__ import annotations
 
-import os
-import re
-from hashlib import blake2b
-
 from rmq_core.client.rmq import RMQ
 from rmq_core.journal import reader, trimmer
+from rmq_core.journal.archives import ALL_ARCHIVES, is_archive, reader_as_written, reader_of
 from rmq_core.journal.reader import START, Position
 from rmq_core.model.topic import Topic
-from rmq_core.pipeline.sources.options import RESERVED, SourceOptions
-
-ALL_ARCHIVES = RESERVED
-"""The one name that archives of older releases shared, whatever their path."""
-
-
-def reader_of(path: str) -> str:
-    """The name under which the archive at a path reads journals, however the path is written."""
-    where = _plain(path)
-    return _name(where if "://" in where else os.path.realpath(where))
-
-
-def _as_written(path: str) -> str:
-    """The name that releases gave it which did not look where a link leads."""
-    where = _plain(path)
-    return _name(where if "://" in where else os.path.abspath(where))  # noqa: PTH100 - a text, whatever is there
-
-
-def _plain(path: str) -> str:
-    return re.sub("^file:(//)?(?=/)", "", path)
-
-
-def _name(where: str) -> str:
-    return f"{RESERVED}.{blake2b(where.rstrip('/').encode(errors='surrogateescape'), digest_size=6).hexdigest()}"
-
-
-def is_archive(name: str) -> bool:
-    """Whether a reader is an archive."""
-    return name == RESERVED or name.startswith(f"{RESERVED}.")
+from rmq_core.pipeline.sources.options import SourceOptions
 
 
 def register(options: SourceOptions, path: str, offsets: dict[str, dict[str, str]]) -> None:
@@ -50,7 +16,7 @@ def register(options: SourceOptions, path: str, offsets: dict[str, dict[str, str
     It takes the place of the reader that archives of older releases shared, where that was this one, or nobody yet; and
     of the one that they named after a link.
     """
-    links = {_as_written(path)} - {reader_of(path)}
+    links = {reader_as_written(path)} - {reader_of(path)}
     with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_s=options.retry_for_s) as client:
         for topic in options.definitions():
             keys, ends = client.keyspace, offsets.get(topic.name, {})
@@ -78,7 +44,7 @@ def committed(
 ) -> list[tuple[str, int, int, str, bool]]:
     """Rows of `gaps.READERS`; behind these numbers journals may have been trimmed. ``archive``: the one read."""
     rows = []
-    ours = set() if archive is None else {reader_of(archive), _as_written(archive), ALL_ARCHIVES}
+    ours = set() if archive is None else {reader_of(archive), reader_as_written(archive), ALL_ARCHIVES}
     with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_s=options.retry_for_s) as client:
         for topic in topics:
             known = client.run(reader.positions(client.keyspace, topic))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.client.rmq import RMQ
-from rmq_core.model.message import MessageRef, id_to_text
+from rmq_core.model.ids import MessageRef, id_to_text
 from rmq_core.model.scores import SHIFT
 from rmq_core.model.topic import Topic
 from rmq_core.ops import repairs

@@ -14,7 +14,8 @@ from rmq_core.model.bounds import slot_of, whole
 from rmq_core.model.text import shown
 from rmq_core.model.topic import MAX_SLOTS, Topic
 from rmq_core.protocol.keys import Keyspace
-from rmq_core.protocol.scripts import Call, Operation, epoch_text, script
+from rmq_core.protocol.scripts import Call, Operation, script
+from rmq_core.protocol.slot_calls import epoch_text
 
 ENTRIES_MOST = 1_000
 """What the timeline of a topic keeps, roughly; an entry holds all slots that changed together."""

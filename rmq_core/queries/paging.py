@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from rmq_core.errors import InvalidMessage
 from rmq_core.model.bounds import whole
-from rmq_core.model.message import MessageRef, id_to_text
+from rmq_core.model.ids import MessageRef, id_to_text
 from rmq_core.model.scores import RETRIED_MAX, SHIFT, due_of, exact
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import STATES, State

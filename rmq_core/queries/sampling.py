@@ -8,9 +8,10 @@ from typing import Any
 from rmq_core.model.stats import Counters, Histogram
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import SlotSample, TopicSample, Unreadable
-from rmq_core.ops import registry
 from rmq_core.protocol.keys import STATS, Keyspace
-from rmq_core.protocol.scripts import Call, Operation, batches, script, snapshot
+from rmq_core.protocol.scripts import Call, Operation, batches, script
+from rmq_core.protocol.slot_calls import snapshot
+from rmq_core.queries import definitions
 
 SLOTS_AT_ONCE = 128
 
@@ -28,7 +29,7 @@ def sample(
     keyspace: Keyspace, cache: SampleCache, spread: bool, names: Sequence[str] | None = None
 ) -> Operation[list[TopicSample]]:
     """Samples topics (None: all). ``spread``: keys are on several nodes, so one call may name one slot only."""
-    topics, unreadable = yield from registry.read_everything(keyspace)
+    topics, unreadable = yield from definitions.read_everything(keyspace)
     cache.unreadable = tuple(unreadable)
     if names is not None:
         topics = [topic for topic in topics if topic.name in set(names)]

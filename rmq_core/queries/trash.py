@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from rmq_core.model.bodies import Body, decode_body
 from rmq_core.model.fingerprints import UNKNOWN
-from rmq_core.model.message import Body, decode_body
 from rmq_core.model.scores import RETRIED_MAX, due_of, exact, priority_of
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import FailureRecord, State

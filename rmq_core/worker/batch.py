@@ -11,9 +11,10 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import repeat
+from typing import Any, Protocol, TypeAlias
 
-from rmq_core.model.message import Delivery
+from rmq_core.model.delivery import Delivery
 from rmq_core.model.scores import RETRIED_MAX
 from rmq_core.ownership.lease import Lease
 from rmq_core.transport import forks
@@ -21,20 +22,24 @@ from rmq_core.worker.calling import call, call_async, leave_child
 from rmq_core.worker.listeners import Listener
 from rmq_core.worker.ranks import FIRST, LAST, rank_of
 
-if TYPE_CHECKING:
-    from rmq_core.worker.dispatch import Dispatch
-
 CALL_TASK = "rmq-listener"
 """The names of the tasks in which coroutine listeners run begin with this."""
 EAGER: dict[str, Any] = {"eager_start": True} if sys.version_info >= (3, 12) else {}
 """A coroutine that waits for nothing then costs no turn of the loop."""
 
 
-class Finished(NamedTuple):
-    """A delivery the listener is done with; ``error`` None: it returned."""
+class Lanes(Protocol):
+    """What a batch asks of whoever runs it."""
 
-    delivery: Delivery
-    error: BaseException | None
+    generation: int
+    """Of the process, see `rmq_core.transport.forks`."""
+    lo: float
+    hi: float
+    """Of fresh messages, those with a store score up to the first and from the second on are not to begin now."""
+
+
+Finished: TypeAlias = tuple[Delivery, BaseException | None]
+"""A delivery the listener is done with, and what it raised; None: it returned."""
 
 
 class Batch:
@@ -76,7 +81,7 @@ class Batch:
         """Of what it would begin next."""
         return FIRST if self.alone else rank_of(timed, self.deliveries[self.begun])
 
-    def run(self, lanes: Dispatch) -> None:
+    def run(self, lanes: Lanes) -> None:
         """Calls the listener for one delivery after another until something else comes first; raises nothing."""
         listener = self.listener
         began = time.monotonic()
@@ -92,7 +97,7 @@ class Batch:
         self.started_at = None
         self.busy_s += time.monotonic() - began
 
-    async def run_async(self, lanes: Dispatch) -> None:
+    async def run_async(self, lanes: Lanes) -> None:
         """The same for a coroutine listener."""
         loop = asyncio.get_running_loop()
         name = f"{CALL_TASK} {self.listener.name} of topic {self.listener.topic}"
@@ -110,7 +115,7 @@ class Batch:
         self.started_at = None
         self.busy_s += time.monotonic() - began
 
-    async def _outcome(self, some: Sequence[Delivery], lanes: Dispatch) -> BaseException | None:
+    async def _outcome(self, some: Sequence[Delivery], lanes: Lanes) -> BaseException | None:
         """None, or whatever was raised: nothing that a listener raises may reach the loop."""
         failure: BaseException | None = None
         try:
@@ -130,7 +135,7 @@ class Batch:
         if self._call is not None:
             self._call.cancel()
 
-    def _begin(self, lanes: Dispatch) -> Sequence[Delivery]:
+    def _begin(self, lanes: Lanes) -> Sequence[Delivery]:
         while (at := self.begun) < len(self.deliveries):
             score = self.deliveries[at].score
             if (RETRIED_MAX < score <= lanes.lo or score >= lanes.hi) and not self.alone:
@@ -152,9 +157,9 @@ class Batch:
 
     def _end(self, some: Sequence[Delivery], error: BaseException | None) -> None:
         if len(some) == 1:
-            self.finished.append(Finished(some[0], error))
+            self.finished.append((some[0], error))
         else:
-            self.finished += [Finished(delivery, error) for delivery in some]
+            self.finished += zip(some, repeat(error))
 
     def take_finished(self) -> list[Finished]:
         """What has been finished since the last call."""
@@ -166,7 +171,7 @@ class Batch:
     @property
     def unfinished(self) -> list[Delivery]:
         """What is running or has not been started."""
-        done = {finished.delivery.raw_id for finished in self.finished}
+        done = {delivery.raw_id for delivery, _ in self.finished}
         return [delivery for delivery in self.deliveries if delivery.raw_id not in done]
 
     @property

@@ -11,14 +11,11 @@ import heapq
 import itertools
 import threading
 import time
-from typing import TYPE_CHECKING
 
 from rmq_core.transport import forks
+from rmq_core.worker.batch import Batch
+from rmq_core.worker.fair_share import Gate
 from rmq_core.worker.ranks import LAST, outranked_scores
-
-if TYPE_CHECKING:
-    from rmq_core.worker.batch import Batch
-    from rmq_core.worker.fair_share import Gate
 
 LANE_S = 0.25
 """After so long a lane ends where somebody waits for a turn."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, TypeVar, overload
 
 from rmq_core.errors import ConfigurationError
-from rmq_core.model.message import Delivery
+from rmq_core.model.delivery import Delivery
 from rmq_core.model.topic import NAME, Topic
-from rmq_core.worker.calling import check_function, is_coroutine_function, name_of
+from rmq_core.worker.functions import check_function, is_coroutine_function, name_of
 
 OneFunction: TypeAlias = Callable[[Delivery], object]
 """A listener that is called with one delivery; plain, or with a coroutine for its result."""

@@ -7,12 +7,9 @@ steps of `STEP_MS`: changing slots for every millisecond would cost more than it
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
+from rmq_core.model.delivery import Delivery
 from rmq_core.model.scores import RETRIED_MAX, due_of, priority_of
-
-if TYPE_CHECKING:
-    from rmq_core.model.message import Delivery
 
 FIRST = math.inf
 LAST = -math.inf

@@ -7,16 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from rmq_core.errors import RMQError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rmq_core.model.topic import Topic
-    from rmq_core.ownership.contract import Ownership
-    from rmq_core.worker.topic_runner import TopicRunner
+from rmq_core.model.topic import Topic
+from rmq_core.ownership.contract import Ownership
+from rmq_core.worker.topic_runner import TopicRunner
 
 log = logging.getLogger(__name__)
 

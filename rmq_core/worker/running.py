@@ -5,19 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from rmq_core.errors import Fenced, RMQError
+from rmq_core.model.delivery import Delivery
 from rmq_core.model.outcomes import Release
-from rmq_core.worker.batch import Batch, Finished
+from rmq_core.worker.batch import Batch
+from rmq_core.worker.settling import Settling
+from rmq_core.worker.topic_work import TopicWork
 from rmq_core.worker.waiting import done_within
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rmq_core.model.message import Delivery
-    from rmq_core.worker.settling import Settling
-    from rmq_core.worker.topic_runner import TopicRunner
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +30,7 @@ class Running:
 
     def __init__(
         self,
-        topic: TopicRunner,
+        topic: TopicWork,
         settling: Settling,
         deliveries: list[Delivery],
         *,
@@ -126,7 +122,7 @@ class Running:
         batch = self.batch
         left = [delivery for delivery in batch.not_started if delivery.raw_id not in batch.lost]
         batch.lost.update(delivery.raw_id for delivery in left)
-        self._settling.add(Finished(delivery, Release()) for delivery in left)
+        self._settling.add((delivery, Release()) for delivery in left)
 
     async def _extend(self, *, alone: bool = False) -> None:
         batch = self.batch

@@ -5,15 +5,14 @@ from __future__ import annotations
 import logging
 import traceback
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from rmq_core.errors import Fenced, RMQError
+from rmq_core.model.delivery import Delivery
 from rmq_core.model.outcomes import Reject, Release, Retry, words_of
-from rmq_core.protocol.scripts import (
-    BATCH_MAX,
+from rmq_core.protocol.scripts import BATCH_MAX
+from rmq_core.protocol.takes import (
     REJECTED,
     TOPIC_BACKOFF,
-    Ack,
     Cycled,
     Nack,
     cycle,
@@ -21,12 +20,9 @@ from rmq_core.protocol.scripts import (
     failure_fragment,
     read_cycle,
 )
-from rmq_core.protocol.scripts import Release as ReleaseGroup
+from rmq_core.protocol.takes import Release as ReleaseGroup
 from rmq_core.worker.batch import Finished
-
-if TYPE_CHECKING:
-    from rmq_core.model.message import Delivery
-    from rmq_core.worker.topic_runner import TopicRunner
+from rmq_core.worker.topic_work import TopicWork
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +30,7 @@ log = logging.getLogger(__name__)
 class Settling:
     """The results of one slot that the server does not know yet; ``epoch`` is '' in shared mode."""
 
-    def __init__(self, topic: TopicRunner, slot: int, epoch: str) -> None:
+    def __init__(self, topic: TopicWork, slot: int, epoch: str) -> None:
         self._topic = topic
         self.slot = slot
         self.epoch = epoch
@@ -45,17 +41,15 @@ class Settling:
         self.unsettled += some
 
     async def cycle(self, limit: int, *, alone: bool = False, floor: int | None = None) -> Cycled:
-        """Settles what is finished and takes up to ``limit``; ``alone``, ``floor``: see `scripts.cycle`."""
+        """Settles what is finished and takes up to ``limit``; ``alone``, ``floor``: see `takes.cycle`."""
         settling = self.unsettled[:BATCH_MAX]
-        acks: list[Ack] = []
+        acks = [(delivery.raw_id, delivery.receipt) for delivery, error in settling if error is None]
         nacks: list[Nack] = []
         releases: list[ReleaseGroup] = []
-        for delivery, error in settling:
-            if error is None:
-                acks.append(Ack(delivery.raw_id, delivery.receipt))
-            elif isinstance(error, Release):
+        for delivery, error in settling if len(acks) < len(settling) else ():
+            if isinstance(error, Release):
                 releases.append(ReleaseGroup(delivery.raw_id, delivery.receipt, error.delay_ms, delivery.score))
-            else:
+            elif error is not None:
                 nacks.append(_nack(delivery, error, self._topic.worker_name))
         topic = self._topic.definition
         request = cycle(
@@ -82,7 +76,7 @@ class Settling:
 
     async def extend(self, deliveries: list[Delivery], *, alone: bool = False) -> list[Delivery]:
         """Another visibility timeout for these; those that somebody else has by now. ``alone``: see
-        `rmq_core.protocol.scripts.extend`.
+        `rmq_core.protocol.takes.extend`.
         """
         receipts = [(delivery.raw_id, delivery.receipt) for delivery in deliveries]
         topic, by = self._topic.definition, self._topic.by

@@ -14,15 +14,12 @@ import itertools
 import random
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from rmq_core.model.scores import RETRIED_MAX
+from rmq_core.worker.alone import Alone
+from rmq_core.worker.dispatch import Dispatch
+from rmq_core.worker.fair_share import Gate
 from rmq_core.worker.ranks import LAST, rank_of_head
-
-if TYPE_CHECKING:
-    from rmq_core.worker.alone import Alone
-    from rmq_core.worker.dispatch import Dispatch
-    from rmq_core.worker.fair_share import Gate
 
 AHEAD_S = 0.02
 AHEAD_MOST = 1_000

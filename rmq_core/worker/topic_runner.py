@@ -1,111 +1,41 @@
-"""One topic in this worker: its slot runners, its definition as it is now, its pace."""
+"""One topic in this worker: its slot runners, which follow its definition."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import platform
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
-from rmq_core.model.text import NAME_MAX, shown
-from rmq_core.transport.notifications import FALLBACK_S
-from rmq_core.worker.alone import Alone
-from rmq_core.worker.coroutines import Coroutines
-from rmq_core.worker.dispatch import Dispatch
-from rmq_core.worker.handing_back import hand_back, set_ended
-from rmq_core.worker.looking import NEVER
-from rmq_core.worker.ranks import rank_of, rank_of_head
-from rmq_core.worker.server_clock import ServerClock
+from rmq_core.model.topic import Topic
+from rmq_core.ownership.contract import SlotEvents
 from rmq_core.worker.slot_runner import SlotRunner
-from rmq_core.worker.take_queue import TakeQueue
-from rmq_core.worker.trouble import Trouble
-
-if TYPE_CHECKING:
-    from rmq_core.client.async_rmq import AsyncRMQ
-    from rmq_core.model.message import Delivery
-    from rmq_core.model.topic import Topic
-    from rmq_core.ownership.contract import SlotEvents
-    from rmq_core.ownership.lease import Lease
-    from rmq_core.protocol.keys import Keyspace
-    from rmq_core.worker.batch import Batch
-    from rmq_core.worker.fair_share import Gate
-    from rmq_core.worker.listeners import Listener
-    from rmq_core.worker.threads import Threads
+from rmq_core.worker.slot_sleep import NEVER
+from rmq_core.worker.topic_work import TopicWork
 
 log = logging.getLogger(__name__)
-
-HOST = shown(platform.node(), NAME_MAX).replace(" ", "-") or "unknown"
-BATCH_BUDGET_S = 0.25
-GRANTS_APART_S = 0.005
-"""Asking for takes more often would bring them one by one; asking this late loses none."""
 
 
 class TopicRunner:
     """Owns the slot runners of one listener."""
 
-    def __init__(
-        self,
-        client: AsyncRMQ,
-        definition: Topic,
-        listener: Listener,
-        gate: Gate,
-        threads: Threads,
-        worker_name: str,
-        batch_max: int,
-        lease: Lease,
-        coroutines: Coroutines | None = None,
-        look_soon: Callable[[], None] | None = None,
-        alone: Alone | None = None,
-        trouble: Trouble | None = None,
-    ) -> None:
-        self.client = client
-        self.lease = lease
+    def __init__(self, work: TopicWork) -> None:
+        self.work = work
         self.events: SlotEvents | None = None
         self.deleted = False
-        self.definition = definition
-        self.listener = listener
-        self.gate = gate
-        self.worker_name = worker_name
-        self.trouble = trouble or Trouble(worker_name)
-        self.done = 0
-        self.failed = 0
-        self.stale = 0
-        self.left = 0
-        """Deliveries with calls that were given up at the end."""
-        self.alone = alone or Alone()
-        self.alone.watchers.append(self._clear)
-        self.dispatch = Dispatch(definition.timed, gate)
-        self.queue = TakeQueue(self.dispatch, gate, self.alone, self._open_lanes)
-        self.loop = asyncio.get_running_loop()
-        """The engine's: to ask for it again and again costs a system call each time."""
-        self.clock = ServerClock()
-        """Of the only server; on a Cluster each slot has one of its own."""
-        self._asked = False
-        self._threads = threads
-        self._coroutines = (coroutines or Coroutines(worker_name, own=False)) if listener.is_async else None
-        self._look_soon = look_soon
-        self._batch_max = batch_max
-        self._size = 1
-        self._next_grant_at = 0.0
         self._runners: dict[int, tuple[SlotRunner, asyncio.Task[None]]] = {}
-
-    @property
-    def by(self) -> str:
-        """Who makes the changes, for the journal: '<host> <worker>'."""
-        return f"{HOST} {self.worker_name}"
+        work.alone.watchers.append(self._clear)
 
     @property
     def name(self) -> str:
         """The topic's name."""
-        return self.definition.name
+        return self.work.definition.name
 
     @property
-    def keyspace(self) -> Keyspace:
-        """Builds the topic's keys."""
-        return self.client.keyspace
+    def definition(self) -> Topic:
+        """The topic as it is now."""
+        return self.work.definition
 
     @property
     def slots(self) -> tuple[int, ...]:
@@ -115,7 +45,7 @@ class TopicRunner:
     @property
     def idle(self) -> Iterator[SlotRunner]:
         """Runners that sleep because nothing is ready."""
-        return (runner for runner, _ in self._runners.values() if runner.idle_until_ms is not None)
+        return (runner for runner, _ in self._runners.values() if runner.sleep.until_ms is not None)
 
     @property
     def in_flight(self) -> int:
@@ -127,21 +57,20 @@ class TopicRunner:
         """Calls that run for too long."""
         return sum(runner.stuck for runner, _ in self._runners.values())
 
-    # -- life
-
     async def listen(self) -> None:
         """Hears wake-ups from now on, and knows what time it is on the server."""
-        await self.client.wakeups.add(self.keyspace.wake(self.name), self._wake)
-        if not self.client.target.is_cluster:
-            ((seconds, micros),) = await self.client.connection.run([("TIME",)])
-            self.clock.age_us(int(seconds) * 1_000_000 + int(micros), time.monotonic())
+        client = self.work.client
+        await client.wakeups.add(client.keyspace.wake(self.name), self._wake)
+        if not client.target.is_cluster:
+            ((seconds, micros),) = await client.connection.run([("TIME",)])
+            self.work.clock.age_us(int(seconds) * 1_000_000 + int(micros), time.monotonic())
 
     def add(self, slot: int, epoch: str = "") -> None:
         """Starts a runner."""
-        runner = SlotRunner(self, slot, epoch)
+        runner = SlotRunner(self.work, slot, epoch, fenced=self._fenced)
         task = asyncio.create_task(runner.run(), name=f"rmq-{self.name}-{slot}")
         self._runners[slot] = (runner, task)
-        self.queue.slots = len(self._runners)
+        self.work.queue.slots = len(self._runners)
         task.add_done_callback(partial(self._ended, slot))
 
     def retire(self, slot: int) -> None:
@@ -150,15 +79,21 @@ class TopicRunner:
 
     def _ended(self, slot: int, task: asyncio.Task[None]) -> None:
         del self._runners[slot]
-        self.queue.slots = len(self._runners)
+        self.work.queue.slots = len(self._runners)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("%s[%d]: the slot's runner failed", self.name, slot, exc_info=error)
         if self.events is not None:
             self.events.ended(slot)
 
+    def _fenced(self, slot: int) -> None:
+        """It turned out to belong to somebody else; in shared mode it is looked at again later."""
+        if self.events is not None:
+            self.events.fenced(slot)
+
     def stop(self) -> list[asyncio.Task[None]]:
         """Tells every runner to stop; the tasks end when their present call has."""
-        self.client.wakeups.remove(self.keyspace.wake(self.name), self._wake)
+        client = self.work.client
+        client.wakeups.remove(client.keyspace.wake(self.name), self._wake)
         for runner, _ in self._runners.values():
             runner.stop()
         return [task for _, task in self._runners.values()]
@@ -166,15 +101,13 @@ class TopicRunner:
     def wake(self) -> None:
         """Every slot looks again now."""
         for runner, _ in self._runners.values():
-            runner.seen = NEVER
+            runner.sleep.seen = NEVER
             runner.hear(None)
 
     def _wake(self, payload: bytes | None) -> None:
         if payload is None:
-            if self._look_soon is None:
+            if not self.work.look_soon():
                 self.wake()
-            else:
-                self._look_soon()
         else:
             slot, _, head = payload.partition(b" ")
             if slot.isdigit() and (found := self._runners.get(int(slot))):
@@ -182,9 +115,7 @@ class TopicRunner:
 
     def redefine(self, definition: Topic) -> None:
         """Follows an operator's edit, which never changes kind or slots."""
-        self.definition = definition
-        self._next_grant_at = 0.0
-        self.gate.weight = definition.weight
+        self.work.redefine(definition)
         self.wake()
 
     async def let_go(self) -> None:
@@ -194,116 +125,13 @@ class TopicRunner:
 
     def reshape(self, definition: Topic) -> None:
         """Begins again as a topic of that kind and with those slots. No slot has a runner."""
-        self.dispatch = Dispatch(definition.timed, self.gate)
-        self.queue = TakeQueue(self.dispatch, self.gate, self.alone, self._open_lanes)
-        self.redefine(definition)
-
-    # -- for the slot runners
-
-    def look_soon(self) -> bool:
-        """Has all idle slots looked at; False where nobody does."""
-        if self._look_soon is not None:
-            self._look_soon()
-        return self._look_soon is not None
-
-    def rank(self, head: int) -> float:
-        """Of a slot's head, over all slots."""
-        return rank_of_head(self.definition.timed, head)
-
-    def comes_first(self, head: int, other: int | None) -> bool:
-        """Whether a slot's new head comes before the one known."""
-        return other is None or (head < other if self.definition.timed else head > other)
-
-    def outranks(self, head: int, delivery: Delivery) -> bool:
-        """Whether what is in the slot comes before what was taken from it."""
-        return rank_of_head(self.definition.timed, head) > rank_of(self.definition.timed, delivery)
-
-    def equals(self, head: int, delivery: Delivery) -> bool:
-        """Whether neither comes first."""
-        return rank_of_head(self.definition.timed, head) == rank_of(self.definition.timed, delivery)
-
-    def start(self, batch: Batch) -> asyncio.Future[None]:
-        """Runs a batch, in a thread or in the loop of the coroutine listeners; done when it has ended."""
-        loop = self.loop
-        ended: asyncio.Future[None] = loop.create_future()
-        batch.end = lambda: hand_back(loop, partial(set_ended, ended))
-        self.dispatch.add(batch)
-        if batch.closing:
-            self.dispatch.prune()
-        self._open_lanes()
-        return ended
-
-    def cancel(self, batch: Batch, late: Exception) -> bool:
-        """Ends the present call of a coroutine listener; False for a thread, which nobody can end."""
-        if self._coroutines is None:
-            return False
-        self._coroutines.cancel(batch, late)
-        return True
-
-    def _open_lanes(self) -> None:
-        if not self._asked and self.dispatch.open:
-            self._asked = True
-            self.gate.ask(self._lane)
-
-    def _lane(self) -> None:
-        self._asked = False
-        first = self.dispatch.next()
-        if first is None:
-            self.gate.release()
-            return
-        if self._coroutines is not None:
-            ended = self._coroutines.run(partial(self.dispatch.lane_async, first), self.name)
-        else:
-            ended = self._threads.run(partial(self.dispatch.lane, first), self.loop)
-        ended.add_done_callback(self._lane_ended)
-        self._open_lanes()
-
-    def _lane_ended(self, ended: asyncio.Future[None]) -> None:
-        self.gate.release()
-        self.queue.pump()
+        self.work.reshape(definition)
+        self.wake()
 
     def _clear(self) -> None:
         """Somebody wants to be alone, or nobody any more."""
-        if self.alone.wanted:
+        if self.work.alone.wanted:
             for runner, _ in self._runners.values():
                 runner.clear()
         else:
-            self.queue.pump()
-
-    def batch_size(self) -> int:
-        """How many to take: as many as fit well into the visibility timeout and into a fair turn."""
-        wanted = max(self._size, self.listener.batch)
-        per_message = self.gate.message_ms
-        if per_message:
-            budget_ms = min(self.definition.visibility_timeout_ms / 4, BATCH_BUDGET_S * 1000)
-            wanted = min(wanted, max(self.listener.batch, int(budget_ms / per_message)))
-        return min(wanted, self._batch_max)
-
-    def next_permit_s(self, wait_us: int) -> float:
-        """When a slot that the topic's rate refused asks again: one after another, not all at the same moment."""
-        now = time.monotonic()
-        apart_s = max(1 / max(1, self.definition.rate_limit), GRANTS_APART_S)
-        wait_s = max(wait_us / 1_000_000, GRANTS_APART_S)
-        self._next_grant_at = min(max(now + wait_s, self._next_grant_at + apart_s), now + FALLBACK_S)
-        return self._next_grant_at - now
-
-    def ran(self, batch: Batch) -> None:
-        """Learns from a finished batch."""
-        handled = len(batch.finished)
-        if not handled:
-            return
-        failed = sum(error is not None for _, error in batch.finished)
-        self.gate.adapt(handled - failed, failed, batch.busy_s * 1000 / handled)
-        if handled >= self._size:
-            self._size = min(self._batch_max, self._size * 2)
-
-    def settled(self, acked: int, nacked: int, stale: int) -> None:
-        """Counts for the heartbeat."""
-        self.done += acked
-        self.failed += nacked
-        self.stale += stale
-
-    def fenced(self, runner: SlotRunner) -> None:
-        """A slot turned out to belong to somebody else; in shared mode it is looked at again later."""
-        if self.events is not None:
-            self.events.fenced(runner.slot)
+            self.work.queue.pump()

@@ -26,22 +26,23 @@ from uuid import uuid4
 from rmq_core.client.async_rmq import AsyncRMQ
 from rmq_core.errors import ConfigurationError, RMQError
 from rmq_core.model.text import NAME_MAX, shown
-from rmq_core.ops import registry
 from rmq_core.ops.placement import checked_name
 from rmq_core.ownership.contract import Ownership
 from rmq_core.ownership.shared import SharedOwnership
 from rmq_core.protocol.scripts import Call, one, script
+from rmq_core.queries import definitions
 from rmq_core.queries.owners import to_ranges
 from rmq_core.transport.tasks import end
 from rmq_core.worker.alone import Alone
 from rmq_core.worker.coroutines import Coroutines
 from rmq_core.worker.fair_share import FairShare
 from rmq_core.worker.handing_back import hand_back
+from rmq_core.worker.idle_slots import IdleSlots
 from rmq_core.worker.listeners import Listener, as_listeners
-from rmq_core.worker.looking import Looking
 from rmq_core.worker.reshaping import Reshaping
 from rmq_core.worker.threads import Threads
 from rmq_core.worker.topic_runner import TopicRunner
+from rmq_core.worker.topic_work import TopicWork
 from rmq_core.worker.trouble import Trouble
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class Worker:
         self._trouble = Trouble(self.name)
         self._topics: dict[str, TopicRunner] = {}
         self._reshaping = Reshaping(self._topics, self._ownership)
-        self._looking = Looking(self._client, self._topics.values(), self._trouble)
+        self._idle_slots = IdleSlots(self._client, self._topics.values(), self._trouble)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._own_loop = False
         self._started = False
@@ -180,7 +181,7 @@ class Worker:
             tasks = [
                 asyncio.create_task(self._heartbeats(), name="rmq-heartbeat"),
                 asyncio.create_task(self._follow_definitions(), name="rmq-definitions"),
-                asyncio.create_task(self._looking.run(), name="rmq-looking"),
+                asyncio.create_task(self._idle_slots.run(), name="rmq-idle-slots"),
             ]
             self._started = True
             log.info("worker %s consumes %s", self.name, ", ".join(sorted(self._topics)))
@@ -214,18 +215,20 @@ class Worker:
             share = self._loop_share if listener.is_async else self._thread_share
             gate = share.join(listener.topic, definition.weight)
             self._topics[listener.topic] = TopicRunner(
-                self._client,
-                definition,
-                listener,
-                gate,
-                self._threads,
-                self.name,
-                self._batch_max,
-                self._ownership.lease,
-                self._coroutines,
-                self._looking.soon,
-                self._alone,
-                self._trouble,
+                TopicWork(
+                    self._client,
+                    definition,
+                    listener,
+                    gate,
+                    self._threads,
+                    self.name,
+                    self._batch_max,
+                    self._ownership.lease,
+                    self._coroutines,
+                    self._idle_slots.soon,
+                    self._alone,
+                    self._trouble,
+                )
             )
         await self._beat(self._about())
         await self._client.wakeups.add(self._client.keyspace.changes, lambda _: self._changed.set())
@@ -248,14 +251,14 @@ class Worker:
             task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await finished
-        self._left = sum(runner.left for runner in self._topics.values())
+        self._left = sum(runner.work.left for runner in self._topics.values())
         if self._left:
             log.warning("worker %s leaves %d unfinished: they come back by their timeout", self.name, self._left)
 
     # -- heartbeat
 
     def _about(self) -> str:
-        done = sum(runner.done for runner in self._topics.values())
+        done = sum(runner.work.done for runner in self._topics.values())
         now = time.monotonic()
         before, counted = self._counted
         if before:
@@ -272,12 +275,12 @@ class Worker:
                 "threads": self._thread_share.capacity,
                 "in_flight": sum(runner.in_flight for runner in self._topics.values()),
                 "done": done,
-                "failed": sum(runner.failed for runner in self._topics.values()),
+                "failed": sum(runner.work.failed for runner in self._topics.values()),
                 "done_per_s": round(self._rate, 1),
                 "stuck": sum(runner.stuck for runner in self._topics.values()),
                 "version": _version(),
                 "state": self._state,
-                "stale": sum(runner.stale for runner in self._topics.values()),
+                "stale": sum(runner.work.stale for runner in self._topics.values()),
                 "session": status.session.value,
                 "session_for_ms": status.for_ms,
                 "weight": status.weight,
@@ -306,7 +309,7 @@ class Worker:
                     await self._changed.wait()
             self._changed.clear()
             try:
-                stored, unreadable = await self._client.run(registry.read_everything(self._client.keyspace))
+                stored, unreadable = await self._client.run(definitions.read_everything(self._client.keyspace))
             except RMQError as error:
                 self._trouble.say("cannot read topic definitions", error)
                 continue

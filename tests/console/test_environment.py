@@ -15,8 +15,8 @@ from redis.sentinel import SentinelManagedSSLConnection
 
 import rmq_core
 from console.config.environment import BASE_DIR, Environment, read_environment
-from console.config.variables import FORMER, FORMER_END, renamed
 from console.redis_urls import channel_layer_host, job_connection
+from console.variables import FORMER, FORMER_END, renamed
 
 KEY = "0123456789-abcdefghijklmnopqrstuvwxyz-ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 

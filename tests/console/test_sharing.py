@@ -10,7 +10,8 @@ from console.models import AuditEntry
 from console.supervise.sharing import share_slots
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import Fenced
-from rmq_core.protocol.scripts import acquire, one
+from rmq_core.protocol.scripts import one
+from rmq_core.protocol.slot_calls import acquire
 from tests.console.conftest import Queue
 
 

@@ -58,7 +58,7 @@ def test_a_topic_that_was_made_again_has_no_rates_for_once() -> None:
 def test_history_rows_hold_the_numbers_in_the_order_the_browser_reads() -> None:
     numbers = TopicTracker().update(sample(1000, slot(0, store=7, retry=2, prepare=3, dead=1)))
     point = dict(zip(POINT, numbers.point(), strict=True))
-    assert (point["backlog"], point["waiting"], point["in_flight"], point["dead"]) == (9, 2, 3, 1)
+    assert (point["backlog"], point["retrying"], point["in_flight"], point["dead"]) == (9, 2, 3, 1)
 
 
 def test_a_strip_keeps_the_largest_of_neighbours() -> None:
@@ -82,7 +82,7 @@ def test_every_slot_has_its_metrics() -> None:
     assert all(len(values) == 2 for values in slots.values())
 
 
-NUMBERS = Numbers(0, 1.0, 1.0, 0.0, 0.0, 0, 0, 0, 0, 0, 0, None, None, None, None, 0)
+NUMBERS = Numbers(0, 1.0, 1.0, 0.0, 0.0, 0, 0, 0, 0, 0, 0, 0, None, None, None, None, 0)
 
 
 def state(

@@ -184,3 +184,16 @@ def _alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
     except FileNotFoundError:
         return False
+
+
+def test_the_c_library_is_told_how_to_allocate_unless_somebody_has_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def told(server: EmbeddedRedis) -> bytes:
+        variables = Path(f"/proc/{server.pid}/environ").read_bytes().split(b"\0")
+        return next(each for each in variables if each.startswith(b"GLIBC_TUNABLES="))
+
+    monkeypatch.delenv("GLIBC_TUNABLES", raising=False)
+    with EmbeddedRedis() as server:
+        assert b"mxfast=0" in told(server)
+    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.tcache_count=7")
+    with EmbeddedRedis() as server:
+        assert told(server) == b"GLIBC_TUNABLES=glibc.malloc.tcache_count=7"

@@ -8,7 +8,8 @@ import pytest
 
 from rmq_core import RMQ, FixedTimeMessage, Inspector, PriorityMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
-from rmq_core.protocol.scripts import Call, reap, script
+from rmq_core.protocol.scripts import Call, script
+from rmq_core.protocol.slot_calls import reap
 from tests.engine.clock import ClockedRedis
 from tests.engine.ledgers import assert_ledger_balances
 

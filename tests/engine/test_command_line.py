@@ -136,6 +136,20 @@ def test_a_dry_run_never_acts(rmq: RMQ, capsys: pytest.CaptureFixture[str]) -> N
     assert Inspector(rmq).sample(["t"])[0].ready == 1
 
 
+def test_what_waits_is_moved(rmq: RMQ, capsys: pytest.CaptureFixture[str]) -> None:
+    rmq.send_many("t", [PriorityMessage(f"m{n}", 20) for n in range(3)])
+    assert main(["reschedule", "t", "m0", "--priority", "40", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"rescheduled": 1, "not_found": 0}
+    assert main(["reschedule", "t", "--all", "--state", "ready", "--priority", "40"]) == 0
+    assert capsys.readouterr().out == "rescheduled 2, not found 0\n"
+    assert main(["run-now", "t", "m0", "nobody", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out) == {"made_ready": 1, "not_found": 1}
+    assert main(["reschedule", "t", "m0"]) == 2
+    assert "--due-ms, --in-ms or --priority" in capsys.readouterr().err
+    assert main(["reschedule", "t", "m0", "--in-ms", "60000"]) == 2
+    assert "priority" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [

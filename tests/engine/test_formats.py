@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +15,8 @@ from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import UnknownFormat
 from rmq_core.journal import reader
 from rmq_core.model.topic import Topic as StoredTopic
+from rmq_core.protocol import scripts
+from rmq_core.protocol.scripts import Call, script
 from tests.support.keys import remove_keys_of
 
 NEWER = "f2 priority 2 1790000000000 and whatever else it will say"
@@ -116,6 +120,86 @@ def test_the_scripts_refuse_slots_of_another_format(rmq: RMQ, namespace: str, ac
     with pytest.raises(UnknownFormat, match="format 2"):
         act(rmq, taken)
     assert everything(rmq.connection.client, namespace) == before
+
+
+def called(rmq: RMQ, name: str, topic: Topic) -> Call:
+    """A call of a script that writes to slot 0, as a client that has known the topic for longer makes it."""
+    space = rmq.keyspace
+    policy_at = [*scripts.policy(topic), space.wake(topic.name), 0]
+    receipt = [b"a", 1]
+    about_ids = {"cancel", "drop", "requeue", "restore", "run_now"}
+    arguments: dict[str, list[Any]] = {
+        "ack": [*policy_at, *receipt],
+        "cycle": [*policy_at, 1, "several", "", 0, 0, 0],
+        "drop_orphan": [topic.shape, b"a"],
+        "extend": [*policy_at, -1, "several", *receipt],
+        "journal_set": [topic.shape, "e", 9, 0],
+        "nack": [*policy_at, *receipt, 0, ""],
+        "purge": [topic.shape, topic.created_ms, 1000],
+        "reap": [*policy_at, 10, 1000],
+        "release": [*policy_at, *receipt, 0, 20.0],
+        "repair": [*policy_at, 0, b"a", "20 - - -", 0],
+        "repair_counters": [topic.shape, 0, 1],
+        "reschedule": [*policy_at, 30, b"a"],
+        "shape_set": [topic.shape, topic.created_ms],
+        "takeover": [*policy_at, 10],
+    }
+    registry = [space.topics, space.deleted, space.format]
+    if name == "topic_put":
+        return Call(script(name), registry, [topic.name, topic.version, "{}", space.changes, 0, 1])
+    if name == "topic_delete":
+        return Call(script(name), registry, [topic.name, topic.version, space.changes, topic.created_ms, 1])
+    if name == "send":
+        return scripts.send(space, topic, 0, [20, b"b"], 20)
+    if name in {"send_pooled", "send_limited"}:
+        return getattr(scripts, name)(space, topic, 0, [20, b"b", b"body"], 20)  # type: ignore[no-any-return]
+    if name == "acquire":
+        return scripts.acquire(space, topic, 0, 7)
+    if name in about_ids:
+        return scripts.on_ids(name, space, topic, 0, [b"a"])
+    return Call(script(name), space.slot_keys(topic.name, 0), arguments[name])
+
+
+SCRIPTS = sorted(path.stem for path in (Path(scripts.__file__).parent / "lua").glob("*.lua"))
+READ_ONLY = {name for name in SCRIPTS if "reads only" in scripts.source(f"{name}.lua").split("-- KEYS")[0]}
+WRITES = {"DEL", "UNLINK", "SET", "HSET", "HDEL", "HINCRBY", "ZADD", "ZREM", "XADD", "XTRIM", "PEXPIRE", "INCR"}
+COMPARE_NOTHING = {
+    "hints_note": "a hint, on which nothing relies",
+    "look": "corrects that hint; the take that follows refuses",
+    "heartbeat": "says who is alive, whatever the data is",
+    "lead": "says who leads; the leader reads definitions, and that refuses",
+    "owned": "tells people of slots after acquire, which refuses",
+    "journal_commit": "how far a reader is; readers compare the journal's own format",
+    "rate": "grants to a take, which refuses",
+    "quota_ask": "grants to a send, which refuses",
+    "quota_measure": "grants to a send, which refuses",
+    "quota_note": "grants to a send, which refuses",
+    "quota_set": "grants to a send, which refuses",
+}
+"""What neither refuses nor says at its top that it reads only, and why that harms nobody."""
+
+
+def test_what_reads_only_writes_nothing_of_its_own() -> None:
+    assert set(SCRIPTS) - READ_ONLY >= set(COMPARE_NOTHING)
+    folder = Path(scripts.__file__).parent / "lua"
+    for name in READ_ONLY:
+        commands = set(re.findall(r"redis\.call\('(\w+)'", (folder / f"{name}.lua").read_text()))
+        assert not commands & WRITES, name
+
+
+@pytest.mark.parametrize("name", sorted(set(SCRIPTS) - READ_ONLY - set(COMPARE_NOTHING)))
+def test_every_script_that_writes_refuses_another_format(rmq: RMQ, namespace: str, name: str) -> None:
+    """A client that has known the topic since before the namespace was converted."""
+    topic = rmq.define(Topic("work", TopicKind.PRIORITY, slots=1))
+    rmq.send("work", PriorityMessage("a", 20))
+    call = called(rmq, name, topic)
+    client = rmq.connection.client
+    a_namespace_of_the_next_release(rmq)
+    client.hset(rmq.keyspace.slot("work", 0).stats, "shape", NEWER)
+    before = everything(client, namespace)
+    with pytest.raises(UnknownFormat, match="format 2"):
+        rmq.connection.run([call])
+    assert everything(client, namespace) == before
 
 
 def test_a_journal_of_another_format_is_not_read(rmq: RMQ) -> None:

@@ -6,7 +6,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from rmq_core import RMQ, Control, Inspector, PriorityMessage, Topic, TopicKind, errors
+from rmq_core import (
+    RMQ,
+    Control,
+    FixedTimeMessage,
+    Inspector,
+    PriorityMessage,
+    RangeMergeMessage,
+    Topic,
+    TopicKind,
+    errors,
+)
 from rmq_core.embedded.redis import EmbeddedRedis
 from tests.engine.ledgers import assert_ledger_balances
 from tests.support.servers import SERVER_KINDS, server_of
@@ -50,3 +60,34 @@ def test_consumers_and_operators_go_on(full: RMQ, limits: dict[str, int]) -> Non
     assert sum(each.count for each in inspector.dead_clusters("work")) == 2
     with pytest.raises(errors.ServerFull):
         full.send("work", PriorityMessage("m9", 20))
+
+
+@pytest.mark.parametrize("kind", TopicKind)
+def test_what_finds_nothing_or_only_looks_is_not_refused(full: RMQ, kind: TopicKind) -> None:
+    """Their first write would add: a hint, a timestamp, a position."""
+    full.define(Topic("work", kind, slots=4, backoff_ms=0, visibility_timeout_ms=60_000, journal="events"))
+    control, now_ms = Control(full), Inspector(full).now_ms()
+    later = {
+        TopicKind.PRIORITY: PriorityMessage("m", 20, key="later"),
+        TopicKind.FIXED_TIME: FixedTimeMessage("m", now_ms + 600_000, key="later"),
+        TopicKind.RANGE_MERGE: RangeMergeMessage("m", 600_000, key="later"),
+    }[kind]
+    full.send("work", later)
+    if kind is TopicKind.PRIORITY:
+        (taken,) = full.take("work")
+        full.nack(taken, delay_ms=600_000)
+    hints = full.keyspace.hints("work")
+    full.connection.client.config_set("maxmemory", 1)
+    for _ in range(2):
+        full.connection.client.delete(*hints)
+        assert full.take("work", 10) == []
+    assert [each.status for each in control.run_now("work", "later")] == ["done"]
+    (taken,) = full.take("work", 10)
+    assert full.release(taken) == ["done"]
+    reading = full.journal("work", "archive")
+    assert reading.read().transitions
+    reading.commit()
+    control.pause("work")
+    control.resume("work")
+    assert [each.status for each in control.cancel("work", "later")] == ["done"]
+    control.delete_topic("work")

@@ -24,7 +24,7 @@ from rmq_core import (
 )
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.journal import reader
-from rmq_core.model.message import digest
+from rmq_core.model.bodies import digest
 from tests.engine.clock import ClockedRedis
 from tests.engine.journals import assert_replay_is_the_truth
 from tests.engine.ledgers import SlotLedger, assert_ledger_balances, slot_ledger

@@ -43,7 +43,7 @@ def send(queue: TestQueue, *contents: str) -> None:
 
 def states(queue: TestQueue) -> dict[str, int]:
     (sample,) = queue.inspector.sample(["mail"])
-    return {"ready": sample.ready, "waiting": sample.waiting, "dead": sample.dead}
+    return {"ready": sample.ready, "waiting": sample.retrying, "dead": sample.dead}
 
 
 def test_nothing_is_logged(queue: TestQueue, caplog: pytest.LogCaptureFixture) -> None:

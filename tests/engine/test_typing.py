@@ -73,7 +73,7 @@ async def send(rmq: RMQ, asynchronous: AsyncRMQ, order: ActionRequest, rows: lis
     rmq.send(MAILS, "a", prio=20)  # wrong
     await asynchronous.send(MAILS, "a", in_ms=timedelta(1))  # wrong
 
-reveal_type(one)  # stays "def (delivery: rmq_core.model.message.Delivery)"
+reveal_type(one)  # stays "def (delivery: rmq_core.model.delivery.Delivery)"
 """
 
 
@@ -97,4 +97,4 @@ def test_what_would_fail_is_refused(tmp_path: Path) -> None:
     lines = {number for number, line in enumerate(APPLICATION.splitlines(), 1) if line.endswith("# wrong")}
     found = {int(number) for number in re.findall(r"application\.py:(\d+): error", output)}
     assert found == lines, output
-    assert 'Revealed type is "def (delivery: rmq_core.model.message.Delivery)"' in output
+    assert 'Revealed type is "def (delivery: rmq_core.model.delivery.Delivery)"' in output

@@ -84,7 +84,7 @@ def test_every_page_opens(signed_in: Shop, page: str) -> None:
 
 
 def test_what_a_page_loads_is_there(signed_in: Shop) -> None:
-    for file in ("console/css/console.css", "console/js/frame.js", "unfold/css/styles.css"):
+    for file in ("console/css/console.css", "console/js/layout.js", "unfold/css/styles.css"):
         assert signed_in.get(f"{signed_in.origin}/static/{file}")[0] == 200
 
 

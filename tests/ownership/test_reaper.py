@@ -13,7 +13,8 @@ from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.model.scores import SHIFT
 from rmq_core.model.views import TopicSample
 from rmq_core.ops.reaper import overdue_ms, reap_overdue
-from rmq_core.protocol.scripts import acquire, cycle, epoch_text
+from rmq_core.protocol.slot_calls import acquire, epoch_text
+from rmq_core.protocol.takes import cycle
 from rmq_core.queries.sampling import SampleCache
 from rmq_core.queries.sampling import sample as sample_all
 from tests.support.waiting import wait_until_async
@@ -68,7 +69,7 @@ async def test_timeouts_of_a_slot_whose_owner_is_gone_are_rolled_back(client: As
 async def test_due_retries_of_a_slot_without_workers_are_promoted(client: AsyncRMQ) -> None:
     await client.send("work", PriorityMessage("m", 20))
     await client.nack(await client.take("work"), delay_ms=1)
-    assert (await sample(client)).waiting == 1
+    assert (await sample(client)).retrying == 1
     reaper = Reaper(client, overdue_by_ms=0)
 
     async def promoted() -> bool:

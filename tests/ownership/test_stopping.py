@@ -7,10 +7,11 @@ import asyncio
 from rmq_core import AsyncControl, AsyncRMQ, Listener, PriorityMessage, Topic
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.ownership.lease import Lease
-from rmq_core.protocol.scripts import epoch_text
+from rmq_core.protocol.slot_calls import epoch_text
 from rmq_core.worker.fair_share import FairShare
 from rmq_core.worker.threads import Threads
 from rmq_core.worker.topic_runner import TopicRunner
+from rmq_core.worker.topic_work import TopicWork
 from tests.support.waiting import wait_until_async
 
 
@@ -69,7 +70,7 @@ async def test_a_slot_is_retired_while_it_waits_for_a_turn(redis_server: Embedde
         definition = await client.define(Topic("work", "priority", slots=1))
         await client.send("work", PriorityMessage("a", 30))
         listener = Listener("work", print, definition)
-        topic = TopicRunner(client, definition, listener, gate, Threads(), "ann", 10, Lease.for_ever())
+        topic = TopicRunner(TopicWork(client, definition, listener, gate, Threads(), "ann", 10, Lease.for_ever()))
         topic.events = events = Events()
         while gate.running < int(share.capacity) - 1:
             await gate.acquire()  # turns that do not end
@@ -89,7 +90,7 @@ async def test_a_refused_epoch_is_reported(redis_server: EmbeddedRedis, namespac
     async with AsyncRMQ(redis_server.url, namespace) as client:
         definition = await client.define(Topic("work", "priority", slots=4))
         listener, gate = Listener("work", print, definition), share.join("work", 1)
-        topic = TopicRunner(client, definition, listener, gate, Threads(), "ann", 10, Lease.for_ever())
+        topic = TopicRunner(TopicWork(client, definition, listener, gate, Threads(), "ann", 10, Lease.for_ever()))
         topic.events = events = Events()
         topic.add(1, epoch_text(7))  # which nobody has claimed
         await wait_until_async(lambda: events.fenced_slots == [1], what="the refusal to be reported")

@@ -11,7 +11,7 @@ import pytest
 from rmq_core import FixedTimeMessage, errors
 from rmq_core.embedded.zookeeper import EmbeddedZooKeeper
 from rmq_core.ownership.config import ZooKeeperConfig
-from rmq_core.protocol.scripts import acquire
+from rmq_core.protocol.slot_calls import acquire
 from tests.ownership.checker import check
 from tests.ownership.conftest import TICK_MS, kazoo, quick_config
 from tests.ownership.fleet import Fleet

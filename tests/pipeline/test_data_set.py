@@ -13,11 +13,10 @@ from rmq_core import RMQ, Inspector, PriorityMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import PipelineError
 from rmq_core.journal import reader
+from rmq_core.journal.archives import reader_as_written, reader_of
 from rmq_core.model.topic import Journal
-from rmq_core.pipeline import positions
 from rmq_core.pipeline.archive import archive
 from rmq_core.pipeline.archived import Archive
-from rmq_core.pipeline.positions import reader_of
 from rmq_core.pipeline.reconcile import Inputs, reconcile
 from rmq_core.pipeline.restore import restore
 from rmq_core.pipeline.sources.options import SourceOptions
@@ -109,7 +108,7 @@ def test_one_archive_holds_one_data_set(
         link.symlink_to(path)
         assert reader_of(str(link)) == reader_of(path) == reader_of(f"file:{path}")
         topic = ours.topic("t")
-        ours.run(reader.register(ours.keyspace, topic, positions._as_written(str(link))))
+        ours.run(reader.register(ours.keyspace, topic, reader_as_written(str(link))))
         fill(ours, "fourth")
         assert archive(spark, here, str(link)).trimmed > 0
         assert {*ours.run(reader.positions(ours.keyspace, topic))} == {reader_of(path)}

@@ -15,7 +15,7 @@ import pytest
 from rmq_core import RMQ, Control, FixedTimeMessage, Inspector, PriorityMessage, RangeMergeMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import PipelineError
-from rmq_core.model.message import MessageRef
+from rmq_core.model.ids import MessageRef
 from rmq_core.model.topic import Journal
 from rmq_core.pipeline.archive import archive
 from rmq_core.pipeline.reconcile import Inputs, reconcile

@@ -15,7 +15,7 @@ import pytest
 
 from rmq_core import RMQ, Control, Delivery, FixedTimeMessage, PriorityMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
-from rmq_core.model.message import MessageRef, id_to_text
+from rmq_core.model.ids import MessageRef, id_to_text
 from rmq_core.model.topic import Journal
 from rmq_core.ops import repairs
 from rmq_core.ops.repairs import Repair

@@ -10,9 +10,9 @@ import pytest
 from rmq_core import RMQ
 from rmq_core.errors import ConfigurationError
 from rmq_core.journal import reader, trimmer
+from rmq_core.journal.archives import reader_of
 from rmq_core.pipeline.archive import archive
 from rmq_core.pipeline.archived import Archive
-from rmq_core.pipeline.positions import reader_of
 from rmq_core.pipeline.sources.journal import JournalSource
 from rmq_core.pipeline.sources.options import SourceOptions
 from tests.pipeline import journal_rows

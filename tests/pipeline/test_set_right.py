@@ -10,7 +10,7 @@ import pytest
 from rmq_core import RMQ, Control, FixedTimeMessage, Inspector, Topic, TopicKind
 from rmq_core.journal import reader
 from rmq_core.journal.replay import replay
-from rmq_core.model.message import MessageRef
+from rmq_core.model.ids import MessageRef
 from rmq_core.model.topic import Journal
 from rmq_core.ops import repairs
 from rmq_core.ops.repairs import Repair

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from rmq_core.journal.entries import _unescaped as unescaped
 from rmq_core.journal.entries import check_format
+from rmq_core.model.bodies import BODY_FORMAT
 from rmq_core.model.formats import JOURNAL_FIELD
-from rmq_core.model.message import BODY_FORMAT
 from rmq_core.model.scores import RETRIED_MAX, SHIFT
 from rmq_core.model.topic import TopicKind
 from rmq_core.pipeline.schemas import EVENTS, arrow

@@ -8,17 +8,16 @@ from dataclasses import dataclass
 
 from rmq_core.client.rmq import RMQ
 from rmq_core.errors import ConfigurationError
+from rmq_core.journal.archives import is_archive
 from rmq_core.journal.reader import READER
 from rmq_core.model.topic import Topic
-from rmq_core.ops import registry
 from rmq_core.protocol.keys import Keyspace
+from rmq_core.queries import definitions
 from rmq_core.transport.redis_url import RedisURL
 from rmq_core.transport.sync import Connection
 
 SLOTS_PER_PARTITION = 8
 RETRY_FOR_S = 15.0
-RESERVED = "archive"
-"""Names of readers that begin so are the archives': nobody else may say what these have done with."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class SourceOptions:
         reader = options.get("reader", "").strip()
         if reader and READER.fullmatch(reader) is None:
             raise ConfigurationError(f"reader {reader!r} must be 1 to 100 letters, digits, '_', '.', ':' or '-'")
-        if reader == "record" or reader.split(".")[0] == RESERVED:
+        if reader == "record" or is_archive(reader):
             raise ConfigurationError(
                 f"reader {reader!r} is the name of a reader of ours: what it has done with is trimmed. Choose another"
             )
@@ -70,13 +69,13 @@ class SourceOptions:
         """The topics asked for. Raises `UnknownTopic` for one that is not defined."""
         with RMQ(self.url, self.namespace, allow_eviction=True, retry_for_s=self.retry_for_s) as client:
             if not self.topics:
-                return client.run(registry.read_all(client.keyspace))
-            return [client.run(registry.read(client.keyspace, name)) for name in self.topics]
+                return client.run(definitions.read_all(client.keyspace))
+            return [client.run(definitions.read(client.keyspace, name)) for name in self.topics]
 
     def deletions(self) -> dict[str, int]:
         """Topics that were deleted on purpose, and when last (ms)."""
         with RMQ(self.url, self.namespace, allow_eviction=True, retry_for_s=self.retry_for_s) as client:
-            return client.run(registry.deletions(client.keyspace))
+            return client.run(definitions.deletions(client.keyspace))
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:

@@ -1,4 +1,4 @@
--- Which of many slots must be read again: something happened there, or time made a message due.
+-- Which of many slots must be read again: something happened there, or time made a message due; reads only.
 -- KEYS   the stats key of each slot
 -- ARGV   per slot: the counters last seen, joined ('-': never), the time until which that reading holds (-1: for ever)
 -- reply  {now, positions (1-based) of the slots to read}

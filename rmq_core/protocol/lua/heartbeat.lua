@@ -7,6 +7,8 @@ local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 if ARGV[2] == '' then
   redis.call('HDEL', KEYS[1], ARGV[1])
 else
+  -- Removed first: a full server refuses a script whose first write adds.
+  redis.call('HDEL', KEYS[1], ARGV[1])
   redis.call('HSET', KEYS[1], ARGV[1], string.format('{"seen_ms":%.0f,', now) .. string.sub(ARGV[2], 2))
 end
 -- O(workers), not O(backlog).

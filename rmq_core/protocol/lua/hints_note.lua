@@ -16,6 +16,8 @@ local function set(key, score, slot)
   end
 end
 
+-- Removed first: a full server refuses a script whose first write adds.
+redis.call('HDEL', KEYS[3], '')
 for i = 2, #ARGV, 5 do
   local slot, at, head, look, how = unpack(ARGV, i, i + 4)
   local age = tonumber(at) - tonumber(redis.call('HGET', KEYS[3], slot) or 0)

@@ -1,4 +1,4 @@
--- The slots that a topic's hints name first.
+-- The slots that a topic's hints name first; reads only.
 -- KEYS   heads, due
 -- ARGV   timed (1|0), most
 -- reply  {now, {slot, head, …} best first, {slot, look, …} earliest first; nothing on timed topics}

@@ -1,17 +1,23 @@
 -- Switches a slot's journal on or off, or gives it another limit, unless a later definition has done so already.
 -- KEYS   the slot's keys
--- ARGV   o(ff), e(vents) or f(ull); version of the definition; entries after which sends are refused (0: never)
--- reply  1 done, 0 it is so already, or a later definition says otherwise
+-- ARGV   shape; o(ff), e(vents) or f(ull); version of the definition; entries after which sends are refused (0: never)
+-- reply  1 done, 0 it is so already, or a later definition says otherwise; error RMQSHAPE <shape>: nothing was done
 -- include shared/slot.lua
 -- include shared/journal.lua
 
-local mode, version = ARGV[1], tonumber(ARGV[2])
-local wanted = table.concat(ARGV, ' ')
+local unfit = misfit(ARGV[1])
+if unfit then
+  return unfit
+end
+local mode, version = ARGV[2], tonumber(ARGV[3])
+local wanted = table.concat(ARGV, ' ', 2)
 local known = tonumber(string.match(MARK or '', '^%a (%d+)') or nil)
 if known and known > version or MARK == wanted or not known and mode == 'o' then
   return 0
 end
 local on = mode ~= 'o'
+-- Removed first: a full server refuses a script whose first write adds.
+redis.call('HDEL', STATS, 'journal')
 if on and not JOURNALING then
   -- What the slot holds already came to it unreported.
   local held = 0

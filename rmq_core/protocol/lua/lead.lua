@@ -18,6 +18,8 @@ if ttl_ms == 0 then
   redis.call('DEL', KEYS[1])
   return {0, 0}
 end
+-- Removed first: a full server refuses a script whose first write adds, and who leads makes room.
+redis.call('DEL', KEYS[1])
 if not held then
   term = string.format('%d', redis.call('INCR', KEYS[2]))
 end

@@ -6,6 +6,8 @@
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local event, worker, epoch = ARGV[1], ARGV[2], ARGV[3]
+-- A full server refuses a script whose first write adds.
+redis.call('HDEL', KEYS[1], '')
 local mark = epoch .. ' '
 for i = 7, #ARGV do
   if event == 'claimed' then

@@ -2,11 +2,13 @@
 -- to another life of the topic by now is left alone.
 -- KEYS   the slot's keys
 -- ARGV   shape of the life that is deleted, when that began, how long to refuse (ms)
--- reply  the number of messages that went with it
+-- reply  the number of messages that went with it; error RMQSHAPE <shape> of a format that this release does not know
 -- include shared/keys.lua
 
 local known = redis.call('HGET', STATS, 'shape')
-if known and known ~= ARGV[1] and string.sub(known, 1, 4) ~= 'gone' then
+if known and string.match(known, '^f%d') then -- of a later format, see rmq_core/model/formats.py
+  return redis.error_reply('RMQSHAPE ' .. known)
+elseif known and known ~= ARGV[1] and string.sub(known, 1, 4) ~= 'gone' then
   return 0
 end
 -- include shared/purging.lua

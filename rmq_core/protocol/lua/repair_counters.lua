@@ -1,8 +1,16 @@
 -- Corrects the counters of a slot, so that its ledger tells what its queues hold.
 -- KEYS   the slot's keys
--- ARGV   the ledger's gap as it was seen, and what of it is to be corrected (the rest is repaired by what is put back)
--- reply  1 done, 0 the gap is another one by now: nothing was done
+-- ARGV   shape, the ledger's gap as it was seen, and what of it is to be corrected (the rest is repaired by what is put
+--        back)
+-- reply  1 done, 0 the gap is another one by now: nothing was done; error RMQSHAPE <shape>: nothing was done
 -- include shared/slot.lua
+-- include shared/marks.lua
+-- include shared/misfit.lua
+
+local unfit = misfit(ARGV[1])
+if unfit then
+  return unfit
+end
 
 local found = redis.call('HMGET', STATS, 'sent', 'restored', 'merged', 'acked', 'cancelled', 'dropped')
 local function counter(i)
@@ -12,7 +20,7 @@ local gap = counter(1) + counter(2) - counter(3) - counter(4) - counter(5) - cou
 for _, queue in ipairs({STORE, RETRY, PREPARE, DEAD}) do
   gap = gap - redis.call('ZCARD', queue)
 end
-local seen, by = tonumber(ARGV[1]), tonumber(ARGV[2])
+local seen, by = tonumber(ARGV[2]), tonumber(ARGV[3])
 if gap ~= seen and gap ~= by then
   return 0
 end

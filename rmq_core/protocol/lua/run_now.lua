@@ -32,6 +32,7 @@ for i = FIRST, #ARGV do
     status = 1
   elseif store then
     if TIMED and tonumber(store) >= now + 1 then
+      redis.call('ZREM', STORE, id) -- first: a full server refuses a script whose first write adds
       store = timed_place(now)
       redis.call('ZADD', STORE, store, id)
     end

@@ -16,7 +16,8 @@ end
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 -- A life that came right after another may have begun a moment ahead of the clock; the next one begins behind both.
-redis.call('HSET', KEYS[2], ARGV[1], string.format('%.0f', math.max(now, born or 0)))
+-- Removed first: a full server refuses a script whose first write adds.
 redis.call('HDEL', KEYS[1], ARGV[1])
+redis.call('HSET', KEYS[2], ARGV[1], string.format('%.0f', math.max(now, born or 0)))
 redis.call('PUBLISH', ARGV[3], ARGV[1])
 return 1

@@ -21,6 +21,10 @@ local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local created = stored and born or math.max(now, (tonumber(redis.call('HGET', KEYS[2], ARGV[1]) or nil) or 0) + 1)
 local definition = string.format('{"version":%d,"updated_ms":%.0f,"created_ms":%.0f,', version + 1, math.max(now, created), created)
   .. string.sub(ARGV[3], 2)
+-- Removed first: a full server refuses a script whose first write adds, and a change may be what makes room.
+if stored then
+  redis.call('HDEL', KEYS[1], ARGV[1])
+end
 redis.call('HSET', KEYS[1], ARGV[1], definition)
 if not format then
   redis.call('SET', KEYS[3], ARGV[6])

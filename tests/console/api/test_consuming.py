@@ -158,7 +158,7 @@ def test_an_owned_slot_says_what_to_do(queue: Queue, operator: Caller) -> None:
     queue.topic(slots=1)
     ready(queue, "a")
     (taken,) = take(operator)
-    from rmq_core.protocol.scripts import acquire
+    from rmq_core.protocol.slot_calls import acquire
 
     def own() -> Any:
         yield [acquire(queue.client.keyspace, queue.client.topic("orders"), 0, 7)]

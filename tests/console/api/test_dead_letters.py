@@ -9,7 +9,8 @@ from typing import Any
 
 from console.models import AuditEntry, Operation
 from rmq_core import FixedTimeMessage, TopicKind
-from rmq_core.protocol.scripts import acquire, one
+from rmq_core.protocol.scripts import one
+from rmq_core.protocol.slot_calls import acquire
 from tests.console.api.conftest import Caller, problem
 from tests.console.conftest import FAR, Queue
 from tests.console.operations.desk import Desk, desk, text_of

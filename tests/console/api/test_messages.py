@@ -10,7 +10,7 @@ import pytest
 
 from console.models import AuditEntry
 from rmq_core import FixedTimeMessage, PriorityMessage, TopicKind
-from rmq_core.model.message import id_from_text
+from rmq_core.model.ids import id_from_text
 from tests.console.api.conftest import Caller, problem
 from tests.console.conftest import Queue
 

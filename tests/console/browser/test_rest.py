@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Page, expect
 
-from rmq_core.ops import registry
+from rmq_core.queries import definitions
 from tests.console.conftest import Queue
 from tests.console.stack import Stack
 
@@ -39,7 +39,7 @@ def test_what_is_tried_there_goes_with_the_session(
     page.locator("button.execute").click()
     code = page.locator(".live-responses-table tbody .response-col_status").first
     expect(code).to_contain_text("200", timeout=SLOW_MS)
-    assert queue.client.run(registry.read(queue.client.keyspace, topic)).paused
+    assert queue.client.run(definitions.read(queue.client.keyspace, topic)).paused
 
 
 def test_an_administrator_makes_a_token_and_it_works(open_page: Callable[..., Page], stack: Stack) -> None:

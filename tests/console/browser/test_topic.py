@@ -9,7 +9,8 @@ from typing import Any
 from playwright.sync_api import Locator, Page, expect
 
 from rmq_core import FixedTimeMessage, Topic, TopicKind
-from rmq_core.protocol.scripts import acquire, one
+from rmq_core.protocol.scripts import one
+from rmq_core.protocol.slot_calls import acquire
 from tests.console.conftest import Queue
 from tests.support.waiting import wait_until
 

@@ -20,8 +20,8 @@ from console.record.follow import READER, Follower
 from rmq_core import Delivery, FixedTimeMessage, Listener, PriorityMessage, TopicKind, Worker
 from rmq_core.embedded.zookeeper import EmbeddedZooKeeper
 from rmq_core.journal import reader, trimmer
+from rmq_core.journal.archives import reader_of
 from rmq_core.model.topic import Journal, Topic
-from rmq_core.pipeline.positions import reader_of
 from tests.console.conftest import Queue, roles_come_back
 from tests.support.console_options import set_options
 from tests.support.waiting import wait_until_async

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rmq_core import FixedTimeMessage, PriorityMessage, TopicKind
-from rmq_core.protocol.scripts import cycle, extend, read_cycle
+from rmq_core.protocol.takes import cycle, extend, read_cycle
 from tests.engine.conformance.bench import Bench
 
 TIMEOUT_MS = 100

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from rmq_core import PriorityMessage, Topic, errors
-from rmq_core.protocol.scripts import Ack, acquire, cycle, epoch_text, extend, read_cycle, reap, settle
+from rmq_core.protocol.slot_calls import acquire, epoch_text, reap
+from rmq_core.protocol.takes import Ack, cycle, extend, read_cycle, settle
 from tests.engine.conformance.bench import FAR_MS, Bench
 
 OLD, NEW = 7, 12_345_678_901

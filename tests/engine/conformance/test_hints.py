@@ -10,7 +10,8 @@ import pytest
 from rmq_core import PriorityMessage, TopicKind
 from rmq_core.ops import hints, sending
 from rmq_core.ops.consuming import Consumer
-from rmq_core.protocol.scripts import Operation, Request, on_slot
+from rmq_core.protocol.scripts import Operation, Request
+from rmq_core.protocol.slot_calls import on_slot
 from rmq_core.transport.retry import Replies
 from tests.engine.conformance.bench import Bench, message
 

@@ -17,7 +17,7 @@ async def test_a_sample_counts_every_state(bench: Bench, kind: TopicKind) -> Non
     await Scene(bench, kind).build()
     (sample,) = await bench.inspector.sample(["work"])
     delayed = 0 if kind is TopicKind.PRIORITY else 1
-    assert (sample.ready, sample.waiting, sample.prepare, sample.dead) == (1, 1, 1, 1)
+    assert (sample.ready, sample.retrying, sample.prepare, sample.dead) == (1, 1, 1, 1)
     assert (sample.backlog, sample.slots[0].delayed) == (2 + delayed, delayed)
     # A dead letter has a record of its own.
     assert sample.slots[0].bodies == 3 + delayed

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from rmq_core import FixedTimeMessage, MessageFilter, PriorityMessage, Topic, TopicKind, errors
-from rmq_core.protocol.scripts import cycle, reap
+from rmq_core.protocol.slot_calls import reap
+from rmq_core.protocol.takes import cycle
 from tests.engine.conformance.bench import FAR_MS, Bench
 from tests.support.keys import keys_of
 

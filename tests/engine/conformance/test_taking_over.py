@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from rmq_core import Delivery, FixedTimeMessage, PriorityMessage, Topic, TopicKind, errors
-from rmq_core.protocol.scripts import Ack, Cycled, Release, acquire, cycle, epoch_text, extend, read_cycle, takeover
+from rmq_core.protocol.slot_calls import acquire, epoch_text
+from rmq_core.protocol.takes import Ack, Cycled, Release, cycle, extend, read_cycle, takeover
 from rmq_core.queries.owners import note
 from tests.engine.conformance.bench import FAR_MS, Bench
 from tests.engine.conformance.conftest import clients_alone

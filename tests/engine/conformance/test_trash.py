@@ -6,7 +6,7 @@ import pytest
 
 from rmq_core import FixedTimeMessage, MessageRef, PriorityMessage, TopicKind
 from rmq_core.ops.reaper import reap_overdue
-from rmq_core.protocol.scripts import reap
+from rmq_core.protocol.slot_calls import reap
 from rmq_core.queries.trash import Trashed
 from tests.engine.conformance.bench import FAR_MS, Bench
 from tests.engine.conformance.test_controlling import KINDS, Scene, scene  # noqa: F401 - a fixture

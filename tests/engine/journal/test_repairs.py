@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rmq_core.model.message import MessageRef
+from rmq_core.model.ids import MessageRef
 from rmq_core.ops import repairs
 from rmq_core.ops.repairs import Lost
 from tests.engine.journal.conftest import Journaled

@@ -34,9 +34,11 @@ from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.journal import reader
 from rmq_core.journal.reader import START
 from rmq_core.journal.replay import Replayed
-from rmq_core.model.message import decode_body
+from rmq_core.model.bodies import decode_body
 from rmq_core.model.topic import Topic, TopicKind
-from rmq_core.protocol.scripts import one, reap, takeover
+from rmq_core.protocol.scripts import one
+from rmq_core.protocol.slot_calls import reap
+from rmq_core.protocol.takes import takeover
 from rmq_core.queries.trash import Trashed
 from tests.engine.clock import ClockedRedis
 from tests.engine.journals import assert_replay_is_the_truth

@@ -11,7 +11,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rmq_core import FixedTimeMessage, PriorityMessage, RangeMergeMessage, Topic, TopicKind, errors
-from rmq_core.model.message import HEADERS_MAX, basis_of, decode_body, encode, id_from_text, id_to_text
+from rmq_core.model.bodies import basis_of, decode_body
+from rmq_core.model.ids import id_from_text, id_to_text
+from rmq_core.model.message import HEADERS_MAX, encode
 from rmq_core.protocol.keys import QUEUE_KEYS, Keyspace, slot_for
 from rmq_core.queries.owners import from_ranges, to_ranges
 

@@ -16,7 +16,7 @@ from rmq_core.model.filters import FILTER_STATES, MS_MAX, TEXT_MAX
 from rmq_core.model.fingerprints import UNKNOWN, fingerprint
 from rmq_core.model.message import encode
 from rmq_core.protocol.keys import Keyspace
-from rmq_core.protocol.scripts import failure_fragment
+from rmq_core.protocol.takes import failure_fragment
 
 SLOTS = 4
 NAMESPACE = "filtering"

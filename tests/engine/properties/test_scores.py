@@ -13,7 +13,8 @@ from rmq_core.model import scores
 from rmq_core.model.stats import Histogram
 from rmq_core.model.topic import Topic, TopicKind
 from rmq_core.protocol.keys import Keyspace
-from rmq_core.protocol.scripts import Nack, cycle, failure_fragment, policy, settle, source
+from rmq_core.protocol.scripts import source
+from rmq_core.protocol.takes import Nack, cycle, failure_fragment, policy, settle
 from tests.engine.clock import START_MS, ClockedRedis
 
 LATEST_MS = scores.SCORE_MAX // scores.SHIFT - 1

@@ -131,7 +131,7 @@ async def test_a_worker_gives_a_topic_that_fails_fewer_turns(bench: WorkerBench,
 
     listeners = Listener("bad", fail), Listener("good", lambda delivery: held.wait(30))
     async with bench.running(*listeners, threads=10) as worker:
-        bad, good = (worker._topics[name].gate for name in ("bad", "good"))
+        bad, good = (worker._topics[name].work.gate for name in ("bad", "good"))
         await wait_until_async(lambda: bad.limit < 2, what="the failing topic to lose its turns")
         bench.send(*(f"m{i}" for i in range(400)), topic="good")
         await wait_until_async(lambda: good.running >= 8, what="the other to have them")

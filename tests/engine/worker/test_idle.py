@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from rmq_core import FixedTimeMessage, Listener, TopicKind
-from rmq_core.worker import looking, threads
-from rmq_core.worker.looking import Looking
+from rmq_core.worker import idle_slots, threads
+from rmq_core.worker.idle_slots import IdleSlots
 from rmq_core.worker.slot_runner import SlotRunner
 from rmq_core.worker.threads import Threads
 from tests.engine.worker.bench import WorkerBench
@@ -23,14 +23,14 @@ TOPICS, SLOTS = 30, 16
 async def looks(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[list[int]]:
     """What every look of a worker found."""
     found: list[int] = []
-    once = Looking.once
+    once = IdleSlots.once
 
-    async def counting(self: Looking) -> int:
+    async def counting(self: IdleSlots) -> int:
         found.append(await once(self))
         return found[-1]
 
-    monkeypatch.setattr(Looking, "once", counting)
-    monkeypatch.setattr(looking, "FALLBACK_S", 0.3)
+    monkeypatch.setattr(IdleSlots, "once", counting)
+    monkeypatch.setattr(idle_slots, "FALLBACK_S", 0.3)
     yield found
 
 
@@ -65,7 +65,7 @@ async def test_empty_slots_cost_a_handful_of_commands_for_all_of_them(bench: Wor
         before, looked = commands(bench), len(looks)
         await rounds(looks, 3)
         # One command in each look for 128 slots, and one look may be on its way.
-        assert commands(bench) - before <= (len(looks) - looked + 1) * -(-TOPICS * SLOTS // looking.SLOTS_AT_ONCE)
+        assert commands(bench) - before <= (len(looks) - looked + 1) * -(-TOPICS * SLOTS // idle_slots.SLOTS_AT_ONCE)
 
 
 async def test_slots_that_hold_what_is_not_due_are_not_read_again_and_again(
@@ -107,15 +107,15 @@ async def test_a_clock_that_jumps_ahead_makes_due_what_was_not(bench: WorkerBenc
     seen: list[str] = []
     async with bench.running(Listener("timed", lambda delivery: seen.append(delivery.text))) as worker:
         await wait_until_async(
-            lambda: any((runner.idle_until_ms or -1) > 0 for runner in _runners(worker)), what="the slot to sleep"
+            lambda: any((runner.sleep.until_ms or -1) > 0 for runner in _runners(worker)), what="the slot to sleep"
         )
         await rounds(looks, 2)
         # As if the server's clock had jumped by an hour: everything in the queue is an hour nearer.
         keys = bench.rmq.keyspace.slot("timed", 0)
         bench.raw.zincrby(keys.store, -3_600_000, "later")
         (runner,) = _runners(worker)
-        assert runner.idle_until_ms
-        runner.idle_until_ms -= 3_600_000
+        assert runner.sleep.until_ms
+        runner.sleep.until_ms -= 3_600_000
         await wait_until_async(lambda: seen == ["later"], what="the message")
 
 
@@ -140,14 +140,14 @@ async def test_after_a_new_subscription_everything_is_looked_at(bench: WorkerBen
     bench.topic()
     async with bench.running(Listener("work", print)) as worker:
         await rounds(looks, 2)
-        looking.FALLBACK_S, before = 3_600.0, looking.FALLBACK_S
+        idle_slots.FALLBACK_S, before = 3_600.0, idle_slots.FALLBACK_S
         try:
             await rounds(looks, 1)  # the last of the old kind
             looked = len(looks)
-            worker._looking.soon()
+            worker._idle_slots.soon()
             await wait_until_async(lambda: len(looks) == looked + 1, what="a look out of turn")
         finally:
-            looking.FALLBACK_S = before
+            idle_slots.FALLBACK_S = before
 
 
 async def test_threads_are_made_when_needed_used_again_and_end_when_idle(monkeypatch: pytest.MonkeyPatch) -> None:

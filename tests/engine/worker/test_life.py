@@ -12,7 +12,7 @@ import pytest
 from rmq_core import Delivery, FixedTimeMessage, Listener, TopicKind, errors
 from rmq_core.queries import fleet
 from rmq_core.transport import notifications
-from rmq_core.worker import looking, topic_runner
+from rmq_core.worker import idle_slots, topic_work
 from tests.engine.worker.bench import WorkerBench
 from tests.support.waiting import wait_until_async
 
@@ -33,7 +33,7 @@ def gate() -> Iterator[threading.Event]:
 @pytest.fixture
 def whole_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """A moment in which the machine stands still makes no worker take fewer at once."""
-    monkeypatch.setattr(topic_runner, "BATCH_BUDGET_S", 3_600.0)
+    monkeypatch.setattr(topic_work, "BATCH_BUDGET_S", 3_600.0)
 
 
 async def test_a_long_call_is_extended_and_runs_once(bench: WorkerBench, gate: threading.Event) -> None:
@@ -239,7 +239,7 @@ async def test_pausing_stops_a_running_worker_and_resuming_starts_it(bench: Work
 
 
 async def test_a_sleeping_worker_is_woken(bench: WorkerBench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(looking, "FALLBACK_S", 3_600.0)
+    monkeypatch.setattr(idle_slots, "FALLBACK_S", 3_600.0)
     bench.topic(slots=8)
     bench.topic("timed", TopicKind.FIXED_TIME)
     seen: list[str] = []

@@ -103,7 +103,7 @@ def _best_known(worker: Worker) -> float:
     topic = worker._topics["work"]
     runners = [runner for runner, _ in topic._runners.values()]
     ranks = [runner._running.batch.next_rank for runner in runners if runner._running is not None]
-    return max(topic.dispatch.best, topic.dispatch._awaited, *ranks)
+    return max(topic.work.dispatch.best, topic.work.dispatch._awaited, *ranks)
 
 
 async def test_equal_ones_take_turns_over_the_slots(bench: WorkerBench) -> None:

@@ -75,9 +75,9 @@ def test_another_limit_is_followed_while_running(bench: WorkerBench) -> None:
 
 
 def _read(bench: WorkerBench) -> object:
-    from rmq_core.ops import registry
+    from rmq_core.queries import definitions
 
-    return registry.read(bench.rmq.keyspace, "work")
+    return definitions.read(bench.rmq.keyspace, "work")
 
 
 def test_a_worker_that_dies_with_a_grant_costs_no_more(bench: WorkerBench) -> None:

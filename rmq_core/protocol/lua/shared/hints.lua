@@ -4,10 +4,12 @@
 -- On Cluster they lie on another node: the client writes what the scripts reply.
 
 local function set_hint(key, slot, score)
-  if score then
-    redis.call('ZADD', key, score, slot)
-  else
+  -- A full server refuses a script whose first write adds, and this may be the first.
+  if not score or type(redis.pcall('ZADD', key, score, slot)) == 'table' then
     redis.call('ZREM', key, slot)
+    if score then
+      redis.call('ZADD', key, score, slot)
+    end
   end
 end
 

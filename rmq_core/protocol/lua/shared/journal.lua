@@ -1,3 +1,4 @@
 -- What this call changes, for the slot's journal. Where that is off, it costs the look at the mark.
 -- include shared/marks.lua
+-- include shared/misfit.lua
 -- include shared/journaling.lua

@@ -4,15 +4,6 @@ local items_of, entered, number_of, last_of
 -- '<host> <worker>' of the worker that makes the change, where one does; see shared/policy.lua.
 local changed_by
 
--- Refuses a caller whose definition is of another life of the topic: '<kind> <slots> <created_ms>'. Slots of topics
--- that were defined before there was such a mark bear none.
-local function misfit(shape)
-  if marks[2] and marks[2] ~= shape then
-    return redis.error_reply('RMQSHAPE ' .. marks[2])
-  end
-  return nil
-end
-
 local function begin_entry()
   local entry = {now}
   entered, number_of, last_of = {}, {}, {}

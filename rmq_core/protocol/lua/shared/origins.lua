@@ -85,8 +85,13 @@ local function origin_of(id, receipt)
 end
 
 -- Whether anything of those takes is still in flight as it was then.
-local function still_in_flight(ms, text)
-  for _, list in ipairs(unpack_origins(text)) do
+local function still_in_flight(ms)
+  if redis.call('ZCOUNT', PREPARE, ms_text(ms * SHIFT), ms_text(ms * SHIFT + SHIFT - 1)) > 0 then
+    return true
+  elseif redis.call('EXISTS', FENCE) == 0 then
+    return false -- only an owner's receipts tell other moments than that of the take
+  end
+  for _, list in ipairs(unpack_origins(redis.call('HGET', ORIGIN, ms_text(ms)))) do
     local ids = {}
     for i = 1, #list, 2 do
       ids[#ids + 1] = list[i]
@@ -104,7 +109,7 @@ end
 -- While something stays in flight, each take looks at a few of those before: more go than come.
 local function forget_some_origins()
   for _, field in ipairs(redis.call('HRANDFIELD', ORIGIN, LOOKED_AT)) do
-    if not still_in_flight(tonumber(field), redis.call('HGET', ORIGIN, field)) then
+    if not still_in_flight(tonumber(field)) then
       redis.call('HDEL', ORIGIN, field)
     end
   end

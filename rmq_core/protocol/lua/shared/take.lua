@@ -8,42 +8,57 @@ local BLOCKED_MOST = 1000
 -- How far whoever takes alone looks for the next one that must be taken alone.
 local SUSPECTS_AHEAD = 100
 
-local function range(command, from, to, most)
-  if most <= 0 then
-    return {}
-  end
-  return redis.call(command, STORE, from, to, 'WITHSCORES', 'LIMIT', 0, most)
+local function range(command, from, to, offset, most)
+  return redis.call(command, STORE, from, to, 'WITHSCORES', 'LIMIT', offset, most)
 end
 
 -- The first `limit` that are not in flight: a duplicate waits until the earlier delivery is settled or timed out.
-local function unblocked(candidates, in_flight, limit)
+-- Looks at twice as many only where it misses some: to read a score costs more than all else that is done with it.
+-- Also says whether none was passed over.
+local function unblocked(command, from, to, limit, in_flight)
+  if limit <= 0 then
+    return {}, true
+  end
+  local candidates = range(command, from, to, 0, limit)
   if in_flight == 0 or #candidates == 0 then
-    return candidates
+    return candidates, true
   end
-  local ids = {}
-  for i = 1, #candidates, 2 do
-    ids[#ids + 1] = candidates[i]
-  end
-  local blocked, free = redis.call('ZMSCORE', PREPARE, unpack(ids)), {}
-  for i = 1, #ids do
-    if not blocked[i] and #free < limit * 2 then
-      free[#free + 1] = ids[i]
-      free[#free + 1] = candidates[i * 2]
+  local most = limit + math.min(in_flight, BLOCKED_MOST)
+  local free, looked, asked, gapless = {}, 0, limit, true
+  repeat
+    local ids = {}
+    for i = 1, #candidates, 2 do
+      ids[#ids + 1] = candidates[i]
     end
-  end
-  return free
+    local blocked = redis.call('ZMSCORE', PREPARE, unpack(ids))
+    for i = 1, #ids do
+      if blocked[i] then
+        gapless = false
+      elseif #free < limit * 2 then
+        free[#free + 1] = ids[i]
+        free[#free + 1] = candidates[i * 2]
+      end
+    end
+    looked = looked + #ids
+    if #free == limit * 2 or #ids < asked or looked == most then
+      break
+    end
+    asked = math.min(looked, most - looked)
+    candidates = range(command, from, to, looked, asked)
+  until #candidates == 0
+  return free, gapless
 end
 
 -- Retried messages of a priority topic rank below every fresh one, so a tenth of each take is theirs. `floor`: fresh ones
 -- below this priority stay, for messages of other slots come before them.
 -- Also says whether the result is the top of the store, whole.
-local function by_priority(limit, in_flight, most, floor)
+local function by_priority(limit, in_flight, floor)
   local least = floor and '(' .. ms_text(floor - 1) or '(' .. RETRIED_MAX
+  local fresh, gapless = unblocked('ZREVRANGEBYSCORE', '+inf', least, limit, in_flight)
   if redis.call('ZCOUNT', STORE, '-inf', RETRIED_MAX) == 0 then
-    return unblocked(range('ZREVRANGEBYSCORE', '+inf', least, most), in_flight, limit), in_flight == 0
+    return fresh, gapless
   end
-  local fresh = unblocked(range('ZREVRANGEBYSCORE', '+inf', least, most), in_flight, limit)
-  local retried = unblocked(range('ZRANGEBYSCORE', '-inf', RETRIED_MAX, most), in_flight, limit)
+  local retried = unblocked('ZRANGEBYSCORE', '-inf', RETRIED_MAX, limit, in_flight)
   local share = math.floor(limit / 10)
   if share == 0 and micros % 10 < limit then
     share = 1
@@ -120,19 +135,17 @@ local function take(limit, alone, floor)
     return {}, {}, false
   end
   local in_flight = redis.call('ZCARD', PREPARE)
-  local wanted = alone and SUSPECTS_AHEAD or limit
-  -- With nothing in flight `most` is `wanted`, so a range needs no cutting.
-  local most = wanted + math.min(in_flight, BLOCKED_MOST)
   local taken, is_top, is_bottom, suspects_next
   if TIMED then
-    taken, is_bottom = unblocked(range('ZRANGEBYSCORE', '-inf', '(' .. ms_text(now + 1), most), in_flight, wanted), in_flight == 0
+    local wanted = alone and SUSPECTS_AHEAD or limit
+    taken, is_bottom = unblocked('ZRANGEBYSCORE', '-inf', '(' .. ms_text(now + 1), wanted, in_flight)
   elseif alone then
-    taken = by_priority(1, in_flight, most, floor)
-    for _, each in ipairs(unblocked(range('ZREVRANGEBYSCORE', '+inf', '-inf', SUSPECTS_AHEAD), in_flight, SUSPECTS_AHEAD)) do
+    taken = by_priority(1, in_flight, floor)
+    for _, each in ipairs(unblocked('ZREVRANGEBYSCORE', '+inf', '-inf', SUSPECTS_AHEAD, in_flight)) do
       taken[#taken + 1] = each
     end
   else
-    taken, is_top = by_priority(limit, in_flight, most, floor)
+    taken, is_top = by_priority(limit, in_flight, floor)
   end
   taken, suspects_next = before_suspects(taken, alone)
   if alone then

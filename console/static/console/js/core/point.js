@@ -7,7 +7,7 @@ const NAMES = [
   "merged_s",
   "backlog",
   "ready",
-  "waiting",
+  "retrying",
   "in_flight",
   "dead",
   "lag_ms",

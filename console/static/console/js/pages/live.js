@@ -50,7 +50,7 @@ export class LiveTab {
         [
           ["backlog", gettext("backlog")],
           ["ready", gettext("ready")],
-          ["waiting", gettext("retrying")],
+          ["retrying", gettext("retrying")],
           ["in_flight", gettext("in flight")],
         ],
         count,

@@ -16,9 +16,9 @@ import { Search } from "../parts/search.js";
 const REFRESH_MS = 3000;
 const PAGE = 50;
 const TABS = {
-  delayed: [gettext("Delayed"), (now) => now.backlog - now.ready - now.waiting],
+  delayed: [gettext("Delayed"), (now) => now.delayed],
   ready: [gettext("Ready"), (now) => now.ready],
-  retrying: [gettext("Retrying"), (now) => now.waiting],
+  retrying: [gettext("Retrying"), (now) => now.retrying],
   in_flight: [gettext("In flight"), (now) => now.in_flight],
   trash: [gettext("Removed"), () => null],
 };

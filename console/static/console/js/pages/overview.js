@@ -31,7 +31,7 @@ const tiles = [
   new Tile(gettext("Oldest in flight"), (t) => [duration(t.oldest_ms)]),
   new Tile(gettext("Dead"), (t) => [
     count(t.dead),
-    t.waiting ? fill(gettext("%(retrying)s retrying"), { retrying: count(t.waiting) }) : "",
+    t.retrying ? fill(gettext("%(retrying)s retrying"), { retrying: count(t.retrying) }) : "",
   ]),
   new Tile(gettext("Workers"), (t) => [count(t.workers), "", t.workers === 0 && t.ready > 0]),
 ];

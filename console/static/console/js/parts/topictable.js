@@ -26,7 +26,7 @@ const COLUMNS = [
   ["out_s", gettext("Out/s"), (t) => rate(t.out_s)],
   ["lag_ms", gettext("Due lag"), (t) => (t.timed ? duration(t.lag_ms) : "–")],
   ["in_flight", gettext("In flight"), (t) => count(t.in_flight), (t) => exact(t.in_flight)],
-  ["waiting", gettext("Retrying"), (t) => count(t.waiting), (t) => exact(t.waiting)],
+  ["retrying", gettext("Retrying"), (t) => count(t.retrying), (t) => exact(t.retrying)],
   ["dead", gettext("Dead"), (t) => count(t.dead), (t) => exact(t.dead)],
   ["workers", gettext("Workers"), (t) => count(t.workers)],
 ];

@@ -12,29 +12,27 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+from rmq_core.client.async_rmq import AsyncRMQ
 from rmq_core.errors import RMQError
 from rmq_core.protocol.keys import QUEUE_KEYS
-from rmq_core.protocol.scripts import NOT_DUE, Call, Request, batches, on_slot, script
+from rmq_core.protocol.scripts import Call, Request, batches, script
+from rmq_core.protocol.slot_calls import on_slot
+from rmq_core.protocol.takes import NOT_DUE
 from rmq_core.transport.notifications import FALLBACK_S
+from rmq_core.worker.slot_runner import SlotRunner
+from rmq_core.worker.topic_runner import TopicRunner
+from rmq_core.worker.trouble import Trouble
 
-if TYPE_CHECKING:
-    from rmq_core.client.async_rmq import AsyncRMQ
-    from rmq_core.worker.slot_runner import SlotRunner
-    from rmq_core.worker.topic_runner import TopicRunner
-    from rmq_core.worker.trouble import Trouble
-
-NEVER = b"-"
-"""What no counters look like."""
 SLOTS_AT_ONCE = 128
 STATS = QUEUE_KEYS.index("stats")
 TAKEN_FROM = 1 + QUEUE_KEYS.index("prepare")
 """The first so many keys of a slot: store, retry, prepare."""
-_Idle: TypeAlias = "tuple[TopicRunner, SlotRunner]"
+_Idle: TypeAlias = tuple[TopicRunner, SlotRunner]
 
 
-class Looking:
+class IdleSlots:
     """One for a worker; ``topics`` may still grow."""
 
     def __init__(self, client: AsyncRMQ, topics: Iterable[TopicRunner], trouble: Trouble) -> None:
@@ -63,8 +61,8 @@ class Looking:
         """Wakes the runners of idle slots that have something to do; how many."""
         idle = [(topic, runner) for topic in self._topics for runner in topic.idle]
         at_once = 1 if self._client.target.is_cluster else SLOTS_AT_ONCE
-        empty = list(batches(((topic, runner) for topic, runner in idle if runner.empty), at_once))
-        holding = list(batches(((topic, runner) for topic, runner in idle if not runner.empty), at_once))
+        empty = list(batches(((topic, runner) for topic, runner in idle if runner.sleep.empty), at_once))
+        holding = list(batches(((topic, runner) for topic, runner in idle if not runner.sleep.empty), at_once))
         requests = [*map(_held, empty), *map(_changed, holding)]
         replies = await self._client.connection.run(requests)
         suspects: list[_Idle] = []
@@ -86,15 +84,15 @@ class Looking:
         for topic, runner in suspects:
             # The counters first: what comes between the two then shows in the next look.
             requests.append(("HVALS", _stats(topic, runner)))
-            requests.append(on_slot("look", topic.keyspace, topic.definition, runner.slot))
+            requests.append(on_slot("look", topic.work.keyspace, topic.definition, runner.slot))
         replies = await self._client.connection.run(requests)
         found: list[tuple[SlotRunner, int | None]] = []
         for (_, runner), counters, (now_ms, next_due_ms, head) in zip(
             suspects, replies[::2], replies[1::2], strict=True
         ):
-            runner.seen = b" ".join(counters)
-            runner.empty = next_due_ms == NOT_DUE
-            until_ms = runner.idle_until_ms
+            runner.sleep.seen = b" ".join(counters)
+            runner.sleep.empty = next_due_ms == NOT_DUE
+            until_ms = runner.sleep.until_ms
             if next_due_ms == NOT_DUE or until_ms is None:
                 continue
             if next_due_ms <= now_ms or until_ms == NOT_DUE or next_due_ms < until_ms:
@@ -103,17 +101,19 @@ class Looking:
 
 
 def _stats(topic: TopicRunner, runner: SlotRunner) -> str:
-    return topic.keyspace.slot_keys(topic.name, runner.slot)[STATS]
+    return topic.work.keyspace.slot_keys(topic.name, runner.slot)[STATS]
 
 
 def _held(group: list[_Idle]) -> Request:
     """How many of these slots' queues that a worker takes from hold something."""
-    keys = [key for topic, runner in group for key in topic.keyspace.slot_keys(topic.name, runner.slot)[:TAKEN_FROM]]
+    keys = [
+        key for topic, runner in group for key in topic.work.keyspace.slot_keys(topic.name, runner.slot)[:TAKEN_FROM]
+    ]
     return ("EXISTS", *keys)
 
 
 def _changed(group: list[_Idle]) -> Call:
     args: list[bytes | int] = []
     for _, runner in group:
-        args += (runner.seen, NOT_DUE if runner.idle_until_ms is None else runner.idle_until_ms)
+        args += (runner.sleep.seen, NOT_DUE if runner.sleep.until_ms is None else runner.sleep.until_ms)
     return Call(script("changed"), [_stats(topic, runner) for topic, runner in group], args)

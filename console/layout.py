@@ -1,4 +1,4 @@
-"""The frame of every page, in Unfold's words: title, colours, sidebar, languages, command palette.
+"""What surrounds every page, in Unfold's words: title, colours, sidebar, languages, command palette.
 
 It is the console's own, whatever `UNFOLD` a project sets for its admin.
 """
@@ -25,7 +25,7 @@ _OURS: dict[str, Any] = {
         {"rel": "icon", "type": "image/svg+xml", "href": navigation.favicon},
     ],
     "STYLES": [navigation.stylesheet],
-    "SCRIPTS": [navigation.texts_script, navigation.frame_script],
+    "SCRIPTS": [navigation.texts_script, navigation.layout_script],
     "COLORS": {
         "primary": {
             "50": "oklch(97% .014 254.6)",
@@ -50,7 +50,7 @@ _OURS: dict[str, Any] = {
     },
 }
 
-FRAME: dict[str, Any] = CONFIG_DEFAULTS | {
+LAYOUT: dict[str, Any] = CONFIG_DEFAULTS | {
     key: CONFIG_DEFAULTS[key] | value if isinstance(CONFIG_DEFAULTS[key], dict) and isinstance(value, dict) else value
     for key, value in _OURS.items()
 }

@@ -1,4 +1,4 @@
-"""Finding the messages a filter means: a bounded look at a time, with a cursor that keeps its place."""
+"""Messages found by a filter: a bounded look at a time, with a cursor that keeps its place."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from typing import NamedTuple
 from rmq_core.errors import InvalidFilter, InvalidMessage
 from rmq_core.model.bounds import whole
 from rmq_core.model.filters import MessageFilter
-from rmq_core.model.fingerprints import UNKNOWN
 from rmq_core.model.scores import PRIORITY_MIN, SHIFT
 from rmq_core.model.topic import Topic
-from rmq_core.model.views import FailureRecord, MessageRow, Preview, RefSelection, Selection
+from rmq_core.model.views import MessageRow, Preview, RefSelection, Selection
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Operation, batches
 from rmq_core.queries import clusters, paging
-from rmq_core.queries.lookups import rows
+from rmq_core.queries.by_text import SCAN_MAX
+from rmq_core.queries.fitting import fitting
+from rmq_core.queries.message_rows import rows
 from rmq_core.queries.paging import Entry, Window
 from rmq_core.queries.present import now_of
-from rmq_core.queries.searching import SCAN_MAX, holding, values
-from rmq_core.queries.trash import Trashed
 
 CONTENTS_AT_ONCE = 100
 FIRST_LOOK = 100
@@ -185,14 +184,14 @@ def _look(
             cursor=position,
             span=span,
         )
-        fitting = yield from _matching(keyspace, topic, wanted, page)
-        if limit is not None and len(matched) + len(fitting) >= limit:
-            fitting = fitting[: limit - len(matched)]
-            last = page.index(fitting[-1])
+        matches = yield from fitting(keyspace, topic, wanted, page)
+        if limit is not None and len(matched) + len(matches) >= limit:
+            matches = matches[: limit - len(matched)]
+            last = page.index(matches[-1])
             if last + 1 < len(page) or position is not None:
-                position = paging.cursor_at(topic, wanted.state, slots, descending, span, fitting[-1])
-            return matched + fitting, looked + last + 1, position
-        matched += fitting
+                position = paging.cursor_at(topic, wanted.state, slots, descending, span, matches[-1])
+            return matched + matches, looked + last + 1, position
+        matched += matches
         looked += len(page)
         if position is None:
             break
@@ -206,56 +205,6 @@ def _at_once(wanted: MessageFilter) -> int:
     if wanted.error or (wanted.state != "dead" and wanted.needs_look):
         return paging.PAGE_MAX
     return paging.BULK_MAX
-
-
-def _matching(keyspace: Keyspace, topic: Topic, wanted: MessageFilter, page: list[Entry]) -> Operation[list[Entry]]:
-    """Those that match, in order; what the next question costs is asked only of those that are left."""
-    if not wanted.needs_look:
-        return page
-    if wanted.state == "trash":
-        packed = yield from values(keyspace, topic, "trashed", page)
-        return [
-            entry for entry, value in zip(page, packed, strict=True) if value and _trash_matches(wanted, entry, value)
-        ]
-    if wanted.fingerprint and wanted.state == "dead":
-        causes = yield from values(keyspace, topic, "cause", page)
-        expected = wanted.fingerprint.encode()
-        page = [entry for entry, cause in zip(page, causes, strict=True) if (cause or UNKNOWN.encode()) == expected]
-    if wanted.error or (wanted.fingerprint and wanted.state != "dead"):
-        failed = yield from values(keyspace, topic, "failed", page)
-        if wanted.state == "dead":
-            records = yield from values(keyspace, topic, "dead_record", page)
-            failed = [
-                Trashed.read(record).failed if record else value for record, value in zip(records, failed, strict=True)
-            ]
-        page = [
-            entry
-            for entry, value in zip(page, failed, strict=True)
-            if _failure_matches(wanted, value, wanted.state != "dead")
-        ]
-    if wanted.text:
-        page = yield from holding(keyspace, topic, wanted.state, page, wanted.text.encode())
-    return page
-
-
-def _failure_matches(wanted: MessageFilter, value: bytes | None, by_fingerprint: bool) -> bool:
-    failure = FailureRecord.read(value) if value else None
-    if failure is None:
-        return False
-    if by_fingerprint and wanted.fingerprint and failure.fingerprint != wanted.fingerprint:
-        return False
-    return wanted.error in failure.error or wanted.error in failure.message
-
-
-def _trash_matches(wanted: MessageFilter, entry: Entry, packed: bytes) -> bool:
-    trashed = Trashed.read(packed)
-    failure = FailureRecord.read(trashed.failed) if trashed.failed else None
-    if wanted.fingerprint and wanted.fingerprint != trashed.fingerprint(failure):
-        return False
-    if wanted.error and not (failure and (wanted.error in failure.error or wanted.error in failure.message)):
-        return False
-    needle = wanted.text.encode()
-    return needle in entry.id or needle in trashed.decoded(entry.id).content
 
 
 # -- where to look -----------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Sampling: a look at everything each second, and the dear looks at what somebody watches beside it."""
+"""The periodic tasks behind the live pages: a sample each second, and what costs more of topics that are watched."""
 
 from __future__ import annotations
 

@@ -10,4 +10,4 @@ from console.pages.shell import console_page, render_page
 
 @console_page
 def page(request: HttpRequest) -> HttpResponse:
-    return render_page(request, "console/dead.html", gettext("Dead letters"), data={})
+    return render_page(request, "console/dead_letters.html", gettext("Dead letters"), data={})

@@ -1,4 +1,4 @@
-"""Looking for a text in contents: a bounded scan that says how much it has looked at."""
+"""Messages found by a text in their contents: a bounded scan that says how much it has looked at."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ import json
 
 from rmq_core.errors import InvalidMessage
 from rmq_core.model.bounds import whole
-from rmq_core.model.message import as_bytes, decode_body
+from rmq_core.model.message import as_bytes
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import MessageRow, SearchPage, State
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Operation
 from rmq_core.queries import paging
-from rmq_core.queries.lookups import rows
-from rmq_core.queries.paging import Entry
+from rmq_core.queries.contents import holding
+from rmq_core.queries.message_rows import rows
 from rmq_core.queries.present import now_of
-from rmq_core.queries.trash import OWN_POOL, own_body
 
 SCAN_MAX = 100_000
 
@@ -38,7 +37,7 @@ def search(
     needle = as_bytes(text, "the text to search for")
     started, looked_before, position = _read_search_cursor(cursor)
     now = started or (yield from now_of(keyspace, topic))
-    total = yield from count(keyspace, topic, state, now)
+    total = yield from _count(keyspace, topic, state, now)
     found_rows: list[MessageRow] = []
     looked = 0
     while looked < scan and len(found_rows) < limit:
@@ -66,40 +65,7 @@ def _read_search_cursor(cursor: str | None) -> tuple[int, int, str | None]:
         raise InvalidMessage("this cursor is not one of ours; begin again without it") from None
 
 
-def holding(keyspace: Keyspace, topic: Topic, state: State, page: list[Entry], needle: bytes) -> Operation[list[Entry]]:
-    """Those that have it in their id or content, in order."""
-    stored = yield from bodies(keyspace, topic, state, page)
-    return [
-        entry
-        for entry, body in zip(page, stored, strict=True)
-        if needle in entry.id or (body and needle in body and needle in decode_body(body).content)
-    ]
-
-
-def bodies(keyspace: Keyspace, topic: Topic, state: State, page: list[Entry]) -> Operation[list[bytes | None]]:
-    """The body of each copy in that state, as it is stored; None: its content is the id, or it went away meanwhile."""
-    pooled = yield from values(keyspace, topic, "body", page)
-    own = yield from values(keyspace, topic, OWN_POOL.get(state, "body"), page)
-    return [own_body(state, shared, each) for shared, each in zip(pooled, own, strict=True)]
-
-
-def values(keyspace: Keyspace, topic: Topic, pool: str, page: list[Entry]) -> Operation[list[bytes | None]]:
-    """What a pool of the slots holds of each entry."""
-    by_slot: dict[int, list[int]] = {}
-    for position, entry in enumerate(page):
-        by_slot.setdefault(entry.slot, []).append(position)
-    replies = yield [
-        ("HMGET", getattr(keyspace.slot(topic.name, slot), pool), *(page[position].id for position in positions))
-        for slot, positions in by_slot.items()
-    ]
-    found: list[bytes | None] = [None] * len(page)
-    for positions, reply in zip(by_slot.values(), replies, strict=True):
-        for position, value in zip(positions, reply, strict=True):
-            found[position] = value
-    return found
-
-
-def count(keyspace: Keyspace, topic: Topic, state: State, now: int) -> Operation[int]:
+def _count(keyspace: Keyspace, topic: Topic, state: State, now: int) -> Operation[int]:
     """How many messages are in a state."""
     found = paging.window(topic, state, now)
     if found is None:

@@ -1,5 +1,5 @@
-// Unfold's frame by keyboard: what only answers to clicks there becomes a button that Tab finds and Enter and Space press.
-// A classic script, since the frame of the admin's pages has no modules.
+// Unfold's layout by keyboard: what only answers to clicks there becomes a button that Tab finds and Enter and Space press.
+// A classic script, since the layout of the admin's pages has no modules.
 (() => {
   const LABELS = {
     dock_to_right: gettext("Show or hide the sidebar"),
@@ -12,7 +12,7 @@
   document.addEventListener("DOMContentLoaded", () => {
     for (const element of document.querySelectorAll(`#page ${ACTS}`)) asButton(element);
     userMenu();
-    // The frame names no landmark that one could jump to.
+    // The layout names no landmark that one could jump to.
     document.getElementById("main")?.setAttribute("role", "main");
   });
 

@@ -1,0 +1,54 @@
+"""How a message's content, headers and version are stored."""
+
+from __future__ import annotations
+
+import json
+from hashlib import blake2b
+from typing import NamedTuple
+
+from rmq_core.errors import InvalidMessage
+
+
+def digest(content: bytes) -> bytes:
+    """The id of a large content without a key."""
+    return blake2b(content, digest_size=16).digest()
+
+
+BODY_FORMAT = b"\x01"
+"""The first byte of a body tells its format; bodies before there were formats begin with a digit."""
+
+
+class Body(NamedTuple):
+    """A pooled body taken apart. ``basis``: the slot basis its sender gave, where it is not the id; else None."""
+
+    content: bytes
+    headers: dict[str, str]
+    version: int
+    basis: bytes | None = None
+
+
+def encode_body(content: bytes, headers: bytes, version: int, basis: bytes) -> bytes:
+    """``<format><version> <length of the basis> <length of the headers> <basis><headers><content>``."""
+    return b"%b%d %d %d %b%b%b" % (BODY_FORMAT, version, len(basis), len(headers), basis, headers, content)
+
+
+def decode_body(body: bytes) -> Body:
+    """Inverse of the body half of `encode`, of older bodies too. Raises `InvalidMessage` for an unknown format."""
+    if body[:1].isdigit():
+        version, size, rest = body.split(b" ", 2)
+        basis_end, headers_end = 0, int(size)
+    elif body[:1] == BODY_FORMAT:
+        version, basis_size, size, rest = body[1:].split(b" ", 3)
+        basis_end = int(basis_size)
+        headers_end = basis_end + int(size)
+    else:
+        raise InvalidMessage(f"a body of format {body[:1]!r} was written by a newer release; update this one")
+    headers = json.loads(rest[basis_end:headers_end]) if headers_end > basis_end else {}
+    return Body(rest[headers_end:], headers, int(version), rest[:basis_end] or None)
+
+
+def basis_of(raw_id: bytes, body: Body) -> bytes:
+    """What the slot of a message was chosen by."""
+    if body.basis is not None:
+        return body.basis
+    return body.content if len(raw_id) == 16 and digest(body.content) == raw_id else raw_id

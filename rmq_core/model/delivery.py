@@ -1,0 +1,122 @@
+"""Deliveries as listeners get them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal, TypeAlias
+
+from rmq_core.model.bodies import Body, basis_of, decode_body
+from rmq_core.model.ids import MessageRef, id_to_text
+from rmq_core.model.scores import (
+    due_of,
+    failures_of,
+    is_retried,
+    priority_of,
+    read_stamp,
+)
+
+
+class Delivery:
+    """A message handed to a listener, with the receipt that settles it. Read-only for applications.
+
+    ``epoch``: under which its worker owns the slot, as text that sorts by age ('' in shared mode). A store that is
+    written by listeners can refuse whatever comes with an older one.
+    """
+
+    __slots__ = ("_body", "_decoded", "_max_retries", "_timed", "epoch", "raw_id", "receipt", "score", "slot", "topic")
+
+    def __init__(
+        self,
+        topic: str,
+        slot: int,
+        raw_id: bytes,
+        receipt: int,
+        score: float,
+        body: bytes | None,
+        timed: bool,
+        max_retries: int,
+        epoch: str = "",
+    ) -> None:
+        self.topic = topic
+        self.slot = slot
+        self.raw_id = raw_id
+        self.receipt = receipt
+        self.score = score
+        self._body = body
+        self._timed = timed
+        self._max_retries = max_retries
+        self.epoch = epoch
+        self._decoded: Body | None = None
+
+    def _decode(self) -> Body:
+        if self._decoded is None:
+            self._decoded = Body(self.raw_id, {}, 0) if self._body is None else decode_body(self._body)
+        return self._decoded
+
+    @property
+    def id(self) -> str:
+        """The id in its text form."""
+        return id_to_text(self.raw_id)
+
+    @property
+    def content(self) -> bytes:
+        """The content as sent, as bytes."""
+        return self.raw_id if self._body is None else self._decode().content
+
+    @property
+    def text(self) -> str:
+        """The content as text; raises UnicodeDecodeError when it is not UTF-8."""
+        return self.content.decode()
+
+    def json(self) -> Any:
+        """The content parsed as JSON; raises ValueError when it is none."""
+        return json.loads(self.content)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers as sent."""
+        return self._decode().headers
+
+    @property
+    def version(self) -> int:
+        """The message version as sent."""
+        return self._decode().version
+
+    @property
+    def slot_basis(self) -> bytes:
+        """What its slot was chosen by: what the sender gave, else the key or the content."""
+        return basis_of(self.raw_id, self._decode())
+
+    @property
+    def attempt(self) -> int:
+        """1 for the first delivery, 2 for the first retry, …
+
+        Told from the tries left: of one that was ready again when ``max_retries`` was edited, another number.
+        """
+        return failures_of(self.score, self._max_retries) + 1
+
+    @property
+    def due_ms(self) -> int | None:
+        """When it was due (timed topics, first attempt), else None."""
+        return due_of(self.score) if self._timed and not is_retried(self.score) else None
+
+    @property
+    def priority(self) -> int | None:
+        """Its priority (priority topics, first attempt), else None."""
+        return priority_of(self.score) if not self._timed and not is_retried(self.score) else None
+
+    @property
+    def taken_ms(self) -> int:
+        """When it was taken, or last extended, by the Redis clock."""
+        return read_stamp(self.receipt).at_ms
+
+    @property
+    def ref(self) -> MessageRef:
+        """Its full address."""
+        return MessageRef(self.slot, self.id)
+
+    def __repr__(self) -> str:
+        return f"<Delivery {self.topic}[{self.slot}] {self.id} attempt {self.attempt}>"
+
+
+SettleStatus: TypeAlias = Literal["done", "stale"]

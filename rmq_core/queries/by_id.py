@@ -1,0 +1,112 @@
+"""Messages found by their id: live, dead, or removed a while ago."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rmq_core.model.bodies import Body, basis_of, decode_body
+from rmq_core.model.ids import raw_id
+from rmq_core.model.message import as_bytes
+from rmq_core.model.scores import exact
+from rmq_core.model.topic import Topic
+from rmq_core.model.views import (
+    FailureRecord,
+    MessageView,
+    State,
+)
+from rmq_core.protocol.keys import Keyspace, slot_for
+from rmq_core.protocol.scripts import Operation, batches
+from rmq_core.protocol.slot_calls import on_ids
+from rmq_core.queries.message_rows import pools_of, row_of, trash_row
+from rmq_core.queries.paging import Entry
+from rmq_core.queries.present import now_of
+from rmq_core.queries.trash import Trashed
+
+
+def find(
+    keyspace: Keyspace, topic: Topic, ident: str | bytes, slot_basis: str | bytes | None = None
+) -> Operation[list[MessageView]]:
+    """Every message with that id: in the slot its id or ``slot_basis`` names, else in whichever slots hold it."""
+    return _looked_for(_views, keyspace, topic, ident, slot_basis)
+
+
+def _views(keyspace: Keyspace, topic: Topic, raw: bytes, slots: Sequence[int]) -> Operation[list[MessageView]]:
+    now = yield from now_of(keyspace, topic)
+    replies = yield [on_ids("view", keyspace, topic, number, [raw]) for number in slots]
+    found = [_view(topic, number, raw, reply[0], now) for number, reply in zip(slots, replies, strict=True)]
+    return [view for view in found if view is not None]
+
+
+def removed(
+    keyspace: Keyspace, topic: Topic, ident: str | bytes, slot_basis: str | bytes | None = None
+) -> Operation[list[MessageView]]:
+    """What was cancelled or dropped under that id and can still be restored; looked for as by `find`."""
+    return _looked_for(_removed, keyspace, topic, ident, slot_basis)
+
+
+def _looked_for(
+    look: Callable[[Keyspace, Topic, bytes, Sequence[int]], Operation[list[MessageView]]],
+    keyspace: Keyspace,
+    topic: Topic,
+    ident: str | bytes,
+    slot_basis: str | bytes | None,
+) -> Operation[list[MessageView]]:
+    raw = raw_id(ident)
+    basis = raw if slot_basis is None else as_bytes(slot_basis, "slot_basis")
+    likely = slot_for(basis, topic.slots)
+    views = yield from look(keyspace, topic, raw, [likely])
+    if not views and slot_basis is None:
+        for some in batches(number for number in range(topic.slots) if number != likely):
+            views += yield from look(keyspace, topic, raw, some)
+    return views
+
+
+def _removed(keyspace: Keyspace, topic: Topic, raw: bytes, slots: Sequence[int]) -> Operation[list[MessageView]]:
+    now = yield from now_of(keyspace, topic)
+    requests: list[tuple[Any, ...]] = []
+    for number in slots:
+        keys = keyspace.slot(topic.name, number)
+        requests += [("ZSCORE", keys.trash, raw), ("HGET", keys.trashed, raw)]
+    replies = yield requests
+    views = []
+    for number, score, packed in zip(slots, replies[::2], replies[1::2], strict=True):
+        if score is None or packed is None or float(score) <= now - topic.undo_ms:
+            continue
+        trashed = Trashed.read(packed)
+        body = trashed.decoded(raw)
+        views.append(
+            MessageView(
+                row=trash_row(topic, Entry(int(float(score)), number, raw), trashed, now),
+                states=("trash",),
+                content=body.content,
+                headers=body.headers,
+                version=body.version,
+                failure=FailureRecord.read(trashed.failed) if trashed.failed else None,
+                slot_basis=basis_of(raw, body),
+            )
+        )
+    return views
+
+
+def _view(topic: Topic, number: int, raw: bytes, reply: list[bytes], now: int) -> MessageView | None:
+    store, retry, prepare, dead = reply[:4]
+    held: list[tuple[State, bytes]] = [("in_flight", prepare), ("waiting", retry), ("dead", dead)]
+    if store:
+        delayed = topic.timed and float(store) >= now + 1
+        held.insert(1, ("delayed" if delayed else "ready", store))
+    present = [(state, exact(score)) for state, score in held if score]
+    if not present:
+        return None
+    state, score = present[0]
+    body, failed, _, _ = pools_of(state, reply)
+    decoded = decode_body(body) if body else Body(raw, {}, 0)
+    return MessageView(
+        row=row_of(topic, state, Entry(score, number, raw), reply),
+        states=tuple(state for state, _ in present),
+        content=decoded.content,
+        headers=decoded.headers,
+        version=decoded.version,
+        failure=FailureRecord.read(failed) if failed else None,
+        slot_basis=basis_of(raw, decoded),
+    )

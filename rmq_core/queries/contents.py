@@ -1,0 +1,44 @@
+"""What is stored beside the entries of a page: contents, failure records, and whatever else a slot keeps by id."""
+
+from __future__ import annotations
+
+from rmq_core.model.bodies import decode_body
+from rmq_core.model.topic import Topic
+from rmq_core.model.views import State
+from rmq_core.protocol.keys import Keyspace
+from rmq_core.protocol.scripts import Operation
+from rmq_core.queries.paging import Entry
+from rmq_core.queries.trash import OWN_POOL, own_body
+
+
+def holding(keyspace: Keyspace, topic: Topic, state: State, page: list[Entry], needle: bytes) -> Operation[list[Entry]]:
+    """Those that have it in their id or content, in order."""
+    stored = yield from bodies(keyspace, topic, state, page)
+    return [
+        entry
+        for entry, body in zip(page, stored, strict=True)
+        if needle in entry.id or (body and needle in body and needle in decode_body(body).content)
+    ]
+
+
+def bodies(keyspace: Keyspace, topic: Topic, state: State, page: list[Entry]) -> Operation[list[bytes | None]]:
+    """The body of each copy in that state, as it is stored; None: its content is the id, or it went away meanwhile."""
+    pooled = yield from values(keyspace, topic, "body", page)
+    own = yield from values(keyspace, topic, OWN_POOL.get(state, "body"), page)
+    return [own_body(state, shared, each) for shared, each in zip(pooled, own, strict=True)]
+
+
+def values(keyspace: Keyspace, topic: Topic, pool: str, page: list[Entry]) -> Operation[list[bytes | None]]:
+    """What a pool of the slots holds of each entry."""
+    by_slot: dict[int, list[int]] = {}
+    for position, entry in enumerate(page):
+        by_slot.setdefault(entry.slot, []).append(position)
+    replies = yield [
+        ("HMGET", getattr(keyspace.slot(topic.name, slot), pool), *(page[position].id for position in positions))
+        for slot, positions in by_slot.items()
+    ]
+    found: list[bytes | None] = [None] * len(page)
+    for positions, reply in zip(by_slot.values(), replies, strict=True):
+        for position, value in zip(positions, reply, strict=True):
+            found[position] = value
+    return found

@@ -1,0 +1,75 @@
+"""Topic definitions as they are stored in Redis."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from rmq_core.errors import (
+    InvalidTopic,
+    UnknownTopic,
+    UnreadableTopic,
+)
+from rmq_core.model.text import shown
+from rmq_core.model.topic import Topic
+from rmq_core.model.views import Unreadable
+from rmq_core.protocol.keys import Keyspace
+from rmq_core.protocol.scripts import Operation
+from rmq_core.queries.namespace_format import ask
+
+
+class Definitions(NamedTuple):
+    """Every stored definition, by name; and those that this release cannot read."""
+
+    topics: list[Topic]
+    unreadable: list[Unreadable]
+
+
+def read(keyspace: Keyspace, name: str) -> Operation[Topic]:
+    """The stored definition; raises `UnknownTopic`, `UnreadableTopic`."""
+    stored = yield from ask(keyspace, ("HGET", keyspace.topics, name))
+    if stored is None:
+        raise UnknownTopic(f"topic {name!r} is not defined; define it first: client.define(Topic({name!r}, kind=…))")
+    return parsed(keyspace, name, stored)
+
+
+def read_all(keyspace: Keyspace) -> Operation[list[Topic]]:
+    """Every stored definition that can be read, by name: one bad row hides no other."""
+    return (yield from read_everything(keyspace)).topics
+
+
+def read_everything(keyspace: Keyspace) -> Operation[Definitions]:
+    """Every stored definition, those that cannot be read among them."""
+    stored = yield from ask(keyspace, ("HGETALL", keyspace.topics))
+    pairs = stored.items() if isinstance(stored, dict) else zip(stored[::2], stored[1::2], strict=True)
+    found = Definitions([], [])
+    for raw_name, value in pairs:
+        name = shown(bytes(raw_name), 100)
+        try:
+            found.topics.append(parsed(keyspace, name, value))
+        except UnreadableTopic as error:
+            found.unreadable.append(Unreadable("topic", name, str(error)))
+    found.topics.sort(key=lambda topic: topic.name)
+    return found
+
+
+def parsed(keyspace: Keyspace, name: str, stored: bytes) -> Topic:
+    """A stored definition; raises `UnreadableTopic`."""
+    try:
+        topic = Topic.from_stored(stored)
+    except InvalidTopic as error:
+        problem = str(error)
+    else:
+        if topic.name == name:
+            return topic
+        problem = f"it names another topic, {topic.name!r}"
+    raise UnreadableTopic(
+        f"the stored definition of topic {name!r} cannot be read: {shown(problem, 300)}. Until field {name!r} of the"
+        f" hash {keyspace.topics} is put right or removed, or read by a newer release, the topic is left out"
+    )
+
+
+def deletions(keyspace: Keyspace) -> Operation[dict[str, int]]:
+    """Which topics were deleted on purpose, and when last (ms)."""
+    (stored,) = yield [("HGETALL", keyspace.deleted)]
+    pairs = stored.items() if isinstance(stored, dict) else zip(stored[::2], stored[1::2], strict=True)
+    return {name.decode(): int(deleted_ms) for name, deleted_ms in pairs}

@@ -1,0 +1,99 @@
+"""What goes to and fro between this worker and one slot on the server, and what is known of the slot by it."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from rmq_core.ops import quotas
+from rmq_core.protocol.scripts import BATCH_MAX, one
+from rmq_core.protocol.slot_calls import on_slot
+from rmq_core.protocol.takes import NOT_DUE, Cycled, takeover
+from rmq_core.worker.server_clock import ServerClock
+from rmq_core.worker.settling import Settling
+from rmq_core.worker.topic_work import TopicWork
+
+log = logging.getLogger(__name__)
+
+
+class SlotCalls:
+    """Settles and takes by one call; ``epoch`` is '' in shared mode."""
+
+    def __init__(self, topic: TopicWork, slot: int, epoch: str) -> None:
+        self._topic = topic
+        self._slot = slot
+        self._epoch = epoch
+        self.settling = Settling(topic, slot, epoch)
+        self.closed = False
+        """Takes nothing more."""
+        self.takes_over = bool(epoch)
+        """Whether a former owner may have left something in flight."""
+        self.head: int | None = None
+        """What the slot would hand out next, as far as is known: see `Cycled.head`."""
+        self.head_known = False
+        self.news: int | None = None
+        """What was heard of since the last call to the server went out: its reply may be older."""
+        self.last: Cycled | None = None
+        self._clock = ServerClock() if topic.client.target.is_cluster else topic.clock
+        self._last_us = 0.0
+        """The time on the server at ``_last_at`` of this one, at least."""
+        self._last_at = 0.0
+
+    def hear(self, head: int | None) -> None:
+        """A notification came; None where it does not say what is next in the slot now."""
+        if head is not None and (self.news is None or self._topic.comes_first(head, self.news)):
+            self.news = head
+
+    @property
+    def server_us(self) -> float:
+        """The time on the server, at least, where it has said one."""
+        return self._last_us + (time.monotonic() - self._last_at) * 1_000_000
+
+    @property
+    def seems_ready(self) -> bool:
+        """Whether there is something to take, as far as is known."""
+        if not self.head_known or self.head is None:
+            return False
+        if not self._topic.definition.timed or self.last is None:
+            return True
+        return self.head * 1000 <= self.server_us
+
+    async def take(self, limit: int, *, alone: bool = False, floor: int | None = None) -> tuple[Cycled, float | None]:
+        """Settles, and takes as many as the topic's rate allows; the second: how long to sleep where that is none."""
+        if limit and self._topic.definition.rate_limit:
+            return await self._take_by_permit(limit, alone=alone, floor=floor)
+        return await self.cycle(limit, alone=alone, floor=floor), None
+
+    async def _take_by_permit(self, limit: int, *, alone: bool, floor: int | None) -> tuple[Cycled, float | None]:
+        """A slot with nothing to take asks for nothing: what it was granted would be missing elsewhere."""
+        run, keyspace, topic = self._topic.client.run, self._topic.keyspace, self._topic.definition
+        now_ms, next_due_ms, *_ = await run(one(on_slot("look", keyspace, topic, self._slot), tuple))
+        if topic.paused or next_due_ms == NOT_DUE or next_due_ms > now_ms:
+            return await self.cycle(0), None
+        permit = await run(quotas.ask(keyspace, topic, limit))
+        if not permit.messages:
+            wait_s = self._topic.next_permit_s(permit.wait_us)
+            return await self.cycle(0), wait_s
+        cycled = await self.cycle(permit.messages, alone=alone, floor=floor)
+        await run(quotas.give_back(keyspace, topic, permit.messages - len(cycled.deliveries)))
+        return cycled, None
+
+    async def cycle(self, limit: int, *, alone: bool = False, floor: int | None = None) -> Cycled:
+        """Settles what is finished and takes up to ``limit``, whatever the topic's rate is."""
+        self.news = None
+        cycled = await self.settling.cycle(0 if self.closed else limit, alone=alone, floor=floor)
+        self.head, self.head_known, self.last = cycled.head, True, cycled
+        if self.news is not None and self._topic.comes_first(self.news, cycled.head):
+            self.head = self.news
+        self._last_at = time.monotonic()
+        self._last_us = cycled.now_us + self._clock.age_us(cycled.now_us, self._last_at)
+        return cycled
+
+    async def take_over(self) -> None:
+        """Puts back what the slot's former owner left in flight."""
+        topic = self._topic
+        request = takeover(topic.keyspace, topic.definition, self._slot, self._epoch, by=topic.by)
+        (put_back,) = await topic.client.connection.run([request])
+        self.takes_over = put_back == BATCH_MAX
+        if put_back:
+            log.info("%s[%d]: %d deliveries of the former owner were put back", topic.name, self._slot, put_back)
