@@ -90,7 +90,9 @@ def test_each_is_found_and_repaired(spark: Any, desk: Desk, inputs: Inputs, tmp_
     everything = pq.read_table(f"{inputs.reports}/{first.pk}/findings").to_pylist()  # type: ignore[no-untyped-call]
     assert {row["kind"] for row in everything if row["repair"] == "none"} == LEFT
     assert all("why" in row["evidence"] or "advice" in row["evidence"] for row in everything if row["repair"] == "none")
-    several = Counter((row["topic"], row["id"]) for row in everything if row["id"] and row["repair"] != "none")
+    several = Counter(
+        (row["topic"], row["slot"], row["id"]) for row in everything if row["id"] and row["repair"] != "none"
+    )
     assert set(several.values()) == {1}, "one message gets no contrary repairs"
     for (kind, topic), repair in AS_OLDER_RELEASES.items():
         assert Finding.objects.filter(run=first, kind=kind, topic=topic).update(repair=repair) == 1
