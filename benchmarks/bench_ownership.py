@@ -111,7 +111,7 @@ class Fleet:
             stop_group(process)
 
     def owners(self) -> tuple[str | None, ...]:
-        """Who has claimed what."""
+        """Who has acquired what."""
         return tuple(owner.worker for owner in self.inspector.assignment(TOPIC.name))
 
     def until(self, reached: Callable[[tuple[str | None, ...]], bool]) -> float:

@@ -16,7 +16,7 @@ from rmq_core.client.control import Control
 from rmq_core.client.inspector import AsyncInspector, Inspector
 from rmq_core.client.rmq import RMQ
 
-RETRY_FOR_S = 2.0
+RETRY_FOR_MS = 2_000
 """How long a page waits for Redis before it says that Redis is away."""
 
 
@@ -45,13 +45,13 @@ def engine() -> Engine:
 
 def new_engine(url: str) -> Engine:
     """An engine of the caller's own, on the server it names; the caller closes its client."""
-    client = RMQ(url, options().namespace, retry_for_s=RETRY_FOR_S)
+    client = RMQ(url, options().namespace, retry_for_ms=RETRY_FOR_MS)
     return Engine(client, Inspector(client), Control(client))
 
 
 def new_async_engine() -> AsyncEngine:
     """An engine of the caller's own; the caller closes its client."""
-    client = AsyncRMQ(options().redis_url, options().namespace, retry_for_s=RETRY_FOR_S)
+    client = AsyncRMQ(options().redis_url, options().namespace, retry_for_ms=RETRY_FOR_MS)
     return AsyncEngine(client, AsyncInspector(client))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -99,6 +100,12 @@ def namespace(request: pytest.FixtureRequest, redis_server: EmbeddedRedis) -> It
     left = [key for space in _key_spaces for key in remove_keys_of(space, name)]
     if left and request.node.stash.get(_PASSED, False):
         pytest.fail(f"the test left {len(left)} keys behind, such as {', '.join(left[:10])}", pytrace=False)
+
+
+def pytest_configure() -> None:
+    """A shell's job in the background ignores Ctrl-C, and so would every program that a test starts."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_finish() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import Any, ClassVar
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -22,7 +22,7 @@ from console.api.states import AskedBacklogState
 from console.engine import engine
 from console.usecases import bulk
 from console.usecases.actions import MESSAGES_MAX, PERFORMED, ActionRequest, perform
-from console.usecases.bulk_requests import CANARY_MAX, CONFIRM_ABOVE, RATE_MAX, REFS_MAX, SPREAD_MAX_S, BulkRequest
+from console.usecases.bulk_requests import CANARY_MAX, CONFIRM_ABOVE, RATE_MAX, REFS_MAX, SPREAD_MAX_MS, BulkRequest
 from rmq_core.model.filters import MessageFilter
 from rmq_core.model.ids import MessageRef
 from rmq_core.model.topic import MAX_SLOTS
@@ -64,6 +64,7 @@ class BulkBody(Strict):
             ]
         },
     )
+    FORMER: ClassVar[dict[str, tuple[str, int]]] = {"spread_s": ("spread_ms", 1000)}
     ids: list[str | Named] | None = Field(None, min_length=1, max_length=REFS_MAX)
     filter: DeadFilter | None = None
     reason: Reason = ""
@@ -72,7 +73,7 @@ class BulkBody(Strict):
         "", max_length=100, description=f"The topic's name, where more than {CONFIRM_ABOVE:,} messages match."
     )
     rate_per_s: float = Field(0, ge=0, le=RATE_MAX, description="At most so many messages a second.")
-    spread_s: int = Field(0, ge=0, le=SPREAD_MAX_S, description="Evenly over so many seconds.")
+    spread_ms: int = Field(0, ge=0, le=SPREAD_MAX_MS, description="Evenly over so long.")
 
     @model_validator(mode="after")
     def _one_of(self) -> BulkBody:
@@ -198,7 +199,7 @@ def _act(
     caller = caller_of(request)
     caller.require(Permission.VIEW, topic)  # whoever may look and not act leaves a trace: what acts asks for the rest
     refs = _refs(caller, topic, body, state) if body.ids is not None else []
-    paced = body.rate_per_s or body.spread_s or canary
+    paced = body.rate_per_s or body.spread_ms or canary
     if refs and overdue and not paced and not body.validate_only and len(refs) <= MESSAGES_MAX and action in PERFORMED:
         few = ActionRequest(action, topic, refs, body.reason, due_ms=due_ms, priority=priority)
         return Status(200, outcome_of(perform(caller.actor, few)))
@@ -211,7 +212,7 @@ def _act(
         confirm=body.confirm,
         rate_per_s=body.rate_per_s,
         canary=canary,
-        spread_s=body.spread_s,
+        spread_ms=body.spread_ms,
         due_ms=due_ms,
         priority=priority,
         overdue=overdue,

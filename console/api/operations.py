@@ -16,8 +16,8 @@ from console.api.description import plain
 from console.api.downloads import download
 from console.api.errors import ApiError, invalid
 from console.api.lists import readable
-from console.api.schemas import Cursor, Limit, WithNeededReason
-from console.api.states import said
+from console.api.schemas import Cursor, InSeconds, Limit, WithNeededReason
+from console.api.states import of_today
 from console.clock import now_ms
 from console.models import Operation
 from console.serializers.operations import not_done, operation_json, report
@@ -58,7 +58,8 @@ class OperationView(Schema):
     failed: int
     error: str
     rate_per_s: float
-    spread_s: int
+    spread_ms: int
+    spread_s: InSeconds
     canary: CanaryView | None
     interruptions: int
     created_ms: int
@@ -179,7 +180,7 @@ def operation_of(operation: Operation, caller: Caller) -> dict[str, Any]:
     found = operation_json(operation, caller.payload)
     found["who"] = found.pop("user")
     if found["filter"] is not None and "state" in found["filter"]:
-        found["filter"]["state"] = said(found["filter"]["state"])
+        found["filter"]["state"] = of_today(found["filter"]["state"])
     return found
 
 

@@ -16,7 +16,7 @@ from console.api.lists import readable
 from console.api.routers import topics as router
 from console.api.schemas import BigOut, Cursor, Limit, MessageId, TopicName, lossless
 from console.api.slots import Slot
-from console.api.states import AskedRecordState, RecordState, said
+from console.api.states import AskedRecordState, RecordState
 from console.engine import engine
 from console.record import timeline
 from console.serializers.records import record_json, steps_json
@@ -145,5 +145,4 @@ def lives_of(
 
 
 def _shown(values: dict[str, Any]) -> dict[str, Any]:
-    states: dict[str, Any] = {name: said(values[name]) for name in ("state", "from", "to") if name in values}
-    return {**values, **states, "priority": lossless(values["priority"])}
+    return {**values, "priority": lossless(values["priority"])}

@@ -8,8 +8,8 @@ from typing import Any
 from ninja import Schema
 
 from console.api.schemas import BigOut, lossless
-from console.api.states import State, said
 from console.serializers import messages as shapes
+from rmq_core.model.states import State
 from rmq_core.model.views import MessageRow, MessageView
 
 
@@ -75,8 +75,6 @@ class Messages(Schema):
 def row_of(row: MessageRow, payload: bool) -> dict[str, Any]:
     found = shapes.row_json(row, payload)
     found["at_ms"] = found.pop("score_ms")
-    found["state"] = said(row.state)
-    found["was"] = said(row.was)
     found["priority"] = lossless(row.priority)
     return found
 
@@ -85,7 +83,7 @@ def message_of(view: MessageView, payload: bool) -> dict[str, Any]:
     found = row_of(view.row, payload)
     shown = shapes.content_json(view.content) if payload else {"text": None, "base64": None, "truncated": False}
     return found | {
-        "states": [said(state) for state in view.states],
+        "states": list(view.states),
         "version": lossless(view.version),
         "headers": shapes.headers_json(view.headers) if payload else None,
         "header_count": len(view.headers),

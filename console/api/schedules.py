@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -14,17 +14,18 @@ from console.api.callers import Caller, caller_of
 from console.api.errors import invalid
 from console.api.lists import readable
 from console.api.reconciliations import Kind, Ledger, Topics, looker
-from console.api.schemas import NEEDED_WHY, Reason, Strict
+from console.api.schemas import NEEDED_WHY, InSeconds, Reason, Strict
 from console.models import PipelineSchedule
 from console.serializers.runs import schedule_json
 from console.usecases import runs
-from console.usecases.runs import EVERY_LEAST_S, EVERY_MOST_S, RunRequest
+from console.usecases.runs import EVERY_LEAST_MS, EVERY_MOST_MS, RunRequest
 from rmq_core.errors import UnknownTopic
 
 router = Router(tags=["reconciliation"])
 SHOWN = 200
 # Somebody has to want a restore, each time.
 Scheduled = Literal["reconcile", "archive"]
+_FORMER = {"every_s": ("every_ms", 1000)}
 
 
 class Schedule(Schema):
@@ -34,7 +35,8 @@ class Schedule(Schema):
     kind: Kind
     topics: list[str]
     ledger: str
-    every_s: int
+    every_ms: int
+    every_s: InSeconds
     enabled: bool
     next_ms: int
     user: str
@@ -45,20 +47,22 @@ class Schedules(Schema):
 
 
 class ScheduleBody(Strict):
+    FORMER: ClassVar[dict[str, tuple[str, int]]] = _FORMER
     kind: Scheduled = "reconcile"
     topics: Topics = Field([], max_length=500)
     ledger: Ledger = Field("", max_length=200, description="The name of a business ledger on the server.")
-    every_s: int = Field(ge=EVERY_LEAST_S, le=EVERY_MOST_S)
+    every_ms: int = Field(ge=EVERY_LEAST_MS, le=EVERY_MOST_MS)
     reason: Reason = ""
 
 
 class ScheduleChange(Strict):
     """What is left out stays as it is."""
 
+    FORMER: ClassVar[dict[str, tuple[str, int]]] = _FORMER
     kind: Scheduled | None = None
     topics: Topics | None = Field(None, max_length=500)
     ledger: Ledger | None = Field(None, max_length=200)
-    every_s: int | None = Field(None, ge=EVERY_LEAST_S, le=EVERY_MOST_S)
+    every_ms: int | None = Field(None, ge=EVERY_LEAST_MS, le=EVERY_MOST_MS)
     enabled: bool | None = None
     reason: Reason = ""
 
@@ -80,7 +84,7 @@ def create_schedule(request: HttpRequest, response: HttpResponse, body: Schedule
     """Its first run comes soon."""
     caller = caller_of(request)
     asked = RunRequest(body.kind, tuple(body.topics), body.ledger, body.reason)
-    made = _scheduled(caller, asked, body.every_s)
+    made = _scheduled(caller, asked, body.every_ms)
     response["Location"] = reverse("console-api:schedule", kwargs={"number": made.pk})
     return Status(201, schedule_json(made))
 
@@ -94,9 +98,9 @@ def change_schedule(request: HttpRequest, number: int, body: ScheduleChange) -> 
     enabled = given.pop("enabled", known.enabled)
     if not given:  # also where its topics or its ledger are gone
         return schedule_json(runs.switch(caller.actor, known, enabled, body.reason))
-    wanted = {name: getattr(known, name) for name in ("kind", "topics", "ledger", "every_s")} | given
+    wanted = {name: getattr(known, name) for name in ("kind", "topics", "ledger", "every_ms")} | given
     asked = RunRequest(wanted["kind"], tuple(wanted["topics"]), wanted["ledger"], body.reason)
-    return schedule_json(_scheduled(caller, asked, wanted["every_s"], known, enabled))
+    return schedule_json(_scheduled(caller, asked, wanted["every_ms"], known, enabled))
 
 
 @router.delete("/{int:number}", response={204: None}, url_name="schedule-delete", summary="Delete it; its runs stay")
@@ -108,10 +112,10 @@ def delete_schedule(request: HttpRequest, number: int, reason: str = NEEDED_WHY)
 
 
 def _scheduled(
-    caller: Caller, asked: RunRequest, every_s: int, known: PipelineSchedule | None = None, enabled: bool = True
+    caller: Caller, asked: RunRequest, every_ms: int, known: PipelineSchedule | None = None, enabled: bool = True
 ) -> PipelineSchedule:
     try:
-        return runs.schedule(caller.actor, asked, every_s, known, enabled)
+        return runs.schedule(caller.actor, asked, every_ms, known, enabled)
     except UnknownTopic as error:
         raise invalid("topics", str(error)) from None
 

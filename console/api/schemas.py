@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
 
 from ninja import Path as PathParam
-from ninja import Query, Schema
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
+from ninja import Schema
+from ninja.params.functions import Query
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from console.serializers.messages import SAFE_INTEGER
+from rmq_core.model.states import FORMER_END, former_name
 from rmq_core.model.text import check_name, check_text
 
 REASON_MAX = 500
@@ -22,6 +32,18 @@ class Strict(Schema):
     and false where a number is asked for, and numbers and words for true and false."""
 
     model_config = ConfigDict(extra="forbid")
+    FORMER: ClassVar[dict[str, tuple[str, int]]] = {}
+    """Former names of fields, taken until `FORMER_END`: the present one, and what to multiply the value by."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_former(cls, values: Any) -> Any:
+        for old, (new, factor) in cls.FORMER.items() if isinstance(values, dict) else ():
+            if old in values and new not in values:
+                former_name(f"the field {old}", new)
+                value = values.pop(old)
+                values[new] = value * factor if type(value) in (int, float) else value
+        return values
 
     @field_validator("*", mode="before")
     @classmethod
@@ -70,6 +92,13 @@ BigIn = Annotated[
 """A whole number, also accepted as text, for callers whose numbers are doubles."""
 
 BigOut = int | str
+InSeconds = Annotated[
+    int,
+    Field(
+        description=f"A former name, in seconds; ends with release {FORMER_END}.",
+        json_schema_extra={"deprecated": True},
+    ),
+]
 Text = Annotated[str, AfterValidator(_printable)]
 """Words to look for, or of a failure: an application's, so anything but NUL."""
 Name = Annotated[str, AfterValidator(check_name)]

@@ -54,8 +54,7 @@ def search(
     caller = caller_of(request)
     caller.require(Permission.VIEW, topic)
     caller.require(Permission.READ_PAYLOAD)
-    meant: Any = state  # the engine's word: see `states`
-    found = engine().inspector.search(topic, text, state=meant, limit=limit, scan=SCAN, cursor=cursor or None)
+    found = engine().inspector.search(topic, text, state=state, limit=limit, scan=SCAN, cursor=cursor or None)
     return {
         "rows": [row_of(row, caller.payload) for row in found.rows],
         "looked_at": found.looked_at,

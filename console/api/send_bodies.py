@@ -8,8 +8,8 @@ from ninja import Schema
 from pydantic import ConfigDict, Field, model_validator
 
 from console.api.schemas import BigIn, Reason, Strict
-from console.api.states import State
 from rmq_core.model.outcomes import DELAY_MAX_MS
+from rmq_core.model.states import State
 
 MESSAGES_MAX = 1_000
 

@@ -21,7 +21,6 @@ from console.api.errors import ApiError, from_engine, invalid
 from console.api.routers import topics as router
 from console.api.schemas import TopicName
 from console.api.send_bodies import OneMessage, SendAnswer, SendBody
-from console.api.states import said
 from console.engine import AsyncEngine, async_engine, new_async_engine
 from console.models import AuditEntry
 from console.usecases import sending
@@ -100,7 +99,7 @@ async def _prospect(
         return address
     views = await engine.inspector.find(topic.name, address["id"], message.slot_basis)
     here = (view for view in views if view.row.slot == address["slot"])
-    return {**address, "found": [said(state) for view in here for state in view.states]}
+    return {**address, "found": [state for view in here for state in view.states]}
 
 
 def _note(
@@ -116,7 +115,7 @@ def _note(
     sending.end(entry, merged, unsure, refused)
 
 
-def _answer(topic: Topic, messages: Sequence[Message], outcomes: Sequence[Sent | BaseException]) -> Status:
+def _answer(topic: Topic, messages: Sequence[Message], outcomes: Sequence[Sent | BaseException]) -> Status[Any]:
     results = []
     for message, outcome in zip(messages, outcomes, strict=True):
         if isinstance(outcome, Sent):

@@ -7,7 +7,8 @@ from dataclasses import fields
 from typing import Any, get_type_hints
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Body, Schema, Status
+from ninja import Schema, Status
+from ninja.params.functions import Body
 from pydantic import Field, create_model
 
 from console.access import Action, Permission
@@ -187,7 +188,8 @@ def _numbers() -> dict[str, dict[str, Any]]:
     """Of every topic, out of the keeper's newest frame; nothing where it has not sampled lately."""
     frame = engine().client.run(read_frame(LiveKeys(options().namespace).overview))
     listed = json.loads(frame[1]).get("topics", []) if frame else []
-    return {each["name"]: each for each in listed}
+    # A keeper of the release before, whose frame it may still be, has another name for `retrying`.
+    return {each["name"]: {"retrying": each.get("waiting")} | each for each in listed}
 
 
 def _counts(sample: TopicSample) -> dict[str, Any]:

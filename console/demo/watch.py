@@ -25,7 +25,7 @@ def ensure_schedules() -> bool:
         return False
     first_ms = now_ms() + SETTLE_S * 1000
     for kind, ledger, every_s, after_s in (("archive", "", ARCHIVE_S, 0), ("reconcile", LEDGER, RECONCILE_S, 120)):
-        values = {"ledger": ledger, "every_s": every_s, "next_ms": first_ms + after_s * 1000}
+        values = {"ledger": ledger, "every_ms": every_s * 1000, "next_ms": first_ms + after_s * 1000}
         PipelineSchedule.objects.get_or_create(username=WHO, kind=kind, defaults=values)
     PipelineSchedule.objects.filter(username=WHO, next_ms__lt=first_ms).update(next_ms=first_ms)
     return True

@@ -243,5 +243,5 @@ class Slice:
 def _pace_ms(operation: Operation) -> float:
     """Milliseconds for each message; 0: as fast as it goes."""
     by_rate = 1000 / operation.rate_per_s if operation.rate_per_s else 0.0
-    by_spread = 1000 * operation.spread_s / operation.total if operation.spread_s and operation.total else 0.0
+    by_spread = operation.spread_ms / operation.total if operation.spread_ms and operation.total else 0.0
     return max(by_rate, by_spread)

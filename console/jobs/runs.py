@@ -63,7 +63,7 @@ def prune() -> None:
 
 
 def _start_scheduled(schedule: PipelineSchedule, at_ms: int) -> None:
-    following = at_ms + schedule.every_s * 1000
+    following = at_ms + schedule.every_ms
     mine = PipelineSchedule.objects.filter(pk=schedule.pk, next_ms=schedule.next_ms, enabled=True)
     if not mine.update(next_ms=following):
         return

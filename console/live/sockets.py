@@ -210,6 +210,6 @@ async def _current_user(scope: dict[str, Any]) -> Any:
     return await get_user({"session": sessions.SessionStore(key)})
 
 
-@database_sync_to_async
-def _may(user: Any) -> tuple[bool, bool]:
-    return allowed(user, Permission.VIEW), allowed(user, Permission.READ_PAYLOAD)
+async def _may(user: Any) -> tuple[bool, bool]:
+    may = database_sync_to_async(allowed)
+    return await may(user, Permission.VIEW), await may(user, Permission.READ_PAYLOAD)

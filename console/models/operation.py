@@ -53,7 +53,7 @@ class Operation(InProgress, models.Model):
 
     rate_per_s = models.FloatField(_("messages per second"), default=0, help_text=_("0: as fast as possible."))
     canary = models.PositiveIntegerField(_("canary"), default=0)
-    spread_s = models.PositiveIntegerField(_("spread over (s)"), default=0)
+    spread_ms = models.PositiveBigIntegerField(_("spread over (ms)"), default=0)
 
     created = models.DateTimeField(_("created"), default=timezone.now, db_index=True)
     started = models.DateTimeField(_("started"), null=True)

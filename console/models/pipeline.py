@@ -31,7 +31,7 @@ class PipelineSchedule(models.Model):
     kind = models.CharField(max_length=10, choices=Kind.choices)
     topics = JSONField(default=list)
     ledger = models.CharField(max_length=200, blank=True, default="")
-    every_s = models.PositiveIntegerField()
+    every_ms = models.PositiveBigIntegerField()
     enabled = models.BooleanField(default=True)
     next_ms = models.BigIntegerField(default=0, db_index=True)
     username = models.CharField(max_length=150)
@@ -42,7 +42,7 @@ class PipelineSchedule(models.Model):
         default_permissions = ()
 
     def __str__(self) -> str:
-        return f"{self.kind} every {self.every_s} s"
+        return f"{self.kind} every {self.every_ms // 1000} s"
 
 
 class Reconciliation(InProgress, models.Model):

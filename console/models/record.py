@@ -16,7 +16,7 @@ class MessageRecord(models.Model):
     class State(models.TextChoices):
         DELAYED = "delayed"
         READY = "ready"
-        WAITING = "waiting"
+        RETRYING = "retrying"
         IN_FLIGHT = "in_flight"
         DEAD = "dead"
         DONE = "done"

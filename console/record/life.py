@@ -151,7 +151,7 @@ def _leave(life: Life, step: Step) -> str:
     if place is None:
         return {"trash": life.state}.get(step.origin, "")
     if place == "queued":
-        before = life.queued or (State.WAITING.value if step.origin == "retry" else State.READY.value)
+        before = life.queued or (State.RETRYING.value if step.origin == "retry" else State.READY.value)
         # What was delayed has become ready by itself: no script says so.
         if before == State.DELAYED and life.due_ms is not None and life.due_ms <= step.at_ms:
             before = State.READY.value
@@ -176,7 +176,7 @@ def _arrive(life: Life, step: Step) -> str:
         life.due_ms = life.due_ms if due_ms is None else due_ms
         life.priority = life.priority if priority is None else priority
         later = due_ms is not None and due_ms > step.at_ms
-        life.queued = (State.WAITING if target == "retry" else State.DELAYED if later else State.READY).value
+        life.queued = (State.RETRYING if target == "retry" else State.DELAYED if later else State.READY).value
         return life.queued
     if target == "prepare":
         life.in_flight = True

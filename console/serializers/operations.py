@@ -44,7 +44,8 @@ def operation_json(operation: Operation, payload: bool) -> dict[str, Any]:
         "failed": operation.failed,
         "error": operation.error,
         "rate_per_s": operation.rate_per_s,
-        "spread_s": operation.spread_s,
+        "spread_ms": operation.spread_ms,
+        "spread_s": operation.spread_ms // 1000,
         "canary": {
             "size": operation.canary,
             "phase": canary.get("phase", "sending"),

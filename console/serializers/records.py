@@ -7,6 +7,7 @@ from typing import Any
 
 from console.models import MessageRecord, MessageTransition
 from rmq_core.model.ids import id_to_text
+from rmq_core.model.states import FORMER
 
 
 def steps_json(steps: Iterable[MessageTransition], slot: int, payload: bool) -> list[dict[str, Any]]:
@@ -15,8 +16,8 @@ def steps_json(steps: Iterable[MessageTransition], slot: int, payload: bool) -> 
         {
             "at_ms": step.at_ms,
             "event": step.event,
-            "from": step.from_state or None,
-            "to": step.to_state or None,
+            "from": _state(step.from_state),
+            "to": _state(step.to_state),
             "slot": slot,
             "worker": step.worker or None,
             "host": step.host or None,
@@ -27,6 +28,11 @@ def steps_json(steps: Iterable[MessageTransition], slot: int, payload: bool) -> 
         }
         for step in steps
     ]
+
+
+def _state(stored: str) -> str | None:
+    """Steps that earlier releases wrote down say states by their former names."""
+    return FORMER.get(stored, stored) or None
 
 
 def record_json(record: MessageRecord, payload: bool) -> dict[str, Any]:

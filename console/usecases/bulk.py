@@ -65,7 +65,7 @@ def start(actor: Actor, wanted: BulkRequest) -> Operation:
             total_exact=seen.exact,
             rate_per_s=wanted.rate_per_s,
             canary=wanted.canary,
-            spread_s=wanted.spread_s,
+            spread_ms=wanted.spread_ms,
             place={"topic_created_ms": topic.created_ms},
             due_ms=now,
         )

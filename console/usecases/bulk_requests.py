@@ -24,12 +24,12 @@ REFS_MAX = 10_000
 REFS_AUDITED = 500
 CANARY_MAX = 1_000
 RATE_MAX = 1_000_000
-SPREAD_MAX_S = 7 * 86_400
-_WAITING = ("delayed", "ready", "waiting")
+SPREAD_MAX_MS = 7 * 86_400_000
+_WAITING = ("delayed", "ready", "retrying")
 
 STATES_OF: dict[Action, tuple[str, ...]] = {
     Action.CANCEL: _WAITING,
-    Action.RUN_NOW: ("delayed", "waiting"),
+    Action.RUN_NOW: ("delayed", "retrying"),
     Action.RESCHEDULE: _WAITING,
     Action.REQUEUE: ("dead",),
     Action.DROP: ("dead",),
@@ -47,7 +47,7 @@ class BulkRequest:
     operation took out (`undoes`).
 
     `confirm`: the topic's name, typed, where more than `CONFIRM_ABOVE` match. `rate_per_s` 0: as fast as it goes.
-    `canary`: so many first, the rest when those ended well. `spread_s`: over so many seconds. `due_ms` (epoch ms) or
+    `canary`: so many first, the rest when those ended well. `spread_ms`: over so long. `due_ms` (epoch ms) or
     `priority` only to reschedule. `overdue` false, only to restore: not those whose time has gone by meanwhile.
     """
 
@@ -59,7 +59,7 @@ class BulkRequest:
     confirm: str = ""
     rate_per_s: float = 0
     canary: int = 0
-    spread_s: int = 0
+    spread_ms: int = 0
     due_ms: int | None = None
     priority: int | None = None
     undoes: Operation | None = None
@@ -85,7 +85,7 @@ class BulkRequest:
             asked["named"] = len(self.refs)
         if self.undoes is not None:
             asked["undoes"] = str(self.undoes.pk)
-        for name in ("rate_per_s", "canary", "spread_s"):
+        for name in ("rate_per_s", "canary", "spread_ms"):
             value = getattr(self, name)
             if value:
                 asked[name] = value if math.isfinite(value) else str(value)
@@ -160,7 +160,7 @@ def pinned(wanted: BulkRequest, now_ms: int) -> BulkRequest:
 
 
 def _check_pace(wanted: BulkRequest) -> None:
-    limits = {"rate_per_s": RATE_MAX, "canary": CANARY_MAX, "spread_s": SPREAD_MAX_S}
+    limits = {"rate_per_s": RATE_MAX, "canary": CANARY_MAX, "spread_ms": SPREAD_MAX_MS}
     for name, most in limits.items():
         value = getattr(wanted, name)
         whole = isinstance(value, int) or (name == "rate_per_s" and isinstance(value, float) and math.isfinite(value))

@@ -28,7 +28,7 @@ from rmq_core.model.topic import Journal
 State = Reconciliation.State
 ACTIONS = {"reconcile": Action.RECONCILE, "archive": Action.ARCHIVE, "restore": Action.RESTORE_ALL}
 TOPICS_MOST = 500
-EVERY_LEAST_S, EVERY_MOST_S = 60, 366 * 86_400
+EVERY_LEAST_MS, EVERY_MOST_MS = 60_000, 366 * 86_400_000
 RESTORE_WORD = "restore"
 GROUPS_MOST = 500
 TREND = 60
@@ -122,25 +122,25 @@ def stop(actor: Actor, run: Reconciliation) -> Reconciliation:
 
 
 def schedule(
-    actor: Actor, wanted: RunRequest, every_s: int, known: PipelineSchedule | None = None, enabled: bool = True
+    actor: Actor, wanted: RunRequest, every_ms: int, known: PipelineSchedule | None = None, enabled: bool = True
 ) -> PipelineSchedule:
     """Make a schedule, or change one; its first run comes soon.
 
     Raises `Forbidden`, `BadRequest`, `UnknownSchedule` (it was deleted meanwhile).
     """
-    query = {**wanted.query(), "every_s": every_s, **({"schedule": known.pk, "enabled": enabled} if known else {})}
+    query = {**wanted.query(), "every_ms": every_ms, **({"schedule": known.pk, "enabled": enabled} if known else {})}
     with audited(actor, Action.SCHEDULE, query=query, reason=wanted.reason) as entry:
         require(actor.user, Action.SCHEDULE, "")
         if wanted.kind == "restore":
             raise BadRequest(gettext("A restore cannot be scheduled: a person has to start it."))
         _check(wanted)
-        if not EVERY_LEAST_S <= every_s <= EVERY_MOST_S:
+        if not EVERY_LEAST_MS <= every_ms <= EVERY_MOST_MS:
             raise BadRequest(gettext("It must be at least a minute, and at most a year."))
         fields = {
             "kind": wanted.kind,
             "topics": list(wanted.topics),
             "ledger": wanted.ledger,
-            "every_s": every_s,
+            "every_ms": every_ms,
             "username": actor.user.get_username()[:150],
             "enabled": enabled,
         }
@@ -167,7 +167,7 @@ def remove(actor: Actor, found: PipelineSchedule, reason: str) -> None:
 
     Raises `Forbidden`, `BadRequest` (no reason), `UnknownSchedule` (somebody else has deleted it).
     """
-    what = {"kind": found.kind, "topics": found.topics, "ledger": found.ledger, "every_s": found.every_s}
+    what = {"kind": found.kind, "topics": found.topics, "ledger": found.ledger, "every_ms": found.every_ms}
     query = {"schedule": found.pk, "delete": True, **what}
     with audited(actor, Action.SCHEDULE, query=query, reason=reason) as entry:
         require(actor.user, Action.SCHEDULE, "")

@@ -9,8 +9,9 @@ from typing import Any, Literal
 from django.utils.translation import gettext
 
 from console.engine import engine
+from rmq_core.model.states import State
 from rmq_core.model.topic import Journal, Topic
-from rmq_core.model.views import MessageRow, State, TopicSample
+from rmq_core.model.views import MessageRow, TopicSample
 from rmq_core.ops.journal_marks import slot_limit
 
 Severity = Literal["info", "caution", "danger"]
@@ -73,13 +74,13 @@ def _max_retries(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
             " have the new number as well; those that are ready again keep the tries they have left; dead letters stay"
             " dead."
         )
-        waiting = Count(sample.retrying)
-        return [Line("max_retries", "info", text % {"retries": wanted.max_retries, "count": waiting}, waiting)]
+        retrying = Count(sample.retrying)
+        return [Line("max_retries", "info", text % {"retries": wanted.max_retries, "count": retrying}, retrying)]
 
     def last_try(row: MessageRow) -> bool:
         return row.failures >= max(1, wanted.max_retries)
 
-    reached = _sum(_count(now, state, last_try) for state in ("waiting", "in_flight"))
+    reached = _sum(_count(now, state, last_try) for state in ("retrying", "in_flight"))
     text = gettext(
         "Messages that have failed so often that their next failure makes them dead letters: %(count)s. Those that are"
         " ready again keep the tries they have left, or have the new number where that is less."
@@ -113,10 +114,10 @@ def _visibility(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
 
 
 def _backoff(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
-    waiting = Count(sample.retrying)
+    retrying = Count(sample.retrying)
     field = "backoff_ms" if wanted.backoff_ms != now.backoff_ms else "backoff_max_ms"
     text = gettext("From the next failure on. Messages that wait already (%(count)s) keep their time.")
-    return [Line(field, "info", text % {"count": waiting}, waiting)]
+    return [Line(field, "info", text % {"count": retrying}, retrying)]
 
 
 def _backoff_max(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:

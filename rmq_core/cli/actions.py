@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from rmq_core.cli.shell import Shell, Usage, command, complain
+from rmq_core.cli.states import StateChoice
 from rmq_core.client.control import Control
 from rmq_core.client.inspector import Inspector
 from rmq_core.client.rmq import RMQ
@@ -61,7 +62,7 @@ def drop(shell: Shell, **given: Any) -> int:
 
 @command
 @chosen
-@click.option("--state", type=click.Choice(WAITING), default="delayed", help="Without IDS.")
+@click.option("--state", type=StateChoice(WAITING), default="delayed", help="Of these, where no IDS are given.")
 def cancel(shell: Shell, state: str, **given: Any) -> int:
     """Take waiting messages out of their queue.
 
@@ -84,7 +85,7 @@ def restore(shell: Shell, **given: Any) -> int:
 
 @command
 @chosen
-@click.option("--state", type=click.Choice(WAITING), default="delayed", help="Without IDS.")
+@click.option("--state", type=StateChoice(WAITING), default="delayed", help="Of these, where no IDS are given.")
 def run_now(shell: Shell, state: str, **given: Any) -> int:
     """Make waiting messages ready at once.
 
@@ -95,7 +96,7 @@ def run_now(shell: Shell, state: str, **given: Any) -> int:
 
 @command
 @chosen
-@click.option("--state", type=click.Choice(WAITING), default="delayed", help="Without IDS.")
+@click.option("--state", type=StateChoice(WAITING), default="delayed", help="Of these, where no IDS are given.")
 @click.option("--due-ms", type=int, help="The new due time, in epoch milliseconds.")
 @click.option("--in-ms", type=int, help="The new due time, from now by the server's clock.")
 @click.option("--priority", type=int, help="Of messages of a priority topic.")

@@ -18,15 +18,15 @@ ENGINE: Sections = {
     "Messages": {
         "send": "rmq_core.cli.sending",
         "take": "rmq_core.cli.taking",
-        "peek": "rmq_core.cli.looking",
+        "peek": "rmq_core.cli.reading",
         "cancel": "rmq_core.cli.actions",
         "run-now": "rmq_core.cli.actions",
         "reschedule": "rmq_core.cli.actions",
         "restore": "rmq_core.cli.actions",
     },
     "Dead letters": {
-        "dead": "rmq_core.cli.looking",
-        "clusters": "rmq_core.cli.looking",
+        "dead": "rmq_core.cli.reading",
+        "clusters": "rmq_core.cli.reading",
         "requeue": "rmq_core.cli.actions",
         "drop": "rmq_core.cli.actions",
     },
@@ -84,7 +84,7 @@ def run(root: click.Command, argv: Sequence[str] | None, program: str) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):  # in a command, or before there was one
         return 130
     except (RMQError, OSError) as error:  # ours, or that of whatever is written to
         click.echo(f"{name}: {shown(str(error))}", err=True)

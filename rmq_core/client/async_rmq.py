@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from rmq_core.client.base import ClientCore, deliveries_of, several, topic_name
+from rmq_core.client.base import ClientCore, deliveries_of, patience_ms, several, topic_name
 from rmq_core.client.journal import AsyncJournalReader
 from rmq_core.errors import TopicReshaped
 from rmq_core.model.composing import Content, SendOptions, compose
@@ -23,7 +23,7 @@ from rmq_core.protocol.scripts import Call, Operation
 from rmq_core.protocol.takes import NOT_DUE
 from rmq_core.transport.aio import AsyncConnection
 from rmq_core.transport.notifications import FALLBACK_S, Wakeups
-from rmq_core.transport.retry import RETRY_FOR_S
+from rmq_core.transport.retry import RETRY_FOR_MS
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -40,11 +40,12 @@ class AsyncRMQ(ClientCore):
         namespace: str = "rmq",
         *,
         allow_eviction: bool = False,
-        retry_for_s: float = RETRY_FOR_S,
+        retry_for_ms: int = RETRY_FOR_MS,
         client: Any = None,
+        retry_for_s: float | None = None,
     ) -> None:
         super().__init__(url, namespace, allow_eviction)
-        self.connection = AsyncConnection(self.target, client, retry_for_s)
+        self.connection = AsyncConnection(self.target, client, patience_ms(retry_for_ms, retry_for_s))
         self.wakeups = Wakeups(self.connection)
         self._checked = False
 

@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from rmq_core.errors import EvictionEnabled, InvalidMessage, ScriptFailed, ServerTooOld, TopicReshaped, UnknownTopic
+from rmq_core.model.bounds import whole
 from rmq_core.model.delivery import Delivery, SettleStatus
 from rmq_core.model.message import Message
 from rmq_core.model.programs import per_node, program_of
+from rmq_core.model.states import former_name
 from rmq_core.model.text import NotText, check_unicode, shown
 from rmq_core.model.topic import Topic
 from rmq_core.ops import registry
@@ -25,9 +27,18 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
+PATIENCE_MAX_MS = 86_400_000
 OLDEST_SERVER = (6, 2)
 DEFINITION_TTL_S = 1.0
 """How long a client trusts a definition it read: an operator's edit reaches it within this time."""
+
+
+def patience_ms(retry_for_ms: int, retry_for_s: float | None) -> int:
+    """How long a client tries. ``retry_for_s`` is the former name, in seconds."""
+    if retry_for_s is not None:
+        former_name("retry_for_s=", "retry_for_ms=, in milliseconds,", 3)
+        return int(retry_for_s * 1000)
+    return whole("retry_for_ms", retry_for_ms, 0, PATIENCE_MAX_MS)
 
 
 def topic_name(topic: object) -> str:

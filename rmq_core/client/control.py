@@ -64,7 +64,7 @@ class Control:
     def cancel_matching(
         self, topic: str | Topic, wanted: MessageFilter, *, at_most: int | None = None
     ) -> MatchingResult:
-        """Cancels all waiting messages that a filter (of state delayed, ready or waiting) selects."""
+        """Cancels all waiting messages that a filter (of state delayed, ready or retrying) selects."""
         return self._matching(topic, "cancel", wanted, at_most)
 
     def run_now_matching(
@@ -195,7 +195,7 @@ class AsyncControl:
     async def cancel_matching(
         self, topic: str | Topic, wanted: MessageFilter, *, at_most: int | None = None
     ) -> MatchingResult:
-        """Cancels all waiting messages that a filter (of state delayed, ready or waiting) selects."""
+        """Cancels all waiting messages that a filter (of state delayed, ready or retrying) selects."""
         return await self._matching(topic, "cancel", wanted, at_most)
 
     async def run_now_matching(

@@ -9,6 +9,7 @@ from rmq_core.client.rmq import RMQ
 from rmq_core.journal import trimmer
 from rmq_core.journal.trimmer import JournalState
 from rmq_core.model.filters import MessageFilter
+from rmq_core.model.states import State
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import (
     Ages,
@@ -21,7 +22,6 @@ from rmq_core.model.views import (
     Selection,
     ServerInfo,
     SlotDetail,
-    State,
     TopicSample,
     Unreadable,
     WorkerInfo,
@@ -159,7 +159,7 @@ class Inspector:
         return self.client.run(self.client.on_topic(owners.owners, topic))
 
     def ownership_timeline(self, topic: str, slot: int | None = None, limit: int = 100) -> tuple[OwnershipEvent, ...]:
-        """Who claimed and released which slots when, newest first; bounded."""
+        """Who acquired and released which slots when, newest first; bounded."""
         return self.client.run(self.client.on_topic(owners.timeline, topic, slot, limit))
 
     def journal(self, topic: str) -> JournalState:
@@ -295,7 +295,7 @@ class AsyncInspector:
     async def ownership_timeline(
         self, topic: str, slot: int | None = None, limit: int = 100
     ) -> tuple[OwnershipEvent, ...]:
-        """Who claimed and released which slots when, newest first; bounded."""
+        """Who acquired and released which slots when, newest first; bounded."""
         return await self.client.run(self.client.on_topic(owners.timeline, topic, slot, limit))
 
     async def journal(self, topic: str) -> JournalState:

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from rmq_core.client.base import ClientCore, deliveries_of, several, topic_name
+from rmq_core.client.base import ClientCore, deliveries_of, patience_ms, several, topic_name
 from rmq_core.client.journal import JournalReader
 from rmq_core.errors import TopicReshaped
 from rmq_core.model.composing import Content, SendOptions, compose
@@ -24,7 +24,7 @@ from rmq_core.protocol.takes import NOT_DUE
 from rmq_core.transport import forks
 from rmq_core.transport.listening import Listening
 from rmq_core.transport.notifications import FALLBACK_S
-from rmq_core.transport.retry import RETRY_FOR_S
+from rmq_core.transport.retry import RETRY_FOR_MS
 from rmq_core.transport.sync import Connection
 
 if TYPE_CHECKING:
@@ -36,9 +36,9 @@ T = TypeVar("T")
 class RMQ(ClientCore):
     """A client of the queue; safe to share between threads, and to use on in a forked child.
 
-    ``url``: see `transport.redis_url.RedisURL`. Commands are retried for ``retry_for_s`` seconds while the server is
-    away, then raise `ConnectionLost`. The first command raises `ServerTooOld` or `EvictionEnabled` where the server
-    is not fit; ``allow_eviction`` waives the second.
+    ``url``: see `transport.redis_url.RedisURL`. Commands are retried for ``retry_for_ms`` while the server is away,
+    then raise `ConnectionLost`. The first command raises `ServerTooOld` or `EvictionEnabled` where the server is not
+    fit; ``allow_eviction`` waives the second. ``retry_for_s`` is a former name, until release 0.3.
     """
 
     def __init__(
@@ -47,11 +47,12 @@ class RMQ(ClientCore):
         namespace: str = "rmq",
         *,
         allow_eviction: bool = False,
-        retry_for_s: float = RETRY_FOR_S,
+        retry_for_ms: int = RETRY_FOR_MS,
         client: Any = None,
+        retry_for_s: float | None = None,
     ) -> None:
         super().__init__(url, namespace, allow_eviction)
-        self.connection = Connection(self.target, client, retry_for_s)
+        self.connection = Connection(self.target, client, patience_ms(retry_for_ms, retry_for_s))
         self._checked = False
         self._lock = threading.Lock()
         forks.follow(self)

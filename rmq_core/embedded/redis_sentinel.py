@@ -81,7 +81,7 @@ class EmbeddedSentinel(EmbeddedGroup):
                 _follow(replica, self.servers[0])
         for sentinel in self.sentinels:
             sentinel.start()
-            sentinel.hurry()
+            sentinel.watch_closely()
         self._wait(self._settled, "master, replicas and Sentinels did not find each other")
         return self
 
@@ -159,7 +159,7 @@ class _Sentinel(EmbeddedRedis):
             known: dict[str, Any] = client.sentinel_master(self._service)
         return known
 
-    def hurry(self) -> None:
+    def watch_closely(self) -> None:
         """It looks every second, not every ten, who is what; a server before Redis 7 cannot be told to."""
         with suppress(redis.ResponseError), self.client() as client:
             client.execute_command("SENTINEL", "DEBUG", "info-period", 1_000, "publish-period", 500)

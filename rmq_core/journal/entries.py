@@ -5,7 +5,8 @@ reused), and ``v``, msgpack of ``[now_ms, group, group, …]``. A group is ``[ev
 and in mode ``full``, for events that say what the content is, a fourth element: ``[body, …]``, one per id. Else that is
 ``false`` where a fifth tells of bodies that bear a slot basis: ``[place (1-based), basis, …]``.
 
-A third field ``w``, '<host> <worker>', names the worker that made the change, where one did.
+A third field ``w``, '<host> <worker>', names the worker that made the change, where one did; the ``worker`` in a detail
+is then empty, and else who reported that failure by hand.
 
 ``route`` is two letters, from and to: ``n`` a send, ``s`` store, ``r`` retry, ``p`` prepare, ``d`` dead, ``t`` trash,
 ``-`` nowhere. ``detail`` is the score in the queue it came to, with its place there (for ``acked`` the receipt, 0 where

@@ -10,10 +10,11 @@ from typing import Any, Literal, TypeAlias, get_args
 from rmq_core.errors import InvalidFilter
 from rmq_core.model.fingerprints import LENGTH
 from rmq_core.model.scores import SCORE_MAX, SHIFT
+from rmq_core.model.states import FORMER, state_named
 from rmq_core.model.text import NotText, check_unicode
 from rmq_core.model.topic import MAX_SLOTS, Topic
 
-FilterState: TypeAlias = Literal["delayed", "ready", "waiting", "dead", "trash"]
+FilterState: TypeAlias = Literal["delayed", "ready", "retrying", "dead", "trash"]
 FILTER_STATES: tuple[FilterState, ...] = get_args(FilterState)
 TEXT_MAX = 1_000
 MS_MAX = SCORE_MAX // SHIFT
@@ -28,7 +29,7 @@ class MessageFilter:
 
     ``text`` is in the id or the content, ``error`` in the last failure's class or message (both as written: upper and
     lower case differ), ``fingerprint`` is exactly the cluster's. ``since_ms`` and ``until_ms``, both included, bound
-    the row's time: due (delayed, ready, waiting), died (dead) or removed (trash). Raises `InvalidFilter`.
+    the row's time: due (delayed, ready, retrying), died (dead) or removed (trash). Raises `InvalidFilter`.
     """
 
     state: FilterState
@@ -40,6 +41,8 @@ class MessageFilter:
     until_ms: int | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.state, str) and self.state in FORMER:
+            object.__setattr__(self, "state", state_named(self.state))
         if self.state not in FILTER_STATES:
             raise InvalidFilter("state", f"{self.state!r:.80} must be one of {', '.join(FILTER_STATES)}")
         self._text("text")
@@ -89,6 +92,7 @@ class MessageFilter:
                 del given[name]
         if not isinstance(given["state"], str):
             raise InvalidFilter("state", f"must be one of {', '.join(FILTER_STATES)}")
+        given["state"] = FORMER.get(given["state"], given["state"])
         return cls(**given)
 
     def to_mapping(self) -> dict[str, Any]:

@@ -6,14 +6,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 from rmq_core.model.ids import MessageRef, id_to_text
+from rmq_core.model.states import State, former_name
 from rmq_core.model.stats import Counters, Histogram
 from rmq_core.model.topic import Topic
 
-State: TypeAlias = Literal["delayed", "ready", "waiting", "in_flight", "dead", "trash"]
-STATES: tuple[State, ...] = ("delayed", "ready", "waiting", "in_flight", "dead", "trash")
 PREVIEW_BYTES = 256
 
 
@@ -109,6 +108,12 @@ class TopicSample:
         """Messages that failed and wait for their next try."""
         return sum(slot.retry for slot in self.slots)
 
+    @property
+    def waiting(self) -> int:
+        """The former name of `retrying`, until release 0.3."""
+        former_name("waiting of a sample", "retrying", 2)
+        return self.retrying
+
     @cached_property
     def prepare(self) -> int:
         """Messages in flight."""
@@ -195,7 +200,7 @@ FAILURE_FIELDS = tuple(each.name for each in fields(FailureRecord))
 
 @dataclass(frozen=True, slots=True)
 class MessageRow:
-    """A line of a list. ``score_ms``: due (delayed, ready, waiting), taken (in flight), died (dead) or removed time.
+    """A line of a list. ``score_ms``: due (delayed, ready, retrying), taken (in flight), died (dead) or removed time.
 
     ``fingerprint``: of a dead letter its cluster, else of the last failure, '' where it has none; None: never failed.
     ``was``: of a message in the trash, where it is restored to.

@@ -19,7 +19,7 @@ from rmq_core.queries import by_filter
 
 MatchingAction: TypeAlias = Literal["cancel", "run_now", "reschedule", "requeue", "drop", "restore"]
 
-_WAITING = ("delayed", "ready", "waiting")
+_WAITING = ("delayed", "ready", "retrying")
 STATES: dict[MatchingAction, tuple[str, ...]] = {
     "cancel": _WAITING,
     "run_now": _WAITING,

@@ -27,7 +27,7 @@ class SlotEvents(Protocol):
         """The runner of a slot has come to its end: nothing of it runs any more."""
 
     def fenced(self, slot: int) -> None:
-        """Redis refused a slot's epoch: somebody else has claimed it, or nobody has."""
+        """Redis refused a slot's epoch: somebody else has acquired it, or nobody has."""
 
 
 class TopicSlots(Protocol):

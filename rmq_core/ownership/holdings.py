@@ -256,7 +256,7 @@ class Holdings:
                 self._held[slot] = acquired[slot] = node
                 self.topic.add(slot, epoch_text(node.epoch))
         self._report_failures(error for error in answers if error is not None)
-        await self._note("claimed", acquired, "assigned")
+        await self._note("acquired", acquired, "assigned")
         if self._ended or self._made:
             self._news()
 

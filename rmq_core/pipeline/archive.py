@@ -55,19 +55,19 @@ def archive(
     options: SourceOptions,
     path: str,
     *,
-    every_s: float | None = None,
+    every_ms: int | None = None,
     compacting: bool = True,
     progress: Progress = QUIET,
 ) -> Archived:
     """Brings what the journals hold into the archive at ``path``; returns what it did.
 
-    ``every_s``: goes on for ever, a micro-batch each so many seconds, until interrupted. Raises `PipelineError`,
+    ``every_ms``: goes on for ever, a micro-batch each so often, until interrupted. Raises `PipelineError`,
     also while another archive job of the namespace runs, and where the archive holds another data set.
     """
     session.dataSource.register(JournalSource)
     kept = Archive(session, path)
     with ArchiveLock(options) as lock, plain_errors("the archive stopped"):
-        run = _Run(session, options, kept, lock, every_s, compacting)
+        run = _Run(session, options, kept, lock, every_ms, compacting)
         run.begin()
         with progress.stage("archive", session):
             try:
@@ -92,11 +92,11 @@ class _Run:
         options: SourceOptions,
         kept: Archive,
         lock: ArchiveLock,
-        every_s: float | None,
+        every_ms: int | None,
         compacting: bool,
     ) -> None:
         self.session, self.options, self.kept, self.lock = session, options, kept, lock
-        self.every_s, self.compacting = every_s, compacting
+        self.every_ms, self.compacting = every_ms, compacting
         self.done = {"rows": 0, "batches": 0}
         self.trimmed = self.compacted = 0
         self.before = kept.last_committed()
@@ -137,14 +137,16 @@ class _Run:
             "namespace": self.options.namespace,
             "topics": ",".join(self.options.topics),
             "slots_per_partition": str(self.options.slots_per_partition),
-            "retry_for_s": str(self.options.retry_for_s),
+            "retry_for_ms": str(self.options.retry_for_ms),
         }.items():
             stream = stream.option(name, value)
         writer = stream.load().writeStream.foreachBatch(batch_writer(self.kept.events))
         writer = writer.option("checkpointLocation", self.kept.checkpoint)
-        every = self.every_s
+        every = self.every_ms
         writer = (
-            writer.trigger(availableNow=True) if every is None else writer.trigger(processingTime=f"{every} seconds")
+            writer.trigger(availableNow=True)
+            if every is None
+            else writer.trigger(processingTime=f"{every} milliseconds")
         )
         query = writer.start()
         self._seen = set()
@@ -173,7 +175,7 @@ class _Run:
     def move(self) -> None:
         """Trims the journals behind what is durable."""
         last = self.kept.last_committed()
-        if last != self._moved_to or self.every_s is None:
+        if last != self._moved_to or self.every_ms is None:
             self.trimmed += positions.move(self.options, self.kept.path, self.kept.committed_offsets())
             self._moved_to = last
 

@@ -99,7 +99,7 @@ def _lived(client: RMQ, topic: Topic, until_ms: int) -> bool:
 
 
 def _client(options: SourceOptions) -> RMQ:
-    return RMQ(options.url, options.namespace, allow_eviction=True, retry_for_s=options.retry_for_s)
+    return RMQ(options.url, options.namespace, allow_eviction=True, retry_for_ms=options.retry_for_ms)
 
 
 def _here(client: RMQ) -> DataSet:

@@ -22,7 +22,7 @@ class ArchiveLock:
     """``with ArchiveLock(options): …`` raises `PipelineError` while somebody else archives the namespace."""
 
     def __init__(self, options: SourceOptions, ttl_ms: int = TTL_MS) -> None:
-        self._connection = Connection(options.open_target(), retry_for_s=options.retry_for_s)
+        self._connection = Connection(options.open_target(), retry_for_ms=options.retry_for_ms)
         self._keys = options.keyspace.election(ROLE)
         self._ttl_ms = ttl_ms
         self._holder = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"

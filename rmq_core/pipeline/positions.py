@@ -17,7 +17,7 @@ def register(options: SourceOptions, path: str, offsets: dict[str, dict[str, str
     of the one that they named after a link.
     """
     links = {reader_as_written(path)} - {reader_of(path)}
-    with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_s=options.retry_for_s) as client:
+    with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_ms=options.retry_for_ms) as client:
         for topic in options.definitions():
             keys, ends = client.keyspace, offsets.get(topic.name, {})
             client.run(reader.commit(keys, topic, reader_of(path), _positions(topic, ends)))
@@ -31,7 +31,7 @@ def register(options: SourceOptions, path: str, offsets: dict[str, dict[str, str
 def move(options: SourceOptions, path: str, offsets: dict[str, dict[str, str]]) -> int:
     """Commits and trims; returns how many entries the journals lost."""
     gone = 0
-    with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_s=options.retry_for_s) as client:
+    with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_ms=options.retry_for_ms) as client:
         for topic in options.definitions():
             ends = _positions(topic, offsets.get(topic.name, {}))
             client.run(reader.commit(client.keyspace, topic, reader_of(path), ends))
@@ -45,7 +45,7 @@ def committed(
     """Rows of `gaps.READERS`; behind these numbers journals may have been trimmed. ``archive``: the one read."""
     rows = []
     ours = set() if archive is None else {reader_of(archive), reader_as_written(archive), ALL_ARCHIVES}
-    with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_s=options.retry_for_s) as client:
+    with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_ms=options.retry_for_ms) as client:
         for topic in topics:
             known = client.run(reader.positions(client.keyspace, topic))
             if known:

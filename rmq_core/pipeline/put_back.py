@@ -32,7 +32,7 @@ def putter(
     def put(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow as pa
 
-        with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_s=options.retry_for_s) as client:
+        with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_ms=options.retry_for_ms) as client:
             for batch in batches:
                 groups: dict[tuple[str, int], list[dict[str, Any]]] = {}
                 for row in batch.to_pylist():

@@ -162,7 +162,7 @@ def _now_ms(options: SourceOptions) -> int:
 
 def _define(options: SourceOptions, topics: list[Topic]) -> list[Topic]:
     """Defines the topics that the server has lost, whose journals then begin with nothing; all as they are now."""
-    with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_s=options.retry_for_s) as client:
+    with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_ms=options.retry_for_ms) as client:
         return [client.define(topic) for topic in topics]
 
 

@@ -229,7 +229,7 @@ def _span(topic: Topic, wanted: MessageFilter, now: int) -> Window | None:
     elif state == "delayed":
         low = str(since) if since is not None and since > now else low
         high = high if until is None else f"({until + 1}"
-    elif state == "waiting":
+    elif state == "retrying":
         low = low if since is None else str(since * SHIFT)
         high = high if until is None else str(until * SHIFT + SHIFT - 1)
     else:
@@ -250,7 +250,8 @@ def _count(keyspace: Keyspace, topic: Topic, span: Window | None, slots: range) 
 
 
 def _mark(topic: Topic, wanted: MessageFilter) -> str:
-    text = json.dumps([topic.name, sorted(wanted.to_mapping().items())])
+    given = wanted.to_mapping() | {"state": paging.STATES_IN_CURSORS.get(wanted.state, wanted.state)}
+    text = json.dumps([topic.name, sorted(given.items())])
     return blake2b(text.encode(), digest_size=6).hexdigest()
 
 

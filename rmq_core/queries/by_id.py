@@ -9,12 +9,9 @@ from rmq_core.model.bodies import Body, basis_of, decode_body
 from rmq_core.model.ids import raw_id
 from rmq_core.model.message import as_bytes
 from rmq_core.model.scores import exact
+from rmq_core.model.states import State
 from rmq_core.model.topic import Topic
-from rmq_core.model.views import (
-    FailureRecord,
-    MessageView,
-    State,
-)
+from rmq_core.model.views import FailureRecord, MessageView
 from rmq_core.protocol.keys import Keyspace, slot_for
 from rmq_core.protocol.scripts import Operation, batches
 from rmq_core.protocol.slot_calls import on_ids
@@ -91,7 +88,7 @@ def _removed(keyspace: Keyspace, topic: Topic, raw: bytes, slots: Sequence[int])
 
 def _view(topic: Topic, number: int, raw: bytes, reply: list[bytes], now: int) -> MessageView | None:
     store, retry, prepare, dead = reply[:4]
-    held: list[tuple[State, bytes]] = [("in_flight", prepare), ("waiting", retry), ("dead", dead)]
+    held: list[tuple[State, bytes]] = [("in_flight", prepare), ("retrying", retry), ("dead", dead)]
     if store:
         delayed = topic.timed and float(store) >= now + 1
         held.insert(1, ("delayed" if delayed else "ready", store))

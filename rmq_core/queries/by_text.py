@@ -8,8 +8,9 @@ import json
 from rmq_core.errors import InvalidMessage
 from rmq_core.model.bounds import whole
 from rmq_core.model.message import as_bytes
+from rmq_core.model.states import State, state_named
 from rmq_core.model.topic import Topic
-from rmq_core.model.views import MessageRow, SearchPage, State
+from rmq_core.model.views import MessageRow, SearchPage
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Operation
 from rmq_core.queries import paging
@@ -35,6 +36,7 @@ def search(
         raise InvalidMessage("the text to search for must not be empty")
     whole("scan", scan, 1, SCAN_MAX)
     needle = as_bytes(text, "the text to search for")
+    state = state_named(state)
     started, looked_before, position = _read_search_cursor(cursor)
     now = started or (yield from now_of(keyspace, topic))
     total = yield from _count(keyspace, topic, state, now)

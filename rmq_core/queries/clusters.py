@@ -17,7 +17,7 @@ SLOTS_AT_ONCE = 64
 def dead_clusters(keyspace: Keyspace, topic: Topic, slots: range | None = None) -> Operation[tuple[DeadCluster, ...]]:
     """Every cluster of a topic (or some of its slots), the largest first; their counts add up to its dead letters.
 
-    Letters that died before there were fingerprints are counted as `fingerprints.UNKNOWN`.
+    Dead letters of before there were fingerprints are counted as `fingerprints.UNKNOWN`.
     """
     merged: dict[str, DeadCluster] = {}
     for some in batches(range(topic.slots) if slots is None else slots, SLOTS_AT_ONCE):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from rmq_core.model.bodies import decode_body
+from rmq_core.model.states import State
 from rmq_core.model.topic import Topic
-from rmq_core.model.views import State
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Operation
 from rmq_core.queries.paging import Entry

@@ -7,14 +7,9 @@ from dataclasses import replace
 from rmq_core.model.bodies import decode_body
 from rmq_core.model.fingerprints import UNKNOWN
 from rmq_core.model.scores import RETRIED_MAX, SHIFT, due_of, failures_of, is_retried, priority_of
+from rmq_core.model.states import State, state_named
 from rmq_core.model.topic import Topic
-from rmq_core.model.views import (
-    PREVIEW_BYTES,
-    FailureRecord,
-    MessageRow,
-    Page,
-    State,
-)
+from rmq_core.model.views import PREVIEW_BYTES, FailureRecord, MessageRow, Page
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Operation
 from rmq_core.protocol.slot_calls import on_ids
@@ -35,6 +30,7 @@ def page(
     cursor: str | None = None,
 ) -> Operation[Page]:
     """One page of a state over all slots (or one). ``newest``: latest time, or lowest priority, first."""
+    state = state_named(state)
     now = yield from now_of(keyspace, topic, slot)
     ranked = state == "ready" and not topic.timed
     found, following = yield from paging.entries(
@@ -114,10 +110,10 @@ def row_of(topic: Topic, state: State, entry: Entry, view: list[bytes]) -> Messa
     retries = topic.max_retries
     if state == "dead":
         failures, left = (failure.failures if failure else 0), None
-    elif state in {"waiting", "in_flight"}:
+    elif state in {"retrying", "in_flight"}:
         failures = int(entry.score) % SHIFT
         # The attempt that waits is a retry itself; the one in flight no longer counts.
-        left = max(0, retries - failures + (state == "waiting" and failures > 0))
+        left = max(0, retries - failures + (state == "retrying" and failures > 0))
     else:
         failures = failures_of(entry.score, retries)
         left = min(retries, int(entry.score)) if is_retried(entry.score) else retries

@@ -20,12 +20,12 @@ from rmq_core.protocol.slot_calls import epoch_text
 ENTRIES_MOST = 1_000
 """What the timeline of a topic keeps, roughly; an entry holds all slots that changed together."""
 
-OwnershipEventKind: TypeAlias = Literal["claimed", "released", "unfenced"]
+OwnershipEventKind: TypeAlias = Literal["acquired", "released", "unfenced"]
 
 
 @dataclass(frozen=True, slots=True)
 class SlotOwner:
-    """Who owns a slot. All but ``slot`` are None where nobody has claimed it, or where it was given back."""
+    """Who owns a slot. All but ``slot`` are None where nobody has acquired it, or where it was given back."""
 
     slot: int
     worker: str | None = None
@@ -35,7 +35,7 @@ class SlotOwner:
 
 @dataclass(frozen=True, slots=True)
 class OwnershipEvent:
-    """``worker`` claimed or released ``slots`` under ``epoch``; or an operator ``unfenced`` them.
+    """``worker`` acquired or released ``slots`` under ``epoch``; or an operator ``unfenced`` them.
 
     ``reason``: why, in a word or two.
     """
@@ -107,7 +107,8 @@ def _event(entry: bytes, fields: Any) -> OwnershipEvent:
     pairs = fields if isinstance(fields, dict) else dict(zip(fields[::2], fields[1::2], strict=True))
     values = {shown(bytes(name)): shown(bytes(value)) for name, value in pairs.items()}
     at_ms = int(entry.split(b"-")[0])
-    event = cast(OwnershipEventKind, values["event"])
+    # Earlier releases wrote `claimed`.
+    event = cast(OwnershipEventKind, "acquired" if values["event"] == "claimed" else values["event"])
     slots = from_ranges(values["slots"])
     return OwnershipEvent(at_ms, event, values["worker"], values["epoch"], values["reason"], slots)
 

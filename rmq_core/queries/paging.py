@@ -11,14 +11,16 @@ from rmq_core.errors import InvalidMessage
 from rmq_core.model.bounds import whole
 from rmq_core.model.ids import MessageRef, id_to_text
 from rmq_core.model.scores import RETRIED_MAX, SHIFT, due_of, exact
+from rmq_core.model.states import STATES, State
 from rmq_core.model.topic import Topic
-from rmq_core.model.views import STATES, State
 from rmq_core.protocol.keys import QUEUE_KEYS, Keyspace
 from rmq_core.protocol.scripts import Call, Operation, script
 
 PAGE_MAX = 500
 BULK_MAX = 5_000
 """For those who ask for nothing but addresses."""
+STATES_IN_CURSORS: dict[State, str] = {"retrying": "waiting"}
+"""Cursors say what they always said: an operation goes on over an upgrade."""
 TRASH = QUEUE_KEYS.index("trash")
 
 
@@ -78,7 +80,7 @@ def window(topic: Topic, state: State, now_ms: int) -> Window | None:
         return Window(0, str(now_ms + 1), "+inf") if topic.timed else None
     if state == "trash":
         return Window(TRASH, f"({now_ms - topic.undo_ms}", "+inf")
-    return Window({"waiting": 1, "in_flight": 2, "dead": 3}[state], "-inf", "+inf")
+    return Window({"retrying": 1, "in_flight": 2, "dead": 3}[state], "-inf", "+inf")
 
 
 def entries(
@@ -132,7 +134,8 @@ def entries(
 
 
 def _list_name(topic: Topic, state: State, slots: range, descending: bool, span: Window | None) -> str:
-    name = f"{topic.name}/{state}/{'down' if descending else 'up'}/{slots.start}-{slots.stop}"
+    named, way = STATES_IN_CURSORS.get(state, state), "down" if descending else "up"
+    name = f"{topic.name}/{named}/{way}/{slots.start}-{slots.stop}"
     return name if span is None else f"{name}/{span.low}..{span.high}"
 
 
@@ -174,7 +177,7 @@ def _value(bound: str) -> float:
 
 def entry_ms(topic: Topic, state: State, entry: Entry) -> int | None:
     """The time an entry's score tells, if it tells one."""
-    if state in {"waiting", "in_flight"}:
+    if state in {"retrying", "in_flight"}:
         return due_of(entry.score) // SHIFT
     if state in {"dead", "trash"}:
         return due_of(entry.score)

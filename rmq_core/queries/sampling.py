@@ -74,7 +74,7 @@ def _merge(topic: Topic, known: TopicSample | None, fresh: dict[int, SlotSample]
     if known is not None and not fresh and known.topic == topic:
         renewed = TopicSample(topic, at_ms, known.slots)
         # Nothing happened: the sums that do not depend on the clock are carried over.
-        for name in ("backlog", "ready", "waiting", "prepare", "dead", "trash", "counters", "lateness", "ledger_gap"):
+        for name in ("backlog", "ready", "retrying", "prepare", "dead", "trash", "counters", "lateness", "ledger_gap"):
             if name in known.__dict__:
                 renewed.__dict__[name] = known.__dict__[name]
         return renewed

@@ -6,13 +6,10 @@ from typing import Any
 
 from rmq_core.model.bounds import whole
 from rmq_core.model.scores import SHIFT
+from rmq_core.model.states import State
 from rmq_core.model.stats import Histogram
 from rmq_core.model.topic import Topic
-from rmq_core.model.views import (
-    Ages,
-    SlotDetail,
-    State,
-)
+from rmq_core.model.views import Ages, SlotDetail
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Call, Operation, batches, script
 from rmq_core.protocol.slot_calls import snapshot
@@ -65,7 +62,7 @@ def _scores(reply: list[Any]) -> list[int]:
 
 
 def forecast(keyspace: Keyspace, topic: Topic, minutes: int = 60) -> Operation[tuple[int, ...]]:
-    """Messages (delayed and waiting for a retry) that become due in each of the coming minutes."""
+    """Messages (delayed and retrying) that become due in each of the coming minutes."""
     whole("minutes", minutes, 1, DAY_MINUTES)
     now = yield from now_of(keyspace, topic)
     totals = [0] * minutes

@@ -7,8 +7,9 @@ from typing import NamedTuple
 from rmq_core.model.bodies import Body, decode_body
 from rmq_core.model.fingerprints import UNKNOWN
 from rmq_core.model.scores import RETRIED_MAX, due_of, exact, priority_of
+from rmq_core.model.states import State
 from rmq_core.model.topic import Topic
-from rmq_core.model.views import FailureRecord, State
+from rmq_core.model.views import FailureRecord
 
 _NONE = b"-"
 
@@ -55,7 +56,7 @@ class Trashed(NamedTuple):
         if self.queue == "d":
             return "dead"
         if self.queue == "r":
-            return "waiting"
+            return "retrying"
         return "delayed" if topic.timed and due_of(self.score) > max(RETRIED_MAX, now_ms) else "ready"
 
 

@@ -21,7 +21,7 @@ from rmq_core.transport.masters import ask_async, for_masters
 from rmq_core.transport.nodes import ClusterRoutes, Line, Routes
 from rmq_core.transport.redis_url import RedisURL, opened_with
 from rmq_core.transport.retry import (
-    RETRY_FOR_S,
+    RETRY_FOR_MS,
     Ordered,
     Packed,
     Replies,
@@ -67,9 +67,9 @@ class AsyncConnection:
     It belongs to the event loop that uses it, and moves to the next one when that has ended.
     """
 
-    def __init__(self, target: RedisURL, client: Any = None, retry_for_s: float = RETRY_FOR_S) -> None:
+    def __init__(self, target: RedisURL, client: Any = None, retry_for_ms: int = RETRY_FOR_MS) -> None:
         self.target = target
-        self.retry_for_s = retry_for_s
+        self.retry_for_ms = retry_for_ms
         self._client = client
         self._given = client is not None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -270,7 +270,7 @@ class AsyncConnection:
             return
         if job.trouble is not None:
             if asked.tries is None:
-                asked.tries = pauses(self.retry_for_s)
+                asked.tries = pauses(self.retry_for_ms / 1000)
             try:
                 asked.again_at = time.monotonic() + _pause(asked.tries, job.trouble)
             except Exception as error:
@@ -301,10 +301,11 @@ class AsyncConnection:
     async def _plain(self, requests: Sequence[Request]) -> Replies:
         replies = Replies([None] * len(requests))
         left = list(range(len(requests)))
-        tries = pauses(self.retry_for_s)
+        tries = pauses(self.retry_for_ms / 1000)
         while True:
             trouble: Any = None
             try:
+                await self._prepare()
                 if self.target.is_cluster and for_masters(requests):
                     return Replies([await ask_async(self.client, command(requests[0]))])
                 found = await self._execute([command(requests[position]) for position in left])
@@ -315,6 +316,7 @@ class AsyncConnection:
                         (found[number],) = await self._execute([request.by_text()])
             except (redis.RedisError, redis.RedisClusterException, OSError) as error:
                 trouble, replies.replayed = error, True
+                self._routes.doubt()
             else:
                 for position, reply in zip(left, found, strict=True):
                     replies[position] = reply_or_error(reply) if not transient(reply) else reply

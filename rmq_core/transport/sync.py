@@ -20,7 +20,7 @@ from rmq_core.transport.masters import ask, for_masters
 from rmq_core.transport.nodes import ClusterRoutes, Line, Routes
 from rmq_core.transport.redis_url import RedisURL, drop_idle, opened_with, pack_numbers, unlock
 from rmq_core.transport.retry import (
-    RETRY_FOR_S,
+    RETRY_FOR_MS,
     Ordered,
     Replies,
     command,
@@ -47,9 +47,9 @@ class _UnderWay(NamedTuple):
 class Connection:
     """Runs requests synchronously; safe to share between threads, and to use in a forked child."""
 
-    def __init__(self, target: RedisURL, client: Any = None, retry_for_s: float = RETRY_FOR_S) -> None:
+    def __init__(self, target: RedisURL, client: Any = None, retry_for_ms: int = RETRY_FOR_MS) -> None:
         self.target = target
-        self.retry_for_s = retry_for_s
+        self.retry_for_ms = retry_for_ms
         self._client = client
         self._given = client is not None
         self._start()
@@ -85,7 +85,7 @@ class Connection:
                 self._client = client
 
     def _retried(self, act: Callable[[], None]) -> None:
-        tries = pauses(self.retry_for_s)
+        tries = pauses(self.retry_for_ms / 1000)
         while True:
             try:
                 return act()
@@ -138,7 +138,7 @@ class Connection:
 
     def _finish(self, job: Job, steps: Attempt | None = None, answers: Answers | None = None) -> Replies:
         """The replies to a job; ``steps`` and ``answers``: the first try at it, which is under way."""
-        tries = pauses(self.retry_for_s)
+        tries = pauses(self.retry_for_ms / 1000)
         while True:
             try:
                 if steps is None or answers is None:
@@ -238,10 +238,11 @@ class Connection:
     def _plain(self, requests: Sequence[Request]) -> Replies:
         replies = Replies([None] * len(requests))
         left = list(range(len(requests)))
-        tries = pauses(self.retry_for_s)
+        tries = pauses(self.retry_for_ms / 1000)
         while True:
             trouble: Any = None
             try:
+                self._prepare()
                 if self.target.is_cluster and for_masters(requests):
                     return Replies([ask(self.client, command(requests[0]))])
                 found = self._execute([command(requests[position]) for position in left])
@@ -252,6 +253,7 @@ class Connection:
                         (found[number],) = self._execute([request.by_text()])
             except (redis.RedisError, redis.RedisClusterException, OSError) as error:
                 trouble, replies.replayed = error, True
+                self._routes.doubt()
             else:
                 for position, reply in zip(left, found, strict=True):
                     replies[position] = reply_or_error(reply) if not transient(reply) else reply

@@ -10,33 +10,28 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
 import os
-import platform
 import signal
 import socket
 import threading
-import time
 from collections.abc import Iterable
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from rmq_core.client.async_rmq import AsyncRMQ
 from rmq_core.errors import ConfigurationError, RMQError
-from rmq_core.model.text import NAME_MAX, shown
 from rmq_core.ops.placement import checked_name
 from rmq_core.ownership.contract import Ownership
 from rmq_core.ownership.shared import SharedOwnership
-from rmq_core.protocol.scripts import Call, one, script
+from rmq_core.protocol.scripts import one
 from rmq_core.queries import definitions
-from rmq_core.queries.owners import to_ranges
 from rmq_core.transport.tasks import end
 from rmq_core.worker.alone import Alone
 from rmq_core.worker.coroutines import Coroutines
 from rmq_core.worker.fair_share import FairShare
 from rmq_core.worker.handing_back import hand_back
+from rmq_core.worker.heartbeat import Heartbeat
 from rmq_core.worker.idle_slots import IdleSlots
 from rmq_core.worker.listeners import Listener, as_listeners
 from rmq_core.worker.reshaping import Reshaping
@@ -52,11 +47,8 @@ log = logging.getLogger(__name__)
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 NAME_VARIABLE = "RMQ_WORKER_NAME"
-HEARTBEAT_S = 1.0
-FORGET_WORKERS_MS = 3_600_000
 REREAD_S = 5.0
 ASYNC_CAPACITY = 1_000
-DONE_SMOOTHING = 0.3
 
 
 class Worker:
@@ -104,18 +96,15 @@ class Worker:
         self._trouble = Trouble(self.name)
         self._topics: dict[str, TopicRunner] = {}
         self._reshaping = Reshaping(self._topics, self._ownership)
+        self._heartbeat = Heartbeat(self._client, self.name, self._topics, self._ownership, self._thread_share)
         self._idle_slots = IdleSlots(self._client, self._topics.values(), self._trouble)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._own_loop = False
         self._started = False
         self._stop = asyncio.Event()
         self._force_stop = asyncio.Event()
-        self._started_ms = 0
-        self._state = "running"
         self._left = 0
         self._changed = asyncio.Event()
-        self._rate = 0.0
-        self._counted: tuple[float, int] = (0.0, 0)
 
     def _own(self, zookeeper: str | ZooKeeperConfig | None, weight: int) -> Ownership:
         if zookeeper is None:
@@ -179,7 +168,7 @@ class Worker:
         try:
             await self._start()
             tasks = [
-                asyncio.create_task(self._heartbeats(), name="rmq-heartbeat"),
+                asyncio.create_task(self._heartbeat.run(), name="rmq-heartbeat"),
                 asyncio.create_task(self._follow_definitions(), name="rmq-definitions"),
                 asyncio.create_task(self._idle_slots.run(), name="rmq-idle-slots"),
             ]
@@ -195,15 +184,13 @@ class Worker:
         finally:
             await end(*tasks)
             await self._ownership.close(unfinished=self._left > 0)
-            with contextlib.suppress(RMQError):
-                if self._started_ms:
-                    await self._beat("")
+            await self._heartbeat.end()
             self._threads.close()
             await self._coroutines.close()
             await self._client.close()
 
     async def _start(self) -> None:
-        self._started_ms = await self._client.run(one(("TIME",), lambda now: int(now[0]) * 1000))
+        started_ms = await self._client.run(one(("TIME",), lambda now: int(now[0]) * 1000))
         definitions = {}
         for listener in self.listeners:
             if listener.definition is not None:
@@ -230,14 +217,14 @@ class Worker:
                     self._trouble,
                 )
             )
-        await self._beat(self._about())
+        await self._heartbeat.begin(started_ms)
         await self._client.wakeups.add(self._client.keyspace.changes, lambda _: self._changed.set())
         for runner in self._topics.values():
             await runner.listen()
         await self._ownership.start(self._topics)
 
     async def _finish(self) -> None:
-        self._state = "stopping"
+        self._heartbeat.state = "stopping"
         log.info("worker %s is stopping", self.name)
         await self._reshaping.close()
         await self._ownership.leave()
@@ -254,51 +241,6 @@ class Worker:
         self._left = sum(runner.work.left for runner in self._topics.values())
         if self._left:
             log.warning("worker %s leaves %d unfinished: they come back by their timeout", self.name, self._left)
-
-    # -- heartbeat
-
-    def _about(self) -> str:
-        done = sum(runner.work.done for runner in self._topics.values())
-        now = time.monotonic()
-        before, counted = self._counted
-        if before:
-            rate = (done - counted) / max(now - before, 0.001)
-            self._rate += DONE_SMOOTHING * (rate - self._rate)
-        self._counted = (now, done)
-        status = self._ownership.status()
-        return json.dumps(
-            {
-                "host": shown(platform.node(), NAME_MAX),
-                "pid": os.getpid(),
-                "topics": sorted(self._topics),
-                "started_ms": self._started_ms,
-                "threads": self._thread_share.capacity,
-                "in_flight": sum(runner.in_flight for runner in self._topics.values()),
-                "done": done,
-                "failed": sum(runner.work.failed for runner in self._topics.values()),
-                "done_per_s": round(self._rate, 1),
-                "stuck": sum(runner.stuck for runner in self._topics.values()),
-                "version": _version(),
-                "state": self._state,
-                "stale": sum(runner.work.stale for runner in self._topics.values()),
-                "session": status.session.value,
-                "session_for_ms": status.for_ms,
-                "weight": status.weight,
-                "versions": {name: runner.definition.version for name, runner in self._topics.items()},
-                "slots": {name: to_ranges(runner.slots) for name, runner in self._topics.items()},
-            },
-            separators=(",", ":"),
-        )
-
-    async def _beat(self, about: str) -> None:
-        request = Call(script("heartbeat"), [self._client.keyspace.workers], [self.name, about, FORGET_WORKERS_MS])
-        await self._client.connection.run([request])
-
-    async def _heartbeats(self) -> None:
-        while True:
-            with contextlib.suppress(RMQError):  # the slot runners report trouble with the server
-                await self._beat(self._about())
-            await asyncio.sleep(HEARTBEAT_S)
 
     # -- definitions
 
@@ -334,10 +276,3 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
         return asyncio.get_running_loop()
     except RuntimeError:
         return None
-
-
-def _version() -> str:
-    try:
-        return version("rmq-console")
-    except PackageNotFoundError:
-        return "source"

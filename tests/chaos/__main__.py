@@ -1,4 +1,4 @@
-"""``python -m tests.chaos [--rounds N] [--only WORDS] [--seed N]``: causes every fault again and again under load.
+"""``python -m tests.chaos [--rounds N] [--only WORDS] …``: causes every fault again and again under load.
 
 Prints a table in Markdown; ends with 1 when a promise was broken. Then once more, with faults of all kinds in turn.
 """
@@ -34,6 +34,7 @@ class Row:
     faults: int
     messages: int
     lost: int
+    early: int
     overlapping: int
     disordered: int
     late: int
@@ -45,24 +46,34 @@ class Row:
     @property
     def broken(self) -> bool:
         """Whether a promise was not kept."""
-        return bool(self.lost or self.overlapping or self.disordered or self.late_of_others or self.wrongly_dead)
+        return bool(
+            self.lost or self.early or self.overlapping or self.disordered or self.late_of_others or self.wrongly_dead
+        )
 
     def markdown(self) -> str:
         median, worst = statistics.median(self.owned_again_s), max(self.owned_again_s)
-        cells = [self.fault, self.faults, f"{self.messages:,}", self.lost, self.overlapping, self.disordered]
+        cells = [
+            self.fault,
+            self.faults,
+            f"{self.messages:,}",
+            self.lost,
+            self.early,
+            self.overlapping,
+            self.disordered,
+        ]
         cells += [self.late, self.repeated, self.wrongly_dead, f"{median:.2f} / {worst:.2f}"]
         return "| " + " | ".join(map(str, cells)) + " |"
 
 
-HEADS = ("fault", "times", "messages", "lost", "overlapping", "out of order", "late, refused", "repeated")
+HEADS = ("fault", "times", "messages", "lost", "early", "overlapping", "out of order", "late, refused", "repeated")
 HEADS += ("wrongly dead", "owned again, s")
 HEAD = f"| {' | '.join(HEADS)} |\n{'|---' * len(HEADS)}|"
 
 
-def suffer(name: str, faults: Iterable[Fault], seed: int) -> Row:
+def suffer(name: str, faults: Iterable[Fault], seed: int, session_ms: int) -> Row:
     """Causes faults under load, then lets everything be worked off and judges."""
     namespace = f"chaos{uuid.uuid4().hex[:8]}"
-    with stage(namespace, seed) as on:
+    with stage(namespace, seed, session_ms) as on:
         times = []
         with Load(on.fleet.send):
             for fault in faults:
@@ -77,6 +88,7 @@ def suffer(name: str, faults: Iterable[Fault], seed: int) -> Row:
             len(times),
             on.fleet.sent,
             on.fleet.sent - on.fleet.done(),
+            on.fleet.early(),
             len(verdict.overlaps),
             len(verdict.disorder),
             len({entry.id for entry in late}),
@@ -95,19 +107,22 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=10, help="how often each fault is caused (10)")
     parser.add_argument("--only", default="", help="faults whose name holds these words")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="who is hit")
+    parser.add_argument(
+        "--session-ms", type=int, default=SESSION_MS, help=f"how long a session lasts without a word ({SESSION_MS})"
+    )
     chosen = parser.parse_args()
     signal.signal(signal.SIGTERM, _end)
-    print(f"seed {chosen.seed}, sessions of {SESSION_MS} ms, {chosen.rounds} rounds\n\n{HEAD}", flush=True)
+    print(f"seed {chosen.seed}, sessions of {chosen.session_ms} ms, {chosen.rounds} rounds\n\n{HEAD}", flush=True)
     rows = []
     for name, fault in FAULTS.items():
         if chosen.only in name:
-            rows.append(suffer(name, [fault] * chosen.rounds, chosen.seed))
+            rows.append(suffer(name, [fault] * chosen.rounds, chosen.seed, chosen.session_ms))
             print(rows[-1].markdown(), flush=True)
     if not chosen.only:
         mixed = list(FAULTS.values()) * max(1, chosen.rounds // 3)
-        rows.append(suffer("all of them in turn", mixed, chosen.seed))
+        rows.append(suffer("all of them in turn", mixed, chosen.seed, chosen.session_ms))
         print(rows[-1].markdown(), flush=True)
-        document = {"measured_at": datetime.now(UTC).isoformat(timespec="seconds"), "session_ms": SESSION_MS}
+        document = {"measured_at": datetime.now(UTC).isoformat(timespec="seconds"), "session_ms": chosen.session_ms}
         document |= {"seed": chosen.seed, "rows": [asdict(row) for row in rows]}
         RESULTS.parent.mkdir(parents=True, exist_ok=True)
         RESULTS.write_text(json.dumps(document, indent=1) + "\n")

@@ -10,7 +10,7 @@ from kazoo.client import KazooClient
 
 from rmq_core import FixedTimeMessage
 from rmq_core.ownership.config import ZooKeeperConfig
-from tests.chaos.stage import MAX_RETRIES, SESSION_MS, SETTLE_S, Stage, timed
+from tests.chaos.stage import MAX_RETRIES, SETTLE_S, Stage, timed
 from tests.ownership.program import KILLER, TOPIC
 from tests.support.waiting import wait_until
 
@@ -70,7 +70,7 @@ def is_cut_off(stage: Stage) -> float:
     """A worker that reaches ZooKeeper through a line that falls silent, and Redis as before."""
     name = stage.anybody()
     stage.fleet.stop(name)
-    through = ZooKeeperConfig(f"127.0.0.1:{stage.proxy.port}", session_timeout_ms=SESSION_MS, heal_ms=1_000)
+    through = ZooKeeperConfig(f"127.0.0.1:{stage.proxy.port}", session_timeout_ms=stage.session_ms, heal_ms=1_000)
     stage.fleet.start(name, zookeeper=through)
     stage.fleet.owned_by(*stage.fleet.workers, timeout_s=SETTLE_S)
     stage.proxy.stall()
@@ -97,7 +97,7 @@ def ensemble_restarts(stage: Stage) -> float:
     """All servers killed, and back after longer than a session."""
     for server in stage.ensemble.servers:
         server.kill()
-    time.sleep(2 * SESSION_MS / 1_000)  # the fault itself
+    time.sleep(2 * stage.session_ms / 1_000)  # the fault itself
     stage.ensemble.start()
     return timed(lambda: _at_work(stage))
 
@@ -135,7 +135,7 @@ def _claimed_anew(stage: Stage, before: dict[int, str | None], slots: object) ->
         now = stage.fleet.epochs()
         return all((now[slot] or "") > (before[slot] or "") for slot in slots)
 
-    wait_until(anew, timeout_s=SETTLE_S, what="the slots to be claimed anew")
+    wait_until(anew, timeout_s=SETTLE_S, what="the slots to be acquired anew")
 
 
 def redis_restarts(stage: Stage) -> float:
@@ -170,6 +170,33 @@ def message_kills(stage: Stage) -> float:
     return took
 
 
+def lines_are_cut(stage: Stage) -> float:
+    """Every connection to Redis, in the middle of whatever is under way: replies are lost, too."""
+    with stage.redis.client() as client:
+        for kind in ("pubsub", "normal"):
+            client.client_kill_filter(_type=kind, skipme=True)
+    return timed(lambda: _at_work(stage))
+
+
+def scripts_are_forgotten(stage: Stage) -> float:
+    """SCRIPT FLUSH."""
+    with stage.redis.client() as client:
+        client.script_flush()
+    return timed(lambda: _at_work(stage))
+
+
+def clock_is_wrong(stage: Stage) -> float:
+    """A worker whose clock is hours ahead or behind, for as long as it takes to work off some hundred messages."""
+    name = stage.anybody()
+    stage.fleet.stop(name)
+    stage.fleet.start(name, clock_ahead_h=stage.chance.choice([-5, 5]))
+    took = timed(lambda: stage.fleet.owned_by(*stage.fleet.workers, timeout_s=SETTLE_S))
+    stage.fleet.wait_done(stage.fleet.sent + 500, SETTLE_S)
+    stage.fleet.stop(name)
+    stage.fleet.start(name)
+    return took
+
+
 FAULTS: dict[str, Fault] = {
     "a worker leaves and joins": leaves_and_joins,
     "a worker is killed (SIGKILL)": is_killed,
@@ -181,5 +208,8 @@ FAULTS: dict[str, Fault] = {
     "owner nodes are removed": nodes_are_removed,
     "fences are lost": fences_are_lost,
     "Redis is killed": redis_restarts,
+    "connections to Redis are cut": lines_are_cut,
+    "scripts are forgotten (SCRIPT FLUSH)": scripts_are_forgotten,
+    "a worker's clock is wrong by 5 hours": clock_is_wrong,
     "a message kills its process": message_kills,
 }

@@ -24,6 +24,8 @@ RATE = 600
 NAMES = ("ann", "bob", "cyd")
 SETTLE_S = 120.0
 MAX_RETRIES = 1
+DUE_IN_MS = 100
+"""So that a call can be early."""
 
 
 @dataclass
@@ -35,6 +37,7 @@ class Stage:
     fleet: Fleet
     proxy: TcpProxy
     chance: random.Random
+    session_ms: int
     frozen: set[str] = field(default_factory=set)
     """Workers that were frozen: theirs alone may come late."""
     killers: int = 0
@@ -56,7 +59,7 @@ class Stage:
 class Load:
     """Sends at a steady rate from a thread of its own; nothing else may send meanwhile."""
 
-    def __init__(self, send: Callable[[int], None]) -> None:
+    def __init__(self, send: Callable[[int, int], None]) -> None:
         self._send = send
         self._enough = threading.Event()
         self._thread = threading.Thread(target=self._run, name="load")
@@ -65,7 +68,7 @@ class Load:
     def _run(self) -> None:
         try:
             while not self._enough.wait(0.1):
-                self._send(RATE // 10)
+                self._send(RATE // 10, DUE_IN_MS)
         except BaseException as error:
             self._error = error
 
@@ -81,19 +84,19 @@ class Load:
 
 
 @contextlib.contextmanager
-def stage(namespace: str, seed: int) -> Iterator[Stage]:
+def stage(namespace: str, seed: int, session_ms: int = SESSION_MS) -> Iterator[Stage]:
     """Three workers at work on three ZooKeeper servers; one of them behind a proxy."""
     with ExitStack() as stack:
         redis = stack.enter_context(EmbeddedRedis(appendonly=True, config={"appendfsync": "always"}))
         ensemble = stack.enter_context(EmbeddedEnsemble(tick_ms=TICK_MS))
         proxy = stack.enter_context(TcpProxy(ensemble.servers[0].port))
-        config = ZooKeeperConfig(ensemble.hosts, session_timeout_ms=SESSION_MS, heal_ms=1_000)
+        config = ZooKeeperConfig(ensemble.hosts, session_timeout_ms=session_ms, heal_ms=1_000)
         fleet = stack.enter_context(
             Fleet(redis.url, namespace, config, slots=SLOTS, bases=BASES, max_retries=MAX_RETRIES)
         )
         fleet.start(*NAMES)
         fleet.owned_by(*NAMES, timeout_s=SETTLE_S)
-        yield Stage(redis, ensemble, fleet, proxy, random.Random(seed))
+        yield Stage(redis, ensemble, fleet, proxy, random.Random(seed), session_ms)
 
 
 def timed(wait: Callable[[], object]) -> float:

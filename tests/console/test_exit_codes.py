@@ -140,7 +140,7 @@ def ports(redis_server: EmbeddedRedis) -> Iterator[tuple[str, str]]:
 def queue(redis_server: EmbeddedRedis, namespace: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[RMQ]:
     monkeypatch.setenv("RMQ_URL", redis_server.url)
     monkeypatch.setenv("RMQ_NAMESPACE", namespace)
-    monkeypatch.setattr(Shell, "client", lambda shell: RMQ(shell.url, shell.namespace, retry_for_s=0.1))
+    monkeypatch.setattr(Shell, "client", lambda shell: RMQ(shell.url, shell.namespace, retry_for_ms=100))
     with RMQ(redis_server.url, namespace) as client:
         for name, kind in (("p", TopicKind.PRIORITY), ("f", TopicKind.FIXED_TIME), ("r", TopicKind.RANGE_MERGE)):
             client.define(Topic(name, kind, slots=4))

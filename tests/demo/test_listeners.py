@@ -101,7 +101,7 @@ def test_a_defective_row_fails_and_waits_for_another_try(
     flight = next(flight for flight in program.days[0].flights if flight.tail is None)
     queue.rmq.send(REBOOKING.name, rebooking_message(flight, What.CANCELLED, 10_000))
     assert queue.drain(listeners[REBOOKING.name]) == Drained(done=0, failed=1)
-    (row,) = queue.inspector.messages(REBOOKING.name, "waiting").rows
+    (row,) = queue.inspector.messages(REBOOKING.name, "retrying").rows
     assert row.error is not None
     assert row.error.startswith("MissingTailNumber: no tail number")
     assert row.failures == 1
@@ -136,5 +136,5 @@ def test_without_a_replay_there_is_no_time_of_day_and_messages_wait(queue: TestQ
     flight = program.days[0].flights[0]
     queue.rmq.send(REBOOKING.name, rebooking_message(flight, What.DELAYED, 20))
     assert queue.drain(rebooking) == Drained(done=0, failed=1)
-    (row,) = queue.inspector.messages(REBOOKING.name, "waiting").rows
+    (row,) = queue.inspector.messages(REBOOKING.name, "retrying").rows
     assert row.failures == 0

@@ -191,7 +191,7 @@ def test_a_rate_of_zero_leaves_the_events_alone(rmq: RMQ, program: Program) -> N
 
 
 def test_it_waits_for_a_server_that_was_killed(tmp_path: Path, morning: Program) -> None:
-    with EmbeddedRedis(tmp_path, appendonly=True) as server, RMQ(server.url, retry_for_s=0.1) as rmq:
+    with EmbeddedRedis(tmp_path, appendonly=True) as server, RMQ(server.url, retry_for_ms=100) as rmq:
         results = Results(rmq)
 
         def saved_ms() -> int:

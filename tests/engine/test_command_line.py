@@ -16,8 +16,10 @@ import pytest
 
 from rmq_core import RMQ, Control, Inspector, PriorityMessage, RangeMergeMessage, Topic, TopicKind
 from rmq_core.cli.main import ENGINE, main
+from rmq_core.cli.shell import FIRST_MS, RETRY_FOR_MS, Shell
 from rmq_core.embedded.ports import free_port
 from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.transport import sync
 from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -57,7 +59,7 @@ def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[
     assert main([name, "--help"]) == 0
     output = capsys.readouterr().out
     assert output.startswith(f"Usage: python -m rmq_core {name} ")
-    assert "--url" in output and "--json" in output
+    assert "--url" in output and ("--json" in output) == (name != "worker")
     assert re.search(r"^  [A-Z].+\.$", output, re.M), "its first sentence"
 
 
@@ -185,21 +187,42 @@ def test_a_server_that_is_away_is_said_in_a_sentence() -> None:
     assert ended.stdout == "" and ended.stderr.startswith("rmq_core: ") and ended.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("away", ["redis://127.0.0.1:{}", "sentinel://127.0.0.1:{}/m", "cluster://127.0.0.1:{}"])
+def test_only_a_first_connection_is_given_up_early(
+    rmq: RMQ, away: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    budgets = []
+
+    def once(budget_s: float) -> Iterator[float]:
+        budgets.append(budget_s)
+        return iter(())
+
+    monkeypatch.setattr(sync, "pauses", once)
+    assert main(["stats", "--url", away.format(free_port())]) == 1
+    assert set(budgets) == {FIRST_MS / 1000}
+    assert len(capsys.readouterr().err) < 300
+    with Shell(rmq.target.url, "rmq", as_json=False).client() as client:
+        assert client.connection.retry_for_ms == RETRY_FOR_MS > FIRST_MS
+
+
 def test_ctrl_c_ends_what_follows_and_what_waits(rmq: RMQ) -> None:
     rmq.define(Topic("j", TopicKind.RANGE_MERGE, slots=1, journal="events"))
     rmq.send("j", RangeMergeMessage("a", 1))
     for command in (["journal", "j", "--follow"], ["take", "t", "--wait-ms", "600000"]):
-        started = subprocess.Popen(
+        with subprocess.Popen(
             [sys.executable, "-m", "rmq_core", *command], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
-        if command[0] == "journal":
-            assert started.stdout is not None and b"began" in started.stdout.readline()
-        else:
-            with rmq.connection.client.client() as raw:
-                channel = rmq.keyspace.wake("t")
-                wait_until(lambda: dict(raw.pubsub_numsub(channel)).get(channel.encode()), what="it waits")  # noqa: B023
-        started.send_signal(signal.SIGINT)
-        _, output = started.communicate(timeout=60)
+        ) as started:
+            try:
+                if command[0] == "journal":
+                    assert started.stdout is not None and b"began" in started.stdout.readline()
+                else:
+                    with rmq.connection.client.client() as raw:
+                        channel = rmq.keyspace.wake("t")
+                        wait_until(lambda: dict(raw.pubsub_numsub(channel)).get(channel.encode()), what="it waits")  # noqa: B023
+                started.send_signal(signal.SIGINT)
+                _, output = started.communicate(timeout=60)
+            finally:
+                started.kill()
         assert started.returncode == 130
         assert b"Traceback" not in output
     Control(rmq).delete_topic("j", force=True)

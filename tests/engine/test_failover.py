@@ -34,7 +34,7 @@ async def bench(request: pytest.FixtureRequest, service: EmbeddedSentinel) -> As
     service.start()
     raw = service.master().client()
     async with open_bench(request.param, service.url, "failed", raw) as opened:
-        opened.q.connection.retry_for_s = AT_MOST_S
+        opened.q.connection.retry_for_ms = int(AT_MOST_S * 1000)
         await opened.topic(slots=4)
         yield opened
         await opened.control.delete_topic("work", force=True)
@@ -63,11 +63,11 @@ async def new_master(service: EmbeddedSentinel, old: EmbeddedRedis) -> EmbeddedR
 async def test_the_master_is_killed_and_comes_back_as_a_replica(bench: Bench, service: EmbeddedSentinel) -> None:
     await send(bench, *"abcdefgh")
     await replicated(bench, service, 8)
-    bench.q.connection.retry_for_s = 15.0
+    bench.q.connection.retry_for_ms = 15_000
     old = service.kill_master()
     under_way = asyncio.create_task(send(bench, *"ij"))
     new = await new_master(service, old)
-    bench.q.connection.retry_for_s = AT_MOST_S
+    bench.q.connection.retry_for_ms = int(AT_MOST_S * 1000)
     await send(bench, *"kl")
     await under_way
     assert held(new) == 12
@@ -107,7 +107,7 @@ async def test_sentinels_that_are_dead_or_silent_are_passed_over(service: Embedd
         for flavour in ("sync", "async"):
             raw = service.master().client()
             async with open_bench(flavour, url, "failed", raw) as bench:
-                bench.q.connection.retry_for_s = AT_MOST_S
+                bench.q.connection.retry_for_ms = int(AT_MOST_S * 1000)
                 await bench.topic()
                 await send(bench, "a")
                 assert len(await bench.drain()) == 1
@@ -118,7 +118,7 @@ async def test_sentinels_that_are_dead_or_silent_are_passed_over(service: Embedd
 def test_the_error_names_the_sentinels_password(service: EmbeddedSentinel) -> None:
     service.start()
     with (
-        RMQ(service.url.partition("?")[0], "failed", retry_for_s=0.2) as rmq,
+        RMQ(service.url.partition("?")[0], "failed", retry_for_ms=200) as rmq,
         pytest.raises(ConnectionLost, match="sentinel_password"),
     ):
         rmq.topic("work")

@@ -43,7 +43,7 @@ BODIES = {
 }
 NAMES = {
     "ready": ["ready-0", "ready-1", "ready-2", "ready-3", "ready-key"],
-    "waiting": ["retry-0", "retry-1", "retry-2", "retry-key"],
+    "retrying": ["retry-0", "retry-1", "retry-2", "retry-key"],
     "in_flight": ["flight-0", "flight-1", "flight-2", "flight-key"],
     "dead": ["dead-0", "dead-1", "dead-2", "dead-key"],
     "trash": ["gone-0", "gone-key"],
@@ -130,7 +130,7 @@ def test_every_state_is_listed_as_it_was(old: Old) -> None:
     for state, names in expected.items():
         assert old.ids(state) == sorted(names), state
     assert old.ids("delayed") == (sorted(LATER) if timed else [])
-    for state in ("ready", "waiting", "in_flight", "dead"):
+    for state in ("ready", "retrying", "in_flight", "dead"):
         for row in old.inspector.messages(old.name, state, limit=100).rows:  # type: ignore[arg-type]
             assert row.preview == (LARGE if row.id == LATER[-1] else BODIES.get(row.id, row.id.encode()))
             assert row.failures == int(row.id.split("-")[0] in {"retry", "again", "dead"})
@@ -155,9 +155,9 @@ def test_nothing_is_early_and_every_due_time_is_kept(old: Old) -> None:
     old.clock.move(RETRY_MS)
     first += old.take_all()
     if timed:
-        assert {d.id for d in first if d.attempt == 2} == {*NAMES["waiting"]}
+        assert {d.id for d in first if d.attempt == 2} == {*NAMES["retrying"]}
     else:
-        assert {d.id for d in first if d.attempt == 2} == {*NAMES["waiting"], *AGAIN}
+        assert {d.id for d in first if d.attempt == 2} == {*NAMES["retrying"], *AGAIN}
     old.clock.move(NEVER_MS - old.clock.now_ms - 86_400_000)
     # What was in flight has run out of time by then, too: alone, as far as anybody can tell.
     later = old.take_all()

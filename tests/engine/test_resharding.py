@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from rmq_core import RMQ, Control, PriorityMessage, Topic, TopicKind
+from rmq_core import RMQ, AsyncRMQ, Control, Listener, PriorityMessage, Topic, TopicKind, Worker
 from rmq_core.client.producer import Producer
 from rmq_core.embedded.redis_cluster import EmbeddedCluster
+from rmq_core.errors import ConnectionLost
 from tests.engine.conformance.bench import Bench, open_bench
 from tests.engine.ledgers import assert_ledger_balances
 from tests.engine.resharding import Move
 from tests.support.executables import NAMES, executable
+from tests.support.waiting import at_most_s, wait_until_async
 
 pytestmark = pytest.mark.cluster
 
@@ -119,6 +122,36 @@ async def test_a_large_slot_is_left_to_its_mover(
     assert [each.content for each in await bench.drain()] == [b"before", b"waits"]
 
 
+async def test_a_move_that_never_ends_is_said(
+    bench: Bench, cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of a slot's keys on each node, and more data than a client would move: its calls end, others go on."""
+    monkeypatch.setattr("rmq_core.transport.resharding.LARGE_BYTES", 10)
+    bench.q.connection.retry_for_s = 1.0
+    await bench.topic()
+    await bench.topic(name="beside", slots=4)
+    await bench.q.send("work", PriorityMessage("before", 999, **POOLED))
+    move = slot_on_the_move(cluster)
+    move.begin()
+    keys = move.keys()
+    move.carry(*keys[: len(keys) // 2])
+    began = time.monotonic()
+    stuck = [
+        asyncio.create_task(bench.q.send("work", PriorityMessage("tried", 30))),
+        asyncio.create_task(bench.q.take("work", timeout_ms=100)),
+        asyncio.create_task(bench.control.cancel("work", ["before"])),
+    ]
+    assert not (await bench.q.send("beside", PriorityMessage("m", 30))).merged
+    assert (await bench.take_one("beside")).content == b"m"
+    for each in stuck:
+        with pytest.raises(ConnectionLost, match="--cluster fix"):
+            await each
+    assert time.monotonic() - began < at_most_s(10.0)
+    move.end()
+    assert (await bench.q.send("work", PriorityMessage("tried", 30))).merged is False
+    assert [each.content for each in await bench.drain()] == [b"before", b"tried"]
+
+
 def _tried(cluster: EmbeddedCluster) -> bool:
     """Whether a node was asked about sizes of keys."""
     return any(
@@ -172,3 +205,60 @@ def test_nothing_is_lost_while_slots_go_round(cluster: EmbeddedCluster) -> None:
             assert rmq.ack(some) == ["done"] * len(some)
         assert sorted(taken) == sorted(f"{batch}-{number}" for batch in range(batches) for number in range(size))
         assert Control(rmq).delete_topic("work") == 0
+
+
+async def test_asyncio_clients_and_a_worker_go_on_while_slots_go_round(cluster: EmbeddedCluster) -> None:
+    slots, batches, size = 4, 60, 25
+    topics = ("pushed", "pulled")
+    seen: dict[str, list[str]] = {name: [] for name in topics}
+    over = threading.Event()
+
+    def go_round() -> int:
+        moves = 0
+        while not over.is_set():
+            for slot in range(slots):
+                for name in topics:
+                    move = Move.of(cluster, f"moved:{name}_{slot}")
+                    move.begin()
+                    move.carry(*move.keys()[:1])
+                    move.end()
+                    moves += 1
+        return moves
+
+    async with AsyncRMQ(cluster.url, "moved") as rmq:
+        for name in topics:
+            await rmq.define(Topic(name, TopicKind.PRIORITY, slots=slots))
+        worker = Worker(
+            cluster.url, [Listener("pushed", lambda delivery: seen["pushed"].append(delivery.id))], namespace="moved"
+        )
+
+        async def pull() -> None:
+            while len(seen["pulled"]) < batches * size:
+                some = await rmq.take("pulled", 50, timeout_ms=1_000)
+                seen["pulled"].extend(each.id for each in some)
+                assert await rmq.ack(some) == ["done"] * len(some)
+
+        async def send(batch: int) -> None:
+            some = [PriorityMessage(f"{batch}-{number}", 30) for number in range(size)]
+            for name in topics:
+                sent = await rmq.send_many(name, some)
+                assert (sent.new, sent.merged) == (size, 0)
+
+        moving = asyncio.create_task(asyncio.to_thread(go_round))
+        serving, pulling = asyncio.create_task(worker.serve()), asyncio.create_task(pull())
+        try:
+            await asyncio.gather(*map(send, range(batches)))
+            await wait_until_async(
+                lambda: pulling.done() and len(seen["pushed"]) >= batches * size, timeout_s=120, what="all of them"
+            )
+        finally:
+            over.set()
+            moves = await moving
+            worker.stop()
+            await serving
+        await pulling
+        assert moves >= slots
+    expected = sorted(f"{batch}-{number}" for batch in range(batches) for number in range(size))
+    assert {name: sorted(ids) for name, ids in seen.items()} == dict.fromkeys(topics, expected)
+    with RMQ(cluster.url, "moved") as plain:
+        assert [Control(plain).delete_topic(name) for name in topics] == [0, 0]

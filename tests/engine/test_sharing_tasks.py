@@ -145,7 +145,7 @@ async def test_lost_replies_are_those_of_one_round_trip(through: AsyncRMQ, proxy
 async def test_a_server_that_is_away_fails_them_all_in_words(
     proxy: TcpProxy, redis_server: EmbeddedRedis, namespace: str
 ) -> None:
-    async with AsyncRMQ(proxy.url(redis_server.url), namespace, retry_for_s=0.2) as rmq:
+    async with AsyncRMQ(proxy.url(redis_server.url), namespace, retry_for_ms=200) as rmq:
         await rmq.define(Topic("here", TopicKind.PRIORITY, slots=4))
         proxy.refuse()
         proxy.cut()

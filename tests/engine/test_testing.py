@@ -43,7 +43,7 @@ def send(queue: TestQueue, *contents: str) -> None:
 
 def states(queue: TestQueue) -> dict[str, int]:
     (sample,) = queue.inspector.sample(["mail"])
-    return {"ready": sample.ready, "waiting": sample.retrying, "dead": sample.dead}
+    return {"ready": sample.ready, "retrying": sample.retrying, "dead": sample.dead}
 
 
 def test_nothing_is_logged(queue: TestQueue, caplog: pytest.LogCaptureFixture) -> None:
@@ -66,7 +66,7 @@ def test_outcomes_count_as_in_a_worker(queue: TestQueue) -> None:
     send(queue, *outcomes, "busy")
     # "bad" fails twice and is dead; "busy" comes back at once, uncounted.
     assert queue.drain(Listener("mail", act)) == Drained(done=2, failed=5)
-    assert states(queue) == {"ready": 0, "waiting": 1, "dead": 2}
+    assert states(queue) == {"ready": 0, "retrying": 1, "dead": 2}
 
 
 def test_it_stops_where_it_is_told_to_and_hands_out_batches(queue: TestQueue) -> None:
@@ -109,7 +109,7 @@ async def act_later(delivery: Delivery) -> None:
 def test_a_coroutine_counts_as_in_a_worker(queue: TestQueue) -> None:
     send(queue, *OUTCOMES)
     assert queue.drain(act_later) == Drained(done=1, failed=8)
-    assert states(queue) == {"ready": 0, "waiting": 1, "dead": 4}
+    assert states(queue) == {"ready": 0, "retrying": 1, "dead": 4}
     send(queue, "fine")
     assert queue.drain(act_later) == Drained(done=1, failed=0)
 

@@ -100,19 +100,19 @@ def sentinel(master: tuple[EmbeddedRedis, int], files: Files) -> Iterator[str]:
 
 async def works(url: str) -> None:
     """Both clients send and take."""
-    with RMQ(url, "tls", retry_for_s=2) as rmq:
+    with RMQ(url, "tls", retry_for_ms=2_000) as rmq:
         rmq.define(Topic("work", TopicKind.PRIORITY))
         rmq.send("work", PriorityMessage("a", 30))
-        async with AsyncRMQ(url, "tls", retry_for_s=2) as client:
+        async with AsyncRMQ(url, "tls", retry_for_ms=2_000) as client:
             assert await client.ack(await client.take("work")) == ["done"]
         Control(rmq).delete_topic("work")
 
 
 async def refused(url: str) -> None:
     """Neither client gets in."""
-    with RMQ(url, "tls", retry_for_s=0.2) as rmq, pytest.raises(RMQError):
+    with RMQ(url, "tls", retry_for_ms=200) as rmq, pytest.raises(RMQError):
         rmq.topic("work")
-    async with AsyncRMQ(url, "tls", retry_for_s=0.2) as client:
+    async with AsyncRMQ(url, "tls", retry_for_ms=200) as client:
         with pytest.raises(RMQError):
             await client.topic("work")
 

@@ -63,11 +63,14 @@ class Fleet:
 
     # -- workers
 
-    def start(self, *names: str, weight: int = 1, zookeeper: ZooKeeperConfig | None = None) -> None:
+    def start(
+        self, *names: str, weight: int = 1, zookeeper: ZooKeeperConfig | None = None, clock_ahead_h: float = 0
+    ) -> None:
         """Starts workers; they are there when they own something: `owned_by`."""
         config = zookeeper or self.config
         for name in names:
             about = self._options | {"name": name, "weight": weight, "zookeeper": config}
+            about["clock_ahead_h"] = clock_ahead_h
             self.workers[name] = Program(main, about, self._log(name))
 
     def _log(self, name: str) -> Path:
@@ -155,9 +158,12 @@ class Fleet:
 
     # -- load
 
-    def send(self, count: int) -> None:
-        """So many messages, the next numbers of each basis in turn; all due at one moment, in order of acceptance."""
-        now_ms = self.inspector.now_ms()
+    def send(self, count: int, in_ms: int = 20) -> None:
+        """So many messages, the next numbers of each basis in turn; all due at one moment, in order of acceptance.
+
+        That is a little later, or none could be early.
+        """
+        now_ms = self.inspector.now_ms() + in_ms
         messages = []
         for _ in range(count):
             basis = self.sent % self.bases
@@ -171,6 +177,10 @@ class Fleet:
         """How many messages were acknowledged."""
         (sample,) = self.inspector.sample([TOPIC])
         return sample.counters.acked
+
+    def early(self) -> int:
+        """How many calls began before their message's time, by the clock of Redis."""
+        return int(self.redis.get(f"{self.namespace}:early") or 0)
 
     def died(self) -> int:
         """How often a message became a dead letter."""
@@ -208,6 +218,7 @@ class Fleet:
         verdict = check(self.redis.lrange(f"{self.namespace}:log", 0, -1))
         assert verdict.messages == self.sent
         assert not verdict.unfinished
+        assert not self.early()
         return verdict
 
     def __enter__(self) -> Self:
@@ -220,7 +231,7 @@ class Fleet:
             process.kill()
             process.wait()
         self.control.delete_topic(TOPIC, force=True)
-        for key in ("log", "lines", "epochs", "sessions", "workers", "wishes"):
+        for key in ("log", "lines", "epochs", "early", "sessions", "workers", "wishes"):
             self.redis.delete(f"{self.namespace}:{key}")
         self.rmq.close()
         self._logs.cleanup()

@@ -1,8 +1,8 @@
 """A worker that writes down every listener call, for the fault tests; see `tests.support.programs`.
 
 Each call adds its start and its end to one list in Redis, whose order is the order in which things happened. The
-script that adds them is also a store that fences: it marks whatever comes with an older epoch than it has seen. A
-line is added once, however often a lost reply makes it be sent.
+script that adds them is also a store that fences: it marks whatever comes with an older epoch than it has seen, and
+counts what comes before its time. A line is added once, however often a lost reply makes it be sent.
 """
 
 from __future__ import annotations
@@ -30,6 +30,10 @@ if redis.call('SADD', KEYS[3], ARGV[6]) == 0 then
 end
 local seen = redis.call('HGET', KEYS[2], ARGV[2]) or ''
 local stale = ARGV[3] < seen
+local time = redis.call('TIME')
+if ARGV[1] == 'start' and tonumber(ARGV[7]) > time[1] * 1000 + time[2] / 1000 then
+  redis.call('INCR', KEYS[4])
+end
 if not stale then
   redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])
 end
@@ -59,14 +63,16 @@ def main(**options: Any) -> None:
     patient = Retry(ConstantBackoff(0.05), 1_200)
     redis = Redis.from_url(options["redis"], retry=patient, retry_on_error=[RedisConnectionError, BusyLoadingError])
     write = redis.register_script(WRITE)
-    keys = [f"{namespace}:log", f"{namespace}:epochs", f"{namespace}:lines"]
+    keys = [f"{namespace}:{key}" for key in ("log", "epochs", "lines", "early")]
+    clock, ahead_s = time.time, 3_600 * options["clock_ahead_h"]
+    time.time = lambda: clock() + ahead_s
     work_s = options["work_ms"] / 1000
 
     def work(delivery: Delivery) -> None:
         if delivery.id.startswith(KILLER):
             os._exit(DIED)
         call = uuid4().hex[:16]
-        write(keys, ["start", delivery.slot, delivery.epoch, delivery.id, name, f"{call}s"])
+        write(keys, ["start", delivery.slot, delivery.epoch, delivery.id, name, f"{call}s", delivery.due_ms or 0])
         time.sleep(work_s)
         write(keys, ["end", delivery.slot, delivery.epoch, delivery.id, name, f"{call}e"])
 

@@ -185,7 +185,7 @@ def test_fences_are_lost(new_fleet: NewFleet) -> None:
     fleet.control.unfence(TOPIC)
     wait_until(
         lambda: all(epoch and epoch > before[slot] for slot, epoch in fleet.epochs().items()),
-        what="every slot to be claimed again",
+        what="every slot to be acquired again",
     )
     verdict = fleet.verdict()
     assert_serial(verdict)
@@ -203,6 +203,6 @@ def test_owner_nodes_are_removed_by_somebody(new_fleet: NewFleet, quick: ZooKeep
             client.delete(f"/{fleet.namespace}/topics/{TOPIC}/owners/{slot}")
     wait_until(
         lambda: all((fleet.epochs()[slot] or "") > before[slot] for slot in range(0, fleet.slots, 2)),
-        what="the slots to be claimed again",
+        what="the slots to be acquired again",
     )
     assert_serial(fleet.verdict())

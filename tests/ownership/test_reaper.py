@@ -24,7 +24,7 @@ TOPIC = Topic("work", "priority", slots=4, visibility_timeout_ms=100, backoff_ms
 
 @pytest.fixture
 async def client(redis_server: EmbeddedRedis, namespace: str) -> AsyncIterator[AsyncRMQ]:
-    async with AsyncRMQ(redis_server.url, namespace, retry_for_s=0.2) as client:
+    async with AsyncRMQ(redis_server.url, namespace, retry_for_ms=200) as client:
         await client.define(TOPIC)
         yield client
         await AsyncControl(client).delete_topic("work", force=True)

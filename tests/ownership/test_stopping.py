@@ -92,7 +92,7 @@ async def test_a_refused_epoch_is_reported(redis_server: EmbeddedRedis, namespac
         listener, gate = Listener("work", print, definition), share.join("work", 1)
         topic = TopicRunner(TopicWork(client, definition, listener, gate, Threads(), "ann", 10, Lease.for_ever()))
         topic.events = events = Events()
-        topic.add(1, epoch_text(7))  # which nobody has claimed
+        topic.add(1, epoch_text(7))  # which nobody has acquired
         await wait_until_async(lambda: events.fenced_slots == [1], what="the refusal to be reported")
         topic.retire(1)
         await wait_until_async(lambda: events.ended_slots == [1], what="the slot to be retired")

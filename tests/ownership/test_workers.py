@@ -54,7 +54,7 @@ def test_operators_drain_undrain_and_pin(new_fleet: NewFleet) -> None:
     wait_until(lambda: {fleet.owners()[slot] for slot in theirs} == {"ann"}, what="the pins to be followed")
     fleet.owned_by("ann", "bob")  # the rest went the other way
     events = fleet.inspector.ownership_timeline(TOPIC, slot=theirs[0])
-    assert [(event.event, event.worker) for event in events][:2] == [("claimed", "ann"), ("released", "bob")]
+    assert [(event.event, event.worker) for event in events][:2] == [("acquired", "ann"), ("released", "bob")]
     assert events[0].reason == "assigned"
     assert events[1].reason == "moved"
 
@@ -79,7 +79,7 @@ def test_a_rolling_restart_gives_everybody_back_what_it_had(new_fleet: NewFleet,
 
 def _claimed(fleet: Fleet) -> list[int]:
     events = reversed(fleet.inspector.ownership_timeline(TOPIC, limit=1_000))
-    return [slot for event in events if event.event == "claimed" for slot in event.slots]
+    return [slot for event in events if event.event == "acquired" for slot in event.slots]
 
 
 def test_without_an_owner_nothing_is_taken_and_a_shared_worker_is_refused(new_fleet: NewFleet) -> None:

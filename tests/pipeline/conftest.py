@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import PipelineError
 from tests.support.missing import missing
 from tests.support.spark import SETTINGS
+from tests.support.spark_python import forked_python
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,13 +38,24 @@ def patience() -> None:
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def python_of_spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """What Spark starts as Python."""
+    if sys.platform != "linux":
+        yield sys.executable
+        return
+    with forked_python(tmp_path_factory.mktemp("python")) as program:
+        yield str(program)
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory, python_of_spark: str) -> Iterator[SparkSession]:
     """One core and one partition, for the price of a small job is its tasks; `test_interrupted` and `test_standalone`
     run the jobs as users do."""
     from rmq_core.pipeline.session import open_session
 
     folder = tmp_path_factory.mktemp("spark")
     os.environ["SPARK_MASTER"] = "local[1]"
+    os.environ["PYSPARK_PYTHON"] = python_of_spark
     settings = SETTINGS | {
         "spark.sql.shuffle.partitions": "1",
         "spark.default.parallelism": "1",
@@ -55,6 +68,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         session = open_session("tests", settings=settings, log=folder / "spark.log")
     except PipelineError as error:
         missing(f"Spark ({error})")
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # for the jobs that tests start
     yield session
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)

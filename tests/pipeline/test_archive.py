@@ -145,7 +145,7 @@ def test_an_archive_that_goes_on_for_ever_compacts_meanwhile(
     monkeypatch.setattr(positions, "move", goes_on)
     kept = Archive(spark, str(tmp_path / "archive"))
     with pytest.raises(KeyboardInterrupt):
-        archive(spark, options, kept.path, every_s=0.1)
+        archive(spark, options, kept.path, every_ms=100)
     assert "compacted" in done and not spark.streams.active
     monkeypatch.undo()
     archive(spark, options, kept.path, compacting=False)

@@ -12,7 +12,7 @@ import pytest
 
 from rmq_core import RMQ
 from rmq_core.embedded.redis import EmbeddedRedis
-from rmq_core.errors import RMQError
+from rmq_core.errors import PipelineError, RMQError
 from rmq_core.pipeline.archive import archive
 from rmq_core.pipeline.archived import Archive
 from rmq_core.pipeline.reconcile import Inputs, reconcile
@@ -21,6 +21,7 @@ from rmq_core.pipeline.sentences import sentence
 from rmq_core.pipeline.sources.options import SourceOptions
 from tests.pipeline import parquet
 from tests.pipeline.journal_rows import be_busy, exactly, more, rows, transitions
+from tests.support.disks import small_disk
 from tests.support.proxy import TcpProxy
 from tests.support.waiting import wait_until
 
@@ -89,3 +90,23 @@ def test_a_damaged_file_is_named_and_can_be_done_without(spark: Any, client: RMQ
     damaged.rename(tmp_path / "elsewhere.parquet")
     summary = reconcile(spark, replace(inputs, run="second"))
     assert (set(summary["counts"]), summary["complete"]) == ({"journal_gap"}, False)
+
+
+def test_a_full_disk_is_said_and_the_next_run_goes_on(spark: Any, client: RMQ, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 8) as disk:
+        path = str(disk.path / "archive")
+        options = SourceOptions(client.target.url, client.keyspace.namespace, (), 2)
+        be_busy(client)
+        wanted = transitions(client)
+        archive(spark, options, path, compacting=False)
+        more(client, 1)
+        left = transitions(client)
+        disk.fill_up()
+        with pytest.raises(PipelineError, match="the disk is full") as caught:
+            archive(spark, options, path)
+        assert "\n" not in str(caught.value) and "Java" not in str(caught.value)
+        disk.make_room()
+        assert transitions(client) == left, "nothing was trimmed"
+        exactly(rows(Archive(spark, path).read()), wanted)
+        archive(spark, options, path)
+        exactly(rows(Archive(spark, path).read()), wanted | left)

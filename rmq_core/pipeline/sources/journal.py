@@ -239,7 +239,7 @@ def register(options: SourceOptions) -> None:
 
 def commit(options: SourceOptions, ends: Offsets) -> None:
     """Moves the stream's reader; whoever keeps the journals trims behind it."""
-    with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_s=options.retry_for_s) as client:
+    with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_ms=options.retry_for_ms) as client:
         for topic in options.definitions():
             known = {int(slot): end for slot, end in ends.get(topic.name, {}).items() if int(slot) < topic.slots}
             moved = {slot: Position(_id(end), number_of(end)) for slot, end in known.items()}

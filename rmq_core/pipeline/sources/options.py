@@ -10,6 +10,7 @@ from rmq_core.client.rmq import RMQ
 from rmq_core.errors import ConfigurationError
 from rmq_core.journal.archives import is_archive
 from rmq_core.journal.reader import READER
+from rmq_core.model.states import former_name
 from rmq_core.model.topic import Topic
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.queries import definitions
@@ -17,7 +18,7 @@ from rmq_core.transport.redis_url import RedisURL
 from rmq_core.transport.sync import Connection
 
 SLOTS_PER_PARTITION = 8
-RETRY_FOR_S = 15.0
+RETRY_FOR_MS = 15_000
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class SourceOptions:
     namespace: str
     topics: tuple[str, ...]
     slots_per_partition: int = SLOTS_PER_PARTITION
-    retry_for_s: float = RETRY_FOR_S
+    retry_for_ms: int = RETRY_FOR_MS
     reader: str = ""
 
     @classmethod
@@ -44,7 +45,10 @@ class SourceOptions:
         Keyspace(options.get("namespace", "rmq"))
         names = tuple(name.strip() for name in options.get("topics", "").split(",") if name.strip())
         most = _number(options, "slots_per_partition", SLOTS_PER_PARTITION)
-        retry = _number(options, "retry_for_s", RETRY_FOR_S)
+        retry_ms = int(_number(options, "retry_for_ms", RETRY_FOR_MS))
+        if "retry_for_s" in options:
+            former_name("the option retry_for_s", "retry_for_ms, in milliseconds,")
+            retry_ms = int(_number(options, "retry_for_s", RETRY_FOR_MS / 1000) * 1000)
         if not 1 <= most <= 4096:
             raise ConfigurationError(f"slots_per_partition must be from 1 to 4096, not {most}")
         reader = options.get("reader", "").strip()
@@ -54,7 +58,7 @@ class SourceOptions:
             raise ConfigurationError(
                 f"reader {reader!r} is the name of a reader of ours: what it has done with is trimmed. Choose another"
             )
-        return cls(options["url"], options.get("namespace", "rmq"), names, int(most), retry, reader)
+        return cls(options["url"], options.get("namespace", "rmq"), names, int(most), retry_ms, reader)
 
     @property
     def keyspace(self) -> Keyspace:
@@ -67,20 +71,20 @@ class SourceOptions:
 
     def definitions(self) -> list[Topic]:
         """The topics asked for. Raises `UnknownTopic` for one that is not defined."""
-        with RMQ(self.url, self.namespace, allow_eviction=True, retry_for_s=self.retry_for_s) as client:
+        with RMQ(self.url, self.namespace, allow_eviction=True, retry_for_ms=self.retry_for_ms) as client:
             if not self.topics:
                 return client.run(definitions.read_all(client.keyspace))
             return [client.run(definitions.read(client.keyspace, name)) for name in self.topics]
 
     def deletions(self) -> dict[str, int]:
         """Topics that were deleted on purpose, and when last (ms)."""
-        with RMQ(self.url, self.namespace, allow_eviction=True, retry_for_s=self.retry_for_s) as client:
+        with RMQ(self.url, self.namespace, allow_eviction=True, retry_for_ms=self.retry_for_ms) as client:
             return client.run(definitions.deletions(client.keyspace))
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
         """A connection of the executor's own."""
-        connection = Connection(RedisURL(self.url), retry_for_s=self.retry_for_s)
+        connection = Connection(RedisURL(self.url), retry_for_ms=self.retry_for_ms)
         try:
             yield connection
         finally:

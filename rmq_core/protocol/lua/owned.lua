@@ -1,6 +1,6 @@
 -- Notes who owns slots of a topic, for people to see; what counts is the fence.
 -- KEYS   the topic's owners hash, its timeline stream
--- ARGV   event (claimed, released, unfenced), worker, epoch, reason, entries the timeline may have, slots as ranges ('0-3,7'),
+-- ARGV   event (acquired, released, unfenced), worker, epoch, reason, entries the timeline may have, slots as ranges ('0-3,7'),
 --        then the slots one by one
 -- reply  now
 local time = redis.call('TIME')
@@ -10,7 +10,7 @@ local event, worker, epoch = ARGV[1], ARGV[2], ARGV[3]
 redis.call('HDEL', KEYS[1], '')
 local mark = epoch .. ' '
 for i = 7, #ARGV do
-  if event == 'claimed' then
+  if event == 'acquired' then
     redis.call('HSET', KEYS[1], ARGV[i], string.format('%s%.0f ', mark, now) .. worker)
   else
     local known = redis.call('HGET', KEYS[1], ARGV[i])

@@ -105,7 +105,7 @@ def test_ids_reach_the_audit_in_a_form_that_any_database_keeps(queue: Queue, ope
         {"filter": {"text": "a\x00b"}},
         {"filter": {"since_ms": 2, "until_ms": 1}},
         {"filter": {}, "canary": 1_001},
-        {"filter": {}, "spread_s": -1},
+        {"filter": {}, "spread_ms": -1},
         {"filter": {}, "rate_per_s": "fast"},
         {"filter": {}, "reason": ""},
         {"filter": {}, "reason": "a\x00b"},

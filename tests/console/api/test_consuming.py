@@ -62,9 +62,9 @@ def test_every_outcome(queue: Queue, operator: Caller) -> None:
     assert [each["id"] for each in found["results"]] == ["ack", "nack", "reject", "release", "extend"]
     assert queue.find("ack") is None
     nacked = queue.find("nack")
-    assert (nacked.row.state, nacked.row.failures, nacked.failure.error) == ("waiting", 1, "Timeout")
+    assert (nacked.row.state, nacked.row.failures, nacked.failure.error) == ("retrying", 1, "Timeout")
     assert queue.find("reject").row.state == "dead"
-    assert (queue.find("release").row.state, queue.find("release").row.failures) == ("waiting", 0)
+    assert (queue.find("release").row.state, queue.find("release").row.failures) == ("retrying", 0)
     renewed = found["results"][4]["receipt"]
     assert renewed and renewed != receipts["extend"]
     assert settle(operator, {"receipt": receipts["extend"]})["stale"] == 1

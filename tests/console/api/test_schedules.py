@@ -21,18 +21,23 @@ def editor(queue: Queue, caller: Callable[..., Caller]) -> Caller:
 
 
 def test_one_is_made_changed_disabled_and_deleted(editor: Caller) -> None:
-    answer = editor.post(PATH, {"kind": "archive", "topics": ["orders"], "every_s": 3600, "reason": "nightly"})
+    answer = editor.post(PATH, {"kind": "archive", "topics": ["orders"], "every_ms": 3_600_000, "reason": "nightly"})
     assert answer.status_code == 201, answer.content
     made = answer.json()
     assert answer["Location"] == f"/api/v1{PATH}/{made['id']}"
-    assert (made["kind"], made["topics"], made["every_s"], made["enabled"]) == ("archive", ["orders"], 3600, True)
+    assert (made["kind"], made["topics"], made["every_ms"], made["enabled"]) == ("archive", ["orders"], 3_600_000, True)
     path = f"{PATH}/{made['id']}"
     assert editor.ok("GET", path) == made and editor.ok("GET", PATH) == {"schedules": [made]}
-    changed = editor.ok("PATCH", path, {"every_s": 60, "topics": []})
-    assert (changed["kind"], changed["topics"], changed["every_s"], changed["enabled"]) == ("archive", [], 60, True)
+    changed = editor.ok("PATCH", path, {"every_ms": 60_000, "topics": []})
+    assert (changed["kind"], changed["topics"], changed["every_ms"], changed["enabled"]) == (
+        "archive",
+        [],
+        60_000,
+        True,
+    )
     assert editor.ok("PATCH", path, {"enabled": False, "reason": "holidays"})["enabled"] is False
-    kept = editor.ok("PATCH", path, {"every_s": 120})
-    assert (kept["enabled"], kept["every_s"]) == (False, 120), "what is disabled stays so"
+    kept = editor.ok("PATCH", path, {"every_ms": 120_000})
+    assert (kept["enabled"], kept["every_ms"]) == (False, 120_000), "what is disabled stays so"
     assert editor("DELETE", f"{path}?reason=done+with").status_code == 204
     problem(editor.get(path), 404, "unknown_schedule")
     entries = AuditEntry.objects.filter(action="schedule").order_by("id")
@@ -41,22 +46,22 @@ def test_one_is_made_changed_disabled_and_deleted(editor: Caller) -> None:
 
 
 def test_what_cannot_run_is_refused(editor: Caller) -> None:
-    problem(editor.post(PATH, {"every_s": 59}), 422, "invalid")
-    problem(editor.post(PATH, {"kind": "restore", "every_s": 60}), 422, "invalid")
-    problem(editor.post(PATH, {"topics": ["nosuch"], "every_s": 60}), 422, "invalid")
-    problem(editor.post(PATH, {"ledger": "none.csv", "every_s": 60}), 422, "bad_request")
+    problem(editor.post(PATH, {"every_ms": 59_000}), 422, "invalid")
+    problem(editor.post(PATH, {"kind": "restore", "every_ms": 60_000}), 422, "invalid")
+    problem(editor.post(PATH, {"topics": ["nosuch"], "every_ms": 60_000}), 422, "invalid")
+    problem(editor.post(PATH, {"ledger": "none.csv", "every_ms": 60_000}), 422, "bad_request")
     assert not PipelineSchedule.objects.exists()
 
 
 def test_one_whose_topic_is_gone_can_still_be_disabled(editor: Caller, queue: Queue) -> None:
-    made = editor.ok("POST", PATH, {"topics": ["orders"], "every_s": 60}, status=201)
+    made = editor.ok("POST", PATH, {"topics": ["orders"], "every_ms": 60_000}, status=201)
     queue.control.delete_topic("orders")
     assert editor.ok("PATCH", f"{PATH}/{made['id']}", {"enabled": False})["enabled"] is False
 
 
 def test_a_token_for_some_topics_sees_those_of_its_topics(editor: Caller, caller: Callable[..., Caller]) -> None:
-    mine = editor.ok("POST", PATH, {"topics": ["orders"], "every_s": 60}, status=201)
-    everything = editor.ok("POST", PATH, {"every_s": 60}, status=201)
+    mine = editor.ok("POST", PATH, {"topics": ["orders"], "every_ms": 60_000}, status=201)
+    everything = editor.ok("POST", PATH, {"every_ms": 60_000}, status=201)
     scoped = caller("Admin", "orders")
     assert scoped.ok("GET", PATH) == {"schedules": [mine]}
     problem(scoped.get(f"{PATH}/{everything['id']}"), 404, "unknown_schedule")
@@ -65,7 +70,7 @@ def test_a_token_for_some_topics_sees_those_of_its_topics(editor: Caller, caller
 
 
 def test_one_that_somebody_else_deletes_stays_deleted(editor: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = editor.ok("POST", PATH, {"topics": ["orders"], "every_s": 60}, status=201)
+    made = editor.ok("POST", PATH, {"topics": ["orders"], "every_ms": 60_000}, status=201)
     path = f"{PATH}/{made['id']}"
     found = PipelineSchedule.objects.get(pk=made["id"])
     assert editor("DELETE", f"{path}?reason=first").status_code == 204
@@ -73,15 +78,22 @@ def test_one_that_somebody_else_deletes_stays_deleted(editor: Caller, monkeypatc
     monkeypatch.setattr(schedules, "_find", lambda caller, number: found)
     problem(editor("DELETE", f"{path}?reason=second"), 404, "unknown_schedule")
     problem(editor("PATCH", path, {"enabled": False}), 404, "unknown_schedule")
-    problem(editor("PATCH", path, {"every_s": 120}), 404, "unknown_schedule")
+    problem(editor("PATCH", path, {"every_ms": 120_000}), 404, "unknown_schedule")
     assert not PipelineSchedule.objects.exists()
     assert [each.result for each in AuditEntry.objects.order_by("id")][2:] == ["refused"] * 3
 
 
 def test_who_switches_it_leaves_the_rest_to_others(editor: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = editor.ok("POST", PATH, {"topics": ["orders"], "every_s": 60}, status=201)
+    made = editor.ok("POST", PATH, {"topics": ["orders"], "every_ms": 60_000}, status=201)
     path = f"{PATH}/{made['id']}"
     found = PipelineSchedule.objects.get(pk=made["id"])
-    editor.ok("PATCH", path, {"every_s": 120})
+    editor.ok("PATCH", path, {"every_ms": 120_000})
     monkeypatch.setattr(schedules, "_find", lambda caller, number: found)
-    assert editor.ok("PATCH", path, {"enabled": False})["every_s"] == 120
+    assert editor.ok("PATCH", path, {"enabled": False})["every_ms"] == 120_000
+
+
+def test_seconds_are_taken_and_told_under_their_former_name(editor: Caller) -> None:
+    with pytest.warns(FutureWarning, match="every_s is every_ms"):
+        made = editor.ok("POST", PATH, {"topics": ["orders"], "every_s": 3600}, status=201)
+    assert (made["every_ms"], made["every_s"]) == (3_600_000, 3600)
+    problem(editor.post(PATH, {"topics": ["orders"], "every_s": 60, "every_ms": 60_000}), 422, "invalid")

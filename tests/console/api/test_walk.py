@@ -122,7 +122,7 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("GET", "/reconciliations/ledgers"): Route(VIEW, "/reconciliations/ledgers"),
     ("GET", "/reconciliations/schedules"): Route(VIEW, "/reconciliations/schedules"),
     ("POST", "/reconciliations/schedules"): Route(
-        Action.SCHEDULE, "/reconciliations/schedules", {"every_s": 3600, **REASON}
+        Action.SCHEDULE, "/reconciliations/schedules", {"every_ms": 3_600_000, **REASON}
     ),
     ("GET", "/reconciliations/schedules/{number}"): Route(VIEW, "/reconciliations/schedules/1"),
     ("PATCH", "/reconciliations/schedules/{number}"): Route(

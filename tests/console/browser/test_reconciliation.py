@@ -111,7 +111,7 @@ def test_a_schedule_is_deleted_with_a_reason(stack: Stack, open_page: Callable[.
 MAKE_SCHEDULE = """
 from console.models import PipelineSchedule
 PipelineSchedule.objects.all().delete()
-PipelineSchedule.objects.create(kind="archive", every_s=86400, next_ms=2**52, username="a")
+PipelineSchedule.objects.create(kind="archive", every_ms=86_400_000, next_ms=2**52, username="a")
 """
 
 

@@ -50,7 +50,7 @@ def test_a_shorter_visibility_timeout_counts_the_deliveries_that_are_over_it(que
 def tries_left(queue: Queue, ids: list[str]) -> dict[str, int]:
     """How often each is handed out until it is dead."""
     tries = dict.fromkeys(ids, 0)
-    while waiting := queue.inspector.messages("orders", "waiting").rows:
+    while waiting := queue.inspector.messages("orders", "retrying").rows:
         queue.control.run_now("orders", [row.ref for row in waiting])
         for delivery in queue.client.take("orders", 10, timeout_ms=2_000):
             tries[delivery.id] += 1

@@ -25,7 +25,7 @@ def test_a_rate_is_kept(desk: Desk) -> None:
 
 def test_a_spread_operation_waits_outside_the_job_worker(desk: Desk) -> None:
     desk.delayed(4)
-    operation = desk.finish(desk.start(Action.CANCEL, "delayed", text="m", spread_s=3600))
+    operation = desk.finish(desk.start(Action.CANCEL, "delayed", text="m", spread_ms=3_600_000))
     assert (operation.state, operation.done) == ("running", 1)
     assert desk.waiting_jobs() == 0, "the job worker is free for others"
     assert operation.due_ms - desk.queue.inspector.now_ms() > 800_000

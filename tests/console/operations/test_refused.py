@@ -38,7 +38,7 @@ from tests.console.operations.desk import Desk
         ({"action": Action.REQUEUE, "state": "dead", "rate_per_s": -1}, "rate_per_s"),
         ({"action": Action.REQUEUE, "state": "dead", "rate_per_s": float("nan")}, "rate_per_s"),
         ({"action": Action.REQUEUE, "state": "dead", "rate_per_s": True}, "rate_per_s"),
-        ({"action": Action.REQUEUE, "state": "dead", "spread_s": 1.5}, "spread_s"),
+        ({"action": Action.REQUEUE, "state": "dead", "spread_ms": 1.5}, "spread_ms"),
         ({"action": Action.CANCEL, "state": "delayed", "due_ms": 5}, "rescheduling only"),
         ({"action": Action.RESCHEDULE, "state": "delayed", "due_ms": 5_000}, "gone by"),
         ({"action": Action.CANCEL, "state": "delayed", "reason": "  "}, "why"),

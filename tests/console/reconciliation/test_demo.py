@@ -8,7 +8,7 @@ import pytest
 
 from console.demo import watch
 from console.models import PipelineSchedule
-from console.usecases.runs import EVERY_LEAST_S
+from console.usecases.runs import EVERY_LEAST_MS
 
 pytestmark = pytest.mark.django_db
 
@@ -19,17 +19,17 @@ def test_it_is_on_schedule_from_the_first_start_on() -> None:
     assert set(found) == {"archive", "reconcile"}
     assert found["reconcile"].ledger == "flights.csv" and not found["archive"].ledger
     now_ms = time.time() * 1000
-    assert all(each.enabled and each.every_s >= EVERY_LEAST_S and each.next_ms > now_ms for each in found.values())
+    assert all(each.enabled and each.every_ms >= EVERY_LEAST_MS and each.next_ms > now_ms for each in found.values())
     assert found["archive"].next_ms < found["reconcile"].next_ms
 
 
 def test_what_an_operator_changed_stays() -> None:
     watch.ensure_schedules()
-    PipelineSchedule.objects.filter(kind="archive").update(enabled=False, every_s=3_600, next_ms=5)
-    PipelineSchedule.objects.create(kind="archive", every_s=60, username="somebody", next_ms=7)
+    PipelineSchedule.objects.filter(kind="archive").update(enabled=False, every_ms=3_600_000, next_ms=5)
+    PipelineSchedule.objects.create(kind="archive", every_ms=60_000, username="somebody", next_ms=7)
     watch.ensure_schedules()
     archive = PipelineSchedule.objects.get(kind="archive", username=watch.WHO)
-    assert (archive.enabled, archive.every_s) == (False, 3_600)
+    assert (archive.enabled, archive.every_ms) == (False, 3_600_000)
     assert archive.next_ms > time.time() * 1000, "nothing runs while everything else starts"
     assert PipelineSchedule.objects.get(username="somebody").next_ms == 7
 

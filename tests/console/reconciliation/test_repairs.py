@@ -85,7 +85,7 @@ def test_what_is_stuck_goes_back(desk: Desk, run: Reconciliation, redis_server: 
     assert dict(repairs.preview(desk.actor, request(run, "requeue")).outcomes) == {"done": 1, "not_needed": 1}
     operation = repaired(desk, request(run, "requeue"))
     assert (operation.done, operation.failed) == (1, 1)
-    assert desk.queue.find("stuck", "patient").row.state in ("ready", "waiting")
+    assert desk.queue.find("stuck", "patient").row.state in ("ready", "retrying")
     assert desk.queue.find("busy", "patient").row.state == "in_flight"
 
 

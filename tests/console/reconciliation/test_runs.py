@@ -104,7 +104,7 @@ def test_a_run_over_all_topics_names_those_it_says_nothing_of(office: Office) ->
     for shown in (shapes.run_json(run), shapes.detail_json(run, True)):
         assert shown["without_journal"] == ["orders"]
     assert shapes.run_json(office.start(topics=("orders",)))["without_journal"] == []
-    jobs.look(runs.schedule(office.who, RunRequest(), 3_600).next_ms)
+    jobs.look(runs.schedule(office.who, RunRequest(), 3_600_000).next_ms)
     assert Reconciliation.objects.get(via="schedule").summary == {"without_journal": ["orders"]}
 
 
@@ -133,10 +133,10 @@ def test_what_failed_names_no_folder_of_the_server(office: Office, settings: Any
 
 def test_one_schedule_that_cannot_run_keeps_no_other(office: Office, caplog: pytest.LogCaptureFixture) -> None:
     now = office.queue.inspector.now_ms()
-    bad = PipelineSchedule.objects.create(kind="archive", topics=["orders"], every_s=60, username="a")
+    bad = PipelineSchedule.objects.create(kind="archive", topics=["orders"], every_ms=60_000, username="a")
     with connection.cursor() as cursor:
         cursor.execute("UPDATE console_pipelineschedule SET topics = %s WHERE id = %s", ['"orders"', bad.pk])
-    PipelineSchedule.objects.create(kind="archive", topics=["orders"], every_s=60, username="b")
+    PipelineSchedule.objects.create(kind="archive", topics=["orders"], every_ms=60_000, username="b")
     jobs.look(now)
     assert [run.username for run in Reconciliation.objects.all()] == ["b"]  # and not the other one over all topics
     assert f"schedule {bad.pk} " in caplog.text
@@ -171,7 +171,7 @@ def test_only_administrators_stop_what_is_somebody_elses(office: Office, person:
     assert AuditEntry.objects.get(username="two").result == "refused"
     assert runs.stop(one, run).state == "stopped"
     assert runs.stop(office.who, runs.start(one, RunRequest(kind="archive"))).state == "stopped"
-    schedule = runs.schedule(Actor(person("Editor", "planner")), RunRequest(kind="archive"), 3_600)
+    schedule = runs.schedule(Actor(person("Editor", "planner")), RunRequest(kind="archive"), 3_600_000)
     by_schedule = runs.scheduled(schedule)
     with pytest.raises(Forbidden):
         runs.stop(two, by_schedule)
@@ -248,7 +248,7 @@ def test_what_waits_is_handed_on_when_its_job_was_lost(office: Office) -> None:
 
 
 def test_a_schedule_starts_runs_and_never_two_at_once(office: Office) -> None:
-    schedule = runs.schedule(office.who, RunRequest(topics=("orders",)), 3_600)
+    schedule = runs.schedule(office.who, RunRequest(topics=("orders",)), 3_600_000)
     jobs.look(schedule.next_ms)
     run = Reconciliation.objects.get()
     assert (run.via, run.username, run.schedule_id) == ("schedule", "chief", schedule.pk)
@@ -270,9 +270,9 @@ def test_a_schedule_starts_runs_and_never_two_at_once(office: Office) -> None:
     # What it was is in the audit, so that it can be made again.
     entry = AuditEntry.objects.filter(action="schedule", result="done").first()
     assert entry is not None and entry.reason == "moved to the night"
-    assert (entry.query["kind"], entry.query["topics"], entry.query["every_s"]) == ("reconcile", ["orders"], 3_600)
+    assert (entry.query["kind"], entry.query["topics"], entry.query["every_ms"]) == ("reconcile", ["orders"], 3_600_000)
     with pytest.raises(BadRequest, match="schedule"):
-        runs.schedule(office.who, RunRequest(kind="restore"), 3_600)
+        runs.schedule(office.who, RunRequest(kind="restore"), 3_600_000)
     with pytest.raises(BadRequest, match="minute"):
         runs.schedule(office.who, RunRequest(), 1)
 
@@ -291,7 +291,7 @@ def test_what_cannot_be_is_refused_and_written_down(office: Office, person: Call
     with pytest.raises(Forbidden, match="administer"):
         runs.start(Actor(person("Operator")), RunRequest(kind="restore", confirm="restore"))
     with pytest.raises(Forbidden, match="edit_topics"):
-        runs.schedule(Actor(User.objects.get(username="operator")), RunRequest(), 3_600)
+        runs.schedule(Actor(User.objects.get(username="operator")), RunRequest(), 3_600_000)
     assert not Reconciliation.objects.exists()
     assert set(AuditEntry.objects.values_list("result", flat=True)) == {"refused", "failed"}
 

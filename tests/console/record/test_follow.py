@@ -278,7 +278,7 @@ async def test_a_journal_trimmed_by_hand_is_a_gap_and_no_end(
 
 async def test_nothing_is_trimmed_before_a_scheduled_archive_has_read_it(queue: Queue, engine: AsyncEngine) -> None:
     queue.topic(journal="events")
-    await sync_to_async(PipelineSchedule.objects.create)(kind="archive", every_s=3600, username="x")
+    await sync_to_async(PipelineSchedule.objects.create)(kind="archive", every_ms=3_600_000, username="x")
     await sync_to_async(work)(queue, 10)
     await until_quiet(Follower(engine))
     state = queue.client.run(trimmer.state(queue.client.keyspace, queue.client.topic("orders")))

@@ -35,8 +35,8 @@ def test_a_life_is_told_in_order() -> None:
     assert events() == [
         ("sent", "", "delayed"),
         ("taken", "ready", "in_flight"),
-        ("retried", "in_flight", "waiting"),
-        ("promoted", "waiting", "ready"),
+        ("retried", "in_flight", "retrying"),
+        ("promoted", "retrying", "ready"),
         ("taken", "ready", "in_flight"),
         ("acked", "in_flight", "done"),
     ]

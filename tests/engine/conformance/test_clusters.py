@@ -76,7 +76,7 @@ async def test_a_letter_stays_in_its_cluster_while_its_id_fails_again(bench: Ben
     assert row.fingerprint == fingerprint("Reject", "first")
     await bench.control.drop("work", ["a"])
     assert await counts(bench) == {}
-    (row,) = (await bench.inspector.messages("work", "waiting")).rows
+    (row,) = (await bench.inspector.messages("work", "retrying")).rows
     assert row.fingerprint == fingerprint("Second", "")
 
 

@@ -38,12 +38,12 @@ class Scene:
                 assert await self.act("run_now", content) == ["done"]
 
     async def build(self) -> None:
-        for content in ("dead", "waiting", "in flight"):
+        for content in ("dead", "retrying", "in flight"):
             await self.put(content)
             (delivery,) = await self.bench.q.take("work")
             if content == "dead":
                 await self.bench.q.reject(delivery)
-            elif content == "waiting":
+            elif content == "retrying":
                 await self.bench.q.nack(delivery, delay_ms=FAR_MS)
         await self.put("ready")
         if self.kind is not TopicKind.PRIORITY:
@@ -51,7 +51,7 @@ class Scene:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        names = ("ready", "waiting", "in flight", "dead", "nowhere")
+        names = ("ready", "retrying", "in flight", "dead", "nowhere")
         return names if self.kind is TopicKind.PRIORITY else ("delayed", *names)
 
 
@@ -69,7 +69,7 @@ def expected(scene: Scene, **statuses: str) -> list[str]:
 
 async def test_cancel(scene: Scene) -> None:
     assert await scene.act("cancel", *scene.ids) == expected(
-        scene, delayed="done", ready="done", waiting="done", in_flight="in_flight"
+        scene, delayed="done", ready="done", retrying="done", in_flight="in_flight"
     )
     ledger = scene.bench.ledger()
     assert ledger.held == {b"in flight", b"dead"}
@@ -79,25 +79,25 @@ async def test_cancel(scene: Scene) -> None:
 
 async def test_run_now(scene: Scene) -> None:
     assert await scene.act("run_now", *scene.ids) == expected(
-        scene, delayed="done", ready="done", waiting="done", in_flight="in_flight"
+        scene, delayed="done", ready="done", retrying="done", in_flight="in_flight"
     )
     taken = await scene.bench.q.take("work", 10)
     assert {(d.text, d.attempt) for d in taken} == {
-        (name, 2 if name == "waiting" else 1) for name in scene.ids if name in {"delayed", "ready", "waiting"}
+        (name, 2 if name == "retrying" else 1) for name in scene.ids if name in {"delayed", "ready", "retrying"}
     }
 
 
 async def test_reschedule(scene: Scene) -> None:
     when = {"priority": 40} if scene.kind is TopicKind.PRIORITY else {"due_ms": await scene.bench.now_ms() + FAR_MS * 2}
     assert await scene.act("reschedule", *scene.ids, **when) == expected(
-        scene, delayed="done", ready="done", waiting="done", in_flight="in_flight"
+        scene, delayed="done", ready="done", retrying="done", in_flight="in_flight"
     )
     if scene.kind is TopicKind.PRIORITY:
         assert {d.priority for d in await scene.bench.q.take("work", 10)} == {40}
     else:
         assert await scene.bench.q.take("work", 10) == []
-        (waiting,) = (await scene.bench.inspector.messages("work", "waiting")).rows
-        assert (waiting.id, waiting.failures, waiting.score_ms) == ("waiting", 1, when["due_ms"])
+        (waiting,) = (await scene.bench.inspector.messages("work", "retrying")).rows
+        assert (waiting.id, waiting.failures, waiting.score_ms) == ("retrying", 1, when["due_ms"])
         rows = (await scene.bench.inspector.messages("work", "delayed")).rows
         assert {(row.id, row.score_ms) for row in rows} == {("ready", when["due_ms"]), ("delayed", when["due_ms"])}
 

@@ -14,8 +14,8 @@ from tests.engine.conformance.bench import FAR_MS, Bench
 OLD, NEW = 7, 12_345_678_901
 
 
-async def claimed(bench: Bench, epoch: int = NEW) -> Topic:
-    """A topic of one slot with two messages, of which one is in flight, claimed afterwards."""
+async def acquired(bench: Bench, epoch: int = NEW) -> Topic:
+    """A topic of one slot with two messages, of which one is in flight, acquired afterwards."""
     topic = await bench.topic(visibility_timeout_ms=100)
     await bench.q.send_many("work", [PriorityMessage("a", 50), PriorityMessage("b", 20)])
     await bench.run(acquire(bench.q.keyspace, topic, 0, epoch))
@@ -33,7 +33,7 @@ async def test_an_acquisition_returns_the_epoch_before_and_never_goes_back(bench
 
 
 async def test_whoever_is_not_the_owner_takes_nothing(bench: Bench) -> None:
-    await claimed(bench)
+    await acquired(bench)
     for timeout_ms in (0, 50):
         with pytest.raises(errors.Fenced, match=rf"owned by epoch {epoch_text(NEW)}.*control\.unfence"):
             await bench.q.take("work", timeout_ms=timeout_ms)
@@ -53,7 +53,7 @@ async def test_what_was_taken_before_the_claim_is_not_settled_after_it(bench: Be
 
 
 async def test_the_owner_takes_and_settles(bench: Bench) -> None:
-    topic = await claimed(bench)
+    topic = await acquired(bench)
     keyspace, mine = bench.q.keyspace, epoch_text(NEW)
     reply = await bench.run(cycle(keyspace, topic, 0, 1, epoch=mine))
     (first,) = read_cycle(topic, 0, reply).deliveries
@@ -69,7 +69,7 @@ async def test_the_owner_takes_and_settles(bench: Bench) -> None:
 
 
 async def test_an_owner_that_was_overtaken_is_fenced(bench: Bench) -> None:
-    topic = await claimed(bench, OLD)
+    topic = await acquired(bench, OLD)
     keyspace = bench.q.keyspace
     reply = await bench.run(cycle(keyspace, topic, 0, 1, epoch=epoch_text(OLD)))
     (held,) = read_cycle(topic, 0, reply).deliveries
@@ -94,7 +94,7 @@ async def test_without_an_owner_an_epoch_is_refused(bench: Bench) -> None:
 
 
 async def test_timeouts_and_operators_need_no_epoch(bench: Bench) -> None:
-    topic = await claimed(bench)
+    topic = await acquired(bench)
     keyspace = bench.q.keyspace
     await bench.run(cycle(keyspace, topic, 0, 1, epoch=epoch_text(NEW)))
 
@@ -111,7 +111,7 @@ async def test_timeouts_and_operators_need_no_epoch(bench: Bench) -> None:
 
 
 async def test_unfence_hands_the_slots_back(bench: Bench) -> None:
-    await claimed(bench)
+    await acquired(bench)
     assert await bench.control.unfence("work") == 1
     assert await bench.control.unfence("work") == 0
     assert [d.text for d in await bench.drain()] == ["a", "b"]

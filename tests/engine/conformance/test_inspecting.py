@@ -49,7 +49,7 @@ async def test_each_state_lists_its_messages(bench: Bench, kind: TopicKind) -> N
     await bench.topic(kind)
     await Scene(bench, kind).build()
     listed = {}
-    for state in ("delayed", "ready", "waiting", "in_flight", "dead"):
+    for state in ("delayed", "ready", "retrying", "in_flight", "dead"):
         page = await bench.inspector.messages("work", state)
         listed[state] = [row.id for row in page.rows]
         assert page.next_cursor is None
@@ -60,7 +60,7 @@ async def test_each_state_lists_its_messages(bench: Bench, kind: TopicKind) -> N
     assert listed == {
         "delayed": [] if kind is TopicKind.PRIORITY else ["delayed"],
         "ready": ["ready"],
-        "waiting": ["waiting"],
+        "retrying": ["retrying"],
         "in_flight": ["in flight"],
         "dead": ["dead"],
     }

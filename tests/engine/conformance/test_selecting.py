@@ -15,7 +15,7 @@ async def test_each_state_selects_its_messages(bench: Bench, kind: TopicKind) ->
     await bench.topic(kind)
     scene = Scene(bench, kind)
     await scene.build()
-    for state in ("delayed", "ready", "waiting", "dead"):
+    for state in ("delayed", "ready", "retrying", "dead"):
         expected = [] if state == "delayed" and kind is TopicKind.PRIORITY else [state]
         wanted = MessageFilter(state)
         found = await bench.inspector.select("work", wanted)
@@ -61,9 +61,9 @@ async def test_a_failure_is_found_by_its_words(bench: Bench) -> None:
         await bench.q.send("work", PriorityMessage(ident, 20))
         await bench.q.nack(await bench.take_one(), error=error, message=text, delay_ms=FAR_MS)
     for words, expected in (("IOError", {"a", "b"}), ("disk f", {"a"}), ("else", {"c"}), ("ioerror", set())):
-        found = await bench.inspector.select("work", MessageFilter("waiting", error=words))
+        found = await bench.inspector.select("work", MessageFilter("retrying", error=words))
         assert {row.id for row in found.rows} == expected
-    found = await bench.inspector.select("work", MessageFilter("waiting", fingerprint=fingerprint("X", "else")))
+    found = await bench.inspector.select("work", MessageFilter("retrying", fingerprint=fingerprint("X", "else")))
     assert [row.id for row in found.rows] == ["c"]
 
 
@@ -110,7 +110,7 @@ async def test_every_action_takes_a_filter(bench: Bench) -> None:
     assert await bench.control.drop_matching("work", MessageFilter("dead", text="m1")) == (10, 0, 0, 0, True)
     assert await bench.control.restore_matching("work", MessageFilter("trash")) == (10, 0, 0, 0, True)
     await bench.q.nack(await bench.q.take("work", 4), delay_ms=FAR_MS)
-    assert await bench.control.run_now_matching("work", MessageFilter("waiting")) == (4, 0, 0, 0, True)
+    assert await bench.control.run_now_matching("work", MessageFilter("retrying")) == (4, 0, 0, 0, True)
     assert await bench.control.cancel_matching("work", MessageFilter("ready")) == (10, 0, 0, 0, True)
     ready = MessageFilter("ready", text="m0")
     assert await bench.control.restore_matching("work", MessageFilter("trash")) == (10, 0, 0, 0, True)
@@ -122,7 +122,7 @@ async def test_every_action_takes_a_filter(bench: Bench) -> None:
     assert sorted(ref.id for ref in left.refs) == [f"m{i}" for i in range(10, 30)]
     for action, wanted, at_most, said in (
         ("requeue", MessageFilter("ready"), None, "requeue takes what is dead"),
-        ("cancel", MessageFilter("dead"), None, "cancel takes what is delayed or ready or waiting"),
+        ("cancel", MessageFilter("dead"), None, "cancel takes what is delayed or ready or retrying"),
         ("drop", {"state": "dead"}, None, "must be a MessageFilter, not dict"),
         ("drop", MessageFilter("dead"), True, "at_most=True must be"),
     ):

@@ -91,7 +91,7 @@ async def test_back_off_doubles_up_to_its_most(bench: Bench) -> None:
     for _ in range(4):
         await bench.q.nack(delivery)
         (view,) = await bench.inspector.find("work", "a")
-        assert view.states == ("waiting",)
+        assert view.states == ("retrying",)
         waits.append(view.row.score_ms - view.failure.last_ms)
         assert await bench.q.take("work") == []
         await bench.control.run_now("work", ["a"])

@@ -150,8 +150,8 @@ async def test_what_an_owner_gives_back_comes_again_in_order(bench: Bench) -> No
 async def test_the_timeline_tells_who_owned_what(bench: Bench) -> None:
     topic = await bench.topic(slots=8)
     keyspace = bench.q.keyspace
-    await bench.run(note(keyspace, "work", "claimed", "ann", FIRST, [0, 1, 2, 5], "assigned"))
-    await bench.run(note(keyspace, "work", "claimed", "bob the second", SECOND, [5], "assigned"))
+    await bench.run(note(keyspace, "work", "acquired", "ann", FIRST, [0, 1, 2, 5], "assigned"))
+    await bench.run(note(keyspace, "work", "acquired", "bob the second", SECOND, [5], "assigned"))
     await bench.run(note(keyspace, "work", "released", "ann", FIRST, [0, 5], "moved"))
     owners = await bench.inspector.assignment("work")
     assert [owner.worker for owner in owners] == [None, "ann", "ann", None, None, "bob the second", None, None]
@@ -160,8 +160,8 @@ async def test_the_timeline_tells_who_owned_what(bench: Bench) -> None:
     reported = await bench.inspector.ownership_timeline("work")
     assert [(event.event, event.worker, event.slots, event.reason) for event in reported] == [
         ("released", "ann", (0, 5), "moved"),
-        ("claimed", "bob the second", (5,), "assigned"),
-        ("claimed", "ann", (0, 1, 2, 5), "assigned"),
+        ("acquired", "bob the second", (5,), "assigned"),
+        ("acquired", "ann", (0, 1, 2, 5), "assigned"),
     ]
     assert reported[0].at_ms >= reported[-1].at_ms > 0
     assert [event.worker for event in await bench.inspector.ownership_timeline("work", slot=1)] == ["ann"]
@@ -175,7 +175,7 @@ async def test_unfencing_ends_every_ownership(bench: Bench) -> None:
     topic = await bench.topic(slots=4)
     for slot in (0, 1):
         await bench.run(acquire(bench.q.keyspace, topic, slot, FIRST))
-    await bench.run(note(bench.q.keyspace, "work", "claimed", "ann", FIRST, [1], "assigned"))
+    await bench.run(note(bench.q.keyspace, "work", "acquired", "ann", FIRST, [1], "assigned"))
     assert await bench.control.unfence("work") == 2
     assert [owner.worker for owner in await bench.inspector.assignment("work")] == [None] * 4
     assert await bench.control.unfence("work") == 0

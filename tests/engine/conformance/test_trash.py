@@ -46,7 +46,7 @@ async def test_everything_comes_back_to_where_it_was(scene: Scene) -> None:  # n
     await scene.act("run_now", *ids)
     taken = await bench.q.take("work", 10)
     assert {(d.text, d.content, d.attempt) for d in taken} == {
-        (name, name.encode(), 2 if name == "waiting" else 1) for name in ids
+        (name, name.encode(), 2 if name == "retrying" else 1) for name in ids
     }
     expected = {60} if scene.kind is TopicKind.PRIORITY else {None}
     assert {d.priority for d in taken if d.attempt == 1} == expected
@@ -132,7 +132,7 @@ async def test_one_that_dies_again_leaves_the_older_dead_letter_in_the_trash(ben
     assert (sample.dead, sample.trash, sample.ledger_gap) == (1, 1, 0)
 
 
-@pytest.mark.parametrize("newer", ["waiting", "in flight"])
+@pytest.mark.parametrize("newer", ["retrying", "in flight"])
 async def test_a_dead_letter_and_a_newer_message_of_its_id_keep_their_contents(bench: Bench, newer: str) -> None:
     await bench.topic()
     await bench.q.send("work", PriorityMessage("old", 20, key="k"))
@@ -179,7 +179,7 @@ async def test_without_undo_nothing_is_kept(bench: Bench, kind: TopicKind) -> No
     await bench.topic(kind, undo_ms=0)
     made = Scene(bench, kind)
     await made.build()
-    await made.act("cancel", "ready", "waiting")
+    await made.act("cancel", "ready", "retrying")
     await made.act("drop", "dead")
     assert bench.ledger().trash == {}
     assert await made.act("restore", "ready", "dead") == ["not_found", "not_found"]

@@ -102,7 +102,7 @@ class Stage:
 
     def put(self, letter: Letter) -> None:
         when = self.base_ms + letter.offset_ms
-        queue = {"waiting": "retry", "dead": "dead", "trash": "trash"}.get(self.state, "store")
+        queue = {"retrying": "retry", "dead": "dead", "trash": "trash"}.get(self.state, "store")
         self.plain.zadd(self.key(queue, letter.slot), {letter.id: when * 1000 + 1 if queue == "retry" else when})
         body = self.body(letter) if letter.pooled else None
         record = self.record(letter) if letter.failure else None
@@ -183,7 +183,7 @@ def test_a_filter_selects_what_a_predicate_selects(
     moves: list[tuple[bool, int]],
 ) -> None:
     now = inspector.now_ms()
-    base_ms = now + AGO_MS if state in {"delayed", "waiting"} else now - AGO_MS
+    base_ms = now + AGO_MS if state in {"delayed", "retrying"} else now - AGO_MS
     if since is not None and until is not None and since > until:
         since, until = until, since
     times = [None if each is None else base_ms + each for each in (since, until)]

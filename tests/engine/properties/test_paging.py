@@ -15,7 +15,7 @@ from rmq_core.queries.paging import Entry, entries
 
 NOW_MS = 1_700_000_000_000
 SLOTS = 8
-QUEUE_OF = {"delayed": "store", "ready": "store", "waiting": "retry", "in_flight": "prepare", "dead": "dead"}
+QUEUE_OF = {"delayed": "store", "ready": "store", "retrying": "retry", "in_flight": "prepare", "dead": "dead"}
 
 near = st.integers(NOW_MS - 3, NOW_MS + 3)
 scores = near | st.integers(1, 20) | near.map(lambda ms: ms * 1000 + 1) | st.integers(2**53 - 3, 2**53)

@@ -11,6 +11,7 @@ from typing import Any
 import redis
 
 from rmq_core import RMQ, Control, Inspector, PriorityMessage, Topic, TopicKind, Worker
+from rmq_core.worker.fair_share import Gate
 from tests.engine.ledgers import SlotLedger, all_books, slot_ledger
 from tests.support.waiting import wait_until_async
 
@@ -59,6 +60,20 @@ class WorkerBench:
 
     def worker(self, *listeners: Any, **options: Any) -> Worker:
         return Worker(self.url, listeners, namespace=self.namespace, **options)
+
+    def one_lane(self, listener: Any, **options: Any) -> Worker:
+        """A worker with one turn for all calls. Sharing makes at least two of one thread."""
+        worker = self.worker(listener, threads=1, **options)
+        join = worker._thread_share.join
+
+        def join_alone(name: str, weight: int) -> Gate:
+            gate = join(name, weight)
+            worker._thread_share.capacity = 1
+            gate.limit = 1.0
+            return gate
+
+        worker._thread_share.join = join_alone  # type: ignore[method-assign]
+        return worker
 
     @asynccontextmanager
     async def running(self, *listeners: Any, **options: Any) -> AsyncIterator[Worker]:

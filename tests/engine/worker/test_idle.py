@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from rmq_core import FixedTimeMessage, Listener, TopicKind
+from rmq_core import FixedTimeMessage, Listener, Topic, TopicKind
 from rmq_core.worker import idle_slots, threads
 from rmq_core.worker.idle_slots import IdleSlots
 from rmq_core.worker.slot_runner import SlotRunner
@@ -16,7 +16,10 @@ from rmq_core.worker.threads import Threads
 from tests.engine.worker.bench import WorkerBench
 from tests.support.waiting import wait_until_async
 
-TOPICS, SLOTS = 30, 16
+TOPICS, SLOTS = 200, 16
+A_LOOK = -(-TOPICS * SLOTS // idle_slots.SLOTS_AT_ONCE)
+OTHERS = 200
+"""Commands of heartbeats, of reading definitions, and of the test, meanwhile."""
 
 
 @pytest.fixture
@@ -34,16 +37,6 @@ async def looks(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[list[int]]:
     yield found
 
 
-def names() -> list[str]:
-    return [f"t{i}" for i in range(TOPICS)]
-
-
-def idle_listeners(bench: WorkerBench, seen: list[str]) -> list[Listener]:
-    for name in names():
-        bench.topic(name, slots=SLOTS)
-    return [Listener(name, lambda delivery: seen.append(delivery.text)) for name in names()]
-
-
 def commands(bench: WorkerBench) -> int:
     """Commands so far, those inside scripts too, without the worker's heartbeat."""
     return sum(
@@ -53,19 +46,38 @@ def commands(bench: WorkerBench) -> int:
     )
 
 
+def all_commands(bench: WorkerBench) -> int:
+    """Every command so far, of anybody."""
+    return sum(stats["calls"] for stats in bench.raw.info("commandstats").values())
+
+
 async def rounds(looks: list[int], count: int) -> None:
     until = len(looks) + count
     await wait_until_async(lambda: len(looks) >= until, what=f"{count} looks")
 
 
-async def test_empty_slots_cost_a_handful_of_commands_for_all_of_them(bench: WorkerBench, looks: list[int]) -> None:
+async def test_two_hundred_idle_topics_cost_next_to_nothing(
+    bench: WorkerBench, looks: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was 3,400 commands a second and 154 threads; a look is a second's worth."""
+    monkeypatch.setattr(threads, "IDLE_S", 0.05)
+    topics = [Topic(f"t{number}", TopicKind.PRIORITY, slots=SLOTS) for number in range(TOPICS)]
     seen: list[str] = []
-    async with bench.running(*idle_listeners(bench, seen)):
-        await rounds(looks, 6)  # every slot sleeps by then
-        before, looked = commands(bench), len(looks)
+    before = threading.active_count()
+    async with bench.running(
+        *(Listener(topic.name, lambda delivery: seen.append(delivery.topic), definition=topic) for topic in topics)
+    ):
+        for topic in topics:  # every one of them has been at work
+            bench.send("m", topic=topic.name)
+        await wait_until_async(lambda: len(seen) == len(topics), what="one of each")
+        await wait_until_async(lambda: threading.active_count() - before <= 4, what="the threads to end")
+        await rounds(looks, 4)  # what was taken from is looked at once more
+        of_looks, of_all, looked = commands(bench), all_commands(bench), len(looks)
         await rounds(looks, 3)
-        # One command in each look for 128 slots, and one look may be on its way.
-        assert commands(bench) - before <= (len(looks) - looked + 1) * -(-TOPICS * SLOTS // idle_slots.SLOTS_AT_ONCE)
+        looked = len(looks) - looked + 1  # one may be on its way
+        assert commands(bench) - of_looks <= looked * A_LOOK
+        assert all_commands(bench) - of_all <= looked * A_LOOK + OTHERS
+        assert threading.active_count() - before <= 4
 
 
 async def test_slots_that_hold_what_is_not_due_are_not_read_again_and_again(

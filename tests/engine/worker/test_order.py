@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from rmq_core import Delivery, Listener, PriorityMessage, Worker
-from rmq_core.worker import take_queue
-from rmq_core.worker.fair_share import Gate
+from rmq_core.protocol.keys import slot_for
+from rmq_core.worker import fair_share, take_queue
 from rmq_core.worker.take_queue import TakeQueue
 from tests.engine.worker.bench import WorkerBench
 from tests.support.waiting import wait_until_async
@@ -24,9 +24,11 @@ class Gated:
 
     def __init__(self) -> None:
         self.begun: list[str] = []
+        self.slots: list[int] = []
         self._open = threading.Semaphore(0)
 
     def __call__(self, delivery: Delivery) -> None:
+        self.slots.append(delivery.slot)
         self.begun.append(delivery.text)
         self._open.acquire()
 
@@ -44,21 +46,6 @@ def gated() -> Iterator[Gated]:
     found.let_go(10_000)
 
 
-def one_lane(bench: WorkerBench, listener: Listener, **options: int) -> Worker:
-    """Sharing makes at least two turns of one thread; here it is one."""
-    worker = bench.worker(listener, threads=1, **options)
-    join = worker._thread_share.join
-
-    def join_alone(name: str, weight: int) -> Gate:
-        gate = join(name, weight)
-        worker._thread_share.capacity = 1
-        gate.limit = 1.0
-        return gate
-
-    worker._thread_share.join = join_alone  # type: ignore[method-assign]
-    return worker
-
-
 @pytest.mark.parametrize("slots", [1, 8, 64, 256], ids=str)
 @pytest.mark.parametrize("flavour", ["slow at first", "fast"])
 async def test_a_backlog_is_worked_off_by_priority(bench: WorkerBench, slots: int, flavour: str) -> None:
@@ -74,7 +61,7 @@ async def test_a_backlog_is_worked_off_by_priority(bench: WorkerBench, slots: in
         if flavour == "slow at first" and len(begun) < 5:
             threading.Event().wait(0.02)  # the work itself
 
-    async with bench.running_this(one_lane(bench, Listener("work", listen))):
+    async with bench.running_this(bench.one_lane(Listener("work", listen))):
         await wait_until_async(lambda: len(begun) == 600, what="all of them")
     assert begun == sorted(wanted, reverse=True)
 
@@ -83,7 +70,7 @@ async def test_a_high_one_that_is_sent_while_a_low_one_runs_is_next(bench: Worke
     """In another slot, in the slot of the running one, and in one of which messages were prefetched."""
     bench.topic(slots=16)
     bench.send(*(f"low{i}" for i in range(400)))
-    worker = one_lane(bench, Listener("work", gated))
+    worker = bench.one_lane(Listener("work", gated))
     async with bench.running_this(worker):
         for turn in range(1, 25):
             await gated.at(turn)
@@ -97,6 +84,40 @@ async def test_a_high_one_that_is_sent_while_a_low_one_runs_is_next(bench: Worke
             assert gated.begun[-1] == f"high{turn}"
         gated.let_go(10_000)
         await wait_until_async(lambda: len(gated.begun) == 424, what="all of them")
+
+
+@pytest.mark.parametrize("slots", [64, 1_024], ids=str)
+async def test_no_low_one_begins_while_a_higher_one_waits_in_any_slot(
+    bench: WorkerBench, gated: Gated, slots: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two turns, of which each ends on its own; whatever was begun last, what is begun next is the highest."""
+    monkeypatch.setattr(fair_share, "DECREASE", 1.0)  # the calls last as long as the test lets them
+    bench.topic(slots=slots)
+    bench.send(*(f"low{i}" for i in range(2_000)))
+    bases = {slot_for(f"b{n}".encode(), slots): f"b{n}" for n in range(slots * 4)}
+    worker = bench.worker(Listener("work", gated), threads=2)
+    async with bench.running_this(worker):
+        await gated.at(2)
+        for part in range(2):  # the second one into what it has prefetched since
+            begun = len(gated.begun)
+            # A slot in which a call runs cannot have another one, so what waits there would not count.
+            free = [slot for slot in bases if slot not in gated.slots[-2:]][:: len(bases) // 60]
+            wanted = random.Random(part).sample(range(HIGH, 9_000), len(free))
+            highs = [
+                PriorityMessage(f"{part} {priority}", priority, slot_basis=bases[slot])
+                for slot, priority in zip(free, wanted, strict=True)
+            ]
+            bench.rmq.send_many("work", highs)
+            await wait_until_async(
+                lambda wanted=wanted: _best_known(worker) == max(wanted), what="the worker to hear of it"
+            )
+            for turn in range(len(highs)):
+                gated.let_go()
+                await gated.at(begun + turn + 1)
+            assert gated.begun[begun:] == [f"{part} {priority}" for priority in sorted(wanted, reverse=True)]
+            gated.let_go(20)
+            await gated.at(begun + len(highs) + 20)
+        gated.let_go(10_000)
 
 
 def _best_known(worker: Worker) -> float:
@@ -133,7 +154,7 @@ async def test_retried_ones_have_their_share_beside_fresh_ones_of_other_slots(
             failed.set()
             raise ValueError("once")
 
-    worker = one_lane(bench, Listener("work", listen), batch_max=5)
+    worker = bench.one_lane(Listener("work", listen), batch_max=5)
     bench.send(*(f"m{i}" for i in range(3_000)), priority=19)
     async with bench.running_this(worker):
         await wait_until_async(lambda: len(begun) == 3_002, what="all of them")

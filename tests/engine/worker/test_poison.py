@@ -34,12 +34,14 @@ def test_one_process_and_one_killer(redis_server: EmbeddedRedis, namespace: str,
         verdict(supervisor, "work/kill")
 
 
-@pytest.mark.parametrize(("workers", "flavour"), [(3, "batch"), (8, "plain")])
+@pytest.mark.parametrize(
+    ("workers", "flavour", "count"), [(3, "batch", 1_000), (8, "plain", 1_000), (3, "plain", 300), (8, "batch", 300)]
+)
 def test_several_processes_that_take_from_the_same_slots(
-    redis_server: EmbeddedRedis, namespace: str, workers: int, flavour: str
+    redis_server: EmbeddedRedis, namespace: str, workers: int, flavour: str, count: int
 ) -> None:
     with Supervisor(redis_server.url, namespace, None, workers=workers, flavour=flavour, slots=4) as supervisor:
-        supervisor.send("work", 1_000, "kill")
+        supervisor.send("work", count, "kill")
         verdict(supervisor, "work/kill")
 
 
@@ -52,12 +54,27 @@ def test_two_killers_in_one_topic_and_one_in_another(redis_server: EmbeddedRedis
 
 
 @pytest.mark.zookeeper
-@pytest.mark.parametrize(("workers", "flavour"), [(1, "plain"), (3, "batch")])
+@pytest.mark.parametrize(
+    ("workers", "flavour", "slots", "count"),
+    [
+        (1, "plain", 1, 1_000),
+        (3, "batch", 1, 1_000),
+        (1, "batch", 1, 300),
+        (3, "plain", 4, 300),
+        (8, "batch", 8, 300),
+    ],
+)
 def test_a_slot_with_an_owner(
-    redis_server: EmbeddedRedis, namespace: str, quick: ZooKeeperConfig, workers: int, flavour: str
+    redis_server: EmbeddedRedis,
+    namespace: str,
+    quick: ZooKeeperConfig,
+    workers: int,
+    flavour: str,
+    slots: int,
+    count: int,
 ) -> None:
-    with Supervisor(redis_server.url, namespace, quick, workers=workers, flavour=flavour) as supervisor:
-        supervisor.send("work", 1_000, "kill")
+    with Supervisor(redis_server.url, namespace, quick, workers=workers, flavour=flavour, slots=slots) as supervisor:
+        supervisor.send("work", count, "kill")
         verdict(supervisor, "work/kill")
 
 

@@ -97,6 +97,15 @@ def test_a_worker_frozen_past_the_visibility_timeout_settles_nothing_twice(new_f
     )
 
 
+def test_clocks_of_workers_that_are_wrong_by_hours(new_fleet: NewFleet) -> None:
+    fleet = new_fleet()
+    fleet.start("ahead", clock_ahead_h=5)
+    fleet.start("behind", clock_ahead_h=-5)
+    fleet.send(1_000, in_ms=200)
+    at_work(fleet, "ahead", "behind")
+    assert fleet.verdict().repeated == 0  # and nothing was early
+
+
 def test_redis_killed_and_restarted_under_the_workers(namespace: str) -> None:
     with (
         EmbeddedRedis(appendonly=True, config={"appendfsync": "always"}) as server,

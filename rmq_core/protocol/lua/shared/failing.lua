@@ -26,7 +26,8 @@ local function described(score, failures, fragment)
   local text, worker = string.match(fragment, '"message":"(.-)","worker":"(.-)"')
   return {
     score, failures, string.match(fragment, '^"fingerprint":"(%x+)"') or '',
-    string.match(fragment, '"error":"(.-)","message":') or '', string.sub(text or '', 1, TEXT_MOST), worker or '',
+    string.match(fragment, '"error":"(.-)","message":') or '', string.sub(text or '', 1, TEXT_MOST),
+    changed_by and '' or worker or '', -- a worker's name stands beside the entry, once
   }
 end
 

@@ -113,7 +113,7 @@ function showSchedules(found) {
           "li",
           {},
           h("strong", {}, JOBS[each.kind]),
-          ` ${scope(each)} · ${fill(gettext("every %(time)s"), { time: duration(each.every_s * 1000) })} · `,
+          ` ${scope(each)} · ${fill(gettext("every %(time)s"), { time: duration(each.every_ms) })} · `,
           each.enabled ? fill(gettext("next %(time)s"), { time: dateTime(each.next_ms) }) : gettext("disabled"),
           h(
             "span",

@@ -67,7 +67,7 @@ export function askRun(done) {
       };
       const scheduled = kind.value !== "restore" && every.value;
       const found = await (scheduled
-        ? post("reconciliations/schedules", { ...body, every_s: Number(every.value) })
+        ? post("reconciliations/schedules", { ...body, every_ms: 1000 * Number(every.value) })
         : post("reconciliations", { ...body, confirm }));
       done(found, Boolean(scheduled));
     },

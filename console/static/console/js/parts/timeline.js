@@ -1,11 +1,11 @@
-// Who claimed and released which slots, newest first.
+// Who acquired and released which slots, newest first.
 import { h, replace } from "../core/dom.js";
 import { count, dateTime, time } from "../core/format.js";
 import { topicAddress } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 
 const EVENTS = {
-  claimed: gettext("took over"),
+  acquired: gettext("took over"),
   released: gettext("gave up"),
   unfenced: gettext("handed back to shared mode"),
 };

@@ -8,8 +8,10 @@ from typing import Any
 import click
 
 from rmq_core.cli.shell import Shell, command, moment
+from rmq_core.cli.states import StateChoice
 from rmq_core.client.inspector import Inspector
-from rmq_core.model.views import STATES, MessageRow
+from rmq_core.model.states import STATES
+from rmq_core.model.views import MessageRow
 
 HEADS = ("slot", "id", "when (UTC)", "priority", "failures", "error")
 ID_SHOWN = 60
@@ -19,7 +21,7 @@ limit = click.option("--limit", type=int, default=20, help="So many at most.")
 
 @command
 @click.argument("topic")
-@click.option("--state", type=click.Choice(STATES), default="ready")
+@click.option("--state", type=StateChoice(STATES), default="ready", help="Those in this state.")
 @limit
 def peek(shell: Shell, topic: str, state: str, limit: int) -> None:
     """Look at messages without taking them."""
@@ -37,7 +39,8 @@ def dead(shell: Shell, topic: str, limit: int) -> None:
 def _list(shell: Shell, topic: str, state: Any, most: int) -> None:
     with shell.client() as rmq:
         page = Inspector(rmq).messages(topic, state, limit=most)
-    empty = f"nothing is {state.replace('_', ' ')}"
+    named = {"in_flight": "in flight", "trash": "in the trash"}
+    empty = f"nothing is {named.get(state, state)}"
     shell.table([_value(row) for row in page.rows], HEADS, map(_cells, page.rows), empty)
     if page.next_cursor and not shell.as_json:
         click.echo("… there are more; raise --limit")
@@ -62,5 +65,5 @@ def clusters(shell: Shell, topic: str) -> None:
     with shell.client() as rmq:
         found = Inspector(rmq).dead_clusters(topic)
     rows = [(each.count, each.fingerprint, each.error, each.example) for each in found]
-    heads = ("letters", "fingerprint", "error", "example")
+    heads = ("dead letters", "fingerprint", "error", "example")
     shell.table([asdict(each) for each in found], heads, rows, "nothing is dead")
