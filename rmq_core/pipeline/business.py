@@ -125,8 +125,8 @@ def checked(frame: DataFrame, topics: list[str], where: str = "ledger", defined:
     known = {*topics, *(defined or ())}
     counts = {row.of: row for row in _counts(rows, known).collect()}
     if None in counts:
-        strangers = rows.where(F.col("topic").isNull() | ~F.col("topic").isin([*known]))
-        names = sorted(str(row.topic) for row in strangers.select("topic").distinct().limit(5).collect())
+        undefined = rows.where(F.col("topic").isNull() | ~F.col("topic").isin([*known]))
+        names = sorted(str(row.topic) for row in undefined.select("topic").distinct().limit(5).collect())
         raise PipelineError(
             f"the business ledger {where} names topics that are not defined: {', '.join(names)};"
             f" defined are {', '.join(sorted(known))}"
