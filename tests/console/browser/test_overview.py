@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import os
 import re
 import signal
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, WebSocketRoute, expect
 
 from rmq_core import RangeMergeMessage, Topic, TopicKind
 from tests.console.browser.contexts import Contexts
@@ -34,6 +36,35 @@ def test_numbers_move_by_themselves(open_page: Open, queue: Queue, topic: str) -
     expect(cell(page, topic, "backlog")).to_have_text("7")
     expect(page.locator(".rc-status-word")).to_have_text("Live")
     expect(page.locator(".rc-as-of")).to_have_text(re.compile(r"as of \d\d:\d\d:\d\d"))
+
+
+def test_the_small_charts_go_on_while_the_page_stays_open(open_page: Open, queue: Queue, topic: str) -> None:
+    """Each frame is dated a step of the chart after the one before it, as if minutes went by."""
+    page = open_page("/")
+    steps = itertools.count()
+
+    def hurry(socket: WebSocketRoute) -> None:
+        server = socket.connect_to_server()
+
+        def forward(text: str | bytes) -> None:
+            message = json.loads(text)
+            if message["type"] == "overview":
+                message["at_ms"] += 15_000 * next(steps)
+            socket.send(json.dumps(message))
+
+        server.on_message(forward)
+
+    page.route_web_socket(re.compile("/live/"), hurry)
+    page.reload()
+    for n in range(7):
+        queue.delayed(f"m{n}", topic=topic)
+    expect(cell(page, topic, "backlog")).to_have_text("7")
+    chart = page.locator("tr", has=page.get_by_role("link", name=topic, exact=True)).locator("canvas.rc-spark")
+    first = chart.evaluate("canvas => canvas.toDataURL()")
+    page.wait_for_function("([chart, first]) => chart.toDataURL() !== first", arg=[chart.element_handle(), first])
+    expect(cell(page, topic, "backlog")).to_have_text("7")
+    if folder := os.environ.get("PICTURES"):
+        page.screenshot(path=f"{folder}/sparks.png")
 
 
 def test_a_problem_leads_to_the_page_that_fixes_it(open_page: Open, queue: Queue, topic: str) -> None:

@@ -51,6 +51,9 @@ end
 
 -- Timeouts, at most `most`; what a slot needs even when nobody takes from it.
 local function roll_back(most)
+  if redis.call('EXISTS', PREPARE) == 0 then
+    return 0
+  end
   next_phase()
   local fragment = string.format(
     '"fingerprint":"%s","error":"Timeout","message":"not settled within %.0f ms","worker":""}', TIMEOUT_FINGERPRINT, TIMEOUT_MS
@@ -97,9 +100,12 @@ end
 
 -- Retries whose time has come, at most `most`.
 local function promote(most)
+  if redis.call('EXISTS', RETRY) == 0 then
+    return 0
+  end
   next_phase()
   local due = redis.call('ZRANGEBYSCORE', RETRY, '-inf', ms_text(now * SHIFT + SHIFT - 1), 'WITHSCORES', 'LIMIT', 0, most)
-  if #due == 0 and redis.call('EXISTS', RETRY) == 1 then
+  if #due == 0 then
     shorten_backoffs()
   end
   for i = 1, #due, 2 do

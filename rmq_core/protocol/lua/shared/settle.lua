@@ -87,11 +87,11 @@ local function ack(at, n, statuses)
     if JOURNALING then
       note_acked(at, valid, gone)
     end
-    if redis.call('EXISTS', REPLACED) == 1 then
+    if redis.call('EXISTS', BODY, FAILED, REPLACED, PRIORITY, SUSPECT) > 0 then
       redis.call('HDEL', REPLACED, unpack(done))
+      clear_suspects(done)
+      forget(done, {STORE, RETRY, DEAD}, true)
     end
-    clear_suspects(done)
-    forget(done, {STORE, RETRY, DEAD}, true)
     forget_origins()
   end
   return at + n * 2

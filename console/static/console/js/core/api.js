@@ -25,7 +25,7 @@ export class ApiError extends Error {
 }
 
 /** GET with query values; empty ones are left out. Pass `signal` to stop it. */
-export async function get(path, query = {}, signal = undefined) {
+export async function get(path, query = {}, signal = /** @type {AbortSignal | undefined} */ (undefined)) {
   const response = await reach(address(path, query), { signal }, gettext("The server cannot be reached."));
   return answer(response);
 }

@@ -21,13 +21,24 @@ export class Live {
     this.intervalMs = page.interval_ms;
     this.greeted = false;
     this.gone = null;
-    this.buildStatus();
-    if (path)
-      this.socket = new Socket(
-        path,
-        (message) => this.receive(message),
-        (state, next) => this.changed(state, next),
-      );
+    this.dot = h("span", { class: "rc-dot", "aria-hidden": "true" });
+    this.word = h("span", { class: "rc-status-word" });
+    this.asOf = h("span", { class: "rc-as-of" });
+    this.symbol = icon("pause");
+    this.button = h(
+      "button",
+      { type: "button", class: "rc-icon-button", title: "r", onclick: () => this.toggle() },
+      this.symbol,
+    );
+    const place = byId("rc-status");
+    if (place) replace(place, this.dot, this.word, this.asOf, this.button);
+    this.socket = path
+      ? new Socket(
+          path,
+          (message) => this.receive(message),
+          (state, next) => this.changed(state, next),
+        )
+      : null;
     setInterval(() => this.look(), 500);
     shortcut("r", gettext("Pause or resume live updates"), () => this.toggle());
     document.addEventListener("visibilitychange", () => document.hidden || this.draw());
@@ -85,20 +96,6 @@ export class Live {
     this.look();
   }
 
-  buildStatus() {
-    this.dot = h("span", { class: "rc-dot", "aria-hidden": "true" });
-    this.word = h("span", { class: "rc-status-word" });
-    this.asOf = h("span", { class: "rc-as-of" });
-    this.symbol = icon("pause");
-    this.button = h(
-      "button",
-      { type: "button", class: "rc-icon-button", title: "r", onclick: () => this.toggle() },
-      this.symbol,
-    );
-    const place = byId("rc-status");
-    if (place) replace(place, this.dot, this.word, this.asOf, this.button);
-  }
-
   stale() {
     return this.atMs > 0 && Date.now() - this.receivedAt > Math.max(STALE_MS, 3 * this.intervalMs);
   }
@@ -144,7 +141,7 @@ export class Live {
   }
 
   bannerWords() {
-    const retry = [gettext("Try now"), () => this.socket.retryNow()];
+    const retry = [gettext("Try now"), () => this.socket?.retryNow()];
     if (this.state === "signedOut")
       return [gettext("You are signed out."), [gettext("Sign in"), () => location.reload()]];
     if (this.state === "forbidden") return [gettext("You no longer have the permission to see live data."), null];

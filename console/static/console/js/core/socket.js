@@ -40,6 +40,6 @@ export class Socket {
   }
 
   retryNow() {
-    if (this.socket.readyState === WebSocket.CLOSED) this.open();
+    if (this.socket?.readyState === WebSocket.CLOSED) this.open();
   }
 }

@@ -97,7 +97,7 @@ export class SlotsTab {
     this.unfence.hidden = !this.frame.fenced;
     this.before.disabled = this.from === 0;
     this.after.disabled = to >= all;
-    while (this.body.children.length > to - this.from) this.body.lastChild.remove();
+    while (this.body.children.length > to - this.from) this.body.deleteRow(-1);
     for (let slot = this.from; slot < to; slot += 1) this.show(slot, slots);
   }
 
