@@ -84,7 +84,7 @@ class IdleSlots:
         for topic, runner in suspects:
             # The counters first: what comes between the two then shows in the next look.
             requests.append(("HVALS", _stats(topic, runner)))
-            requests.append(on_slot("look", topic.work.keyspace, topic.definition, runner.slot))
+            requests.append(on_slot("next_due", topic.work.keyspace, topic.definition, runner.slot))
         replies = await self._client.connection.run(requests)
         found: list[tuple[SlotRunner, int | None]] = []
         for (_, runner), counters, (now_ms, next_due_ms, head) in zip(
