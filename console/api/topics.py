@@ -21,9 +21,9 @@ from console.options import options
 from console.serializers.topics import definition_json
 from console.snapshots.store import LiveKeys, read_frame
 from console.usecases.actions import ActionRequest, perform
+from rmq_core.model.samples import TopicSample
 from rmq_core.model.stats import COUNTERS
 from rmq_core.model.topic import Topic
-from rmq_core.model.views import TopicSample
 
 _HINTS = get_type_hints(Topic)
 # The stored definition, whatever fields this release of the engine has.

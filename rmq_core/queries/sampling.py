@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from rmq_core.model.samples import SlotSample, TopicSample
 from rmq_core.model.stats import Counters, Histogram
 from rmq_core.model.topic import Topic
-from rmq_core.model.views import SlotSample, TopicSample, Unreadable
+from rmq_core.model.views import Unreadable
 from rmq_core.protocol.keys import STATS, Keyspace
 from rmq_core.protocol.scripts import Call, Operation, batches, script
 from rmq_core.protocol.slot_calls import snapshot

@@ -171,6 +171,8 @@ COMPARE_NOTHING = {
     "lead": "says who leads; the leader reads definitions, and that refuses",
     "owned": "tells people of slots after acquire, which refuses",
     "journal_commit": "how far a reader is; readers compare the journal's own format",
+    "replace": "a text of the console's, no topic's data",
+    "mark": "what the console's viewers look at, no topic's data",
     "rate": "grants to a take, which refuses",
     "quota_ask": "grants to a send, which refuses",
     "quota_measure": "grants to a send, which refuses",
