@@ -98,16 +98,16 @@ class IdleSlots:
         """Those that have something to do, and what they would hand out."""
         # The counters first: what comes between the two then shows in the next look.
         counters: list[Request] = [("HVALS", _stats(topic, runner)) for topic, runner in suspects]
-        looks = [on_slot("look", topic.work.keyspace, topic.definition, runner.slot) for topic, runner in suspects]
+        dues = [on_slot("next_due", topic.work.keyspace, topic.definition, runner.slot) for topic, runner in suspects]
         if self._client.target.is_cluster:
-            replies = [*await self._client.connection.run(counters), *await self._served(looks)]
+            replies = [*await self._client.connection.run(counters), *await self._served(dues)]
         else:
-            replies = await self._client.connection.run([*counters, *looks])
+            replies = await self._client.connection.run([*counters, *dues])
         found: list[tuple[SlotRunner, int | None]] = []
-        for (_, runner), seen, look in zip(suspects, replies, replies[len(suspects) :], strict=False):
-            if look is None:
+        for (_, runner), seen, due in zip(suspects, replies, replies[len(suspects) :], strict=False):
+            if due is None:
                 continue
-            now_ms, next_due_ms, head = look
+            now_ms, next_due_ms, head = due
             runner.sleep.seen = b" ".join(seen)
             runner.sleep.empty = next_due_ms == NOT_DUE
             until_ms = runner.sleep.until_ms

@@ -193,6 +193,29 @@ def test_a_server_that_is_away_is_said_in_a_sentence() -> None:
     assert ended.stdout == "" and ended.stderr.startswith("rmq_core: ") and ended.stderr.count("\n") == 1
 
 
+THROWN_AWAY = """
+import sys
+from rmq_core.cli import journal, main
+
+class Late:
+    def __del__(self):
+        raise KeyboardInterrupt
+
+def rest(seconds, wait=journal.time.sleep):
+    Late()
+    wait(600)
+
+journal.time.sleep = rest
+sys.exit(main.main())
+"""
+
+
+def test_ctrl_c_is_not_lost_while_python_throws_something_away(rmq: RMQ) -> None:
+    command = [sys.executable, "-c", THROWN_AWAY, "journal", "t", "--follow"]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    assert (ended.returncode, ended.stderr.strip()) == (130, "")
+
+
 @pytest.mark.parametrize("away", ["redis://127.0.0.1:{}", "sentinel://127.0.0.1:{}/m", "cluster://127.0.0.1:{}"])
 def test_only_a_first_connection_is_given_up_early(
     rmq: RMQ, away: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

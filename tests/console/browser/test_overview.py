@@ -10,10 +10,10 @@ import signal
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, WebSocketRoute, expect
+from playwright.sync_api import Page, WebSocketRoute, expect
 
 from rmq_core import RangeMergeMessage, Topic, TopicKind
-from tests.console.browser.conftest import close
+from tests.console.browser.contexts import Contexts
 from tests.console.conftest import Queue
 from tests.console.stack import Stack
 
@@ -77,14 +77,14 @@ def test_a_problem_leads_to_the_page_that_fixes_it(open_page: Open, queue: Queue
 
 
 @pytest.fixture
-def three(queue: Queue, contexts: list[BrowserContext]) -> Iterator[list[str]]:
+def three(queue: Queue, contexts: Contexts) -> Iterator[list[str]]:
     names = ["fleet.alpha", "fleet.beta", "zulu"]
     for name in names:
         queue.client.define(Topic(name, TopicKind.RANGE_MERGE, slots=2))
     queue.client.send("fleet.beta", RangeMergeMessage("x", 3_600_000))
     queue.control.pause("zulu")
     yield names
-    close(contexts)
+    contexts.close()
     for name in names:
         queue.control.delete_topic(name, force=True)
 
