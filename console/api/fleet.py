@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from django.http import HttpRequest
 from django.utils.translation import gettext
-from ninja import Body, Router, Schema
+from ninja import Router, Schema
+from ninja.params.functions import Body
 from pydantic import Field
 
 from console.access import Action, Permission

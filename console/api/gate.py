@@ -98,7 +98,7 @@ def _framed(view: Callable[..., Response]) -> Callable[..., Response]:
             named(request)
             return framed(request, await view(request, *args, **kwargs))
 
-        wrapped: Any = asynchronous
+        wrapped: Callable[..., Response] = asynchronous
     else:
 
         @functools.wraps(view)
@@ -108,8 +108,8 @@ def _framed(view: Callable[..., Response]) -> Callable[..., Response]:
 
         wrapped = synchronous
     # `identify` looks at the session's token. Django would ask for one also of those who come with an API token.
-    wrapped.csrf_exempt = True
-    wrapped.login_required = False  # where a project asks all the world to sign in: the gate does it here
+    wrapped.csrf_exempt = True  # type: ignore[attr-defined]
+    wrapped.login_required = False  # type: ignore[attr-defined]  # where a project asks all the world to sign in: the gate does it here
     return wrapped
 
 
@@ -123,7 +123,7 @@ def _gated(view: Callable[..., Response], is_page: bool) -> Callable[..., Respon
             if isinstance(found, HttpResponse):
                 return found
             try:
-                response = await view(request, *args, **kwargs)
+                response: HttpResponse = await view(request, *args, **kwargs)
             except BaseException:  # also when the client went away
                 if found:
                     await sync_to_async(idempotency.forget)(found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from django.db import DatabaseError, connection
 from django.http import HttpRequest
@@ -35,7 +35,7 @@ def live(request: HttpRequest) -> dict[str, str]:
 
 
 @router.get("/ready", response={200: Ready, 503: Ready}, auth=None, summary="Database, Redis and sampler work")
-def ready(request: HttpRequest) -> Status:
+def ready(request: HttpRequest) -> Status[Any]:
     checks = {"database": _database(), **_redis_and_keeper()}
     failing = any(value != "ok" for value in checks.values())
     request.own_form = True  # type: ignore[attr-defined]

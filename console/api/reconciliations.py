@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from ninja import Query, Router, Schema, Status
+from ninja import Router, Schema, Status
+from ninja.params.functions import Query
 from pydantic import AfterValidator, Field
 
 from console.access import Permission

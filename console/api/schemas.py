@@ -6,7 +6,8 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
 
 from ninja import Path as PathParam
-from ninja import Query, Schema
+from ninja import Schema
+from ninja.params.functions import Query
 from pydantic import (
     AfterValidator,
     BeforeValidator,

@@ -115,7 +115,7 @@ def _note(
     sending.end(entry, merged, unsure, refused)
 
 
-def _answer(topic: Topic, messages: Sequence[Message], outcomes: Sequence[Sent | BaseException]) -> Status:
+def _answer(topic: Topic, messages: Sequence[Message], outcomes: Sequence[Sent | BaseException]) -> Status[Any]:
     results = []
     for message, outcome in zip(messages, outcomes, strict=True):
         if isinstance(outcome, Sent):

@@ -15,8 +15,8 @@ from console.api.rows import Row, row_of
 from console.api.schemas import TopicName
 from console.api.topics import CounterValues, counters_json, sample_of
 from console.engine import engine
+from rmq_core.model.samples import SlotSample
 from rmq_core.model.topic import MAX_SLOTS
-from rmq_core.model.views import SlotSample
 
 Slot = Annotated[int | None, Query(ge=0, lt=MAX_SLOTS, description="Only this slot.")]
 

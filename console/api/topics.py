@@ -7,22 +7,23 @@ from dataclasses import fields
 from typing import Any, get_type_hints
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Body, Schema, Status
+from ninja import Schema, Status
+from ninja.params.functions import Body
 from pydantic import Field, create_model
 
 from console.access import Action, Permission
 from console.api.callers import caller_of
-from console.api.preconditions import ReadIfNoneMatch, etag, not_modified
+from console.api.preconditions import ReadIfNoneMatch, not_modified
 from console.api.routers import topics as router
 from console.api.schemas import BigIn, BigOut, TopicName, WithReason, lossless
 from console.engine import engine
 from console.options import options
-from console.serializers.topics import definition_json
+from console.serializers.topics import definition_json, etag
 from console.snapshots.store import LiveKeys, read_frame
 from console.usecases.actions import ActionRequest, perform
+from rmq_core.model.samples import TopicSample
 from rmq_core.model.stats import COUNTERS
 from rmq_core.model.topic import Topic
-from rmq_core.model.views import TopicSample
 
 _HINTS = get_type_hints(Topic)
 # The stored definition, whatever fields this release of the engine has.

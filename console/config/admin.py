@@ -17,7 +17,7 @@ from console.site import site
 
 
 @admin.register(User, site=site)
-class UserAdmin(DjangoUserAdmin, ModelAdmin):
+class UserAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]  # at run time it has none
     """Whoever is made here may sign in; what they may do comes from the roles they are given."""
 
     form = UserChangeForm

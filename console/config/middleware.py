@@ -15,6 +15,7 @@ from console.policy import protect
 API = "/api/v1/"
 
 Handler = Callable[[HttpRequest], Any]
+"""What comes next: synchronous, or not."""
 
 
 @sync_and_async_middleware
@@ -23,14 +24,14 @@ def content_security_policy(get_response: Handler) -> Handler:
     if iscoroutinefunction(get_response):
 
         async def asynchronous(request: HttpRequest) -> HttpResponse:
-            response = await get_response(request)
+            response: HttpResponse = await get_response(request)
             protect(response)
             return response
 
         return asynchronous
 
     def synchronous(request: HttpRequest) -> HttpResponse:
-        response = get_response(request)
+        response: HttpResponse = get_response(request)
         protect(response)
         return response
 
@@ -43,17 +44,19 @@ def refusals_of_the_api(get_response: Handler) -> Handler:
     if iscoroutinefunction(get_response):
 
         async def asynchronous(request: HttpRequest) -> HttpResponse:
-            if not request.path_info.startswith(API):
-                return await get_response(request)
-            gate.named(request)
-            return gate.framed(request, await get_response(request))
+            if request.path_info.startswith(API):
+                gate.named(request)
+                return gate.framed(request, await get_response(request))
+            response: HttpResponse = await get_response(request)
+            return response
 
         return asynchronous
 
     def synchronous(request: HttpRequest) -> HttpResponse:
-        if not request.path_info.startswith(API):
-            return get_response(request)
-        gate.named(request)
-        return gate.framed(request, get_response(request))
+        if request.path_info.startswith(API):
+            gate.named(request)
+            return gate.framed(request, get_response(request))
+        response: HttpResponse = get_response(request)
+        return response
 
     return synchronous

@@ -29,7 +29,8 @@ class StaticFiles(WhiteNoiseMiddleware):
 
     async def _answer(self, request: HttpRequest) -> HttpResponse:
         if not request.path_info.startswith(self.static_prefix):
-            return await self.get_response(request)
+            below: HttpResponse = await self.get_response(request)
+            return below
         found = await sync_to_async(self._find, thread_sensitive=False)(request)
         return found or await self.get_response(request)
 

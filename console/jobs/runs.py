@@ -34,7 +34,7 @@ def work(run_id: str) -> None:
         runner.work()
 
 
-def look(at_ms: int | None = None) -> None:
+def pick_up(at_ms: int | None = None) -> None:
     """What the keeper does every other second: start what is due, hand on what waits, give up what is silent."""
     now = now_ms() if at_ms is None else at_ms
     for schedule in PipelineSchedule.objects.filter(enabled=True, next_ms__lte=now)[:20]:

@@ -1,4 +1,4 @@
-"""What the pages are sent after a look: the overview, and each topic somebody watches."""
+"""What the pages are sent after a round of sampling: the overview, and each topic somebody watches."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from rmq_core.model.views import ServerInfo, WorkerInfo
 
 
 @dataclass(frozen=True)
-class Look:
-    """What one look of the sampler found beside the topics."""
+class Observed:
+    """What one round of the sampler found beside the topics."""
 
     at_ms: int
     interval_ms: int
@@ -24,34 +24,36 @@ class Look:
     server: ServerInfo | None
 
 
-def overview_frame(look: Look, states: Sequence[TopicState], trackers: Mapping[str, TopicTracker]) -> dict[str, Any]:
+def overview_frame(
+    seen: Observed, states: Sequence[TopicState], trackers: Mapping[str, TopicTracker]
+) -> dict[str, Any]:
     """Totals, problems, and a line for each topic."""
     return {
         "type": "overview",
-        "at_ms": look.at_ms,
-        "interval_ms": look.interval_ms,
-        "totals": _totals(look, states, trackers),
-        "server": _server_json(look.server),
-        "problems": [problem.as_json() for problem in look.problems],
+        "at_ms": seen.at_ms,
+        "interval_ms": seen.interval_ms,
+        "totals": _totals(seen, states, trackers),
+        "server": _server_json(seen.server),
+        "problems": [problem.as_json() for problem in seen.problems],
         "topics": [
             {
                 **topic_json(state.topic),
                 **state.numbers.as_json(),
                 "workers": state.workers,
                 "strip": trackers[state.topic.name].strip(),
-                "problems": [each.code for each in look.problems if each.topic == state.topic.name],
+                "problems": [each.code for each in seen.problems if each.topic == state.topic.name],
             }
             for state in states
         ],
     }
 
 
-def topic_frame(look: Look, state: TopicState, tracker: TopicTracker) -> dict[str, Any]:
+def topic_frame(seen: Observed, state: TopicState, tracker: TopicTracker) -> dict[str, Any]:
     """One topic with its slots."""
     return {
         "type": "topic",
-        "at_ms": look.at_ms,
-        "interval_ms": look.interval_ms,
+        "at_ms": seen.at_ms,
+        "interval_ms": seen.interval_ms,
         "topic": topic_json(state.topic),
         "now": state.numbers.as_json(),
         "point": state.numbers.point(),
@@ -60,11 +62,11 @@ def topic_frame(look: Look, state: TopicState, tracker: TopicTracker) -> dict[st
         "acknowledged": None if state.acknowledgement is None else state.acknowledgement.as_json(),
         "slots": tracker.slots(),
         "fenced": tracker.fenced(),
-        "problems": [each.as_json() for each in look.problems if each.topic == state.topic.name],
+        "problems": [each.as_json() for each in seen.problems if each.topic == state.topic.name],
     }
 
 
-def _totals(look: Look, states: Sequence[TopicState], trackers: Mapping[str, TopicTracker]) -> dict[str, Any]:
+def _totals(seen: Observed, states: Sequence[TopicState], trackers: Mapping[str, TopicTracker]) -> dict[str, Any]:
     numbers = [state.numbers for state in states]
     p99 = Histogram.sum(trackers[state.topic.name].lateness for state in states).percentile(99)
     worst = max(states, key=lambda state: state.numbers.lag_ms, default=None)
@@ -76,7 +78,7 @@ def _totals(look: Look, states: Sequence[TopicState], trackers: Mapping[str, Top
         "p99": None if p99 is None else round(p99),
         "oldest_ms": max((each.oldest_ms for each in numbers if each.oldest_ms is not None), default=None),
         "acknowledged": sum(state.numbers.dead - (state.unacknowledged or 0) for state in states),
-        "workers": sum(worker.state == "running" for worker in look.workers),
+        "workers": sum(worker.state == "running" for worker in seen.workers),
     }
 
 

@@ -22,7 +22,7 @@ class DueJobs(PeriodicTask):
     async def round(self) -> None:
         now_ms = await self.engine.inspector.now_ms()
         await self._database.call(operations.pick_up, now_ms)
-        await self._database.call(runs.look)
+        await self._database.call(runs.pick_up)
 
     async def close(self) -> None:
         await self._database.close()

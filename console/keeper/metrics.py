@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from console.keeper.problems import TopicState
-from rmq_core.model.views import ServerInfo, TopicSample, WorkerInfo
+from rmq_core.model.samples import TopicSample
+from rmq_core.model.views import ServerInfo, WorkerInfo
 
 METRICS_MS = 5_000
 """Sums over every slot; scrapes come every 15 s or so, so not every sample needs them."""

@@ -10,9 +10,10 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from console.engine import AsyncEngine
 from rmq_core.errors import ConfigurationError, ConnectionLost, ServerFull
+from rmq_core.model.samples import TopicSample
 from rmq_core.model.text import shown
 from rmq_core.model.topic import Topic
-from rmq_core.model.views import TopicSample, Unreadable
+from rmq_core.model.views import Unreadable
 
 AGAIN_EVERY = 30
 """Looks between two tries at what was broken."""

@@ -1,4 +1,4 @@
-"""One look at everything per second: samples in, frames and history out."""
+"""Everything once a second: samples in, frames and history out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from console.engine import AsyncEngine
 from console.keeper.fleet import fleet_frame, unowned
-from console.keeper.frames import Look, overview_frame, topic_frame
+from console.keeper.frames import Observed, overview_frame, topic_frame
 from console.keeper.metrics import METRICS_MS, metrics_frame
 from console.keeper.problems import TopicState, find_problems
 from console.keeper.readable import AWAY, TopicReader, words_of
@@ -22,8 +22,9 @@ from console.snapshots.groups import FLEET
 from console.snapshots.store import LiveKeys
 from rmq_core.journal.trimmer import JournalState
 from rmq_core.journal.trimmer import state as journal_state
+from rmq_core.model.samples import TopicSample
 from rmq_core.model.topic import Topic
-from rmq_core.model.views import ServerInfo, TopicSample, Unreadable, WorkerInfo
+from rmq_core.model.views import ServerInfo, Unreadable, WorkerInfo
 from rmq_core.ops.reaper import reap_overdue
 from rmq_core.queries import fleet as workers_of
 
@@ -55,7 +56,7 @@ class _Known:
 
 @dataclass(frozen=True)
 class Round:
-    """The result of one look: its number, which is its time; the topics whose frames were written because they are
+    """The result of one round: its number, which is its time; the topics whose frames were written because they are
     watched; how many messages of orphaned slots were put back, by topic."""
 
     seq: int
@@ -94,7 +95,7 @@ class Sampler:
             self._known = {}
 
     async def round(self) -> Round:
-        """One look; raises the engine's errors when Redis is away."""
+        """One round; raises the engine's errors when Redis is away."""
         run = self.engine.client.run
         await self._look_around()
         samples = await self._reader.samples()
@@ -105,9 +106,9 @@ class Sampler:
         await self._look_at_dead_letters(samples)
         states = [self._take_in(sample) for sample in samples]
         problems = find_problems(states, self._server, self._workers, self.lag_warning_ms, self._unreadable())
-        look = Look(at_ms, self.interval_ms, problems, self._workers, self._server)
+        seen = Observed(at_ms, self.interval_ms, problems, self._workers, self._server)
         trackers = {name: known.tracker for name, known in self._known.items()}
-        frames = {self.keys.overview: dumps(overview_frame(look, states, trackers))}
+        frames = {self.keys.overview: dumps(overview_frame(seen, states, trackers))}
         if FLEET in watched:
             topics = [sample.topic for sample in samples]
             frame = await fleet_frame(self.engine, topics, self._workers, at_ms, self.interval_ms)
@@ -115,7 +116,7 @@ class Sampler:
         shown = [state for state in states if state.topic.name in watched]
         for state in shown:
             name = state.topic.name
-            frames[self.keys.topic(name)] = dumps(topic_frame(look, state, trackers[name]))
+            frames[self.keys.topic(name)] = dumps(topic_frame(seen, state, trackers[name]))
         if at_ms - self._metrics_at >= METRICS_MS:
             self._metrics_at = at_ms
             frame = metrics_frame(states, samples, self._workers, self._server)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from rmq_core.model.samples import SlotSample, TopicSample
 from rmq_core.model.stats import Histogram
-from rmq_core.model.views import SlotSample, TopicSample
 
 STRIP_CELLS = 64
 

@@ -130,12 +130,16 @@ class LiveConsumer(AsyncWebsocketConsumer, ABC):
         return None if may_view else FORBIDDEN
 
     async def _recheck(self) -> None:
+        """Whether the viewer may still look; where nothing was announced it looks for news: the layer may be gone."""
         while True:
+            last = self._last
             await asyncio.sleep(RECHECK_S)
             refusal = await self._refusal()
             if refusal:
                 await self.close(refusal)
                 return
+            if self._last == last:
+                await self.tick({"seq": 0})
 
 
 class OverviewConsumer(LiveConsumer):
@@ -210,6 +214,6 @@ async def _current_user(scope: dict[str, Any]) -> Any:
     return await get_user({"session": sessions.SessionStore(key)})
 
 
-@database_sync_to_async
-def _may(user: Any) -> tuple[bool, bool]:
-    return allowed(user, Permission.VIEW), allowed(user, Permission.READ_PAYLOAD)
+async def _may(user: Any) -> tuple[bool, bool]:
+    may = database_sync_to_async(allowed)
+    return await may(user, Permission.VIEW), await may(user, Permission.READ_PAYLOAD)

@@ -25,12 +25,12 @@ REFS_AUDITED = 500
 CANARY_MAX = 1_000
 RATE_MAX = 1_000_000
 SPREAD_MAX_MS = 7 * 86_400_000
-_WAITING = ("delayed", "ready", "retrying")
+_BACKLOG = ("delayed", "ready", "retrying")
 
 STATES_OF: dict[Action, tuple[str, ...]] = {
-    Action.CANCEL: _WAITING,
+    Action.CANCEL: _BACKLOG,
     Action.RUN_NOW: ("delayed", "retrying"),
-    Action.RESCHEDULE: _WAITING,
+    Action.RESCHEDULE: _BACKLOG,
     Action.REQUEUE: ("dead",),
     Action.DROP: ("dead",),
     Action.RESTORE: ("trash",),

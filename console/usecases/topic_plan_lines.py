@@ -9,9 +9,10 @@ from typing import Any, Literal
 from django.utils.translation import gettext
 
 from console.engine import engine
+from rmq_core.model.samples import TopicSample
 from rmq_core.model.states import State
 from rmq_core.model.topic import Journal, Topic
-from rmq_core.model.views import MessageRow, TopicSample
+from rmq_core.model.views import MessageRow
 from rmq_core.ops.journal_marks import slot_limit
 
 Severity = Literal["info", "caution", "danger"]

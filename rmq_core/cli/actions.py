@@ -17,7 +17,7 @@ from rmq_core.model.filters import FILTER_STATES, MessageFilter
 from rmq_core.ops.matching import MatchingAction, MatchingResult, act_matching
 from rmq_core.queries.present import now_of
 
-WAITING = [state for state in FILTER_STATES if state not in ("dead", "trash")]
+BACKLOG = [state for state in FILTER_STATES if state not in ("dead", "trash")]
 
 
 def chosen(run: Callable[..., Any]) -> Callable[..., Any]:
@@ -62,7 +62,7 @@ def drop(shell: Shell, **given: Any) -> int:
 
 @command
 @chosen
-@click.option("--state", type=StateChoice(WAITING), default="delayed", help="Without IDS.")
+@click.option("--state", type=StateChoice(BACKLOG), default="delayed", help="Of these, where no IDS are given.")
 def cancel(shell: Shell, state: str, **given: Any) -> int:
     """Take waiting messages out of their queue.
 
@@ -85,7 +85,7 @@ def restore(shell: Shell, **given: Any) -> int:
 
 @command
 @chosen
-@click.option("--state", type=click.Choice(WAITING), default="delayed", help="Without IDS.")
+@click.option("--state", type=StateChoice(BACKLOG), default="delayed", help="Of these, where no IDS are given.")
 def run_now(shell: Shell, state: str, **given: Any) -> int:
     """Make waiting messages ready at once.
 
@@ -96,7 +96,7 @@ def run_now(shell: Shell, state: str, **given: Any) -> int:
 
 @command
 @chosen
-@click.option("--state", type=click.Choice(WAITING), default="delayed", help="Without IDS.")
+@click.option("--state", type=StateChoice(BACKLOG), default="delayed", help="Of these, where no IDS are given.")
 @click.option("--due-ms", type=int, help="The new due time, in epoch milliseconds.")
 @click.option("--in-ms", type=int, help="The new due time, from now by the server's clock.")
 @click.option("--priority", type=int, help="Of messages of a priority topic.")

@@ -21,7 +21,7 @@ limit = click.option("--limit", type=int, default=20, help="So many at most.")
 
 @command
 @click.argument("topic")
-@click.option("--state", type=StateChoice(STATES), default="ready")
+@click.option("--state", type=StateChoice(STATES), default="ready", help="Those in this state.")
 @limit
 def peek(shell: Shell, topic: str, state: str, limit: int) -> None:
     """Look at messages without taking them."""
@@ -39,7 +39,8 @@ def dead(shell: Shell, topic: str, limit: int) -> None:
 def _list(shell: Shell, topic: str, state: Any, most: int) -> None:
     with shell.client() as rmq:
         page = Inspector(rmq).messages(topic, state, limit=most)
-    empty = f"nothing is {state.replace('_', ' ')}"
+    named = {"in_flight": "in flight", "trash": "in the trash"}
+    empty = f"nothing is {named.get(state, state)}"
     shell.table([_value(row) for row in page.rows], HEADS, map(_cells, page.rows), empty)
     if page.next_cursor and not shell.as_json:
         click.echo("… there are more; raise --limit")

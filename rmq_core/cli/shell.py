@@ -14,8 +14,12 @@ import click
 
 from rmq_core.client.rmq import RMQ
 from rmq_core.model.text import shown
+from rmq_core.queries.present import now_ms
+from rmq_core.transport.retry import RETRY_FOR_MS
 
 DEFAULT_URL = "redis://localhost:6379/0"
+FIRST_MS = 2_000
+"""So long a person waits for a server that is not there; one that goes away later has as long as for programs."""
 
 
 class Usage(click.ClickException):
@@ -40,8 +44,15 @@ class Shell:
         self.as_json = as_json
 
     def client(self) -> RMQ:
-        """The client the command line asks for."""
-        return RMQ(self.url, self.namespace)
+        """The client the command line asks for, of a server that answers."""
+        made = RMQ(self.url, self.namespace, retry_for_ms=FIRST_MS)
+        try:
+            made.run(now_ms(made.keyspace))
+        except BaseException:
+            made.close()
+            raise
+        made.connection.retry_for_ms = RETRY_FOR_MS
+        return made
 
     def show(self, value: Any, lines: Sequence[str]) -> None:
         """Prints a result as JSON, or as lines for people."""
@@ -89,14 +100,20 @@ def _is_number(cell: str) -> bool:
 
 def command(run: Callable[..., int | None]) -> click.Command:
     """A command of the engine: ``run`` gets a `Shell`, then its own options; what it returns is the exit code."""
+    made = silent(run)
+    made.params.insert(-2, click.Option(["--json", "as_json"], is_flag=True, help="Print JSON instead of lines."))
+    return made
+
+
+def silent(run: Callable[..., int | None]) -> click.Command:
+    """The same for a command that has no result to print."""
 
     @functools.wraps(run)
-    def with_shell(url: str, namespace: str, as_json: bool, **given: Any) -> int:
+    def with_shell(url: str, namespace: str, as_json: bool = False, **given: Any) -> int:
         return run(Shell(url, namespace, as_json), **given) or 0
 
     made = click.command(with_shell)
     made.params += [
-        click.Option(["--json", "as_json"], is_flag=True, help="Print JSON instead of lines."),
         click.Option(["--url"], default=DEFAULT_URL, envvar="RMQ_URL", show_envvar=True, help="Redis URL."),
         click.Option(
             ["--namespace"], default="rmq", envvar="RMQ_NAMESPACE", show_envvar=True, help="Prefix of all keys."

@@ -8,12 +8,12 @@ import sys
 
 import click
 
-from rmq_core.cli.shell import Shell, command
+from rmq_core.cli.shell import Shell, silent
 from rmq_core.ownership.config import ZooKeeperConfig
 from rmq_core.worker import Worker, find_listeners
 
 
-@command
+@silent
 @click.argument("listeners", metavar="MODULE[:ATTRIBUTE]")
 @click.option("--name", help="Unique in the fleet, best stable over restarts.")
 @click.option("--threads", type=int, default=8, help="Plain listeners running at once.")

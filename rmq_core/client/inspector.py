@@ -9,6 +9,7 @@ from rmq_core.client.rmq import RMQ
 from rmq_core.journal import trimmer
 from rmq_core.journal.trimmer import JournalState
 from rmq_core.model.filters import MessageFilter
+from rmq_core.model.samples import TopicSample
 from rmq_core.model.states import State
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import (
@@ -22,7 +23,6 @@ from rmq_core.model.views import (
     Selection,
     ServerInfo,
     SlotDetail,
-    TopicSample,
     Unreadable,
     WorkerInfo,
 )

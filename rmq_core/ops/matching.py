@@ -19,11 +19,11 @@ from rmq_core.queries import by_filter
 
 MatchingAction: TypeAlias = Literal["cancel", "run_now", "reschedule", "requeue", "drop", "restore"]
 
-_WAITING = ("delayed", "ready", "retrying")
+_BACKLOG = ("delayed", "ready", "retrying")
 STATES: dict[MatchingAction, tuple[str, ...]] = {
-    "cancel": _WAITING,
-    "run_now": _WAITING,
-    "reschedule": _WAITING,
+    "cancel": _BACKLOG,
+    "run_now": _BACKLOG,
+    "reschedule": _BACKLOG,
     "requeue": ("dead",),
     "drop": ("dead",),
     "restore": ("trash",),

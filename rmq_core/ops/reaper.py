@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from rmq_core.model.samples import SlotSample, TopicSample
 from rmq_core.model.topic import Topic
-from rmq_core.model.views import SlotSample, TopicSample
 from rmq_core.ops import journal_marks
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Operation, batches

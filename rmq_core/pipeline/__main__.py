@@ -42,19 +42,25 @@ def parser(program: str) -> argparse.ArgumentParser:
     common.add_argument("--run", default="", metavar="ID", help="name of the run")
     common.add_argument("--progress", choices=("text", "json"), default="text", help="json: lines on standard output")
     common.add_argument("--log", metavar="FILE", help="where Spark's own output goes")
-    common.add_argument("--slots-per-partition", type=_whole, default=8, metavar="N")
+    common.add_argument("--slots-per-partition", type=_whole, default=8, metavar="N", help="read by one task (8)")
     root = argparse.ArgumentParser(prog=program, description=__doc__)
     commands = root.add_subparsers(dest="command", required=True, metavar="command")
-    sub = commands.add_parser("archive", parents=[common], help="bring what the journals hold into the archive")
+
+    def command(name: str, words: str) -> argparse.ArgumentParser:
+        return commands.add_parser(name, parents=[common], help=words, description=f"{words[0].upper()}{words[1:]}.")
+
+    sub = command("archive", "bring what the journals hold into the archive")
     sub.add_argument("--every", type=_seconds, metavar="SECONDS", help="go on until interrupted")
     sub.add_argument("--no-compact", action="store_true", help="leave small files as they are")
-    sub = commands.add_parser("reconcile", parents=[common], help="compare journals, queues and business; report")
+    sub = command("reconcile", "compare journals, queues and a business ledger, and report what does not fit")
     sub.add_argument("--ledger", metavar="PATH", help="CSV, Parquet or jdbc:…#table: topic, id[, expected][, at]")
     sub.add_argument("--since", type=_moment, metavar="TIME", help="the ledger speaks of what was sent from then on")
     sub.add_argument("--until", type=_moment, metavar="TIME", help="… and before then; 2027-01-15, or with a time")
-    sub.add_argument("--stuck-ms", type=_whole, default=verdicts.STUCK_MS, help="beyond the visibility timeout")
-    sub.add_argument("--overdue-ms", type=_whole, default=verdicts.OVERDUE_MS)
-    sub = commands.add_parser("restore", parents=[common], help="put back what a lost server held")
+    stuck = f"in flight so long beyond the visibility timeout is stuck ({verdicts.STUCK_MS})"
+    sub.add_argument("--stuck-ms", type=_whole, default=verdicts.STUCK_MS, metavar="N", help=stuck)
+    overdue = f"due so long ago, and not taken, is overdue ({verdicts.OVERDUE_MS})"
+    sub.add_argument("--overdue-ms", type=_whole, default=verdicts.OVERDUE_MS, metavar="N", help=overdue)
+    sub = command("restore", "put back what a lost server held, from the archive")
     sub.add_argument("--dry-run", action="store_true", help="only count")
     sub.add_argument("--inline", action="store_true", help="content that was not journaled is taken to be the id")
     sub = commands.add_parser("package", help="write what spark-submit takes: rmq_core.zip and a program")

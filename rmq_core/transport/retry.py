@@ -84,8 +84,9 @@ def lost(error: BaseException) -> ConnectionLost:
             f"the Sentinels let nobody in without their own password ({error}): give it in the URL as"
             " ?sentinel_password=…, and sentinel_username=… where they have users"
         )
+    said = str(error).partition(" : <")[0]  # of Sentinels, redis-py goes on with all that it knows of each connection
     return ConnectionLost(
-        f"the Redis server did not answer ({type(error).__name__}: {error});"
+        f"the Redis server did not answer ({type(error).__name__}: {said});"
         " check that it runs and that the URL is right"
     )
 

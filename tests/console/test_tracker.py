@@ -9,8 +9,10 @@ import pytest
 
 from console.keeper.problems import Problem, TopicState, find_problems
 from console.keeper.tracker import POINT, STRIP_CELLS, Numbers, TopicTracker
+from rmq_core.model.samples import SlotSample, TopicSample
+from rmq_core.model.stats import Counters, Histogram
 from rmq_core.model.topic import Topic, TopicKind
-from rmq_core.model.views import Counters, Histogram, ServerInfo, SlotSample, TopicSample, WorkerInfo
+from rmq_core.model.views import ServerInfo, WorkerInfo
 
 TOPIC = Topic("orders", TopicKind.FIXED_TIME, slots=4)
 EMPTY = Counters()

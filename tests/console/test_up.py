@@ -15,7 +15,7 @@ import pytest
 from console.config.environment import BASE_DIR
 from rmq_core import Inspector, RangeMergeMessage, Topic, TopicKind, listener
 from rmq_core.embedded.ports import free_port
-from rmq_core.model.views import TopicSample
+from rmq_core.model.samples import TopicSample
 from tests.console.stack import Stack
 from tests.support.waiting import wait_until
 

@@ -16,8 +16,10 @@ import pytest
 
 from rmq_core import RMQ, Control, Inspector, PriorityMessage, RangeMergeMessage, Topic, TopicKind
 from rmq_core.cli.main import ENGINE, main
+from rmq_core.cli.shell import FIRST_MS, RETRY_FOR_MS, Shell
 from rmq_core.embedded.ports import free_port
 from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.transport import sync
 from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -57,7 +59,7 @@ def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[
     assert main([name, "--help"]) == 0
     output = capsys.readouterr().out
     assert output.startswith(f"Usage: python -m rmq_core {name} ")
-    assert "--url" in output and "--json" in output
+    assert "--url" in output and ("--json" in output) == (name != "worker")
     assert re.search(r"^  [A-Z].+\.$", output, re.M), "its first sentence"
 
 
@@ -136,6 +138,12 @@ def test_a_dry_run_never_acts(rmq: RMQ, capsys: pytest.CaptureFixture[str]) -> N
     assert Inspector(rmq).sample(["t"])[0].ready == 1
 
 
+def test_a_journal_that_is_off_says_so(rmq: RMQ, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["journal", "t"]) == 0
+    output = capsys.readouterr()
+    assert output.out == "" and "the journal of topic 't' is off" in output.err
+
+
 def test_what_waits_is_moved(rmq: RMQ, capsys: pytest.CaptureFixture[str]) -> None:
     rmq.send_many("t", [PriorityMessage(f"m{n}", 20) for n in range(3)])
     assert main(["reschedule", "t", "m0", "--priority", "40", "--json"]) == 0
@@ -183,6 +191,47 @@ def test_a_server_that_is_away_is_said_in_a_sentence() -> None:
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
     assert ended.returncode == 1
     assert ended.stdout == "" and ended.stderr.startswith("rmq_core: ") and ended.stderr.count("\n") == 1
+
+
+THROWN_AWAY = """
+import sys
+from rmq_core.cli import journal, main
+
+class Late:
+    def __del__(self):
+        raise KeyboardInterrupt
+
+def rest(seconds, wait=journal.time.sleep):
+    Late()
+    wait(600)
+
+journal.time.sleep = rest
+sys.exit(main.main())
+"""
+
+
+def test_ctrl_c_is_not_lost_while_python_throws_something_away(rmq: RMQ) -> None:
+    command = [sys.executable, "-c", THROWN_AWAY, "journal", "t", "--follow"]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    assert (ended.returncode, ended.stderr.strip()) == (130, "")
+
+
+@pytest.mark.parametrize("away", ["redis://127.0.0.1:{}", "sentinel://127.0.0.1:{}/m", "cluster://127.0.0.1:{}"])
+def test_only_a_first_connection_is_given_up_early(
+    rmq: RMQ, away: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    budgets = []
+
+    def once(budget_s: float) -> Iterator[float]:
+        budgets.append(budget_s)
+        return iter(())
+
+    monkeypatch.setattr(sync, "pauses", once)
+    assert main(["stats", "--url", away.format(free_port())]) == 1
+    assert set(budgets) == {FIRST_MS / 1000}
+    assert len(capsys.readouterr().err) < 300
+    with Shell(rmq.target.url, "rmq", as_json=False).client() as client:
+        assert client.connection.retry_for_ms == RETRY_FOR_MS > FIRST_MS
 
 
 def test_ctrl_c_ends_what_follows_and_what_waits(rmq: RMQ) -> None:

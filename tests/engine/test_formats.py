@@ -15,8 +15,9 @@ from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import UnknownFormat
 from rmq_core.journal import reader
 from rmq_core.model.topic import Topic as StoredTopic
-from rmq_core.protocol import scripts
+from rmq_core.protocol import scripts, sends, slot_calls
 from rmq_core.protocol.scripts import Call, script
+from rmq_core.protocol.takes import policy_at
 from tests.support.keys import remove_keys_of
 
 NEWER = "f2 priority 2 1790000000000 and whatever else it will say"
@@ -125,24 +126,24 @@ def test_the_scripts_refuse_slots_of_another_format(rmq: RMQ, namespace: str, ac
 def called(rmq: RMQ, name: str, topic: Topic) -> Call:
     """A call of a script that writes to slot 0, as a client that has known the topic for longer makes it."""
     space = rmq.keyspace
-    policy_at = [*scripts.policy(topic), space.wake(topic.name), 0]
+    here = policy_at(space, topic, 0)
     receipt = [b"a", 1]
     about_ids = {"cancel", "drop", "requeue", "restore", "run_now"}
     arguments: dict[str, list[Any]] = {
-        "ack": [*policy_at, *receipt],
-        "cycle": [*policy_at, 1, "several", "", 0, 0, 0],
+        "ack": [*here, *receipt],
+        "cycle": [*here, 1, "several", "", 0, 0, 0],
         "drop_orphan": [topic.shape, b"a"],
-        "extend": [*policy_at, -1, "several", *receipt],
+        "extend": [*here, -1, "several", *receipt],
         "journal_set": [topic.shape, "e", 9, 0],
-        "nack": [*policy_at, *receipt, 0, ""],
+        "nack": [*here, *receipt, 0, ""],
         "purge": [topic.shape, topic.created_ms, 1000],
-        "reap": [*policy_at, 10, 1000],
-        "release": [*policy_at, *receipt, 0, 20.0],
-        "repair": [*policy_at, 0, b"a", "20 - - -", 0],
+        "reap": [*here, 10, 1000],
+        "release": [*here, *receipt, 0, 20.0],
+        "repair": [*here, 0, b"a", "20 - - -", 0],
         "repair_counters": [topic.shape, 0, 1],
-        "reschedule": [*policy_at, 30, b"a"],
+        "reschedule": [*here, 30, b"a"],
         "shape_set": [topic.shape, topic.created_ms],
-        "takeover": [*policy_at, 10],
+        "takeover": [*here, 10],
     }
     registry = [space.topics, space.deleted, space.format]
     if name == "topic_put":
@@ -150,13 +151,13 @@ def called(rmq: RMQ, name: str, topic: Topic) -> Call:
     if name == "topic_delete":
         return Call(script(name), registry, [topic.name, topic.version, space.changes, topic.created_ms, 1])
     if name == "send":
-        return scripts.send(space, topic, 0, [20, b"b"], 20)
+        return sends.send(space, topic, 0, [20, b"b"], 20)
     if name in {"send_pooled", "send_limited"}:
-        return getattr(scripts, name)(space, topic, 0, [20, b"b", b"body"], 20)  # type: ignore[no-any-return]
+        return getattr(sends, name)(space, topic, 0, [20, b"b", b"body"], 20)  # type: ignore[no-any-return]
     if name == "acquire":
-        return scripts.acquire(space, topic, 0, 7)
+        return slot_calls.acquire(space, topic, 0, 7)
     if name in about_ids:
-        return scripts.on_ids(name, space, topic, 0, [b"a"])
+        return slot_calls.on_ids(name, space, topic, 0, [b"a"])
     return Call(script(name), space.slot_keys(topic.name, 0), arguments[name])
 
 
@@ -165,11 +166,13 @@ READ_ONLY = {name for name in SCRIPTS if "reads only" in scripts.source(f"{name}
 WRITES = {"DEL", "UNLINK", "SET", "HSET", "HDEL", "HINCRBY", "ZADD", "ZREM", "XADD", "XTRIM", "PEXPIRE", "INCR"}
 COMPARE_NOTHING = {
     "hints_note": "a hint, on which nothing relies",
-    "look": "corrects that hint; the take that follows refuses",
+    "next_due": "corrects that hint; the take that follows refuses",
     "heartbeat": "says who is alive, whatever the data is",
     "lead": "says who leads; the leader reads definitions, and that refuses",
     "owned": "tells people of slots after acquire, which refuses",
     "journal_commit": "how far a reader is; readers compare the journal's own format",
+    "replace": "a text of the console's, no topic's data",
+    "mark": "what the console's viewers look at, no topic's data",
     "rate": "grants to a take, which refuses",
     "quota_ask": "grants to a send, which refuses",
     "quota_measure": "grants to a send, which refuses",

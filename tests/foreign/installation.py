@@ -16,11 +16,19 @@ from typing import Any, Self
 
 from rmq_core import RMQ
 from rmq_core.embedded.ports import free_port
+from tests.docs.blocks import blocks
 from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 EMAIL, PASSWORD = "chief@shop.example", "of the shop"
 START_S = 120
+DOCUMENT = ROOT / "docs" / "how-to" / "django.md"
+(_BLOCK,) = [block.code for block in blocks(DOCUMENT) if block.how == "run by" and __file__.endswith(block.what)]
+COMMANDS = [
+    line.partition("#")[0].replace("python manage.py", "django").replace("yours", "tests.foreign.shop").split()
+    for line in _BLOCK.splitlines()
+]
+"""What the page says that one starts, in terms of our shop."""
 
 
 class Shop:
@@ -69,9 +77,10 @@ class Shop:
             "from django.core.management import call_command; call_command('migrate', verbosity=0);"
             f"from tests.foreign.shop.models import Person; Person.objects.create_superuser({EMAIL!r}, {PASSWORD!r})"
         )
-        self.start("uvicorn", "tests.foreign.shop.asgi:application", "--port", str(self.port), "--log-level", "warning")
-        for command in ("keeper", "jobs", "worker"):
-            self.start("django", command)
+        for command in COMMANDS:
+            self.start(
+                *command, *(("--port", str(self.port), "--log-level", "warning") if "uvicorn" in command else ())
+            )
         try:
             wait_until(self._ready, timeout_s=START_S, what=f"everything answers; its log:\n{self.log[-3000:]}")
         except BaseException:

@@ -57,11 +57,11 @@ def signed_in(shop: Shop) -> Shop:
 
 
 def test_the_shop_adds_what_the_document_says() -> None:
-    """docs/how-to/django.md, with the shop's path."""
+    """docs/how-to/django.md, with the shop's path and names."""
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "how-to" / "django.md").read_text(), re.DOTALL)
     for block, file in zip(blocks, ("settings", "urls", "asgi"), strict=False):
         there = (ROOT / "tests" / "foreign" / "shop" / f"{file}.py").read_text()
-        for line in block.replace('"rmq/"', '"tools/rmq/"').splitlines():
+        for line in block.replace('"rmq/"', '"tools/rmq/"').replace("yours.", "tests.foreign.shop.").splitlines():
             words = line.partition("  #")[0].strip().removeprefix("urlpatterns += [").removesuffix("]").rstrip("},")
             if not words.startswith(("from django.urls", "RMQ_CONSOLE")):
                 assert words in there, (file, line)

@@ -15,8 +15,11 @@ from rmq_core.cli.main import main
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import Fenced
 from rmq_core.ownership.config import ZooKeeperConfig
+from tests.docs.blocks import blocks
 from tests.support.waiting import wait_until
 
+ROOT = Path(__file__).parents[2]
+(AS_TOLD,) = [each.code for each in blocks(ROOT / "docs/tutorials/production-worker.md") if each.how == "run by"]
 LISTENERS = """
 from rmq_core import Topic, listener
 
@@ -41,12 +44,15 @@ def test_workers_own_slots_and_operators_move_them(
 ) -> None:
     (tmp_path / "shop.py").write_text(LISTENERS)
     at = ("--url", redis_server.url, "--namespace", namespace)
-    root = str(Path(__file__).parents[2])
-    environment = os.environ | {"PYTHONPATH": root, "ZOOKEEPER_URL": f"zk://{quick.hosts}"}
+    programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PATH": programs}
+    environment |= {"RMQ_URL": redis_server.url, "RMQ_NAMESPACE": namespace}
 
     def start(name: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "rmq_core", "worker", "shop", *at, "--name", name]
-        return subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL)
+        """As the page says, in a shell of its own."""
+        code = AS_TOLD.replace("zoo1:2181,zoo2:2181,zoo3:2181", quick.hosts)
+        code = code.replace("rmq worker billing --name billing-1", f"exec rmq worker shop --name {name}")
+        return subprocess.Popen(["bash", "-euc", code], cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL)
 
     def counts() -> dict[str, int]:
         lines = run(capsys, "owners", "cli", *at).splitlines()

@@ -10,8 +10,8 @@ import pytest
 
 from rmq_core import AsyncControl, AsyncInspector, AsyncRMQ, PriorityMessage, Topic
 from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.model.samples import TopicSample
 from rmq_core.model.scores import SHIFT
-from rmq_core.model.views import TopicSample
 from rmq_core.ops.reaper import overdue_ms, reap_overdue
 from rmq_core.protocol.slot_calls import acquire, epoch_text
 from rmq_core.protocol.takes import cycle

@@ -18,6 +18,7 @@ from rmq_core.pipeline.sentences import sentence
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.pipeline.sources.queues import QueuesSource
 from rmq_core.protocol.keys import slot_for
+from tests.docs.blocks import ROOT, blocks
 
 FAR_MS = 3_600_000
 
@@ -29,6 +30,26 @@ def rows(spark: Any, client: RMQ, **options: Any) -> list[Any]:
     for name, value in options.items():
         reader = reader.option(name, value)
     return list(reader.load().collect())
+
+
+def test_the_document_reads_both_sources(spark: Any, client: RMQ) -> None:
+    """docs/reference/pipeline.md: what it loads, in the namespace of this test."""
+    page = ROOT / "docs" / "reference" / "pipeline.md"
+    (block,) = [each for each in blocks(page) if each.how == "run by" and each.language == "python"]
+    code = block.code.replace("redis://…", client.target.url)
+    *steps, queues, journal = code.replace(
+        ".load()", f".option('namespace', '{client.keyspace.namespace}').load()"
+    ).splitlines()
+    for name in ("price", "mail"):
+        client.define(Topic(name, TopicKind.PRIORITY, slots=1))
+        client.send(name, PriorityMessage(name, 20))
+    names: dict[str, Any] = {"spark": spark}
+    exec("\n".join(steps), names)
+    stored = [bytes(row.id) for row in eval(queues, names).collect() if row.part == "store"]
+    assert sorted(stored) == [b"mail", b"price"]
+    assert eval(journal, names).isStreaming
+    for name in ("price", "mail"):
+        Control(client).delete_topic(name, force=True)
 
 
 def fill(client: RMQ) -> int:

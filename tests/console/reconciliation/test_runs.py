@@ -104,7 +104,7 @@ def test_a_run_over_all_topics_names_those_it_says_nothing_of(office: Office) ->
     for shown in (shapes.run_json(run), shapes.detail_json(run, True)):
         assert shown["without_journal"] == ["orders"]
     assert shapes.run_json(office.start(topics=("orders",)))["without_journal"] == []
-    jobs.look(runs.schedule(office.who, RunRequest(), 3_600_000).next_ms)
+    jobs.pick_up(runs.schedule(office.who, RunRequest(), 3_600_000).next_ms)
     assert Reconciliation.objects.get(via="schedule").summary == {"without_journal": ["orders"]}
 
 
@@ -137,7 +137,7 @@ def test_one_schedule_that_cannot_run_keeps_no_other(office: Office, caplog: pyt
     with connection.cursor() as cursor:
         cursor.execute("UPDATE console_pipelineschedule SET topics = %s WHERE id = %s", ['"orders"', bad.pk])
     PipelineSchedule.objects.create(kind="archive", topics=["orders"], every_ms=60_000, username="b")
-    jobs.look(now)
+    jobs.pick_up(now)
     assert [run.username for run in Reconciliation.objects.all()] == ["b"]  # and not the other one over all topics
     assert f"schedule {bad.pk} " in caplog.text
 
@@ -227,10 +227,10 @@ def test_a_run_whose_worker_died_is_given_up(office: Office) -> None:
     runner = Runner.take(str(run.pk))
     assert runner is not None and Runner.take(str(run.pk)) is None
     now = round(time.time() * 1000)
-    jobs.look(now)
+    jobs.pick_up(now)
     run.refresh_from_db()
     assert run.state == "running"
-    jobs.look(now + 60_000)
+    jobs.pick_up(now + 60_000)
     run.refresh_from_db()
     assert run.state == "failed" and "worker ended" in run.error
     # The one that was believed dead changes nothing any more.
@@ -242,25 +242,25 @@ def test_a_run_whose_worker_died_is_given_up(office: Office) -> None:
 def test_what_waits_is_handed_on_when_its_job_was_lost(office: Office) -> None:
     run = office.start()
     job_queue.queue_of(job_queue.RUNS).empty()
-    jobs.look()
+    jobs.pick_up()
     office.work(run)
     assert run.state == "done"
 
 
 def test_a_schedule_starts_runs_and_never_two_at_once(office: Office) -> None:
     schedule = runs.schedule(office.who, RunRequest(topics=("orders",)), 3_600_000)
-    jobs.look(schedule.next_ms)
+    jobs.pick_up(schedule.next_ms)
     run = Reconciliation.objects.get()
     assert (run.via, run.username, run.schedule_id) == ("schedule", "chief", schedule.pk)
-    jobs.look(schedule.next_ms + 1)
+    jobs.pick_up(schedule.next_ms + 1)
     assert Reconciliation.objects.count() == 1, "it is not due again"
-    jobs.look(schedule.next_ms + 3_700_000)
+    jobs.pick_up(schedule.next_ms + 3_700_000)
     assert Reconciliation.objects.count() == 1, "the one before is still under way"
     office.work(run)
-    jobs.look(schedule.next_ms + 9_000_000)
+    jobs.pick_up(schedule.next_ms + 9_000_000)
     assert Reconciliation.objects.count() == 2
     runs.switch(office.who, schedule, False)
-    jobs.look(schedule.next_ms + 90_000_000)
+    jobs.pick_up(schedule.next_ms + 90_000_000)
     assert Reconciliation.objects.count() == 2
     with pytest.raises(BadRequest, match="Say why"):
         runs.remove(office.who, schedule, " ")

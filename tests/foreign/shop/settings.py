@@ -53,6 +53,7 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
 
 # What the documents say one has to add.
 INSTALLED_APPS += console.APPS
+ASGI_APPLICATION = "tests.foreign.shop.asgi.application"
 RMQ_CONSOLE = {
     "REDIS_URL": os.environ["SHOP_REDIS"],
     "NAMESPACE": "shop",

@@ -97,7 +97,7 @@ if (Number.isInteger(open) && open > 0) show(open);
 
 function input(name, title) {
   const field = h("input", { type: "search", class: "rc-input", value: values[name], name, maxlength: 150 });
-  let timer = null;
+  let timer = 0;
   field.addEventListener("input", () => {
     clearTimeout(timer);
     timer = setTimeout(() => change(name, field.value.trim()), TYPING_MS);

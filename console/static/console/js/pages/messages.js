@@ -53,6 +53,19 @@ export class MessagesTab {
       (found) => this.showFound(found),
       () => this.load(),
     );
+    this.segments = h("div", { class: "rc-segments", role: "group", "aria-label": gettext("State") });
+    this.orderButton = h("button", {
+      type: "button",
+      class: "rc-chip",
+      onclick: () => this.choose({ order: this.order === "oldest" ? "newest" : "oldest" }),
+    });
+    this.note = h("span", { class: "rc-muted" });
+    this.moreButton = h(
+      "button",
+      { type: "button", class: "rc-button", onclick: () => this.loadMore() },
+      gettext("Load more"),
+    );
+    this.foot = h("div", { class: "rc-more" }, this.moreButton);
     this.build();
     this.load();
     setInterval(() => this.refresh(), REFRESH_MS);
@@ -61,27 +74,19 @@ export class MessagesTab {
   }
 
   build() {
-    this.segments = h(
-      "div",
-      { class: "rc-segments", role: "group", "aria-label": gettext("State") },
-      this.states.length > 1
-        ? this.states.map((name) =>
-            h(
-              "button",
-              { type: "button", dataset: { name }, onclick: () => this.choose({ state: name }) },
-              TABS[name][0],
-              " ",
-              h("b", {}),
-            ),
-          )
-        : null,
-    );
+    if (this.states.length > 1)
+      this.segments.append(
+        ...this.states.map((name) =>
+          h(
+            "button",
+            { type: "button", dataset: { name }, onclick: () => this.choose({ state: name }) },
+            TABS[name][0],
+            " ",
+            h("b", {}),
+          ),
+        ),
+      );
     this.segments.hidden = this.states.length < 2;
-    this.orderButton = h("button", {
-      type: "button",
-      class: "rc-chip",
-      onclick: () => this.choose({ order: this.order === "oldest" ? "newest" : "oldest" }),
-    });
     this.slotInput = h("input", {
       class: "rc-input rc-slot",
       type: "number",
@@ -90,14 +95,8 @@ export class MessagesTab {
       value: this.slot,
       placeholder: gettext("all slots"),
       "aria-label": gettext("Only of slot"),
-      onchange: () => this.choose({ slot: this.slotInput.value }),
+      onchange: (event) => this.choose({ slot: event.target.value }),
     });
-    this.note = h("span", { class: "rc-muted" });
-    this.moreButton = h(
-      "button",
-      { type: "button", class: "rc-button", onclick: () => this.loadMore() },
-      gettext("Load more"),
-    );
     const dead = this.states.includes("dead");
     if (dead) this.clusters = new Clusters(page.topic);
     replace(
@@ -127,7 +126,7 @@ export class MessagesTab {
         ),
         this.search.progress,
         this.list.element,
-        h("div", { class: "rc-more" }, this.moreButton),
+        this.foot,
       ),
     );
   }
@@ -216,7 +215,7 @@ export class MessagesTab {
     } catch (problem) {
       setText(this.note, problem.message);
     }
-    this.moreButton.parentElement.hidden = this.cursor === null;
+    this.foot.hidden = this.cursor === null;
   }
 
   wanted() {
@@ -225,6 +224,6 @@ export class MessagesTab {
 
   showFound({ rows, state, words }) {
     this.list.show(rows, state, words);
-    this.moreButton.parentElement.hidden = true;
+    this.foot.hidden = true;
   }
 }

@@ -6,6 +6,7 @@ import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { onThemeChange } from "../core/theme.js";
 import { showProblems } from "../parts/problems.js";
+import { Sparks } from "../parts/sparks.js";
 import { Tile, tileRow } from "../parts/tiles.js";
 import { TopicFilter } from "../parts/topicfilter.js";
 import { TopicTable } from "../parts/topictable.js";
@@ -13,7 +14,8 @@ import { TopicTable } from "../parts/topictable.js";
 const DEAD = ["dead_growing", "dead"];
 const FLEET = ["unowned", "zookeeper_away", "worker_lost", "no_workers"];
 let frame = page.frame;
-let sparks = page.sparks;
+const sparks = new Sparks();
+if (page.sparks) sparks.load(page.sparks);
 
 const tiles = [
   new Tile(gettext("In/s"), (t) => [rate(t.in_s)]),
@@ -65,8 +67,10 @@ onThemeChange(render);
 addEventListener("resize", () => live.draw());
 
 function take(message) {
-  if (message.type === "overview") frame = message;
-  if (message.type === "sparks") sparks = message;
+  if (message.type === "sparks") sparks.load(message);
+  if (message.type !== "overview") return;
+  frame = message;
+  sparks.follow(frame);
 }
 
 function render() {
@@ -105,9 +109,9 @@ function place(problem) {
   return problem.topic ? topicAddress(problem.topic, DEAD.includes(problem.code) ? "dead" : "") : null;
 }
 
-/** The coarse history the server keeps, ended by what is true now. */
+/** The coarse history, ended by what is true now. */
 function sparkOf(topic) {
-  return [...(sparks?.sparks?.[topic.name] ?? []), topic.backlog];
+  return [...sparks.of(topic.name), topic.backlog];
 }
 
 function newTopic() {

@@ -97,7 +97,7 @@ export class SlotsTab {
     this.unfence.hidden = !this.frame.fenced;
     this.before.disabled = this.from === 0;
     this.after.disabled = to >= all;
-    while (this.body.children.length > to - this.from) this.body.lastChild.remove();
+    while (this.body.children.length > to - this.from) this.body.deleteRow(-1);
     for (let slot = this.from; slot < to; slot += 1) this.show(slot, slots);
   }
 
@@ -112,7 +112,7 @@ export class SlotsTab {
     const row = this.body.rows[slot - this.from] ?? this.body.appendChild(this.row());
     const [name, owner, epoch, since, backlog, lag, inFlight, dead] = row.children;
     row.dataset.slot = String(slot);
-    setText(name.firstChild, fill(gettext("Slot %(slot)s"), { slot }));
+    setText(name.children[0], fill(gettext("Slot %(slot)s"), { slot }));
     const place = this.owners?.of[slot] ?? -1;
     setText(owner, this.owners ? (this.owners.names[place] ?? gettext("nobody")) : "–");
     setText(epoch, this.owners?.epochs[slot] ?? "–");

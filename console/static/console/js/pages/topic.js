@@ -16,6 +16,7 @@ import { SlotsTab } from "./slots.js";
 
 const DEAD = ["dead_growing", "dead"];
 const FLEET = ["unowned", "no_workers"];
+/** @type {any} */
 let frame = null;
 const live = new Live(page.socket, take, render);
 const tab = buildTab();

@@ -109,7 +109,7 @@ const STATUS = { in_flight: gettext("in flight"), not_found: gettext("no longer 
 
 /** A button for an action on `refs()`: [[slot, id], …]; `messages()`: the same as they are now. Forbidden ones are shown,
     disabled, and say why. `extra()`: more for the server. */
-export function actionButton(name, refs, onDone, messages = () => [], extra = () => ({})) {
+export function actionButton(name, refs, onDone, messages = /** @type {() => any[]} */ (() => []), extra = () => ({})) {
   const action = ACTIONS[name];
   const missing = page.grants.actions[name];
   const look = action.danger ? "rc-danger" : "";

@@ -32,7 +32,7 @@ export class Bars {
   }
 
   /** `values`: [[label, number, show the label]]; `line`: a level drawn across; `note`: a sentence below. */
-  update(values, note = "", line = null) {
+  update(values, note = "", line = /** @type {number | null} */ (null)) {
     this.shown = [values, note, line];
     this.note.textContent = note;
     const top = Math.max(1, line ?? 0, ...values.map(([, number]) => number));

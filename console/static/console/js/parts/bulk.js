@@ -35,7 +35,7 @@ export function bulkButton(topic, states, given, label = gettext("All matchingâ€
 
 /** `topic`: {name, timed?, slots?}; `states`: those to choose from; `given`: {filter, action} to begin with. */
 export function openBulk(topic, states, given) {
-  new BulkDialog(topic, states, given).open();
+  new BulkDialog(topic, states, given).changed(0);
 }
 
 class BulkDialog {
@@ -63,9 +63,6 @@ class BulkDialog {
       this.overdue,
       gettext("Also messages whose time has gone by: they are delivered at once"),
     );
-  }
-
-  open() {
     this.ask = ask({
       title: fill(gettext("All matching messages of %(topic)s"), { topic: this.topic.name }),
       body: [
@@ -96,7 +93,6 @@ class BulkDialog {
         this.asked += 1;
       },
     });
-    this.changed(0);
   }
 
   /** The actions for the state that is chosen; one may not do them all. */

@@ -1,9 +1,9 @@
 // A chart's numbers as a table. It changes in place, so that the place in it and the focus stay.
-import { h, setText } from "../core/dom.js";
+import { all, h, setText } from "../core/dom.js";
 
 export class ChartTable {
   /** `titles` of its columns, or none; with `onOpen(key)` the first cell of a line is a button. */
-  constructor(titles = [], onOpen = null) {
+  constructor(titles = [], onOpen = /** @type {((key: any) => void) | null} */ (null)) {
     this.onOpen = onOpen;
     this.body = h("tbody");
     const heads = titles.map((title, at) => h("th", { scope: "col", class: at ? "rc-num" : null }, title));
@@ -16,12 +16,12 @@ export class ChartTable {
 
   /** `lines`: [[key, text, …numbers as text]]. */
   update(lines) {
-    while (this.body.rows.length > lines.length) this.body.lastChild.remove();
+    while (this.body.rows.length > lines.length) this.body.deleteRow(-1);
     lines.forEach(([key, ...texts], at) => {
       const row = this.body.rows[at] ?? this.body.appendChild(this.line(texts.length));
       row.dataset.key = key;
       for (const [column, text] of texts.entries())
-        setText(column ? row.cells[column] : row.querySelector("[data-name]"), text);
+        setText(column ? row.cells[column] : all(row, "[data-name]")[0], text);
     });
   }
 
@@ -31,7 +31,7 @@ export class ChartTable {
           type: "button",
           class: "rc-link",
           "data-name": "",
-          onclick: (event) => this.onOpen(event.target.closest("tr").dataset.key),
+          onclick: (event) => this.onOpen?.(event.target.closest("tr").dataset.key),
         })
       : h("span", { "data-name": "" });
     const numbers = Array.from({ length: columns - 1 }, () => h("td", { class: "rc-num" }));

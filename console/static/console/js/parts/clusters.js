@@ -154,15 +154,13 @@ class Row {
     setText(this.count, count(cluster.count));
     const points = cluster.trend.length ? [...cluster.trend, cluster.count] : [cluster.count, cluster.count];
     const grown = cluster.count - points[0];
-    this.canvas.setAttribute(
-      "aria-label",
+    this.canvas.title =
       grown > 0
         ? fill(gettext("%(n)s more than an hour ago"), { n: exact(grown) })
         : grown < 0
           ? fill(gettext("%(n)s fewer than an hour ago"), { n: exact(-grown) })
-          : gettext("as many as an hour ago"),
-    );
-    this.canvas.title = this.canvas.getAttribute("aria-label");
+          : gettext("as many as an hour ago");
+    this.canvas.setAttribute("aria-label", this.canvas.title);
     drawSpark(this.canvas, points);
     for (const [element, ms] of [
       [this.first, cluster.first_ms],

@@ -73,6 +73,7 @@ export class DefinitionForm {
   /** `problems`: [{field, problem}, …]; those of no field of ours are returned. */
   showProblems(problems) {
     const left = [...problems];
+    /** @type {Row | null} */
     let first = null;
     for (const row of this.rows) {
       const at = left.findIndex(({ field }) => field === row.field.name);
@@ -144,7 +145,7 @@ class Row {
     this.complain("");
     const { input } = this.field;
     if (input === "flag") /** @type {HTMLInputElement} */ (this.input).checked = Boolean(value);
-    else if (UNITS[input] && typeof value === "number") {
+    else if (this.unit && typeof value === "number") {
       const [, size] = UNITS[input].findLast(
         ([, each]) => value % each === 0 && (value || each === UNITS[input][0][1]),
       );

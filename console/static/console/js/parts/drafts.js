@@ -51,6 +51,7 @@ function without(/** @type {Record<string, any>} */ { encoding, ...rest }) {
 }
 
 function object(words, line) {
+  /** @type {unknown} */
   let found = null;
   try {
     found = parse(words);

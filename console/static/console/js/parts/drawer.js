@@ -2,6 +2,7 @@
 import { focusedElement, h, icon, replace } from "../core/dom.js";
 import { gettext } from "../core/text.js";
 
+/** @type {Drawer | null} */
 let open = null;
 
 export class Drawer {

@@ -34,6 +34,14 @@ export class HeatMap {
     this.marked = -1;
     this.slots = null;
     this.asTable = false;
+    this.width = 0;
+    this.columns = 1;
+    this.cell = HANDY;
+    /** @type {Scale | OwnerScale} */
+    this.scale = new Scale(0);
+    /** @type {ChartTable | null} */
+    this.table = null;
+    this.more = h("p", { class: "rc-muted" });
     this.canvas = h("canvas", {
       class: "rc-heat",
       tabindex: "0",
@@ -152,7 +160,7 @@ export class HeatMap {
     const colors = this.scale.colors();
     const gap = this.cell > 5 ? 1 : 0;
     // Cells of one colour are drawn together: setting the colour is the slow part.
-    const bySteps = Array.from({ length: colors.length }, () => []);
+    const bySteps = Array.from({ length: colors.length }, () => /** @type {number[]} */ ([]));
     for (let slot = 0; slot < this.amount; slot += 1) bySteps[this.scale.step(this.values[slot])].push(slot);
     bySteps.forEach((slots, step) => {
       context.fillStyle = colors[step];
@@ -256,7 +264,6 @@ export class HeatMap {
     if (!this.table?.element.isConnected || this.tableOf !== this.metric) {
       this.tableOf = this.metric;
       this.table = new ChartTable([gettext("Slot"), label], (slot) => this.onOpen(Number(slot)));
-      this.more = h("p", { class: "rc-muted" });
       replace(this.box, this.table.element, this.more);
     }
     this.table.update(order.map((slot) => [slot, fill(gettext("Slot %(slot)s"), { slot }), this.word(slot)]));

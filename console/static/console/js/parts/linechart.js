@@ -14,7 +14,7 @@ const TABLE_ROWS = 40;
 
 export class LineChart {
   /** `lines`: [[name in the point, title]]; `format` writes a value; `log`: logarithmic axis; `right`: names on a second axis. */
-  constructor(title, lines, format, { log = false, right = [] } = {}) {
+  constructor(title, lines, format, { log = false, right = /** @type {string[]} */ ([]) } = {}) {
     this.title = title;
     this.lines = lines;
     this.format = format;

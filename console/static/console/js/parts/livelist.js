@@ -12,12 +12,14 @@ export class LiveList {
       `columns`: of [title, class]. `empty`: an icon, a title and a text. `shown(list)`: after every answer. */
   constructor({ ask, name, Row, isLive, label, columns, empty, params = () => ({}), shown = (_list) => {} }) {
     this.ask = ask;
+    /** @type {Record<string, any>} */
     this.list = { [name]: [], next: null, as_of_ms: null };
     this.name = name;
     this.Row = Row;
     this.isLive = isLive;
     this.params = params;
     this.shown = shown;
+    /** @type {any[]} */
     this.older = [];
     this.rows = new Map();
     this.timer = 0;

@@ -13,7 +13,11 @@ export class MessageList {
     this.onChanged = onChanged;
     this.onSelection = onSelection;
     this.nowMs = nowMs;
+    /** @type {any[]} */
     this.rows = [];
+    /** Of [title, cell of a row, class]. @type {any[]} */
+    this.columns = [];
+    this.words = h("strong", {});
     this.selected = new Map();
     this.state = null;
     this.all = h("input", {
@@ -151,7 +155,6 @@ export class MessageList {
       const refs = () => [...this.selected.values()].map((row) => [row.slot, row.id]);
       const now = () => [...this.selected.values()];
       const buttons = ACTIONS_OF[this.state].map((name) => actionButton(name, refs, () => this.clear(true), now));
-      this.words = h("strong", {});
       const none = h(
         "button",
         { type: "button", class: "rc-button", onclick: () => this.clear(false) },

@@ -97,7 +97,12 @@ let all = false;
 
 /** One line per problem; more than a few can be unfolded. `place(problem)`: the address of the page that fixes it;
     `act(problem)`: a button that does, or null. */
-export function showProblems(list, problems, place, act = (_problem) => null) {
+export function showProblems(
+  list,
+  problems,
+  place,
+  act = /** @type {(problem: any) => Element | null} */ ((_problem) => null),
+) {
   const key = JSON.stringify([problems, all]);
   if (list.dataset.shown === key) return;
   list.dataset.shown = key;

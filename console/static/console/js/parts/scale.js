@@ -7,7 +7,7 @@ export const STEPS = 8;
 export function roundUp(value) {
   if (value <= 1) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
-  return [1, 2, 5, 10].map((step) => step * power).find((step) => step >= value);
+  return [1, 2, 5, 10].map((step) => step * power).find((step) => step >= value) ?? value;
 }
 
 export class Scale {
@@ -15,9 +15,12 @@ export class Scale {
     this.top = roundUp(Math.max(largest, STEPS - 1));
     // Step 0 is "nothing"; step i holds values up to bounds[i].
     this.bounds = [0];
+    let last = 0;
     // Each step has a bound of its own: rounded, low ones would be the same.
-    for (let step = 1; step < STEPS; step += 1)
-      this.bounds.push(Math.max(this.bounds[step - 1] + 1, Math.round(this.top ** (step / (STEPS - 1)))));
+    for (let step = 1; step < STEPS; step += 1) {
+      last = Math.max(last + 1, Math.round(this.top ** (step / (STEPS - 1))));
+      this.bounds.push(last);
+    }
   }
 
   step(value) {

@@ -15,6 +15,7 @@ export class Search {
     this.onFound = onFound;
     this.onClear = onClear;
     this.active = false;
+    this.stop = new AbortController();
     this.input = h("input", {
       type: "search",
       class: "rc-input",
@@ -59,7 +60,7 @@ export class Search {
   }
 
   clear() {
-    this.stop?.abort();
+    this.stop.abort();
     this.active = false;
     this.found = null;
     this.progress.hidden = true;
@@ -82,7 +83,7 @@ export class Search {
     const text = this.input.value.trim();
     if (!text) return this.end();
     this.found = null;
-    this.stop?.abort();
+    this.stop.abort();
     this.stop = new AbortController();
     this.active = true;
     setParams({ q: text, by: this.by.value }, { by: "id" });
@@ -99,7 +100,11 @@ export class Search {
     this.onFound({ rows: messages.filter((message) => message.state === state).map(asRow), state, words: "" });
   }
 
-  async inContent(text, signal, { rows = [], cursor = null } = {}) {
+  async inContent(
+    text,
+    signal,
+    { rows, cursor } = /** @type {{ rows: any[], cursor: any }} */ ({ rows: [], cursor: null }),
+  ) {
     const state = this.state();
     this.onFound({ rows, state, words: gettext("Searching…") });
     do {
@@ -137,7 +142,7 @@ export class Search {
   }
 
   /** The buttons stay where they are while the words change, so that they can be pressed. */
-  say(words, button = null) {
+  say(words, button = /** @type {any[] | null} */ (null)) {
     this.progress.hidden = false;
     setText(this.words, words);
     this.act.hidden = !button;

@@ -1,7 +1,7 @@
 // One slot: what it holds, its ledger, what comes next, what is in flight.
 import { param, setParams } from "../core/address.js";
 import { get, ofTopic } from "../core/api.js";
-import { h, icon } from "../core/dom.js";
+import { focusedElement, h, icon } from "../core/dom.js";
 import { count, dateTime, duration, exact, relative } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
@@ -37,7 +37,7 @@ export function openSlot(slot, live, onClose) {
 function draw(drawer, slot, live) {
   // Keep the place while somebody reads or is about to press something.
   const { scrollTop } = drawer.body;
-  const focus = drawer.body.contains(document.activeElement) ? document.activeElement.textContent : null;
+  const focus = drawer.body.contains(document.activeElement) ? focusedElement().textContent : null;
   drawer.show(
     pairList([
       ...owner(slot),

@@ -1,0 +1,37 @@
+// The coarse history of every topic's backlog: what the keeper has kept, and what was seen since.
+const STEP_MS = 15_000;
+const SPAN_MS = 15 * 60_000;
+
+export class Sparks {
+  constructor() {
+    this.values = {};
+    this.stepMs = STEP_MS;
+    this.step = null;
+  }
+
+  /** What the keeper has kept: the last value of each is that of the step of `at_ms`. */
+  load({ at_ms, step_ms, sparks }) {
+    this.values = sparks;
+    this.stepMs = step_ms;
+    this.step = Math.floor(at_ms / step_ms);
+  }
+
+  /** A frame of the overview; of one step the largest value counts, as for the keeper. */
+  follow({ at_ms, topics }) {
+    const step = Math.floor(at_ms / this.stepMs);
+    const most = Math.round(SPAN_MS / this.stepMs);
+    const isNew = this.step === null || step > this.step;
+    for (const { name, backlog } of topics) {
+      this.values[name] ??= [];
+      const values = this.values[name];
+      if (isNew || !values.length) values.push(backlog);
+      else values[values.length - 1] = Math.max(values.at(-1), backlog);
+      if (values.length > most) values.splice(0, values.length - most);
+    }
+    this.step = step;
+  }
+
+  of(name) {
+    return this.values[name] ?? [];
+  }
+}

@@ -1,0 +1,163 @@
+"""Frozen pictures of the counts of slots and topics, at one instant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from rmq_core.model.states import former_name
+from rmq_core.model.stats import Counters, Histogram
+from rmq_core.model.topic import Topic
+
+
+@dataclass(frozen=True)
+class SlotSample:
+    """One slot at one instant. ``*_ms`` are epoch milliseconds; ``None``: nothing there.
+
+    ``journaled``: entries ever written to its journal; ``journal_mark``: how it journals (`ops.journal_marks`).
+    """
+
+    slot: int
+    at_ms: int
+    store: int
+    ready: int
+    retry: int
+    prepare: int
+    dead: int
+    bodies: int
+    failures_recorded: int
+    oldest_due_ms: int | None
+    next_due_ms: int | None
+    next_retry_ms: int | None
+    oldest_taken_ms: int | None
+    epoch: str | None
+    signature: bytes
+    counters: Counters
+    lateness: Histogram
+    trash: int = 0
+    oldest_trash_ms: int | None = None
+    journaled: int = 0
+    journal_mark: bytes | None = None
+
+    @property
+    def backlog(self) -> int:
+        """Waiting in any way: store and retry."""
+        return self.store + self.retry
+
+    @property
+    def delayed(self) -> int:
+        """In the store, not due yet."""
+        return self.store - self.ready
+
+    @property
+    def holds_until_ms(self) -> int | None:
+        """When time alone makes this picture untrue; None: never."""
+        return self.next_due_ms
+
+    def lag_ms(self, now_ms: int) -> int:
+        """How long the oldest due message has been waiting; 0 when none is due."""
+        return 0 if self.oldest_due_ms is None else max(0, now_ms - self.oldest_due_ms)
+
+    def numbers(self, now_ms: int) -> dict[str, int]:
+        """What it holds, as commands, pages and the API name it. ``backlog`` is ready, delayed and retrying."""
+        return {
+            "backlog": self.backlog,
+            "ready": self.ready,
+            "delayed": self.delayed,
+            "retrying": self.retry,
+            "in_flight": self.prepare,
+            "dead": self.dead,
+            "lag_ms": self.lag_ms(now_ms),
+            "ledger_gap": self.ledger_gap,
+        }
+
+    @property
+    def ledger_gap(self) -> int:
+        """sent + restored − (merged + acked + cancelled + dropped + all held): 0 when nothing was lost or doubled."""
+        counters = self.counters
+        ended = counters.merged + counters.acked + counters.cancelled + counters.dropped
+        return counters.sent + counters.restored - ended - self.store - self.retry - self.prepare - self.dead
+
+
+@dataclass(frozen=True)
+class TopicSample:
+    """All slots of a topic; sums are computed once, when first asked for. ``at_ms``: the Redis clock."""
+
+    topic: Topic
+    at_ms: int
+    slots: tuple[SlotSample, ...]
+
+    @cached_property
+    def backlog(self) -> int:
+        """Messages waiting, in store or retry."""
+        return sum(slot.store + slot.retry for slot in self.slots)
+
+    @cached_property
+    def ready(self) -> int:
+        """Messages that could be taken now."""
+        return sum(slot.ready for slot in self.slots)
+
+    @cached_property
+    def retrying(self) -> int:
+        """Messages that failed and wait for their next try."""
+        return sum(slot.retry for slot in self.slots)
+
+    @property
+    def waiting(self) -> int:
+        """The former name of `retrying`, until release 0.3."""
+        former_name("waiting of a sample", "retrying", 2)
+        return self.retrying
+
+    @cached_property
+    def prepare(self) -> int:
+        """Messages in flight."""
+        return sum(slot.prepare for slot in self.slots)
+
+    @cached_property
+    def dead(self) -> int:
+        """Dead letters."""
+        return sum(slot.dead for slot in self.slots)
+
+    @cached_property
+    def trash(self) -> int:
+        """Cancelled and dropped messages that can be restored."""
+        return sum(slot.trash for slot in self.slots)
+
+    @cached_property
+    def lag_ms(self) -> int:
+        """How long the oldest due message has been waiting."""
+        return max((slot.lag_ms(self.at_ms) for slot in self.slots), default=0)
+
+    @cached_property
+    def oldest_prepare_ms(self) -> int | None:
+        """How long the oldest delivery has been in flight; None when none is."""
+        taken = [slot.oldest_taken_ms for slot in self.slots if slot.oldest_taken_ms is not None]
+        return max(0, self.at_ms - min(taken)) if taken else None
+
+    @cached_property
+    def counters(self) -> Counters:
+        """Sums of the counters."""
+        return Counters.sum([slot.counters for slot in self.slots])
+
+    @cached_property
+    def lateness(self) -> Histogram:
+        """Delivered − due, since the topic exists."""
+        return Histogram.sum(slot.lateness for slot in self.slots)
+
+    def numbers(self) -> dict[str, int]:
+        """What it holds, as `SlotSample.numbers` says it of a slot."""
+        return {
+            "backlog": self.backlog,
+            "ready": self.ready,
+            "delayed": self.backlog - self.retrying - self.ready,
+            "retrying": self.retrying,
+            "in_flight": self.prepare,
+            "dead": self.dead,
+            "lag_ms": self.lag_ms,
+            "ledger_gap": self.ledger_gap,
+        }
+
+    @cached_property
+    def ledger_gap(self) -> int:
+        """Sum of the slots' gaps, each counted by its size."""
+        return sum(abs(slot.ledger_gap) for slot in self.slots)
