@@ -142,6 +142,9 @@ async def test_a_move_that_never_ends_is_said(
         asyncio.create_task(bench.q.take("work", timeout_ms=100)),
         asyncio.create_task(bench.control.cancel("work", ["before"])),
     ]
+    assert [each.topic.name for each in await bench.inspector.sample()] == ["beside"]
+    ((name, problem),) = [(each.name, each.problem) for each in bench.inspector.unreadable]
+    assert name == "work" and "--cluster fix" in problem
     assert not (await bench.q.send("beside", PriorityMessage("m", 30))).merged
     assert (await bench.take_one("beside")).content == b"m"
     for each in stuck:
