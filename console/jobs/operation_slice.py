@@ -122,6 +122,9 @@ class Slice:
         else:
             self.operation.cursor = taken.cursor
             if taken.ended:
+                # Nothing may be left because the topic has gone, which this process may not know yet.
+                engine().client.forget(self.operation.topic)
+                self._check_topic()
                 self.lease.end(State.DONE)
                 return False
             self.lease.save(self._now_ms())

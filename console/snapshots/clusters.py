@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from console.snapshots.store import LiveKeys, read_text
+from console.snapshots.store import LiveKeys, if_there_is_room, read_text
 from rmq_core.errors import ScriptFailed
 from rmq_core.protocol.scripts import Operation
 
@@ -40,7 +40,7 @@ def note(keys: LiveKeys, counted: Mapping[str, Mapping[str, int]], at_ms: int) -
         text = json.dumps({"at_ms": at_ms, "counts": counts}, separators=(",", ":"))
         commands.append(("SET", keys.clusters(name), text, "PX", _TTL_MS) if counts else ("DEL", keys.clusters(name)))
     if commands:
-        yield commands
+        yield from if_there_is_room(commands)
 
 
 def trend(before: Mapping[str, list[int]], now: Mapping[str, int]) -> dict[str, list[int]]:

@@ -21,12 +21,13 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
-from rmq_core.errors import ScriptFailed
+from rmq_core.errors import ScriptFailed, ServerFull
 from rmq_core.protocol.keys import Keyspace
-from rmq_core.protocol.scripts import Operation
+from rmq_core.protocol.scripts import Call, Operation, Request, script
 from rmq_core.queries.present import now_ms
 
 log = logging.getLogger(__name__)
@@ -68,7 +69,7 @@ class LiveKeys:
 
 def write_frames(frames: dict[str, str], seq: int) -> Operation[None]:
     """Replace frames, by key."""
-    commands = [("SET", key, f"{seq}\n{text}", "PX", FRAME_TTL_MS) for key, text in frames.items()]
+    commands = [_replace(key, f"{seq}\n{text}", FRAME_TTL_MS) for key, text in frames.items()]
     if commands:
         yield commands
 
@@ -91,7 +92,7 @@ def append_history(points: dict[str, str], keep: int, round_number: int) -> Oper
             commands.append(("LTRIM", key, -keep, -1))
             commands.append(("EXPIRE", key, HISTORY_S + 60))
     if commands:
-        yield commands
+        yield from if_there_is_room(commands)
 
 
 def read_history(key: str) -> Operation[str]:
@@ -104,7 +105,17 @@ def read_history(key: str) -> Operation[str]:
 
 
 def write_text(key: str, text: str, ttl_ms: int) -> Operation[None]:
-    yield [("SET", key, text, "PX", ttl_ms)]
+    yield [_replace(key, text, ttl_ms)]
+
+
+def _replace(key: str, text: str, ttl_ms: int) -> Call:
+    return Call(script("replace"), [key], [text, ttl_ms])
+
+
+def if_there_is_room(commands: Sequence[Request]) -> Operation[None]:
+    """What may be missing: a full server refuses it, and still has to be looked at."""
+    with suppress(ServerFull):
+        yield commands
 
 
 def read_text(key: str) -> Operation[str | None]:
@@ -129,7 +140,7 @@ def read_sparks(key: str) -> Operation[str | None]:
 def watch(keyspace: Keyspace, key: str, topic: str) -> Operation[None]:
     """Say that somebody looks at a topic; holds for `WATCH_MS`."""
     now = yield from now_ms(keyspace)
-    yield from with_own_type(key, [("ZADD", key, now + WATCH_MS, topic), ("PEXPIRE", key, 2 * WATCH_MS)])
+    yield from with_own_type(key, [Call(script("mark"), [key], [topic, now + WATCH_MS, 2 * WATCH_MS])])
 
 
 def watched(key: str, at_ms: int) -> Operation[frozenset[str]]:
@@ -138,7 +149,7 @@ def watched(key: str, at_ms: int) -> Operation[frozenset[str]]:
     return frozenset(name.decode() for name in names if is_text(name))
 
 
-def with_own_type(key: str, commands: list[tuple[str | int, ...]]) -> Operation[Any]:
+def with_own_type(key: str, commands: Sequence[Request]) -> Operation[Any]:
     """The replies of commands on one key of ours. Where it is of another type, which no command of ours makes, it is
     deleted first: the keeper could look no more, at anything (decision 085)."""
     try:

@@ -26,7 +26,7 @@ from rmq_core.model.text import NotText, check_unicode, shown
 from rmq_core.model.topic import Topic
 from rmq_core.ops import registry, sending
 from rmq_core.ops.consuming import Consumer, Statuses, Taken, same_topic
-from rmq_core.ops.sending import Sent
+from rmq_core.ops.sent import Sent
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import OfMasters, Operation
 from rmq_core.queries import definitions

@@ -19,7 +19,7 @@ from rmq_core.model.topic import Topic
 from rmq_core.ops import actions, matching, placement, registry
 from rmq_core.ops.actions import ActionResult, References
 from rmq_core.ops.matching import MatchingAction, MatchingResult
-from rmq_core.ops.sending import Sent
+from rmq_core.ops.sent import Sent
 from rmq_core.streams import entries
 from rmq_core.streams.positions import Moved, Where
 

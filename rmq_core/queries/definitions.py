@@ -34,7 +34,10 @@ def read(keyspace: Keyspace, name: str) -> Operation[Topic]:
         return (yield from stored_groups.read(keyspace, topic, group))
     stored = yield from ask(keyspace, ("HGET", keyspace.topics, name))
     if stored is None:
-        raise UnknownTopic(f"topic {name!r} is not defined; define it first: client.define(Topic({name!r}, kind=…))")
+        raise UnknownTopic(
+            f"topic {name!r} is not defined; define it first: client.define(Topic({name!r}, kind=…)), or"
+            " rmq topics NAME --kind KIND"
+        )
     return parsed(keyspace, name, stored)
 
 

@@ -10,7 +10,7 @@ from rmq_core.model.ids import MessageRef
 from rmq_core.model.text import worded
 from rmq_core.model.topic import Topic
 from rmq_core.ops.actions import ActionResult
-from rmq_core.ops.sending import Sent
+from rmq_core.ops.sent import Sent
 from rmq_core.protocol import streams
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Operation, batches

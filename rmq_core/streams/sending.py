@@ -12,7 +12,8 @@ from rmq_core.model.entry import EntryId, StreamMessage, encode_entry
 from rmq_core.model.entry_form import CONTENT
 from rmq_core.model.message import as_bytes
 from rmq_core.model.topic import Topic
-from rmq_core.ops.sending import MESSAGES_AT_ONCE, Sent
+from rmq_core.ops.sending import MESSAGES_AT_ONCE
+from rmq_core.ops.sent import Sent
 from rmq_core.protocol.keys import Keyspace, crc32
 from rmq_core.protocol.scripts import BATCH_MAX, Call, Each, Operation, batches
 from rmq_core.protocol.streams import add

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from rmq_core.errors import Fenced, RMQError
 from rmq_core.model.delivery import Delivery
 from rmq_core.model.outcomes import Reject, Release, Retry, words_of
-from rmq_core.protocol.scripts import BATCH_MAX
+from rmq_core.protocol.scripts import BATCH_MAX, Within
 from rmq_core.protocol.takes import (
     DONE,
     REJECTED,
@@ -26,6 +26,9 @@ from rmq_core.worker.batch import Finished
 from rmq_core.worker.topic_work import TopicWork
 
 log = logging.getLogger(__name__)
+
+SLOT_FOR_MS = 500
+"""Nothing that comes after what a slot has is begun while it takes, and a take holds a place."""
 
 
 class Settling:
@@ -51,8 +54,12 @@ class Settling:
                 log.warning("%s[%d]: %r failed, and is lost", self._topic.name, self.slot, delivery.id)
                 self._topic.settled(0, 1, 0)
 
-    async def cycle(self, limit: int, *, alone: bool = False, floor: int | None = None) -> Cycled:
-        """Settles what is finished and takes up to ``limit``; ``alone``, ``floor``: see `takes.cycle`."""
+    async def cycle(
+        self, limit: int, *, alone: bool = False, floor: int | None = None, patient: bool = False
+    ) -> Cycled:
+        """Settles what is finished and takes up to ``limit``; ``alone``, ``floor``: see `takes.cycle`. A slot that no
+        node of a Cluster serves keeps others waiting for `SLOT_FOR_MS`, unless ``patient``.
+        """
         settling = self.unsettled[:BATCH_MAX]
         acks = [(delivery.raw_id, delivery.receipt) for delivery, error in settling if error is None]
         nacks: list[Nack] = []
@@ -76,7 +83,11 @@ class Settling:
             nacks=nacks,
             releases=releases,
         )
-        (reply,) = await self._topic.client.connection.run([request])
+        client = self._topic.client
+        apart = client.target.is_cluster and not patient
+        (reply,) = await client.connection.run(Within([request], SLOT_FOR_MS) if apart else [request])
+        if isinstance(reply, Exception):
+            raise reply
         cycled = read_cycle(topic, self.slot, reply, self.epoch)
         del self.unsettled[: len(settling)]
         stale = len(settling) - sum(cycled.statuses)
@@ -108,7 +119,7 @@ class Settling:
         """Settles all of it, if the server is there; takes nothing."""
         while self.unsettled:
             try:
-                await self.cycle(0)
+                await self.cycle(0, patient=True)
             except Fenced:
                 self.drop()
             except RMQError as error:

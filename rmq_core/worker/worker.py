@@ -16,7 +16,7 @@ import signal
 import socket
 import threading
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 from rmq_core.client.async_rmq import AsyncRMQ
@@ -24,6 +24,7 @@ from rmq_core.client.base import check_queue
 from rmq_core.errors import ConfigurationError, RMQError
 from rmq_core.model.topic import Topic
 from rmq_core.ops.placement import checked_name
+from rmq_core.ownership.config import ZooKeeperConfig
 from rmq_core.ownership.contract import Ownership
 from rmq_core.ownership.shared import SharedOwnership
 from rmq_core.protocol.scripts import one
@@ -42,9 +43,6 @@ from rmq_core.worker.threads import Threads
 from rmq_core.worker.topic_runner import TopicRunner
 from rmq_core.worker.topic_work import TopicWork
 from rmq_core.worker.trouble import Trouble
-
-if TYPE_CHECKING:
-    from rmq_core.ownership.config import ZooKeeperConfig
 
 log = logging.getLogger(__name__)
 
@@ -112,10 +110,8 @@ class Worker:
     def _own(self, zookeeper: str | ZooKeeperConfig | None, weight: int) -> Ownership:
         if zookeeper is None:
             return SharedOwnership(weight)
-        from rmq_core.ownership.config import ZooKeeperConfig
-
         config = ZooKeeperConfig.of(zookeeper)
-        from rmq_core.ownership.zookeeper import ZooKeeperOwnership
+        from rmq_core.ownership.zookeeper import ZooKeeperOwnership  # its client is an extra
 
         return ZooKeeperOwnership(config, self._client, self.name, weight)
 

@@ -20,7 +20,7 @@ from console.keeper.tracker import POINT
 from console.options import options
 from console.snapshots import store
 from console.snapshots.store import LiveKeys
-from rmq_core import TopicKind
+from rmq_core import Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.embedded.redis_binary import redis_servers
 from tests.console.conftest import Queue
@@ -204,6 +204,25 @@ async def test_the_keeper_goes_on_when_redis_comes_back(settings: Any, caplog: p
             await wait_until_async(seq, what="a sample after the restart")
         await engine.client.close()
     assert caplog.text.count("trying again") <= 2  # once per loop, not once per second
+
+
+async def test_a_full_server_is_looked_at_and_called_full(settings: Any) -> None:
+    """It would be the one problem that nobody sees."""
+    with EmbeddedRedis() as server, server.client() as raw:
+        set_options(settings, REDIS_URL=server.url, CONSOLE_REDIS_URL=server.url)
+        engine = new_async_engine()
+        keys, client = LiveKeys(options().namespace), engine.client
+        await client.define(Topic("orders", TopicKind.PRIORITY, slots=2))
+        await client.send("orders", "a", priority=20)
+        raw.config_set("maxmemory", 1)
+        await client.run(store.watch(client.keyspace, keys.watch, "orders"))
+        sampler = sampler_of(engine, keys)
+        await sampler.round()
+        await sampler.round()
+        found = await client.run(store.read_frame(keys.overview))
+        assert found is not None and await client.run(store.read_frame(keys.topic("orders"))) is not None
+        assert "memory" in [problem["code"] for problem in json.loads(found[1])["problems"]]
+        await client.close()
 
 
 async def test_a_silent_layer_does_not_hold_up_the_sampling(

@@ -166,11 +166,13 @@ READ_ONLY = {name for name in SCRIPTS if "reads only" in scripts.source(f"{name}
 WRITES = {"DEL", "UNLINK", "SET", "HSET", "HDEL", "HINCRBY", "ZADD", "ZREM", "XADD", "XTRIM", "PEXPIRE", "INCR"}
 COMPARE_NOTHING = {
     "hints_note": "a hint, on which nothing relies",
-    "look": "corrects that hint; the take that follows refuses",
+    "next_due": "corrects that hint; the take that follows refuses",
     "heartbeat": "says who is alive, whatever the data is",
     "lead": "says who leads; the leader reads definitions, and that refuses",
     "owned": "tells people of slots after acquire, which refuses",
     "journal_commit": "how far a reader is; readers compare the journal's own format",
+    "replace": "a text of the console's, no topic's data",
+    "mark": "what the console's viewers look at, no topic's data",
     "rate": "grants to a take, which refuses",
     "quota_ask": "grants to a send, which refuses",
     "quota_measure": "grants to a send, which refuses",

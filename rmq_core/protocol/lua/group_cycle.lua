@@ -18,7 +18,7 @@
 -- include shared/returning.lua
 -- include shared/failing.lua
 -- include shared/settle.lua
--- include shared/looking.lua
+-- include shared/due.lua
 -- include shared/reaping.lua
 -- include shared/group_take.lua
 -- include shared/hints.lua
@@ -42,15 +42,15 @@ if ARGV[POLICY + 5] == 'waits' and must_wait() then
 end
 local returned, bodies, entries, suspects_next = take(limit, how == 'alone', how == 'unsettled')
 write_counts()
-local look = now
+local next_due_ms = now
 if not busy and (limit == 0 or #returned / 2 + #entries < limit) then
-  look = next_look() or -1
+  next_due_ms = next_due() or -1
 end
-local head = write_hints(slot, look ~= -1 and look or nil, next_attention())
+local head = write_hints(slot, next_due_ms ~= -1 and next_due_ms or nil, next_due_or_ready())
 if releases > 0 and limit == 0 then
   -- What was given back is for others to take.
   redis.call('PUBLISH', channel, head == '' and slot or slot .. ' ' .. head)
 end
 return {
-  now, look, statuses, returned, bodies, micros % 1000, head, suspects_next and 1 or 0, entries,
+  now, next_due_ms, statuses, returned, bodies, micros % 1000, head, suspects_next and 1 or 0, entries,
 }

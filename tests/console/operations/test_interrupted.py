@@ -146,6 +146,31 @@ def test_messages_of_a_topic_that_was_made_anew_are_others(desk: Desk) -> None:
     assert desk.count("delayed") == 3
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_one_whose_topic_goes_in_the_middle_of_a_slice_is_not_done(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, again: bool
+) -> None:
+    """This process still knows the topic as it was; all it sees is that no more messages come."""
+    monkeypatch.setattr(runner, "CHUNK", 10)
+    desk.delayed(30)
+    operation = desk.start(Action.CANCEL, "delayed", text="m")
+    topic = desk.queue.client.topic("orders")
+    real = runner.Slice._act
+
+    def then_deleted(self: Any, *given: Any) -> None:
+        real(self, *given)
+        if self.operation.done == 10:
+            self._source.close()  # what it had read ahead
+            self._source = runner.source_of(self.operation)
+            desk.queue.control.delete_topic("orders", force=True)
+            if again:
+                desk.queue.client.define(replace(topic, version=0, created_ms=0))
+
+    monkeypatch.setattr(runner.Slice, "_act", then_deleted)
+    desk.finish(operation)
+    assert (operation.state, operation.done) == ("failed", 10)
+
+
 def test_redis_away_is_waited_for(desk: Desk, settings: Any) -> None:
     desk.delayed(3)
     operation = desk.start(Action.CANCEL, "delayed", text="m")
