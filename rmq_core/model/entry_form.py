@@ -21,6 +21,10 @@ def from_body(body: bytes) -> list[bytes]:
     at = 1
     while at < len(body):
         size, _, _ = body[at : at + 20].partition(b":")
+        if not size.isdigit() or at + len(size) + 1 + int(size) > len(body):
+            raise InvalidMessage(f"this entry of a stream is broken off: {body[:40]!r}")
         at += len(size) + 1 + int(size)
         pairs.append(body[at - int(size) : at])
+    if len(pairs) % 2:
+        raise InvalidMessage(f"this entry of a stream is broken off: {body[:40]!r}")
     return pairs

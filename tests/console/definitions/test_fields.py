@@ -45,7 +45,7 @@ def test_the_defaults_are_those_of_the_engine() -> None:
         ("name", None),
         ("name", "a" * 101),
         ("name", "<script>"),
-        ("kind", "stream"),
+        ("kind", "pile"),
         ("kind", ["priority"]),
         ("slots", 3),
         ("slots", "8"),

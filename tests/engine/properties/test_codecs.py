@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import replace
 from hashlib import blake2b
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from rmq_core import FixedTimeMessage, PriorityMessage, RangeMergeMessage, Topic, errors
 from rmq_core.model.bodies import basis_of, decode_body
+from rmq_core.model.entry_form import ENTRY_FORMAT, from_body
 from rmq_core.model.ids import id_from_text, id_to_text
 from rmq_core.model.message import HEADERS_MAX, encode
 from rmq_core.model.topic import QUEUE_KINDS
@@ -93,10 +95,16 @@ def test_a_body_of_an_older_release_is_read(content: bytes, headers: dict[str, s
     assert decode_body(old) == (content, headers or {}, version, None)
 
 
-@given(st.binary(max_size=50), st.integers(2, 255).filter(lambda byte: not chr(byte).isdigit()))
+@given(st.binary(max_size=50), st.integers(3, 255).filter(lambda byte: not chr(byte).isdigit()))
 def test_a_body_of_a_newer_release_is_refused_with_a_sentence(rest: bytes, form: int) -> None:
     with pytest.raises(errors.InvalidMessage, match="newer release"):
         decode_body(bytes([form]) + rest)
+
+
+@given(st.binary())
+def test_a_broken_entry_is_refused_with_a_sentence(rest: bytes) -> None:
+    with contextlib.suppress(errors.InvalidMessage):
+        assert len(from_body(ENTRY_FORMAT + rest)) % 2 == 0
 
 
 @given(st.binary(min_size=1), st.integers(0, 12))
