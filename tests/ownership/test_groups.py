@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.ownership.fleet import Fleet
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.zookeeper
 
@@ -39,6 +40,7 @@ def test_an_owner_of_a_groups_slot_that_was_frozen_changes_nothing(new_fleet: Ne
     fleet.freeze_in_a_call("ann")
     fleet.expire("ann")
     fleet.owned_by("bob")
+    wait_until(lambda: fleet.epochs() == fleet.epochs_seen(), what="every slot to be at work with its new owner")
     fleet.thaw("ann")
     fleet.owned_by("ann", "bob")
     verdict = fleet.verdict()
