@@ -349,3 +349,20 @@ async def test_the_keeper_puts_back_what_nobody_looks_after(bench: Bench) -> Non
     assert await bench.until(reaped, "the timeout") == {GROUP: 1}
     assert await bench.q.ack(one) == ["stale"]
     assert await texts(bench) == ["a", "b"]
+
+
+async def test_what_others_wrote_is_handed_out_and_the_lag_is_unknown(bench: Bench) -> None:
+    topic = await stream(bench, (), journal="off")
+    keys = bench.q.keyspace.slot(topic.name, 0)
+    for n in range(3):
+        bench.raw.xadd(keys.entries, {"n": n})
+    await bench.q.define_group("events", "statistics", start="start")
+    assert (await sample(bench)).lag is None
+    taken = await bench.q.take(GROUP, 2)
+    assert [each.fields for each in taken] == [{"n": b"0"}, {"n": b"1"}]
+    await bench.q.ack(taken)
+    assert len(await bench.drain(GROUP)) == 1
+    # Nobody counted them when they came: put right what the test has done.
+    await bench.control.delete_topic(GROUP, force=True)
+    await bench.control.delete_entries("events", (await bench.q.read("events")).entries)
+    bench.raw.hincrby(keys.stats, "sent", 3)

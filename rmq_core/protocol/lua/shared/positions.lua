@@ -2,10 +2,10 @@
 -- '<cursor> <number> <furthest> <first open> <its number> <missed> <d|n>'. `cursor`: the entry read last; `number`: how many of
 -- the entries ever added are not ahead of the group, so that the slot's `sent` minus that is its lag; `furthest`: the
 -- largest cursor there was; the first entry that is read and not finished, and its number: the next to be read where there
--- is none. `missed`: how many went before the group had read them. `d`: trimming waits for the group.
+-- is none; both below zero where somebody wrote into the stream around us. `missed`: how many went before the group had read them. `d`: trimming waits for the group.
 local function read_position(text)
   local cursor, number, furthest, first, first_number, missed, durable = string.match(
-    text, '^(%S+) (%d+) (%S+) (%S+) (%d+) (%d+) (%a)$'
+    text, '^(%S+) (%-?%d+) (%S+) (%S+) (%-?%d+) (%d+) (%a)$'
   )
   return {
     cursor = cursor, number = tonumber(number), furthest = furthest, first = first, first_number = tonumber(first_number),
