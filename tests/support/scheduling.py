@@ -15,6 +15,7 @@ tests."""
 
 FIRST = (
     *TOGETHER,
+    "tests/test_installed.py",
     "tests/engine/test_failover.py",
     "tests/foreign/test_app.py",
     "tests/console/api/test_hostile.py",
