@@ -28,7 +28,7 @@ def on_ids(name: str, keyspace: Keyspace, topic: Topic, slot: int, ids: Sequence
 
 
 def on_slot(name: str, keyspace: Keyspace, topic: Topic, slot: int) -> Call:
-    """``look``: when the slot needs a consumer."""
+    """``next_due``: when the slot needs a consumer."""
     return Call(script(name), keyspace.slot_keys(topic.name, slot), policy_at(keyspace, topic, slot))
 
 
