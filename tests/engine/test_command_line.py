@@ -211,8 +211,10 @@ sys.exit(main.main())
 
 
 def test_ctrl_c_is_not_lost_while_python_throws_something_away(rmq: RMQ) -> None:
-    command = [sys.executable, "-c", THROWN_AWAY, "journal", "t", "--follow"]
+    rmq.define(Topic("j", TopicKind.RANGE_MERGE, slots=1, journal="events"))
+    command = [sys.executable, "-c", THROWN_AWAY, "journal", "j", "--follow"]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    Control(rmq).delete_topic("j", force=True)
     assert (ended.returncode, ended.stderr.strip()) == (130, "")
 
 
