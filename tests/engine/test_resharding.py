@@ -128,7 +128,8 @@ async def test_a_move_that_never_ends_is_said(
 ) -> None:
     """Half of a slot's keys on each node, and more data than a client would move: its calls end, others go on."""
     monkeypatch.setattr("rmq_core.transport.resharding.LARGE_BYTES", 10)
-    bench.q.connection.retry_for_ms = 1_000
+    monkeypatch.setattr("rmq_core.queries.sampling.ANOTHER_NODE_MS", 100)
+    bench.q.connection.retry_for_ms = 500
     await bench.topic()
     await bench.topic(name="beside", slots=4)
     await bench.q.send("work", PriorityMessage("before", 999, **POOLED))
