@@ -11,7 +11,7 @@ from rmq_core.model.topic import Journal
 
 SLOTS = 16
 BATCH = 100
-BAR = 0.7
+BAR = 0.85
 
 
 def main(quick: bool) -> None:

@@ -32,7 +32,7 @@ WARM_UP = 100_000
 PER_MESSAGE = 3  # sent, taken, acked
 SLOTS = 8
 TAKE = 125
-JOBS = {"archive": at_least(10e6), "reconciliation": at_least(15e6)}
+JOBS = {"archive": at_least(20e6), "reconciliation": at_least(20e6)}
 DRIVER_MIB = 3_072  # Spark is given 2 GiB of heap
 
 

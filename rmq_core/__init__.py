@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rmq_core.model.topic import Journal, Merge, Topic, TopicKind
     from rmq_core.ops.actions import ActionResult
     from rmq_core.ops.matching import MatchingResult
-    from rmq_core.ops.sending import Sent, SentMany
+    from rmq_core.ops.sent import Sent, SentMany
     from rmq_core.ownership.config import ZooKeeperConfig
     from rmq_core.state_machine import StateMachine, Step
     from rmq_core.worker import Listener, Worker, listener
@@ -94,7 +94,7 @@ _HOMES = {
     "model.topic": ("Journal", "Merge", "Topic", "TopicKind"),
     "ops.actions": ("ActionResult",),
     "ops.matching": ("MatchingResult",),
-    "ops.sending": ("Sent", "SentMany"),
+    "ops.sent": ("Sent", "SentMany"),
     "ownership.config": ("ZooKeeperConfig",),
     "state_machine": ("StateMachine", "Step"),
     "worker": ("Listener", "Worker", "listener"),

@@ -32,7 +32,7 @@ from rmq_core.model.delivery import Delivery
 from rmq_core.model.message import DUE_MAX_MS, Message
 from rmq_core.model.outcomes import Reject, Release, Retry, words_of
 from rmq_core.model.topic import Topic
-from rmq_core.ops.sending import Sent
+from rmq_core.ops.sent import Sent
 from rmq_core.worker.calling import call, call_async
 from rmq_core.worker.listeners import Listener, as_listeners
 

@@ -15,13 +15,13 @@ from console.api.callers import Caller, caller_of
 from console.api.cursors import cursor_of, number_in
 from console.api.errors import invalid
 from console.api.lists import readable
-from console.api.preconditions import IfMatch, IfNoneMatch, check_match, check_none_match, etag, expected_version, stale
+from console.api.preconditions import IfMatch, IfNoneMatch, check_match, check_none_match, expected_version, stale
 from console.api.routers import topics as router
 from console.api.schemas import CONFIRM, NEEDS_REASON, WHY, Cursor, Limit, Reason, Strict, TopicName
 from console.api.topics import Definition
 from console.engine import engine
 from console.models import TopicRevision
-from console.serializers.topics import definition_json, revision_json
+from console.serializers.topics import definition_json, etag, revision_json
 from console.usecases import topic_history, topic_plan
 from console.usecases import topics as store
 from console.usecases.audit import require_audited

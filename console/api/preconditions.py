@@ -8,6 +8,7 @@ from typing import Annotated
 from ninja import Header
 
 from console.api.errors import ApiError, invalid
+from console.serializers.topics import etag
 from rmq_core.model.topic import Topic
 
 IfMatch = Annotated[str, Header(alias="If-Match", max_length=500, description="The ETag of the version to replace.")]
@@ -23,11 +24,6 @@ ReadIfNoneMatch = Annotated[
 
 _TAG = r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"'
 _TAGS = re.compile(rf"{_TAG}(?:[ \t]*,[ \t]*{_TAG})*")
-
-
-def etag(topic: Topic) -> str:
-    """The version of a definition as an entity tag; a topic that was deleted and made again has no tag twice."""
-    return f'"{topic.version}-{topic.created_ms}"'
 
 
 def not_modified(now: Topic, if_none_match: str) -> bool:

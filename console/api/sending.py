@@ -29,7 +29,7 @@ from rmq_core.errors import MessageError, RMQError
 from rmq_core.model.ids import MessageRef, id_to_text
 from rmq_core.model.message import DelayedMessage, FixedTimeMessage, Message, PriorityMessage, RangeMergeMessage, encode
 from rmq_core.model.topic import Topic, TopicKind
-from rmq_core.ops.sending import Sent
+from rmq_core.ops.sent import Sent
 from rmq_core.protocol.keys import slot_for
 
 LOOKED_UP = 50

@@ -13,12 +13,12 @@ from pydantic import Field, create_model
 
 from console.access import Action, Permission
 from console.api.callers import caller_of
-from console.api.preconditions import ReadIfNoneMatch, etag, not_modified
+from console.api.preconditions import ReadIfNoneMatch, not_modified
 from console.api.routers import topics as router
 from console.api.schemas import BigIn, BigOut, TopicName, WithReason, lossless
 from console.engine import engine
 from console.options import options
-from console.serializers.topics import definition_json
+from console.serializers.topics import definition_json, etag
 from console.snapshots.store import LiveKeys, read_frame
 from console.usecases.actions import ActionRequest, perform
 from rmq_core.model.samples import TopicSample

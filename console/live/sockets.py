@@ -130,12 +130,16 @@ class LiveConsumer(AsyncWebsocketConsumer, ABC):
         return None if may_view else FORBIDDEN
 
     async def _recheck(self) -> None:
+        """Whether the viewer may still look; where nothing was announced it looks for news: the layer may be gone."""
         while True:
+            last = self._last
             await asyncio.sleep(RECHECK_S)
             refusal = await self._refusal()
             if refusal:
                 await self.close(refusal)
                 return
+            if self._last == last:
+                await self.tick({"seq": 0})
 
 
 class OverviewConsumer(LiveConsumer):

@@ -7,9 +7,8 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 
-from console.api.preconditions import etag
 from console.pages.shell import console_page, render_page
-from console.serializers.topics import definition_json
+from console.serializers.topics import definition_json, etag
 from console.usecases import topics as store
 from console.usecases.topic_fields import FIELDS, defaults
 from rmq_core.errors import RMQError

@@ -22,6 +22,11 @@ def definition_json(topic: Topic) -> dict[str, Any]:
     return asdict(topic)
 
 
+def etag(topic: Topic) -> str:
+    """The version of a definition as an entity tag; a topic that was deleted and made again has no tag twice."""
+    return f'"{topic.version}-{topic.created_ms}"'
+
+
 def topic_json(topic: Topic) -> dict[str, Any]:
     """Of those what every page needs: frames hold a thousand."""
     return {name: getattr(topic, name) for name in _IN_FRAMES} | {"timed": topic.timed}

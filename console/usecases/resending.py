@@ -18,7 +18,7 @@ from rmq_core.model.message import FixedTimeMessage, Message, PriorityMessage, R
 from rmq_core.model.scores import PRIORITY_MIN
 from rmq_core.model.topic import Topic, TopicKind
 from rmq_core.model.views import MessageView
-from rmq_core.ops.sending import Sent
+from rmq_core.ops.sent import Sent
 from rmq_core.protocol.keys import slot_for
 
 

@@ -9,12 +9,13 @@ from typing import Any
 
 import click
 
-from rmq_core.cli.shell import Shell, command, moment
+from rmq_core.cli.shell import Shell, command, complain, moment
 from rmq_core.client.inspector import Inspector
 from rmq_core.journal import Gap, Transition
 from rmq_core.journal.trimmer import JournalState
 from rmq_core.model.ids import id_to_text, raw_id
 from rmq_core.model.text import shown
+from rmq_core.model.topic import Journal
 
 PAUSE_S = 0.5
 WORDS = {
@@ -41,6 +42,8 @@ def journal(shell: Shell, topic: str, ident: str | None, slot: int | None, follo
             shell.show(asdict(found), _state_lines(found))
             return
         wanted = None if ident is None else raw_id(ident)
+        if rmq.topic(topic).journal is Journal.OFF:
+            complain(f"the journal of topic {topic!r} is off: what happens now is not recorded")
         reader = rmq.journal(topic, slots=slot)
         while True:
             for each in reader:

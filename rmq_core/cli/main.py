@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -61,6 +64,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run(group(ENGINE, "A message queue on Redis sorted sets."), argv, "python -m rmq_core")
 
 
+@contextmanager
+def _interrupts_again() -> Iterator[None]:
+    """A Ctrl-C that comes while Python throws something away is ignored there, and who follows would go on for ever."""
+    before = sys.unraisablehook
+
+    def look(ignored: sys.UnraisableHookArgs) -> None:
+        if ignored.exc_type is KeyboardInterrupt:
+            threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT)).start()
+        else:
+            before(ignored)
+
+    sys.unraisablehook = look
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
+
+
+@_interrupts_again()
 def run(root: click.Command, argv: Sequence[str] | None, program: str) -> int:
     """Runs a command; whatever it refuses is said in one sentence on standard error."""
     name = "rmq" if program == "rmq" else "rmq_core"

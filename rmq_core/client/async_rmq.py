@@ -18,7 +18,7 @@ from rmq_core.model.outcomes import check_delay
 from rmq_core.model.topic import Topic
 from rmq_core.ops import consuming, registry, sending
 from rmq_core.ops.hints import note_heads
-from rmq_core.ops.sending import Sent, SentMany
+from rmq_core.ops.sent import Sent, SentMany, count, plus
 from rmq_core.protocol.scripts import Call, Operation
 from rmq_core.protocol.takes import NOT_DUE
 from rmq_core.transport.aio import AsyncConnection
@@ -110,7 +110,7 @@ class AsyncRMQ(ClientCore):
         sent: deque[list[Call]] = deque()
         try:
             async for replies in self.connection.stream(sending.remembered(groups, sent)):
-                total = sending.plus(total, sending.count(replies))
+                total = plus(total, count(replies))
                 await self.run(note_heads(self.keyspace, definition, sent.popleft(), replies))
         except TopicReshaped:
             await self.run(self.reshaped(definition.name))  # repeating the whole follows the new one

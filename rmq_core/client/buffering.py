@@ -27,7 +27,7 @@ from rmq_core.model.composing import Content, SendOptions, compose
 from rmq_core.model.message import Message
 from rmq_core.model.topic import Topic
 from rmq_core.ops import sending
-from rmq_core.ops.sending import Sent
+from rmq_core.ops.sent import Sent
 from rmq_core.protocol.scripts import Each, Operation, Request
 from rmq_core.transport import forks
 from rmq_core.transport.retry import Ordered, Replies

@@ -19,7 +19,7 @@ from rmq_core.errors import ConfigurationError, ProducerClosed
 from rmq_core.model.composing import Content, SendOptions
 from rmq_core.model.message import Message
 from rmq_core.model.topic import Topic
-from rmq_core.ops.sending import Sent
+from rmq_core.ops.sent import Sent
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -14,7 +14,7 @@ from rmq_core.model.scores import PRIORITY_MAX, PRIORITY_MIN
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import MessageRow
 from rmq_core.ops.hints import with_looks
-from rmq_core.ops.sending import Sent
+from rmq_core.ops.sent import Sent
 from rmq_core.protocol.keys import Keyspace, slot_for
 from rmq_core.protocol.scripts import Operation, batches
 from rmq_core.protocol.slot_calls import on_ids

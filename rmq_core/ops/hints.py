@@ -39,7 +39,7 @@ class _Note(NamedTuple):
     slot: int
     at_ms: int
     head: Any
-    look: Any
+    due: Any
     how: str
 
 
@@ -57,7 +57,7 @@ class Hints:
     def candidates(self, topic: Topic, most: int) -> Operation[Candidates]:
         """One round trip: where ``most`` messages may be found."""
         slots = self._slots_to_look_at(topic)
-        looks = [on_slot("look", self._keyspace, topic, slot) for slot in slots]
+        looks = [on_slot("next_due", self._keyspace, topic, slot) for slot in slots]
         wanted = min(most, CANDIDATES_MOST)
         # What is looked at may stand too high in the hint, and must keep no other slot out.
         read = wanted + min(len(slots), LOOKS_AT_ONCE)
@@ -121,7 +121,7 @@ def with_looks(
     if not keyspace.spread or not calls:
         return (yield calls)
     looked = sorted(set(slots))
-    looks = [on_slot("look", keyspace, topic, slot) for slot in looked]
+    looks = [on_slot("next_due", keyspace, topic, slot) for slot in looked]
     replies = yield Each([*calls, *looks]) if isinstance(calls, Each) else [*calls, *looks]
     found = replies[len(calls) :]
     if getattr(replies, "reordered", False):  # see `transport.retry.Replies`: the looks may have been done first
@@ -139,7 +139,7 @@ def note_heads(
         return
     if getattr(replies, "replayed", False):  # what the first answer would have said is lost
         slots = sorted({call.fixed[2] for call in calls})
-        found = yield [on_slot("look", keyspace, topic, slot) for slot in slots]
+        found = yield [on_slot("next_due", keyspace, topic, slot) for slot in slots]
         yield _noting(keyspace, topic, [_looked(topic, slot, reply) for slot, reply in zip(slots, found, strict=True)])
         return
     notes = []
@@ -153,10 +153,10 @@ def note_heads(
 
 def _looked(topic: Topic, slot: int, reply: Sequence[Any]) -> _Note:
     now_ms, next_due_ms, head = reply
-    look = "" if next_due_ms == NOT_DUE else next_due_ms
+    due = "" if next_due_ms == NOT_DUE else next_due_ms
     if topic.timed:
-        return _Note(slot, now_ms, look, "", "whole")
-    return _Note(slot, now_ms, head, look, "whole")  # of what is due already, too: a retry shows in no head
+        return _Note(slot, now_ms, due, "", "whole")
+    return _Note(slot, now_ms, head, due, "whole")  # of what is due already, too: a retry shows in no head
 
 
 def _noting(keyspace: Keyspace, topic: Topic, notes: Iterable[_Note]) -> list[Call]:

@@ -20,7 +20,6 @@ from rmq_core.protocol.takes import policy
 MOVED_AT_ONCE = 500
 ROUNDS_MOST = 1_000
 REPAIRED_AT_ONCE = 250
-RESTORABLE_MS = 86_400_000
 _STATUSES: dict[int, ActionStatus] = {0: "not_found", 1: "done", 2: "in_flight"}
 
 
@@ -132,36 +131,10 @@ def scores(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -> Oper
 
 
 def put_back(keyspace: Keyspace, topic: Topic, lost: Iterable[Lost]) -> Operation[list[ActionResult]]:
-    """Messages that were accepted and are nowhere wait again. ``in_flight``: a queue holds it after all.
-
-    By way of the trash, whose restoring is atomic and merges into an equal id that is there. The journal notes that
-    they were nowhere: whoever replays it knows of no loss before.
-    """
-    messages = list(lost)
-    here = yield from in_a_queue(keyspace, topic, [each.ref for each in messages])
-    results = [ActionResult(each.ref, "in_flight") for each in messages]
-    missing = [at for at, there in enumerate(here) if not there]
-    for some in batches(missing):
-        by_slot: dict[int, list[int]] = {}
-        for at in some:
-            by_slot.setdefault(messages[at].ref.slot, []).append(at)
-        for slot, places in by_slot.items():
-            keys = keyspace.slot(topic.name, slot)
-            ((seconds, _),) = yield [("TIME",)]
-            now_ms = int(seconds) * 1000
-            ids = [id_from_text(messages[at].ref.id) for at in places]
-            kept: list[bytes] = []
-            for raw, at in zip(ids, places, strict=True):
-                kept += (raw, _trashed(messages[at]))
-            yield [
-                ("HSET", keys.trashed, *kept),
-                ("ZADD", keys.trash, *(value for raw in ids for value in (now_ms, raw))),
-            ]
-            args = [*policy(topic), keyspace.wake(topic.name), slot, RESTORABLE_MS, "", "", *ids]
-            (statuses,) = yield [Call(script("restore"), keyspace.slot_keys(topic.name, slot), args)]
-            for at, status in zip(places, statuses, strict=True):
-                results[at] = ActionResult(messages[at].ref, "done" if status else "not_found")
-    return results
+    """Messages that were accepted and are nowhere wait again; the counters count them still. ``in_flight``: a queue
+    holds it after all."""
+    wanted = [Repair(each.ref, (None,) * 4, (_waiting(each),)) for each in lost]
+    return (yield from set_right(keyspace, topic, wanted))
 
 
 def in_a_queue(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -> Operation[list[bool]]:
@@ -221,7 +194,7 @@ def _became(old: int | None, new: int | None) -> ActionStatus:
     return "in_flight" if new == old else "done"
 
 
-def _trashed(message: Lost) -> bytes:
-    """As ``shared/trash.lua`` keeps it."""
+def _waiting(message: Lost) -> bytes:
+    """A copy in store, packed as ``shared/records.lua`` has it."""
     size = str(len(message.body)) if message.body else "-"
-    return f"S {message.score} - - - {size} ".encode() + message.body
+    return f"s {message.score} - - - {size} ".encode() + message.body

@@ -15,6 +15,7 @@ from rmq_core.model.text import worded
 from rmq_core.model.topic import Topic, TopicKind
 from rmq_core.ops import quotas
 from rmq_core.ops.hints import note_heads
+from rmq_core.ops.sent import Sent, SentMany, count, plus, replayed, sent_as
 from rmq_core.protocol.keys import Keyspace, crc32, slot_for
 from rmq_core.protocol.scripts import BATCH_MAX, Call, Operation, batches
 from rmq_core.protocol.sends import edge_of
@@ -23,69 +24,6 @@ from rmq_core.protocol.sends import send_limited as send_limited_call
 from rmq_core.protocol.sends import send_pooled as send_pooled_call
 
 MESSAGES_AT_ONCE = 10_000
-
-
-class Sent(NamedTuple):
-    """What became of one message: its address, and whether it merged into one that was waiting.
-
-    ``merged`` is None where nobody knows: the answer was lost, and the message that waited when it was sent again may
-    have been itself.
-    """
-
-    id: str
-    slot: int
-    merged: bool | None
-
-
-class _Counts(NamedTuple):
-    new: int
-    merged: int
-
-
-class SentMany(_Counts):
-    """What became of many messages: ``(new, merged)``.
-
-    ``unsure``: so many of the ``merged`` may have been new, because an answer was lost and they were sent again.
-    """
-
-    unsure: int
-
-    def __new__(cls, new: int, merged: int, unsure: int = 0) -> SentMany:
-        made = super().__new__(cls, new, merged)
-        made.unsure = unsure
-        return made
-
-    def __getnewargs__(self) -> tuple[int, int, int]:
-        return (self.new, self.merged, self.unsure)
-
-    def __repr__(self) -> str:
-        unsure = f", unsure={self.unsure}" if self.unsure else ""
-        return f"SentMany(new={self.new}, merged={self.merged}{unsure})"
-
-
-def count(replies: Sequence[Any]) -> SentMany:
-    """What became of the messages of some calls, by their replies."""
-    new = merged = 0
-    for reply in replies:
-        if type(reply) is int:
-            new += reply
-        else:
-            new += reply[0]
-            merged += reply[1]
-    return SentMany(new, merged, merged if _replayed(replies) else 0)
-
-
-def plus(some: SentMany, more: SentMany) -> SentMany:
-    """Both together."""
-    return SentMany(some.new + more.new, some.merged + more.merged, some.unsure + more.unsure)
-
-
-def _replayed(replies: Sequence[Any]) -> bool:
-    return getattr(replies, "replayed", False)  # see `rmq_core.transport.retry.Replies`
-
-
-def _sent(id: bytes, slot: int, sent: SentMany) -> Sent:
-    return Sent(id_to_text(id), slot, None if sent.unsure else sent.merged == 1)
 
 
 def _refuse(topic: Topic, message: object) -> WrongKind | InvalidMessage:
@@ -129,7 +67,7 @@ def send(keyspace: Keyspace, topic: Topic, message: Message, *, allow_past: bool
     if keyspace.spread:
         yield from note_heads(keyspace, topic, [call], replies)
     merged = replies[0] != 1 and replies[0][1] == 1
-    return Sent(id_to_text(encoded.id), slot, None if merged and _replayed(replies) else merged)
+    return Sent(id_to_text(encoded.id), slot, None if merged and replayed(replies) else merged)
 
 
 # -- topics with a max_backlog ---------------------------------------------------------------------------------------
@@ -171,7 +109,7 @@ def _send_limited(
     sent, unsent, wait_ms = yield from _push(keyspace, topic, [item], allow_past)
     if unsent:
         raise _full(topic, wait_ms, SentMany(0, 0), unsent)
-    return _sent(encoded.id, item.slot, sent)
+    return sent_as(encoded.id, item.slot, sent)
 
 
 def send_many_limited(

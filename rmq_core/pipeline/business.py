@@ -213,11 +213,17 @@ def _moment(frame: DataFrame, where: str) -> Column:
     raise PipelineError(f"the column at of the business ledger {where} is a {kind.simpleString()}; it must be a time")
 
 
-def business(ledger: Ledger, events: DataFrame, here: DataFrame, holes: DataFrame | None = None) -> DataFrame:
+def business(
+    ledger: Ledger,
+    events: DataFrame,
+    here: DataFrame,
+    holes: DataFrame | None = None,
+    misplaced: DataFrame | None = None,
+) -> DataFrame:
     """Messages the business expects and nobody sent or did, and messages of its topics that it does not know.
 
     ``here``: what the queues hold (columns of `schemas.HISTORIES`). ``holes``: see `gaps.holes`; what may have
-    happened in one is not denied.
+    happened in one is not denied. ``misplaced``: messages (``topic``, ``id``) that another finding puts right.
     """
     from pyspark.sql import functions as F
 
@@ -240,11 +246,15 @@ def business(ledger: Ledger, events: DataFrame, here: DataFrame, holes: DataFram
     if since is not None or until is not None:  # only of those is known that they came in that time
         sent = F.col("sent_ms").isNotNull()
         outsiders = outsiders.where(sent if until is None else sent & (F.col("sent_ms") < until))
+    late = late.withColumn("misplaced", F.lit(False))
+    if misplaced is not None:
+        some = F.broadcast(misplaced.select("topic", "id", F.lit(True).alias("misplaced")).distinct())
+        late = late.drop("misplaced").join(some, ["topic", "id"], "left").fillna(False, ["misplaced"])
     outsider = F.lit(WHY["unknown_to_business"])
     became = {name: F.col(name) for name in ("queues", "last_event", "last_ms", "error", "message")}
     said = evidence(expected=F.col("expected"), why=F.lit(WHY["missing_in_queue"]))
-    repair = F.when(F.col("is_dead"), "requeue_dead").otherwise("none")
-    why_not = F.when(~F.col("is_dead"), F.lit(WHY["not_done"]))
+    repair = F.when(F.col("is_dead") & ~F.col("misplaced"), "requeue_dead").otherwise("none")
+    why_not = F.when(F.col("misplaced"), WHY["misplaced"]).when(~F.col("is_dead"), WHY["not_done"])
     return (
         found(missing, "missing_in_queue", "none", said)
         .union(found(late, "not_done", repair, evidence(expected=F.col("expected"), **became, why=why_not)))

@@ -195,7 +195,9 @@ def findings(
         silent = [topic.name for topic in topics if topic.journal is Journal.OFF]
         named = ledger.rows.where(F.col("topic").isin(silent)).select("topic").distinct().collect()
         holes = holes.union(gaps.without_journal(session, [row.topic for row in named]))
-        several.append(of_business.business(ledger, events, messages.where(verdicts.in_a_queue()), holes))
+        here = messages.where(verdicts.in_a_queue())
+        misplaced = suspects.where("misplaced IS NOT NULL")
+        several.append(of_business.business(ledger, events, here, holes, misplaced))
     several.append(gaps.findings(holes))
     result = several[0]
     for more in several[1:]:

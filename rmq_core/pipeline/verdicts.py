@@ -36,6 +36,7 @@ WHY = {
     "overdue": "Nobody takes it: start workers for the topic.",
     "missing_in_queue": "It was never sent here: whoever owns the ledger must send it.",
     "not_done": "It is on its way, or was taken out by somebody: see what became of it.",
+    "misplaced": "Another finding says where this message belongs: repair that first, and reconcile again.",
     "unknown_to_business": "It is in order here: whoever owns the ledger must say what it is.",
 }
 """Why there is no repair."""

@@ -83,6 +83,14 @@ class Each(list[Request]):
     """Requests whose errors are replies like others, for an operation that has to know which of them failed."""
 
 
+class Within(Each):
+    """Script calls of somebody who tries again by himself: after ``for_ms`` each that nobody would run has an error."""
+
+    def __init__(self, calls: Iterable[Request], for_ms: int) -> None:
+        super().__init__(calls)
+        self.for_ms = for_ms
+
+
 Operation: TypeAlias = Generator[Sequence[Request], list[Any], T]
 """What the two clients drive: yields requests, is sent their replies, returns its result."""
 

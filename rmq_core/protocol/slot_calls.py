@@ -8,7 +8,7 @@ from typing import Any
 from rmq_core.model.topic import Topic
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Call, script
-from rmq_core.protocol.takes import policy, policy_at
+from rmq_core.protocol.takes import policy_at
 
 
 def on_ids(name: str, keyspace: Keyspace, topic: Topic, slot: int, ids: Sequence[bytes], *values: Any) -> Call:
@@ -28,13 +28,14 @@ def on_ids(name: str, keyspace: Keyspace, topic: Topic, slot: int, ids: Sequence
 
 
 def on_slot(name: str, keyspace: Keyspace, topic: Topic, slot: int) -> Call:
-    """``look``: when the slot needs a consumer."""
+    """``next_due``: when the slot needs a consumer."""
     return Call(script(name), keyspace.slot_keys(topic.name, slot), policy_at(keyspace, topic, slot))
 
 
 def peek(keyspace: Keyspace, topic: Topic, slot: int, most: int) -> Call:
     """What the slot would hand out: 1 where its first may have to be taken alone, then scores in that order."""
-    return Call(script("peek"), keyspace.slot_keys(topic.name, slot), [*policy(topic), most])
+    args = [int(topic.timed), topic.visibility_timeout_ms, most]
+    return Call(script("peek"), keyspace.slot_keys(topic.name, slot), args)
 
 
 def reap(keyspace: Keyspace, topic: Topic, slot: int, most: int = 100) -> Call:

@@ -28,7 +28,10 @@ def read(keyspace: Keyspace, name: str) -> Operation[Topic]:
     """The stored definition; raises `UnknownTopic`, `UnreadableTopic`."""
     stored = yield from ask(keyspace, ("HGET", keyspace.topics, name))
     if stored is None:
-        raise UnknownTopic(f"topic {name!r} is not defined; define it first: client.define(Topic({name!r}, kind=…))")
+        raise UnknownTopic(
+            f"topic {name!r} is not defined; define it first: client.define(Topic({name!r}, kind=…)), or"
+            " rmq topics NAME --kind KIND"
+        )
     return parsed(keyspace, name, stored)
 
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from rmq_core.errors import RMQError
 from rmq_core.model.samples import SlotSample, TopicSample
 from rmq_core.model.stats import Counters, Histogram
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import Unreadable
 from rmq_core.protocol.keys import STATS, Keyspace
-from rmq_core.protocol.scripts import Call, Operation, batches, script
+from rmq_core.protocol.scripts import Call, Operation, Request, Within, batches, script
 from rmq_core.protocol.slot_calls import snapshot
 from rmq_core.queries import definitions
 
 SLOTS_AT_ONCE = 128
+ANOTHER_NODE_MS = 1_000
+"""So long one slot of a Cluster that no node serves keeps the others waiting."""
 
 
 class SampleCache:
@@ -29,7 +32,10 @@ class SampleCache:
 def sample(
     keyspace: Keyspace, cache: SampleCache, spread: bool, names: Sequence[str] | None = None
 ) -> Operation[list[TopicSample]]:
-    """Samples topics (None: all). ``spread``: keys are on several nodes, so one call may name one slot only."""
+    """Samples topics (None: all). ``spread``: keys are on several nodes, so one call may name one slot only.
+
+    A topic of which no node serves some slot is left out and named; raises only where that is all of them.
+    """
     topics, unreadable = yield from definitions.read_everything(keyspace)
     cache.unreadable = tuple(unreadable)
     if names is not None:
@@ -39,19 +45,34 @@ def sample(
             del cache.topics[gone]
     size = 1 if spread else SLOTS_AT_ONCE
     groups = [(topic, slots) for topic in topics for slots in batches(range(topic.slots), size)]
-    replies = yield [_changed(keyspace, topic, slots, cache.topics.get(topic.name)) for topic, slots in groups]
-    stale = [
-        (topic, slots[position - 1])
-        for (topic, slots), (_, positions) in zip(groups, replies, strict=True)
-        for position in positions
-    ]
-    clock = {topic.name: at_ms for (topic, _), (at_ms, _) in zip(groups, replies, strict=True)}
+    lost: dict[str, RMQError] = {}
+
+    def ask(calls: list[Call]) -> Sequence[Request]:
+        return Within(calls, ANOTHER_NODE_MS) if spread else calls
+
+    replies = yield ask([_changed(keyspace, topic, slots, cache.topics.get(topic.name)) for topic, slots in groups])
+    clock: dict[str, int] = {}
+    stale: list[tuple[Topic, int]] = []
+    for (topic, slots), reply in zip(groups, replies, strict=True):
+        if isinstance(reply, RMQError):
+            lost[topic.name] = reply
+        else:
+            clock[topic.name], positions = reply
+            stale += ((topic, slots[position - 1]) for position in positions)
     fresh: dict[str, dict[int, SlotSample]] = {}
-    for some in batches(stale):
-        rows = yield [snapshot(keyspace, topic, slot) for topic, slot in some]
+    for some in batches(each for each in stale if each[0].name not in lost):
+        rows = yield ask([snapshot(keyspace, topic, slot) for topic, slot in some])
         for (topic, slot), row in zip(some, rows, strict=True):
+            if isinstance(row, RMQError):
+                lost[topic.name] = row
+                continue
             fresh.setdefault(topic.name, {})[slot] = slot_sample(slot, row)
             clock[topic.name] = max(clock[topic.name], row[0])
+    if lost:
+        if len(lost) == len(topics):
+            raise next(iter(lost.values()))
+        cache.unreadable += tuple(Unreadable("topic", name, str(error)) for name, error in lost.items())
+        topics = [topic for topic in topics if topic.name not in lost]
     for topic in topics:
         cache.topics[topic.name] = _merge(
             topic, cache.topics.get(topic.name), fresh.get(topic.name, {}), clock[topic.name]

@@ -270,11 +270,14 @@ class AsyncConnection:
             return
         if job.trouble is not None:
             if asked.tries is None:
-                asked.tries = pauses(self.retry_for_ms / 1000)
+                asked.tries = pauses((self.retry_for_ms if job.for_ms is None else job.for_ms) / 1000)
             try:
                 asked.again_at = time.monotonic() + _pause(asked.tries, job.trouble)
             except Exception as error:
-                asked.fail(error)
+                if job.for_ms is None:
+                    asked.fail(error)
+                else:
+                    asked.answer(job.given_up(error))
                 return
         self._waiting.append(asked)
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from redis.exceptions import ExecAbortError, NoScriptError
 
-from rmq_core.protocol.scripts import Call, Request
+from rmq_core.protocol.scripts import Call, Request, Within
 from rmq_core.transport.nodes import Line, Routes
 from rmq_core.transport.resharding import settle_move
 from rmq_core.transport.retry import Failed, Ordered, Replies, reply_or_error, transient
@@ -38,6 +38,7 @@ class Job:
         self.ordered = type(calls) is Ordered
         self.replies = Replies([_OPEN] * len(calls))
         self.trouble: Exception | None = None
+        self.for_ms = calls.for_ms if isinstance(calls, Within) else None
         self._open = self._units()
 
     def _units(self) -> list[Unit]:
@@ -56,6 +57,11 @@ class Job:
     def done(self) -> bool:
         """Whether every call has its answer."""
         return not self._open
+
+    def given_up(self, error: Exception) -> Replies:
+        """The replies there are, and the error in the place of the others."""
+        self.replies[:] = [error if reply is _OPEN else reply for reply in self.replies]
+        return self.replies
 
     def ready(self) -> list[Unit]:
         """What may be under way now: all of it, or of each slot what comes first."""

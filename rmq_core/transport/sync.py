@@ -138,7 +138,7 @@ class Connection:
 
     def _finish(self, job: Job, steps: Attempt | None = None, answers: Answers | None = None) -> Replies:
         """The replies to a job; ``steps`` and ``answers``: the first try at it, which is under way."""
-        tries = pauses(self.retry_for_ms / 1000)
+        tries = pauses((self.retry_for_ms if job.for_ms is None else job.for_ms) / 1000)
         while True:
             try:
                 if steps is None or answers is None:
@@ -158,7 +158,12 @@ class Connection:
             if job.done:
                 return job.replies
             if job.trouble is not None:
-                _pause(tries, job.trouble)
+                try:
+                    _pause(tries, job.trouble)
+                except Exception as error:
+                    if job.for_ms is None:
+                        raise
+                    return job.given_up(error)
             steps = answers = None
 
     def _prepare(self) -> None:

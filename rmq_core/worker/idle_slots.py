@@ -3,8 +3,8 @@
 Slots that sleep ask nothing by themselves. Once in `FALLBACK_S`, in one round trip, one command per 128 of them asks
 whether those that were empty still are; of those that hold something which is not due, one script call per 128 compares
 the counters, which every change of a slot moves, with those seen before. Only where that differs is the slot itself
-read, and only where something is ready earlier than its runner believes is the runner woken. (On a Cluster a command
-can ask about one slot only.)
+read, and only where something is ready earlier than its runner believes is the runner woken. (On a Cluster a call can
+ask about one slot only, and one that no node serves, or whose node is away, keeps nobody from the others.)
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Iterable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from rmq_core.client.async_rmq import AsyncRMQ
 from rmq_core.errors import RMQError
 from rmq_core.protocol.keys import QUEUE_KEYS
-from rmq_core.protocol.scripts import Call, Request, batches, script
+from rmq_core.protocol.scripts import Call, Request, Within, batches, script
 from rmq_core.protocol.slot_calls import on_slot
 from rmq_core.protocol.takes import NOT_DUE
 from rmq_core.transport.notifications import FALLBACK_S
@@ -60,16 +60,7 @@ class IdleSlots:
     async def once(self) -> int:
         """Wakes the runners of idle slots that have something to do; how many."""
         idle = [(topic, runner) for topic in self._topics for runner in topic.idle]
-        at_once = 1 if self._client.target.is_cluster else SLOTS_AT_ONCE
-        empty = list(batches(((topic, runner) for topic, runner in idle if runner.sleep.empty), at_once))
-        holding = list(batches(((topic, runner) for topic, runner in idle if not runner.sleep.empty), at_once))
-        requests = [*map(_held, empty), *map(_changed, holding)]
-        replies = await self._client.connection.run(requests)
-        suspects: list[_Idle] = []
-        for group, held in zip(empty, replies, strict=False):
-            suspects += group if held else ()
-        for group, (_, positions) in zip(holding, replies[len(empty) :], strict=True):
-            suspects += (group[position - 1] for position in positions)
+        suspects = await (self._apart(idle) if self._client.target.is_cluster else self._together(idle))
         heard: list[tuple[SlotRunner, int | None]] = []
         for some in batches(suspects):
             heard += await self._read(some)
@@ -78,19 +69,46 @@ class IdleSlots:
             runner.hear(head)
         return len(heard)
 
+    async def _together(self, idle: list[_Idle]) -> list[_Idle]:
+        """Those where something may have happened."""
+        empty = list(batches((each for each in idle if each[1].sleep.empty), SLOTS_AT_ONCE))
+        holding = list(batches((each for each in idle if not each[1].sleep.empty), SLOTS_AT_ONCE))
+        replies = await self._client.connection.run([*map(_held, empty), *map(_changed, holding)])
+        suspects: list[_Idle] = []
+        for group, held in zip(empty, replies, strict=False):
+            suspects += group if held else ()
+        for group, (_, positions) in zip(holding, replies[len(empty) :], strict=True):
+            suspects += (group[position - 1] for position in positions)
+        return suspects
+
+    async def _apart(self, idle: list[_Idle]) -> list[_Idle]:
+        """The same on a Cluster, one call for each; a slot that no node serves just now is looked at next time."""
+        replies = await self._served([_changed([each]) for each in idle])
+        return [each for each, reply in zip(idle, replies, strict=True) if reply is not None and reply[1]]
+
+    async def _served(self, calls: list[Call]) -> list[Any]:
+        """The replies of a Cluster; None for a slot that no node serves."""
+        replies = await self._client.connection.run(Within(calls, for_ms=0))
+        troubles = [reply for reply in replies if isinstance(reply, RMQError)]
+        if troubles:
+            self._trouble.say("cannot look for messages of some idle slots", troubles[0])
+        return [None if isinstance(reply, RMQError) else reply for reply in replies]
+
     async def _read(self, suspects: list[_Idle]) -> list[tuple[SlotRunner, int | None]]:
         """Those that have something to do, and what they would hand out."""
-        requests: list[Request] = []
-        for topic, runner in suspects:
-            # The counters first: what comes between the two then shows in the next look.
-            requests.append(("HVALS", _stats(topic, runner)))
-            requests.append(on_slot("look", topic.work.keyspace, topic.definition, runner.slot))
-        replies = await self._client.connection.run(requests)
+        # The counters first: what comes between the two then shows in the next look.
+        counters: list[Request] = [("HVALS", _stats(topic, runner)) for topic, runner in suspects]
+        dues = [on_slot("next_due", topic.work.keyspace, topic.definition, runner.slot) for topic, runner in suspects]
+        if self._client.target.is_cluster:
+            replies = [*await self._client.connection.run(counters), *await self._served(dues)]
+        else:
+            replies = await self._client.connection.run([*counters, *dues])
         found: list[tuple[SlotRunner, int | None]] = []
-        for (_, runner), counters, (now_ms, next_due_ms, head) in zip(
-            suspects, replies[::2], replies[1::2], strict=True
-        ):
-            runner.sleep.seen = b" ".join(counters)
+        for (_, runner), seen, due in zip(suspects, replies, replies[len(suspects) :], strict=False):
+            if due is None:
+                continue
+            now_ms, next_due_ms, head = due
+            runner.sleep.seen = b" ".join(seen)
             runner.sleep.empty = next_due_ms == NOT_DUE
             until_ms = runner.sleep.until_ms
             if next_due_ms == NOT_DUE or until_ms is None:

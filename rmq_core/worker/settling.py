@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from rmq_core.errors import Fenced, RMQError
 from rmq_core.model.delivery import Delivery
 from rmq_core.model.outcomes import Reject, Release, Retry, words_of
-from rmq_core.protocol.scripts import BATCH_MAX
+from rmq_core.protocol.scripts import BATCH_MAX, Within
 from rmq_core.protocol.takes import (
     REJECTED,
     TOPIC_BACKOFF,
@@ -26,6 +26,9 @@ from rmq_core.worker.topic_work import TopicWork
 
 log = logging.getLogger(__name__)
 
+SLOT_FOR_MS = 500
+"""Nothing that comes after what a slot has is begun while it takes, and a take holds a place."""
+
 
 class Settling:
     """The results of one slot that the server does not know yet; ``epoch`` is '' in shared mode."""
@@ -40,8 +43,12 @@ class Settling:
         """More results, in the order they came."""
         self.unsettled += some
 
-    async def cycle(self, limit: int, *, alone: bool = False, floor: int | None = None) -> Cycled:
-        """Settles what is finished and takes up to ``limit``; ``alone``, ``floor``: see `takes.cycle`."""
+    async def cycle(
+        self, limit: int, *, alone: bool = False, floor: int | None = None, patient: bool = False
+    ) -> Cycled:
+        """Settles what is finished and takes up to ``limit``; ``alone``, ``floor``: see `takes.cycle`. A slot that no
+        node of a Cluster serves keeps others waiting for `SLOT_FOR_MS`, unless ``patient``.
+        """
         settling = self.unsettled[:BATCH_MAX]
         acks = [(delivery.raw_id, delivery.receipt) for delivery, error in settling if error is None]
         nacks: list[Nack] = []
@@ -65,7 +72,11 @@ class Settling:
             nacks=nacks,
             releases=releases,
         )
-        (reply,) = await self._topic.client.connection.run([request])
+        client = self._topic.client
+        apart = client.target.is_cluster and not patient
+        (reply,) = await client.connection.run(Within([request], SLOT_FOR_MS) if apart else [request])
+        if isinstance(reply, Exception):
+            raise reply
         cycled = read_cycle(topic, self.slot, reply, self.epoch)
         del self.unsettled[: len(settling)]
         stale = len(settling) - sum(cycled.statuses)
@@ -94,7 +105,7 @@ class Settling:
         """Settles all of it, if the server is there; takes nothing."""
         while self.unsettled:
             try:
-                await self.cycle(0)
+                await self.cycle(0, patient=True)
             except Fenced:
                 self.drop()
             except RMQError as error:

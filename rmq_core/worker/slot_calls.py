@@ -67,7 +67,7 @@ class SlotCalls:
     async def _take_by_permit(self, limit: int, *, alone: bool, floor: int | None) -> tuple[Cycled, float | None]:
         """A slot with nothing to take asks for nothing: what it was granted would be missing elsewhere."""
         run, keyspace, topic = self._topic.client.run, self._topic.keyspace, self._topic.definition
-        now_ms, next_due_ms, *_ = await run(one(on_slot("look", keyspace, topic, self._slot), tuple))
+        now_ms, next_due_ms, *_ = await run(one(on_slot("next_due", keyspace, topic, self._slot), tuple))
         if topic.paused or next_due_ms == NOT_DUE or next_due_ms > now_ms:
             return await self.cycle(0), None
         permit = await run(quotas.ask(keyspace, topic, limit))

@@ -16,12 +16,13 @@ import signal
 import socket
 import threading
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 from rmq_core.client.async_rmq import AsyncRMQ
 from rmq_core.errors import ConfigurationError, RMQError
 from rmq_core.ops.placement import checked_name
+from rmq_core.ownership.config import ZooKeeperConfig
 from rmq_core.ownership.contract import Ownership
 from rmq_core.ownership.shared import SharedOwnership
 from rmq_core.protocol.scripts import one
@@ -39,9 +40,6 @@ from rmq_core.worker.threads import Threads
 from rmq_core.worker.topic_runner import TopicRunner
 from rmq_core.worker.topic_work import TopicWork
 from rmq_core.worker.trouble import Trouble
-
-if TYPE_CHECKING:
-    from rmq_core.ownership.config import ZooKeeperConfig
 
 log = logging.getLogger(__name__)
 
@@ -109,10 +107,8 @@ class Worker:
     def _own(self, zookeeper: str | ZooKeeperConfig | None, weight: int) -> Ownership:
         if zookeeper is None:
             return SharedOwnership(weight)
-        from rmq_core.ownership.config import ZooKeeperConfig
-
         config = ZooKeeperConfig.of(zookeeper)
-        from rmq_core.ownership.zookeeper import ZooKeeperOwnership
+        from rmq_core.ownership.zookeeper import ZooKeeperOwnership  # its client is an extra
 
         return ZooKeeperOwnership(config, self._client, self.name, weight)
 

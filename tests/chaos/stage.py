@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
+from rmq_core import Inspector
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.embedded.zookeeper import EmbeddedEnsemble
 from rmq_core.ownership.config import ZooKeeperConfig
 from tests.ownership.fleet import Fleet
+from tests.ownership.program import TOPIC
 from tests.support.proxy import TcpProxy
 
 SESSION_MS = 1_000
@@ -21,6 +23,7 @@ TICK_MS = 200
 SLOTS = 64
 BASES = 300
 RATE = 600
+MOST_BEHIND = 5 * RATE
 NAMES = ("ann", "bob", "cyd")
 SETTLE_S = 120.0
 MAX_RETRIES = 1
@@ -57,10 +60,11 @@ class Stage:
 
 
 class Load:
-    """Sends at a steady rate from a thread of its own; nothing else may send meanwhile."""
+    """Sends at a steady rate, less where workers are far behind, from a thread of its own; nothing else may send."""
 
-    def __init__(self, send: Callable[[int, int], None]) -> None:
-        self._send = send
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._inspector = Inspector(fleet.rmq)  # for one thread
         self._enough = threading.Event()
         self._thread = threading.Thread(target=self._run, name="load")
         self._error: BaseException | None = None
@@ -68,7 +72,9 @@ class Load:
     def _run(self) -> None:
         try:
             while not self._enough.wait(0.1):
-                self._send(RATE // 10, DUE_IN_MS)
+                (sample,) = self._inspector.sample([TOPIC])
+                if sample.backlog < MOST_BEHIND:
+                    self._fleet.send(RATE // 10, DUE_IN_MS)
         except BaseException as error:
             self._error = error
 

@@ -132,6 +132,21 @@ async def test_the_newest_frame_comes_at_once_and_every_new_one_after_it(
         assert await socket.receive_nothing(timeout=0.3)
 
 
+async def test_what_nobody_announces_is_found_all_the_same(
+    queue: Queue, signed_in: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The layer's server may be gone without a word, and its line with it."""
+    monkeypatch.setattr(sockets, "RECHECK_S", 0.05)
+    keys = LiveKeys(options().namespace)
+    _, cookie = await signed_in("Viewer")
+    queue.client.run(store.write_frames({keys.overview: '{"n":1}'}, 1))
+    async with opened("/live/overview/", cookie) as socket:
+        assert await socket.receive() == {"n": 1}
+        queue.client.run(store.write_frames({keys.overview: '{"n":2}'}, 2))
+        assert await socket.receive() == {"n": 2}
+        assert await socket.receive_nothing(timeout=0.3)
+
+
 async def test_a_slow_viewer_skips_frames(queue: Queue, signed_in: Any, settings: Any) -> None:
     keys = LiveKeys(options().namespace)
     _, cookie = await signed_in()

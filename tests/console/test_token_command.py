@@ -35,6 +35,17 @@ def test_a_token_is_made_used_listed_and_revoked(db: Any, queue: Queue, capsys: 
     ]
 
 
+def test_programs_read_what_it_did(db: Any, queue: Queue, capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("token", "list")
+    assert capsys.readouterr().out == "no tokens\n"
+    call_command("token", "create", "nightly", "--json")
+    output = capsys.readouterr()
+    made = json.loads(output.out)
+    assert Caller(made.pop("secret")).ok("GET", "/me")["topics"] == ["*"] and output.err == ""
+    call_command("token", "revoke", made["prefix"], "--json")
+    assert json.loads(capsys.readouterr().out)["state"] == "revoked"
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -138,6 +138,12 @@ def test_a_dry_run_never_acts(rmq: RMQ, capsys: pytest.CaptureFixture[str]) -> N
     assert Inspector(rmq).sample(["t"])[0].ready == 1
 
 
+def test_a_journal_that_is_off_says_so(rmq: RMQ, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["journal", "t"]) == 0
+    output = capsys.readouterr()
+    assert output.out == "" and "the journal of topic 't' is off" in output.err
+
+
 def test_what_waits_is_moved(rmq: RMQ, capsys: pytest.CaptureFixture[str]) -> None:
     rmq.send_many("t", [PriorityMessage(f"m{n}", 20) for n in range(3)])
     assert main(["reschedule", "t", "m0", "--priority", "40", "--json"]) == 0
@@ -185,6 +191,31 @@ def test_a_server_that_is_away_is_said_in_a_sentence() -> None:
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
     assert ended.returncode == 1
     assert ended.stdout == "" and ended.stderr.startswith("rmq_core: ") and ended.stderr.count("\n") == 1
+
+
+THROWN_AWAY = """
+import sys
+from rmq_core.cli import journal, main
+
+class Late:
+    def __del__(self):
+        raise KeyboardInterrupt
+
+def rest(seconds, wait=journal.time.sleep):
+    Late()
+    wait(600)
+
+journal.time.sleep = rest
+sys.exit(main.main())
+"""
+
+
+def test_ctrl_c_is_not_lost_while_python_throws_something_away(rmq: RMQ) -> None:
+    rmq.define(Topic("j", TopicKind.RANGE_MERGE, slots=1, journal="events"))
+    command = [sys.executable, "-c", THROWN_AWAY, "journal", "j", "--follow"]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    Control(rmq).delete_topic("j", force=True)
+    assert (ended.returncode, ended.stderr.strip()) == (130, "")
 
 
 @pytest.mark.parametrize("away", ["redis://127.0.0.1:{}", "sentinel://127.0.0.1:{}/m", "cluster://127.0.0.1:{}"])

@@ -166,7 +166,7 @@ READ_ONLY = {name for name in SCRIPTS if "reads only" in scripts.source(f"{name}
 WRITES = {"DEL", "UNLINK", "SET", "HSET", "HDEL", "HINCRBY", "ZADD", "ZREM", "XADD", "XTRIM", "PEXPIRE", "INCR"}
 COMPARE_NOTHING = {
     "hints_note": "a hint, on which nothing relies",
-    "look": "corrects that hint; the take that follows refuses",
+    "next_due": "corrects that hint; the take that follows refuses",
     "heartbeat": "says who is alive, whatever the data is",
     "lead": "says who leads; the leader reads definitions, and that refuses",
     "owned": "tells people of slots after acquire, which refuses",

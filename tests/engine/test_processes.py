@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 import sys
 import textwrap
@@ -55,8 +56,8 @@ def rmq(redis_server: EmbeddedRedis, namespace: str) -> Iterator[RMQ]:
         Control(client).delete_topic("work", force=True)
 
 
-def run(rmq: RMQ, program: str, url: str = "") -> str:
-    """Runs a program of its own to its end; its words."""
+def run(rmq: RMQ, program: str, url: str = "", status: int = 0) -> str:
+    """Runs a program of its own to its end, of which nothing but ``status`` is expected; its words."""
     source = HEAD + textwrap.dedent(program)
     command = [sys.executable, "-W", "error", "-W", "ignore::DeprecationWarning", "-c", source]
     done = subprocess.run(
@@ -67,7 +68,7 @@ def run(rmq: RMQ, program: str, url: str = "") -> str:
         check=False,
         timeout=220,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == status, done.stdout + done.stderr
     return done.stdout + done.stderr
 
 
@@ -99,22 +100,18 @@ def test_what_was_posted_is_sent_when_the_process_ends(rmq: RMQ, end: str, optio
     assert waiting(rmq) == names("a")
 
 
-def test_an_exception_that_ends_the_process_does_not_stop_it(rmq: RMQ) -> None:
-    run(
+@pytest.mark.parametrize("error", ["ValueError('why')", "KeyboardInterrupt"])
+def test_an_exception_that_ends_the_process_does_not_stop_it(rmq: RMQ, error: str) -> None:
+    said = run(
         rmq,
-        """
+        f"""
         producer = Producer(RMQ(url, namespace), flush_ms=60_000)
         producer.post("work", message("a0"))
-        sys.excepthook = lambda *error: None
-        def fail():
-            raise ValueError
-        try:
-            fail()
-        finally:
-            os.register_at_fork  # nothing
-            sys.exit(0)
+        raise {error}
         """,
+        status=-signal.SIGINT if error == "KeyboardInterrupt" else 1,
     )
+    assert error.partition("(")[0] in said
     assert waiting(rmq) == ["a0"]
 
 

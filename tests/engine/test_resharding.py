@@ -14,6 +14,7 @@ from rmq_core import RMQ, AsyncRMQ, Control, Listener, PriorityMessage, Topic, T
 from rmq_core.client.producer import Producer
 from rmq_core.embedded.redis_cluster import EmbeddedCluster
 from rmq_core.errors import ConnectionLost
+from rmq_core.protocol.keys import slot_for
 from tests.engine.conformance.bench import Bench, open_bench
 from tests.engine.ledgers import assert_ledger_balances
 from tests.engine.resharding import Move
@@ -127,7 +128,8 @@ async def test_a_move_that_never_ends_is_said(
 ) -> None:
     """Half of a slot's keys on each node, and more data than a client would move: its calls end, others go on."""
     monkeypatch.setattr("rmq_core.transport.resharding.LARGE_BYTES", 10)
-    bench.q.connection.retry_for_s = 1.0
+    monkeypatch.setattr("rmq_core.queries.sampling.ANOTHER_NODE_MS", 100)
+    bench.q.connection.retry_for_ms = 500
     await bench.topic()
     await bench.topic(name="beside", slots=4)
     await bench.q.send("work", PriorityMessage("before", 999, **POOLED))
@@ -141,6 +143,9 @@ async def test_a_move_that_never_ends_is_said(
         asyncio.create_task(bench.q.take("work", timeout_ms=100)),
         asyncio.create_task(bench.control.cancel("work", ["before"])),
     ]
+    assert [each.topic.name for each in await bench.inspector.sample()] == ["beside"]
+    ((name, problem),) = [(each.name, each.problem) for each in bench.inspector.unreadable]
+    assert name == "work" and "--cluster fix" in problem
     assert not (await bench.q.send("beside", PriorityMessage("m", 30))).merged
     assert (await bench.take_one("beside")).content == b"m"
     for each in stuck:
@@ -150,6 +155,42 @@ async def test_a_move_that_never_ends_is_said(
     move.end()
     assert (await bench.q.send("work", PriorityMessage("tried", 30))).merged is False
     assert [each.content for each in await bench.drain()] == [b"before", b"tried"]
+
+
+@pytest.mark.parametrize("began", ["before", "during"])
+async def test_a_worker_goes_on_with_other_slots_while_a_move_never_ends(
+    cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch, began: str
+) -> None:
+    monkeypatch.setattr("rmq_core.transport.resharding.LARGE_BYTES", 10)
+    seen: list[str] = []
+    with RMQ(cluster.url, "moved") as rmq:
+        rmq.define(Topic("work", TopicKind.PRIORITY, slots=4))
+        idents = {f"m{number}" for number in range(80)}
+        stuck = {ident for ident in idents if slot_for(ident.encode(), 4) == 0}
+        worker = Worker(cluster.url, [Listener("work", lambda delivery: seen.append(delivery.id))], namespace="moved")
+
+        def send(some: set[str]) -> None:
+            rmq.send_many("work", [PriorityMessage(ident, 999 if ident in stuck else 30, **POOLED) for ident in some])
+
+        send(stuck)
+        if began == "before":
+            serving = asyncio.create_task(worker.serve())
+            await wait_until_async(lambda: set(seen) == stuck, what="the worker to be at work")
+        move = slot_on_the_move(cluster)
+        move.begin()
+        keys = move.keys()
+        move.carry(*keys[: len(keys) // 2])
+        if began == "during":
+            serving = asyncio.create_task(worker.serve())
+        await asyncio.to_thread(send, idents - stuck)
+        await wait_until_async(lambda: idents - stuck <= set(seen), what="those of the other slots")
+        assert bool(stuck & set(seen)) == (began == "before")
+        move.end()
+        await wait_until_async(lambda: idents == set(seen), what="those of the slot that was moved")
+        worker.stop()
+        await serving
+        assert sorted(seen) == sorted(idents)
+        assert Control(rmq).delete_topic("work") == 0
 
 
 def _tried(cluster: EmbeddedCluster) -> bool:

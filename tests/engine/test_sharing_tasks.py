@@ -12,7 +12,7 @@ import pytest
 from rmq_core import AsyncControl, AsyncInspector, AsyncRMQ, FixedTimeMessage, PriorityMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import ConnectionLost, RMQError
-from rmq_core.ops.sending import Sent
+from rmq_core.ops.sent import Sent
 from rmq_core.transport.aio_lines import AsyncLines
 from tests.support.proxy import TcpProxy
 from tests.support.waiting import wait_until_async

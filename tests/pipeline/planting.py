@@ -101,6 +101,9 @@ class Planted:
         for topic in ("holed", "trimmed"):  # of which nothing may be claimed
             self.lose(topic, 0, b"m1")
             raw.zadd(self.keys(topic, 0).store, {"unheard-of": self.due})
+        # Done, and dead again behind everybody's back: it is not to live because the ledger expects it done.
+        raw.zadd(self.keys("booked", 0).dead, {"done": self.due})
+        expected |= {("unexpected", "booked", 0, b"done"), ("not_done", "booked", 0, b"done")}
         # The business's ledger says what it wants of these.
         expected |= {("missing_in_queue", "booked", None, b"nowhere"), ("not_done", "booked", 0, b"undone")}
         return expected | {("unknown_to_business", "booked", 0, b"outsider")}

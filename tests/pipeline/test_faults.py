@@ -55,7 +55,7 @@ def lose_redis(server: EmbeddedRedis, proxy: TcpProxy, command: bytes, job: Call
 def test_redis_lost_while_it_is_read(spark: Any, server: EmbeddedRedis, tmp_path: Path) -> None:
     path, reports = str(tmp_path / "archive"), tmp_path / "reports"
     with RMQ(server.url, "lost") as client, TcpProxy(server.port) as proxy:
-        options = SourceOptions(proxy.url(server.url), "lost", (), 1, 0.5)
+        options = SourceOptions(proxy.url(server.url), "lost", (), 1, 500)
         be_busy(client)
         wanted = transitions(client)
         lose_redis(server, proxy, b"XRANGE", lambda: archive(spark, options, path))

@@ -21,7 +21,7 @@ from tests.pipeline.journal_rows import be_busy, exactly, more, rows, transition
 
 @pytest.fixture
 def options(client: RMQ) -> SourceOptions:
-    return SourceOptions(client.target.url, client.keyspace.namespace, (), 2, 1.0)
+    return SourceOptions(client.target.url, client.keyspace.namespace, (), 2, 1_000)
 
 
 def stream(spark: Any, client: RMQ, folder: Path, **given: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from rmq_core import Topic, TopicKind
 from rmq_core.pipeline import business, gaps
 from rmq_core.pipeline.reconcile import StoredTables, findings
 from rmq_core.pipeline.schemas import FINDINGS
+from rmq_core.pipeline.verdicts import WHY
 from tests.pipeline.frames import DUE, LIMITS, T0, events, in_parts, snapshot
 from tests.pipeline.scenarios import SCENARIOS, Finding
 from tests.pipeline.unproved import LEDGER, REACHED, READERS
@@ -124,3 +125,17 @@ def test_the_business_learns_what_became_of_its_messages(found: Any) -> None:
     said = json.loads(rows[b"called-off"].evidence)
     assert (said["queues"], said["last_event"]) == ([], "cancelled")
     assert json.loads(rows[b"waits"].evidence)["queues"] == ["store"] and rows[b"waits"].repair == "none"
+
+
+def test_one_message_has_one_repair(found: Any) -> None:
+    """What one repair takes away, another would have made live."""
+    for name, rows in found.items():
+        several = Counter(bytes(row.id) for row in rows if row.id is not None and row.repair != "none")
+        assert {id: n for id, n in several.items() if n > 1} == {}, name
+    rows = found["dead_behind_everybodys_back"]
+    assert {(row.kind, row.repair) for row in rows} == {
+        ("unexpected", "set_right"),
+        ("wrong_slot", "move"),
+        ("not_done", "none"),
+    }
+    assert {json.loads(row.evidence)["why"] for row in rows if row.kind == "not_done"} == {WHY["misplaced"]}

@@ -13,6 +13,7 @@ LEDGER: list[tuple[str, str, str | None]] = [
     *[("expected_by_the_business", name, "known") for name in ("not-yet", "waits-too")],
     ("expected_by_the_business", "waits-too", None),
     ("without_a_journal", "x", "sent"),
+    *[("dead_behind_everybodys_back", name, "done") for name in ("ended", "strayed")],
 ]
 READERS = [
     *[("lost_by_the_archive", number, 12, "archive.x", False) for number in range(4)],
@@ -160,6 +161,26 @@ def expected_by_the_business() -> Any:
         Finding("not_done", 0, b"called-off"),
         Finding("missing_in_queue", None, b"never"),
         Finding("unknown_to_business", 0, b"outsider"),
+    }
+
+
+@scenario
+def dead_behind_everybodys_back() -> Any:
+    """One that is done lies dead again; one that waited lies dead in another slot. Neither is to live by being dead."""
+    slot, other = Slot(), Slot(number=1)
+    slot.say(("began", "--", b"", 0))
+    slot.say(("sent", "ns", b"ended", DUE), ("sent", "ns", b"strayed", DUE))
+    slot.say(("taken", "sp", b"ended", 1))
+    slot.say(("acked", "p-", b"ended", 0))
+    slot.queues["dead"][b"ended"] = DUE
+    del slot.queues["store"][b"strayed"]
+    other.say(("began", "--", b"", 0))
+    other.queues["dead"][b"strayed"] = DUE
+    return [slot, other], {
+        Finding("unexpected", 0, b"ended"),
+        Finding("not_done", 0, b"ended"),
+        Finding("wrong_slot", 1, b"strayed"),
+        Finding("not_done", 1, b"strayed"),
     }
 
 

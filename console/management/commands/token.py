@@ -38,9 +38,10 @@ class Command(BaseCommand):
             "--rate", type=_up_to(RATE_MAX), default=RATE_DEFAULT, help=f"requests per minute ({RATE_DEFAULT})"
         )
         listing = actions.add_parser("list", help="all that were made, newest first")
-        listing.add_argument("--json", action="store_true", help="print JSON")
         revoke = actions.add_parser("revoke", help="end one now")
         revoke.add_argument("prefix", help="what it begins with, as list shows it")
+        for each in (create, listing, revoke):
+            each.add_argument("--json", action="store_true", help="print JSON")
 
     def handle(self, *args: Any, action: str, **options: Any) -> None:
         acts: dict[str, Callable[..., None]] = {"create": self._create, "list": self._list, "revoke": self._revoke}
@@ -49,7 +50,7 @@ class Command(BaseCommand):
         except DatabaseError as error:
             raise CommandError(f"the console's database cannot be used ({error}); migrate prepares it") from None
 
-    def _create(self, name: str, role: str, topics: str, days: int, rate: int, **_: Any) -> None:
+    def _create(self, name: str, role: str, topics: str, days: int, rate: int, **options: Any) -> None:
         token = ApiToken(name=name, role=role, topics=", ".join(split_patterns(topics)), rate_per_minute=rate)
         token.expires_at = timezone.now() + timedelta(days=days)
         secret = tokens.give_secret(token)
@@ -60,38 +61,47 @@ class Command(BaseCommand):
             raise CommandError("; ".join(problems), returncode=2) from None
         token.save()
         _write_down("create_token", token)
+        if options["json"]:
+            self.stdout.write(json.dumps(_shown(token) | {"secret": secret}, indent=2))
+            return
         self.stdout.write(secret)
         until = token.expires_at.date().isoformat()
         self.stderr.write(f"{token}: {role}, topics {token.topics}, until {until}. It is not shown again.")
 
     def _list(self, **options: Any) -> None:
-        found = [
-            {
-                "name": token.name,
-                "prefix": token.prefix,
-                "role": token.role,
-                "topics": token.topics,
-                "state": token.state.value,
-                "expires_at": token.expires_at.isoformat(),
-                "last_used_at": token.last_used_at and token.last_used_at.isoformat(),
-            }
-            for token in ApiToken.objects.all()
-        ]
+        found = [_shown(token) for token in ApiToken.objects.all()]
         if options["json"]:
             self.stdout.write(json.dumps(found, indent=2))
             return
+        if not found:
+            self.stdout.write("no tokens")
         for each in found:
             until, about = str(each["expires_at"])[:10], f"{each['role']} of {each['topics']}"
             self.stdout.write(f"{each['prefix']:<14} {each['state']:<8} until {until}  {each['name']}: {about}")
 
-    def _revoke(self, prefix: str, **_: Any) -> None:
+    def _revoke(self, prefix: str, **options: Any) -> None:
         found = list(ApiToken.objects.filter(prefix__startswith=prefix)[:2]) if prefix else []
         if len(found) != 1:
             raise CommandError(f"{'several tokens begin' if found else 'no token begins'} with {prefix!r}")
         if not tokens.revoke(found[0]):
             raise CommandError(f"{found[0]} was revoked before")
         _write_down("revoke_token", found[0])
-        self.stdout.write(f"{found[0]} opens nothing any more")
+        found[0].refresh_from_db()
+        said = json.dumps(_shown(found[0]), indent=2) if options["json"] else f"{found[0]} opens nothing any more"
+        self.stdout.write(said)
+
+
+def _shown(token: ApiToken) -> dict[str, Any]:
+    """What may be known of it: not its secret."""
+    return {
+        "name": token.name,
+        "prefix": token.prefix,
+        "role": token.role,
+        "topics": token.topics,
+        "state": token.state.value,
+        "expires_at": token.expires_at.isoformat(),
+        "last_used_at": token.last_used_at and token.last_used_at.isoformat(),
+    }
 
 
 def _up_to(most: int) -> Callable[[str], int]:

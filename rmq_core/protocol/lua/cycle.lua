@@ -4,7 +4,7 @@
 --        '<host> <worker>' or ''
 --        wake channel, slot, limit (0 takes nothing), how (several|alone), least fresh priority to take ('': any),
 --        n acks, n nacks, n releases, then the groups of shared/settle.lua
--- reply  {now, next look (-1: none), statuses of the settled (1 done, 0 stale), {id, store score, …}, bodies or {},
+-- reply  {now, next_due_ms (-1: none), statuses of the settled (1 done, 0 stale), {id, store score, …}, bodies or {},
 --        microseconds of `now` beyond the millisecond, head of what is left ('' none), 1 where the next message must be
 --        taken alone}
 --        error RMQFENCED <epoch>, RMQSHAPE <shape>: nothing was done
@@ -21,7 +21,7 @@
 -- include shared/returning.lua
 -- include shared/failing.lua
 -- include shared/settle.lua
--- include shared/looking.lua
+-- include shared/due.lua
 -- include shared/reaping.lua
 -- include shared/take.lua
 -- include shared/hints.lua
@@ -42,15 +42,15 @@ local busy = roll_back(REAPED_MOST) == REAPED_MOST
 busy = promote(REAPED_MOST) == REAPED_MOST or busy
 local taken, bodies, suspects_next = take(limit, alone, floor)
 write_counts()
-local look = now
+local next_due_ms = now
 if not busy and (limit == 0 or #taken < limit * 2) then
-  look = next_look() or -1
+  next_due_ms = next_due() or -1
 end
 -- What stands behind one that must be taken alone is ready, though it was not taken.
-local head = head_of(limit > 0 and look ~= -1 and not suspects_next and look or next_attention())
-head = write_hints(slot, look ~= -1 and look or nil, head)
+local head = head_of(limit > 0 and next_due_ms ~= -1 and not suspects_next and next_due_ms or next_due_or_ready())
+head = write_hints(slot, next_due_ms ~= -1 and next_due_ms or nil, head)
 if releases > 0 and limit == 0 then
   -- What was given back is for others to take.
   redis.call('PUBLISH', channel, head == '' and slot or slot .. ' ' .. head)
 end
-return {now, look, statuses, taken, bodies, micros % 1000, head, suspects_next and 1 or 0}
+return {now, next_due_ms, statuses, taken, bodies, micros % 1000, head, suspects_next and 1 or 0}

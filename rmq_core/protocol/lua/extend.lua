@@ -17,7 +17,7 @@
 -- include shared/returning.lua
 -- include shared/failing.lua
 -- include shared/settle.lua
--- include shared/looking.lua
+-- include shared/due.lua
 -- include shared/hints.lua
 
 local refused = fenced()

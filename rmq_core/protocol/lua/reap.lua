@@ -2,7 +2,7 @@
 -- KEYS   the slot's keys
 -- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch (not looked at), shape, by whom
 --        wake channel, slot, most of each to move, undo_ms
--- reply  {now, next look (-1: none), timed out, promoted, erased}; error RMQSHAPE <shape>: nothing was done
+-- reply  {now, next_due_ms (-1: none), timed out, promoted, erased}; error RMQSHAPE <shape>: nothing was done
 -- include shared/slot.lua
 -- include shared/journal.lua
 -- include shared/policy.lua
@@ -15,7 +15,7 @@
 -- include shared/clusters.lua
 -- include shared/returning.lua
 -- include shared/failing.lua
--- include shared/looking.lua
+-- include shared/due.lua
 -- include shared/reaping.lua
 -- include shared/hints.lua
 
@@ -27,10 +27,10 @@ local most = tonumber(ARGV[POLICY + 3])
 local expired, promoted = roll_back(most), promote(most)
 local erased = trim_trash(tonumber(ARGV[POLICY + 4]), most)
 write_counts()
-local look = next_look()
+local next_due_ms = next_due()
 if expired + promoted > 0 then
   announce_change()
 else
-  write_hints(ARGV[POLICY + 2], look, head_of(next_attention()))
+  write_hints(ARGV[POLICY + 2], next_due_ms, head_of(next_due_or_ready()))
 end
-return {now, expired + promoted >= most and now or look or -1, expired, promoted, erased}
+return {now, expired + promoted >= most and now or next_due_ms or -1, expired, promoted, erased}

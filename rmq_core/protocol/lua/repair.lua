@@ -18,7 +18,7 @@
 -- include shared/origins.lua
 -- include shared/trash.lua
 -- include shared/returning.lua
--- include shared/looking.lua
+-- include shared/due.lua
 -- include shared/hints.lua
 
 local unfit = misfit(SHAPE)

@@ -10,7 +10,7 @@
 -- include shared/timed_places.lua
 -- include shared/priority_places.lua
 -- include shared/returning.lua
--- include shared/looking.lua
+-- include shared/due.lua
 -- include shared/hints.lua
 
 local unfit = misfit(SHAPE)

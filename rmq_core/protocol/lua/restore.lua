@@ -16,7 +16,7 @@
 -- include shared/clusters.lua
 -- include shared/trash.lua
 -- include shared/returning.lua
--- include shared/looking.lua
+-- include shared/due.lua
 -- include shared/hints.lua
 
 local unfit = misfit(SHAPE)
@@ -32,7 +32,7 @@ local function restore_dead(id, message)
   ))
   redis.call('ZADD', DEAD, message.score, id)
   enter_cluster(id, message.cause or UNKNOWN, message.score, message.failed or '')
-  note('restored', (message.lost and '-' or 't') .. 'd', id, message.score, message.body or '')
+  note('restored', 'td', id, message.score, message.body or '')
 end
 
 -- Where a message that waited belongs now: the queue and its score.
@@ -48,12 +48,11 @@ local function place_of(message)
 end
 
 local function restore_waiting(id, message)
-  local in_flight = redis.call('ZSCORE', PREPARE, id)
   keep_in_flight(id, redis.call('HGET', BODY, id))
   put_into_pools(id, message)
   local queue, score = place_of(message)
   redis.call('ZADD', queue == 'r' and RETRY or STORE, score, id)
-  note('restored', (message.lost and not in_flight and '-' or 't') .. queue, id, score, message.body or '')
+  note('restored', 't' .. queue, id, score, message.body or '')
 end
 
 local statuses = {}

@@ -15,7 +15,7 @@
 -- include shared/clusters.lua
 -- include shared/returning.lua
 -- include shared/failing.lua
--- include shared/looking.lua
+-- include shared/due.lua
 -- include shared/reaping.lua
 -- include shared/hints.lua
 
@@ -32,5 +32,5 @@ for i = 1, #left, 2 do
 end
 forget_origins()
 write_counts()
-write_hints(ARGV[POLICY + 2], next_look(), head_of(next_attention()))
+write_hints(ARGV[POLICY + 2], next_due(), head_of(next_due_or_ready()))
 return #left / 2

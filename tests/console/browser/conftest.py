@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 from playwright.sync_api import Error as PlaywrightError
 
 from rmq_core import RMQ, Topic, TopicKind
+from tests.console.browser.contexts import CHROMIUM, Contexts
 from tests.console.conftest import Queue
 from tests.console.stack import Stack
 from tests.support.descendants import killed_after
@@ -33,8 +34,6 @@ ARGUMENTS = [
 HERE = Path(__file__).parent
 LIMIT_S = 600
 ENDS_S = 60
-CLOSES_S = 120
-CHROMIUM = "chromium"
 PATIENCE_MS = 60_000
 """The end of every wait: a machine may be busy with other things. Whatever is there sooner is met sooner."""
 # Colours are measured, and places pressed: nothing fades or slides meanwhile.
@@ -106,35 +105,26 @@ def browser(running: Callable[[], Browser]) -> Browser:
     return running()
 
 
+@pytest.fixture(scope="package")
+def profiles(running: Callable[[], Browser]) -> Contexts:
+    return Contexts()
+
+
 @pytest.fixture
-def contexts() -> Iterator[list[BrowserContext]]:
+def contexts(profiles: Contexts) -> Iterator[Contexts]:
     """What is open; whoever takes away what a page shows closes it first."""
-    opened: list[BrowserContext] = []
-    yield opened
-    close(opened)
-
-
-def close(contexts: list[BrowserContext]) -> None:
-    """Chromium may never answer who closes a page that is just being opened; then it is ended by force."""
-    with killed_after(CLOSES_S, CHROMIUM):
-        while contexts:
-            context = contexts.pop()
-            for page in context.pages:
-                page.wait_for_load_state("load")
-            with suppress(PlaywrightError):  # of a browser that was ended
-                context.close()
+    yield profiles
+    profiles.close()
 
 
 @pytest.fixture
-def open_page(stack: Stack, browser: Browser, contexts: list[BrowserContext]) -> Iterator[Callable[..., Page]]:
+def open_page(stack: Stack, browser: Browser, contexts: Contexts) -> Iterator[Callable[..., Page]]:
     """Opens an address as somebody; the test fails on any error a page reports."""
     problems: list[str] = []
 
     def open_as(path: str, who: str = "operator", **options: Any) -> Page:
-        context = browser.new_context(**USUAL | options)
-        contexts.append(context)
-        context.add_cookies([stack.cookies[who]])
-        page = context.new_page()
+        page = contexts.new_page(browser, stack.address, USUAL | options)
+        page.context.add_cookies([stack.cookies[who]])
         page.set_default_timeout(PATIENCE_MS)
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("console", lambda message: problems.append(said(message)) if message.type == "error" else None)
@@ -143,7 +133,7 @@ def open_page(stack: Stack, browser: Browser, contexts: list[BrowserContext]) ->
         return page
 
     yield open_as
-    close(contexts)
+    contexts.close()
     assert not problems, problems
 
 
@@ -163,10 +153,10 @@ def queue(stack: Stack) -> Iterator[Queue]:
 
 
 @pytest.fixture
-def topic(queue: Queue, contexts: list[BrowserContext]) -> Iterator[str]:
+def topic(queue: Queue, contexts: Contexts) -> Iterator[str]:
     """A timed topic of the test's own."""
     name = f"orders-{next(_numbers)}"
     queue.client.define(Topic(name, TopicKind.FIXED_TIME, slots=8, backoff_ms=0, max_retries=0))
     yield name
-    close(contexts)
+    contexts.close()
     queue.control.delete_topic(name, force=True)

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from rmq_core import RMQ, RangeMergeMessage, Topic, TopicKind
 from rmq_core.client.control import Control
-from tests.console.browser.conftest import close
+from tests.console.browser.contexts import Contexts
 from tests.console.conftest import Queue
 from tests.console.stack import Stack
 
@@ -36,9 +36,9 @@ def defined(stack: Stack) -> Iterator[list[str]]:
 
 
 @pytest.fixture
-def many(defined: list[str], contexts: list[BrowserContext]) -> Iterator[list[str]]:
+def many(defined: list[str], contexts: Contexts) -> Iterator[list[str]]:
     yield defined
-    close(contexts)
+    contexts.close()
 
 
 def rows(page: Page) -> int:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 
 from rmq_core import FixedTimeMessage, PriorityMessage, Topic, TopicKind
-from tests.console.browser.conftest import close
+from tests.console.browser.contexts import Contexts
 from tests.console.browser.test_topic import confirm, tick
 from tests.console.conftest import Queue
 from tests.support.waiting import wait_until
@@ -18,12 +18,12 @@ Open = Callable[..., Page]
 
 
 @pytest.fixture
-def ranked(queue: Queue, topic: str, contexts: list[BrowserContext]) -> Iterator[str]:
+def ranked(queue: Queue, topic: str, contexts: Contexts) -> Iterator[str]:
     """A priority topic."""
     name = f"{topic}.ranked"
     queue.client.define(Topic(name, TopicKind.PRIORITY, slots=2))
     yield name
-    close(contexts)
+    contexts.close()
     queue.control.delete_topic(name, force=True)
 
 

@@ -52,14 +52,19 @@ def patience() -> None:
 
 @pytest.mark.timeout(900)
 @pytest.mark.usefixtures("patience")
-def test_from_the_button_to_the_repair(open_page: Callable[..., Page], damaged: RMQ) -> None:
+def test_from_the_button_to_the_repair(stack: Stack, open_page: Callable[..., Page], damaged: RMQ) -> None:
+    """Of one topic, against a ledger that names another one, too."""
     if find_spec("pyspark") is None:
         missing("pyspark")
     wait_until(lambda: not entries(damaged), what="the record has read the journal")
+    damaged.define(Topic("gate-close", TopicKind.PRIORITY, slots=1))
+    (stack.folder / "ledgers").mkdir(exist_ok=True)
+    (stack.folder / "ledgers" / "flights.csv").write_text("topic,id\nreconciled,m3\ngate-close,a\ngate-close,b\n")
     page = open_page("/reconciliation/", "admin")
     page.get_by_role("button", name="Start a run").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Topics").select_option("reconciled")
+    dialog.get_by_label("Business ledger").select_option("flights.csv")
     dialog.get_by_label("Reason").fill("after the storm")
     dialog.get_by_role("button", name="Start").click()
     page.wait_for_url(re.compile("/reconciliation/[0-9a-f-]{36}/"))
@@ -72,6 +77,8 @@ def test_from_the_button_to_the_repair(open_page: Callable[..., Page], damaged: 
     expect(page.locator(".rc-findings tbody tr").filter(has_text="Gap")).to_contain_text(
         "archive the topic on schedule"
     )
+    facts = page.locator(".rc-pairs")
+    expect(facts).to_contain_text("flights.csv · 2 rows are about other topics (gate-close) and were left out.")
     assert_repairable(page, damaged)
 
 

@@ -247,7 +247,7 @@ def test_a_topic_of_4096_slots(open_page: Open, queue: Queue) -> None:
     assert box is not None and box["width"] > 600 and box["height"] < 600
     canvas.click(position={"x": box["width"] - 3, "y": box["height"] - 3})
     expect(page.get_by_role("dialog", name="Slot 4095")).to_be_visible()
-    page.context.close()
+    page.close()
     queue.control.delete_topic("giant", force=True)
 
 

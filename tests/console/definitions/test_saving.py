@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from console.api.preconditions import etag
 from console.models import AuditEntry, TopicRevision
+from console.serializers.topics import etag
 from console.usecases import topic_history
 from console.usecases.topic_fields import defaults
 from rmq_core import PriorityMessage, Topic, TopicKind

@@ -108,7 +108,7 @@ async def test_how_many_and_how_long_are_numbers(bench: Bench, most: Any, timeou
 async def test_one_bad_argument_fails_nobody_else(bench: Bench) -> None:
     """An asyncio client sends what several ask for in one go."""
     topic = await bench.topic()
-    bad = Call(script("look"), [bench.q.keyspace.slot(topic.name, 0).store], [object()])
+    bad = Call(script("next_due"), [bench.q.keyspace.slot(topic.name, 0).store], [object()])
     results = await asyncio.gather(
         bench.q.send("work", PriorityMessage("a", 20)),
         bench.q.run(one(bad, lambda reply: reply)),

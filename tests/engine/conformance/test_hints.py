@@ -45,7 +45,7 @@ async def test_a_script_that_had_to_be_taught_leaves_no_wrong_hint(
     await bench.q.send("work", PriorityMessage("a", 20))
     held = await bench.take_one()
     bench.raw.script_flush()
-    await bench.run(on_slot("look", bench.q.keyspace, topic, 0))  # is known again, unlike what is to come
+    await bench.run(on_slot("next_due", bench.q.keyspace, topic, 0))  # is known again, unlike what is to come
     await bench.q.nack(held)
     taken = await bench.q.run(other.take(1))
     assert [(delivery.text, delivery.attempt) for delivery in taken.deliveries] == [("a", 2)]

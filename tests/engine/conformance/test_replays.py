@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from functools import partial
 from hashlib import sha1
 from typing import Any
 
 import pytest
 
-from rmq_core import AsyncProducer, PriorityMessage, Producer, TopicKind
+from rmq_core import RMQ, AsyncProducer, PriorityMessage, Producer, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import Fenced, InvalidMessage
-from rmq_core.protocol.scripts import BATCH_MAX, Call, Operation, Script
+from rmq_core.protocol.scripts import BATCH_MAX, Call, Operation, Script, batches
 from rmq_core.transport.exchange import ATOMIC_MAX
 from rmq_core.transport.retry import Ordered
 from tests.engine.conformance.bench import Bench, open_bench
 from tests.support.proxy import TcpProxy
+from tests.support.waiting import wait_until_async
 
 
 @pytest.fixture
@@ -77,12 +80,15 @@ async def test_a_delay_counts_from_the_last_time_it_was_accepted(
 ) -> None:
     """It is due neither before its delay after the call, nor after its delay after the return."""
     await bench.topic(TopicKind.FIXED_TIME, name="timed")
+    await bench.q.send(
+        "timed", "other", in_ms=90_000, **more
+    )  # the server knows the script: no answer says that it does not
     before_ms = await bench.now_ms()
     proxy.drop_next_reply(b"EVALSHA")
     sent = await bench.q.send("timed", "new", in_ms=60_000, **more)
     after_ms = await bench.now_ms()
     assert (proxy.replies_dropped, sent.merged) == (1, None)
-    (row,) = (await bench.inspector.messages("timed", "delayed")).rows
+    row, _ = (await bench.inspector.messages("timed", "delayed")).rows
     assert before_ms + 60_000 <= row.score_ms <= after_ms + 60_000
     await bench.control.delete_topic("timed", force=True)
 
@@ -107,6 +113,95 @@ async def test_producers_say_it_of_each_message(bench: Bench, proxy: TcpProxy) -
         async with AsyncProducer(bench.q, flush_ms=50) as producer:
             sent = await asyncio.gather(*(producer.send("work", each) for each in messages))
     assert {each.merged for each in sent} == {None}
+
+
+async def broken(proxy: TcpProxy, what: str, act: Callable[[], object]) -> None:
+    """Does what sends, and loses a request or an answer of it, with the connection."""
+    before = proxy.replies_dropped
+    if what == "a request":
+        proxy.stall_at(b"EVAL", nth=2)  # or EVALSHA
+    else:
+        proxy.drop_next_reply(b"EVAL")
+    act()
+    await wait_until_async(
+        lambda: proxy.stalled.is_set() or proxy.replies_dropped > before, what="the line to be in trouble"
+    )
+    if what == "a request":
+        proxy.cut()  # what is held back never arrives
+        proxy.flow()
+
+
+@asynccontextmanager
+async def produced(bench: Bench, one_way: bool, at_once: int) -> AsyncIterator[Callable[[list[str]], None]]:
+    """Gives what hands messages to a producer, which sends so many together; all are sent at the end."""
+    options = {"flush_count": at_once, "flush_ms": 60_000}
+    waiting: list[asyncio.Future[Any]] = []
+    if hasattr(bench.q, "_target"):
+        producer = Producer(bench.q._target, **options)
+
+        def give(names: list[str]) -> None:
+            for name in names:
+                if one_way:
+                    producer.post("work", PriorityMessage(name, 500))
+                else:
+                    waiting.append(asyncio.wrap_future(producer.send("work", PriorityMessage(name, 500))))
+
+        yield give
+        await asyncio.to_thread(producer.close)
+    else:
+        async with AsyncProducer(bench.q, **options) as aio:
+            way = aio.post if one_way else aio.send
+
+            def give(names: list[str]) -> None:
+                waiting.extend(asyncio.ensure_future(way("work", PriorityMessage(name, 500))) for name in names)
+
+            yield give
+            await asyncio.gather(*waiting)
+    await asyncio.gather(*waiting)
+
+
+@pytest.mark.parametrize("one_way", [False, True], ids=["awaited", "one way"])
+@pytest.mark.parametrize("what", ["a request", "an answer"])
+async def test_a_producer_keeps_the_order_of_a_slot_through_reconnects(
+    bench: Bench, proxy: TcpProxy, what: str, one_way: bool
+) -> None:
+    at_once = 2_500 if one_way else 300  # several calls
+    names = [f"{(i * 7919) % (3 * at_once):05}" for i in range(3 * at_once)]  # whose own order is another
+    seen = proxy.connections_seen
+    async with produced(bench, one_way, at_once) as give:
+        for part in batches(names, at_once):  # each follows at once on a line that breaks
+            await broken(proxy, what, partial(give, part))
+    assert proxy.connections_seen - seen >= 3
+    assert [each.text for each in await bench.drain()] == [*names, "known"]
+
+
+@pytest.mark.parametrize("kind", list(TopicKind))
+async def test_what_was_accepted_keeps_its_place_though_its_answer_was_lost(
+    bench: Bench, proxy: TcpProxy, redis_server: EmbeddedRedis, kind: TopicKind
+) -> None:
+    """Others come between it and its replay."""
+    await bench.topic(kind, name="placed")
+    due_ms = await bench.now_ms() + 1_000
+    options: dict[str, Any] = {TopicKind.PRIORITY: {"priority": 500}, TopicKind.FIXED_TIME: {"at": due_ms}}.get(
+        kind, {"range_ms": 1_000}
+    )
+    proxy.drop_next_reply(b"EVALSHA")
+    proxy.stall_at(b"EVALSHA", nth=2)
+    sending = asyncio.ensure_future(bench.q.send("placed", "z", **options))
+    await wait_until_async(proxy.stalled.is_set, what="the replay to be on its way")
+    with RMQ(redis_server.url, bench.namespace) as other:
+        for name in "ca":
+            other.send("placed", name, **options)
+    proxy.flow()
+    assert ((await sending).merged, proxy.replies_dropped) == (None, 1)
+    came: list[str] = []
+    while len(came) < 3:
+        some = await bench.q.take("placed", 3, timeout_ms=5_000)
+        assert some
+        came += [each.text for each in some]
+        await bench.q.ack(some)
+    assert came == ["z", "c", "a"]
+    await bench.control.delete_topic("placed", force=True)
 
 
 async def test_one_bad_message_of_a_producer_fails_nobody_else(bench: Bench) -> None:

@@ -117,6 +117,8 @@ async def test_every_action_takes_a_filter(bench: Bench) -> None:
     assert await bench.control.reschedule_matching("work", ready, priority=40, at_most=3) == (3, 0, 0, 0, False)
     assert await bench.control.reschedule_matching("work", ready, priority=40) == (7, 0, 0, 0, True)
     assert await bench.control.reschedule_matching("work", ready, priority=40) == (0, 0, 0, 0, True)
+    with pytest.raises(errors.InvalidMessage, match="rescheduled by priority"):
+        await bench.control.reschedule_matching("work", ready, due_ms=FAR_MS)
     assert {each.priority for each in await bench.q.take("work", 10)} == {40}
     left = await bench.inspector.select_refs("work", MessageFilter("dead"))
     assert sorted(ref.id for ref in left.refs) == [f"m{i}" for i in range(10, 30)]
@@ -128,18 +130,3 @@ async def test_every_action_takes_a_filter(bench: Bench) -> None:
     ):
         with pytest.raises(errors.RMQError, match=said):
             await getattr(bench.control, f"{action}_matching")("work", wanted, at_most=at_most)
-
-
-async def test_what_is_rescheduled_is_not_met_again(bench: Bench) -> None:
-    """Among them are more than one millisecond of a slot has places for, and some that are due then already."""
-    await bench.topic(TopicKind.FIXED_TIME, slots=1)
-    soon = await bench.now_ms() + FAR_MS
-    later = soon + 60_000
-    await bench.q.send_many("work", [FixedTimeMessage(f"m{i}", soon) for i in range(5_000)])
-    await bench.q.send_many("work", [FixedTimeMessage(f"n{i}", later) for i in range(100)])
-    await bench.q.send_many("work", [FixedTimeMessage(f"o{i}", later + FAR_MS) for i in range(10)])
-    delayed = MessageFilter("delayed")
-    assert await bench.control.reschedule_matching("work", delayed, due_ms=later) == (5_010, 0, 0, 0, True)
-    assert await bench.control.reschedule_matching("work", delayed, due_ms=later) == (0, 0, 0, 0, True)
-    with pytest.raises(errors.InvalidMessage, match="rescheduled by due_ms"):
-        await bench.control.reschedule_matching("work", delayed, priority=20)

@@ -1,11 +1,14 @@
-"""Every operation on every way in which the copies of one id can lie: the table of docs/explanation/merging.md."""
+"""Every operation on every way in which the copies of one id can lie: the table of docs/explanation/merging.md.
+
+Each is played on a real server against the model; what then became of the copies must be what the table's cells say.
+"""
 
 from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import fakeredis
@@ -15,6 +18,9 @@ from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.model.topic import TopicKind
 from rmq_core.protocol.scripts import Call, script
 from tests.engine.clock import ClockedRedis
+from tests.engine.model import cells_in_words
+from tests.engine.model.deeds import Copies as Places
+from tests.engine.model.deeds import Deed
 from tests.engine.model.test_model import TIMEOUT_MS, Machine
 from tests.support.keys import keys_of
 
@@ -51,6 +57,7 @@ class Walker(Machine):
     """The stateful machine, led by hand."""
 
     pattern = "pooled"
+    told: str | None = None
 
     def put(self, *, inline: bool = False) -> None:
         self.send(ID, 1, None if inline and self.pattern == "mixed" else 2)
@@ -78,7 +85,20 @@ class Walker(Machine):
 
     def act(self, action: str) -> None:
         self.redis_is_as_the_model_says()
-        self.operate(ID, action, 60)
+        does = getattr(self.model, action)
+
+        def tells(*given: Any) -> str:
+            self.told = does(*given)
+            return self.told
+
+        setattr(self.model, action, tells)
+        self.operate(ID, action, 60)  # which compares it with what Redis told
+        delattr(self.model, action)
+
+    def copies(self) -> Places:
+        """Where they are."""
+        held = [d.score for d in self.deliveries if d.raw_id == ID.encode() and self.model.valid(d.raw_id, d.receipt)]
+        return Places.of(self.model, ID.encode(), held[0] if held else 0)
 
     def die(self) -> None:
         self.put()
@@ -160,6 +180,9 @@ def timeout(walker: Walker) -> None:
 
 
 def promote(walker: Walker) -> None:
+    """What is in flight is given the time to see it."""
+    if ID.encode() in walker.model.prepare:
+        walker.settle_last("extend", 120_000)
     walker.time_passes(60_000)
     walker.keep()
 
@@ -186,6 +209,7 @@ OPERATIONS: dict[str, Callable[[Walker], None]] = {
     "drop": lambda walker: walker.act("drop"),
     "restore": lambda walker: walker.act("restore"),
 }
+CELLS = cells_in_words.table()
 SETTLING: dict[str, tuple[str, int | None]] = {
     "ack": ("ack", None),
     "nack": ("nack", 0),
@@ -193,42 +217,48 @@ SETTLING: dict[str, tuple[str, int | None]] = {
     "reject": ("reject", None),
     "release": ("release", 0),
     "release, with a delay": ("release", DELAY_MS),
-    "extend": ("extend", None),
+    "extend": ("extend", DELAY_MS),
 }
 
 
-def walker_on(client: ClockedRedis, plain: Any, namespace: str, kind: TopicKind, pattern: str) -> Walker:
+def walker_on(
+    client: ClockedRedis, plain: Any, namespace: str, kind: TopicKind, pattern: str, **options: int
+) -> Walker:
     walker = Walker.__new__(type("Walker", (Walker,), {"kind": kind, "pattern": pattern}))
     client.move(0)
     walker.open(client, plain, namespace)
-    walker.define(retries=3, backoff_ms=0, merge="latest", undo_ms=86_400_000, journal="full")
+    walker.define(**{"retries": 3, "undo_ms": 86_400_000} | options, backoff_ms=0, merge="latest", journal="full")
     return walker
 
 
-def walk(walker: Walker, copies: Copies) -> None:
+def walk(walker: Walker, copies: Copies, only: Iterable[str] = ()) -> None:
     walker.build(copies)
-    back = walker.remember()
+    back, before = walker.remember(), walker.copies()
+
+    def play(name: str, operate: Callable[[], None], after: Callable[[], None] = lambda: None) -> None:
+        if only and name not in only:
+            return
+        try:
+            walker.told = None
+            operate()
+            walker.redis_is_as_the_model_says()
+            cells_in_words.check(CELLS, Deed(name, before, walker.copies(), walker.told, walker.model))
+            after()
+        except BaseException as error:
+            error.add_note(f"{name}, with {copies}")
+            raise
+        back()
+
+    def whatever_can_still_be_delivered_is() -> None:
+        walker.time_passes(90_000)
+        walker.keep()
+        walker.grab(3)
+        walker.redis_is_as_the_model_says()
+
     for name, operate in OPERATIONS.items():
-        try:
-            operate(walker)
-            walker.redis_is_as_the_model_says()
-            # And nothing is stuck: whatever can still be delivered is.
-            walker.time_passes(90_000)
-            walker.keep()
-            walker.grab(3)
-            walker.redis_is_as_the_model_says()
-        except BaseException as error:
-            error.add_note(f"{name}, with {copies}")
-            raise
-        back()
+        play(name, partial(operate, walker), whatever_can_still_be_delivered_is)
     for name, (how, delay_ms) in SETTLING.items() if copies.flight else ():
-        try:
-            walker.settle_last(how, delay_ms)
-            walker.redis_is_as_the_model_says()
-        except BaseException as error:
-            error.add_note(f"{name}, with {copies}")
-            raise
-        back()
+        play(name, partial(walker.settle_last, how, delay_ms))
 
 
 @pytest.mark.parametrize("pattern", ["pooled", "mixed"])
@@ -262,10 +292,27 @@ def test_the_cells_on_fakeredis(namespace: str, kind: TopicKind) -> None:
 
 
 def test_every_operation_of_the_documented_table_is_walked() -> None:
-    text = (Path(__file__).parents[3] / "docs" / "explanation" / "merging.md").read_text()
-    table = text.split("## Copies of one id")[1].split("\n## ")[0]
-    rows = [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("| ")][1:]
-    assert set(rows) == {*OPERATIONS, *SETTLING, "purge"}
+    assert set(CELLS) == {*OPERATIONS, *SETTLING, "purge"}
+
+
+def test_what_fails_at_its_last_try_dies_and_what_cannot_be_undone_is_gone(
+    redis_server: EmbeddedRedis, namespace: str
+) -> None:
+    """The cells that say "or dies", and those that say `undo_ms`."""
+    client, plain = ClockedRedis.open(redis_server.url, namespace), redis_server.client()
+    failing = ("nack", "nack, with a delay", "run out of time", "takeover")
+    for copies in ALL:
+        for only, options, fits in (
+            (failing, {"retries": 0}, copies.flight and "retry" not in copies),
+            (("cancel", "drop"), {"undo_ms": 0}, not copies.trash and not (copies.flight and "retry" in copies)),
+        ):
+            if fits:
+                walker = walker_on(client, plain, namespace, TopicKind.PRIORITY, "pooled", **options)
+                walk(walker, copies, only)
+                walker.clear()
+    client.forget()
+    client.close()
+    plain.close()
 
 
 @pytest.mark.parametrize("kind", list(TopicKind))
@@ -282,6 +329,43 @@ def test_purge_leaves_nothing_of_any_copy(redis_server: EmbeddedRedis, namespace
         assert [key for key in keys_of(plain, namespace) if key.endswith((":t_0", ":t_0}"))] == []
         assert plain.hgetall(f"stats{{{namespace}:t_0}}") == {b"shape": b"gone %d" % topic.created_ms}
         walker.clear()
+    client.forget()
+    client.close()
+    plain.close()
+
+
+def test_what_the_cells_say_beside_the_copies_of_one_id(redis_server: EmbeddedRedis, namespace: str) -> None:
+    """`cells_in_words.TOLD_ELSEWHERE`, and that a receipt of before a purge is stale."""
+    client, plain = ClockedRedis.open(redis_server.url, namespace), redis_server.client()
+    walker = walker_on(client, plain, namespace, TopicKind.PRIORITY, "pooled")
+    assert "what stands behind a suspect stays" in CELLS["take, several"]["waiting"]
+    walker.put()
+    walker.send("b", 20, 2)
+    walker.grab(2)
+    timeout(walker)
+    walker.grab(3)
+    assert (set(walker.model.prepare), set(walker.model.store)) == ({b"b"}, {b"a"})
+    walker.clear()
+    walker = walker_on(client, plain, namespace, TopicKind.PRIORITY, "pooled")
+    assert CELLS["restore"]["trash"].endswith("with `removed_ms`, only a copy that was removed then, else `replaced`")
+    walker.build(Copies("", "", "", "store"))
+    at_ms = walker.model.trash[b"a"].removed_ms
+    for span, told in (
+        ((at_ms + 1, at_ms + 9), "replaced"),
+        ((at_ms - 9, at_ms - 1), "replaced"),
+        ((at_ms,) * 2, "done"),
+    ):
+        assert [each.status for each in walker.control.restore("t", ID, removed_ms=span)] == [told]
+    assert plain.zcard(walker.rmq.keyspace.slot("t", 0).store) == 1
+    walker.clear()
+    walker = walker_on(client, plain, namespace, TopicKind.PRIORITY, "pooled")
+    assert CELLS["purge"] == dict.fromkeys(CELLS["purge"], "gone") | {"flight": "gone, its receipt is stale"}
+    walker.build(Copies("store", "alone", "dead", "store"))
+    (delivery,) = [each for each in walker.deliveries if walker.model.valid(each.raw_id, each.receipt)]
+    walker.control.delete_topic("t", force=True)
+    walker.define(retries=3, backoff_ms=0, merge="latest", undo_ms=86_400_000, journal="full")
+    assert walker.rmq.ack(delivery) == ["stale"]
+    walker.clear()
     client.forget()
     client.close()
     plain.close()

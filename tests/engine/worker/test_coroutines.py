@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import subprocess
 import sys
@@ -17,10 +18,14 @@ from typing import Any
 import pytest
 
 from rmq_core import Delivery, Listener, Worker, errors
+from rmq_core.ownership.config import ZooKeeperConfig
 from rmq_core.worker import watchdog
 from tests.engine.worker import stubborn_program
 from tests.engine.worker.bench import WorkerBench
+from tests.ownership.conftest import quick, quick_zookeeper
 from tests.support.waiting import wait_until, wait_until_async
+
+__all__ = ["quick", "quick_zookeeper"]
 
 SHORT_MS = 500
 
@@ -119,12 +124,38 @@ def test_a_listener_that_blocks_its_loop_is_named_and_harms_nobody_else(
         extended, (about,) = bench.total("extended"), bench.inspector.workers()
         wait_until(lambda: bench.total("extended") >= extended + 3, what="its message to be extended")
         wait_until(lambda: bench.inspector.workers()[0].seen_ms > about.seen_ms, what="the next heartbeat")
-        assert "ZooKeeper" not in caplog.text
         gate.set()
         wait_until(lambda: bench.total("acked") == 1, what="the end of the call")
         wait_until(lambda: "has let go of the event loop" in caplog.text, what="the log to say that it is over")
     assert calls == ["a"]
     assert bench.total("expired") == 0
+
+
+@pytest.mark.zookeeper
+def test_a_listener_that_blocks_its_loop_costs_no_session_and_zookeeper_is_not_blamed(
+    bench: WorkerBench, gate: threading.Event, caplog: pytest.LogCaptureFixture, quick: ZooKeeperConfig
+) -> None:
+    bench.topic()
+    calls: list[str] = []
+
+    async def blocks(delivery: Delivery) -> None:
+        calls.append(delivery.text)
+        gate.wait(60)
+
+    with in_a_thread(bench.worker(Listener("work", blocks), zookeeper=quick, name="one"), bench):
+        bench.send("a")
+        wait_until(lambda: calls, timeout_s=30, what="the call to begin")
+        owners = bench.inspector.assignment("work")
+        assert [owner.worker for owner in owners] == ["one"]
+        long_ms = bench.inspector.now_ms() + quick.session_timeout_ms * 3 // 2  # a session that is silent has expired
+        wait_until(lambda: bench.inspector.workers()[0].seen_ms > long_ms, what="the heartbeats of a long time")
+        assert bench.inspector.assignment("work") == owners
+        gate.set()
+        wait_until(lambda: bench.total("acked") == 1, what="the end of the call")
+    said = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert any("has been blocking the event loop" in line for line in said)
+    assert [line for line in said if "ZooKeeper" in line or "giving up" in line] == []
+    assert calls == ["a"]
 
 
 def test_it_is_named_in_the_applications_own_loop_too(

@@ -133,12 +133,14 @@ async def test_stopping_lets_the_running_finish_and_gives_back_the_rest_uncounte
 
     bench.send(*(f"quick {i}" for i in range(QUICK)), priority=90)
     bench.send("slow", priority=80)
-    bench.send(*(f"after {i}" for i in range(10)), priority=70)
+    after = [f"after {i * 7 % 10}" for i in range(10)]
+    bench.send(*after, priority=70)
     worker = bench.worker(Listener("work", act))
     serving = asyncio.create_task(worker.serve())
     await wait_until_async(
         lambda: "slow" in seen and len(bench.ledger().queues["prepare"]) == 11, what="one batch of slow and after"
     )
+    bench.send("a newer one", priority=70)
     worker.stop()
     await wait_until_async(lambda: _state(bench) == "stopping", what="the heartbeat to say so")
     assert not serving.done()
@@ -146,9 +148,11 @@ async def test_stopping_lets_the_running_finish_and_gives_back_the_rest_uncounte
     await serving
     assert bench.total("acked") == QUICK + 1
     (sample,) = bench.inspector.sample()
-    assert (sample.ready, sample.prepare, sample.dead) == (10, 0, 0)
+    assert (sample.ready, sample.prepare, sample.dead) == (11, 0, 0)
     assert {row.failures for row in bench.inspector.messages("work", "ready").rows} == {0}
     assert bench.inspector.workers() == []
+    # Each is back at its old place.
+    assert [delivery.text for delivery in bench.rmq.take("work", 20)] == [*after, "a newer one"]
 
 
 def _state(bench: WorkerBench) -> str:

@@ -6,8 +6,10 @@ import random
 
 import pytest
 
+from rmq_core import PriorityMessage
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.ownership.config import ZooKeeperConfig
+from tests.engine.worker.poison_program import VISIBILITY_MS
 from tests.engine.worker.supervisor import Supervisor
 from tests.ownership.conftest import quick, quick_zookeeper
 from tests.support.waiting import wait_until
@@ -100,3 +102,25 @@ def test_processes_killed_from_outside_make_nothing_dead(redis_server: EmbeddedR
         supervisor.run()
         assert supervisor.dead() == {}
         assert len(supervisor.done()) == 1_500
+
+
+def test_what_a_killed_process_had_prefetched_is_back_at_its_old_place(
+    redis_server: EmbeddedRedis, namespace: str
+) -> None:
+    with Supervisor(redis_server.url, namespace, None, workers=1, flavour="batch", work_ms=60_000) as supervisor:
+        names = [f"m{i * 7 % 20}" for i in range(20)]
+        supervisor.rmq.send_many("work", [PriorityMessage(name, 20) for name in names])
+        supervisor.keep_running()
+        wait_until(lambda: supervisor.inspector.sample()[0].prepare > 5, timeout_s=60, what="some to be in flight")
+        supervisor.rmq.send("work", PriorityMessage("a newer one", 20))
+        supervisor.processes["w0"].kill()
+        supervisor.processes["w0"].wait()
+        given_up_ms = supervisor.inspector.now_ms() + VISIBILITY_MS
+        wait_until(lambda: supervisor.inspector.now_ms() > given_up_ms, what="its time to be over")
+        came: list[str] = []
+        while len(came) <= len(names):
+            taken = supervisor.rmq.take("work", 10, timeout_ms=10_000)
+            assert {delivery.attempt for delivery in taken} == {1}
+            came += [delivery.text for delivery in taken]
+            supervisor.rmq.ack(taken)
+        assert came == [*names, "a newer one"]

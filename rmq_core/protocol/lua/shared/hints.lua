@@ -1,6 +1,6 @@
 -- The topic's hints, for those who pull: `heads` holds slot → what it would hand out next (its highest priority; on timed
--- topics when it next needs a look), `due` holds slot → when a priority slot next needs a look though nobody sends.
--- They are written beside the change, and are nothing but hints: whoever follows them looks. Needs policy, looking.
+-- topics when it next needs a consumer), `due` holds slot → when a priority slot next needs a consumer though nobody sends.
+-- They are written beside the change, and are nothing but hints: whoever follows them looks. Needs policy, due.
 -- On Cluster they lie on another node: the client writes what the scripts reply.
 
 local function set_hint(key, slot, score)
@@ -13,21 +13,21 @@ local function set_hint(key, slot, score)
   end
 end
 
--- What could be handed out next, as the hint says it; nil: nothing. `look`: when the slot next needs a look.
-local function head_of(look)
+-- What could be handed out next, as the hint says it; nil: nothing. `next_due_ms`: when the slot next needs a consumer.
+local function head_of(next_due_ms)
   if TIMED then
-    return look
+    return next_due_ms
   end
   local top = redis.call('ZREVRANGE', STORE, 0, 0, 'WITHSCORES')
   return top[2] and math.ceil(tonumber(top[2]))
 end
 
 -- Returns the head as text, '' for none.
-local function write_hints(slot, look, head)
+local function write_hints(slot, next_due_ms, head)
   if HEADS ~= STORE then
     set_hint(HEADS, slot, head)
     if not TIMED then
-      set_hint(DUE, slot, look)
+      set_hint(DUE, slot, next_due_ms)
     end
   end
   return head and ms_text(head) or ''
@@ -36,6 +36,6 @@ end
 -- After any change that may bring something forward: tells the hint and whoever sleeps.
 local function announce_change()
   local channel, slot = ARGV[POLICY + 1], ARGV[POLICY + 2]
-  local head = write_hints(slot, next_look(), head_of(next_attention()))
+  local head = write_hints(slot, next_due(), head_of(next_due_or_ready()))
   redis.call('PUBLISH', channel, head == '' and slot or slot .. ' ' .. head)
 end

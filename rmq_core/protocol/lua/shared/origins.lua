@@ -9,7 +9,8 @@ local function pack_origins(list)
   end
   local parts = {}
   for i = 1, #list do
-    parts[i] = #tostring(list[i]) .. ':' .. tostring(list[i])
+    local text = type(list[i]) == 'number' and string.format('%.17g', list[i]) or list[i]
+    parts[i] = #text .. ':' .. text
   end
   return table.concat(parts) .. ';'
 end

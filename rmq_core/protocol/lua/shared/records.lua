@@ -1,7 +1,6 @@
 -- A message packed into one text, as the trash and the dead letters keep it:
 -- '<queue: s(tore) r(etry) d(ead)> <score> <priority> <cluster> <length of the failure record> <length of the body> '
--- and those two; '-' for what there is none of. In the trash the letter is upper case where a repair has put it there,
--- of a message that was lost: the journal must learn that it was nowhere.
+-- and those two; '-' for what there is none of. Repairs of older releases wrote the letter in upper case.
 
 local function pack_record(queue, score, priority, cause, failed, body)
   return table.concat({
@@ -17,7 +16,6 @@ local function unpack_record(packed)
   local length = tonumber(failed) or 0
   return {
     queue = string.lower(queue),
-    lost = queue ~= string.lower(queue),
     score = tonumber(score),
     priority = priority ~= '-' and priority,
     cause = cause ~= '-' and cause,

@@ -1,11 +1,14 @@
 // The state of a view lives in the address, so that it can be kept, shared and reloaded.
 
-export function param(name, fallback = "") {
+export function param(/** @type {string} */ name, fallback = "") {
   return new URLSearchParams(location.search).get(name) ?? fallback;
 }
 
 /** Write values into the address; an empty one, or its default, leaves it. */
-export function setParams(values, defaults = {}) {
+export function setParams(
+  /** @type {Record<string, any>} */ values,
+  defaults = /** @type {Record<string, any>} */ ({}),
+) {
   const url = new URL(location.href);
   for (const [name, value] of Object.entries(values)) {
     if (value === "" || value === null || value === undefined || value === defaults[name])

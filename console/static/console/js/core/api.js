@@ -2,8 +2,11 @@
 import { page } from "./page.js";
 import { gettext } from "./text.js";
 
+/** @typedef {Record<string, any>} Query */
+
 const TRIES = 3;
 const PAUSE_MS = 700;
+/** @type {Record<string, string>} */
 const SENTENCES = {
   unauthorized: gettext("You are signed out; sign in again."),
   csrf: gettext("This page is older than your sign-in. Nothing was done: reload it and try again."),
@@ -16,6 +19,12 @@ const SENTENCES = {
 
 /** A refusal, in words for people; `fields`: [{field, problem}], `code` and `status` for programs. */
 export class ApiError extends Error {
+  /**
+   * @param {number} status
+   * @param {string} code
+   * @param {string} message
+   * @param {{field: string, problem: string}[]} [fields]
+   */
   constructor(status, code, message, fields = []) {
     super(SENTENCES[code] ?? message);
     this.status = status;
@@ -24,14 +33,19 @@ export class ApiError extends Error {
   }
 }
 
-/** GET with query values; empty ones are left out. Pass `signal` to stop it. */
-export async function get(path, query = {}, signal = /** @type {AbortSignal | undefined} */ (undefined)) {
+/**
+ * GET with query values; empty ones are left out. Pass `signal` to stop it.
+ * @param {string} path
+ * @param {Query} [query]
+ * @param {AbortSignal} [signal]
+ */
+export async function get(path, query = {}, signal = undefined) {
   const response = await reach(address(path, query), { signal }, gettext("The server cannot be reached."));
   return answer(response);
 }
 
 /** The same with the answer's ETag: `[body, etag]`. */
-export async function getTagged(path) {
+export async function getTagged(/** @type {string} */ path) {
   const response = await reach(address(path), {}, gettext("The server cannot be reached."));
   return [await answer(response), response.headers.get("ETag") ?? ""];
 }
@@ -54,16 +68,23 @@ export async function post(path, body = {}, headers = {}) {
   }
 }
 
-/** PUT; `etag`: of the version to replace, none where it is to be created. */
+/**
+ * PUT; `etag`: of the version to replace, none where it is to be created.
+ * @param {string} path
+ * @param {Query} query
+ * @param {object} body
+ * @param {string | null} [etag]
+ */
 export const put = (path, query, body, etag) =>
   once("PUT", path, query, body, etag ? { "If-Match": etag } : { "If-None-Match": "*" });
 
-export const patch = (path, body) => once("PATCH", path, {}, body, {});
+export const patch = (/** @type {string} */ path, /** @type {object} */ body) => once("PATCH", path, {}, body, {});
 
-export const remove = (path, query) => once("DELETE", path, query, undefined, {});
+export const remove = (/** @type {string} */ path, /** @type {Query} */ query) =>
+  once("DELETE", path, query, undefined, {});
 
 /** An address below /api/v1, for downloads as well; empty query values are left out. */
-export function address(path, query = {}) {
+export function address(/** @type {string} */ path, query = /** @type {Query} */ ({})) {
   const url = new URL(page.api + path, location.href);
   for (const [name, value] of Object.entries(query))
     if (value !== null && value !== undefined && value !== "" && value !== false) url.searchParams.set(name, value);
@@ -71,10 +92,10 @@ export function address(path, query = {}) {
 }
 
 /** The path of a topic, or of something of it. */
-export const ofTopic = (name, rest = "") => `topics/${encodeURIComponent(name)}${rest}`;
+export const ofTopic = (/** @type {string} */ name, rest = "") => `topics/${encodeURIComponent(name)}${rest}`;
 
 /** An id in a path. Only plain ones go as they are: slashes, colons and dots would mean something on the way. */
-export function ofId(ident) {
+export function ofId(/** @type {string} */ ident) {
   if (/^[\w~-][\w.~-]*$/.test(ident)) return ident;
   const hex = ident.startsWith("%")
     ? ident.slice(1)
@@ -84,10 +105,23 @@ export function ofId(ident) {
 
 const LOST = gettext("The server did not answer. Look whether it was done before you try again.");
 
+/**
+ * @param {string} method
+ * @param {string} path
+ * @param {Query} query
+ * @param {object | undefined} body
+ * @param {Record<string, string>} headers
+ */
 async function once(method, path, query, body, headers) {
   return answer(await reach(address(path, query), changing(method, body, headers), LOST));
 }
 
+/**
+ * @param {string} method
+ * @param {object | undefined} body
+ * @param {Record<string, string>} headers
+ * @returns {RequestInit}
+ */
 function changing(method, body, headers) {
   const ours = { "X-CSRFToken": page.csrf, ...headers };
   if (body === undefined) return { method, headers: ours };
@@ -99,6 +133,11 @@ function key() {
   return Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join("-");
 }
 
+/**
+ * @param {string} url
+ * @param {RequestInit} options
+ * @param {string} lost
+ */
 async function reach(url, options, lost) {
   try {
     return await fetch(url, { credentials: "same-origin", ...options });
@@ -108,7 +147,7 @@ async function reach(url, options, lost) {
   }
 }
 
-async function answer(response) {
+async function answer(/** @type {Response} */ response) {
   const found = await response.json().catch(() => null);
   if (response.ok) return found;
   const message = found?.message ?? found?.detail ?? `${response.status} ${response.statusText}`;

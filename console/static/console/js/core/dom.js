@@ -15,7 +15,7 @@ export function h(tag, attributes = {}, ...children) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (name === "class") element.className = value;
     else if (name === "dataset") Object.assign(element.dataset, value);
-    else if (name in element && typeof value === "boolean") element[name] = value;
+    else if (name in element && typeof value === "boolean") /** @type {any} */ (element)[name] = value;
     else element.setAttribute(name, value === true ? "" : String(value));
   }
   element.append(...children.flat(2).filter((child) => child !== null && child !== undefined));
@@ -23,7 +23,7 @@ export function h(tag, attributes = {}, ...children) {
 }
 
 /** The head of a table; each title as it is, or as [title, class]. */
-export function headRow(titles) {
+export function headRow(/** @type {any[]} */ titles) {
   const heads = titles.map((each) => {
     const [title, extra] = [each].flat();
     return h("th", { scope: "col", class: extra }, title);
@@ -32,7 +32,7 @@ export function headRow(titles) {
 }
 
 /** A symbol of Unfold's icon font; decoration only. */
-export function icon(name) {
+export function icon(/** @type {string | undefined} */ name) {
   return h("span", { class: "material-symbols-outlined", "aria-hidden": "true" }, name);
 }
 
@@ -47,15 +47,15 @@ export function replace(element, ...children) {
 }
 
 /** Set text only when it differs: cheap to call every second. */
-export function setText(element, text) {
+export function setText(/** @type {Node} */ element, /** @type {string} */ text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-export function setTitle(element, text) {
+export function setTitle(/** @type {HTMLElement} */ element, /** @type {string} */ text) {
   if (element.title !== text) element.title = text;
 }
 
-export function setClass(element, name, on) {
+export function setClass(/** @type {Element} */ element, /** @type {string} */ name, /** @type {unknown} */ on) {
   if (element.classList.contains(name) !== Boolean(on)) element.classList.toggle(name, Boolean(on));
 }
 
@@ -63,8 +63,9 @@ export function setClass(element, name, on) {
 export const byId = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
 /** Of a group of buttons, each with its value in `data-name`, the pressed one. */
-export function press(group, name) {
-  for (const button of group.children) button.setAttribute("aria-pressed", String(button.dataset.name === name));
+export function press(/** @type {Element} */ group, /** @type {string} */ name) {
+  for (const button of all(group, ":scope > *"))
+    button.setAttribute("aria-pressed", String(button.dataset.name === name));
 }
 
 /**

@@ -25,22 +25,23 @@ const parts = new Intl.DateTimeFormat("en", {
 export const NONE = "–";
 
 /** A count: exact while it is short. */
-export function count(value) {
+export function count(/** @type {number | null | undefined} */ value) {
   if (value === null || value === undefined) return NONE;
   return Math.abs(value) < 100000 ? exactNumber.format(value) : shortNumber.format(value);
 }
 
 /** A count with every digit. */
-export const exact = (value) => (value === null || value === undefined ? NONE : exactNumber.format(value));
+export const exact = (/** @type {number | null | undefined} */ value) =>
+  value === null || value === undefined ? NONE : exactNumber.format(value);
 
 /** A rate per second. */
-export function rate(value) {
+export function rate(/** @type {number | null | undefined} */ value) {
   if (value === null || value === undefined) return NONE;
   return value < 10 ? fraction.format(value) : count(Math.round(value));
 }
 
 /** A duration in ms. */
-export function duration(ms) {
+export function duration(/** @type {number | null | undefined} */ ms) {
   if (ms === null || ms === undefined) return NONE;
   const sign = ms < 0 ? "−" : "";
   const value = Math.abs(ms);
@@ -52,22 +53,28 @@ export function duration(ms) {
   return sign + twoUnits(Math.round(seconds / 3600), 24, "d", "h");
 }
 
+/**
+ * @param {number} value
+ * @param {number} per
+ * @param {string} large
+ * @param {string} small
+ */
 function twoUnits(value, per, large, small) {
   const rest = value % per;
   return rest ? `${Math.floor(value / per)} ${large} ${rest} ${small}` : `${value / per} ${large}`;
 }
 
-export const time = (ms) => (ms ? clock.format(ms) : NONE);
+export const time = (/** @type {number | null | undefined} */ ms) => (ms ? clock.format(ms) : NONE);
 
 /** Date, time and zone, the same in every language: 2013-02-08 11:02:03 UTC. */
-export function dateTime(ms) {
+export function dateTime(/** @type {number | null | undefined} */ ms) {
   if (!ms) return NONE;
   const part = Object.fromEntries(parts.formatToParts(ms).map(({ type, value }) => [type, value]));
   return `${part.year}-${part.month}-${part.day} ${part.hour}:${part.minute}:${part.second} ${part.timeZoneName}`;
 }
 
 /** "in 3 m" or "2 h ago". */
-export function relative(ms, nowMs) {
+export function relative(/** @type {number} */ ms, /** @type {number} */ nowMs) {
   const away = ms - nowMs;
   if (Math.abs(away) < 500) return gettext("now");
   return away > 0
@@ -75,7 +82,7 @@ export function relative(ms, nowMs) {
     : fill(gettext("%(time)s ago"), { time: duration(-away) });
 }
 
-export function bytes(value) {
+export function bytes(/** @type {number | null | undefined} */ value) {
   if (value === null || value === undefined) return NONE;
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let unit = 0;

@@ -13,7 +13,7 @@ const WORDS = [
 const SPACE = /[ \t\n\r]*/y;
 
 export class Num {
-  constructor(digits) {
+  constructor(/** @type {string} */ digits) {
     this.digits = digits;
   }
 }
@@ -31,12 +31,12 @@ export function parse(text) {
 }
 
 class Reader {
-  constructor(text) {
+  constructor(/** @type {string} */ text) {
     this.text = text;
     this.at = 0;
   }
 
-  match(pattern) {
+  match(/** @type {RegExp} */ pattern) {
     pattern.lastIndex = this.at;
     const found = pattern.exec(this.text)?.[0];
     if (found !== undefined) this.at += found.length;
@@ -47,6 +47,10 @@ class Reader {
     this.match(SPACE);
   }
 
+  /**
+   * @param {number} depth
+   * @returns {any}
+   */
   value(depth) {
     if (depth > DEEPEST) throw new SyntaxError("nested too deep");
     this.space();
@@ -71,7 +75,7 @@ class Reader {
     return JSON.parse(found);
   }
 
-  object(depth) {
+  object(/** @type {number} */ depth) {
     const entries = new Map();
     this.list("}", () => {
       const key = this.string();
@@ -82,13 +86,14 @@ class Reader {
     return entries;
   }
 
-  array(depth) {
+  array(/** @type {number} */ depth) {
+    /** @type {any[]} */
     const items = [];
     this.list("]", () => items.push(this.value(depth + 1)));
     return items;
   }
 
-  list(end, item) {
+  list(/** @type {string} */ end, /** @type {() => void} */ item) {
     this.at += 1;
     this.space();
     if (this.text[this.at] === end) {
@@ -105,7 +110,7 @@ class Reader {
     this.at += 1;
   }
 
-  expect(letter) {
+  expect(/** @type {string} */ letter) {
     if (this.text[this.at] !== letter) throw new SyntaxError(`expected ${letter} at ${this.at}`);
     this.at += 1;
   }

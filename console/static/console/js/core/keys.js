@@ -3,17 +3,18 @@ import { h, replace } from "./dom.js";
 import { page } from "./page.js";
 import { gettext } from "./text.js";
 
+/** @type {Map<string, {title: string, action: () => void}>} */
 const shortcuts = new Map();
 const PAUSE_MS = 1200;
 let first = "";
 let firstAt = 0;
 
 /** shortcut("g o", "Overview", fn) */
-export function shortcut(keys, title, action) {
+export function shortcut(/** @type {string} */ keys, /** @type {string} */ title, /** @type {() => void} */ action) {
   shortcuts.set(keys, { title, action });
 }
 
-function typing(target) {
+function typing(/** @type {any} */ target) {
   return target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName);
 }
 

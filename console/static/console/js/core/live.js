@@ -9,7 +9,12 @@ import { fill, gettext } from "./text.js";
 const STALE_MS = 5000;
 
 export class Live {
-  /** `take(message)` gets every message, also while paused; `render()` draws, at most once a frame, not while paused. */
+  /**
+   * `take(message)` gets every message, also while paused; `render()` draws, at most once a frame, not while paused.
+   * @param {string | null} path
+   * @param {(message: any) => void} take
+   * @param {() => void} render
+   */
   constructor(path, take, render) {
     this.take = take;
     this.render = render;
@@ -20,6 +25,8 @@ export class Live {
     this.receivedAt = 0;
     this.intervalMs = page.interval_ms;
     this.greeted = false;
+    this.nextTry = 0;
+    /** Why the page shows nothing new any more: words, and a button. @type {any[] | null} */
     this.gone = null;
     this.dot = h("span", { class: "rc-dot", "aria-hidden": "true" });
     this.word = h("span", { class: "rc-status-word" });
@@ -49,14 +56,14 @@ export class Live {
     return this.atMs ? this.atMs + (Date.now() - this.receivedAt) : Date.now();
   }
 
-  receive(message) {
+  receive(/** @type {any} */ message) {
     if (message.at_ms && message.interval_ms) this.date(message);
     this.take(message);
     this.draw();
   }
 
   /** How old a frame is: what is pushed is new; the first one of a page or of a connection may have lain there. */
-  date({ at_ms, interval_ms }) {
+  date(/** @type {{ at_ms: number, interval_ms: number }} */ { at_ms, interval_ms }) {
     if (at_ms === this.atMs) return;
     const age = this.greeted ? 0 : Math.max(0, this.serverMs() - at_ms);
     this.greeted = this.state === "open";
@@ -87,12 +94,16 @@ export class Live {
     this.draw();
   }
 
+  /**
+   * @param {import("./socket.js").State} state
+   * @param {number} [nextTry]
+   */
   changed(state, nextTry) {
     if (state === "lost") this.wasLost = true;
     if (state === "open") this.wasLost = false;
     if (state !== "open") this.greeted = false;
     this.state = state;
-    this.nextTry = nextTry;
+    this.nextTry = nextTry ?? 0;
     this.look();
   }
 

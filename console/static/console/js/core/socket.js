@@ -1,12 +1,18 @@
 // A websocket that comes back: growing pauses, and it says when it tries next.
 import { page } from "./page.js";
 
+/** @typedef {"open" | "connecting" | "lost" | "signedOut" | "forbidden"} State */
+
 const PAUSES_S = [1, 2, 4, 8, 15];
 const SIGNED_OUT = 4401;
 const FORBIDDEN = 4403;
 
 export class Socket {
-  /** `onMessage(object)`, `onState(state, nextTryAtMs)` with state open, connecting, lost, signedOut or forbidden. */
+  /**
+   * @param {string} path
+   * @param {(message: any) => void} onMessage
+   * @param {(state: State, nextTryAtMs?: number) => void} onState
+   */
   constructor(path, onMessage, onState) {
     this.url = new URL(page.root + path, location.href);
     this.url.protocol = this.url.protocol === "https:" ? "wss:" : "ws:";
@@ -30,7 +36,7 @@ export class Socket {
     this.socket.onclose = (event) => this.closed(event.code);
   }
 
-  closed(code) {
+  closed(/** @type {number} */ code) {
     if (code === SIGNED_OUT) return this.onState("signedOut");
     if (code === FORBIDDEN) return this.onState("forbidden");
     const pause = PAUSES_S[Math.min(this.failures, PAUSES_S.length - 1)] * 1000 * (0.8 + 0.4 * Math.random());

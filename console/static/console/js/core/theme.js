@@ -4,15 +4,15 @@ const listeners = new Set();
 const known = new Map();
 
 /** A custom property of the page. Asked of the browser once: to ask it between two changes makes it lay out again. */
-export function color(name) {
+export function color(/** @type {string} */ name) {
   if (!known.has(name)) known.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim());
   return known.get(name);
 }
 
 /** A length in CSS pixels out of tokens.css; 0 where what it is for is not shown. */
-export const pixels = (name) => Number.parseFloat(color(name)) || 0;
+export const pixels = (/** @type {string} */ name) => Number.parseFloat(color(name)) || 0;
 
-export function onThemeChange(listener) {
+export function onThemeChange(/** @type {() => void} */ listener) {
   listeners.add(listener);
 }
 

@@ -4,7 +4,7 @@ import { gettext } from "./text.js";
 
 const STAY_MS = 6000;
 
-export function toast(text, kind = "info") {
+export function toast(/** @type {string} */ text, kind = /** @type {"info" | "success" | "error"} */ ("info")) {
   const close = h("button", { type: "button", class: "rc-icon-button", "aria-label": gettext("Close") }, icon("close"));
   const symbol = { error: "error", success: "check_circle", info: "info" }[kind];
   const box = h("div", { class: `rc-toast rc-toast-${kind}` }, icon(symbol), h("span", {}, text), close);

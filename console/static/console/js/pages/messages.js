@@ -54,6 +54,12 @@ export class MessagesTab {
       () => this.load(),
     );
     this.segments = h("div", { class: "rc-segments", role: "group", "aria-label": gettext("State") });
+    this.orderButton = h("button", {
+      type: "button",
+      class: "rc-chip",
+      onclick: () => this.choose({ order: this.order === "oldest" ? "newest" : "oldest" }),
+    });
+    this.note = h("span", { class: "rc-muted" });
     this.moreButton = h(
       "button",
       { type: "button", class: "rc-button", onclick: () => this.loadMore() },
@@ -81,11 +87,6 @@ export class MessagesTab {
         ),
       );
     this.segments.hidden = this.states.length < 2;
-    this.orderButton = h("button", {
-      type: "button",
-      class: "rc-chip",
-      onclick: () => this.choose({ order: this.order === "oldest" ? "newest" : "oldest" }),
-    });
     this.slotInput = h("input", {
       class: "rc-input rc-slot",
       type: "number",
@@ -96,7 +97,6 @@ export class MessagesTab {
       "aria-label": gettext("Only of slot"),
       onchange: (event) => this.choose({ slot: event.target.value }),
     });
-    this.note = h("span", { class: "rc-muted" });
     const dead = this.states.includes("dead");
     if (dead) this.clusters = new Clusters(page.topic);
     replace(

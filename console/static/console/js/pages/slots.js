@@ -112,7 +112,7 @@ export class SlotsTab {
     const row = this.body.rows[slot - this.from] ?? this.body.appendChild(this.row());
     const [name, owner, epoch, since, backlog, lag, inFlight, dead] = row.children;
     row.dataset.slot = String(slot);
-    setText(name.firstChild, fill(gettext("Slot %(slot)s"), { slot }));
+    setText(name.children[0], fill(gettext("Slot %(slot)s"), { slot }));
     const place = this.owners?.of[slot] ?? -1;
     setText(owner, this.owners ? (this.owners.names[place] ?? gettext("nobody")) : "–");
     setText(epoch, this.owners?.epochs[slot] ?? "–");

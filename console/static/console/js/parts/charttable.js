@@ -1,5 +1,5 @@
 // A chart's numbers as a table. It changes in place, so that the place in it and the focus stay.
-import { h, setText } from "../core/dom.js";
+import { all, h, setText } from "../core/dom.js";
 
 export class ChartTable {
   /** `titles` of its columns, or none; with `onOpen(key)` the first cell of a line is a button. */
@@ -21,7 +21,7 @@ export class ChartTable {
       const row = this.body.rows[at] ?? this.body.appendChild(this.line(texts.length));
       row.dataset.key = key;
       for (const [column, text] of texts.entries())
-        setText(column ? row.cells[column] : row.querySelector("[data-name]"), text);
+        setText(column ? row.cells[column] : all(row, "[data-name]")[0], text);
     });
   }
 

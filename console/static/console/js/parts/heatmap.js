@@ -41,6 +41,7 @@ export class HeatMap {
     this.scale = new Scale(0);
     /** @type {ChartTable | null} */
     this.table = null;
+    this.more = h("p", { class: "rc-muted" });
     this.canvas = h("canvas", {
       class: "rc-heat",
       tabindex: "0",
@@ -263,7 +264,6 @@ export class HeatMap {
     if (!this.table?.element.isConnected || this.tableOf !== this.metric) {
       this.tableOf = this.metric;
       this.table = new ChartTable([gettext("Slot"), label], (slot) => this.onOpen(Number(slot)));
-      this.more = h("p", { class: "rc-muted" });
       replace(this.box, this.table.element, this.more);
     }
     this.table.update(order.map((slot) => [slot, fill(gettext("Slot %(slot)s"), { slot }), this.word(slot)]));

@@ -67,8 +67,7 @@ export function manner(operation) {
   if (operation.values.overdue === false) words.push(gettext("without those whose time has gone by"));
   if (operation.canary) words.push(fill(gettext("a canary of %(n)s first"), { n: exact(operation.canary.size) }));
   if (operation.rate_per_s) words.push(fill(gettext("at most %(rate)s/s"), { rate: exact(operation.rate_per_s) }));
-  if (operation.spread_ms)
-    words.push(fill(gettext("spread over %(time)s"), { time: duration(operation.spread_ms) }));
+  if (operation.spread_ms) words.push(fill(gettext("spread over %(time)s"), { time: duration(operation.spread_ms) }));
   return words.join(" · ");
 }
 

@@ -11,23 +11,23 @@ local function earlier(a, b)
   return math.min(a, b)
 end
 
--- When the slot next needs a look though nobody sends to it: a due message, a due retry, a timeout. nil: never.
+-- When the slot next needs a consumer though nobody sends to it: a due message, a due retry, a timeout. nil: never.
 -- A timeout is at most that far away, whatever the clock was when it was taken.
-local function next_look()
+local function next_due()
   local timeout = head_ms(PREPARE, TIMEOUT_MS)
-  local look = earlier(head_ms(RETRY, 0), timeout and math.min(timeout, now + TIMEOUT_MS))
+  local next_due_ms = earlier(head_ms(RETRY, 0), timeout and math.min(timeout, now + TIMEOUT_MS))
   if TIMED then
     local head = redis.call('ZRANGEBYSCORE', STORE, ms_text(now + 1), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
-    look = earlier(look, head[2] and math.floor(tonumber(head[2])))
+    next_due_ms = earlier(next_due_ms, head[2] and math.floor(tonumber(head[2])))
   end
-  return look
+  return next_due_ms
 end
 
 -- The same, with what is ready already: `now` or before.
-local function next_attention()
+local function next_due_or_ready()
   if TIMED then
     local head = redis.call('ZRANGE', STORE, 0, 0, 'WITHSCORES')
-    return earlier(next_look(), head[2] and math.floor(tonumber(head[2])))
+    return earlier(next_due(), head[2] and math.floor(tonumber(head[2])))
   end
-  return next_look()
+  return next_due()
 end

@@ -2,12 +2,12 @@
 -- KEYS   the slot's keys
 -- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch (not looked at), shape, by whom
 --        wake channel, slot
--- reply  {now, look, head}   look: the due time of the oldest ready message or of the next event; -1: none
+-- reply  {now, next_due_ms, head}   next_due_ms: the due time of the oldest ready message or of the next event; -1: none
 --        head: of what is ready, the highest priority or the earliest due time ('' none)
 -- include shared/slot.lua
 -- include shared/journal.lua
 -- include shared/policy.lua
--- include shared/looking.lua
+-- include shared/due.lua
 -- include shared/hints.lua
 
 local ready
@@ -17,6 +17,6 @@ if TIMED then
 elseif redis.call('EXISTS', STORE) == 1 then
   ready = now
 end
-local look = next_look()
-local head = write_hints(ARGV[POLICY + 2], look, head_of(next_attention()))
-return {now, earlier(ready, look) or -1, ready and head or ''}
+local next_due_ms = next_due()
+local head = write_hints(ARGV[POLICY + 2], next_due_ms, head_of(next_due_or_ready()))
+return {now, earlier(ready, next_due_ms) or -1, ready and head or ''}

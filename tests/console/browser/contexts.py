@@ -1,0 +1,47 @@
+"""Profiles of a browser that serve one test after the other: a new one would fetch and compile every script again."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Error as PlaywrightError
+
+from tests.support.descendants import killed_after
+
+CLOSES_S = 120
+CHROMIUM = "chromium"
+
+
+class Contexts:
+    """Those in use by a test, each with a page, and those that no test uses, by their options."""
+
+    def __init__(self) -> None:
+        self._spare: dict[str, list[BrowserContext]] = {}
+        self._used: list[tuple[str, BrowserContext]] = []
+
+    def new_page(self, browser: Browser, address: str, options: dict[str, Any]) -> Page:
+        """A page of somebody who was never at the address."""
+        key = repr(sorted(options.items()))
+        spare = [each for each in self._spare.pop(key, ()) if each.browser is browser and browser.is_connected()]
+        context = spare.pop() if spare else browser.new_context(**options)
+        self._spare[key] = spare
+        self._used.append((key, context))
+        page = context.new_page()
+        kept = {"origin": address, "storageTypes": "local_storage,indexeddb,service_workers,cache_storage"}
+        context.new_cdp_session(page).send("Storage.clearDataForOrigin", kept)
+        return page
+
+    def close(self) -> None:
+        """Closes all pages. Chromium may never answer who closes one that is just being opened; then it is ended by
+        force."""
+        with killed_after(CLOSES_S, CHROMIUM):
+            while self._used:
+                key, context = self._used.pop()
+                with suppress(PlaywrightError):  # of a browser that was ended, or what a test has closed itself
+                    for page in context.pages:
+                        page.wait_for_load_state("load")
+                        page.close()
+                    context.clear_cookies()
+                    self._spare[key].append(context)
