@@ -15,3 +15,7 @@ class UnknownWorker(BadRequest):
 
 class UnknownSchedule(BadRequest):
     """There is no such schedule, or no longer."""
+
+
+class OtherConsole(RuntimeError):
+    """A console with another database looks after this namespace; the text says what to do."""

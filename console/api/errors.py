@@ -11,6 +11,7 @@ from http import HTTPStatus
 from typing import Any
 
 from django.core.exceptions import RequestDataTooBig
+from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from ninja import NinjaAPI
@@ -26,6 +27,7 @@ log = logging.getLogger("console.api")
 Fields = Iterable[tuple[str, str]]
 PROBLEM = "application/problem+json"
 RETRY_SOON_S = 1
+DATABASE_AWAY = "The console's database does not take this just now; the server's log says why."
 
 _ENGINE: dict[type[RMQError], int] = {
     errors.UnknownTopic: 404,
@@ -194,6 +196,9 @@ def translate(error: Exception) -> ApiError:
             return from_engine(error)
         case ValidationError():
             return _validation(error)
+        case OperationalError() | InterfaceError():  # full, locked, gone; its own words may name hosts and folders
+            headers = {"Retry-After": str(RETRY_SOON_S)}
+            return ApiError(503, "database_unavailable", DATABASE_AWAY, headers=headers)
         case RequestDataTooBig():
             return too_large()
         case Http404():
@@ -227,14 +232,16 @@ def _validation(error: ValidationError) -> ApiError:
 def install(api: NinjaAPI) -> None:
     """Every exception of every view goes through `translate`."""
 
-    def handle(request: HttpRequest, error: Exception) -> HttpResponse:
-        found = translate(error)
-        if found.status == 500:
-            log.error("%s %s: request %s", request.method, request.path, _id(request), exc_info=error)
-        return respond(request, found)
-
     for kind in (Exception, Http404, HttpError, ValidationError):
-        api.add_exception_handler(kind, handle)  # type: ignore[arg-type]
+        api.add_exception_handler(kind, refused)  # type: ignore[arg-type]
+
+
+def refused(request: HttpRequest, error: Exception) -> HttpResponse:
+    """The answer to an exception; what callers are not told is in the log."""
+    found = translate(error)
+    if found.status == 500 or found.code == "database_unavailable":
+        log.error("%s %s: request %s", request.method, request.path, _id(request), exc_info=error)
+    return respond(request, found)
 
 
 def _id(request: HttpRequest) -> str:

@@ -18,12 +18,22 @@ from asgiref.sync import iscoroutinefunction, sync_to_async
 from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import RequestDataTooBig
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern
 
 from console.api import idempotency, limits
 from console.api.callers import Caller, identify
-from console.api.errors import ApiError, in_our_form, options_of, respond, too_large, unauthorized, without_body
+from console.api.errors import (
+    ApiError,
+    in_our_form,
+    options_of,
+    refused,
+    respond,
+    too_large,
+    unauthorized,
+    without_body,
+)
 from console.api.limits import Spent
 from console.engine import engine
 from console.models import KeptAnswer
@@ -154,13 +164,16 @@ def _gated(view: Callable[..., Response], is_page: bool) -> Callable[..., Respon
 
 def _admit(request: HttpRequest, is_page: bool) -> KeptAnswer | HttpResponse | None:
     """A refusal or an earlier answer, or else what keeps this one for those who repeat the request."""
-    caller = _enter(request, is_page)
-    if isinstance(caller, HttpResponse):
-        return caller
-    if refusal := _limited(request, _spend(caller)):
-        return refusal
-    key = _key_of(request)
-    return None if key is None else _begin(request, caller, key)
+    try:
+        caller = _enter(request, is_page)
+        if isinstance(caller, HttpResponse):
+            return caller
+        if refusal := _limited(request, _spend(caller)):
+            return refusal
+        key = _key_of(request)
+        return None if key is None else _begin(request, caller, key)
+    except (OperationalError, InterfaceError) as error:
+        return refused(request, error)
 
 
 def _enter(request: HttpRequest, is_page: bool) -> Caller | HttpResponse:

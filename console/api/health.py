@@ -11,6 +11,7 @@ from ninja import Router, Schema, Status
 from console.engine import engine
 from console.options import options
 from console.snapshots.store import LiveKeys, read_frame
+from console.usecases.same_database import kept_by_another
 from rmq_core.errors import RMQError
 
 router = Router()
@@ -55,8 +56,13 @@ def _redis_and_keeper() -> dict[str, str]:
     try:
         now_ms = engine().inspector.now_ms()
         frame = engine().client.run(read_frame(LiveKeys(options().namespace).overview))
+        other = kept_by_another()
+    except DatabaseError:
+        return {"redis": "ok", "keeper": "unknown"}
     except RMQError as error:
         # The error's own text may name servers; these answers are open to anybody.
         return {"redis": f"does not work: {type(error).__name__}", "keeper": "unknown"}
+    if other:
+        return {"redis": "ok", "keeper": "belongs to another console, which has another database"}
     fresh = frame is not None and now_ms - frame[0] < FRESH_MS
     return {"redis": "ok", "keeper": "ok" if fresh else "has not sampled lately"}

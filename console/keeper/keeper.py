@@ -15,9 +15,11 @@ from console.keeper.jobs import DueJobs, OldJobs
 from console.keeper.live_tasks import Sampling, WatchedDetails
 from console.keeper.periodic import ErrorLog, PeriodicTask, run_task
 from console.keeper.record import OldRecords, Recording
+from console.keeper.same_database import SayWhose
 from console.keeper.trends import ClusterTrends
 from console.options import options
 from console.snapshots.store import LiveKeys
+from console.usecases.same_database import refuse_other_console
 from rmq_core.ownership.election import LeaseElection, Term, run_elected
 
 log = logging.getLogger("console.keeper")
@@ -32,10 +34,14 @@ class Keeper:
         self._engines: list[AsyncEngine] = []
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Stand for election, run every task while elected, let another one follow at the end."""
+        """Stand for election, run every task while elected, let another one follow at the end.
+
+        Raises `OtherConsole`.
+        """
 
         async def lead(_: Term) -> None:
             errors = ErrorLog()
+            await refuse_other_console(self._engines[0], self.keys)
             self._tell(True)
             try:
                 async with asyncio.TaskGroup() as group:
@@ -54,14 +60,16 @@ class Keeper:
             stop.set()
             for task in (leading, stopping):
                 task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await leading
-            await self._close(self._engines)
-            await close_layer()
+            try:
+                with contextlib.suppress(asyncio.CancelledError):
+                    await leading
+            finally:
+                await self._close(self._engines)
+                await close_layer()
 
     def _tasks(self) -> list[PeriodicTask]:
         sampling = Sampling(self._engine(), self.keys)
-        kinds = (DefinitionHistory, DueJobs, OldJobs, ClusterTrends, Recording, OldRecords)
+        kinds = (SayWhose, DefinitionHistory, DueJobs, OldJobs, ClusterTrends, Recording, OldRecords)
         others = [kind(self._engine(), self.keys) for kind in kinds]
         return [sampling, WatchedDetails(self._engine(), self.keys, sampling), *others]
 

@@ -1,6 +1,7 @@
 """The console's own tables."""
 
 from console.models.audit import AuditEntry
+from console.models.installation import Installation
 from console.models.operation import Operation, OperationPart
 from console.models.permissions import ConsolePermission
 from console.models.pipeline import Finding, PipelineSchedule, Reconciliation
@@ -14,6 +15,7 @@ __all__ = [
     "AuditEntry",
     "ConsolePermission",
     "Finding",
+    "Installation",
     "KeptAnswer",
     "MessageRecord",
     "MessageTransition",

@@ -13,6 +13,7 @@ every kind of Redis the queue works on. All keys expire by themselves.
 | `topic:<topic>`, `details:<topic>`, `masked:<topic>` | newest frames of a watched topic |
 | `clusters:<topic>` | how many dead letters each cluster had in the last hour |
 | `acknowledged` | dead letters somebody has seen and leaves: topic → who, when, up to when |
+| `database` | the mark of the database of whoever is the active keeper |
 | `watch` | which topics somebody looks at: name → until when (ms) |
 """
 
@@ -51,6 +52,7 @@ class LiveKeys:
         self.fleet = prefix + "fleet"
         self.metrics = prefix + "metrics"
         self.watch = prefix + "watch"
+        self.database = prefix + "database"
         self.acknowledged = prefix + "acknowledged"
         self._prefix = prefix
 

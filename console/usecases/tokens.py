@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from contextlib import suppress
 from datetime import timedelta
 
+from django.db import DatabaseError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
@@ -66,4 +68,6 @@ def _note_use(token: ApiToken, address: str | None) -> None:
     now = timezone.now()
     if token.last_used_at is None or now - token.last_used_at > NOTED_EVERY:
         stale = Q(last_used_at=None) | Q(last_used_at__lt=now - NOTED_EVERY)
-        ApiToken.objects.filter(stale, pk=token.pk).update(last_used_at=now, last_used_from=address)
+        # On a full disk who only reads goes on.
+        with suppress(DatabaseError), transaction.atomic():
+            ApiToken.objects.filter(stale, pk=token.pk).update(last_used_at=now, last_used_from=address)

@@ -43,7 +43,7 @@ class Taken(NamedTuple):
     next_due_ms: int
 
 
-SPARES = 4
+SPARES = 2
 """So many slots more than are wanted are looked into: their hints may be wrong, too."""
 
 PEEKED = 64
@@ -109,12 +109,13 @@ class Consumer:
         elif most == 1 or not others:
             trip = yield from self._trip({first: most}, others[: 2 * self._spares], most)
             if trip.deliveries or not (others or trip.lone):
+                self._learn(len(_empty(trip)))
                 return taken._replace(deliveries=trip.deliveries)
         else:
             trip = yield from self._trip({}, found.slots, most)
         plan = self._plan(trip, most)
         planned = sum(plan.values())
-        empty = [slot for slot, peek in trip.peeks.items() if not peek.scores and slot not in plan]
+        empty = [slot for slot in _empty(trip) if slot not in plan]
         unused = [quotas.rate(self.keyspace, topic, 0, most - planned)] if topic.rate_limit and planned < most else ()
         seen = trip.lone or any(peek.scores or peek.lone for peek in trip.peeks.values())
         # That corrects a hint that has turned out wrong, too.
@@ -122,13 +123,17 @@ class Consumer:
         if topic.rate_limit:
             self._unused_permits = planned - len(trip.deliveries)
         missed = not trip.deliveries and wanted < CANDIDATES_MOST and len(found.slots) >= wanted
-        self._spares = CANDIDATES_MOST if missed else min(CANDIDATES_MOST, max(SPARES, 2 * len(empty)))
+        self._learn(CANDIDATES_MOST if missed else len(empty))
         if trip.deliveries:
             # Of a group's slot, in the order they were handed out: what came back before what is new.
             exactly = int if topic.is_group else float
             trip.deliveries.sort(key=lambda delivery: exactly(delivery.score), reverse=not topic.timed)
             return taken._replace(deliveries=trip.deliveries)
         return taken._replace(next_due_ms=found.now_ms) if seen or missed else taken
+
+    def _learn(self, wrong: int) -> None:
+        """So many of the slots that the hints named had nothing to give."""
+        self._spares = min(CANDIDATES_MOST, max(SPARES, 2 * wrong))
 
     def _plan(self, found: _Trip, most: int) -> dict[int, int]:
         """How many to take from which slots: what comes first in the topic, up to what must be taken alone."""
@@ -172,6 +177,10 @@ class Consumer:
         for slot, (lone, *scores) in zip(slots, replies[at - len(slots) : at], strict=True):
             trip.peeks[slot] = _Peek(lone, scores)
         return trip._replace(permit=quotas.Permit(*replies[len(writes)]) if rate and not plan else None)
+
+
+def _empty(found: _Trip) -> list[int]:
+    return [slot for slot, peek in found.peeks.items() if not peek.scores]
 
 
 Asked: TypeAlias = Callable[[int, Sequence[int]], Call]

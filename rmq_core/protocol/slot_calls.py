@@ -35,10 +35,10 @@ def on_slot(name: str, keyspace: Keyspace, topic: Topic, slot: int) -> Call:
 
 def peek(keyspace: Keyspace, topic: Topic, slot: int, most: int) -> Call:
     """What the slot would hand out: 1 where its first may have to be taken alone, then scores in that order."""
-    keys, args = keyspace.slot_keys(topic.name, slot), [*policy(topic), most]
+    keys = keyspace.slot_keys(topic.name, slot)
     if isinstance(topic, Group):
-        return Call(script("group_peek"), keys, [*args, "waits" if topic.waits else ""])
-    return Call(script("peek"), keys, args)
+        return Call(script("group_peek"), keys, [*policy(topic), most, "waits" if topic.waits else ""])
+    return Call(script("peek"), keys, [int(topic.timed), topic.visibility_timeout_ms, most])
 
 
 def reap(keyspace: Keyspace, topic: Topic, slot: int, most: int = 100) -> Call:

@@ -13,8 +13,13 @@ TOGETHER = ("tests/console/browser/", "tests/pipeline/")
 """One installation serves all tests of the pages, one Spark all of the pipeline; starting these costs more than many
 tests."""
 
+APART = ("tests/pipeline/test_standalone.py", "tests/pipeline/test_starting.py")
+"""Of these folders, what starts a Spark of its own and would only make the longest row of tests longer."""
+
 FIRST = (
     *TOGETHER,
+    "tests/test_installed.py",
+    "tests/pipeline/test_standalone.py",
     "tests/engine/test_failover.py",
     "tests/foreign/test_app.py",
     "tests/console/api/test_hostile.py",
@@ -38,7 +43,8 @@ class Together(LoadFileScheduling):
     """A file goes to one process; the files of a folder in `TOGETHER` to the same."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return next((folder for folder in TOGETHER if nodeid.startswith(folder)), super()._split_scope(nodeid))
+        file: str = super()._split_scope(nodeid)
+        return file if file in APART else next((folder for folder in TOGETHER if file.startswith(folder)), file)
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         first = next((scope for scope in FIRST if scope in self.workqueue), None)

@@ -11,9 +11,11 @@ from redis.exceptions import ConnectionError
 from rq.logutils import setup_loghandlers
 
 from console.database import refuse_unknown_tables
+from console.errors import OtherConsole
 from console.supervise.horse import TetheredWorker
 from console.supervise.on_demand import on_demand
 from console.usecases.job_queue import OPERATIONS, RUNS, queue_of
+from console.usecases.same_database import refuse_from_the_start
 
 LEVELS = ("WARNING", "INFO", "DEBUG", "DEBUG")
 
@@ -39,9 +41,10 @@ class Command(BaseCommand):
         setup_loghandlers(level)
         queues = [queue_of(name) for name in options["queues"] or known]
         try:
+            refuse_from_the_start()
             worker = TetheredWorker(queues, name=options["name"], connection=queues[0].connection)
             connections.close_all()  # jobs run in forked processes, which must not share them
             with on_demand(apart, queue_of(apart)) if apart else contextlib.nullcontext():
                 worker.work(burst=options["burst"], with_scheduler=options["with_scheduler"], logging_level=level)
-        except ConnectionError as error:
+        except (OtherConsole, ConnectionError) as error:
             raise CommandError(str(error)) from None

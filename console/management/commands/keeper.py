@@ -6,10 +6,12 @@ import asyncio
 import signal
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 
 from console.database import refuse_unknown_tables
+from console.errors import OtherConsole
 from console.keeper.keeper import Keeper
+from console.usecases.same_database import refuse_from_the_start
 
 
 class Command(BaseCommand):
@@ -17,7 +19,11 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         refuse_unknown_tables()
-        asyncio.run(_run())
+        try:
+            refuse_from_the_start()
+            asyncio.run(_run())
+        except OtherConsole as error:
+            raise CommandError(str(error)) from None
 
 
 async def _run() -> None:

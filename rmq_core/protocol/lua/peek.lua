@@ -1,44 +1,64 @@
--- The first ready messages of a slot, for whoever chooses between slots; reads only.
+-- What a slot would hand out first, for whoever chooses between slots; reads only, and is made to cost little.
 -- KEYS   the slot's keys
--- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch (not looked at), shape, by whom
---        most
+-- ARGV   timed (1|0), timeout_ms, most
 -- reply  {lone, score, …}   lone: 1 where the first may have to be taken alone
 --        scores in the order they would be taken, without those that wait for their own earlier delivery, up to what must
---        be taken alone
--- include shared/slot.lua
--- include shared/journal.lua
--- include shared/policy.lua
--- include shared/bodies.lua
--- include shared/origins.lua
--- include shared/take.lua
+--        be taken alone; a retry that is due counts as 1
+-- include shared/keys.lua
+-- include shared/clock.lua
 
-local most = tonumber(ARGV[POLICY + 1])
+local TIMED, timeout_ms, most = ARGV[1] == '1', tonumber(ARGV[2]), tonumber(ARGV[3])
+local PASSED_OVER_MOST = 1000
+
+local function ready(from, count)
+  if TIMED then
+    return redis.call('ZRANGEBYSCORE', STORE, '-inf', '(' .. string.format('%.0f', now + 1), 'LIMIT', from, count)
+  end
+  return redis.call('ZREVRANGE', STORE, from, from + count - 1)
+end
+
+-- Ids alone: to read a score costs more than all else.
+local function free_ones(in_flight)
+  if in_flight == 0 then
+    return ready(0, most)
+  end
+  local free, from, step = {}, 0, math.max(16, most)
+  repeat
+    local ids = ready(from, step)
+    local blocked = #ids > 0 and redis.call('ZMSCORE', PREPARE, unpack(ids))
+    for i = 1, #ids do
+      if not blocked[i] and #free < most then
+        free[#free + 1] = ids[i]
+      end
+    end
+    from = from + step
+  until #free == most or #ids < step or from > PASSED_OVER_MOST
+  return free
+end
+
 local in_flight = redis.call('ZCARD', PREPARE)
-local found
-if TIMED then
-  found = unblocked('ZRANGEBYSCORE', '-inf', '(' .. ms_text(now + 1), most, in_flight)
-else
-  found = unblocked('ZREVRANGEBYSCORE', '+inf', '-inf', most, in_flight)
-end
-local free, suspects_next = before_suspects(found, false)
-local lone = suspects_next and #free == 0
-if lone then
-  free = {found[1], found[2]}
-end
-local scores = {0}
-for i = 2, #free, 2 do
-  scores[#scores + 1] = free[i]
-end
--- What whoever takes puts back before.
-if not suspects_next then
-  local due = redis.call('ZRANGEBYSCORE', RETRY, '-inf', ms_text(now * SHIFT + SHIFT - 1), 'WITHSCORES', 'LIMIT', 0, most)
-  for i = 1, #due, 2 do
-    local failures = tonumber(due[i + 1]) % SHIFT
-    local priority = failures == 0 and redis.call('HGET', PRIORITY, due[i])
-    scores[#scores + 1] = failures > 0 and ms_text(retries_left(failures)) or TIMED and ms_text(now) or priority or ms_text(RETRIED_MAX + 1)
+local free, lone, cut = free_ones(in_flight), 0, false
+if #free > 0 and redis.call('EXISTS', SUSPECT) == 1 then
+  for i, suspected in ipairs(redis.call('HMGET', SUSPECT, unpack(free))) do
+    if suspected and not cut then
+      cut, lone = true, i == 1 and 1 or 0
+      for j = #free, math.max(i, 2), -1 do
+        free[j] = nil
+      end
+    end
   end
 end
-if lone or in_flight > 0 and redis.call('ZCOUNT', PREPARE, '-inf', ms_text((now - TIMEOUT_MS) * SHIFT + SHIFT - 1)) > 0 then
-  scores[1] = 1
+local reply = #free > 0 and redis.call('ZMSCORE', STORE, unpack(free)) or {}
+-- What whoever takes puts back before.
+if not cut then
+  local due = string.format('%.0f', now * 1000 + 999)
+  for _ = 1, math.min(most, redis.call('ZCOUNT', RETRY, '-inf', due)) do
+    reply[#reply + 1] = '1'
+  end
 end
-return scores
+local oldest = in_flight > 0 and redis.call('ZRANGE', PREPARE, 0, 0, 'WITHSCORES')[2]
+if oldest and math.floor(tonumber(oldest) / 1000) <= now - timeout_ms then
+  lone = 1
+end
+table.insert(reply, 1, lone)
+return reply

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from asgiref.testing import ApplicationCommunicator
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client, RequestFactory
 from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
@@ -171,6 +172,26 @@ def test_redis_away_is_said_and_when_to_come_back(settings: Any, db: None, calle
     answer = caller("Viewer").get("/topics")
     problem(answer, 503, "connection_lost")
     assert answer["Retry-After"] == "1"
+
+
+def test_a_database_that_takes_nothing_is_said_and_nothing_is_done(
+    queue: Queue, operator: Caller, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As on a full disk. What cannot be written down in the audit does not happen."""
+    queue.topic()
+    if connection.vendor != "sqlite":
+        pytest.skip("a database that refuses to write is made with SQLite")
+    connection.ensure_connection()
+    connection.connection.execute("PRAGMA query_only = ON")
+    try:
+        assert operator.get("/topics").status_code == 200
+        answer = operator.post("/topics/orders:pause", {"reason": "r"})
+        problem(answer, 503, "database_unavailable")
+    finally:
+        connection.connection.execute("PRAGMA query_only = OFF")
+    assert answer["Retry-After"] == "1"
+    assert "readonly database" not in answer.content.decode() and "readonly database" in caplog.text
+    assert not queue.client.topic("orders").paused
 
 
 def test_bodies_have_a_limit(queue: Queue, operator: Caller, settings: Any) -> None:

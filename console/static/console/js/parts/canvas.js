@@ -1,6 +1,11 @@
 // Canvases that are sharp on every screen.
 
-/** Give a canvas that size in CSS pixels; returns its context, scaled to them, cleared. Reads nothing of the layout. */
+/**
+ * Give a canvas that size in CSS pixels; returns its context, scaled to them, cleared. Reads nothing of the layout.
+ * @param {HTMLCanvasElement} canvas
+ * @param {number} width
+ * @param {number} height
+ */
 export function prepare(canvas, width, height) {
   const scale = window.devicePixelRatio || 1;
   const [wide, high] = [Math.round(width * scale), Math.round(height * scale)];
@@ -8,7 +13,7 @@ export function prepare(canvas, width, height) {
     canvas.width = wide;
     canvas.height = high;
   }
-  const context = canvas.getContext("2d");
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   context.setTransform(scale, 0, 0, scale, 0, 0);
   context.clearRect(0, 0, width, height);
   return context;

@@ -7,14 +7,14 @@ import { color } from "../core/theme.js";
 const LEGEND_MOST = 12;
 
 export class OwnerScale {
-  constructor(owners) {
+  constructor(/** @type {{ names: string[], of: number[] } | null} */ owners) {
     this.names = owners?.names ?? [];
     this.of = owners?.of ?? [];
     this.top = `${this.names.join(" ")} ${this.of.join(" ")}`;
   }
 
   /** Step 0 is nobody; worker i has step i + 1. */
-  step(place) {
+  step(/** @type {number | null} */ place) {
     return (place ?? -1) + 1;
   }
 
@@ -22,17 +22,18 @@ export class OwnerScale {
     return [color("--rc-heat-0"), ...this.names.map((_, place) => this.color(place))];
   }
 
-  color(place) {
+  color(/** @type {number} */ place) {
     const hue = Math.round((place * 137.5 + 250) % 360);
     const dark = document.documentElement.classList.contains("dark");
     return `oklch(${dark ? 68 : 62}% 0.13 ${hue})`;
   }
 
-  word(place) {
+  word(/** @type {number} */ place) {
     return this.names[place] ?? gettext("nobody");
   }
 
   legend() {
+    /** @type {Map<number, number>} */
     const numbers = new Map();
     for (const place of this.of) numbers.set(place, (numbers.get(place) ?? 0) + 1);
     const places = [...this.names.keys()].slice(0, LEGEND_MOST);

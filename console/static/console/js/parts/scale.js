@@ -4,14 +4,14 @@ import { color } from "../core/theme.js";
 export const STEPS = 8;
 
 /** The next of 1, 2, 5, 10, 20, 50 … */
-export function roundUp(value) {
+export function roundUp(/** @type {number} */ value) {
   if (value <= 1) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
   return [1, 2, 5, 10].map((step) => step * power).find((step) => step >= value) ?? value;
 }
 
 export class Scale {
-  constructor(largest) {
+  constructor(/** @type {number} */ largest) {
     this.top = roundUp(Math.max(largest, STEPS - 1));
     // Step 0 is "nothing"; step i holds values up to bounds[i].
     this.bounds = [0];
@@ -23,8 +23,8 @@ export class Scale {
     }
   }
 
-  step(value) {
-    if (!(value > 0)) return 0;
+  step(/** @type {number | null} */ value) {
+    if (value === null || !(value > 0)) return 0;
     const step = this.bounds.findIndex((bound) => value <= bound);
     return step < 0 ? STEPS - 1 : step;
   }

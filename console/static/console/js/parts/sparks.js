@@ -4,20 +4,22 @@ const SPAN_MS = 15 * 60_000;
 
 export class Sparks {
   constructor() {
+    /** @type {Record<string, number[]>} */
     this.values = {};
     this.stepMs = STEP_MS;
+    /** @type {number | null} */
     this.step = null;
   }
 
   /** What the keeper has kept: the last value of each is that of the step of `at_ms`. */
-  load({ at_ms, step_ms, sparks }) {
+  load(/** @type {{ at_ms: number, step_ms: number, sparks: Record<string, number[]> }} */ { at_ms, step_ms, sparks }) {
     this.values = sparks;
     this.stepMs = step_ms;
     this.step = Math.floor(at_ms / step_ms);
   }
 
   /** A frame of the overview; of one step the largest value counts, as for the keeper. */
-  follow({ at_ms, topics }) {
+  follow(/** @type {{ at_ms: number, topics: { name: string, backlog: number }[] }} */ { at_ms, topics }) {
     const step = Math.floor(at_ms / this.stepMs);
     const most = Math.round(SPAN_MS / this.stepMs);
     const isNew = this.step === null || step > this.step;
@@ -25,13 +27,13 @@ export class Sparks {
       this.values[name] ??= [];
       const values = this.values[name];
       if (isNew || !values.length) values.push(backlog);
-      else values[values.length - 1] = Math.max(values.at(-1), backlog);
+      else values[values.length - 1] = Math.max(values[values.length - 1], backlog);
       if (values.length > most) values.splice(0, values.length - most);
     }
     this.step = step;
   }
 
-  of(name) {
+  of(/** @type {string} */ name) {
     return this.values[name] ?? [];
   }
 }

@@ -3,6 +3,11 @@ import { pixels } from "../core/theme.js";
 import { prepare } from "./canvas.js";
 import { heatColors, Scale } from "./scale.js";
 
+/**
+ * @param {HTMLCanvasElement} canvas
+ * @param {number[]} values
+ * @param {string[]} colors
+ */
 export function drawStrip(canvas, values, colors = heatColors()) {
   const width = pixels("--rc-strip-width");
   const height = pixels("--rc-strip-height");
