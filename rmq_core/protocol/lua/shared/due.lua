@@ -29,7 +29,9 @@ if GROUP then
   function group_head()
     local head = redis.call('ZRANGE', STORE, 0, 0, 'WITHSCORES')
     if head[2] then
-      return math.min(now, math.floor(tonumber(head[2])))
+      local score = math.floor(tonumber(head[2]))
+      -- Not `now`: whoever compares may have looked at the clock of another node, a moment before.
+      return math.min(now, score > RETRIED_MAX and score - ENTRY_PLACE or score)
     end
     local at = own_position()
     local entry = at and redis.call('XRANGE', ENTRIES, '(' .. at.cursor, '+', 'COUNT', 1)[1]

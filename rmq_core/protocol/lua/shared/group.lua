@@ -2,12 +2,13 @@
 -- queues that are none, nothing of it is there. Needs shared/keys.lua, shared/clock.lua, shared/counting.lua.
 local GROUP, own_position, finished, entry_of, entry_body, entry_place, is_before
 local position, position_moved
+-- What an entry's time is moved by in its score, above what counts retries, see scores.py.
+local ENTRY_PLACE = 32
 
 if ENTRIES then
 -- include shared/written.lua
 -- include shared/positions.lua
-  -- Above what counts retries, see scores.py.
-  local ENTRY_PLACE, SEQS_TOLD_APART = 32, 4096
+  local SEQS_TOLD_APART = 4096
   GROUP, is_before = string.match(STATS, '^stats@([^{]+)'), before
 
   -- nil: the group is not there (any more).
