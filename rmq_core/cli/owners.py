@@ -9,6 +9,7 @@ import click
 from rmq_core.cli.shell import Shell, command, complain
 from rmq_core.client.control import Control
 from rmq_core.client.inspector import Inspector
+from rmq_core.client.rmq import RMQ
 from rmq_core.queries.owners import to_ranges
 
 
@@ -30,12 +31,22 @@ def _changed(shell: Shell, changed: bool, past: str) -> None:
     shell.show({"changed": changed}, [past if changed else "it was so already"])
 
 
+def _unseen(rmq: RMQ, worker: str) -> bool:
+    """Says so: a misspelt name would be noted for ever, and move nothing."""
+    if unseen := worker not in {each.name for each in Inspector(rmq).workers()}:
+        complain(f"no worker {worker!r} was seen lately: see `rmq owners`, or the list of workers in the console")
+    return unseen
+
+
 @command
 @click.argument("worker")
-def drain(shell: Shell, worker: str) -> None:
+def drain(shell: Shell, worker: str) -> int:
     """Take every slot from a worker."""
     with shell.client() as rmq:
+        if _unseen(rmq, worker):
+            return 1
         _changed(shell, Control(rmq).drain(worker), "drained")
+    return 0
 
 
 @command
@@ -50,10 +61,13 @@ def undrain(shell: Shell, worker: str) -> None:
 @click.argument("topic")
 @click.argument("slot", type=int)
 @click.argument("worker")
-def pin(shell: Shell, topic: str, slot: int, worker: str) -> None:
+def pin(shell: Shell, topic: str, slot: int, worker: str) -> int:
     """Give a slot to one worker whenever it is there."""
     with shell.client() as rmq:
+        if 0 <= slot < rmq.topic(topic).slots and _unseen(rmq, worker):
+            return 1
         _changed(shell, Control(rmq).pin(topic, slot, worker), "pinned")
+    return 0
 
 
 @command
