@@ -31,22 +31,19 @@ def _changed(shell: Shell, changed: bool, past: str) -> None:
     shell.show({"changed": changed}, [past if changed else "it was so already"])
 
 
-def _unseen(rmq: RMQ, worker: str) -> bool:
-    """Says so: a misspelt name would be noted for ever, and move nothing."""
-    if unseen := worker not in {each.name for each in Inspector(rmq).workers()}:
-        complain(f"no worker {worker!r} was seen lately: see `rmq owners`, or the list of workers in the console")
-    return unseen
+def _note_unseen(rmq: RMQ, worker: str) -> None:
+    """It may come yet; but a misspelt name is noted, too, and moves nothing."""
+    if worker not in {each.name for each in Inspector(rmq).workers()}:
+        complain(f"no worker {worker!r} was seen lately; this holds for one that comes with that name")
 
 
 @command
 @click.argument("worker")
-def drain(shell: Shell, worker: str) -> int:
+def drain(shell: Shell, worker: str) -> None:
     """Take every slot from a worker."""
     with shell.client() as rmq:
-        if _unseen(rmq, worker):
-            return 1
         _changed(shell, Control(rmq).drain(worker), "drained")
-    return 0
+        _note_unseen(rmq, worker)
 
 
 @command
@@ -61,13 +58,11 @@ def undrain(shell: Shell, worker: str) -> None:
 @click.argument("topic")
 @click.argument("slot", type=int)
 @click.argument("worker")
-def pin(shell: Shell, topic: str, slot: int, worker: str) -> int:
+def pin(shell: Shell, topic: str, slot: int, worker: str) -> None:
     """Give a slot to one worker whenever it is there."""
     with shell.client() as rmq:
-        if 0 <= slot < rmq.topic(topic).slots and _unseen(rmq, worker):
-            return 1
         _changed(shell, Control(rmq).pin(topic, slot, worker), "pinned")
-    return 0
+        _note_unseen(rmq, worker)
 
 
 @command

@@ -124,7 +124,6 @@ class Consumer:
         missed = not trip.deliveries and wanted < CANDIDATES_MOST and len(found.slots) >= wanted
         self._learn(CANDIDATES_MOST if missed else len(empty))
         if trip.deliveries:
-            trip.deliveries.sort(key=lambda delivery: delivery.score, reverse=not topic.timed)
             return taken._replace(deliveries=trip.deliveries)
         return taken._replace(next_due_ms=found.now_ms) if seen or missed else taken
 
@@ -164,6 +163,7 @@ class Consumer:
                 self._hints.doubt(slot)
                 if cycled.alone and plan[slot]:
                     trip.lone.append(slot)
+        trip.deliveries.sort(key=lambda delivery: delivery.score, reverse=not self.topic.timed)
         if errors:
             # What was taken is in flight already, and the trouble will not have gone away by the next call.
             if trip.deliveries:

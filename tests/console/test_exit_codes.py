@@ -127,11 +127,9 @@ stats --url redis://:wrong@127.0.0.1:PORT/0
 journal nowhere
 worker {LISTENERS}
 owners nowhere
-drain ann
 drain ann --url redis://127.0.0.1:AWAY/0
 undrain ann --url redis://127.0.0.1:AWAY/0
 pin nowhere 0 ann
-pin p 0 ann
 unpin nowhere 0
 unfence nowhere
 token list
