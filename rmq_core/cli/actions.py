@@ -98,7 +98,7 @@ def run_now(shell: Shell, state: str, **given: Any) -> int:
 @chosen
 @click.option("--state", type=StateChoice(BACKLOG), default="delayed", help="Of these, where no IDS are given.")
 @click.option("--due-ms", type=int, help="The new due time, in epoch milliseconds.")
-@click.option("--in-ms", type=int, help="The new due time, from now by the server's clock.")
+@click.option("--in-ms", type=click.IntRange(min=0), help="The new due time, from now by the server's clock.")
 @click.option("--priority", type=int, help="Of messages of a priority topic.")
 def reschedule(
     shell: Shell, state: str, due_ms: int | None, in_ms: int | None, priority: int | None, **given: Any

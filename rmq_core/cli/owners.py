@@ -9,6 +9,7 @@ import click
 from rmq_core.cli.shell import Shell, command, complain
 from rmq_core.client.control import Control
 from rmq_core.client.inspector import Inspector
+from rmq_core.client.rmq import RMQ
 from rmq_core.queries.owners import to_ranges
 
 
@@ -30,12 +31,19 @@ def _changed(shell: Shell, changed: bool, past: str) -> None:
     shell.show({"changed": changed}, [past if changed else "it was so already"])
 
 
+def _note_unseen(rmq: RMQ, worker: str) -> None:
+    """It may come yet; but a misspelt name is noted, too, and moves nothing."""
+    if worker not in {each.name for each in Inspector(rmq).workers()}:
+        complain(f"no worker {worker!r} was seen lately; this holds for one that comes with that name")
+
+
 @command
 @click.argument("worker")
 def drain(shell: Shell, worker: str) -> None:
     """Take every slot from a worker."""
     with shell.client() as rmq:
         _changed(shell, Control(rmq).drain(worker), "drained")
+        _note_unseen(rmq, worker)
 
 
 @command
@@ -54,6 +62,7 @@ def pin(shell: Shell, topic: str, slot: int, worker: str) -> None:
     """Give a slot to one worker whenever it is there."""
     with shell.client() as rmq:
         _changed(shell, Control(rmq).pin(topic, slot, worker), "pinned")
+        _note_unseen(rmq, worker)
 
 
 @command

@@ -125,9 +125,6 @@ class Consumer:
         missed = not trip.deliveries and wanted < CANDIDATES_MOST and len(found.slots) >= wanted
         self._learn(CANDIDATES_MOST if missed else len(empty))
         if trip.deliveries:
-            # Of a group's slot, in the order they were handed out: what came back before what is new.
-            exactly = int if topic.is_group else float
-            trip.deliveries.sort(key=lambda delivery: exactly(delivery.score), reverse=not topic.timed)
             return taken._replace(deliveries=trip.deliveries)
         return taken._replace(next_due_ms=found.now_ms) if seen or missed else taken
 
@@ -167,6 +164,9 @@ class Consumer:
                 self._hints.doubt(slot)
                 if cycled.alone and plan[slot]:
                     trip.lone.append(slot)
+        # Of a group's slot, in the order they were handed out: what came back before what is new.
+        exactly = int if self.topic.is_group else float
+        trip.deliveries.sort(key=lambda delivery: exactly(delivery.score), reverse=not self.topic.timed)
         if errors:
             # What was taken is in flight already, and the trouble will not have gone away by the next call.
             if trip.deliveries:

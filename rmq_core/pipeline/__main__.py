@@ -149,6 +149,7 @@ def _log(given: argparse.Namespace) -> None:
     logger, as_json = logging.getLogger("rmq_core.pipeline"), given.progress == "json" and not given.log
     for known in [*logger.handlers]:
         logger.removeHandler(known)
+        known.close()
     handler = logging.StreamHandler() if as_json else logging.FileHandler(log_file(given.log), delay=True)
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
     logger.addHandler(handler)

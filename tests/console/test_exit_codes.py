@@ -52,6 +52,12 @@ clusters
 requeue p --fingerprint xyz
 requeue p a --dry-run
 drop p --slot 4
+reschedule p --all
+reschedule p --all --priority 16
+reschedule f --all --in-ms -1
+reschedule f --all --in-ms 5 --due-ms 5
+run-now p
+run-now p --slot 4
 topics t
 topics t --kind odd
 topics t --kind priority --slots 3
@@ -110,6 +116,10 @@ clusters nowhere
 requeue nowhere --all
 requeue p nope
 drop p nope
+reschedule nowhere --all --priority 20
+reschedule p nope --priority 20
+run-now nowhere --all
+run-now p nope
 topics p --kind priority --slots 8
 topics --url redis://127.0.0.1:AWAY/0
 stats nowhere

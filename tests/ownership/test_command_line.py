@@ -63,6 +63,11 @@ def test_workers_own_slots_and_operators_move_them(
         try:
             wait_until(lambda: rmq.connection.client.hlen(f"{namespace}:topics"), what="the topic to be defined")
             wait_until(lambda: counts() == {"ann": 2, "bob": 2}, timeout_s=20, what="both to own slots")
+            for misspelt in (["drain", "an"], ["pin", "cli", "0", "an"]):
+                assert main([*misspelt, *at]) == 0
+                assert "no worker 'an' was seen lately" in capsys.readouterr().err
+            assert run(capsys, "undrain", "an", *at) == "undrained\n"
+            assert run(capsys, "unpin", "cli", "0", *at) == "unpinned\n"
             assert run(capsys, "drain", "ann", *at) == "drained\n"
             assert run(capsys, "drain", "ann", *at) == "it was so already\n"
             wait_until(lambda: counts() == {"bob": 4}, what="the drain to be followed")

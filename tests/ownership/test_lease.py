@@ -49,7 +49,7 @@ def test_no_call_begins_after_its_end() -> None:
     batch = Batch(Listener("work", work, Topic("work", "priority")), _deliveries(4), lease)
     batch.run(_lanes())
     assert begun == ["0", "1"]
-    assert [finished.delivery.id for finished in batch.finished] == ["0", "1"]
+    assert [delivery.id for delivery, _ in batch.finished] == ["0", "1"]
     assert batch.closing
     assert [delivery.id for delivery in batch.not_started] == ["2", "3"]
 

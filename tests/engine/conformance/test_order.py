@@ -185,3 +185,20 @@ async def test_a_take_brings_the_highest_of_all_slots_in_their_order(bench: Benc
         taken = [delivery.priority for delivery in await bench.q.take("work", 10)]
         assert taken == sorted(priorities, reverse=True)[:10]
         priorities = range(17, min(taken))
+
+
+async def test_of_retried_ones_the_one_with_the_most_tries_left_comes_first(bench: Bench) -> None:
+    await bench.topic(max_retries=3, backoff_ms=0)
+    await bench.q.send("work", PriorityMessage("often", 20))
+    for _ in range(2):
+        await bench.q.nack([await bench.take_one()])
+    often = await bench.take_one()
+    await bench.q.send("work", PriorityMessage("once", 20))
+    await bench.q.nack([await bench.take_one()])
+    await bench.q.nack([often])
+    taken = await bench.q.take("work", 10)
+    while len(taken) < 2:  # the clock that a retry waits for has whole milliseconds
+        await bench.q.release(taken)
+        taken = await bench.q.take("work", 10)
+    assert [each.text for each in taken] == ["once", "often"]
+    await bench.q.ack(taken)
