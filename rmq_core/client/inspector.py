@@ -71,6 +71,10 @@ class Inspector:
         """The consumer groups of a stream topic, by name."""
         return self.client.run(self.client.on_stream(stored_groups.read_all, topic))
 
+    def queues(self) -> list[Topic]:
+        """What is taken from and settled: topics that are no streams, and the consumer groups of those that are."""
+        return self.client.run(definitions.read_queues(self.client.keyspace))
+
     def sample(self, topic_names: Sequence[str] | None = None, *, groups: bool = False) -> list[TopicSample]:
         """The state of topics (None: all; ``groups``: and of all groups). Cheap to repeat: only what changed is read
         again. A group is named as ``<topic>@<group>``.
@@ -210,6 +214,10 @@ class AsyncInspector:
     async def groups(self, topic: str | Topic) -> list[Group]:
         """The consumer groups of a stream topic, by name."""
         return await self.client.run(self.client.on_stream(stored_groups.read_all, topic))
+
+    async def queues(self) -> list[Topic]:
+        """What is taken from and settled: topics that are no streams, and the consumer groups of those that are."""
+        return await self.client.run(definitions.read_queues(self.client.keyspace))
 
     async def sample(self, topic_names: Sequence[str] | None = None, *, groups: bool = False) -> list[TopicSample]:
         """The state of topics (None: all; ``groups``: and of all groups). Cheap to repeat: only what changed is read
