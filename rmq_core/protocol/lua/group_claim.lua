@@ -25,12 +25,12 @@ local found = redis.call('ZRANGE', PREPARE, first, first + most - 1, 'WITHSCORES
 local theirs, kept = {}, 0
 for i = 1, #found, 2 do
   local receipt = tonumber(found[i + 1])
-  if holder_of(found[i], receipt) ~= holder then
-    -- somebody else's
-  elseif receipt < before_ms * SHIFT then
-    theirs[#theirs + 1] = i
-  else
-    kept = kept + 1
+  if holder_of(found[i], receipt) == holder then
+    if receipt < before_ms * SHIFT then
+      theirs[#theirs + 1] = i
+    else
+      kept = kept + 1
+    end
   end
 end
 if how == 'do' and #theirs > 0 then
@@ -42,7 +42,6 @@ if how == 'do' and #theirs > 0 then
       redis.call('HSET', SUSPECT, id, '')
     end
   end
-end
   forget_origins()
   count('released', #theirs)
   write_counts()
