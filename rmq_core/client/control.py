@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any
 
 from rmq_core.client.async_rmq import AsyncRMQ
@@ -21,6 +22,7 @@ from rmq_core.ops.actions import ActionResult, References
 from rmq_core.ops.matching import MatchingAction, MatchingResult
 from rmq_core.ops.sent import Sent
 from rmq_core.streams import entries
+from rmq_core.streams.members import Claimed
 from rmq_core.streams.positions import Moved, Where
 
 
@@ -123,9 +125,11 @@ class Control:
         """Creates (0) or replaces (its version) a definition. Raises `VersionConflict`, `TopicConflict`."""
         return self.client.remember(self.client.run(registry.put(self.client.keyspace, topic, expected_version)))
 
-    def pause(self, topic: str | Topic) -> Topic:
-        """Stops the taking of messages; sending goes on."""
-        return self.client.run(self.client.paused(topic, True))
+    def pause(self, topic: str | Topic, until: datetime | int | None = None) -> Topic:
+        """Stops the taking of messages; sending goes on. ``until``: of a group, so long (a datetime, or epoch
+        milliseconds); then it goes on by itself.
+        """
+        return self.client.run(self.client.paused(topic, True, until))
 
     def resume(self, topic: str | Topic) -> Topic:
         """Starts the taking again."""
@@ -157,6 +161,14 @@ class Control:
         `InvalidMessage`.
         """
         return self.client.run(self.client.moved(group, where, slots, dry_run))
+
+    def claim(self, group: str | Topic, member: str, *, dry_run: bool = False, force: bool = False) -> list[Claimed]:
+        """Puts back at once, uncounted, what a member of a group has: it is handed out again, alone at first.
+
+        What a worker that runs has taken since it began is left to it and counted as ``kept``, unless ``force``; then
+        its answer will be ``stale``. ``dry_run``: only says what that would be. ``member=""``: all that gave no name.
+        """
+        return self.client.run(self.client.claimed(group, member, dry_run, force))
 
     def unfence(self, topic: str | Topic) -> int:
         """Hands a topic's slots back to shared mode; returns how many had an owner."""
@@ -277,9 +289,11 @@ class AsyncControl:
         stored = await self.client.run(registry.put(self.client.keyspace, topic, expected_version))
         return self.client.remember(stored)
 
-    async def pause(self, topic: str | Topic) -> Topic:
-        """Stops the taking of messages; sending goes on."""
-        return await self.client.run(self.client.paused(topic, True))
+    async def pause(self, topic: str | Topic, until: datetime | int | None = None) -> Topic:
+        """Stops the taking of messages; sending goes on. ``until``: of a group, so long (a datetime, or epoch
+        milliseconds); then it goes on by itself.
+        """
+        return await self.client.run(self.client.paused(topic, True, until))
 
     async def resume(self, topic: str | Topic) -> Topic:
         """Starts the taking again."""
@@ -311,6 +325,16 @@ class AsyncControl:
         `InvalidMessage`.
         """
         return await self.client.run(self.client.moved(group, where, slots, dry_run))
+
+    async def claim(
+        self, group: str | Topic, member: str, *, dry_run: bool = False, force: bool = False
+    ) -> list[Claimed]:
+        """Puts back at once, uncounted, what a member of a group has: it is handed out again, alone at first.
+
+        What a worker that runs has taken since it began is left to it and counted as ``kept``, unless ``force``; then
+        its answer will be ``stale``. ``dry_run``: only says what that would be. ``member=""``: all that gave no name.
+        """
+        return await self.client.run(self.client.claimed(group, member, dry_run, force))
 
     async def unfence(self, topic: str | Topic) -> int:
         """Hands a topic's slots back to shared mode; returns how many had an owner."""

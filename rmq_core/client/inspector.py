@@ -45,6 +45,7 @@ from rmq_core.queries import (
 )
 from rmq_core.queries.owners import OwnershipEvent, SlotOwner
 from rmq_core.queries.sampling import SampleCache
+from rmq_core.streams.members import Member
 
 
 class Inspector:
@@ -74,6 +75,10 @@ class Inspector:
     def queues(self) -> list[Topic]:
         """What is taken from and settled: topics that are no streams, and the consumer groups of those that are."""
         return self.client.run(definitions.read_queues(self.client.keyspace))
+
+    def members(self, group: str | Topic) -> list[Member]:
+        """Who takes from a consumer group (``<topic>@<group>``): what each has, how much it does."""
+        return self.client.run(self.client.members(group))
 
     def sample(self, topic_names: Sequence[str] | None = None, *, groups: bool = False) -> list[TopicSample]:
         """The state of topics (None: all; ``groups``: and of all groups). Cheap to repeat: only what changed is read
@@ -218,6 +223,10 @@ class AsyncInspector:
     async def queues(self) -> list[Topic]:
         """What is taken from and settled: topics that are no streams, and the consumer groups of those that are."""
         return await self.client.run(definitions.read_queues(self.client.keyspace))
+
+    async def members(self, group: str | Topic) -> list[Member]:
+        """Who takes from a consumer group (``<topic>@<group>``): what each has, how much it does."""
+        return await self.client.run(self.client.members(group))
 
     async def sample(self, topic_names: Sequence[str] | None = None, *, groups: bool = False) -> list[TopicSample]:
         """The state of topics (None: all; ``groups``: and of all groups). Cheap to repeat: only what changed is read

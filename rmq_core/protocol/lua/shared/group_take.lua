@@ -129,13 +129,18 @@ local function take(limit, alone, unsettled)
   count('sent', #entries)
   count('taken', n + #entries)
   local prepared, opened, origins, left = {}, {}, {}, {}
+  -- What was taken alone has no origin; it is known all the same who has it.
+  local origin, from = alone and '' or '1', 0
+  if member ~= '' then
+    origins[1], origins[2], from = '', member, 2
+  end
   -- An owner's receipts differ by a millisecond each: so the prepare queue keeps their order for the owner after it.
   local owned, at = EPOCH ~= '', 0
   for i = 1, #returned, 2 do
     left[#left + 1] = returned[i]
     local receipt = (owned and now + at or now) * SHIFT + failures_of(tonumber(returned[i + 1]))
     prepared[at * 2 + 1], prepared[at * 2 + 2] = ms_text(receipt), returned[i]
-    origins[at * 2 + 1], origins[at * 2 + 2] = returned[i], '1'
+    origins[from + at * 2 + 1], origins[from + at * 2 + 2] = returned[i], origin
     at = at + 1
   end
   if #left > 0 then
@@ -149,14 +154,14 @@ local function take(limit, alone, unsettled)
     for i = 1, #entries do
       local id, place = entries[i][1], at * 2
       prepared[place + 1] = owned and ms_text((now + at) * SHIFT) or fresh
-      prepared[place + 2], origins[place + 1], origins[place + 2] = id, id, '1'
+      prepared[place + 2], origins[from + place + 1], origins[from + place + 2] = id, id, origin
       opened[i * 2 - 1], opened[i * 2] = numbers[i], id
       at = at + 1
     end
   end
   if #prepared > 0 then
     redis.call('ZADD', PREPARE, unpack(prepared))
-    if not alone then
+    if not alone or member ~= '' then
       note_origins(now, origins, in_flight)
     end
   end
