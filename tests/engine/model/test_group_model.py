@@ -1,4 +1,4 @@
-"""A consumer group against its model: any sequence of operations, on stream and group, by a clock that the test moves."""
+"""A consumer group against its model: any sequence of operations, on stream and group, by a clock of the test."""
 
 from __future__ import annotations
 
