@@ -73,6 +73,8 @@ class Action(StrEnum):
     SCHEDULE = "schedule"
     REPAIR = "repair"
     UNFENCE = "unfence"
+    DELETE_ENTRIES = "delete_entries"
+    TRIM = "trim"
 
 
 NEEDED: dict[Action, Permission] = {
@@ -103,6 +105,8 @@ NEEDED: dict[Action, Permission] = {
     Action.SCHEDULE: Permission.EDIT_TOPICS,
     Action.REPAIR: Permission.OPERATE,
     Action.UNFENCE: Permission.ADMINISTER,
+    Action.DELETE_ENTRIES: Permission.ADMINISTER,
+    Action.TRIM: Permission.OPERATE,
 }
 
 

@@ -72,6 +72,10 @@ class Inspector:
         """The consumer groups of a stream topic, by name."""
         return self.client.run(self.client.on_stream(stored_groups.read_all, topic))
 
+    def queues(self) -> list[Topic]:
+        """What is taken from and settled: topics that are no streams, and the consumer groups of those that are."""
+        return self.client.run(definitions.read_queues(self.client.keyspace))
+
     def members(self, group: str | Topic) -> list[Member]:
         """Who takes from a consumer group (``<topic>@<group>``): what each has, how much it does."""
         return self.client.run(self.client.members(group))
@@ -215,6 +219,10 @@ class AsyncInspector:
     async def groups(self, topic: str | Topic) -> list[Group]:
         """The consumer groups of a stream topic, by name."""
         return await self.client.run(self.client.on_stream(stored_groups.read_all, topic))
+
+    async def queues(self) -> list[Topic]:
+        """What is taken from and settled: topics that are no streams, and the consumer groups of those that are."""
+        return await self.client.run(definitions.read_queues(self.client.keyspace))
 
     async def members(self, group: str | Topic) -> list[Member]:
         """Who takes from a consumer group (``<topic>@<group>``): what each has, how much it does."""
