@@ -22,7 +22,7 @@ end
 if now < tonumber(ARGV[POLICY + 3]) or ARGV[POLICY + 2] == 'waits' and must_wait() then
   return scores
 end
-local returned, suspects_next = before_suspects(redis.call('ZRANGE', STORE, 0, most - 1, 'WITHSCORES'), false)
+local returned, suspects_next = before_suspects(free_ones(most), false)
 if suspects_next and #returned == 0 then
   scores[1] = 1
 end

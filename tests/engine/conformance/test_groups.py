@@ -461,3 +461,43 @@ async def test_a_group_is_paused_until_a_time_and_goes_on_by_itself(bench: Bench
     assert await texts(bench) == ["b"]
     with pytest.raises(errors.WrongKind, match="until"):
         await bench.control.pause("events", until_ms)
+
+
+async def test_a_copy_that_is_requeued_waits_for_the_end_of_the_one_in_flight(bench: Bench) -> None:
+    await stream(bench)
+    sent = await bench.q.send("events", "a")
+    await bench.q.reject(await bench.q.take(GROUP))
+    await bench.control.set_position(GROUP, "start")
+    (again,) = await bench.q.take(GROUP)  # what is dead is handed out again behind a new position
+    assert [each.status for each in await bench.control.requeue(GROUP, sent)] == ["done"]
+    assert await bench.q.take(GROUP, 10) == []
+    found = await sample(bench)
+    assert (found.prepare, found.backlog, found.ledger_gap) == (1, 1, 0)
+    assert await bench.q.ack(again) == ["done"]
+    assert await texts(bench) == ["a"]
+    assert (await sample(bench)).ledger_gap == 0
+
+
+async def test_what_operators_move_keeps_the_order_of_the_stream(bench: Bench) -> None:
+    await stream(bench, backoff_ms=0)
+    sent = [await bench.q.send("events", str(n)) for n in range(4)]
+    taken = await bench.q.take(GROUP, 4)
+    await bench.q.release(taken[2], delay_ms=3_600_000)
+    await bench.q.release([taken[0], taken[1], taken[3]])
+    await bench.control.cancel(GROUP, sent[1])
+    await bench.control.restore(GROUP, sent[1])
+    await bench.control.reschedule(GROUP, sent[0], due_ms=await bench.now_ms() + 3_600_000)
+    assert [each.id for each in (await bench.inspector.messages(GROUP, "retrying")).rows] == [sent[2].id, sent[0].id]
+    assert [each.status for each in await bench.control.run_now(GROUP, [sent[2], sent[0], sent[3]])] == ["done"] * 3
+    assert await texts(bench) == ["0", "1", "2", "3"]
+
+
+async def test_the_lag_is_seen_though_all_that_was_read_is_under_way(bench: Bench) -> None:
+    await stream(bench)
+    await bench.q.send_many("events", ["a", "b"])
+    taken = await bench.q.take(GROUP, 2)
+    await bench.control.set_position(GROUP, "start")
+    assert (await sample(bench)).lag == 2
+    assert await bench.q.take(GROUP, 2) == []
+    assert (await sample(bench)).lag == 0
+    await bench.q.ack(taken)
