@@ -18,12 +18,12 @@ const TITLES = [
   [gettext("Slots"), "rc-less"],
   [gettext("Lag"), "rc-num"],
   [gettext("Behind"), "rc-num"],
-  [gettext("In flight"), "rc-num"],
-  [gettext("Retrying"), "rc-num"],
+  [gettext("In flight"), "rc-num rc-less"],
+  [gettext("Retrying"), "rc-num rc-less"],
   [gettext("Read/s"), "rc-num rc-less"],
-  [gettext("Out/s"), "rc-num"],
+  [gettext("Out/s"), "rc-num rc-less"],
   [gettext("Dead"), "rc-num"],
-  [gettext("Missed"), "rc-num"],
+  [gettext("Missed"), "rc-num rc-less"],
   [gettext("Workers"), "rc-num rc-less"],
 ];
 
