@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import logging
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from typing import Any
 
 from rmq_core.errors import ConfigurationError
@@ -64,9 +64,12 @@ class Hooks:
         with self.sending(topic, [message]) as sending:
             yield sending.messages[0]
 
-    @contextmanager
-    def handling(self, handling: Handling) -> Iterator[None]:
+    def handling(self, handling: Handling) -> AbstractContextManager[Any]:
         """Around a call of a plain listener."""
+        return self._handling[0](handling) if len(self._handling) == 1 else self._nested(handling)
+
+    @contextmanager
+    def _nested(self, handling: Handling) -> Iterator[None]:
         with ExitStack() as stack:
             for around in self._handling:
                 stack.enter_context(around(handling))

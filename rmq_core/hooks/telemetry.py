@@ -12,9 +12,10 @@ without one nothing is measured.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from rmq_core.errors import ConfigurationError
 from rmq_core.hooks.hook import Handling, Hook, Sending
@@ -23,14 +24,19 @@ from rmq_core.model.outcomes import Reject, Release, Retry, words_of
 from rmq_core.ops.sent import Sent
 
 try:
-    from opentelemetry import metrics, propagate, trace
+    from opentelemetry import context, metrics, propagate, trace
 except ImportError as error:
     raise ConfigurationError("OpenTelemetry is not installed: pip install 'rmq-console[otel]'") from error
+
+if TYPE_CHECKING:
+    from types import TracebackType
 
 SCOPE = "rmq_core"
 SYSTEM = "rmq"
 LINKS_MAX = 128
 """Of a batch, so many messages are linked: what the SDK keeps of a span by default."""
+NOTHING = context.Context()
+"""No span is the parent of what comes from elsewhere."""
 DECISIONS = (Retry, Reject, Release)
 """What a listener decided is no error of it."""
 
@@ -62,75 +68,101 @@ class OpenTelemetry(Hook):
             "rmq.dead_letters", unit="{message}", description="Messages that became dead letters by their listener."
         )
 
-    @contextmanager
-    def sending(self, sending: Sending) -> Iterator[None]:
+    def sending(self, sending: Sending) -> AbstractContextManager[Any]:
         """A span, put into the headers."""
-        measures = (self._send_time, self._sent)
-        with self._span("send", sending.topic, trace.SpanKind.PRODUCER, len(sending.messages), (), measures) as span:
-            context: dict[str, str] = {}
-            propagate.inject(context)
-            if context:
-                sending.add_headers(context)
-            yield
-            if isinstance(sending.result, Sent):
-                span.set_attribute("messaging.message.id", sending.result.id)
+        attributes = self._attributes("send", sending.topic, len(sending.messages))
+        span = self._tracer.start_span(f"send {sending.topic}", kind=trace.SpanKind.PRODUCER, attributes=attributes)
+        return _Send(span, self._send_time, self._sent, len(sending.messages), sending)
 
-    @contextmanager
-    def handling(self, handling: Handling) -> Iterator[None]:
+    def handling(self, handling: Handling) -> AbstractContextManager[Any]:
         """A span that links to the sends."""
-        deliveries = handling.deliveries
-        links = [link for delivery in deliveries[:LINKS_MAX] if (link := _link(delivery)) is not None]
-        measures = (self._process_time, self._consumed)
-        with self._span("process", handling.topic, trace.SpanKind.CONSUMER, len(deliveries), links, measures) as span:
-            if span.is_recording():
-                span.set_attribute("messaging.client.id", handling.worker)
-                span.set_attribute("code.function.name", handling.listener)
-                span.set_attribute("messaging.destination.partition.id", str(deliveries[0].slot))
-                if len(deliveries) == 1:
-                    span.set_attribute("messaging.message.id", deliveries[0].id)
-                    span.set_attribute("rmq.attempt", deliveries[0].attempt)
-            yield
+        deliveries, topic = handling.deliveries, handling.topic
+        span = self._tracer.start_span(
+            f"process {topic}",
+            kind=trace.SpanKind.CONSUMER,
+            attributes=self._attributes("process", topic, len(deliveries)),
+            links=[link for delivery in deliveries[:LINKS_MAX] if (link := _link(delivery)) is not None],
+        )
+        if span.is_recording():
+            span.set_attribute("messaging.client.id", handling.worker)
+            span.set_attribute("code.function.name", handling.listener)
+            span.set_attribute("messaging.destination.partition.id", str(deliveries[0].slot))
+            if len(deliveries) == 1:
+                span.set_attribute("messaging.message.id", deliveries[0].id)
+                span.set_attribute("rmq.attempt", deliveries[0].attempt)
+        return _Span(span, self._process_time, self._consumed, len(deliveries), _labels("process", topic))
 
     def dying(self, delivery: Delivery, error: BaseException) -> None:
         """Counts it."""
         self._dead.add(1, {**_labels("process", delivery.topic), "error.type": type(error).__name__})
 
-    @contextmanager
-    def _span(
-        self, operation: str, topic: str, kind: trace.SpanKind, count: int, links: Any, measures: tuple[Any, Any]
-    ) -> Iterator[trace.Span]:
-        """The span of so many messages; measured by a histogram and a counter, with the type of the error, if any."""
-        labels = _labels(operation, topic)
-        attributes: dict[str, Any] = {**labels, "messaging.operation.type": operation}
+    def _attributes(self, operation: str, topic: str, count: int) -> dict[str, Any]:
+        attributes: dict[str, Any] = {**_labels(operation, topic), "messaging.operation.type": operation}
         if count > 1:
             attributes["messaging.batch.message_count"] = count
-        duration, counter = measures
-        began = time.monotonic()
-        with self._tracer.start_as_current_span(
-            f"{operation} {topic}",
-            kind=kind,
-            attributes=attributes,
-            links=links,
-            record_exception=False,
-            set_status_on_exception=False,
-        ) as span:
+        return attributes
+
+
+class _Span:
+    """Makes a span the present one, and ends it with what came of it. A class, for it is entered for each message."""
+
+    __slots__ = ("_began", "_count", "_counter", "_duration", "_labels", "_token", "span")
+
+    def __init__(self, span: trace.Span, duration: Any, counter: Any, count: int, labels: Mapping[str, str]) -> None:
+        self.span = span
+        self._duration, self._counter, self._count, self._labels = duration, counter, count, labels
+
+    def __enter__(self) -> None:
+        self._token = context.attach(trace.set_span_in_context(self.span))
+        self._began = time.monotonic()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace_back: TracebackType | None
+    ) -> None:
+        labels, span = self._labels, self.span
+        if error is not None and not isinstance(error, DECISIONS):
+            labels = {**labels, "error.type": type(error).__name__}
+            span.record_exception(error)
+            span.set_status(trace.Status(trace.StatusCode.ERROR, f"{type(error).__name__}: {words_of(error)}"))
+            span.set_attribute("error.type", type(error).__name__)
+        elif error is not None:
+            span.set_attribute("rmq.outcome", type(error).__name__.lower())
+        self._duration.record(time.monotonic() - self._began, labels)
+        self._counter.add(self._count, labels)
+        span.end()
+        context.detach(self._token)
+
+
+class _Send(_Span):
+    """Of a send: its context goes into the headers, and its id into the span."""
+
+    __slots__ = ("_sending",)
+
+    def __init__(self, span: trace.Span, duration: Any, counter: Any, count: int, sending: Sending) -> None:
+        super().__init__(span, duration, counter, count, _labels("send", sending.topic))
+        self._sending = sending
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        headers: dict[str, str] = {}
+        propagate.inject(headers)
+        if headers:
             try:
-                yield span
-            except DECISIONS as decision:
-                span.set_attribute("rmq.outcome", type(decision).__name__.lower())
-                raise
+                self._sending.add_headers(headers)
             except BaseException as error:
-                labels["error.type"] = type(error).__name__
-                span.record_exception(error)
-                span.set_status(trace.Status(trace.StatusCode.ERROR, f"{type(error).__name__}: {words_of(error)}"))
-                span.set_attribute("error.type", labels["error.type"])
+                self.__exit__(type(error), error, None)  # nobody leaves what could not be entered
                 raise
-            finally:
-                duration.record(time.monotonic() - began, labels)
-                counter.add(count, labels)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace_back: TracebackType | None
+    ) -> None:
+        if isinstance(self._sending.result, Sent):
+            self.span.set_attribute("messaging.message.id", self._sending.result.id)
+        super().__exit__(kind, error, trace_back)
 
 
-def _labels(operation: str, topic: str) -> dict[str, Any]:
+@lru_cache(maxsize=1_000)
+def _labels(operation: str, topic: str) -> Mapping[str, str]:
     return {
         "messaging.system": SYSTEM,
         "messaging.operation.name": operation,
@@ -142,5 +174,5 @@ def _link(delivery: Delivery) -> trace.Link | None:
     headers = delivery.headers
     if not headers:
         return None
-    context = trace.get_current_span(propagate.extract(headers)).get_span_context()
-    return trace.Link(context) if context.is_valid else None
+    sent = trace.get_current_span(propagate.extract(headers, NOTHING)).get_span_context()
+    return trace.Link(sent) if sent.is_valid else None
