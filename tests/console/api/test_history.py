@@ -39,10 +39,10 @@ def test_numbers_between_two_moments(viewer: Caller) -> None:
     assert [(row[0] - BASE_MS, row[1], row[5]) for row in found["points"]] == [
         (120_000 * step, 0.5, 12 * step + 11) for step in range(5)
     ]
-    same = viewer.ok(
-        "GET", "/topics/orders/history?from=2025-11-23T01:00:00Z&to=2025-11-23T02:10:00%2B01:00&step=60000"
-    )
-    assert len(same["points"]) == 10
+    first = datetime.fromtimestamp(BASE_MS / 1000, UTC)
+    last = (first + timedelta(minutes=10)).astimezone(timezone(timedelta(hours=8)))
+    same = viewer.ok("GET", f"/topics/orders/history?from={quote(first.isoformat())}&to={quote(last.isoformat())}")
+    assert (same["step_ms"], len(same["points"])) == (10_000, 60)
     assert viewer.ok("GET", "/topics/orders/history")["points"] == [], "of the last hour there is nothing"
 
 
