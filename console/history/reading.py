@@ -19,10 +19,11 @@ log = logging.getLogger("console.history")
 POINTS_USUAL = 750
 """So many are about what a chart can show."""
 POINTS_MOST = 12_000
+# Not of half a day: nights and days would make a saw of every line.
 STEPS = (
     *(n * SECOND for n in (1, 2, 5, 10, 20, 30)),
     *(n * MINUTE for n in (1, 2, 5, 10, 15, 30)),
-    *(n * HOUR for n in (1, 2, 3, 6, 12, 24)),
+    *(n * HOUR for n in (1, 2, 3, 6, 24)),
 )
 
 

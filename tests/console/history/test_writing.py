@@ -98,7 +98,7 @@ def test_how_finely_depends_on_how_far_back_and_how_much() -> None:
     assert tier_for(now - 300 * DAY, now, 1_000) is QUARTERS
     assert tier_for(0, now, 1_000) is QUARTERS
     found = chart("orders", now - 365 * DAY, now, now)
-    assert (found.step_ms, found.points) == (12 * HOUR, [])
+    assert (found.step_ms, found.points) == (DAY, [])
     assert chart("orders", now - 6 * HOUR, now, now).step_ms == 30_000
     with pytest.raises(TooMany):
         chart("orders", now - 365 * DAY, now, now, step_ms=1_000)

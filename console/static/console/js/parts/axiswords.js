@@ -1,29 +1,31 @@
-// Moments along an axis: as much of date and time as tells them apart.
+// Moments along an axis: as much of date and time as tells them apart, and no more of them than there is room for.
 import { language } from "../core/page.js";
-import { DAY, MINUTE } from "./timespan.js";
+import { DAY, MINUTE, ticks } from "./timespan.js";
 
-/** @type {Record<string, Intl.DateTimeFormatOptions>} */
-const FORMS = {
-  seconds: { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" },
-  minutes: { hour: "2-digit", minute: "2-digit", hourCycle: "h23" },
-  hours: { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23" },
-  days: { month: "short", day: "numeric" },
-  months: { year: "numeric", month: "short", day: "numeric" },
-};
-/** @type {Map<string, Intl.DateTimeFormat>} */
+/** Up to which length, how it is written, and about how many pixels that takes, with some room between.
+    @type {[number, Intl.DateTimeFormatOptions, number][]} */
+const FORMS = [
+  [20 * MINUTE, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" }, 80],
+  [DAY, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" }, 70],
+  [4 * DAY, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23" }, 140],
+  [Number.POSITIVE_INFINITY, { month: "short", day: "numeric" }, 80],
+];
+/** @type {Map<number, Intl.DateTimeFormat>} */
 const formats = new Map();
 
 /** @param {number} ms @param {import("./timespan.js").Span} span */
-export function axisWords(ms, { from, to }) {
-  const name = formFor(to - from);
-  const format = formats.get(name) ?? new Intl.DateTimeFormat(language, FORMS[name]);
-  formats.set(name, format);
+export function axisWords(ms, span) {
+  const [limit, options] = formOf(span);
+  const format = formats.get(limit) ?? new Intl.DateTimeFormat(language, options);
+  formats.set(limit, format);
   return format.format(ms);
 }
 
-function formFor(/** @type {number} */ length) {
-  if (length <= 20 * MINUTE) return "seconds";
-  if (length <= DAY) return "minutes";
-  if (length <= 8 * DAY) return "hours";
-  return length <= 120 * DAY ? "days" : "months";
+/** @param {import("./timespan.js").Span} span @param {number} width in pixels */
+export function axisTicks(span, width) {
+  const [limit, , each] = formOf(span);
+  return ticks(span, Math.max(1, Math.floor(width / each)), limit > 4 * DAY ? DAY : 0);
 }
+
+const formOf = (/** @type {import("./timespan.js").Span} */ { from, to }) =>
+  /** @type {[number, Intl.DateTimeFormatOptions, number]} */ (FORMS.find(([limit]) => to - from <= limit));

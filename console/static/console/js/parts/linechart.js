@@ -4,16 +4,16 @@ import { dateTime, time } from "../core/format.js";
 import { AT } from "../core/point.js";
 import { gettext } from "../core/text.js";
 import { color } from "../core/theme.js";
-import { axisWords } from "./axiswords.js";
+import { axisTicks, axisWords } from "./axiswords.js";
 import { ChartPointer } from "./chartpointer.js";
 import { ChartTable } from "./charttable.js";
 import { tableToggle } from "./tabletoggle.js";
-import { DAY, ticks } from "./timespan.js";
+import { DAY } from "./timespan.js";
 
 const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3]];
 const LINES = ["--rc-line-1", "--rc-line-2", "--rc-line-3", "--rc-line-4"];
 const GAP_MS = 6000;
-const TICKS = 6;
+const AXES_PX = 50; // what the axes of values take, about
 const TABLE_ROWS = 40;
 
 export class LineChart {
@@ -166,14 +166,12 @@ export class LineChart {
             grid,
             border: { display: false },
             afterBuildTicks: (axis) => {
-              const shown = ticks({ from: axis.min, to: axis.max }, TICKS);
-              axis.ticks = shown.map((value) => ({ value }));
+              axis.ticks = axisTicks(this.span, this.width - AXES_PX).map((value) => ({ value }));
             },
             ticks: {
               color: text,
-              align: "inner",
               maxRotation: 0,
-              autoSkip: true,
+              autoSkip: false,
               callback: (value) => axisWords(value, this.span),
             },
           },

@@ -58,17 +58,18 @@ export function read(/** @type {string} */ text) {
 }
 
 const STEPS = [
-  1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800,
-  1_209_600, 2_592_000, 5_184_000,
+  1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 345_600,
+  604_800, 1_209_600, 2_592_000, 5_184_000, 10_368_000,
 ].map((seconds) => seconds * 1000);
 
 /**
  * Round moments of the reader's own clock, at most so many.
  * @param {Span} span
  * @param {number} most
+ * @param {number} [least] the shortest step
  */
-export function ticks({ from, to }, most) {
-  const step = STEPS.find((each) => (to - from) / each <= most) ?? STEPS[STEPS.length - 1];
+export function ticks({ from, to }, most, least = 0) {
+  const step = STEPS.find((each) => each >= least && (to - from) / each <= most) ?? STEPS[STEPS.length - 1];
   const offset = new Date(to).getTimezoneOffset() * MINUTE;
   const found = [];
   for (let at = Math.ceil((from - offset) / step) * step + offset; at <= to; at += step) found.push(at);
