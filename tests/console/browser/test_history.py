@@ -29,7 +29,7 @@ print(now)
 def test_charts_go_back_and_come_closer(open_page: Open, queue: Queue, topic: str, stack: Stack) -> None:
     began = int(stack.manage(PLANT.replace("{topic!r}", repr(topic))))
     page = open_page(f"/topics/{topic}/")
-    page.get_by_role("button", name="6 h").click()
+    page.get_by_role("button", name="6 h", exact=True).click()
     backlog = page.get_by_role("region", name="Backlog")
     expect(page.get_by_text("A point is 30 s")).to_be_visible()
     backlog.get_by_role("button", name="Show as table").click()
@@ -51,6 +51,6 @@ def test_charts_go_back_and_come_closer(open_page: Open, queue: Queue, topic: st
     with page.expect_download() as download:
         page.get_by_role("link", name="CSV").click()
     assert download.value.suggested_filename.startswith(topic)
-    page.get_by_role("button", name="5 min").click()
+    page.get_by_role("button", name="5 min", exact=True).click()
     assert "from=" not in page.url
     expect(backlog).to_contain_text("backlog 0")
