@@ -47,6 +47,8 @@ class Options:
     """Topics recorded in the database while their journal is on; patterns such as `order*`."""
     record_days: int = field(default=30, metadata={"rule": rules.between(1, 3_650)})
     """How long transitions, and messages that have ended, stay recorded."""
+    history_max_mib: int = field(default=1024, metadata={"rule": rules.between(0, 1_048_576)})
+    """What the history of days may hold in the database; 0: none is kept."""
     data_dir: Path = Path()
     """Where the next three are, unless they say otherwise; `~/.local/share/rmq-console`."""
     pipeline_archive: str = ""

@@ -76,6 +76,8 @@ class Environment:
     """Messages per second that the demo sends, from 0 to 20000."""
     record_days: int
     """How long transitions, and messages that have ended, stay recorded."""
+    history_max_mib: int
+    """What the history of days may hold in the database, in MiB; 0: none is kept."""
     pipeline_archive: str
     """The archive of journals, any path Spark can use; `archive` in the data folder."""
     pipeline_reports: Path
@@ -121,6 +123,7 @@ def read_environment(environ: Mapping[str, str] | None = None) -> Environment:
         "pipeline_archive": env.str("RMQ_PIPELINE_ARCHIVE", str(data_dir.resolve() / "archive")),
         "pipeline_reports": env.path("RMQ_PIPELINE_REPORTS", data_dir.resolve() / "reports"),
         "pipeline_ledgers": env.path("RMQ_PIPELINE_LEDGERS", data_dir.resolve() / "ledgers"),
+        "history_max_mib": env.int("RMQ_HISTORY_MAX_MIB", 1024, validate=_check(rules.between(0, 1_048_576))),
         "record_days": env.int("RMQ_RECORD_DAYS", 30, validate=_check(rules.between(1, 3_650))),
         "record_topics": env.list("RMQ_RECORD_TOPICS", ["*"]),
         "log_level": env.str("RMQ_LOG_LEVEL", "INFO", validate=_check(_log_level)),
