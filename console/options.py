@@ -35,8 +35,10 @@ class Options:
     """A layer in your `CHANNEL_LAYERS`, which has to reach all processes; or one of the console's own."""
     zookeeper_url: str = field(default="", metadata={"rule": rules.zookeeper})
     """For workers with owners; without it every worker takes from every slot."""
-    listeners: list[str] = field(default_factory=list, metadata={"rule": rules.listeners})
+    listeners: list[str] = field(default_factory=list, metadata={"rule": rules.named_objects})
     """What `manage.py worker` runs, as `package.module:attribute`; it takes names on the command line, too."""
+    hooks: list[str] = field(default_factory=list, metadata={"rule": rules.named_objects})
+    """What runs around the listeners of `manage.py worker`, as `package.module:attribute`; the first outermost."""
     sample_interval_ms: int = field(default=1000, metadata={"rule": rules.at_least(200)})
     """How often the keeper looks at the queues."""
     lag_warning_ms: int = field(default=10_000, metadata={"rule": rules.at_least(1)})

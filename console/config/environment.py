@@ -66,6 +66,8 @@ class Environment:
     """Where slots get their owners, `host:port,host:port`; `up` starts a ZooKeeper of its own when it is not set."""
     listeners: list[str]
     """What `worker` runs: `package.module:attribute`, several separated by commas."""
+    hooks: list[str]
+    """What runs around them, written alike; the first is the outermost."""
     sample_interval_ms: int
     """How often the keeper looks at the queues."""
     lag_warning_ms: int
@@ -113,7 +115,8 @@ def read_environment(environ: Mapping[str, str] | None = None) -> Environment:
         "namespace": env.str("RMQ_NAMESPACE", "rmq", validate=_check(rules.namespace)),
         "time_zone": env.str("RMQ_TIME_ZONE", "UTC", validate=_check(_time_zone)),
         "zookeeper_url": env.str("RMQ_ZOOKEEPER_URL", "", validate=_check(rules.zookeeper)),
-        "listeners": env.list("RMQ_LISTENERS", [], validate=_check(rules.listeners)),
+        "listeners": env.list("RMQ_LISTENERS", [], validate=_check(rules.named_objects)),
+        "hooks": env.list("RMQ_HOOKS", [], validate=_check(rules.named_objects)),
         "sample_interval_ms": env.int("RMQ_SAMPLE_INTERVAL_MS", 1000, validate=_check(rules.at_least(200))),
         "lag_warning_ms": env.int("RMQ_LAG_WARNING_MS", 10_000, validate=_check(rules.at_least(1))),
         "demo_rate": env.int("RMQ_DEMO_RATE", 300, validate=_check(rules.between(0, 20_000))),
