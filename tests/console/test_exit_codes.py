@@ -38,7 +38,7 @@ take p --then burn
 peek p --limit 0
 peek p --limit {HUGE}
 peek p --state odd
-tail s --limit 0
+tail s --lines 1001
 cancel p
 cancel p a --all
 cancel p --slot -1
