@@ -43,8 +43,11 @@ class Chart:
 
 
 def tier_for(from_ms: int, now_ms: int, step_ms: int) -> Tier:
-    """The coarsest that is fine enough, among those that reach back so far."""
-    reaching = [tier for tier in NUMBERS if from_ms >= now_ms - tier.keep_ms] or [NUMBERS[-1]]
+    """The coarsest that is fine enough, among those that reach back so far.
+
+    A little further counts, too: who asks for the last six hours has another clock than Redis, and was on the way.
+    """
+    reaching = [tier for tier in NUMBERS if from_ms >= now_ms - tier.keep_ms - tier.span_ms // 60] or [NUMBERS[-1]]
     return next((tier for tier in reversed(reaching) if tier.step_ms <= step_ms), reaching[0])
 
 

@@ -94,6 +94,7 @@ def test_how_finely_depends_on_how_far_back_and_how_much() -> None:
     assert tier_for(now - HOUR, now, 1_000) is FINE
     assert tier_for(now - HOUR, now, 59_999) is FINE
     assert tier_for(now - HOUR, now, MINUTE) is MINUTES
+    assert tier_for(now - 6 * HOUR - 5_000, now, 30_000) is FINE, "asked for a moment ago"
     assert tier_for(now - 7 * HOUR, now, 1_000) is MINUTES
     assert tier_for(now - 300 * DAY, now, 1_000) is QUARTERS
     assert tier_for(0, now, 1_000) is QUARTERS
