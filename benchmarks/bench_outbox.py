@@ -1,11 +1,12 @@
 """The outbox: messages a second that one relay brings from the database into the queue, SQLite's and PostgreSQL's.
 
-The rows are there when the clock starts; each is leased, sent and marked, as durably as both databases do it by default.
+The rows are there when the clock starts; each is leased, sent and marked, as durably as both do it by default.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
@@ -31,7 +32,7 @@ def relayed(server: PrivateRedis, rows: int, database: str) -> Mapping[str, floa
     with RMQ(server.url) as client:
         client.define(Topic("work", TopicKind.PRIORITY, slots=SLOTS))
     command = [sys.executable, "-m", "benchmarks.relaying", str(rows), server.url, database]
-    read = json.loads(output_of(command, cwd=ROOT, timeout_s=WITHIN_S).splitlines()[-1])
+    read = json.loads(output_of(command, env=dict(os.environ), cwd=ROOT, timeout_s=WITHIN_S).splitlines()[-1])
     if (read["sent"], read["left"]) != (rows, 0):
         raise RuntimeError(f"{rows} rows were written; the relay says {read}")
     return {RATE: rows / read["seconds"], CPU: 1e6 * read["cpu_s"] / rows}

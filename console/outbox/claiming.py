@@ -23,6 +23,7 @@ State = OutboxMessage.State
 BEHIND_A_LEASE_MS = 250
 """When a row is looked at again, before which another one is being sent."""
 ERROR_MAX = 500
+_FREE = {"lease": "", "leased_until_ms": 0}
 
 
 @dataclass(frozen=True)
@@ -68,13 +69,14 @@ def claim(database: str, most: int, lease_ms: int, ids: Iterable[int] | None = N
         found = [Row(*values) for values in _locked(database, due).values_list(*Row._fields)[:most]]
         found.sort()
         if found:
-            rows.filter(pk__in=[row.id for row in found]).update(lease=lease, due_ms=now_ms + lease_ms)
+            rows.filter(pk__in=[row.id for row in found]).update(lease=lease, leased_until_ms=now_ms + lease_ms)
             found = _without_followers(database, found, lease, now_ms)
     return Claim(database, lease, now_ms, lease_ms, begun, found)
 
 
 def _due(database: str, now_ms: int) -> QuerySet[OutboxMessage]:
-    return _rows(database).filter(state=State.WAITING, due_ms__lte=now_ms).order_by("due_ms", "pk")
+    free = _rows(database).filter(state=State.WAITING, at_ms__lte=now_ms, leased_until_ms__lte=now_ms)
+    return free.order_by("at_ms", "pk")
 
 
 def _locked(database: str, rows: QuerySet[OutboxMessage]) -> QuerySet[OutboxMessage]:
@@ -98,8 +100,8 @@ def _without_followers(database: str, found: list[Row], lease: str, now_ms: int)
     }
     if not blocked:
         return found
-    times = dict(rows.filter(pk__in=blocked.values()).values_list("pk", "due_ms"))
-    leased = set(rows.filter(pk__in=blocked.values()).exclude(lease="").values_list("pk", flat=True))
+    found_before = rows.filter(pk__in=blocked.values()).values_list("pk", "at_ms", "leased_until_ms")
+    times = {pk: at_ms if leased_until_ms <= now_ms else 0 for pk, at_ms, leased_until_ms in found_before}
     put_back: dict[int, list[int]] = {}
     kept = []
     for row in found:
@@ -107,11 +109,10 @@ def _without_followers(database: str, found: list[Row], lease: str, now_ms: int)
         if blocker is None or row.id < blocker:
             kept.append(row)
         else:
-            soon = now_ms + BEHIND_A_LEASE_MS
-            due_ms = soon if blocker in leased else max(soon, times.get(blocker, 0))
-            put_back.setdefault(due_ms, []).append(row.id)
-    for due_ms, ids in put_back.items():
-        rows.filter(pk__in=ids).update(lease="", due_ms=due_ms)
+            at_ms = max(now_ms + BEHIND_A_LEASE_MS, times.get(blocker, 0))
+            put_back.setdefault(at_ms, []).append(row.id)
+    for at_ms, ids in put_back.items():
+        rows.filter(pk__in=ids).update(at_ms=at_ms, **_FREE)
     return kept
 
 
@@ -123,12 +124,12 @@ def sent(claim: Claim, ids: Sequence[int], keep: bool) -> int:
     ours = _ours(claim, ids)
     if not keep:
         return ours.delete()[0]
-    return ours.update(state=State.SENT, ended_ms=claim.clock_ms, lease="", error="")
+    return ours.update(state=State.SENT, at_ms=claim.clock_ms, error="", **_FREE)
 
 
 def later(claim: Claim, ids: Sequence[int], wait_ms: int, tries: int | None = None, error: str | None = None) -> None:
     """They wait again; ``tries``: so many have failed by now."""
-    changes: dict[str, object] = {"lease": "", "due_ms": claim.clock_ms + wait_ms if wait_ms else 0}
+    changes: dict[str, object] = {**_FREE, "at_ms": claim.clock_ms + wait_ms if wait_ms else 0}
     if tries is not None:
         changes["tries"] = tries
     if error is not None:
@@ -138,9 +139,7 @@ def later(claim: Claim, ids: Sequence[int], wait_ms: int, tries: int | None = No
 
 def park(claim: Claim, ids: Sequence[int], tries: int, error: str) -> None:
     """They cannot be sent as they are: somebody has to look."""
-    _ours(claim, ids).update(
-        state=State.PARKED, lease="", tries=tries, error=error[:ERROR_MAX], ended_ms=claim.clock_ms
-    )
+    _ours(claim, ids).update(state=State.PARKED, at_ms=claim.clock_ms, tries=tries, error=error[:ERROR_MAX], **_FREE)
 
 
 def _ours(claim: Claim, ids: Sequence[int]) -> QuerySet[OutboxMessage]:
@@ -152,17 +151,16 @@ def _ours(claim: Claim, ids: Sequence[int]) -> QuerySet[OutboxMessage]:
 
 def forget(database: str, keep_ms: int, most: int) -> int:
     """Delete what was sent or discarded so long ago; nothing else ever goes. Returns how many went, up to ``most``."""
-    old = _rows(database).filter(
-        Q(state=State.SENT) | Q(state=State.DISCARDED), ended_ms__lt=clock.now_ms(database) - keep_ms
-    )
+    old = _rows(database).filter(state__in=[State.SENT, State.DISCARDED], at_ms__lt=clock.now_ms(database) - keep_ms)
     ids = list(old.values_list("pk", flat=True)[:most])
     return _rows(database).filter(pk__in=ids).delete()[0] if ids else 0
 
 
 def heal(database: str, longest_ms: int) -> int:
     """Rows whose time lies further ahead than any is put: the database's clock was set back. They are due now."""
-    ahead = _rows(database).filter(state=State.WAITING, due_ms__gt=clock.now_ms(database) + longest_ms)
-    return ahead.update(due_ms=0, lease="")
+    limit = clock.now_ms(database) + longest_ms
+    waiting = _rows(database).filter(state=State.WAITING)
+    return waiting.filter(Q(at_ms__gt=limit) | Q(leased_until_ms__gt=limit)).update(at_ms=0, **_FREE)
 
 
 def _rows(database: str) -> QuerySet[OutboxMessage]:

@@ -12,8 +12,8 @@ class OutboxMessage(models.Model):
     """A message that was written in a transaction. It waits, until it is sent, parked (it cannot be sent as it is), or
     discarded by somebody.
 
-    What waits has a time: a relay leases a row by moving that forward and writing a token, and a failure moves it
-    forward, too. Columns have defaults in the database, for those who write without this model.
+    A relay leases a row by a token and a time, in columns without an index, which PostgreSQL changes in place. Columns
+    have defaults in the database, for those who write without this model.
     """
 
     class State(models.TextChoices):
@@ -35,11 +35,12 @@ class OutboxMessage(models.Model):
     state = models.CharField(
         _("state"), max_length=10, choices=State.choices, default=State.WAITING, db_default=State.WAITING.value
     )
-    due_ms = models.BigIntegerField(_("not before"), default=0, db_default=0)
+    at_ms = models.BigIntegerField(_("not before, or ended"), default=0, db_default=0)
+    """Of a row that waits: when it may be tried (0: it comes first, for it never was). Of others: when it ended."""
     lease = models.CharField(_("lease"), max_length=32, blank=True, default="", db_default="")
+    leased_until_ms = models.BigIntegerField(_("leased until"), default=0, db_default=0)
     tries = models.PositiveIntegerField(_("failed tries"), default=0, db_default=0)
     error = models.CharField(_("last error"), max_length=500, blank=True, default="", db_default="")
-    ended_ms = models.BigIntegerField(_("ended"), null=True)
 
     class Meta:
         db_table = TABLE
@@ -47,9 +48,8 @@ class OutboxMessage(models.Model):
         verbose_name = _("message of the outbox")
         verbose_name_plural = _("messages of the outbox")
         indexes = [
-            models.Index(fields=["state", "due_ms", "id"], name="rmq_outbox_due"),
+            models.Index(fields=["state", "at_ms", "id"], name="rmq_outbox_at"),
             models.Index(fields=["state", "lane", "id"], name="rmq_outbox_lane"),
-            models.Index(fields=["state", "ended_ms"], name="rmq_outbox_ended"),
         ]
 
     def __str__(self) -> str:

@@ -10,6 +10,8 @@ from typing import Any
 import dj_database_url
 import pytest
 from django.db import connections
+from django.db.migrations.executor import MigrationExecutor
+from django.db.models import F
 
 from console.outbox import clients
 from console.outbox.models import OutboxMessage
@@ -29,8 +31,7 @@ def add_database(alias: str, url: str) -> None:
     """As if it stood in DATABASES, with the table of the outbox and one of a business."""
     connections.databases[alias] = {**connections.databases["default"], "OPTIONS": {}, **dj_database_url.parse(url)}
     connection = connections[alias]
-    with connection.schema_editor() as editor:
-        editor.create_model(OutboxMessage)
+    MigrationExecutor(connection).migrate([("rmq_outbox", "0001_initial")])
     with connection.cursor() as cursor:
         cursor.execute("CREATE TABLE orders (number INTEGER)")
 
@@ -64,8 +65,8 @@ def alias(
             url = f"sqlite:///{tmp_path_factory.mktemp('outbox')}/shop.sqlite3"
         add_database(name, url)
         yield name
+        MigrationExecutor(connections[name]).migrate([("rmq_outbox", None)])
         with connections[name].schema_editor() as editor:
-            editor.delete_model(OutboxMessage)
             editor.execute("DROP TABLE orders")
         remove_database(name)
 
@@ -105,9 +106,9 @@ class Shop:
 
     def let_pass(self, ms: int) -> None:
         """Time, for what waits for it."""
-        from django.db.models import F
-
-        self.rows.filter(state="waiting", due_ms__gt=0).update(due_ms=F("due_ms") - ms)
+        waiting = self.rows.filter(state="waiting")
+        waiting.filter(at_ms__gt=0).update(at_ms=F("at_ms") - ms)
+        waiting.filter(leased_until_ms__gt=0).update(leased_until_ms=F("leased_until_ms") - ms)
 
     def orders(self) -> int:
         with connections[self.alias].cursor() as cursor:

@@ -79,16 +79,16 @@ def test_nothing_overtakes_a_row_that_another_relay_sends(shop: Shop) -> None:
 
 def test_nothing_overtakes_a_row_that_is_looked_at_later_than_its_successor(shop: Shop) -> None:
     one, two, three = write(shop, "1", "2", "3", lane="one")
-    shop.rows.filter(pk=two).update(due_ms=clock.now_ms(shop.alias) + LONG_MS)
+    shop.rows.filter(pk=two).update(at_ms=clock.now_ms(shop.alias) + LONG_MS)
     assert contents(claim(shop)) == ["1"]
-    assert shop.rows.get(pk=three).due_ms == shop.rows.get(pk=two).due_ms, "until then nobody looks at it again"
+    assert shop.rows.get(pk=three).at_ms == shop.rows.get(pk=two).at_ms, "until then nobody looks at it again"
     assert one < two < three
 
 
 def test_a_lane_that_waits_holds_no_other_up_however_much_waits_in_it(shop: Shop) -> None:
     write(shop, *[f"{number}" for number in range(20)], lane="one")
     blocker = shop.rows.order_by("pk")[0]
-    shop.rows.filter(pk=blocker.pk).update(due_ms=clock.now_ms(shop.alias) + LONG_MS)
+    shop.rows.filter(pk=blocker.pk).update(at_ms=clock.now_ms(shop.alias) + LONG_MS)
     write(shop, "x", lane="other")
     for _ in range(4):
         if contents(claim(shop, most=5)) == ["x"]:
@@ -228,7 +228,7 @@ def test_every_failure_leaves_the_row(
     assert (done.sent, done.away) == (0, error if isinstance(error, ConnectionLost) else None)
     assert shop.states() == [(state, tries), (state, 0)]
     if tries == 0 and not isinstance(error, BacklogFull):
-        assert shop.rows.filter(due_ms=0, lease="").count() == 2, "it is no row's fault: all may go at once"
+        assert shop.rows.filter(at_ms=0, lease="").count() == 2, "it is no row's fault: all may go at once"
     shop.let_pass(LONG_MS)
     assert shop.step().sent == 2
     assert shop.taken() == ["1", "2"]
@@ -240,7 +240,7 @@ def test_a_relay_that_slept_through_its_lease_sends_nothing(shop: Shop, monkeypa
     monkeypatch.setattr(claiming.Claim, "left_ms", 0)
     assert shop.step().sent == 0
     assert shop.taken() == []
-    assert shop.rows.filter(lease="", due_ms=0).count() == 1
+    assert shop.rows.filter(lease="", at_ms=0).count() == 1
 
 
 # -- time ------------------------------------------------------------------------------------------------------------
@@ -251,8 +251,8 @@ def test_only_what_was_sent_is_forgotten(shop: Shop) -> None:
     write(shop, "1", "2", "3", "4")
     waiting, parked, discarded, sent = shop.rows.order_by("pk")
     for row, state in ((parked, "parked"), (discarded, "discarded"), (sent, "sent")):
-        shop.rows.filter(pk=row.pk).update(state=state, ended_ms=1_000)
-    shop.rows.filter(pk=waiting.pk).update(written_ms=1_000, due_ms=clock.now_ms(shop.alias) + 1_000)
+        shop.rows.filter(pk=row.pk).update(state=state, at_ms=1_000)
+    shop.rows.filter(pk=waiting.pk).update(written_ms=1_000, at_ms=clock.now_ms(shop.alias) + 1_000)
     shop.relay().keep_house()
     assert [row.pk for row in shop.rows.order_by("pk")] == [waiting.pk, parked.pk]
     shop.configure(KEEP_MS=0)
