@@ -13,6 +13,7 @@ from console.keeper.announce import close_layer
 from console.keeper.definitions import DefinitionHistory
 from console.keeper.jobs import DueJobs, OldJobs
 from console.keeper.live_tasks import Sampling, WatchedDetails
+from console.keeper.outbox import Outboxes
 from console.keeper.periodic import ErrorLog, PeriodicTask, run_task
 from console.keeper.record import OldRecords, Recording
 from console.keeper.same_database import SayWhose
@@ -68,10 +69,11 @@ class Keeper:
                 await close_layer()
 
     def _tasks(self) -> list[PeriodicTask]:
-        sampling = Sampling(self._engine(), self.keys)
+        outboxes = Outboxes(self._engine(), self.keys)
+        sampling = Sampling(self._engine(), self.keys, outboxes)
         kinds = (SayWhose, DefinitionHistory, DueJobs, OldJobs, ClusterTrends, Recording, OldRecords)
         others = [kind(self._engine(), self.keys) for kind in kinds]
-        return [sampling, WatchedDetails(self._engine(), self.keys, sampling), *others]
+        return [sampling, WatchedDetails(self._engine(), self.keys, sampling), outboxes, *others]
 
     def _engine(self) -> AsyncEngine:
         self._engines.append(new_async_engine())

@@ -23,7 +23,8 @@ log = logging.getLogger("console.outbox")
 
 BACKOFF_LEAST_MS, BACKOFF_MOST_MS = 1_000, 60_000
 LOOK_EVERY_S = 0.25
-HOUSEKEEPING_EVERY_S = 10.0
+HOUSEKEEPING_EVERY_S = 30.0
+FORGET_FOR_S = 2.0
 AWAY_LEAST_S, AWAY_MOST_S = 0.5, 10.0
 
 
@@ -76,8 +77,9 @@ class Relay:
     def keep_house(self) -> None:
         """Forget what was sent long ago, and free what a clock that was set back has put too far ahead."""
         claiming.heal(self.database, 2 * max(BACKOFF_MOST_MS, options().lease_ms))
-        for _ in range(100):
-            if claiming.forget(self.database, options().keep_ms, options().batch) < options().batch:
+        deadline = time.monotonic() + FORGET_FOR_S
+        while claiming.forget(self.database, options().keep_ms, options().batch) == options().batch:
+            if time.monotonic() > deadline:
                 break
 
     def run(self, stop: threading.Event) -> None:
