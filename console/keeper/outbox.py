@@ -26,7 +26,7 @@ class Outboxes(PeriodicTask):
     """Each in turn; one whose database is away keeps no other from its turn. `figures`: as of the last look."""
 
     name = "relaying outboxes"
-    every_s = 0.25
+    every_s = 1.0
 
     def __init__(self, engine: AsyncEngine, keys: LiveKeys) -> None:
         super().__init__(engine, keys)
@@ -48,8 +48,8 @@ class Outboxes(PeriodicTask):
         if time.monotonic() - self._looked_at >= LOOK_EVERY_S:
             self._looked_at = time.monotonic()
             self.figures = await self._database.call(all_figures)
-        # Busy, it goes on at once; in trouble, it tries more rarely.
-        self.every_s = 2.0 if problem else 0.0 if taken else 0.25
+        # Busy, it goes on at once. Idle, it looks as rarely as what the fast path missed may wait.
+        self.every_s = 2.0 if problem else 0.0 if taken else 1.0
         if problem is not None:
             raise problem
 

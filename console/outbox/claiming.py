@@ -50,7 +50,8 @@ class Claim:
 
 def anything_due(database: str) -> bool:
     """Whether it is worth a claim; nothing is locked."""
-    return _due(database, clock.now_ms(database)).exists()
+    waiting = _rows(database).filter(state=State.WAITING)
+    return waiting.exists() and _due(database, clock.now_ms(database)).exists()
 
 
 def claim(database: str, most: int, lease_ms: int, ids: Iterable[int] | None = None) -> Claim:
