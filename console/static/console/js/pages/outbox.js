@@ -55,7 +55,8 @@ class Row {
 
   update(item, now) {
     this.tag.className = `rc-tag rc-tag-${TAGS[item.state]}`;
-    setText(this.tag, item.sending ? gettext("being sent") : STATES[item.state]);
+    const failing = item.state === "waiting" && item.tries > 0;
+    setText(this.tag, item.sending ? gettext("being sent") : failing ? gettext("Retrying") : STATES[item.state]);
     setText(this.error, item.error);
     setText(this.tries, count(item.tries));
     const [words, at] = whenOf(item, now);
@@ -76,22 +77,22 @@ function whenOf(item, now) {
   return [relative(item.at_ms, now), item.at_ms];
 }
 
-const retryButton = (which) =>
-  guardedButton({ action: "retry", symbol: "replay", label: gettext("Retry"), missing: mayRetry }, () =>
+const retryButton = (which, label = gettext("Retry")) =>
+  guardedButton({ action: "retry", symbol: "replay", label, missing: mayRetry }, () =>
     decide(which, {
       path: "retry",
-      title: gettext("Try it again now"),
+      title: which.all_parked ? label : gettext("Try it again now"),
       about: gettext("What came after a message that was parked may have been sent already."),
       label: gettext("Retry"),
       reason: "optional",
     }),
   );
-const discardButton = (which) =>
-  guardedButton({ action: "discard", symbol: "delete", label: gettext("Discard"), missing: mayDiscard }, () =>
+const discardButton = (which, label = gettext("Discard")) =>
+  guardedButton({ action: "discard", symbol: "delete", label, missing: mayDiscard }, () =>
     decide(which, {
       path: "discard",
-      title: gettext("Never send it"),
-      about: gettext("The change that it tells of is committed, and nobody will hear of it."),
+      title: which.all_parked ? label : gettext("Never send it"),
+      about: gettext("What was committed stays, and nobody will hear of it."),
       label: gettext("Discard"),
       reason: "needed",
       danger: true,
@@ -105,6 +106,7 @@ function decide(which, { path, about, title, label, reason, danger = false }) {
     label,
     reason,
     danger,
+    confirmWord: danger && which.all_parked ? database : null,
     body: [h("p", {}, about)],
     submit: async (given) => {
       const { changed } = await post(`outbox/${encodeURIComponent(database)}/messages:${path}`, {
@@ -157,8 +159,8 @@ const table = new OutboxTable(
 const all = h(
   "div",
   { class: "rc-row-actions" },
-  retryButton({ all_parked: true }),
-  discardButton({ all_parked: true }),
+  retryButton({ all_parked: true }, gettext("Retry all that are parked")),
+  discardButton({ all_parked: true }, gettext("Discard all that are parked")),
 );
 const list = new LiveList({
   ask: async (query) => {
