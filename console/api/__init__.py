@@ -17,6 +17,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     findings,
     fleet,
     health,
+    history,
     me,
     messages,
     metrics,
@@ -52,6 +53,7 @@ api.add_router("/me", me.router)
 api.add_router("/topics", routers.topics)
 api.add_router("/dead", clusters.router)
 api.add_router("/operations", operations.router)
+api.add_router("/history", history.router)
 api.add_router("/workers", fleet.router)
 api.add_router("/reconciliations/schedules", schedules.router)
 api.add_router("/reconciliations", reconciliations.router)

@@ -11,6 +11,7 @@ import socket
 from console.engine import AsyncEngine, new_async_engine
 from console.keeper.announce import close_layer
 from console.keeper.definitions import DefinitionHistory
+from console.keeper.history import KeepHistory, OldHistory
 from console.keeper.jobs import DueJobs, OldJobs
 from console.keeper.live_tasks import Sampling, WatchedDetails
 from console.keeper.outbox import Outboxes
@@ -71,9 +72,10 @@ class Keeper:
     def _tasks(self) -> list[PeriodicTask]:
         outboxes = Outboxes(self._engine(), self.keys)
         sampling = Sampling(self._engine(), self.keys, outboxes)
-        kinds = (SayWhose, DefinitionHistory, DueJobs, OldJobs, ClusterTrends, Recording, OldRecords)
+        kinds = (SayWhose, DefinitionHistory, DueJobs, OldJobs, ClusterTrends, Recording, OldRecords, OldHistory)
         others = [kind(self._engine(), self.keys) for kind in kinds]
-        return [sampling, WatchedDetails(self._engine(), self.keys, sampling), outboxes, *others]
+        with_samples = [kind(self._engine(), self.keys, sampling) for kind in (WatchedDetails, KeepHistory)]
+        return [sampling, outboxes, *with_samples, *others]
 
     def _engine(self) -> AsyncEngine:
         self._engines.append(new_async_engine())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from console.engine import AsyncEngine
@@ -24,6 +24,7 @@ from console.snapshots.store import LiveKeys
 from rmq_core.journal.trimmer import JournalState
 from rmq_core.journal.trimmer import state as journal_state
 from rmq_core.model.samples import TopicSample
+from rmq_core.model.stats import Histogram
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import ServerInfo, Unreadable, WorkerInfo
 from rmq_core.ops.reaper import reap_overdue
@@ -58,11 +59,17 @@ class _Known:
 @dataclass(frozen=True)
 class Round:
     """The result of one round: its number, which is its time; the topics whose frames were written because they are
-    watched; how many messages of orphaned slots were put back, by topic."""
+    watched; how many messages of orphaned slots were put back, by topic; and what was seen."""
 
     seq: int
     watched: tuple[str, ...]
     reaped: dict[str, int]
+    samples: Sequence[TopicSample] = ()
+    states: Sequence[TopicState] = ()
+    """In the same order."""
+    lateness: Mapping[str, Histogram] = field(default_factory=dict)
+    """Of what was delivered since the round before, by topic."""
+    observed: Observed | None = None
 
 
 class Sampler:
@@ -132,7 +139,8 @@ class Sampler:
         self._rounds += 1
         self._drop_unknown({sample.topic.name for sample in samples})
         looked_at = tuple(state.topic.name for state in shown) + ((FLEET,) if FLEET in watched else ())
-        return Round(at_ms, looked_at, reaped)
+        lateness = {name: tracker.lateness for name, tracker in trackers.items()}
+        return Round(at_ms, looked_at, reaped, samples, states, lateness, seen)
 
     async def _look_around(self) -> None:
         self._heard = self._rounds % WORKERS_EVERY == 0
