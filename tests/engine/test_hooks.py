@@ -278,7 +278,7 @@ def test_hooks_are_found_by_name() -> None:
 
 def test_without_hooks_listeners_are_called_directly() -> None:
     with TestQueue() as queue:
-        assert calls_through(queue.rmq.hooks, "ann") is DIRECT
+        assert calls_through(queue.rmq.hooks, "ann") == DIRECT
 
 
 # -- with a real server ----------------------------------------------------------------------------------------------
