@@ -73,14 +73,11 @@ class Consumer:
     into the slots that they name, and a request where the rate is limited; (3) the takes. Where one slot will do it is
     taken from in the second one already. Who is left with nothing may ask again at once where others have taken all
     that was seen, or where more hints were wrong than are looked into; then more will be.
-
-    ``waits``: takes nothing from a slot of which something is in flight, or waits for its next try.
     """
 
-    def __init__(self, keyspace: Keyspace, topic: Topic, *, waits: bool = False) -> None:
+    def __init__(self, keyspace: Keyspace, topic: Topic) -> None:
         self.keyspace = keyspace
         self.topic = topic
-        self._waits = waits
         self._hints = Hints(keyspace)
         self._spares = SPARES
         self._unused_permits = 0
@@ -154,11 +151,8 @@ class Consumer:
         # One is taken alone: it has no company that could kill its process.
         alone = sum(plan.values()) == 1
         writes = self._hints.due_writes()
-        peeks = [peek(self.keyspace, self.topic, slot, share, waits=self._waits) for slot in slots]
-        cycles = [
-            cycle(self.keyspace, self.topic, slot, limit, alone=alone, waits=self._waits)
-            for slot, limit in plan.items()
-        ]
+        peeks = [peek(self.keyspace, self.topic, slot, share) for slot in slots]
+        cycles = [cycle(self.keyspace, self.topic, slot, limit, alone=alone) for slot, limit in plan.items()]
         replies = yield Each([*writes, *rate, *peeks, *cycles])
         trip = _Trip([], [], {}, None)
         errors = [reply for reply in replies if isinstance(reply, RMQError)]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from rmq_core.model.delivery import Delivery
+from rmq_core.model.entry_form import CONTENT
 from rmq_core.model.message import Delay
 from rmq_core.model.topic import Topic
 from rmq_core.protocol.keys import SENDING, Keyspace
@@ -78,21 +79,30 @@ def _leaving(
 
 
 def _target(keyspace: Keyspace, part: Part) -> tuple[list[str], list[Any]]:
-    topic, slot = part.topic, part.slot
+    topic, slot, rows = part.topic, part.slot, part.rows
     named = keyspace.slot(topic.name, slot)
+    width: Any = ""
     if topic.is_stream:
         keys = [named.store, named.stats, named.journal, named.positions]
         unfinished = "cut" if topic.trim_unread else "kept"
         fixed: list[Any] = [keyspace.wake(topic.name), slot, topic.shape, 0, 0, slot_length(topic), topic.max_age_ms]
-        fixed += (topic.trim.value, unfinished, "each")
+        fixed += (topic.trim.value, unfinished)
+        sort = "stream"
+        if all(len(values) == 4 and values[2] == CONTENT for _, values in rows):
+            fixed.append("plain")
+            rows, width = [(mark, values[3:]) for mark, values in rows], 1
+        else:
+            fixed.append("each")
     else:
         keys = list(keyspace.slot_keys(topic.name, slot)[:SENDING])
         past = "+" if type(part.value) is Delay else "1"
         fixed = [topic.kind.value, keyspace.wake(topic.name), slot, topic.merge.value, topic.shape]
         fixed += (int(part.value), past)
+        sort, width = "pooled", 3
+        if not any(values[2] for _, values in rows):
+            sort, width = "inline", 2
     keys.append(named.quota)
-    args = ["stream" if topic.is_stream else "queue", topic.version if topic.max_backlog else "", len(keys)]
-    args += (len(fixed), *fixed, len(part.rows))
-    for mark, values in part.rows:
-        args += (mark, len(values), *values)
+    args = [sort, topic.version if topic.max_backlog else "", len(keys), len(fixed), *fixed, len(rows), width]
+    for mark, values in rows:
+        args += (mark, *values[:width]) if width else (mark, len(values), *values)
     return keys, args

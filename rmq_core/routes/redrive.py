@@ -46,7 +46,7 @@ def redrive(
             continue  # it is no dead letter (any more): dropping it says so
         body, *_ = pools_of("dead", reply)
         made = EntryDelivery if topic.is_group else Delivery
-        dead = made(topic.name, ref.slot, raw_id(ref.id), 0, 0.0, body, topic.timed, topic.max_retries)
+        dead = made(topic.name, ref.slot, raw_id(ref.id), 0, 0.0, body or None, topic.timed, topic.max_retries)
         try:
             (goes,) = plan.of(dead, exact=True)
         except InvalidMessage as error:

@@ -15,10 +15,11 @@ from rmq_core.errors import RMQError, TargetRefuses, TopicReshaped, UnknownTopic
 from rmq_core.model.route import Route
 from rmq_core.model.topic import Topic
 from rmq_core.ops import on_its_way
-from rmq_core.ops.consuming import TAKE_MAX, Consumer, Taken
+from rmq_core.ops.consuming import TAKE_MAX, Taken
 from rmq_core.protocol.takes import NOT_DUE
 from rmq_core.routes import definitions, status
 from rmq_core.routes.forwarding import READ_MOST, Forwarder, Moved, bring
+from rmq_core.routes.taking import RouteTaker
 from rmq_core.transport.notifications import FALLBACK_S
 
 log = logging.getLogger(__name__)
@@ -96,7 +97,7 @@ class _Runner:
         self._said: dict[str, Any] = {"problem": ""}
         self._stopping = False
         self._woken = asyncio.Event()
-        self._consumer: Consumer | None = None
+        self._taker: RouteTaker | None = None
         self._forwarder: tuple[list[Topic], Forwarder] | None = None
         self._left_overs: set[int] = set()
         self._look_at = 0.0
@@ -170,8 +171,8 @@ class _Runner:
                 self._client.forget(name)
 
     def _hear(self, payload: bytes | None) -> None:
-        if payload is not None and self._consumer is not None:
-            self._consumer.doubt(int(payload.split(b" ", 1)[0]))
+        if payload is not None and self._taker is not None:
+            self._taker.doubt(int(payload.split(b" ", 1)[0]))
         self._woken.set()
 
     async def _queue(self) -> Topic:
@@ -189,17 +190,17 @@ class _Runner:
                 target.check(topic)
             known = {topic.name: topic for topic in targets}
             self._forwarder = ([queue, *targets], Forwarder(client.keyspace, self.route, queue, known))
-        if self._consumer is None or self._consumer.topic.shape != queue.shape:
-            self._consumer = Consumer(client.keyspace, queue, waits=True)
-        self._consumer.topic = queue
+        if self._taker is None or self._taker.queue.shape != queue.shape:
+            self._taker = RouteTaker(client.keyspace, queue)
+        self._taker.queue = queue
         return queue
 
     async def _turn(self, queue: Topic) -> float:
         """Forwards what is ready; how long to wait then, in seconds. Raises `RMQError`."""
         if self._client.keyspace.spread:
             await self._bring(queue)
-        assert self._consumer is not None and self._forwarder is not None
-        taken: Taken = await self._client.run(self._consumer.take(self._most))
+        assert self._taker is not None and self._forwarder is not None
+        taken: Taken = await self._client.run(self._taker.take(self._most))
         if not taken.deliveries:
             if taken.next_due_ms == NOT_DUE:
                 return FALLBACK_S

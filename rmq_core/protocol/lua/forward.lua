@@ -11,20 +11,17 @@ local refused = look()
 if refused then
   return refused
 end
+local function keeps(mark)
+  return held[tonumber(mark)]
+end
+
 local by, at, key, targets, coming = ARGV[BEHIND], BEHIND + 2, OWN_KEYS + 1, {}, {}
 for i = 1, tonumber(ARGV[BEHIND + 1]) do
   local target
-  target, at, key = read_target(at, key)
-  local rows = {}
-  for _, row in ipairs(target.rows) do
-    if held[tonumber(row.mark)] then
-      rows[#rows + 1] = row
-    end
-  end
-  target.rows = rows
+  target, at, key = read_target(at, key, keeps)
   local slot = target.keys[1]
-  coming[slot] = (coming[slot] or 0) + #rows
-  local why = #rows > 0 and cannot_take(target, coming[slot])
+  coming[slot] = (coming[slot] or 0) + target.n
+  local why = target.n > 0 and cannot_take(target, coming[slot])
   if why then
     return {i, why}
   end
@@ -32,7 +29,7 @@ for i = 1, tonumber(ARGV[BEHIND + 1]) do
 end
 -- Adds before it removes anything: a full server refuses a script only at a first write that adds.
 for i, target in ipairs(targets) do
-  local reply = #target.rows > 0 and bring(target, target.rows, by)
+  local reply = target.n > 0 and bring(target, by)
   if type(reply) == 'table' and reply.err then
     if i == 1 then
       return {i, reply.err}

@@ -1,6 +1,6 @@
 -- What a slot would hand out first, for whoever chooses between slots; reads only, and is made to cost little.
 -- KEYS   the slot's keys
--- ARGV   timed (1|0), timeout_ms, most, waits or '' (see cycle.lua)
+-- ARGV   timed (1|0), timeout_ms, most
 -- reply  {lone, score, …}   lone: 1 where the first may have to be taken alone
 --        scores in the order they would be taken, without those that wait for their own earlier delivery, up to what must
 --        be taken alone; a retry that is due counts as 1
@@ -37,8 +37,7 @@ local function free_ones(in_flight)
 end
 
 local in_flight = redis.call('ZCARD', PREPARE)
-local waits = ARGV[4] == 'waits' and (in_flight > 0 or redis.call('EXISTS', RETRY) == 1)
-local free, lone, cut = waits and {} or free_ones(in_flight), 0, false
+local free, lone, cut = free_ones(in_flight), 0, false
 if #free > 0 and redis.call('EXISTS', SUSPECT) == 1 then
   for i, suspected in ipairs(redis.call('HMGET', SUSPECT, unpack(free))) do
     if suspected and not cut then

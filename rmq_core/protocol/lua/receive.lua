@@ -6,30 +6,30 @@
 -- include shared/positions.lua
 
 local FROM, BY = ARGV[1], ARGV[2]
-local target, _, key = read_target(3, 1)
-local RECEIVED = KEYS[key]
-local last, rows = FROM ~= '' and redis.call('HGET', RECEIVED, FROM) or '0-0', target.rows
-if FROM ~= '' then
-  rows = {}
-  for _, row in ipairs(target.rows) do
-    if before(last, row.mark) then
-      rows[#rows + 1] = row
-      last = row.mark
-    end
+-- Its first key names the slot, and what it remembers stands behind all of its own.
+local RECEIVED = KEYS[#KEYS]
+local last = FROM ~= '' and redis.call('HGET', RECEIVED, FROM) or '0-0'
+local target = read_target(3, 1, function(mark)
+  if FROM == '' then
+    return true
+  elseif before(last, mark) then
+    last = mark
+    return true
   end
-end
-if #rows == 0 then
+  return false
+end)
+if target.n == 0 then
   return {'', 0, 0}
 end
-local why = cannot_take(target, #rows)
+local why = cannot_take(target, target.n)
 if why then
   return {why, 0, 0}
 end
-local reply = bring(target, rows, BY)
+local reply = bring(target, BY)
 if type(reply) == 'table' and reply.err then
   return {reply.err, 0, 0}
 end
 if FROM ~= '' then
   redis.call('HSET', RECEIVED, FROM, last)
 end
-return {'', #rows, reply}
+return {'', target.n, reply}

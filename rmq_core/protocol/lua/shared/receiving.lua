@@ -1,24 +1,31 @@
 -- What a route brings to one slot of a target: whether it can be taken, and the taking. Each of the including scripts is a
 -- function here, with keys and arguments of its own. Needs no other fragment.
--- A target: {keys, fixed, sort (queue|stream), version of a definition with a max_backlog ('': it has none)}; its keys are
--- those of send_pooled.lua, or stream_add.lua without a sender's memory, and behind them that of its quota.
-local function add_to_queue(KEYS, ARGV)
+-- A target: {keys, args, n (messages), sort (inline|pooled|stream), version of a definition with a max_backlog ('': it has
+-- none)}; its keys are those of send.lua and send_pooled.lua, or of stream_add.lua without a sender's memory, and behind
+-- them that of its quota; its args theirs.
+local ADDS, SHAPE_AT, STATS_AT, JOURNAL_AT = {}, {}, {}, {}
+
+function ADDS.inline(KEYS, ARGV)
+-- include send.lua
+end
+
+function ADDS.pooled(KEYS, ARGV)
 -- include send_pooled.lua
 end
 
-local function add_to_stream(KEYS, ARGV)
+function ADDS.stream(KEYS, ARGV)
 -- include stream_add.lua
 end
 
-local SHAPE_AT = {queue = 5, stream = 3}
-local STATS_AT = {queue = 8, stream = 2}
-local JOURNAL_AT = {queue = 9, stream = 3}
+SHAPE_AT.inline, SHAPE_AT.pooled, SHAPE_AT.stream = 5, 5, 3
+STATS_AT.inline, STATS_AT.pooled, STATS_AT.stream = 8, 8, 2
+JOURNAL_AT.inline, JOURNAL_AT.pooled, JOURNAL_AT.stream = 9, 9, 3
 
 -- Why a target cannot take `n` messages now, as a text; nil: it can.
 local function cannot_take(target, n)
   local keys, sort = target.keys, target.sort
   local marks = redis.call('HMGET', keys[STATS_AT[sort]], 'shape', 'journal')
-  if marks[1] and marks[1] ~= target.fixed[SHAPE_AT[sort]] then
+  if marks[1] and marks[1] ~= target.args[SHAPE_AT[sort]] then
     return 'RMQSHAPE ' .. marks[1]
   end
   if marks[2] and string.byte(marks[2]) ~= 111 then -- o(ff)
@@ -39,48 +46,47 @@ local function cannot_take(target, n)
   return nil
 end
 
--- `rows`: lists of arguments, one per message. Returns what the script does, an error it may be.
-local function bring(target, rows, by)
-  local args, keys = {}, {by = by}
-  for i, each in ipairs(target.fixed) do
-    args[i] = each
-  end
-  local at = #args
-  for _, row in ipairs(rows) do
-    for _, each in ipairs(row) do
-      at = at + 1
-      args[at] = each
-    end
-  end
+-- Returns what the script does, an error it may be.
+local function bring(target, by)
+  local keys = {by = by}
   for i = 1, #target.keys - 1 do
     keys[i] = target.keys[i]
   end
-  return (target.sort == 'queue' and add_to_queue or add_to_stream)(keys, args)
+  return ADDS[target.sort](keys, target.args)
 end
 
--- Reads a target from ARGV[at…]: sort, version, how many keys, how many fixed arguments, these, how many rows, and of each
--- its mark, its width, its values. `key`: its first key's place. Returns it with its rows ({mark = …, value, …}), and both
--- places behind it.
-local function read_target(at, key)
-  local target = {sort = ARGV[at], version = ARGV[at + 1], keys = {}, fixed = {}, rows = {}}
-  local keys, fixed = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
-  for i = 1, keys do
-    target.keys[i] = KEYS[key + i - 1]
+-- Reads a target from ARGV[at…]: sort, version, how many keys, how many fixed arguments, these, how many rows, how many
+-- values a row has ('': each says so itself), and of each row its mark (and number of values), its values. `key`: its first
+-- key's place; `keeps(mark)`: whether a row is wanted. Returns it, and both places behind it.
+local function read_target(at, key, keeps)
+  local args, n = {}, 0
+  local keys, fixed, rows, width = {}, tonumber(ARGV[at + 3]), nil, nil
+  local target = {sort = ARGV[at], version = ARGV[at + 1], keys = keys, args = args}
+  for i = 1, tonumber(ARGV[at + 2]) do
+    keys[i] = KEYS[key + i - 1]
   end
   at = at + 4
   for i = 1, fixed do
-    target.fixed[i] = ARGV[at + i - 1]
+    args[i] = ARGV[at + i - 1]
   end
   at = at + fixed
-  local rows = tonumber(ARGV[at])
-  at = at + 1
-  for i = 1, rows do
-    local row, width = {mark = ARGV[at]}, tonumber(ARGV[at + 1])
-    for j = 1, width do
-      row[j] = ARGV[at + 1 + j]
+  rows, width = tonumber(ARGV[at]), tonumber(ARGV[at + 1])
+  at = at + 2
+  local last = fixed
+  for _ = 1, rows do
+    local from, values = at + 1, width
+    if not values then
+      values, from = tonumber(ARGV[from]), from + 1
     end
-    target.rows[i] = row
-    at = at + 2 + width
+    if keeps(ARGV[at]) then
+      n = n + 1
+      for i = from, from + values - 1 do
+        last = last + 1
+        args[last] = ARGV[i]
+      end
+    end
+    at = from + values
   end
-  return target, at, key + keys
+  target.n = n
+  return target, at, key + #keys
 end
