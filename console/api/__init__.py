@@ -26,6 +26,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     reconciliations,
     record,
     routers,
+    routes,
     schedules,
     searching,
     sending,
@@ -55,6 +56,7 @@ api.add_router("/operations", operations.router)
 api.add_router("/workers", fleet.router)
 api.add_router("/reconciliations/schedules", schedules.router)
 api.add_router("/reconciliations", reconciliations.router)
+api.add_router("/routes", routes.router)
 api.add_router("/audit", audit.router)
 api.add_router("/metrics", metrics.router)
 api.add_router("/health", health.router, tags=["health"])

@@ -128,6 +128,7 @@ RMQ_CONSOLE = {
     "LAG_WARNING_MS": ENVIRONMENT.lag_warning_ms,
     "RECORD_TOPICS": ENVIRONMENT.record_topics,
     "RECORD_DAYS": ENVIRONMENT.record_days,
+    "RUN_ROUTES": ENVIRONMENT.run_routes,
     "DATA_DIR": DATA_DIR,
     "PIPELINE_ARCHIVE": ENVIRONMENT.pipeline_archive,
     "PIPELINE_REPORTS": ENVIRONMENT.pipeline_reports,

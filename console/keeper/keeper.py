@@ -11,6 +11,7 @@ import socket
 from console.engine import AsyncEngine, new_async_engine
 from console.keeper.announce import close_layer
 from console.keeper.definitions import DefinitionHistory
+from console.keeper.forwarding import Forwarding
 from console.keeper.jobs import DueJobs, OldJobs
 from console.keeper.live_tasks import Sampling, WatchedDetails
 from console.keeper.periodic import ErrorLog, PeriodicTask, run_task
@@ -69,7 +70,17 @@ class Keeper:
 
     def _tasks(self) -> list[PeriodicTask]:
         sampling = Sampling(self._engine(), self.keys)
-        kinds = (SayWhose, DefinitionHistory, DueJobs, OldJobs, ClusterTrends, Recording, OldRecords)
+        kinds: list[type[PeriodicTask]] = [
+            SayWhose,
+            DefinitionHistory,
+            DueJobs,
+            OldJobs,
+            ClusterTrends,
+            Recording,
+            OldRecords,
+        ]
+        if options().run_routes:
+            kinds.append(Forwarding)
         others = [kind(self._engine(), self.keys) for kind in kinds]
         return [sampling, WatchedDetails(self._engine(), self.keys, sampling), *others]
 

@@ -119,7 +119,7 @@ class Sampler:
             frames[self.keys.topic(name)] = dumps(topic_frame(seen, state, trackers[name]))
         if at_ms - self._metrics_at >= METRICS_MS:
             self._metrics_at = at_ms
-            frame = metrics_frame(states, samples, self._workers, self._server)
+            frame = metrics_frame(states, samples, self._workers, self._server, await self.engine.inspector.routes())
             frames[self.keys.metrics] = dumps(frame)
         await run(store.write_frames(frames, at_ms))
         points = {self.keys.history(state.topic.name): dumps(state.numbers.point()) for state in states}

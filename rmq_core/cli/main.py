@@ -41,6 +41,12 @@ ENGINE: Sections = {
         "groups": "rmq_core.cli.groups",
         "position": "rmq_core.cli.groups",
     },
+    "Routes": {
+        "routes": "rmq_core.cli.routes",
+        "route": "rmq_core.cli.routes",
+        "forward": "rmq_core.cli.routes",
+        "redrive": "rmq_core.cli.routes",
+    },
     "Workers": {
         "worker": "rmq_core.cli.working",
         "owners": "rmq_core.cli.owners",
