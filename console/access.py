@@ -78,6 +78,8 @@ class Action(StrEnum):
     RESUME_ROUTE = "resume_route"
     DELETE_ROUTE = "delete_route"
     REDRIVE = "redrive"
+    DELETE_ENTRIES = "delete_entries"
+    TRIM = "trim"
 
 
 NEEDED: dict[Action, Permission] = {
@@ -113,6 +115,8 @@ NEEDED: dict[Action, Permission] = {
     Action.RESUME_ROUTE: Permission.OPERATE,
     Action.DELETE_ROUTE: Permission.EDIT_TOPICS,
     Action.REDRIVE: Permission.ADMINISTER,
+    Action.DELETE_ENTRIES: Permission.ADMINISTER,
+    Action.TRIM: Permission.OPERATE,
 }
 
 

@@ -16,7 +16,7 @@ def of_slots() -> str:
     keys, texts = Keyspace().slot(TOPIC, SLOT), attributes(SlotKeys)
     rows = [(f"`{getattr(keys, name)}`", texts[name]) for name in OWN_KEYS]
     of_group = Keyspace().slot(f"{TOPIC}@{GROUP}", SLOT)
-    rows.append((f"`{of_group.open}`", texts["open"]))
+    rows += ((f"`{getattr(of_group, name)}`", texts[name]) for name in ("open", "members"))
     rows.append((f"`{keys.positions}`", inspect.getdoc(SlotKeys.positions) or ""))
     rows.append((f"`{keys.sender('…')}`", inspect.getdoc(SlotKeys.sender) or ""))
     return table(["key", "holds"], rows)

@@ -13,6 +13,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     consuming,
     dead_letters,
     definitions,
+    entries,
     errors,
     findings,
     fleet,

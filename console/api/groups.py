@@ -15,7 +15,7 @@ from console.engine import engine
 from console.serializers.topics import group_json
 
 
-class Group(Schema):
+class GroupLine(Schema):
     """A group. `lag`: entries ahead of it, null where that is not known; `missed`: trimmed or deleted before it had
     read them; `read`: entries handed out for the first time since it exists.
     """
@@ -38,7 +38,7 @@ class Group(Schema):
 
 
 class Groups(Schema):
-    groups: list[Group]
+    groups: list[GroupLine]
 
 
 @router.get(

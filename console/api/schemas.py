@@ -170,6 +170,14 @@ MessageId = Annotated[
         max_length=ID_MAX,
     ),
 ]
+EntryIdent = Annotated[
+    str,
+    PathParam(
+        description="The id of an entry of a stream: `<milliseconds>-<number>`.",
+        pattern=r"^[0-9]{1,20}-[0-9]{1,20}$",
+        examples=["1764000000000-0"],
+    ),
+]
 Cursor = Annotated[
     str | None,
     Query(description="Where the page before ended: its `next`. Belongs to that query alone.", max_length=CURSOR_MAX),

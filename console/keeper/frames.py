@@ -71,7 +71,9 @@ def _totals(seen: Observed, states: Sequence[TopicState], trackers: Mapping[str,
     p99 = Histogram.sum(trackers[state.topic.name].lateness for state in states).percentile(99)
     worst = max(states, key=lambda state: state.numbers.lag_ms, default=None)
     return {
-        **{name: _sum(numbers, name) for name in ("in_s", "out_s", "failed_s")},
+        # What groups read was counted when it came into their stream.
+        "in_s": _sum([state.numbers for state in states if not state.topic.is_group], "in_s"),
+        **{name: _sum(numbers, name) for name in ("out_s", "failed_s")},
         **{name: _sum(numbers, name) or 0 for name in ("backlog", "ready", "retrying", "in_flight", "dead")},
         "lag_ms": worst.numbers.lag_ms if worst else 0,
         "lag_topic": worst.topic.name if worst and worst.numbers.lag_ms else None,

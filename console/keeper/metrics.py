@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from console.keeper.problems import TopicState
+from console.keeper.tracker import numbers_of
 from rmq_core.model.samples import TopicSample
 from rmq_core.model.views import ServerInfo, WorkerInfo
 from rmq_core.routes.status import RouteStatus
@@ -45,7 +46,7 @@ def _topic(state: TopicState, sample: TopicSample) -> dict[str, Any]:
         "kind": sample.topic.kind.value,
         "paused": sample.topic.paused,
         "counters": {name: getattr(counters, name) for name in type(counters).__dataclass_fields__},
-        **sample.numbers(),
+        **numbers_of(sample),
         "oldest_ms": sample.oldest_prepare_ms,
         "unowned": state.unowned,
         "lateness": {str(bucket): n for bucket, n in sample.lateness.buckets.items()} if sample.topic.timed else None,

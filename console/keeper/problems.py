@@ -55,6 +55,8 @@ class TopicState:
     unacknowledged: int | None = None
     """Of the dead letters; None: all of them."""
     acknowledgement: Acknowledgement | None = None
+    missed_before: int = 0
+    """Of a consumer group: what it had missed a few minutes ago."""
 
 
 def find_problems(
@@ -95,6 +97,10 @@ def _of_topic(state: TopicState, lag_warning_ms: int) -> list[Problem]:
         add("ledger", "critical", gap=state.ledger_gaps[-1])
     if state.unowned and state.workers:
         add("unowned", "critical", slots=state.unowned, all=topic.slots)
+    if topic.is_group and numbers.lag is None:
+        add("lag_unknown", "warning")
+    if numbers.missed > state.missed_before:
+        add("missed", "warning", more=numbers.missed - state.missed_before, missed=numbers.missed)
     if topic.paused:
         add("paused", "info", ready=numbers.ready)
     elif not state.workers and numbers.ready and not numbers.out_s:

@@ -45,7 +45,7 @@ class _Known:
 
     tracker: TopicTracker = field(default_factory=TopicTracker)
     sparks: deque[int] = field(default_factory=lambda: deque(maxlen=SPARKS))
-    recent: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=RECENT))
+    recent: deque[tuple[int, int, int]] = field(default_factory=lambda: deque(maxlen=RECENT))
     gaps: deque[int] = field(default_factory=lambda: deque(maxlen=3))
     bucket: int = -1
     unowned: deque[int] = field(default_factory=lambda: deque(maxlen=2))
@@ -99,7 +99,7 @@ class Sampler:
         run = self.engine.client.run
         await self._look_around()
         samples = await self._reader.samples()
-        reaped = await self._reap([*samples, *await self._groups(samples)])
+        reaped = await self._reap(samples)
         at_ms = max((sample.at_ms for sample in samples), default=0) or await self.engine.inspector.now_ms()
         watched = await run(store.watched(self.keys.watch, at_ms))
         await self._look_at_journals(samples)
@@ -129,12 +129,6 @@ class Sampler:
         self._drop_unknown({sample.topic.name for sample in samples})
         looked_at = tuple(state.topic.name for state in shown) + ((FLEET,) if FLEET in watched else ())
         return Round(at_ms, looked_at, reaped)
-
-    async def _groups(self, samples: Sequence[TopicSample]) -> list[TopicSample]:
-        """The consumer groups of the stream topics among these."""
-        streams = [sample.topic.name for sample in samples if sample.topic.is_stream]
-        names = [group.name for stream in streams for group in await self.engine.inspector.groups(stream)]
-        return await self.engine.inspector.sample(names) if names else []
 
     async def _look_around(self) -> None:
         self._heard = self._rounds % WORKERS_EVERY == 0
@@ -208,20 +202,21 @@ class Sampler:
         bucket = sample.at_ms // SPARK_MS
         if bucket != known.bucket:
             known.bucket = bucket
-            known.sparks.append(numbers.backlog)
-            known.recent.append((numbers.dead, numbers.ready))
+            known.sparks.append(numbers.backlog + numbers.length)
+            known.recent.append((numbers.dead, numbers.ready, numbers.missed))
         else:
-            known.sparks[-1] = max(known.sparks[-1], numbers.backlog)
+            known.sparks[-1] = max(known.sparks[-1], numbers.backlog + numbers.length)
         if self._heard:
             known.unowned.append(len(unowned(self._workers, sample.topic)))
         # Slots on their way from one worker to another are nobody's for a moment: look twice.
         missing = min(known.unowned) if len(known.unowned) == 2 else 0
-        dead_before, ready_before = known.recent[0]
+        dead_before, ready_before, missed_before = known.recent[0]
         listening = sum(sample.topic.name in worker.topics and worker.state == "running" for worker in self._workers)
         gaps = tuple(known.gaps)
         return TopicState(
             sample.topic, numbers, listening, dead_before, ready_before, gaps, missing, journal=known.journal,
             unacknowledged=known.fresh_dead, acknowledgement=self._acknowledged.get(sample.topic.name),
+            missed_before=missed_before,
         )  # fmt: skip
 
     async def _write_sparks(self, at_ms: int) -> None:

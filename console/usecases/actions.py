@@ -16,6 +16,7 @@ from console.usecases import topic_history
 from console.usecases.acknowledging import acknowledge
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
+from console.usecases.entries import check_reschedulable
 from rmq_core.model.ids import MessageRef
 from rmq_core.model.text import NotText, check_name
 from rmq_core.model.topic import Topic
@@ -96,6 +97,8 @@ def perform(actor: Actor, wanted: ActionRequest) -> Outcome:
 
 
 def _check(wanted: ActionRequest) -> None:
+    if wanted.action is Action.RESCHEDULE:
+        check_reschedulable(engine().client.topic(wanted.topic))
     if wanted.action in _ON_MESSAGES:
         if not wanted.refs:
             raise BadRequest(gettext("Name at least one message."))
@@ -181,6 +184,8 @@ def _acknowledge(wanted: ActionRequest) -> Outcome:
 def _redefine(name: str, change: Callable[[str], Topic]) -> Outcome:
     engine().client.forget(name)
     before = engine().client.topic(name)
+    if before.is_group:  # the history is that of topics; what is done to groups is in the audit
+        return Outcome(1, 1, values={"version": change(name).version})
     topic_history.note(before)
     after = change(name)
     return Outcome(1, 1, values={"version": after.version}, stored=None if after == before else after)

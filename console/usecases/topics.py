@@ -97,10 +97,13 @@ def delete(actor: Actor, name: str, reason: str, force: bool = False, confirm: s
         topic = stored(name)
         if force and confirm != name:
             _check_few(topic)
-        topic_history.note(topic)
-        began_ms = engine().inspector.now_ms()
-        gone = engine().control.delete_topic(name, force)
-        topic_history.record_deleted(name, topic.version, began_ms, engine().inspector.now_ms(), actor, reason)
+        if topic.is_group:  # the history is that of topics
+            gone = engine().control.delete_topic(name, force)
+        else:
+            topic_history.note(topic)
+            began_ms = engine().inspector.now_ms()
+            gone = engine().control.delete_topic(name, force)
+            topic_history.record_deleted(name, topic.version, began_ms, engine().inspector.now_ms(), actor, reason)
         entry.done = 1
         entry.detail = {"messages": gone, "definition": definition_json(topic)}
     return gone
@@ -109,7 +112,7 @@ def delete(actor: Actor, name: str, reason: str, force: bool = False, confirm: s
 def _check_few(topic: Topic) -> None:
     """Many messages go only with a topic whose name was typed. Raises `BadRequest`."""
     (sample,) = engine().inspector.sample([topic.name])
-    count = sample.backlog + sample.prepare + sample.dead
+    count = sample.backlog + sample.prepare + sample.dead + sample.length
     if count > CONFIRM_ABOVE:
         raise BadRequest(
             gettext("%(count)d messages would be deleted with it. Type the topic's name, %(topic)s, to confirm.")

@@ -38,8 +38,15 @@ ENGINE: Sections = {
         "topics": "rmq_core.cli.topics",
         "stats": "rmq_core.cli.topics",
         "journal": "rmq_core.cli.journal",
+        "pause": "rmq_core.cli.members",
+        "resume": "rmq_core.cli.members",
+    },
+    "Groups of streams": {
         "groups": "rmq_core.cli.groups",
         "position": "rmq_core.cli.groups",
+        "members": "rmq_core.cli.members",
+        "claim": "rmq_core.cli.members",
+        "stuck": "rmq_core.cli.members",
     },
     "Routes": {
         "routes": "rmq_core.cli.routes",

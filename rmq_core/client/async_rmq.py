@@ -219,12 +219,15 @@ class AsyncRMQ(ClientCore):
 
     # -- taking and settling
 
-    async def take(self, topic: str | Topic, max: int = 1, timeout_ms: int = 0) -> list[Delivery]:
-        """Up to ``max`` ready messages; waits up to ``timeout_ms`` for the first one. Raises `Fenced`."""
+    async def take(self, topic: str | Topic, max: int = 1, timeout_ms: int = 0, *, member: str = "") -> list[Delivery]:
+        """Up to ``max`` ready messages; waits up to ``timeout_ms`` for the first one. Raises `Fenced`.
+
+        ``member``: who takes, of a group, so that it can be seen who has what (`Inspector.members`), and be claimed.
+        """
         topic = topic_name(topic)
         check_delay(timeout_ms, "timeout_ms")
         deadline = time.monotonic() + timeout_ms / 1000
-        taken = await self.run(self.taken(topic, max))
+        taken = await self.run(self.taken(topic, max, member))
         if taken.deliveries or timeout_ms == 0:
             return taken.deliveries
         woken = asyncio.Event()
@@ -239,7 +242,7 @@ class AsyncRMQ(ClientCore):
         try:
             while True:
                 woken.clear()
-                taken = await self.run(self.taken(topic, max))
+                taken = await self.run(self.taken(topic, max, member))
                 left_s = deadline - time.monotonic()
                 if taken.deliveries or left_s <= 0:
                     return taken.deliveries

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from rmq_core.client.sender import CallNumbers
@@ -18,6 +19,7 @@ from rmq_core.errors import (
     WrongKind,
 )
 from rmq_core.model.bounds import slot_of, whole
+from rmq_core.model.composing import moment_ms
 from rmq_core.model.delivery import Delivery, SettleStatus
 from rmq_core.model.group import AT, Group, is_group_name, split
 from rmq_core.model.programs import per_node, program_of
@@ -30,8 +32,9 @@ from rmq_core.ops.sent import Sent
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import OfMasters, Operation
 from rmq_core.queries import definitions
-from rmq_core.streams import groups, positions, reading
+from rmq_core.streams import groups, members, positions, reading
 from rmq_core.streams import sending as entries
+from rmq_core.streams.members import Claimed, Member
 from rmq_core.streams.positions import Moved, Where
 from rmq_core.streams.reading import EntryPage, Reading
 from rmq_core.transport.redis_url import RedisURL
@@ -126,14 +129,28 @@ def _of_streams(
     return checked
 
 
+def check_group(topic: Topic, what: str) -> Group:
+    """Raises `WrongKind`."""
+    if not isinstance(topic, Group):
+        raise WrongKind(f"only a group of a stream topic has {what}; {topic.name!r} is a {topic.kind.value} topic")
+    return topic
+
+
+def _members(keyspace: Keyspace, topic: Topic) -> Operation[list[Member]]:
+    return members.members(keyspace, check_group(topic, "members"))
+
+
+def _claim(keyspace: Keyspace, topic: Topic, member: str, dry_run: bool, force: bool) -> Operation[list[Claimed]]:
+    return members.claim(keyspace, check_group(topic, "members"), member, dry_run=dry_run, force=force)
+
+
 def _move(
     keyspace: Keyspace, topic: Topic, where: Where, slots: Sequence[int] | None, how: str
 ) -> Operation[list[Moved]]:
-    if not isinstance(topic, Group):
-        raise WrongKind(f"only a group of a stream topic has a position; {topic.name!r} is a {topic.kind.value} topic")
+    group = check_group(topic, "a position")
     for slot in slots or ():
         slot_of(topic, slot)
-    return positions.place(keyspace, topic, how, where, slots)
+    return positions.place(keyspace, group, how, where, slots)
 
 
 class ClientCore:
@@ -285,11 +302,15 @@ class ClientCore:
         self.remember(found)
         return found
 
-    def paused(self, name: str | Topic, paused: bool) -> Operation[Topic]:
-        """Stops or starts the taking of messages of a topic or a group."""
+    def paused(self, name: str | Topic, paused: bool, until: datetime | int | None = None) -> Operation[Topic]:
+        """Stops or starts the taking of messages of a topic or a group; of a group perhaps ``until`` a time."""
         name = topic_name(name)
         if is_group_name(name):
-            return (yield from self.group_changed(name, {"paused": paused}))
+            until_ms = None if until is None else moment_ms("until", until)
+            settings = {"paused": paused and until_ms is None, "paused_until_ms": until_ms}
+            return (yield from self.group_changed(name, settings))
+        if until is not None:
+            raise WrongKind(f"only a group of a stream is paused until a time; {name!r} is a topic")
         return self.remember((yield from registry.pause(self.keyspace, name, paused)))
 
     def deleted(self, name: str | Topic, force: bool) -> Operation[int]:
@@ -305,6 +326,14 @@ class ClientCore:
     ) -> Operation[list[Moved]]:
         """Sets the position of a group."""
         return self.on_topic(_move, name, where, slots, "plan" if dry_run else "set")
+
+    def members(self, name: str | Topic) -> Operation[list[Member]]:
+        """Who takes from a group."""
+        return self.on_topic(_members, name)
+
+    def claimed(self, name: str | Topic, member: str, dry_run: bool, force: bool) -> Operation[list[Claimed]]:
+        """Puts back what a member of a group has."""
+        return self.on_topic(_claim, name, member, dry_run, force)
 
     def settled(
         self, settle: Callable[..., Operation[Statuses]], deliveries: Sequence[Delivery], **options: Any
@@ -327,12 +356,12 @@ class ClientCore:
             self.forget(name)
         return statuses
 
-    def taken(self, name: str, most: int) -> Operation[Taken]:
+    def taken(self, name: str, most: int, member: str = "") -> Operation[Taken]:
         """One look for messages of a topic by its pull consumer."""
-        return self.on_topic(self._take, name, most)
+        return self.on_topic(self._take, name, most, member)
 
-    def _take(self, _: Keyspace, topic: Topic, most: int) -> Operation[Taken]:
-        return self.consumer(topic).take(most)
+    def _take(self, _: Keyspace, topic: Topic, most: int, member: str) -> Operation[Taken]:
+        return self.consumer(topic).take(most, members.signature(topic, member) if member != "" else "")
 
     def check_server(self) -> Operation[None]:
         """Refuses a server that is too old or may throw messages away. Raises `ServerTooOld`, `EvictionEnabled`."""

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any
 
 from rmq_core.client.async_rmq import AsyncRMQ
@@ -24,6 +25,7 @@ from rmq_core.ops.sent import Sent
 from rmq_core.routes import definitions as routes
 from rmq_core.routes import redrive
 from rmq_core.streams import entries
+from rmq_core.streams.members import Claimed
 from rmq_core.streams.positions import Moved, Where
 
 
@@ -126,9 +128,11 @@ class Control:
         """Creates (0) or replaces (its version) a definition. Raises `VersionConflict`, `TopicConflict`."""
         return self.client.remember(self.client.run(registry.put(self.client.keyspace, topic, expected_version)))
 
-    def pause(self, topic: str | Topic) -> Topic:
-        """Stops the taking of messages; sending goes on."""
-        return self.client.run(self.client.paused(topic, True))
+    def pause(self, topic: str | Topic, until: datetime | int | None = None) -> Topic:
+        """Stops the taking of messages; sending goes on. ``until``: of a group, so long (a datetime, or epoch
+        milliseconds); then it goes on by itself.
+        """
+        return self.client.run(self.client.paused(topic, True, until))
 
     def resume(self, topic: str | Topic) -> Topic:
         """Starts the taking again."""
@@ -180,6 +184,14 @@ class Control:
     def redrive(self, topic: str | Topic, refs: References, target: Target | str) -> list[ActionResult]:
         """Moves dead letters to another topic: a route by hand. See `rmq_core.routes.redrive`."""
         return self.client.run(self.client.on_topic(redrive.redrive, topic, actions.listed(refs), target))
+
+    def claim(self, group: str | Topic, member: str, *, dry_run: bool = False, force: bool = False) -> list[Claimed]:
+        """Puts back at once, uncounted, what a member of a group has: it is handed out again, alone at first.
+
+        What a worker that runs has taken since it began is left to it and counted as ``kept``, unless ``force``; then
+        its answer will be ``stale``. ``dry_run``: only says what that would be. ``member=""``: all that gave no name.
+        """
+        return self.client.run(self.client.claimed(group, member, dry_run, force))
 
     def unfence(self, topic: str | Topic) -> int:
         """Hands a topic's slots back to shared mode; returns how many had an owner."""
@@ -300,9 +312,11 @@ class AsyncControl:
         stored = await self.client.run(registry.put(self.client.keyspace, topic, expected_version))
         return self.client.remember(stored)
 
-    async def pause(self, topic: str | Topic) -> Topic:
-        """Stops the taking of messages; sending goes on."""
-        return await self.client.run(self.client.paused(topic, True))
+    async def pause(self, topic: str | Topic, until: datetime | int | None = None) -> Topic:
+        """Stops the taking of messages; sending goes on. ``until``: of a group, so long (a datetime, or epoch
+        milliseconds); then it goes on by itself.
+        """
+        return await self.client.run(self.client.paused(topic, True, until))
 
     async def resume(self, topic: str | Topic) -> Topic:
         """Starts the taking again."""
@@ -354,6 +368,16 @@ class AsyncControl:
     async def redrive(self, topic: str | Topic, refs: References, target: Target | str) -> list[ActionResult]:
         """Moves dead letters to another topic: a route by hand. See `rmq_core.routes.redrive`."""
         return await self.client.run(self.client.on_topic(redrive.redrive, topic, actions.listed(refs), target))
+
+    async def claim(
+        self, group: str | Topic, member: str, *, dry_run: bool = False, force: bool = False
+    ) -> list[Claimed]:
+        """Puts back at once, uncounted, what a member of a group has: it is handed out again, alone at first.
+
+        What a worker that runs has taken since it began is left to it and counted as ``kept``, unless ``force``; then
+        its answer will be ``stale``. ``dry_run``: only says what that would be. ``member=""``: all that gave no name.
+        """
+        return await self.client.run(self.client.claimed(group, member, dry_run, force))
 
     async def unfence(self, topic: str | Topic) -> int:
         """Hands a topic's slots back to shared mode; returns how many had an owner."""

@@ -47,6 +47,7 @@ from rmq_core.queries.owners import OwnershipEvent, SlotOwner
 from rmq_core.queries.sampling import SampleCache
 from rmq_core.routes import status as route_status
 from rmq_core.routes.status import RouteStatus
+from rmq_core.streams.members import Member
 
 
 class Inspector:
@@ -72,6 +73,14 @@ class Inspector:
     def groups(self, topic: str | Topic) -> list[Group]:
         """The consumer groups of a stream topic, by name."""
         return self.client.run(self.client.on_stream(stored_groups.read_all, topic))
+
+    def queues(self) -> list[Topic]:
+        """What is taken from and settled: topics that are no streams, and the consumer groups of those that are."""
+        return self.client.run(definitions.read_queues(self.client.keyspace))
+
+    def members(self, group: str | Topic) -> list[Member]:
+        """Who takes from a consumer group (``<topic>@<group>``): what each has, how much it does."""
+        return self.client.run(self.client.members(group))
 
     def sample(self, topic_names: Sequence[str] | None = None, *, groups: bool = False) -> list[TopicSample]:
         """The state of topics (None: all; ``groups``: and of all groups). Cheap to repeat: only what changed is read
@@ -216,6 +225,14 @@ class AsyncInspector:
     async def groups(self, topic: str | Topic) -> list[Group]:
         """The consumer groups of a stream topic, by name."""
         return await self.client.run(self.client.on_stream(stored_groups.read_all, topic))
+
+    async def queues(self) -> list[Topic]:
+        """What is taken from and settled: topics that are no streams, and the consumer groups of those that are."""
+        return await self.client.run(definitions.read_queues(self.client.keyspace))
+
+    async def members(self, group: str | Topic) -> list[Member]:
+        """Who takes from a consumer group (``<topic>@<group>``): what each has, how much it does."""
+        return await self.client.run(self.client.members(group))
 
     async def sample(self, topic_names: Sequence[str] | None = None, *, groups: bool = False) -> list[TopicSample]:
         """The state of topics (None: all; ``groups``: and of all groups). Cheap to repeat: only what changed is read

@@ -246,12 +246,15 @@ class RMQ(ClientCore):
 
     # -- taking and settling
 
-    def take(self, topic: str | Topic, max: int = 1, timeout_ms: int = 0) -> list[Delivery]:
-        """Up to ``max`` ready messages; waits up to ``timeout_ms`` for the first one. Raises `Fenced`."""
+    def take(self, topic: str | Topic, max: int = 1, timeout_ms: int = 0, *, member: str = "") -> list[Delivery]:
+        """Up to ``max`` ready messages; waits up to ``timeout_ms`` for the first one. Raises `Fenced`.
+
+        ``member``: who takes, of a group, so that it can be seen who has what (`Inspector.members`), and be claimed.
+        """
         topic = topic_name(topic)
         check_delay(timeout_ms, "timeout_ms")
         deadline = time.monotonic() + timeout_ms / 1000
-        taken = self.run(self.taken(topic, max))
+        taken = self.run(self.taken(topic, max, member))
         if taken.deliveries or timeout_ms == 0:
             return taken.deliveries
         with Listening(self.connection, self.keyspace.wake(topic)) as listening:
@@ -260,7 +263,7 @@ class RMQ(ClientCore):
                 payload = listening.hear(wait_s)
                 if payload is not None:
                     self.heard(topic, payload)
-                taken = self.run(self.taken(topic, max))
+                taken = self.run(self.taken(topic, max, member))
                 left_s = deadline - time.monotonic()
                 if taken.deliveries or left_s <= 0:
                     return taken.deliveries

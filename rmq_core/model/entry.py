@@ -228,7 +228,13 @@ def _is_text(name: bytes) -> bool:
 class EntryDelivery(Delivery):
     """An entry handed to a listener of a group. ``topic``: the group's queue, ``<topic>@<group>``."""
 
-    __slots__ = ("_entry",)
+    __slots__ = ("_entry", "signature")
+    signature: str
+
+    @property
+    def taken_by(self) -> str:
+        """'<host> <member>' where `take` was given a ``member``, else ''."""
+        return getattr(self, "signature", "")
 
     @property
     def entry(self) -> Entry:

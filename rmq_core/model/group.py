@@ -35,7 +35,8 @@ OWN_SETTINGS = (
 
 
 STORED_WITH_EACH = ("durable", "acks", "waits", "member", "start")
-STORED = frozenset((*OWN_SETTINGS, *STORED_WITH_EACH, "revision", "created_ms", "updated_ms"))
+CHANGEABLE = (*OWN_SETTINGS, "paused_until_ms")
+STORED = frozenset((*CHANGEABLE, *STORED_WITH_EACH, "revision", "created_ms", "updated_ms"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,8 @@ class Group(Topic):
     """The worker with which it goes away; ``""``: it stays."""
     start: str = "end"
     """Where it began: ``start``, ``end``, or an entry's id, behind which."""
+    paused_until_ms: int = 0
+    """Until when nothing is taken, by the server's clock; then it goes on by itself. 0: it does not wait."""
     revision: int = 0
     """0 until it is stored, then one more with each change of its own."""
 
@@ -68,11 +71,16 @@ class Group(Topic):
         if self.acks not in set(Acks):
             raise InvalidTopic(f"acks={worded(self.acks)} must be one of: each, none")
         object.__setattr__(self, "acks", Acks(self.acks))
+        self._whole("paused_until_ms", 0, 2**53)
         if self.waits and self.acks is Acks.NONE:
             raise InvalidTopic("waits=True is of groups whose entries are acknowledged: with acks='none' nothing fails")
         # What a topic may be set to, a group may: checked as of a topic that takes all of it.
         checked = {name: getattr(self, name) for name in OWN_SETTINGS}
         Topic(topic, "priority", self.slots, **checked)  # type: ignore[arg-type]
+
+    def paused_at(self, now_ms: int) -> bool:
+        """Whether nothing is taken at that time of the server."""
+        return self.paused or now_ms < self.paused_until_ms
 
     @property
     def topic_name(self) -> str:

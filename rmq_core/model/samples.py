@@ -17,7 +17,7 @@ class SlotSample:
     ``journaled``: entries ever written to its journal; ``journal_mark``: how it journals (`ops.journal_marks`).
     ``length``, ``first_entry``, ``last_entry``: of a stream topic, whose slots have nothing else but counters.
     ``lag``: of a group, the entries ahead of it; None: not known. ``missed``: trimmed or deleted before it had read
-    them. ``behind``: the entry that it read last.
+    them. ``behind``: the entry that it read last. ``oldest_due_ms``: when what it hands out next was accepted.
     """
 
     slot: int

@@ -195,6 +195,10 @@ class Topic:
         """Whether messages come in the order of times."""
         return self.kind in {TopicKind.RANGE_MERGE, TopicKind.FIXED_TIME} or self.is_group
 
+    def paused_at(self, now_ms: int) -> bool:
+        """Whether nothing is taken at that time of the server."""
+        return self.paused
+
     @property
     def is_stream(self) -> bool:
         """Whether messages are kept and read, and not taken and settled."""

@@ -72,10 +72,12 @@ class SlotKeys:
     """Hash: ids that were in flight when their process died: they run alone."""
     open: str = field(init=False)
     """Sorted set, of a group: entries that are read and not finished; id → their number in the slot."""
+    members: str = field(init=False)
+    """Hash, of a group: who takes from it → how much, and when last."""
 
     def __post_init__(self) -> None:
         of = f"@{self.group}" if self.group else ""
-        for name in (*OWN_KEYS, "open"):
+        for name in (*OWN_KEYS, "open", "members"):
             object.__setattr__(self, name, f"{name}{of}{{{self.entries}}}")
         if not self.group:
             object.__setattr__(self, "store", self.entries)
@@ -114,7 +116,7 @@ QUEUE_KEYS = (
     *("cause", "clusters", "trash", "trashed", "quota", "origin", "suspect"),
 )
 OWN_KEYS = tuple(name for name in QUEUE_KEYS if name not in {"heads", "due"})
-# Behind `QUEUE_KEYS` a group has: open, the entries, their counters, the positions.
+# Behind `QUEUE_KEYS` a group has: open, the entries, their counters, the positions, its members.
 
 STATS = QUEUE_KEYS.index("stats")
 ENTRY_STATS = len(QUEUE_KEYS) + 2
@@ -163,7 +165,8 @@ class Keyspace:
     def slot_keys(self, topic: str, slot: int) -> tuple[str, ...]:
         """The keys the scripts declare, in their order (`QUEUE_KEYS`), remembered: the hot paths ask for nothing else.
 
-        A group (``<topic>@<group>``) has four more: what is open, the entries, their counters, the groups' positions.
+        A group (``<topic>@<group>``) has five more: what is open, the entries, their counters, the groups' positions,
+        and its members.
 
         Where keys are spread, the store stands in the places of the hints.
         """
@@ -175,7 +178,7 @@ class Keyspace:
             own = tuple(named.get(name) or getattr(keys, name) for name in QUEUE_KEYS)
             if keys.group:
                 of_entries = SlotKeys(keys.entries)
-                own += (keys.open, keys.entries, of_entries.stats, keys.positions)
+                own += (keys.open, keys.entries, of_entries.stats, keys.positions, keys.members)
             known.append(own)
         return known[slot]
 

@@ -37,7 +37,8 @@ def peek(keyspace: Keyspace, topic: Topic, slot: int, most: int) -> Call:
     """What the slot would hand out: 1 where its first may have to be taken alone, then scores in that order."""
     keys = keyspace.slot_keys(topic.name, slot)
     if isinstance(topic, Group):
-        return Call(script("group_peek"), keys, [*policy(topic), most, "waits" if topic.waits else ""])
+        waits = "waits" if topic.waits else ""
+        return Call(script("group_peek"), keys, [*policy(topic), most, waits, topic.paused_until_ms])
     return Call(script("peek"), keys, [int(topic.timed), topic.visibility_timeout_ms, most])
 
 

@@ -9,6 +9,7 @@ from rmq_core.model.group import Group
 from rmq_core.model.topic import Topic
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Call, script
+from rmq_core.protocol.takes import policy_at
 
 SLOTS_AT_ONCE = 64
 """Slots that one call reads, where they are on one node."""
@@ -81,6 +82,17 @@ def place(keyspace: Keyspace, group: Group, slot: int, how: str, where: Sequence
     """Places a group in a slot (``how`` new), or sets its position (set), see ``lua/group_place.lua``."""
     args = [group.shape, how, "d" if group.durable else "n", *where]
     return Call(script("group_place"), keyspace.slot_keys(group.name, slot), args)
+
+
+def members(keyspace: Keyspace, group: Group, slot: int, first: int, most: int) -> Call:
+    """Who has taken, and who has what, see ``lua/group_members.lua``."""
+    return Call(script("group_members"), keyspace.slot_keys(group.name, slot), [first, most])
+
+
+def claim(keyspace: Keyspace, group: Group, slot: int, how: str, of: Sequence[Any]) -> Call:
+    """Puts back (``do``) what a member has, or says (``plan``) what that would be, see ``lua/group_claim.lua``."""
+    args = [*policy_at(keyspace, group, slot), how, *of]
+    return Call(script("group_claim"), keyspace.slot_keys(group.name, slot), args)
 
 
 def _unfinished(topic: Topic) -> str:

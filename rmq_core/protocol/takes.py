@@ -122,6 +122,8 @@ def cycle(
         edge = "waits" if topic.waits else ""
     args += (0 if topic.paused else limit, how, edge)
     args += (len(acks), len(nacks), len(releases))
+    if isinstance(topic, Group):
+        args.append(topic.paused_until_ms)
     for groups in (acks, nacks, releases):
         args += chain.from_iterable(groups)
     return Call(script("group_cycle" if topic.is_group else "cycle"), keyspace.slot_keys(topic.name, slot), args)

@@ -46,6 +46,12 @@ def read_all(keyspace: Keyspace) -> Operation[list[Topic]]:
     return (yield from read_everything(keyspace)).topics
 
 
+def read_queues(keyspace: Keyspace) -> Operation[list[Topic]]:
+    """What is taken from and settled: topics that are no streams, and the consumer groups of those that are."""
+    topics = yield from read_all(keyspace)
+    return (yield from stored_groups.read_queues(keyspace, topics))
+
+
 def read_everything(keyspace: Keyspace) -> Operation[Definitions]:
     """Every stored definition, those that cannot be read among them."""
     stored = yield from ask(keyspace, ("HGETALL", keyspace.topics))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from rmq_core.errors import InvalidTopic, UnknownGroup, UnreadableTopic
+from collections.abc import Sequence
+
+from rmq_core.errors import InvalidTopic, ScriptFailed, UnknownGroup, UnreadableTopic
 from rmq_core.model.group import AT, Group
 from rmq_core.model.text import shown
 from rmq_core.model.topic import Topic
@@ -35,6 +37,17 @@ def read_all(keyspace: Keyspace, topic: Topic) -> Operation[list[Group]]:
         if group.created_ms >= topic.created_ms:
             found.append(group)
     return sorted(found, key=lambda group: group.name)
+
+
+def read_queues(keyspace: Keyspace, topics: Sequence[Topic]) -> Operation[list[Topic]]:
+    """What is taken from and settled: those of the topics that are no streams, and the groups of those that are."""
+    found: list[Topic] = []
+    for topic in topics:
+        try:
+            found += (yield from read_all(keyspace, topic)) if topic.is_stream else [topic]
+        except ScriptFailed:  # the key holds something else than groups
+            continue
+    return found
 
 
 def find(keyspace: Keyspace, topic: Topic, group: str) -> Operation[Group | None]:

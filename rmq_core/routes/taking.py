@@ -16,11 +16,15 @@ OF_A_SLOT_MOST = 250
 
 
 class RouteTaker:
-    """Takes from the slots of one queue; never from one of which something is in flight, or waits for its next try."""
+    """Takes from the slots of one queue; never from one of which something is in flight, or waits for its next try.
 
-    def __init__(self, keyspace: Keyspace, queue: Topic) -> None:
+    ``by``: who, for the journal and the group's members.
+    """
+
+    def __init__(self, keyspace: Keyspace, queue: Topic, by: str = "") -> None:
         self._keyspace = keyspace
         self._hints = Hints(keyspace)
+        self._by = f"route {by}" if by else ""
         self.queue = queue
 
     def doubt(self, slot: int) -> None:
@@ -58,7 +62,8 @@ class RouteTaker:
         """``lone``: what is found to be taken alone is put there; None: it is taken so."""
         alone = lone is None
         replies = yield Each(
-            cycle(self._keyspace, self.queue, slot, limit, alone=alone, waits=True) for slot, limit in limits.items()
+            cycle(self._keyspace, self.queue, slot, limit, alone=alone, waits=True, by=self._by)
+            for slot, limit in limits.items()
         )
         deliveries: list[Delivery] = []
         problem: RMQError | None = None

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rmq_core.errors import InvalidTopic, TopicConflict, TopicNotEmpty, VersionConflict
-from rmq_core.model.group import OWN_SETTINGS, STORED_WITH_EACH, Group, is_group_name, split
+from rmq_core.model.group import CHANGEABLE, OWN_SETTINGS, STORED_WITH_EACH, Group, is_group_name, split
 from rmq_core.model.text import worded
 from rmq_core.model.topic import Topic
 from rmq_core.ops import journal_marks, registry
@@ -73,12 +73,12 @@ def complete(keyspace: Keyspace, group: Group, *, fresh: bool = False) -> Operat
 def change(keyspace: Keyspace, topic: Topic, group: str, settings: Mapping[str, Any]) -> Operation[Group]:
     """Gives a group settings of its own; None: its topic's again. Raises `UnknownGroup`, `InvalidTopic`."""
     for name in settings:
-        if name not in OWN_SETTINGS:
-            raise InvalidTopic(f"{worded(name)} of a group cannot be changed; {', '.join(OWN_SETTINGS)} can")
+        if name not in CHANGEABLE:
+            raise InvalidTopic(f"{worded(name)} of a group cannot be changed; {', '.join(CHANGEABLE)} can")
     while True:
         before = yield from read(keyspace, topic, group)
         (stored,) = yield [("HGET", keyspace.groups(topic.name), group)]
-        own = {name: value for name, value in json.loads(stored or b"{}").items() if name in OWN_SETTINGS}
+        own = {name: value for name, value in json.loads(stored or b"{}").items() if name in CHANGEABLE}
         own = {name: value for name, value in (own | dict(settings)).items() if value is not None}
         kept = {name: getattr(before, name) for name in STORED_WITH_EACH}
         changed = Group.of(topic, group, kept | own)

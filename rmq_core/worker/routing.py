@@ -191,7 +191,7 @@ class _Runner:
             known = {topic.name: topic for topic in targets}
             self._forwarder = ([queue, *targets], Forwarder(client.keyspace, self.route, queue, known))
         if self._taker is None or self._taker.queue.shape != queue.shape:
-            self._taker = RouteTaker(client.keyspace, queue)
+            self._taker = RouteTaker(client.keyspace, queue, self._name)
         self._taker.queue = queue
         return queue
 

@@ -190,7 +190,7 @@ class Worker:
             await self._client.close()
 
     async def _start(self) -> None:
-        started_ms = await self._client.run(one(("TIME",), lambda now: int(now[0]) * 1000))
+        started_ms = await self._client.run(one(("TIME",), lambda now: int(now[0]) * 1000 + int(now[1]) // 1000))
         consumed = [(listener, await self._definition(listener)) for listener in self.listeners]
         for listener, definition in consumed:
             share = self._loop_share if listener.is_async else self._thread_share

@@ -70,3 +70,33 @@ def test_a_position_is_planned_and_set(rmq: RMQ, run: Run) -> None:
     assert (moved["slot"], moved["lag"], moved["lag_before"]) == (1, 0, plan[1]["lag"])
     assert "must be 'start', 'end'" in run("position", "events@statistics", "middle", code=2)
     assert "no group 'nobody'" in run("position", "events@nobody", "end", code=1)
+
+
+def test_members_are_listed_and_what_one_has_is_claimed(rmq: RMQ, run: Run) -> None:
+    rmq.define_group("events", "statistics")
+    rmq.take("events@statistics", 3, member="anna")
+    (anna,) = run("members", "events@statistics")
+    assert (anna["name"], anna["held"], anna["taken"], anna["alive"]) == ("anna", 3, 3, None)
+    planned = run("claim", "events@statistics", "anna", "--dry-run")
+    assert sum(each["entries"] for each in planned) == 3
+    assert run("claim", "events@statistics", "anna") == planned
+    assert run("claim", "events@statistics", "anna") == []
+    assert run("members", "events@statistics")[0]["held"] == 0
+
+
+def test_a_group_is_paused_for_a_time_and_resumed(rmq: RMQ, run: Run) -> None:
+    rmq.define_group("events", "statistics")
+    assert run("pause", "events@statistics", "--for-ms", "3600000")["until_ms"] > 0
+    assert run("groups", "events")[0]["paused"]
+    assert run("stuck", "events@statistics", "--for-ms", "100")["course"] == "paused"
+    assert "topic" in run("pause", "events", "--for-ms", "1000", code=1)
+    assert run("pause", "events@statistics", "--for-ms", "1", "--until-ms", "1", code=2)
+    run("resume", "events@statistics")
+    assert not run("groups", "events")[0]["paused"]
+
+
+def test_a_group_that_nobody_takes_from_is_stuck_and_one_that_read_all_is_not(rmq: RMQ, run: Run) -> None:
+    rmq.define_group("events", "statistics")
+    assert run("stuck", "events@statistics", "--for-ms", "200")["course"] == "stuck"
+    rmq.take("events@statistics", 10)
+    assert run("stuck", "events@statistics", "--for-ms", "200")["course"] == "keeping_up"

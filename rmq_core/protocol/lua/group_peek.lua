@@ -1,7 +1,7 @@
 -- What a group would hand out next of a slot, for whoever chooses between slots; reads only.
 -- KEYS   the slot's keys of the group
 -- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch (not looked at), shape, by whom
---        most, waits or '' (see group_cycle.lua)
+--        most, waits or '', until when nothing is taken (see group_cycle.lua)
 -- reply  {lone, score, …}   lone: 1 where the first may have to be taken alone
 -- include shared/slot.lua
 -- include shared/journal.lua
@@ -19,10 +19,10 @@ end
 if redis.call('ZCOUNT', PREPARE, '-inf', ms_text((now - TIMEOUT_MS) * SHIFT + SHIFT - 1)) > 0 then
   scores[1] = 1
 end
-if ARGV[POLICY + 2] == 'waits' and must_wait() then
+if now < tonumber(ARGV[POLICY + 3]) or ARGV[POLICY + 2] == 'waits' and must_wait() then
   return scores
 end
-local returned, suspects_next = before_suspects(redis.call('ZRANGE', STORE, 0, most - 1, 'WITHSCORES'), false)
+local returned, suspects_next = before_suspects(free_ones(most), false)
 if suspects_next and #returned == 0 then
   scores[1] = 1
 end

@@ -41,6 +41,13 @@ local reply = {
   removed, oldest_removed,
 }
 if GROUP then
+  -- What it would hand out next: came back, or lies ahead. Its id says when it was accepted.
+  local at, back = own_position(), redis.call('ZRANGE', STORE, 0, 0)[1]
+  local ahead = at and redis.call('XRANGE', ENTRIES, '(' .. at.cursor, '+', 'COUNT', 1)[1]
+  local head = back or ahead and ahead[1]
+  if head then
+    reply[9] = math.min(now, tonumber(string.match(head, '^%d+')))
+  end
   local first = redis.call('XRANGE', ENTRIES, '-', '+', 'COUNT', 1)[1]
   reply[18] = redis.call('HGET', POSITIONS, GROUP) or ''
   reply[19] = redis.call('HGETALL', ENTRY_STATS)

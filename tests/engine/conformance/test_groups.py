@@ -366,3 +366,138 @@ async def test_what_others_wrote_is_handed_out_and_the_lag_is_unknown(bench: Ben
     await bench.control.delete_topic(GROUP, force=True)
     await bench.control.delete_entries("events", (await bench.q.read("events")).entries)
     bench.raw.hincrby(keys.stats, "sent", 3)
+
+
+async def members(bench: Bench, name: str = GROUP) -> dict[str, Any]:
+    return {each.name: each for each in await bench.inspector.members(name)}
+
+
+async def test_it_is_known_who_has_what_and_how_much_everybody_does(bench: Bench) -> None:
+    await stream(bench, slots=2)
+    await bench.q.send_many("events", [str(n) for n in range(20)])
+    anna = await bench.q.take(GROUP, 8, member="anna")
+    (one,) = await bench.q.take(GROUP, 1, member="ben ö")
+    unnamed = await bench.q.take(GROUP, 3)
+    found = await members(bench)
+    assert {name: each.held for name, each in found.items()} == {"anna": 8, "ben ö": 1, "": 3}
+    assert found["anna"].oldest_taken_ms == min(each.taken_ms for each in anna)
+    assert set(found["anna"].slots) == {each.slot for each in anna}
+    await bench.q.ack(anna[:5])
+    await bench.q.nack(anna[5])
+    await bench.q.extend([anna[6], one])
+    await bench.q.extend(unnamed[0])
+    found = await members(bench)
+    assert {name: each.held for name, each in found.items()} == {"anna": 2, "ben ö": 1, "": 3}
+    assert (found["anna"].taken, found["anna"].acked, found["anna"].failed) == (8, 5, 1)
+    assert found["anna"].acked_per_s > 0 and found["ben ö"].acked_per_s == 0
+    assert (found["anna"].alive, found[""].seen_ms) == (None, None)
+    assert found["ben ö"].seen_ms is not None
+    await bench.q.ack([*anna[6:], one, *unnamed])
+    assert not any(each.held for each in (await members(bench)).values())
+
+
+@pytest.mark.parametrize("bad", ["", "a\nb"])
+async def test_only_a_group_has_members_and_a_name_is_one(bench: Bench, bad: str) -> None:
+    await stream(bench)
+    await bench.topic(TopicKind.PRIORITY, "work")
+    with pytest.raises(errors.WrongKind, match="members"):
+        await bench.inspector.members("work")
+    with pytest.raises(errors.WrongKind, match="members"):
+        await bench.q.take("work", member="anna")
+    if bad:
+        with pytest.raises(errors.InvalidMessage, match="member"):
+            await bench.q.take(GROUP, member=bad)
+
+
+async def test_what_a_member_has_is_claimed_and_its_answer_is_stale(bench: Bench) -> None:
+    await stream(bench, slots=2)
+    await bench.q.send_many("events", [str(n) for n in range(40)])
+    anna = await bench.q.take(GROUP, 6, member="anna")
+    ben = await bench.q.take(GROUP, 1, member="ben")
+    planned = await bench.control.claim(GROUP, "anna", dry_run=True)
+    assert sum(each.entries for each in planned) == 6
+    assert (await members(bench))["anna"].held == 6
+    assert await bench.control.claim(GROUP, "anna") == planned
+    assert await bench.control.claim(GROUP, "anna") == []
+    assert await bench.q.ack(anna) == ["stale"] * 6
+    again: dict[tuple[int, str], Any] = {}
+    while not {(each.slot, each.id) for each in anna} <= again.keys():  # each alone: one of them may have ended her
+        again |= {(each.slot, each.id): each for each in await bench.q.take(GROUP, 2, member="carl")}
+    assert {each.attempt for each in again.values()} == {1}
+    assert set(await bench.q.ack([*again.values(), *ben])) == {"done"}
+    unnamed = await bench.q.take(GROUP, 10)
+    assert sum(each.entries for each in await bench.control.claim(GROUP, "")) == len(unnamed) > 0
+
+
+async def test_a_claim_keeps_the_failures_counted_so_far(bench: Bench) -> None:
+    await stream(bench, max_retries=2)
+    await bench.q.send("events", "a")
+    await bench.q.nack(await bench.q.take(GROUP, member="anna"), delay_ms=0)
+    assert (await bench.q.take(GROUP, member="anna"))[0].attempt == 2
+    await bench.control.claim(GROUP, "anna")
+    (again,) = await bench.q.take(GROUP, member="ben")
+    assert again.attempt == 2
+    await bench.q.ack(again)
+
+
+async def test_a_group_is_paused_until_a_time_and_goes_on_by_itself(bench: Bench) -> None:
+    await stream(bench)
+    await bench.q.send_many("events", ["a", "b"])
+    (first,) = await bench.q.take(GROUP)
+    until_ms = await bench.now_ms() + 400
+    paused = await bench.control.pause(GROUP, until_ms)
+    assert (paused.paused, paused.paused_until_ms) == (False, until_ms)
+    assert paused.paused_at(until_ms - 1) and not paused.paused_at(until_ms)
+    assert await bench.q.take(GROUP, 2) == []
+    assert await bench.q.ack(first) == ["done"]  # what is under way goes on
+    (second,) = await bench.q.take(GROUP, 2, timeout_ms=5_000)
+    assert (second.text, second.taken_ms >= until_ms) == ("b", True)
+    await bench.q.release(second)
+    # For good, and resumed before the time.
+    assert (await bench.control.pause(GROUP)).paused
+    assert not (await bench.control.resume(GROUP)).paused
+    await bench.control.pause(GROUP, until_ms + 3_600_000)
+    assert (await bench.control.resume(GROUP)).paused_until_ms == 0
+    assert await texts(bench) == ["b"]
+    with pytest.raises(errors.WrongKind, match="until"):
+        await bench.control.pause("events", until_ms)
+
+
+async def test_a_copy_that_is_requeued_waits_for_the_end_of_the_one_in_flight(bench: Bench) -> None:
+    await stream(bench)
+    sent = await bench.q.send("events", "a")
+    await bench.q.reject(await bench.q.take(GROUP))
+    await bench.control.set_position(GROUP, "start")
+    (again,) = await bench.q.take(GROUP)  # what is dead is handed out again behind a new position
+    assert [each.status for each in await bench.control.requeue(GROUP, sent)] == ["done"]
+    assert await bench.q.take(GROUP, 10) == []
+    found = await sample(bench)
+    assert (found.prepare, found.backlog, found.ledger_gap) == (1, 1, 0)
+    assert await bench.q.ack(again) == ["done"]
+    assert await texts(bench) == ["a"]
+    assert (await sample(bench)).ledger_gap == 0
+
+
+async def test_what_operators_move_keeps_the_order_of_the_stream(bench: Bench) -> None:
+    await stream(bench, backoff_ms=0)
+    sent = [await bench.q.send("events", str(n)) for n in range(4)]
+    taken = await bench.q.take(GROUP, 4)
+    await bench.q.release(taken[2], delay_ms=3_600_000)
+    await bench.q.release([taken[0], taken[1], taken[3]])
+    await bench.control.cancel(GROUP, sent[1])
+    await bench.control.restore(GROUP, sent[1])
+    await bench.control.reschedule(GROUP, sent[0], due_ms=await bench.now_ms() + 3_600_000)
+    assert [each.id for each in (await bench.inspector.messages(GROUP, "retrying")).rows] == [sent[2].id, sent[0].id]
+    assert [each.status for each in await bench.control.run_now(GROUP, [sent[2], sent[0], sent[3]])] == ["done"] * 3
+    assert await texts(bench) == ["0", "1", "2", "3"]
+
+
+async def test_the_lag_is_seen_though_all_that_was_read_is_under_way(bench: Bench) -> None:
+    await stream(bench)
+    await bench.q.send_many("events", ["a", "b"])
+    taken = await bench.q.take(GROUP, 2)
+    await bench.control.set_position(GROUP, "start")
+    assert (await sample(bench)).lag == 2
+    assert await bench.q.take(GROUP, 2) == []
+    assert (await sample(bench)).lag == 0
+    await bench.q.ack(taken)

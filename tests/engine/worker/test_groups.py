@@ -78,6 +78,42 @@ async def test_members_share_the_work_and_what_one_left_is_claimed(bench: Worker
     assert bench.rmq.ack(dead) == ["stale"] * 20
 
 
+async def test_a_claim_leaves_a_worker_what_it_has_taken_since_it_began(bench: WorkerBench) -> None:
+    bench.rmq.define(EVENTS)
+    group = bench.rmq.define_group("events", "statistics")
+    bench.rmq.send_many("events", [StreamMessage(str(n), slot_basis="one") for n in range(3)])
+    (former,) = bench.rmq.take(group, member="one")  # the process that had this name before
+    go, begun = threading.Event(), []
+
+    def wait(delivery: Delivery) -> None:
+        begun.append(delivery.text)
+        assert go.wait(30)
+
+    async with bench.running(Listener("events", wait, group="statistics"), name="one"):
+        await wait_until_async(lambda: begun == ["1"], what="the first call")
+        (member,) = bench.inspector.members(group)
+        assert (member.alive, member.held, member.slots) == (True, 2, (former.slot,))
+        assert bench.control.claim(group, "one") == [(former.slot, 1, 1)]
+        assert bench.control.claim(group, "one", dry_run=True) == [(former.slot, 0, 1)]
+        assert bench.control.claim(group, "one", force=True) == [(former.slot, 1, 0)]
+        go.set()
+        await wait_until_async(lambda: sample(bench, "statistics").counters.acked == 3, what="all of them")
+    assert bench.rmq.ack(former) == ["stale"]
+    assert sorted(set(begun)) == ["0", "1", "2"]
+
+
+async def test_a_group_that_is_paused_until_a_time_goes_on_by_itself(bench: WorkerBench) -> None:
+    bench.rmq.define(EVENTS)
+    group = bench.rmq.define_group("events", "statistics")
+    seen: list[str] = []
+    until_ms = bench.inspector.now_ms() + 700
+    bench.control.pause(group, until_ms)
+    contents = sent_to(bench, 10)
+    async with bench.running(Listener("events", lambda each: seen.append(each.text), group="statistics")):
+        await until(seen, contents)
+        assert bench.inspector.now_ms() >= until_ms
+
+
 async def test_what_fails_is_retried_and_dies_in_its_group_alone(bench: WorkerBench) -> None:
     bench.rmq.define(EVENTS)
     tries: list[int] = []

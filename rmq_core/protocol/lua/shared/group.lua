@@ -1,6 +1,8 @@
 -- What a consumer group has beside a queue: a place in the stream, and unfinished entries that only the stream holds. For
 -- queues that are none, nothing of it is there. Needs shared/keys.lua, shared/clock.lua, shared/counting.lua.
 local GROUP, own_position, finished, entry_of, entry_body, entry_place, is_before
+-- The member that makes this change ('': none that gave a name), and how many failures it reports.
+local member, nacked = '', 0
 local position, position_moved
 -- What an entry's time is moved by in its score, above what counts retries, see scores.py.
 local ENTRY_PLACE = 32
@@ -9,6 +11,7 @@ if ENTRIES then
 -- include shared/written.lua
 -- include shared/positions.lua
   local SEQS_TOLD_APART = 4096
+-- include shared/members.lua
   GROUP, is_before = string.match(STATS, '^stats@([^{]+)'), before
 
   -- nil: the group is not there (any more).
@@ -28,6 +31,7 @@ if ENTRIES then
   end
 
   function write_position()
+    write_member()
     if position_moved and own_position() then
       local first = redis.call('ZRANGE', OPEN, 0, 0, 'WITHSCORES')
       position.first, position.first_number = first[1] or position.cursor, tonumber(first[2] or position.number + 1)

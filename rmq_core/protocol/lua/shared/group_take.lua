@@ -25,6 +25,33 @@ local function before_suspects(candidates, alone)
   return taken, more
 end
 
+-- What came back, in its order, without what is in flight: a copy that was requeued waits for the end of the other.
+local BLOCKED_MOST = 1000
+
+local function free_ones(most)
+  local free, from, step = {}, 0, most
+  repeat
+    local candidates = redis.call('ZRANGE', STORE, from, from + step - 1, 'WITHSCORES')
+    if from == 0 and redis.call('EXISTS', PREPARE) == 0 then
+      return candidates
+    elseif #candidates == 0 then
+      return free
+    end
+    local ids = {}
+    for i = 1, #candidates, 2 do
+      ids[#ids + 1] = candidates[i]
+    end
+    local in_flight = redis.call('ZMSCORE', PREPARE, unpack(ids))
+    for i = 1, #ids do
+      if not in_flight[i] and #free < most * 2 then
+        free[#free + 1], free[#free + 2] = ids[i], candidates[i * 2]
+      end
+    end
+    from = from + step
+  until #free == most * 2 or #ids < step or from > BLOCKED_MOST
+  return free
+end
+
 -- What they hold. Of what was deleted meanwhile, or trimmed on purpose, nothing can be had any more: it ends here.
 local function with_content(candidates)
   local taken, contents, gone = {}, {}, {}
@@ -86,6 +113,7 @@ local function read_on(most)
     if is_before(at.furthest, at.cursor) then
       at.furthest = at.cursor
     end
+    count('moved', 1) -- for whoever samples: perhaps nothing else is counted
     return not_under_way(entries, numbers)
   end
   at.furthest = at.cursor
@@ -111,9 +139,7 @@ local function take(limit, alone, unsettled)
   local in_flight = redis.call('ZCARD', PREPARE)
   local returned, bodies, suspects_next, entries, numbers = {}, {}, false, {}, {}
   if redis.call('EXISTS', STORE) == 1 then
-    returned, suspects_next = before_suspects(
-      redis.call('ZRANGE', STORE, 0, (alone and SUSPECTS_AHEAD or limit) - 1, 'WITHSCORES'), alone
-    )
+    returned, suspects_next = before_suspects(free_ones(alone and SUSPECTS_AHEAD or limit), alone)
     if alone then
       returned = {returned[1], returned[2]}
     end
@@ -129,13 +155,18 @@ local function take(limit, alone, unsettled)
   count('sent', #entries)
   count('taken', n + #entries)
   local prepared, opened, origins, left = {}, {}, {}, {}
+  -- What was taken alone has no origin; it is known all the same who has it.
+  local origin, from = alone and '' or '1', 0
+  if member ~= '' then
+    origins[1], origins[2], from = '', member, 2
+  end
   -- An owner's receipts differ by a millisecond each: so the prepare queue keeps their order for the owner after it.
   local owned, at = EPOCH ~= '', 0
   for i = 1, #returned, 2 do
     left[#left + 1] = returned[i]
     local receipt = (owned and now + at or now) * SHIFT + failures_of(tonumber(returned[i + 1]))
     prepared[at * 2 + 1], prepared[at * 2 + 2] = ms_text(receipt), returned[i]
-    origins[at * 2 + 1], origins[at * 2 + 2] = returned[i], '1'
+    origins[from + at * 2 + 1], origins[from + at * 2 + 2] = returned[i], origin
     at = at + 1
   end
   if #left > 0 then
@@ -149,14 +180,14 @@ local function take(limit, alone, unsettled)
     for i = 1, #entries do
       local id, place = entries[i][1], at * 2
       prepared[place + 1] = owned and ms_text((now + at) * SHIFT) or fresh
-      prepared[place + 2], origins[place + 1], origins[place + 2] = id, id, '1'
+      prepared[place + 2], origins[from + place + 1], origins[from + place + 2] = id, id, origin
       opened[i * 2 - 1], opened[i * 2] = numbers[i], id
       at = at + 1
     end
   end
   if #prepared > 0 then
     redis.call('ZADD', PREPARE, unpack(prepared))
-    if not alone then
+    if not alone or member ~= '' then
       note_origins(now, origins, in_flight)
     end
   end

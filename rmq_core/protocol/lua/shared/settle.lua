@@ -107,6 +107,7 @@ local function nack(at, n, statuses)
   end
   next_phase()
   local ids, valid = receipts(at, n, 4, statuses)
+  nacked = nacked + #valid
   for _, i in ipairs(valid) do
     local group = at + (i - 1) * 4
     if redis.call('ZREM', PREPARE, ids[i]) == 1 then

@@ -16,12 +16,59 @@ import { openSlot } from "../parts/slotpanel.js";
 const RANGES = { 1: gettext("1 min"), 5: gettext("5 min"), 15: gettext("15 min") };
 const DEFAULT_RANGE = "5";
 
+/** Of what is taken and settled; a group reads what is ahead of it. */
+function queueCharts(group, lateness) {
+  return [
+    new LineChart(
+      gettext("Throughput per second"),
+      [
+        ["in_s", group ? gettext("read") : gettext("in")],
+        ["out_s", gettext("out")],
+        ...(group ? [] : [["merged_s", gettext("merged")]]),
+      ],
+      rate,
+    ),
+    new LineChart(
+      gettext("Backlog"),
+      [
+        ["backlog", gettext("backlog")],
+        ["ready", group ? gettext("ahead or ready") : gettext("ready")],
+        ["retrying", gettext("retrying")],
+        ["in_flight", gettext("in flight")],
+      ],
+      count,
+    ),
+    ...(group
+      ? [new LineChart(gettext("Behind"), [["lag_ms", gettext("age of the next entry")]], duration)]
+      : lateness),
+    new LineChart(
+      gettext("Failures"),
+      [
+        ["failed_s", gettext("failed/s")],
+        ["dead", gettext("dead (right)")],
+      ],
+      rate,
+      { right: ["dead"] },
+    ),
+  ];
+}
+
+function streamCharts() {
+  return [
+    new LineChart(gettext("Added per second"), [["in_s", gettext("added")]], rate),
+    new LineChart(gettext("Entries kept"), [["length", gettext("entries")]], count),
+  ];
+}
+
 export class LiveTab {
   constructor(live) {
     this.live = live;
     this.series = new Series();
     this.range = param("range", DEFAULT_RANGE) in RANGES ? param("range", DEFAULT_RANGE) : DEFAULT_RANGE;
-    const lateness = page.topic.timed
+    const { kind } = page.topic;
+    this.stream = kind === "stream";
+    this.queue = page.topic.timed && !this.stream && kind !== "group";
+    const lateness = this.queue
       ? [
           new LineChart(
             gettext("Lateness"),
@@ -35,39 +82,10 @@ export class LiveTab {
           ),
         ]
       : [];
-    this.charts = [
-      new LineChart(
-        gettext("Throughput per second"),
-        [
-          ["in_s", gettext("in")],
-          ["out_s", gettext("out")],
-          ["merged_s", gettext("merged")],
-        ],
-        rate,
-      ),
-      new LineChart(
-        gettext("Backlog"),
-        [
-          ["backlog", gettext("backlog")],
-          ["ready", gettext("ready")],
-          ["retrying", gettext("retrying")],
-          ["in_flight", gettext("in flight")],
-        ],
-        count,
-      ),
-      ...lateness,
-      new LineChart(
-        gettext("Failures"),
-        [
-          ["failed_s", gettext("failed/s")],
-          ["dead", gettext("dead (right)")],
-        ],
-        rate,
-        { right: ["dead"] },
-      ),
-    ];
+    this.charts = this.stream ? streamCharts() : queueCharts(kind === "group", lateness);
     this.heat = new HeatMap(
       param("metric", "backlog"),
+      kind,
       (slot) => this.open(slot),
       (metric) => setParams({ metric }, { metric: "backlog" }),
     );
@@ -90,11 +108,11 @@ export class LiveTab {
         "div",
         { class: "rc-grid" },
         this.charts.map((chart) => chart.element),
-        page.topic.timed ? null : this.prepare.ages.element,
+        this.queue || this.stream ? null : this.prepare.ages.element,
       ),
       this.heat.element,
-      page.topic.timed ? h("div", { class: "rc-grid" }, this.prepare.ages.element, this.forecast.element) : null,
-      this.prepare.oldest,
+      this.queue ? h("div", { class: "rc-grid" }, this.prepare.ages.element, this.forecast.element) : null,
+      this.stream ? null : this.prepare.oldest,
     );
     this.show(this.range);
     onThemeChange(() => {

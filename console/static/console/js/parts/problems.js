@@ -48,6 +48,16 @@ const SENTENCES = {
     }),
   stuck: (v) => fill(gettext("A delivery has been in flight for %(age)s."), { age: duration(v.oldest_ms) }),
   ledger: (v) => fill(gettext("The ledger does not balance: %(gap)s messages unaccounted for."), { gap: count(v.gap) }),
+  missed: (v) =>
+    fill(
+      ngettext(
+        "%(more)s entry was trimmed or deleted before it was read, within five minutes; %(missed)s in all.",
+        "%(more)s entries were trimmed or deleted before they were read, within five minutes; %(missed)s in all.",
+        v.more,
+      ),
+      { more: count(v.more), missed: count(v.missed) },
+    ),
+  lag_unknown: () => gettext("How much is ahead is not known: somebody wrote into the stream around us."),
   worker_lost: (v) => fill(gettext("Worker %(worker)s on %(host)s is silent."), v),
   eviction: (v) => fill(gettext("Redis may delete messages: maxmemory-policy is %(policy)s."), v),
   zookeeper_away: (v) =>
@@ -84,6 +94,8 @@ export const CHIPS = {
   stuck: gettext("Stuck"),
   ledger: gettext("Ledger"),
   journal_full: gettext("Journal full"),
+  missed: gettext("Entries missed"),
+  lag_unknown: gettext("Lag unknown"),
   paused: gettext("Paused"),
 };
 

@@ -3,6 +3,9 @@ import { h } from "../core/dom.js";
 import { gettext } from "../core/text.js";
 import { CHIPS } from "./problems.js";
 
+/** A stream that got something so lately is receiving: entries come in bursts. */
+const LATELY_MS = 15_000;
+let heardMs = 0;
 const STOPPED = ["no_workers", "unowned"];
 
 /** `frame`: the newest of the topic, null before there is one. */
@@ -14,6 +17,10 @@ export function topicState(topic, frame) {
 function stateOf(topic, frame) {
   if (topic.paused) return [gettext("Paused"), "paused"];
   if (!frame) return [gettext("Loading…"), "neutral"];
+  if (topic.kind === "stream") {
+    if (frame.now.in_s) heardMs = frame.at_ms;
+    return frame.at_ms - heardMs < LATELY_MS ? [gettext("Receiving"), "good"] : [gettext("Quiet"), "neutral"];
+  }
   const stopped = frame.problems.find((problem) => STOPPED.includes(problem.code));
   if (stopped) return [CHIPS[stopped.code], "dead"];
   // Whoever takes through the API is no worker, but takes.
