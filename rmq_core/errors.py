@@ -272,6 +272,10 @@ _SCRIPT_ERRORS: dict[str, tuple[type[RMQError], str]] = {
         "a delivery time lies {detail} ms in the past by the server's clock; send a later time, or allow_past=True"
         " to deliver at once",
     ),
+    "RMQFULL": (
+        TargetRefuses,
+        "{detail} messages of this slot are on their way to the targets already, which have to take them first",
+    ),
     "RMQID": (
         IdNotLarger,
         "ids grow within a slot, and the last one there was {detail}: nothing was added; give a larger one of your own,"

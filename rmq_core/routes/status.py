@@ -30,9 +30,9 @@ class RouteStatus:
     """A route, and how it does. Counts are kept by those who run it: what one counted in its last second may be lost.
 
     ``queue``: what it takes from, ``""`` where its source is gone. ``waiting``: messages that are due and not forwarded
-    (None: unknown); ``behind_ms``: for how long the first of them; ``dead``: dead letters of its queue; ``on_its_way``:
-    on Cluster, what has been taken and not brought yet. ``problem``: why nothing is forwarded now, ``""``: it is.
-    ``runners``: who runs it.
+    (None: unknown); ``behind_ms``: for how long the first of them (of a priority topic: unknown); ``dead``: dead
+    letters of its queue; ``on_its_way``: on Cluster, what has been taken and not brought yet. ``problem``: why nothing
+    is forwarded now, ``""``: it is. ``runners``: who runs it.
     """
 
     route: Route
@@ -132,7 +132,7 @@ def _status(
         told_of,
         queue=sample.topic.name,
         waiting=waiting,
-        behind_ms=sample.lag_ms if waiting else 0,
+        behind_ms=(sample.lag_ms if waiting else 0) if sample.topic.timed else None,
         in_flight=sample.prepare,
         dead=sample.dead,
     )

@@ -17,6 +17,7 @@ from rmq_core.model.topic import Topic
 from rmq_core.ops import on_its_way
 from rmq_core.ops.consuming import TAKE_MAX, Taken
 from rmq_core.protocol.takes import NOT_DUE
+from rmq_core.queries import present
 from rmq_core.routes import definitions, status
 from rmq_core.routes.forwarding import READ_MOST, Forwarder, Moved, bring
 from rmq_core.routes.taking import RouteTaker
@@ -60,9 +61,7 @@ class Routing:
                     await self._follow()
                 except RMQError as error:
                     log.warning("routes: %s", error)
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(LOOK_S):
-                        await self._changed.wait()
+                await _wait(self._changed, LOOK_S)
         finally:
             self._client.wakeups.remove(channel, self._hear)
             await asyncio.gather(*(runner.end() for runner in self._running.values()))
@@ -75,7 +74,7 @@ class Routing:
         found = await self._client.run(definitions.read_all(self._client.keyspace))
         wanted = {route.name: route for route in found if not self._only or route.name in self._only}
         for name, runner in list(self._running.items()):
-            if wanted.get(name) != runner.route:
+            if wanted.get(name) != runner.route or runner.ended:
                 del self._running[name]
                 await runner.end()
         for name, route in wanted.items():
@@ -83,6 +82,12 @@ class Routing:
                 self._running[name] = _Runner(self._client, self._name, route)
         for runner in self._running.values():
             await runner.tell()
+
+
+async def _wait(event: asyncio.Event, seconds: float) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
 
 
 class _Runner:
@@ -95,17 +100,23 @@ class _Runner:
         self._most = TAKE_MAX
         self._counted: Counter[str] = Counter()
         self._said: dict[str, Any] = {"problem": ""}
-        self._stopping = False
+        self._stopping = asyncio.Event()
         self._woken = asyncio.Event()
         self._taker: RouteTaker | None = None
         self._forwarder: tuple[list[Topic], Forwarder] | None = None
         self._left_overs: set[int] = set()
+        self._problem = ""
         self._look_at = 0.0
         self._task = asyncio.create_task(self._run())
 
+    @property
+    def ended(self) -> bool:
+        """Whether it has met an error of its own."""
+        return self._task.done()
+
     async def end(self) -> None:
         """Finishes the turn that is under way, and tells what it did."""
-        self._stopping = True
+        self._stopping.set()
         self._woken.set()
         await self._task
         with contextlib.suppress(RMQError):
@@ -114,7 +125,7 @@ class _Runner:
 
     async def tell(self) -> None:
         """Writes what was counted since the last time, and that somebody runs the route."""
-        now_ms = int(time.time() * 1000)
+        now_ms = await self._client.run(present.now_ms(self._client.keyspace))
         counted, self._counted = self._counted, Counter()
         said, self._said = self._said, {}
         try:
@@ -130,7 +141,7 @@ class _Runner:
         pause_s = FIRST_PAUSE_S
         channels: list[str] = []
         try:
-            while not self._stopping:
+            while not self._stopping.is_set():
                 try:
                     self._woken.clear()
                     queue = await self._queue()
@@ -142,16 +153,13 @@ class _Runner:
                     wait_s = await self._turn(queue)
                 except RMQError as error:
                     self._meet(error)
-                    wait_s, pause_s = pause_s, min(pause_s * 2, LONGEST_PAUSE_S)
-                    self._woken.clear()  # what comes meanwhile does not make it better
+                    await _wait(self._stopping, pause_s)  # what comes meanwhile does not make it better
+                    pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
                 else:
                     pause_s = FIRST_PAUSE_S
-                    if self._said.get("problem") != "":
-                        self._said["problem"] = ""
-                if wait_s > 0 and not self._stopping:
-                    with contextlib.suppress(TimeoutError):
-                        async with asyncio.timeout(wait_s):
-                            await self._woken.wait()
+                    self._problem = self._said["problem"] = ""
+                    if wait_s > 0:
+                        await _wait(self._woken, wait_s)
         except Exception:
             log.exception("route %s has ended by an error of its own", self.route.name)
             self._said["problem"] = "its runner has ended by an error of its own: see its log"
@@ -160,9 +168,11 @@ class _Runner:
                 self._client.wakeups.remove(channel, self._hear)
 
     def _meet(self, error: RMQError) -> None:
-        log.warning("route %s: %s", self.route.name, error)
+        if str(error) != self._problem:
+            log.warning("route %s: %s", self.route.name, error)
+        self._problem = str(error)
         self._counted["refused"] += 1
-        self._said |= {"problem": str(error)[:500], "problem_ms": int(time.time() * 1000)}
+        self._said |= {"problem": self._problem[:500], "problem_ms": int(time.time() * 1000)}
         self._forwarder = None
         if isinstance(error, TargetRefuses):
             self._most = max(1, self._most // 8)
@@ -223,7 +233,7 @@ class _Runner:
         if time.monotonic() >= self._look_at:
             self._left_overs |= set(await self._client.run(on_its_way.slots(keyspace, queue)))
             self._look_at = time.monotonic() + LEFT_OVERS_S
-        while self._left_overs and not self._stopping:
+        while self._left_overs and not self._stopping.is_set():
             slots = sorted(self._left_overs)
             most = min(READ_MOST, self._most)
             if not await self._client.run(bring(keyspace, queue, slots, self._definition, most)):

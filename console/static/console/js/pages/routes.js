@@ -19,7 +19,8 @@ const STATES = {
   idle: [gettext("Nobody runs it"), "warn"],
 };
 
-const topicLink = (name, tab = "") => h("a", { class: "rc-topic-link", href: topicAddress(name, tab) }, name);
+const topicLink = (name, tab = "", words = name) =>
+  h("a", { class: "rc-route-link", href: topicAddress(name, tab) }, words);
 
 /** What a target gets, and as what. */
 function targetLine(target) {
@@ -30,18 +31,30 @@ function targetLine(target) {
     target.when ? fill(gettext("only %(filter)s"), { filter: writeFilter(target.when) }) : null,
     target.key ? fill(gettext("key %(key)s"), { key: target.key }) : null,
   ].filter(Boolean);
-  return h("div", {}, "→ ", topicLink(target.topic), says.length ? h("span", { class: "rc-muted" }, ` ${says.join(" · ")}`) : null);
+  return h(
+    "div",
+    {},
+    "→ ",
+    topicLink(target.topic),
+    says.length ? h("span", { class: "rc-muted" }, ` ${says.join(" · ")}`) : null,
+  );
 }
 
 class Row {
   constructor() {
     this.name = h("th", { scope: "row" });
-    this.way = h("td", { class: "rc-wide-cell" });
     this.state = h("span");
-    this.problem = h("div", { class: "rc-muted rc-phase" });
-    this.numbers = ["waiting", "forwarded", "filtered", "parked"].map((field) => h("td", { class: "rc-num", dataset: { field } }));
-    this.buttons = h("td", { class: "rc-row-actions rc-wide-cell" });
-    this.element = h("tr", {}, this.name, this.way, h("td", { class: "rc-wide-cell" }, this.state, this.problem), this.numbers, this.buttons);
+    this.problem = h("div", { class: "rc-muted" });
+    this.numbers = ["waiting", "forwarded"].map((field) => h("td", { class: "rc-num", dataset: { field } }));
+    this.buttons = h("td", {});
+    this.element = h(
+      "tr",
+      {},
+      this.name,
+      h("td", { class: "rc-route-state" }, this.state, this.problem),
+      this.numbers,
+      this.buttons,
+    );
     this.version = -1;
   }
 
@@ -51,42 +64,70 @@ class Row {
     setText(this.state, words);
     setTitle(this.state, route.runners.join(", "));
     const last = route.last_ms ? fill(gettext("last %(time)s"), { time: relative(route.last_ms, now) }) : "";
-    setText(this.problem, route.state === "failing" || (route.problem && route.state !== "paused") ? route.problem : last);
+    setText(this.problem, route.problem && route.state !== "paused" ? route.problem : last);
     setTitle(this.problem, route.problem_ms ? dateTime(route.problem_ms) : "");
-    const [waiting, forwarded, filtered, parked] = this.numbers;
-    const behind = route.waiting ? h("div", { class: "rc-muted" }, duration(route.behind_ms)) : null;
-    const away = route.on_its_way ? h("div", { class: "rc-muted" }, fill(gettext("%(n)s on their way"), { n: count(route.on_its_way) })) : null;
-    replace(waiting, route.waiting === null ? gettext("unknown") : count(route.waiting), behind, away);
-    setText(forwarded, count(route.forwarded));
-    setText(filtered, count(route.filtered));
-    const dead = route.dead && route.queue ? h("a", { class: "rc-topic-link", href: topicAddress(route.queue, "dead") }, count(route.dead)) : null;
-    replace(parked, count(route.parked), dead ? h("div", { class: "rc-muted" }, gettext("dead:"), " ", dead) : null);
-    for (const [cell, title] of [[waiting, COLUMNS[3][0]], [forwarded, COLUMNS[4][0]], [filtered, COLUMNS[5][0]], [parked, COLUMNS[6][0]]])
-      cell.dataset.title = title;
+    const [waiting, forwarded] = this.numbers;
+    waiting.dataset.title = gettext("Waiting");
+    forwarded.dataset.title = gettext("Forwarded");
+    replace(
+      waiting,
+      route.waiting === null ? gettext("unknown") : count(route.waiting),
+      route.behind_ms ? line(fill(gettext("since %(time)s"), { time: duration(route.behind_ms) })) : null,
+      route.on_its_way ? line(fill(gettext("%(n)s on their way"), { n: count(route.on_its_way) })) : null,
+    );
+    const dead = fill(gettext("%(n)s dead letters"), { n: count(route.dead) });
+    replace(
+      forwarded,
+      count(route.forwarded),
+      route.filtered ? line(fill(gettext("%(n)s filtered out"), { n: count(route.filtered) })) : null,
+      route.parked ? line(fill(gettext("%(n)s parked"), { n: count(route.parked) })) : null,
+      route.dead ? line(topicLink(route.queue, "dead", dead)) : null,
+    );
     if (route.version === this.version) return;
     this.version = route.version;
-    replace(this.name, h("div", {}, route.name), h("div", { class: "rc-topic-meta" }, route.description));
-    replace(this.way, h("div", {}, topicLink(route.source)), route.targets.map(targetLine));
-    replace(this.buttons, buttonsOf(route));
+    replace(
+      this.name,
+      h("div", {}, route.name),
+      h("div", { class: "rc-route-way" }, topicLink(route.source), route.targets.map(targetLine)),
+      route.description ? h("div", { class: "rc-muted rc-route-way" }, route.description) : null,
+    );
+    replace(this.buttons, h("div", { class: "rc-row-actions" }, buttonsOf(route)));
   }
 }
+
+const line = (words) => h("div", { class: "rc-muted" }, words);
 
 function buttonsOf(route) {
   const pause = route.paused ? "resume" : "pause";
   return [
-    guardedButton({ action: "edit", symbol: "edit", label: gettext("Change"), missing: actions.put_route }, () => editRoute(route, again).catch(say)),
+    guardedButton({ action: "edit", symbol: "edit", label: gettext("Change"), missing: actions.put_route }, () =>
+      editRoute(route, again).catch(say),
+    ),
     guardedButton(
-      { action: pause, symbol: route.paused ? "play_arrow" : "pause", label: route.paused ? gettext("Resume") : gettext("Pause"), missing: actions[`${pause}_route`] },
+      {
+        action: pause,
+        symbol: route.paused ? "play_arrow" : "pause",
+        label: route.paused ? gettext("Resume") : gettext("Pause"),
+        missing: actions[`${pause}_route`],
+      },
       () => post(`routes/${route.name}:${pause}`).then(again, say),
     ),
-    guardedButton({ action: "delete", symbol: "delete", label: gettext("Delete"), missing: actions.delete_route }, () => askDelete(route)),
+    guardedButton({ action: "delete", symbol: "delete", label: gettext("Delete"), missing: actions.delete_route }, () =>
+      askDelete(route),
+    ),
   ];
 }
 
 function askDelete(route) {
   ask({
     title: fill(gettext("Delete the route %(name)s?"), { name: route.name }),
-    body: [h("p", {}, gettext("What was not forwarded stays where it is. A group through which it reads a stream goes with it."))],
+    body: [
+      h(
+        "p",
+        {},
+        gettext("What was not forwarded stays where it is. A group through which it reads a stream goes with it."),
+      ),
+    ],
     label: gettext("Delete"),
     danger: true,
     submit: async ({ reason }) => {
@@ -101,12 +142,9 @@ const again = () => list.load();
 
 const COLUMNS = [
   [gettext("Route")],
-  [gettext("From and to")],
   [gettext("State")],
   [gettext("Waiting"), "rc-num"],
   [gettext("Forwarded"), "rc-num"],
-  [gettext("Filtered out"), "rc-num"],
-  [gettext("Parked"), "rc-num"],
   [""],
 ];
 const list = new LiveList({
@@ -125,15 +163,16 @@ const list = new LiveList({
     gettext("A route forwards what falls due in a topic, or arrives in a stream, to other topics."),
   ],
 });
-list.scroll.querySelector("table")?.classList.replace("rc-operations", "rc-workers");
+list.scroll.querySelector("table")?.classList.replace("rc-operations", "rc-routes");
 
 replace(
   byId("rc-page"),
   h(
     "div",
     { class: "rc-head" },
-    guardedButton({ action: "new", symbol: "add", label: gettext("New route"), missing: actions.put_route, look: "rc-primary" }, () =>
-      editRoute(null, again).catch(say),
+    guardedButton(
+      { action: "new", symbol: "add", label: gettext("New route"), missing: actions.put_route, look: "rc-primary" },
+      () => editRoute(null, again).catch(say),
     ),
     h("div", { class: "rc-status" }, list.asOf),
   ),

@@ -69,7 +69,11 @@ class TargetRow {
       this.valueBox,
       h("label", { class: "rc-grow" }, gettext("Only with headers"), this.when),
       this.keyBox,
-      h("button", { type: "button", class: "rc-button", title: without, "aria-label": without, onclick: remove }, icon("close")),
+      h(
+        "button",
+        { type: "button", class: "rc-button", title: without, "aria-label": without, onclick: remove },
+        icon("close"),
+      ),
     );
     this.show();
   }
@@ -103,7 +107,11 @@ class TargetRow {
 /** Open it; `route`: the one to change, null for a new one. `done()` after it was saved. */
 export async function editRoute(route, done) {
   const [known, etag] = route ? await getTagged(`routes/${route.name}`) : [null, null];
-  const name = input("name", gettext("Name"), known?.name ?? "", { required: true, disabled: Boolean(known), maxlength: 60 });
+  const name = input("name", gettext("Name"), known?.name ?? "", {
+    required: true,
+    disabled: Boolean(known),
+    maxlength: 60,
+  });
   const sources = topicSelect("source", gettext("From"), known?.source, () => showStart());
   sources.disabled = Boolean(known);
   const start = h(
@@ -144,11 +152,18 @@ export async function editRoute(route, done) {
         h("label", {}, gettext("Description"), description),
       ),
       list,
-      h("button", { type: "button", class: "rc-button", onclick: () => add({ topic: other() }) }, icon("add"), gettext("Another target")),
+      h(
+        "button",
+        { type: "button", class: "rc-button", onclick: () => add({ topic: other() }) },
+        icon("add"),
+        gettext("Another target"),
+      ),
       h(
         "p",
         { class: "rc-muted" },
-        gettext("Headers: each has to be there with one of its values, such as event=final|boarding, gate=A 12. In a key, {id} stands for the id and {header.NAME} for a header."),
+        gettext(
+          "Headers: each has to be there with one of its values, such as event=final|boarding, gate=A 12. In a key, {id} stands for the id and {header.NAME} for a header.",
+        ),
       ),
     ],
     label: known ? gettext("Save") : gettext("Create"),
