@@ -34,7 +34,13 @@ end
 count('cancelled', #gone)
 clear_suspects(gone)
 if GROUP then
-  finished(gone)
+  local nowhere_else = {}
+  for _, id in ipairs(gone) do
+    if not redis.call('ZSCORE', PREPARE, id) then
+      nowhere_else[#nowhere_else + 1] = id
+    end
+  end
+  finished(nowhere_else)
 end
 waiting_left(gone)
 forget(gone, {PREPARE, DEAD})

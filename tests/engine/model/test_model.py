@@ -197,6 +197,9 @@ class Machine(RuleBasedStateMachine):
     def settle(self, data: st.DataObject, how: str, delay_ms: int | None, of_any_age: bool) -> None:
         held = [d for d in self.deliveries if self.model.valid(d.raw_id, d.receipt)]
         delivery = data.draw(st.sampled_from(self.deliveries[-8:] if of_any_age or not held else held))
+        self.settle_one(delivery, how, delay_ms)
+
+    def settle_one(self, delivery: Delivery, how: str, delay_ms: int | None) -> None:
         raw, receipt = delivery.raw_id, delivery.receipt
         if how == "extend":
             self.extend(delivery, delay_ms or None)
