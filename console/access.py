@@ -80,6 +80,11 @@ class Action(StrEnum):
     REDRIVE = "redrive"
     DELETE_ENTRIES = "delete_entries"
     TRIM = "trim"
+    CREATE_GROUP = "create_group"
+    EDIT_GROUP = "edit_group"
+    MOVE_GROUP = "move_group"
+    CLAIM = "claim"
+    DELETE_GROUP = "delete_group"
 
 
 NEEDED: dict[Action, Permission] = {
@@ -117,6 +122,11 @@ NEEDED: dict[Action, Permission] = {
     Action.REDRIVE: Permission.ADMINISTER,
     Action.DELETE_ENTRIES: Permission.ADMINISTER,
     Action.TRIM: Permission.OPERATE,
+    Action.CREATE_GROUP: Permission.EDIT_TOPICS,
+    Action.EDIT_GROUP: Permission.EDIT_TOPICS,
+    Action.MOVE_GROUP: Permission.OPERATE,
+    Action.CLAIM: Permission.OPERATE,
+    Action.DELETE_GROUP: Permission.ADMINISTER,
 }
 
 

@@ -15,10 +15,16 @@ class TopicName:
         return value
 
 
+class GroupName(TopicName):
+    """The name of a consumer group alone."""
+
+    regex = r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}"
+
+
 class TabName(TopicName):
     """A tab of the topic page other than the first."""
 
-    regex = "messages|dead|slots|definition"
+    regex = "messages|dead|groups|slots|definition"
 
 
 class RouteName(TopicName):
@@ -29,4 +35,5 @@ class RouteName(TopicName):
 
 register_converter(TopicName, "rmq_topic")
 register_converter(RouteName, "rmq_route")
+register_converter(GroupName, "rmq_group")
 register_converter(TabName, "rmq_tab")

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rmq_core.client.producer import Producer
     from rmq_core.client.rmq import RMQ
     from rmq_core.errors import RMQError
+    from rmq_core.hooks.hook import Handling, Hook, Sending
     from rmq_core.model.composing import SendOptions
     from rmq_core.model.delivery import Delivery
     from rmq_core.model.entry import Entry, EntryDelivery, StreamMessage
@@ -52,6 +53,8 @@ __all__ = [
     "EntryPage",
     "FixedTimeMessage",
     "Group",
+    "Handling",
+    "Hook",
     "Inspector",
     "Journal",
     "JournalReader",
@@ -72,6 +75,7 @@ __all__ = [
     "RouteStatus",
     "Routing",
     "SendOptions",
+    "Sending",
     "Sent",
     "SentMany",
     "StateMachine",
@@ -100,6 +104,7 @@ _HOMES = {
     "client.producer": ("Producer",),
     "client.rmq": ("RMQ",),
     "errors": ("RMQError",),
+    "hooks.hook": ("Handling", "Hook", "Sending"),
     "model.composing": ("SendOptions",),
     "model.delivery": ("Delivery",),
     "model.entry": ("Entry", "EntryDelivery", "StreamMessage"),

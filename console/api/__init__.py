@@ -19,6 +19,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     fleet,
     groups,
     health,
+    history,
     me,
     messages,
     metrics,
@@ -54,6 +55,7 @@ api.add_router("/me", me.router)
 api.add_router("/topics", routers.topics)
 api.add_router("/dead", clusters.router)
 api.add_router("/operations", operations.router)
+api.add_router("/history", history.router)
 api.add_router("/workers", fleet.router)
 api.add_router("/reconciliations/schedules", schedules.router)
 api.add_router("/reconciliations", reconciliations.router)

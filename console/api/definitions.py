@@ -181,7 +181,7 @@ def delete_topic(
     """Refused (409) while it holds messages, unless an administrator forces it: then they are gone. The reason has to
     be given, unless with `validate_only` it is only asked what would go with it."""
     caller = _viewer(request, topic)
-    action = Action.FORCE_DELETE if force else Action.DELETE_TOPIC
+    action = Action.DELETE_GROUP if is_group_name(topic) else Action.FORCE_DELETE if force else Action.DELETE_TOPIC
     if validate_only:
         caller.require(action, topic)
         return topic_plan.deletion_plan(store.stored(topic)).as_json()

@@ -12,6 +12,7 @@ from console.engine import AsyncEngine, new_async_engine
 from console.keeper.announce import close_layer
 from console.keeper.definitions import DefinitionHistory
 from console.keeper.forwarding import Forwarding
+from console.keeper.history import KeepHistory, OldHistory
 from console.keeper.jobs import DueJobs, OldJobs
 from console.keeper.live_tasks import Sampling, WatchedDetails
 from console.keeper.periodic import ErrorLog, PeriodicTask, run_task
@@ -70,19 +71,13 @@ class Keeper:
 
     def _tasks(self) -> list[PeriodicTask]:
         sampling = Sampling(self._engine(), self.keys)
-        kinds: list[type[PeriodicTask]] = [
-            SayWhose,
-            DefinitionHistory,
-            DueJobs,
-            OldJobs,
-            ClusterTrends,
-            Recording,
-            OldRecords,
-        ]
+        kinds: list[type[PeriodicTask]] = [SayWhose, DefinitionHistory, DueJobs, OldJobs, ClusterTrends, Recording]
+        kinds += [OldRecords, OldHistory]
         if options().run_routes:
             kinds.append(Forwarding)
         others = [kind(self._engine(), self.keys) for kind in kinds]
-        return [sampling, WatchedDetails(self._engine(), self.keys, sampling), *others]
+        with_samples = [kind(self._engine(), self.keys, sampling) for kind in (WatchedDetails, KeepHistory)]
+        return [sampling, *with_samples, *others]
 
     def _engine(self) -> AsyncEngine:
         self._engines.append(new_async_engine())

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 
 from console.engine import AsyncEngine
 from console.keeper.announce import announce
 from console.keeper.details import Details
 from console.keeper.periodic import PeriodicTask
-from console.keeper.sampler import Sampler
+from console.keeper.sampler import Round, Sampler
 from console.options import options
 from console.snapshots.groups import FLEET, FLEET_GROUP, OVERVIEW, topic_group
 from console.snapshots.store import LiveKeys
@@ -29,6 +30,7 @@ class Sampling(PeriodicTask):
         super().__init__(engine, keys)
         self.every_s = options().sample_interval_ms / 1000
         self.watched: frozenset[str] = frozenset()
+        self.observers: list[Callable[[Round], None]] = []
         self._sampler = Sampler(engine, keys, options().sample_interval_ms, options().lag_warning_ms)
         self._restored = False
 
@@ -46,6 +48,8 @@ class Sampling(PeriodicTask):
             await self._sampler.restore()
             self._restored = True
         done = await self._sampler.round()
+        for observe in self.observers:
+            observe(done)
         for name, count in done.reaped.items():
             log.warning("%s: put back %d messages of slots that nobody looks after", name, count)
         self.watched = frozenset(done.watched) - {FLEET}

@@ -44,7 +44,7 @@ def _topic(state: TopicState, sample: TopicSample) -> dict[str, Any]:
     return {
         "topic": sample.topic.name,
         "kind": sample.topic.kind.value,
-        "paused": sample.topic.paused,
+        "paused": sample.topic.paused_at(sample.at_ms),
         "counters": {name: getattr(counters, name) for name in type(counters).__dataclass_fields__},
         **numbers_of(sample),
         "oldest_ms": sample.oldest_prepare_ms,

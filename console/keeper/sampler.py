@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from console.engine import AsyncEngine
+from console.keeper.courses import GroupCourse
 from console.keeper.fleet import fleet_frame, unowned
-from console.keeper.frames import Observed, overview_frame, topic_frame
+from console.keeper.frames import Observed, group_line, overview_frame, topic_frame
 from console.keeper.metrics import METRICS_MS, metrics_frame
 from console.keeper.problems import TopicState, find_problems
 from console.keeper.readable import AWAY, TopicReader, words_of
@@ -22,7 +24,9 @@ from console.snapshots.groups import FLEET
 from console.snapshots.store import LiveKeys
 from rmq_core.journal.trimmer import JournalState
 from rmq_core.journal.trimmer import state as journal_state
+from rmq_core.model.group import AT
 from rmq_core.model.samples import TopicSample
+from rmq_core.model.stats import Histogram
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import ServerInfo, Unreadable, WorkerInfo
 from rmq_core.ops.reaper import reap_overdue
@@ -52,16 +56,23 @@ class _Known:
     journal: JournalState | None = None
     unacknowledged: Unacknowledged = field(default_factory=Unacknowledged)
     fresh_dead: int = 0
+    course: GroupCourse = field(default_factory=GroupCourse)
 
 
 @dataclass(frozen=True)
 class Round:
     """The result of one round: its number, which is its time; the topics whose frames were written because they are
-    watched; how many messages of orphaned slots were put back, by topic."""
+    watched; how many messages of orphaned slots were put back, by topic; and what was seen."""
 
     seq: int
     watched: tuple[str, ...]
     reaped: dict[str, int]
+    samples: Sequence[TopicSample] = ()
+    states: Sequence[TopicState] = ()
+    """In the same order."""
+    lateness: Mapping[str, Histogram] = field(default_factory=dict)
+    """Of what was delivered since the round before, by topic."""
+    observed: Observed | None = None
 
 
 class Sampler:
@@ -116,7 +127,8 @@ class Sampler:
         shown = [state for state in states if state.topic.name in watched]
         for state in shown:
             name = state.topic.name
-            frames[self.keys.topic(name)] = dumps(topic_frame(seen, state, trackers[name]))
+            groups = self._groups_of(state, states, samples) if state.topic.is_stream else []
+            frames[self.keys.topic(name)] = dumps(topic_frame(seen, state, trackers[name], groups))
         if at_ms - self._metrics_at >= METRICS_MS:
             self._metrics_at = at_ms
             frame = metrics_frame(states, samples, self._workers, self._server, await self.engine.inspector.routes())
@@ -128,7 +140,19 @@ class Sampler:
         self._rounds += 1
         self._drop_unknown({sample.topic.name for sample in samples})
         looked_at = tuple(state.topic.name for state in shown) + ((FLEET,) if FLEET in watched else ())
-        return Round(at_ms, looked_at, reaped)
+        lateness = {name: tracker.lateness for name, tracker in trackers.items()}
+        return Round(at_ms, looked_at, reaped, samples, states, lateness, seen)
+
+    def _groups_of(
+        self, stream: TopicState, states: Sequence[TopicState], samples: Sequence[TopicSample]
+    ) -> list[dict[str, Any]]:
+        """The lines of a stream's consumer groups."""
+        of = f"{stream.topic.name}{AT}"
+        return [
+            group_line(state, self._known[state.topic.name].tracker, sample)
+            for state, sample in zip(states, samples, strict=True)
+            if state.topic.name.startswith(of)
+        ]
 
     async def _look_around(self) -> None:
         self._heard = self._rounds % WORKERS_EVERY == 0
@@ -216,7 +240,7 @@ class Sampler:
         return TopicState(
             sample.topic, numbers, listening, dead_before, ready_before, gaps, missing, journal=known.journal,
             unacknowledged=known.fresh_dead, acknowledgement=self._acknowledged.get(sample.topic.name),
-            missed_before=missed_before,
+            missed_before=missed_before, verdict=known.course.update(sample) if sample.topic.is_group else None,
         )  # fmt: skip
 
     async def _write_sparks(self, at_ms: int) -> None:

@@ -13,6 +13,7 @@ from console.engine import engine
 from console.pages.definition import tab_data
 from console.pages.shell import console_page, render_page
 from console.serializers.topics import GROUP, topic_json
+from console.topic_tabs import tabs_of
 from rmq_core.model.group import Group
 from rmq_core.model.topic import Topic, TopicKind
 
@@ -20,12 +21,10 @@ TABS = {
     "live": gettext_lazy("Live"),
     "messages": gettext_lazy("Messages"),
     "dead": gettext_lazy("Dead letters"),
+    "groups": gettext_lazy("Groups"),
     "slots": gettext_lazy("Slots"),
     "definition": gettext_lazy("Definition"),
 }
-LEFT_OUT = {TopicKind.STREAM.value: ("dead",), GROUP: ("definition",)}
-"""Tabs that do not fit a kind: nothing dies in a stream itself, and a group's definition is that of its topic."""
-
 KINDS: dict[str, Any] = {
     TopicKind.RANGE_MERGE: gettext_lazy("range merge"),
     TopicKind.PRIORITY: gettext_lazy("priority"),
@@ -39,7 +38,7 @@ KINDS: dict[str, Any] = {
 def page(request: HttpRequest, topic: str, tab: str = "live") -> HttpResponse:
     definition = engine().client.topic(topic)
     kind = topic_json(definition)["kind"]
-    tabs = [name for name in TABS if name not in LEFT_OUT.get(kind, ())]
+    tabs = tabs_of(definition)
     if tab not in tabs:
         return redirect("console:topic", topic)
     return render_page(

@@ -8,8 +8,6 @@ from typing import Any
 from django.utils.translation import gettext
 
 from console.models import TopicRevision
-from rmq_core.model.group import Group
-from rmq_core.model.samples import TopicSample
 from rmq_core.model.topic import Topic
 
 CODE = "code"
@@ -34,26 +32,8 @@ def etag(topic: Topic) -> str:
 def topic_json(topic: Topic) -> dict[str, Any]:
     """Of those what every page needs: frames hold a thousand. The kind of a consumer group is ``group``."""
     kind = GROUP if topic.is_group else topic.kind.value
-    return {name: getattr(topic, name) for name in _IN_FRAMES} | {"kind": kind, "timed": topic.timed}
-
-
-def group_json(sample: TopicSample) -> dict[str, Any]:
-    """A consumer group and what it stands at."""
-    group, counters = sample.topic, sample.counters
-    assert isinstance(group, Group)
-    own = {name: getattr(group, name) for name in ("name", "group", "durable", "waits", "paused", "created_ms")}
-    return {
-        **own,
-        "acks": group.acks.value,
-        "lag": sample.lag,
-        "missed": sample.missed,
-        "read": counters.sent,
-        "acked": counters.acked,
-        "retrying": sample.retrying,
-        "in_flight": sample.prepare,
-        "dead": sample.dead,
-        "ledger_gap": sample.ledger_gap,
-    }
+    own = {"kind": kind, "timed": topic.timed, "paused_until_ms": getattr(topic, "paused_until_ms", 0)}
+    return {name: getattr(topic, name) for name in _IN_FRAMES} | own
 
 
 def revision_json(revision: TopicRevision) -> dict[str, Any]:

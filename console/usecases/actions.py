@@ -31,7 +31,7 @@ DETAILS_KEPT = 200
 @dataclass(frozen=True)
 class ActionRequest:
     """One action as asked for. `due_ms` (epoch ms) or `priority` only to reschedule; `worker` and `slots` only for
-    actions on the fleet, where `topic` may be empty; `until_ms` (epoch ms) only to acknowledge."""
+    actions on the fleet, where `topic` may be empty; `until_ms` (epoch ms) to acknowledge, and to pause a group."""
 
     action: Action
     topic: str
@@ -97,6 +97,8 @@ def perform(actor: Actor, wanted: ActionRequest) -> Outcome:
 
 
 def _check(wanted: ActionRequest) -> None:
+    if wanted.action is Action.PAUSE and wanted.until_ms is not None:
+        _check_until(wanted.until_ms)
     if wanted.action is Action.RESCHEDULE:
         check_reschedulable(engine().client.topic(wanted.topic))
     if wanted.action in _ON_MESSAGES:
@@ -116,6 +118,11 @@ def _check(wanted: ActionRequest) -> None:
         _check_slots(wanted)
     if wanted.worker:
         _check_worker(wanted)
+
+
+def _check_until(until_ms: int) -> None:
+    if until_ms <= engine().inspector.now_ms():
+        raise BadRequest(gettext("That time has gone by already; choose a later one."))
 
 
 def _check_slots(wanted: ActionRequest) -> None:
@@ -169,7 +176,7 @@ def _outcome(results: Sequence[ActionResult]) -> Outcome:
 
 
 def _pause(wanted: ActionRequest) -> Outcome:
-    return _redefine(wanted.topic, engine().control.pause)
+    return _redefine(wanted.topic, lambda name: engine().control.pause(name, wanted.until_ms))
 
 
 def _resume(wanted: ActionRequest) -> Outcome:

@@ -17,6 +17,7 @@ from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
 from console.usecases.bulk_requests import CONFIRM_ABOVE
 from console.usecases.topic_fields import BY_NAME, difference, wanted_topic
+from rmq_core.model.group import is_group_name
 from rmq_core.model.topic import Topic
 
 
@@ -90,7 +91,7 @@ def delete(actor: Actor, name: str, reason: str, force: bool = False, confirm: s
 
     Raises `Forbidden`, `BadRequest` (no reason, not confirmed), `UnknownTopic`, `TopicNotEmpty` (and not `force`).
     """
-    action = Action.FORCE_DELETE if force else Action.DELETE_TOPIC
+    action = Action.DELETE_GROUP if is_group_name(name) else Action.FORCE_DELETE if force else Action.DELETE_TOPIC
     with audited(actor, action, topic=name, query={"force": force}, reason=reason) as entry:
         require(actor.user, action, name)
         check_reason(reason, needed=True)

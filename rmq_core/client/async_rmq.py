@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from rmq_core.client.base import ClientCore, deliveries_of, patience_ms, several, topic_name
 from rmq_core.client.journal import AsyncJournalReader
 from rmq_core.errors import TopicReshaped
+from rmq_core.hooks.hook import Hook
 from rmq_core.model.composing import Content, SendOptions, compose
 from rmq_core.model.delivery import Delivery, SettleStatus
-from rmq_core.model.entry import AnyMessage, Entry
+from rmq_core.model.entry import AnyMessage, Entry, is_message
 from rmq_core.model.group import Group
 from rmq_core.model.outcomes import check_delay
 from rmq_core.model.route import Route
 from rmq_core.model.topic import Topic
 from rmq_core.ops import consuming, registry, sending
 from rmq_core.ops.hints import note_heads
-from rmq_core.ops.sent import Sent, SentMany, count, plus
-from rmq_core.protocol.scripts import Call, Operation
+from rmq_core.ops.sent import NOTHING_SENT, Sent, SentMany, count, minus, plus
+from rmq_core.protocol.scripts import Call, Operation, batches
 from rmq_core.protocol.takes import NOT_DUE
 from rmq_core.routes import definitions as routes
 from rmq_core.streams import sending as entries
@@ -52,9 +53,10 @@ class AsyncRMQ(ClientCore):
         allow_eviction: bool = False,
         retry_for_ms: int = RETRY_FOR_MS,
         client: Any = None,
+        hooks: Iterable[Hook] = (),
         retry_for_s: float | None = None,
     ) -> None:
-        super().__init__(url, namespace, allow_eviction)
+        super().__init__(url, namespace, allow_eviction, hooks)
         self.connection = AsyncConnection(self.target, client, patience_ms(retry_for_ms, retry_for_s))
         self.wakeups = Wakeups(self.connection)
         self._checked = False
@@ -118,7 +120,14 @@ class AsyncRMQ(ClientCore):
     ) -> Sent:
         """Sends one message: a ready-made one, or a content and when it is delivered; see `RMQ.send`."""
         ready: Any = compose(message, options) if options else message
-        return await self.run(self.sending(topic, ready, allow_past))
+        hooked = await self.run(self.hookable(topic, ready)) if self.hooks.of_sends else None
+        if hooked is None:
+            return await self.run(self.sending(topic, ready, allow_past))
+        with self.hooks.sending(topic_name(topic), [hooked]) as around:
+            (hooked,) = around.messages
+            sent = await self.run(self.sending(topic, hooked, allow_past))
+            around.result = sent
+        return sent
 
     async def send_many(
         self, topic: str | Topic, messages: Iterable[AnyMessage], *, allow_past: bool = False
@@ -129,14 +138,42 @@ class AsyncRMQ(ClientCore):
         how many were sent, and which of those it was given were not.
         """
         given: Any = several(messages)
+        if not self.hooks.of_sends:
+            return await self.send_as_given(topic, given, allow_past=allow_past)
+        definition = await self.topic(topic)
+        total = NOTHING_SENT
+        for some in batches(given, sending.MESSAGES_AT_ONCE):
+            if definition.is_stream:
+                some = [entries.check(definition, each) for each in some]
+            if not all(map(is_message, some)):
+                return await self.send_as_given(topic, some, allow_past=allow_past, before=total)  # which raises
+            with self.hooks.sending(topic_name(topic), some) as around:
+                before, total = (
+                    total,
+                    await self.send_as_given(topic, around.messages, allow_past=allow_past, before=total),
+                )
+                around.result = minus(total, before)
+        return total
+
+    async def send_as_given(
+        self,
+        topic: str | Topic,
+        messages: Iterable[Any],
+        *,
+        allow_past: bool = False,
+        before: SentMany = NOTHING_SENT,
+    ) -> SentMany:
+        """As `send_many`, through no hook. ``before``: what the same call has sent already, to be counted with it."""
         definition = await self.topic(topic)
         if definition.is_stream:
-            return await self._add_many(definition, given)
+            return plus(before, await self._add_many(definition, messages))
         if definition.max_backlog:
-            limited = sending.send_many_limited(self.keyspace, definition, given, allow_past=allow_past)
+            limited = sending.send_many_limited(
+                self.keyspace, definition, messages, allow_past=allow_past, before=before
+            )
             return await self.run(limited)
-        groups = sending.groups(self.keyspace, definition, given, allow_past=allow_past)
-        total = SentMany(0, 0)
+        groups = sending.groups(self.keyspace, definition, messages, allow_past=allow_past)
+        total = before
         sent: deque[list[Call]] = deque()
         try:
             async for replies in self.connection.stream(sending.remembered(groups, sent)):

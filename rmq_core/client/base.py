@@ -18,9 +18,12 @@ from rmq_core.errors import (
     UnknownTopic,
     WrongKind,
 )
+from rmq_core.hooks.chain import Hooks
+from rmq_core.hooks.hook import Hook
 from rmq_core.model.bounds import slot_of, whole
 from rmq_core.model.composing import moment_ms
 from rmq_core.model.delivery import Delivery, SettleStatus
+from rmq_core.model.entry import AnyMessage, is_message
 from rmq_core.model.group import AT, Group, is_group_name, split
 from rmq_core.model.programs import per_node, program_of
 from rmq_core.model.states import former_name
@@ -156,10 +159,11 @@ def _move(
 class ClientCore:
     """State and rules of a client, without IO."""
 
-    def __init__(self, url: str, namespace: str, allow_eviction: bool) -> None:
+    def __init__(self, url: str, namespace: str, allow_eviction: bool, hooks: Iterable[Hook] = ()) -> None:
         self.target = RedisURL(url)
         self.keyspace = Keyspace(namespace, spread=self.target.is_cluster)
         self.allow_eviction = allow_eviction
+        self.hooks = Hooks(hooks)
         self._topics: dict[str, tuple[Topic, float]] = {}
         self._consumers: dict[str, Consumer] = {}
         self.sender = CallNumbers()
@@ -243,6 +247,13 @@ class ClientCore:
         except TopicReshaped:
             topic = yield from self.reshaped(name)
             return (yield from operation(self.keyspace, topic, *args, **kwargs))
+
+    def hookable(self, topic: str | Topic, given: Any) -> Operation[AnyMessage | None]:
+        """The message that goes through the hooks; None for what is none, and is refused by the send."""
+        if is_message(given):
+            return given
+        definition = yield from self.checked_topic(topic)
+        return entries.check(definition, given) if definition.is_stream else None
 
     def sending(self, topic: str | Topic, message: Any, allow_past: bool = False) -> Operation[Sent]:
         """Sends a message, or adds an entry, as the topic's kind says."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -23,8 +24,8 @@ from rmq_core.errors import (
     TopicError,
     TopicReshaped,
 )
-from rmq_core.model.composing import Content, SendOptions, compose
-from rmq_core.model.entry import AnyMessage
+from rmq_core.model.composing import Content, SendOptions, compose, entry_of
+from rmq_core.model.entry import AnyMessage, is_message
 from rmq_core.model.topic import Topic
 from rmq_core.ops import sending
 from rmq_core.ops.sent import Sent
@@ -172,6 +173,17 @@ class Buffered(ABC, Generic[Client]):
     @abstractmethod
     def _prepare(self) -> None:
         """Makes what this kind of sender waits and works with."""
+
+    def _hooked(self, topic: str, message: Any) -> AbstractContextManager[Any]:
+        """Around a message that is given to this producer: what is buffered of it, after the client's hooks."""
+        if not self._client.hooks.of_sends:
+            return nullcontext(message)
+        if not is_message(message):
+            try:
+                message = entry_of(message)  # only streams take a bare content
+            except RMQError:
+                return nullcontext(message)  # the send says what is wrong with it
+        return self._client.hooks.sending_one(topic, message)
 
     def _put(self, item: Item) -> None:
         """Raises `ProducerClosed`."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeGuard
 
 from rmq_core.errors import InvalidMessage
 from rmq_core.model.delivery import Delivery
@@ -20,6 +20,7 @@ from rmq_core.model.message import (
     as_bytes,
     header_bytes,
 )
+from rmq_core.model.message import is_message as is_queue_message
 from rmq_core.model.text import worded
 from rmq_core.model.topic import TopicKind
 
@@ -105,6 +106,12 @@ class StreamMessage:
 
 AnyMessage: TypeAlias = Message | StreamMessage
 """What can be sent: which of them, the topic's kind says."""
+
+
+def is_message(given: object) -> TypeGuard[AnyMessage]:
+    """Whether that is a message, and no content."""
+    return isinstance(given, StreamMessage) or is_queue_message(given)
+
 
 # -- codec -------------------------------------------------------------------------------------------------------
 

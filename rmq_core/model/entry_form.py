@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rmq_core.errors import InvalidMessage
 
 CONTENT, HEADERS, BASIS, FIELD = b"v", b"h", b"b", b"."
@@ -11,6 +13,11 @@ application's under its name with a dot before it. Entries that others wrote may
 ENTRY_FORMAT = b"\x02"
 """The first byte of an entry that is kept outside its stream (in a journal of mode full, as a dead letter); behind it
 each name and value as ``<bytes>:<value>``."""
+
+
+def to_body(pairs: Sequence[bytes]) -> bytes:
+    """Names and values as they stand in a stream, as one text."""
+    return ENTRY_FORMAT + b"".join(b"%d:%b" % (len(each), each) for each in pairs)
 
 
 def from_body(body: bytes) -> list[bytes]:

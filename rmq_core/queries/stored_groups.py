@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from rmq_core.errors import InvalidTopic, ScriptFailed, UnknownGroup, UnreadableTopic
-from rmq_core.model.group import AT, Group
+from rmq_core.model.group import AT, OWN_SETTINGS, Group
 from rmq_core.model.text import shown
 from rmq_core.model.topic import Topic
 from rmq_core.protocol.keys import Keyspace
@@ -37,6 +38,15 @@ def read_all(keyspace: Keyspace, topic: Topic) -> Operation[list[Group]]:
         if group.created_ms >= topic.created_ms:
             found.append(group)
     return sorted(found, key=lambda group: group.name)
+
+
+def own_settings(keyspace: Keyspace, topic: Topic, group: str) -> Operation[set[str]]:
+    """Which settings are a group's own, and not its topic's; none where there is no group that can be read."""
+    stored = yield from ask(keyspace, ("HGET", keyspace.groups(topic.name), group))
+    try:
+        return {name for name in json.loads(stored or "{}") if name in OWN_SETTINGS}
+    except (ValueError, TypeError, RecursionError):
+        return set()
 
 
 def read_queues(keyspace: Keyspace, topics: Sequence[Topic]) -> Operation[list[Topic]]:

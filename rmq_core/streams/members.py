@@ -97,6 +97,8 @@ def claim(
 
     What a worker that runs has taken since it began is left to it, unless ``force``: then its answer will be ``stale``.
     """
+    if member != "":
+        signature(group, member)
     worker = next((each for each in (yield from fleet.workers(keyspace)) if each.name == member), None)
     lives = not force and worker is not None and worker.state != "lost" and group.name in worker.topics
     before_ms = worker.started_ms if lives and worker is not None else ANY_TIME_MS

@@ -17,6 +17,7 @@ from rmq_core.streams.members import HOST
 from rmq_core.transport.notifications import FALLBACK_S
 from rmq_core.worker.alone import Alone
 from rmq_core.worker.batch import Batch
+from rmq_core.worker.calls import DIRECT, Calls
 from rmq_core.worker.coroutines import Coroutines
 from rmq_core.worker.dispatch import Dispatch
 from rmq_core.worker.fair_share import Gate
@@ -50,11 +51,13 @@ class TopicWork:
         look_soon: Callable[[], None] | None = None,
         alone: Alone | None = None,
         trouble: Trouble | None = None,
+        calls: Calls = DIRECT,
     ) -> None:
         self.client = client
         self.lease = lease
         self.definition = definition
         self.listener = listener
+        self.calls = calls
         self.unsettled = isinstance(definition, Group) and definition.acks is Acks.NONE
         """Whether what is handed out is done."""
         self.waits = isinstance(definition, Group) and definition.waits

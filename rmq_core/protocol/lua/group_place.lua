@@ -35,6 +35,11 @@ else
     return redis.error_reply('RMQMOVED')
   end
   cursor, ahead = ARGV[5], counted_behind + added - added_then
+  if ahead == 0 then
+    -- A position beyond the end is the end: what comes then would be passed by otherwise, and counted as ahead.
+    local last = last_id(ENTRIES)
+    cursor = is_before(last, cursor) and last or cursor
+  end
 end
 if how == 'plan' then
   return {1, lag_before, ahead, cursor}

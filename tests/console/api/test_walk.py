@@ -70,6 +70,9 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("GET", "/topics/{topic}/messages:search"): Route(READ, "/topics/orders/messages:search?text=x"),
     ("GET", "/topics/{topic}/messages:find"): Route(VIEW, "/topics/orders/messages:find?id=a"),
     ("GET", "/topics/{topic}/biography/{id}"): Route(VIEW, "/topics/orders/biography/a"),
+    ("GET", "/topics/{topic}/history"): Route(VIEW, "/topics/orders/history"),
+    ("GET", "/topics/{topic}/history:export"): Route(VIEW, "/topics/orders/history:export"),
+    ("GET", "/history"): Route(VIEW, "/history"),
     ("GET", "/topics/{topic}/ownership"): Route(VIEW, "/topics/orders/ownership"),
     ("GET", "/topics/{topic}/messages/{id}"): Route(VIEW, "/topics/orders/messages/a"),
     ("DELETE", "/topics/{topic}/messages/{id}"): Route(Action.CANCEL, "/topics/orders/messages/a"),
@@ -100,6 +103,18 @@ ROUTES: dict[tuple[str, str], Route] = {
         Action.RESTORE, "/topics/orders/messages:restore", {"ids": ["a"], **REASON}
     ),
     ("GET", "/topics/{topic}/groups"): Route(VIEW, "/topics/events/groups"),
+    ("GET", "/topics/{topic}/groups/{group}"): Route(VIEW, "/topics/events/groups/mail"),
+    ("PUT", "/topics/{topic}/groups/{group}"): Route(Action.EDIT_GROUP, "/topics/events/groups/mail", {"weight": 2}),
+    ("DELETE", "/topics/{topic}/groups/{group}"): Route(
+        Action.DELETE_GROUP, "/topics/events/groups/mail?reason=x&force=true"
+    ),
+    ("POST", "/topics/{topic}/groups/{group}:move"): Route(
+        Action.MOVE_GROUP, "/topics/events/groups/mail:move", {"to": "end", **REASON}
+    ),
+    ("GET", "/topics/{topic}/groups/{group}/members"): Route(VIEW, "/topics/events/groups/mail/members"),
+    ("POST", "/topics/{topic}/groups/{group}:claim"): Route(
+        Action.CLAIM, "/topics/events/groups/mail:claim", {"member": "anna", **REASON}
+    ),
     ("GET", "/topics/{topic}/entries"): Route(VIEW, "/topics/events/entries"),
     ("GET", "/topics/{topic}/entries/{entry_id}"): Route(VIEW, "/topics/events/entries/1-1"),
     ("GET", "/topics/{topic}/entries/{entry_id}/content"): Route(READ, "/topics/events/entries/1-1/content"),
@@ -160,6 +175,7 @@ def stage(queue: Queue) -> Queue:
     queue.topic()
     queue.delayed("a")
     queue.topic("events", TopicKind.STREAM, slots=1)
+    queue.client.define_group("events", "mail")
     return queue
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rmq_core import StreamMessage, Topic, TopicKind, errors
+from rmq_core import MessageFilter, StreamMessage, Topic, TopicKind, errors
 from rmq_core.ops.reaper import reap_overdue
 from rmq_core.queries.sampling import SampleCache
 from rmq_core.queries.sampling import sample as sample_all
@@ -83,6 +83,29 @@ async def test_a_group_begins_where_it_is_told(bench: Bench, start: str) -> None
     assert (again.created_ms, again.start) == (group.created_ms, group.start)
     assert (await sample(bench)).lag == 0
     assert [each.name for each in await bench.inspector.groups("events")] == [GROUP]
+
+
+async def test_a_position_beyond_the_end_is_the_end(bench: Bench) -> None:
+    await stream(bench)
+    await bench.q.send("events", "a")
+    (moved,) = await bench.control.set_position(GROUP, await bench.now_ms() + 3_600_000)
+    assert (moved.lag_before, moved.lag) == (1, 0)
+    await bench.q.send("events", "b")
+    assert (await sample(bench)).lag == 1
+    assert await texts(bench) == ["b"]
+
+
+async def test_what_waits_is_found_by_its_content(bench: Bench) -> None:
+    await stream(bench, slots=2)
+    await bench.q.send_many("events", [f"flight {n}" for n in range(4)])
+    await bench.q.send("events", None, fields={"gate": "A 12"})
+    taken = await bench.q.take(GROUP, 5)
+    await bench.q.nack(taken, delay_ms=3_600_000)
+    for text, n in (("flight", 4), ("flight 3", 1), ("A 12", 1), ("nothing", 0)):
+        selected = await bench.inspector.select(GROUP, MessageFilter(state="retrying", text=text))
+        assert len(selected.rows) == n, text
+    await bench.control.run_now_matching(GROUP, MessageFilter(state="retrying", text="flight"))
+    assert sorted(await texts(bench)) == [f"flight {n}" for n in range(4)]
 
 
 async def test_what_fails_waits_and_what_fails_too_often_is_dead_in_that_group_alone(bench: Bench) -> None:

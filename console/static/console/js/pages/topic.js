@@ -11,21 +11,26 @@ import { WAITING } from "../parts/states.js";
 import { topicState } from "../parts/topicstate.js";
 import { DefinitionTab } from "./definition.js";
 import { EntriesTab } from "./entries.js";
+import { GroupsTab } from "./groups.js";
+import { GroupsDeadTab } from "./groupsdead.js";
 import { LiveTab } from "./live.js";
 import { MessagesTab } from "./messages.js";
 import { SlotsTab } from "./slots.js";
 
 const DEAD = ["dead_growing", "dead"];
-const FLEET = ["unowned", "no_workers"];
+const FLEET = ["unowned", "no_workers", "group_stuck"];
 /** @type {any} */
 let frame = null;
 const live = new Live(page.socket, take, render);
 const tab = buildTab();
 const problems = byId("rc-problems");
 
-if (page.topic.kind !== "stream")
-  shortcut("g d", gettext("Go to this topic's dead letters"), () =>
-    location.assign(topicAddress(page.topic.name, "dead")),
+shortcut("g d", gettext("Go to this topic's dead letters"), () =>
+  location.assign(topicAddress(page.topic.name, "dead")),
+);
+if (page.topic.kind === "stream")
+  shortcut("g c", gettext("Go to this topic's consumer groups"), () =>
+    location.assign(topicAddress(page.topic.name, "groups")),
   );
 shortcut("g m", gettext("Go to this topic's messages"), () =>
   location.assign(topicAddress(page.topic.name, "messages")),
@@ -46,6 +51,8 @@ showState(page.topic);
 function buildTab() {
   if (page.tab === "live") return new LiveTab(live);
   if (page.tab === "slots") return new SlotsTab(live);
+  if (page.tab === "groups") return new GroupsTab(live);
+  if (page.tab === "dead" && page.topic.kind === "stream") return new GroupsDeadTab();
   if (page.tab === "definition") return new DefinitionTab();
   if (page.tab === "dead") return new MessagesTab(live, ["dead"]);
   return page.topic.kind === "stream" ? new EntriesTab(live) : new MessagesTab(live, WAITING);
@@ -88,7 +95,8 @@ function render() {
   ];
   setText(byId("rc-facts"), facts.filter(Boolean).join(" · "));
   const dead = byId("rc-dead-count");
-  if (dead) setText(dead, now.dead ? ` ${count(now.dead)}` : "");
+  const died = frame.groups.reduce((sum, group) => sum + group.dead, now.dead);
+  if (dead) setText(dead, died ? ` ${count(died)}` : "");
 }
 
 function kept(now) {
@@ -164,17 +172,18 @@ function showState(topic) {
   const state = topicState(topic, frame);
   if (badge.firstElementChild?.outerHTML !== state.outerHTML) replace(badge, state);
   const place = byId("rc-topic-actions");
-  if (place.dataset.paused === String(topic.paused)) return;
-  place.dataset.paused = String(topic.paused);
+  const paused = topic.paused || (frame !== null && frame.at_ms < topic.paused_until_ms);
+  if (place.dataset.paused === String(paused)) return;
+  place.dataset.paused = String(paused);
   replace(
     place,
     topic.kind === "group" ? null : sendLink(),
     topic.kind === "stream"
       ? null
       : actionButton(
-          topic.paused ? "resume" : "pause",
+          paused ? "resume" : "pause",
           () => [],
-          () => showState({ ...topic, paused: !topic.paused }),
+          () => showState({ ...topic, paused: !paused, paused_until_ms: 0 }),
         ),
   );
 }

@@ -6,7 +6,7 @@ import { CHIPS } from "./problems.js";
 /** A stream that got something so lately is receiving: entries come in bursts. */
 const LATELY_MS = 15_000;
 let heardMs = 0;
-const STOPPED = ["no_workers", "unowned"];
+const STOPPED = ["no_workers", "unowned", "group_stuck"];
 
 /** `frame`: the newest of the topic, null before there is one. */
 export function topicState(topic, frame) {
@@ -15,7 +15,7 @@ export function topicState(topic, frame) {
 }
 
 function stateOf(topic, frame) {
-  if (topic.paused) return [gettext("Paused"), "paused"];
+  if (topic.paused || (frame && frame.at_ms < topic.paused_until_ms)) return [gettext("Paused"), "paused"];
   if (!frame) return [gettext("Loading…"), "neutral"];
   if (topic.kind === "stream") {
     if (frame.now.in_s) heardMs = frame.at_ms;
