@@ -137,7 +137,7 @@ class Sample:
                     family.add_metric([topic["topic"]], value)
             yield family
         yield lateness(topics)
-        yield from routes(self._sample["routes"])
+        yield from routes(self._sample.get("routes", ()))
         if self._everything:
             yield from self._about_all()
 

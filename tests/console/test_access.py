@@ -61,6 +61,7 @@ def addresses(ident: str = "a") -> dict[str, str]:
         "send": "/topics/orders/send/",
         "audit": "/audit/",
         "dead": "/dead/",
+        "routes": "/routes/",
         "operations": "/operations/",
         "operation": f"/operations/{OPERATION}/",
         "reconciliation": "/reconciliation/",
