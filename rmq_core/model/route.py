@@ -52,8 +52,9 @@ class Target:
             value = getattr(self, name)
             if value is not None and (type(value) is not int or not low <= value <= high):
                 raise InvalidRoute(f"{name}={worded(value)} must be a whole number from {low} to {high}")
-        if self.when is not None:
-            object.__setattr__(self, "when", _checked_filter(self.when))
+        # What says nothing is not there: a definition is equal to what is stored of it.
+        object.__setattr__(self, "in_ms", self.in_ms or None)
+        object.__setattr__(self, "when", None if self.when is None else _checked_filter(self.when) or None)
         if not isinstance(self.key, str) or len(self.key.encode(errors="replace")) > KEY_MAX:
             raise InvalidRoute(f"key must be a text of at most {KEY_MAX} bytes")
         for place in _PLACE.findall(self.key):

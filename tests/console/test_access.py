@@ -29,7 +29,7 @@ VIEWERS = [
     "overview", "workers", "topic", "topic-tab", "message",
     "define", "send",
     "reconciliation", "run",
-    "dead", "operations", "operation",
+    "dead", "operations", "operation", "routes",
 ]  # fmt: skip
 AUDIT = [
     "audit",

@@ -12,6 +12,7 @@ from console.options import options
 from console.snapshots.store import LiveKeys
 from rmq_core import TopicKind
 from tests.console.api.conftest import Caller
+from tests.console.api.test_metrics import sample, scrape
 from tests.console.conftest import Queue
 
 BODY = {"source": "orders", "targets": [{"topic": "events"}, {"topic": "mail", "priority": 50, "when": {"e": "f"}}]}
@@ -113,4 +114,11 @@ def test_the_keeper_runs_routes(queue: Queue, caller: Callable[..., Caller]) -> 
     assert [entry.text for entry in queue.client.read("events").entries] == ["one"]
     (found,) = admin.ok("GET", "/routes")["routes"]
     assert (found["forwarded"], found["state"], found["runners"]) == (1, "idle", [])
+    sample(None)
+    values = scrape(admin)
+    assert values["rmq_route_forwarded_total", "route=orders-out"] == 1
+    assert values["rmq_route_running", "route=orders-out"] == 0
+    assert ("rmq_route_waiting", "route=orders-out") not in scrape(
+        caller("Viewer", "orders")
+    )  # it leads elsewhere, too
     assert admin("DELETE", "/routes/orders-out?reason=done").status_code == 204
