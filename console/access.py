@@ -85,6 +85,8 @@ class Action(StrEnum):
     MOVE_GROUP = "move_group"
     CLAIM = "claim"
     DELETE_GROUP = "delete_group"
+    RETRY_OUTBOX = "retry_outbox"
+    DISCARD_OUTBOX = "discard_outbox"
 
 
 NEEDED: dict[Action, Permission] = {
@@ -127,6 +129,8 @@ NEEDED: dict[Action, Permission] = {
     Action.MOVE_GROUP: Permission.OPERATE,
     Action.CLAIM: Permission.OPERATE,
     Action.DELETE_GROUP: Permission.ADMINISTER,
+    Action.RETRY_OUTBOX: Permission.OPERATE,
+    Action.DISCARD_OUTBOX: Permission.ADMINISTER,
 }
 
 

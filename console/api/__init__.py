@@ -24,6 +24,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     messages,
     metrics,
     operations,
+    outbox,
     ownership,
     reconciliations,
     record,
@@ -61,6 +62,7 @@ api.add_router("/reconciliations/schedules", schedules.router)
 api.add_router("/reconciliations", reconciliations.router)
 api.add_router("/routes", routes.router)
 api.add_router("/audit", audit.router)
+api.add_router("/outbox", outbox.router)
 api.add_router("/metrics", metrics.router)
 api.add_router("/health", health.router, tags=["health"])
 

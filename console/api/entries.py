@@ -153,7 +153,7 @@ async def entries(
     url_name="entry",
     summary="An entry by its id, and where it stands in each group",
 )
-def entry(request: HttpRequest, topic: TopicName, entry_id: EntryIdent, slot: Slot = None) -> dict[str, Any]:
+def stream_entry(request: HttpRequest, topic: TopicName, entry_id: EntryIdent, slot: Slot = None) -> dict[str, Any]:
     caller = caller_of(request)
     payload = _look(request, topic, slot)
     found = usecase.of_id(topic, entry_id, slot)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from console.keeper.problems import TopicState
 from console.keeper.tracker import numbers_of
+from console.outbox.figures import Figures
 from rmq_core.model.samples import TopicSample
 from rmq_core.model.views import ServerInfo, WorkerInfo
 from rmq_core.routes.status import RouteStatus
@@ -21,6 +23,7 @@ def metrics_frame(
     samples: Sequence[TopicSample],
     workers: Sequence[WorkerInfo],
     server: ServerInfo | None,
+    outboxes: Sequence[Figures] = (),
     routes: Sequence[RouteStatus] = (),
 ) -> dict[str, Any]:
     """One object per topic, and what concerns all of them."""
@@ -29,6 +32,7 @@ def metrics_frame(
         "workers": dict(Counter(worker.state for worker in workers)),
         "routes": [_route(status) for status in routes],
         "server": None if server is None else {"used_memory": server.used_memory, "maxmemory": server.maxmemory},
+        "outboxes": [asdict(each) for each in outboxes if not each.problem],
     }
 
 

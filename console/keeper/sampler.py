@@ -17,6 +17,7 @@ from console.keeper.metrics import METRICS_MS, metrics_frame
 from console.keeper.problems import TopicState, find_problems
 from console.keeper.readable import AWAY, TopicReader, words_of
 from console.keeper.tracker import TopicTracker
+from console.outbox.figures import Figures
 from console.serializers.text import dumps
 from console.snapshots import acknowledgements, store
 from console.snapshots.acknowledgements import Acknowledgement, Unacknowledged
@@ -89,6 +90,7 @@ class Sampler:
         self._bad_workers: list[Unreadable] = []
         self._bad: frozenset[Unreadable] = frozenset()
         self._server: ServerInfo | None = None
+        self.outboxes: Sequence[Figures] = ()
         self._rounds = 0
         self._heard = False
         self._sparks_at = -1
@@ -116,7 +118,9 @@ class Sampler:
         await self._look_at_journals(samples)
         await self._look_at_dead_letters(samples)
         states = [self._take_in(sample) for sample in samples]
-        problems = find_problems(states, self._server, self._workers, self.lag_warning_ms, self._unreadable())
+        problems = find_problems(
+            states, self._server, self._workers, self.lag_warning_ms, self._unreadable(), self.outboxes
+        )
         seen = Observed(at_ms, self.interval_ms, problems, self._workers, self._server)
         trackers = {name: known.tracker for name, known in self._known.items()}
         frames = {self.keys.overview: dumps(overview_frame(seen, states, trackers))}
@@ -131,7 +135,8 @@ class Sampler:
             frames[self.keys.topic(name)] = dumps(topic_frame(seen, state, trackers[name], groups))
         if at_ms - self._metrics_at >= METRICS_MS:
             self._metrics_at = at_ms
-            frame = metrics_frame(states, samples, self._workers, self._server, await self.engine.inspector.routes())
+            routes = await self.engine.inspector.routes()
+            frame = metrics_frame(states, samples, self._workers, self._server, self.outboxes, routes)
             frames[self.keys.metrics] = dumps(frame)
         await run(store.write_frames(frames, at_ms))
         points = {self.keys.history(state.topic.name): dumps(state.numbers.point()) for state in states}

@@ -22,6 +22,8 @@ OneFunction: TypeAlias = Callable[[Delivery], object]
 BatchFunction: TypeAlias = Callable[[list[Delivery]], object]
 """A listener that is called with a list of them."""
 
+Isolation: TypeAlias = Literal["thread", "process"]
+
 One = TypeVar("One", bound=OneFunction)
 Several = TypeVar("Several", bound=BatchFunction)
 
@@ -36,7 +38,8 @@ class Listener:
 
     ``definition``: what the application declares about the topic, None when it relies on a stored one.
     ``batch`` > 1: the function gets a list of up to so many deliveries at once. ``max_runtime_ms``: after this long
-    in one call its message is no longer kept from timing out.
+    in one call its message is no longer kept from timing out; a coroutine is cancelled. ``isolation="process"``: each
+    call has a process to itself, which is killed after ``max_runtime_ms``; see `rmq_core.worker.isolation`.
 
     Of a stream topic it is one of a consumer ``group``, which the worker makes where there is none: it then reads from
     ``start`` (see `RMQ.define_group`) on. ``broadcast``: every worker has a group of its own, which begins at the end,
@@ -49,6 +52,7 @@ class Listener:
     definition: Topic | None
     batch: int
     max_runtime_ms: int
+    isolation: str
     group: str
     start: Where
     broadcast: bool
@@ -63,6 +67,7 @@ class Listener:
         definition: Topic | None = None,
         batch: Literal[1] = 1,
         max_runtime_ms: int = 600_000,
+        isolation: Isolation = "thread",
         *,
         group: str = "",
         start: Where = "start",
@@ -80,6 +85,7 @@ class Listener:
         *,
         batch: int,
         max_runtime_ms: int = 600_000,
+        isolation: Isolation = "thread",
         group: str = "",
         start: Where = "start",
         broadcast: bool = False,
@@ -94,6 +100,7 @@ class Listener:
         definition: Topic | None = None,
         batch: int = 1,
         max_runtime_ms: int = 600_000,
+        isolation: Isolation = "thread",
         *,
         group: str = "",
         start: Where = "start",
@@ -102,7 +109,7 @@ class Listener:
         waits: bool = False,
     ) -> None:
         # Written out for the two signatures above: a checker of types then sees a function that does not fit its batch.
-        values = (topic, function, definition, batch, max_runtime_ms, group, start, broadcast, acks, waits)
+        values = (topic, function, definition, batch, max_runtime_ms, isolation, group, start, broadcast, acks, waits)
         for name, value in zip(Listener.__slots__, values, strict=True):
             object.__setattr__(self, name, value)
         self._check()
@@ -122,6 +129,12 @@ class Listener:
                 "start, broadcast, acks and waits of a listener are of a group: @listener(…, group='name')"
             )
         check_function(self.topic, self.function, self.batch)
+        if self.isolation not in ("thread", "process"):
+            raise ConfigurationError(f'isolation={self.isolation!r} of a listener must be "thread" or "process"')
+        if self.isolation == "process" and self.is_async:
+            raise ConfigurationError(
+                f'{self.name} is a coroutine, which runs in an event loop: isolation="process" is for plain functions'
+            )
 
     @property
     def is_async(self) -> bool:
@@ -157,6 +170,7 @@ def listener(  # type: ignore[overload-overlap] # 1 is an int, too: the first th
     *,
     batch: Literal[1] = 1,
     max_runtime_ms: int = 600_000,
+    isolation: Isolation = "thread",
     group: str = "",
     start: Where = "start",
     broadcast: bool = False,
@@ -171,6 +185,7 @@ def listener(
     *,
     batch: int,
     max_runtime_ms: int = 600_000,
+    isolation: Isolation = "thread",
     group: str = "",
     start: Where = "start",
     broadcast: bool = False,
@@ -184,6 +199,7 @@ def listener(
     *,
     batch: int = 1,
     max_runtime_ms: int = 600_000,
+    isolation: Isolation = "thread",
     group: str = "",
     start: Where = "start",
     broadcast: bool = False,
@@ -206,6 +222,7 @@ def listener(
             definition,
             batch=batch,
             max_runtime_ms=max_runtime_ms,
+            isolation=isolation,
             group=group,
             start=start,
             broadcast=broadcast,

@@ -29,7 +29,7 @@ VIEWERS = [
     "overview", "workers", "topic", "topic-tab", "message",
     "define", "send",
     "reconciliation", "run",
-    "dead", "operations", "operation", "routes",
+    "dead", "operations", "operation", "outbox", "routes",
 ]  # fmt: skip
 AUDIT = [
     "audit",
@@ -63,6 +63,7 @@ def addresses(ident: str = "a") -> dict[str, str]:
         "dead": "/dead/",
         "routes": "/routes/",
         "operations": "/operations/",
+        "outbox": "/outbox/",
         "operation": f"/operations/{OPERATION}/",
         "reconciliation": "/reconciliation/",
         "run": f"/reconciliation/{OPERATION}/",

@@ -128,6 +128,15 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("POST", "/operations/{operation}:stop"): Route(VIEW, f"/operations/{NONE}:stop"),
     ("POST", "/operations/{operation}:resume"): Route(VIEW, f"/operations/{NONE}:resume"),
     ("POST", "/operations/{operation}:undo"): Route(VIEW, f"/operations/{NONE}:undo", REASON),
+    ("GET", "/outbox"): Route(VIEW, "/outbox"),
+    ("GET", "/outbox/{database}/messages"): Route(VIEW, "/outbox/default/messages"),
+    ("GET", "/outbox/{database}/messages/{number}"): Route(VIEW, "/outbox/default/messages/1"),
+    ("POST", "/outbox/{database}/messages:retry"): Route(
+        Action.RETRY_OUTBOX, "/outbox/default/messages:retry", {"ids": [1]}
+    ),
+    ("POST", "/outbox/{database}/messages:discard"): Route(
+        Action.DISCARD_OUTBOX, "/outbox/default/messages:discard", {"ids": [1], **REASON}
+    ),
     ("GET", "/workers"): Route(VIEW, "/workers"),
     ("POST", "/workers/{worker}:drain"): Route(Action.DRAIN, "/workers/w:drain", REASON),
     ("POST", "/workers/{worker}:undrain"): Route(Action.UNDRAIN, "/workers/w:undrain", {}),

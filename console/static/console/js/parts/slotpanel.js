@@ -63,7 +63,13 @@ function draw(drawer, slot, live) {
     h("h3", {}, gettext("Ledger")),
     ledger(slot, taken(slot)),
     h("h3", {}, gettext("Next messages")),
-    rows(slot.next, live, gettext("Nothing waits here.")),
+    rows(
+      slot.next,
+      live,
+      page.topic.kind === "group"
+        ? gettext("Nothing has come back; what is ahead waits in the stream.")
+        : gettext("Nothing waits here."),
+    ),
     h("h3", {}, gettext("In flight, oldest first")),
     rows(slot.prepared, live, gettext("Nothing is in flight.")),
     h("h3", {}, gettext("Counters")),

@@ -36,6 +36,10 @@ const COLUMNS = [
   ["workers", gettext("Workers"), taken((t) => count(t.workers))],
 ];
 
+const groupOf = (topic) => topic.name.slice(topic.name.indexOf("@") + 1);
+const groupWords = (topic) =>
+  fill(gettext("consumer group of %(stream)s"), { stream: topic.name.slice(0, topic.name.indexOf("@")) });
+
 /** What waits; of a stream what it keeps, of which nothing waits. */
 function backlog(topic) {
   if (topic.kind === "stream") return fill(gettext("%(n)s kept"), { n: count(topic.length) });
@@ -84,8 +88,10 @@ class Row {
     const drawn = [topic, colors.join(), devicePixelRatio, pixels("--rc-strip-width")];
     if (this.drawn?.every((value, at) => value === drawn[at])) return;
     this.drawn = drawn;
-    if (this.link.textContent !== topic.name) {
-      this.link.textContent = topic.name;
+    if (this.named !== topic.name) {
+      this.named = topic.name;
+      this.link.textContent = topic.kind === "group" ? groupOf(topic) : topic.name;
+      setTitle(this.link, topic.name);
       this.link.setAttribute("href", topicAddress(topic.name));
       // A group stands below its stream.
       this.element.classList.toggle("rc-of-stream", topic.kind === "group");
@@ -106,12 +112,13 @@ class Row {
   }
 
   showMeta(topic) {
-    const state = [KINDS[topic.kind] ?? topic.kind, ...topic.problems.map((code) => CHIPS[code] ?? code)].join(" · ");
+    const kind = topic.kind === "group" ? groupWords(topic) : (KINDS[topic.kind] ?? topic.kind);
+    const state = [kind, ...topic.problems.map((code) => CHIPS[code] ?? code)].join(" · ");
     if (this.shown === state) return;
     this.shown = state;
     replace(
       this.meta,
-      KINDS[topic.kind] ?? topic.kind,
+      kind,
       topic.problems.map((code) => h("span", { class: `rc-tag rc-tag-${code}` }, CHIPS[code] ?? code)),
     );
   }
