@@ -45,6 +45,9 @@ def running(replay: Replay) -> Iterator[None]:
         thread.join()
 
 
+FLIGHT = "2013-02-08/US/1791/JFK"
+
+
 async def test_a_short_replay_leads_to_deliveries_and_a_real_dead_letter(
     rmq: RMQ, redis_server: EmbeddedRedis, namespace: str, morning: Program
 ) -> None:
@@ -61,7 +64,7 @@ async def test_a_short_replay_leads_to_deliveries_and_a_real_dead_letter(
                 what="every topic has delivered",
             )
             view = await wait_until_async(
-                lambda: [view for view in inspector.find(REBOOKING.name, "2013-02-08/US/1791/JFK") if view.failure],
+                lambda: [each for each in inspector.find(REBOOKING.name, FLIGHT) if each.row.state == "dead"],
                 what="the flight without a tail number is a dead letter",
             )
     finally:
