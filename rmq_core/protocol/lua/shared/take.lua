@@ -7,6 +7,8 @@ local BUCKET_ROUNDING = 1e-9
 local BLOCKED_MOST = 1000
 -- How far whoever takes alone looks for the next one that must be taken alone.
 local SUSPECTS_AHEAD = 100
+-- So many bodies are read at once: what is read in vain is never more.
+local BODIES_AT_ONCE = 32
 
 local function range(command, from, to, offset, most)
   return redis.call(command, STORE, from, to, 'WITHSCORES', 'LIMIT', offset, most)
@@ -127,10 +129,34 @@ local function before_suspects(candidates, alone)
   return taken, more
 end
 
+-- The bodies of the candidates, in their order. From where they would be more than so many bytes on, candidates stay
+-- (never the first); also says whether any does.
+local function bodies_within(candidates, bytes)
+  local bodies, n, size, all = {}, 0, 0, #candidates / 2
+  for first = 1, all, BODIES_AT_ONCE do
+    local ids = {}
+    for i = first, math.min(first + BODIES_AT_ONCE - 1, all) do
+      ids[#ids + 1] = candidates[i * 2 - 1]
+    end
+    for _, body in ipairs(redis.call('HMGET', BODY, unpack(ids))) do
+      size = size + (body and #body or 0)
+      if size > bytes and n > 0 then
+        for i = #candidates, n * 2 + 1, -1 do
+          candidates[i] = nil
+        end
+        return bodies, true
+      end
+      n = n + 1
+      bodies[n] = body
+    end
+  end
+  return bodies, false
+end
+
 -- With `alone`, at most one, which the caller runs while nothing else runs in its process; it has no origin then.
--- Returns {id, store score, …}, the bodies in the same order ({} when no message of the slot has one), and whether the
--- next one must be taken alone.
-local function take(limit, alone, floor)
+-- Of bodies, at most so many `bytes`, unless the first one alone is larger. Returns {id, store score, …}, the bodies in
+-- the same order ({} when no message of the slot has one), and whether the next one must be taken alone.
+local function take(limit, alone, floor, bytes)
   if limit == 0 then
     return {}, {}, false
   end
@@ -155,6 +181,10 @@ local function take(limit, alone, floor)
   end
   if #taken == 0 then
     return taken, {}, suspects_next
+  end
+  local bodies, cut = {}, false
+  if redis.call('EXISTS', BODY) == 1 then
+    bodies, cut = bodies_within(taken, bytes)
   end
   local ids, prepared, priorities = {}, {}, {}
   local fresh_from
@@ -204,9 +234,5 @@ local function take(limit, alone, floor)
       items[i], items[i + 1] = prepared[i + 1], prepared[i]
     end
   end
-  local bodies = {}
-  if redis.call('EXISTS', BODY) == 1 then
-    bodies = redis.call('HMGET', BODY, unpack(ids))
-  end
-  return taken, bodies, suspects_next
+  return taken, bodies, suspects_next and not cut
 end
