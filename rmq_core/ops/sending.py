@@ -25,8 +25,8 @@ from rmq_core.protocol.sends import send_pooled as send_pooled_call
 
 MESSAGES_AT_ONCE = 10_000
 CALL_BYTES = 8 * 1_048_576
-"""What a call brings of bodies, unless one alone is larger: one of hundreds of megabytes takes longer than anybody waits
-for its answer."""
+"""What a call brings of bodies, unless one alone is larger: one of hundreds of megabytes takes longer than anybody
+waits for its answer."""
 
 
 def _refuse(topic: Topic, message: object) -> WrongKind | InvalidMessage:

@@ -41,10 +41,10 @@ local releases = tonumber(ARGV[POLICY + 9])
 release(at, releases, statuses)
 local busy = roll_back(REAPED_MOST) == REAPED_MOST
 busy = promote(REAPED_MOST) == REAPED_MOST or busy
-local taken, bodies, suspects_next = take(limit, alone, floor, bytes)
+local taken, bodies, suspects_next, cut = take(limit, alone, floor, bytes)
 write_counts()
 local next_due_ms = now
-if not busy and (limit == 0 or #taken < limit * 2) then
+if not busy and not cut and (limit == 0 or #taken < limit * 2) then
   next_due_ms = next_due() or -1
 end
 -- What stands behind one that must be taken alone is ready, though it was not taken.

@@ -155,10 +155,11 @@ end
 
 -- With `alone`, at most one, which the caller runs while nothing else runs in its process; it has no origin then.
 -- Of bodies, at most so many `bytes`, unless the first one alone is larger. Returns {id, store score, …}, the bodies in
--- the same order ({} when no message of the slot has one), and whether the next one must be taken alone.
+-- the same order ({} when no message of the slot has one), whether the next one must be taken alone, and whether some that
+-- are ready were left for their size.
 local function take(limit, alone, floor, bytes)
   if limit == 0 then
-    return {}, {}, false
+    return {}, {}, false, false
   end
   local in_flight = redis.call('ZCARD', PREPARE)
   local taken, is_top, is_bottom, suspects_next
@@ -180,7 +181,7 @@ local function take(limit, alone, floor, bytes)
     end
   end
   if #taken == 0 then
-    return taken, {}, suspects_next
+    return taken, {}, suspects_next, false
   end
   local bodies, cut = {}, false
   if redis.call('EXISTS', BODY) == 1 then
@@ -234,5 +235,5 @@ local function take(limit, alone, floor, bytes)
       items[i], items[i + 1] = prepared[i + 1], prepared[i]
     end
   end
-  return taken, bodies, suspects_next and not cut
+  return taken, bodies, suspects_next and not cut, cut
 end
