@@ -39,13 +39,13 @@ class Keeper:
         Raises `OtherConsole`.
         """
 
-        async def lead(_: Term) -> None:
+        async def lead(term: Term) -> None:
             errors = ErrorLog()
             await refuse_other_console(self._engines[0], self.keys)
             self._tell(True)
             try:
                 async with asyncio.TaskGroup() as group:
-                    for task in self._tasks():
+                    for task in self._tasks(term):
                         group.create_task(run_task(task, errors, stop), name=task.name)
             finally:
                 self._tell(False)
@@ -67,8 +67,8 @@ class Keeper:
                 await self._close(self._engines)
                 await close_layer()
 
-    def _tasks(self) -> list[PeriodicTask]:
-        sampling = Sampling(self._engine(), self.keys)
+    def _tasks(self, term: Term) -> list[PeriodicTask]:
+        sampling = Sampling(self._engine(), self.keys, lambda: term.valid)
         kinds = (SayWhose, DefinitionHistory, DueJobs, OldJobs, ClusterTrends, Recording, OldRecords)
         others = [kind(self._engine(), self.keys) for kind in kinds]
         return [sampling, WatchedDetails(self._engine(), self.keys, sampling), *others]

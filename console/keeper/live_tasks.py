@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 
 from console.engine import AsyncEngine
 from console.keeper.announce import announce
@@ -25,11 +26,11 @@ class Sampling(PeriodicTask):
 
     name = "sampling"
 
-    def __init__(self, engine: AsyncEngine, keys: LiveKeys) -> None:
+    def __init__(self, engine: AsyncEngine, keys: LiveKeys, leads: Callable[[], bool] = lambda: True) -> None:
         super().__init__(engine, keys)
         self.every_s = options().sample_interval_ms / 1000
         self.watched: frozenset[str] = frozenset()
-        self._sampler = Sampler(engine, keys, options().sample_interval_ms, options().lag_warning_ms)
+        self._sampler = Sampler(engine, keys, options().sample_interval_ms, options().lag_warning_ms, leads)
         self._restored = False
 
     async def round(self) -> None:
