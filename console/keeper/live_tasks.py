@@ -57,7 +57,7 @@ class Sampling(PeriodicTask):
             self._restored = True
         self._sampler.outboxes = self._outboxes.figures if self._outboxes else ()
         done = await self._sampler.round()
-        for observe in self.observers:
+        for observe in self.observers if done.observed else ():
             observe(done)
         for name, count in done.reaped.items():
             log.warning("%s: put back %d messages of slots that nobody looks after", name, count)

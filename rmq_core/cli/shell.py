@@ -88,7 +88,7 @@ def _hurried(url: str) -> str:
     """The same address with a short patience for each answer, unless it says how long."""
     if "socket_timeout=" in url:
         return url
-    return f"{url}{'&' if '?' in url else '?'}socket_timeout={FIRST_MS // 2_000}"
+    return f"{url}{'&' if '?' in url else '?'}socket_timeout={FIRST_MS / 2_000:g}"
 
 
 def moment(at_ms: int) -> str:
