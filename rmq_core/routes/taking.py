@@ -10,7 +10,7 @@ from rmq_core.ops.consuming import Taken
 from rmq_core.ops.hints import CANDIDATES_MOST, Hints
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Each, Operation
-from rmq_core.protocol.takes import cycle, read_cycle
+from rmq_core.protocol.takes import TAKE_BYTES, cycle, read_cycle
 
 OF_A_SLOT_MOST = 250
 
@@ -60,9 +60,9 @@ class RouteTaker:
 
     def _cycles(self, limits: dict[int, int], lone: list[int] | None) -> Operation[list[Delivery]]:
         """``lone``: what is found to be taken alone is put there; None: it is taken so."""
-        alone = lone is None
+        alone, most_bytes = lone is None, TAKE_BYTES // max(1, len(limits))
         replies = yield Each(
-            cycle(self._keyspace, self.queue, slot, limit, alone=alone, waits=True, by=self._by)
+            cycle(self._keyspace, self.queue, slot, limit, alone=alone, waits=True, by=self._by, most_bytes=most_bytes)
             for slot, limit in limits.items()
         )
         deliveries: list[Delivery] = []
