@@ -11,6 +11,7 @@ import socket
 from console.engine import AsyncEngine, new_async_engine
 from console.keeper.announce import close_layer
 from console.keeper.definitions import DefinitionHistory
+from console.keeper.forwarding import Forwarding
 from console.keeper.history import KeepHistory, OldHistory
 from console.keeper.jobs import DueJobs, OldJobs
 from console.keeper.live_tasks import Sampling, WatchedDetails
@@ -41,13 +42,13 @@ class Keeper:
         Raises `OtherConsole`.
         """
 
-        async def lead(_: Term) -> None:
+        async def lead(term: Term) -> None:
             errors = ErrorLog()
             await refuse_other_console(self._engines[0], self.keys)
             self._tell(True)
             try:
                 async with asyncio.TaskGroup() as group:
-                    for task in self._tasks():
+                    for task in self._tasks(term):
                         group.create_task(run_task(task, errors, stop), name=task.name)
             finally:
                 self._tell(False)
@@ -69,10 +70,13 @@ class Keeper:
                 await self._close(self._engines)
                 await close_layer()
 
-    def _tasks(self) -> list[PeriodicTask]:
+    def _tasks(self, term: Term) -> list[PeriodicTask]:
         outboxes = Outboxes(self._engine(), self.keys)
-        sampling = Sampling(self._engine(), self.keys, outboxes)
-        kinds = (SayWhose, DefinitionHistory, DueJobs, OldJobs, ClusterTrends, Recording, OldRecords, OldHistory)
+        sampling = Sampling(self._engine(), self.keys, outboxes, lambda: term.valid)
+        kinds: list[type[PeriodicTask]] = [SayWhose, DefinitionHistory, DueJobs, OldJobs, ClusterTrends, Recording]
+        kinds += [OldRecords, OldHistory]
+        if options().run_routes:
+            kinds.append(Forwarding)
         others = [kind(self._engine(), self.keys) for kind in kinds]
         with_samples = [kind(self._engine(), self.keys, sampling) for kind in (WatchedDetails, KeepHistory)]
         return [sampling, outboxes, *with_samples, *others]

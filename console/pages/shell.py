@@ -19,6 +19,7 @@ from console.access import Forbidden, Permission, allowed, grants, require
 from console.engine import engine
 from console.errors import BadRequest
 from console.options import options
+from console.release import RELEASE
 from console.site import sign_in_address, site
 from console.templating import render
 from rmq_core.errors import ConfigurationError, InvalidMessage, RMQError, UnknownTopic
@@ -69,7 +70,7 @@ def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 def _places(request: HttpRequest) -> dict[str, str]:
     """Addresses that keys lead to, of the pages one may open."""
-    names = ["overview", "workers", "dead", "operations", "reconciliation", "outbox"]
+    names = ["overview", "workers", "routes", "dead", "operations", "reconciliation", "outbox"]
     if allowed(request.user, Permission.AUDIT):
         names.append("audit")
     return {name: reverse(f"console:{name}") for name in names}
@@ -98,6 +99,7 @@ def render_page(
         "api": reverse("console-api:api-root"),
         "places": _places(request),
         "csrf": get_token(request),
+        "release": RELEASE,
         "username": request.user.get_username(),
         "grants": grants(request.user).as_json(),
         "interval_ms": options().sample_interval_ms,
