@@ -8,6 +8,9 @@ import pytest
 
 from rmq_core import FixedTimeMessage, PriorityMessage, RangeMergeMessage, TopicKind
 from tests.engine.conformance.bench import FAR_MS, SOON_MS, Bench, message
+from tests.engine.conformance.conftest import scripts_alone
+
+pytestmark = scripts_alone
 
 POOLED: dict[str, Any] = {"key": "k"}
 

@@ -6,6 +6,9 @@ import pytest
 
 from rmq_core import FixedTimeMessage, PriorityMessage, RangeMergeMessage, TopicKind, errors
 from tests.engine.conformance.bench import FAR_MS, SOON_MS, Bench, message
+from tests.engine.conformance.conftest import scripts_alone
+
+pytestmark = scripts_alone
 
 TIMEOUT_MS = 100
 """The shortest visibility timeout a topic may have."""
