@@ -22,5 +22,5 @@ def _package(entry: str) -> str:
     return "ninja" if entry == _NINJA else entry.partition(".apps.")[0]
 
 
-APPS = _Apps(["console", "unfold.apps.BasicAppConfig", "unfold.contrib.filters", _NINJA])
-"""For `INSTALLED_APPS`: with the console, Unfold for its frame and Ninja's files for the page about the API."""
+APPS = _Apps(["console", "console.outbox", "unfold.apps.BasicAppConfig", "unfold.contrib.filters", _NINJA])
+"""For `INSTALLED_APPS`: the console, the outbox, Unfold for the frame, Ninja's files for the page about the API."""

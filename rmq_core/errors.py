@@ -201,6 +201,10 @@ class UnfinishedWork(RMQError):
     """A listener returned a coroutine, a generator or the like: nothing of it has run."""
 
 
+class ListenerProcessDied(RMQError):
+    """A call in a process of its own ended with that process, or its process could not be started."""
+
+
 class ProducerClosed(RMQError):
     """The producer was closed before this message could be accepted."""
 

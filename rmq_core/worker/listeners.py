@@ -18,6 +18,8 @@ OneFunction: TypeAlias = Callable[[Delivery], object]
 BatchFunction: TypeAlias = Callable[[list[Delivery]], object]
 """A listener that is called with a list of them."""
 
+Isolation: TypeAlias = Literal["thread", "process"]
+
 One = TypeVar("One", bound=OneFunction)
 Several = TypeVar("Several", bound=BatchFunction)
 
@@ -30,7 +32,8 @@ class Listener:
 
     ``definition``: what the application declares about the topic, None when it relies on a stored one.
     ``batch`` > 1: the function gets a list of up to so many deliveries at once. ``max_runtime_ms``: after this long
-    in one call its message is no longer kept from timing out.
+    in one call its message is no longer kept from timing out; a coroutine is cancelled. ``isolation="process"``: each
+    call has a process to itself, which is killed after ``max_runtime_ms``; see `rmq_core.worker.isolation`.
     """
 
     topic: str
@@ -38,6 +41,7 @@ class Listener:
     definition: Topic | None
     batch: int
     max_runtime_ms: int
+    isolation: str
 
     @overload
     def __init__(
@@ -47,6 +51,7 @@ class Listener:
         definition: Topic | None = None,
         batch: Literal[1] = 1,
         max_runtime_ms: int = 600_000,
+        isolation: Isolation = "thread",
     ) -> None: ...
 
     @overload
@@ -58,6 +63,7 @@ class Listener:
         *,
         batch: int,
         max_runtime_ms: int = 600_000,
+        isolation: Isolation = "thread",
     ) -> None: ...
 
     def __init__(
@@ -67,9 +73,11 @@ class Listener:
         definition: Topic | None = None,
         batch: int = 1,
         max_runtime_ms: int = 600_000,
+        isolation: Isolation = "thread",
     ) -> None:
         # Written out for the two signatures above: a checker of types then sees a function that does not fit its batch.
-        for name, value in zip(Listener.__slots__, (topic, function, definition, batch, max_runtime_ms), strict=True):
+        values = (topic, function, definition, batch, max_runtime_ms, isolation)
+        for name, value in zip(Listener.__slots__, values, strict=True):
             object.__setattr__(self, name, value)
         self._check()
 
@@ -81,6 +89,12 @@ class Listener:
             if type(value) is not int or not 1 <= value <= high:
                 raise ConfigurationError(f"{field}={value!r} of a listener must be a whole number from 1 to {high}")
         check_function(self.topic, self.function, self.batch)
+        if self.isolation not in ("thread", "process"):
+            raise ConfigurationError(f'isolation={self.isolation!r} of a listener must be "thread" or "process"')
+        if self.isolation == "process" and self.is_async:
+            raise ConfigurationError(
+                f'{self.name} is a coroutine, which runs in an event loop: isolation="process" is for plain functions'
+            )
 
     @property
     def is_async(self) -> bool:
@@ -95,15 +109,19 @@ class Listener:
 
 @overload
 def listener(  # type: ignore[overload-overlap] # 1 is an int, too: the first that fits counts
-    topic: str | Topic, *, batch: Literal[1] = 1, max_runtime_ms: int = 600_000
+    topic: str | Topic, *, batch: Literal[1] = 1, max_runtime_ms: int = 600_000, isolation: Isolation = "thread"
 ) -> Callable[[One], One]: ...
 
 
 @overload
-def listener(topic: str | Topic, *, batch: int, max_runtime_ms: int = 600_000) -> Callable[[Several], Several]: ...
+def listener(
+    topic: str | Topic, *, batch: int, max_runtime_ms: int = 600_000, isolation: Isolation = "thread"
+) -> Callable[[Several], Several]: ...
 
 
-def listener(topic: str | Topic, *, batch: int = 1, max_runtime_ms: int = 600_000) -> Callable[[Any], Any]:
+def listener(
+    topic: str | Topic, *, batch: int = 1, max_runtime_ms: int = 600_000, isolation: Isolation = "thread"
+) -> Callable[[Any], Any]:
     """Marks a function (plain or ``async``) as the listener of a topic; the function itself stays as it is.
 
     Given a `Topic` the worker also defines it at its start.
@@ -113,7 +131,7 @@ def listener(topic: str | Topic, *, batch: int = 1, max_runtime_ms: int = 600_00
 
     def mark(function: Any) -> Any:
         name, definition = (topic.name, topic) if isinstance(topic, Topic) else (topic, None)
-        declared = Listener(name, function, definition, batch=batch, max_runtime_ms=max_runtime_ms)
+        declared = Listener(name, function, definition, batch=batch, max_runtime_ms=max_runtime_ms, isolation=isolation)
         before = getattr(function, MARK, None)
         if isinstance(before, Listener) and before.function is function:
             raise ConfigurationError(
