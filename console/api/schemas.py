@@ -154,7 +154,12 @@ class WithNeededReason(Strict):
 
 
 TopicName = Annotated[
-    str, PathParam(description="The topic's name.", pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,99}$", examples=["orders"])
+    str,
+    PathParam(
+        description="The topic's name, or that of a consumer group of a stream topic: `<topic>@<group>`.",
+        pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,99}(@[A-Za-z0-9][A-Za-z0-9_.-]{0,99})?$",
+        examples=["orders"],
+    ),
 ]
 MessageId = Annotated[
     str,
@@ -163,6 +168,14 @@ MessageId = Annotated[
         " of its bytes, which keeps slashes and colons out of the address.",
         min_length=1,
         max_length=ID_MAX,
+    ),
+]
+EntryIdent = Annotated[
+    str,
+    PathParam(
+        description="The id of an entry of a stream: `<milliseconds>-<number>`.",
+        pattern=r"^[0-9]{1,20}-[0-9]{1,20}$",
+        examples=["1764000000000-0"],
     ),
 ]
 Cursor = Annotated[

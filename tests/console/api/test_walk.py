@@ -10,6 +10,7 @@ import pytest
 from django.test import Client
 
 from console.access import NEEDED, ROLES, Action, Permission
+from rmq_core import TopicKind
 from tests.console.api.conftest import Caller, make_token, openapi, problem
 from tests.console.conftest import Queue
 
@@ -101,6 +102,26 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("POST", "/topics/{topic}/messages:restore"): Route(
         Action.RESTORE, "/topics/orders/messages:restore", {"ids": ["a"], **REASON}
     ),
+    ("GET", "/topics/{topic}/groups"): Route(VIEW, "/topics/events/groups"),
+    ("GET", "/topics/{topic}/groups/{group}"): Route(VIEW, "/topics/events/groups/mail"),
+    ("PUT", "/topics/{topic}/groups/{group}"): Route(Action.EDIT_GROUP, "/topics/events/groups/mail", {"weight": 2}),
+    ("DELETE", "/topics/{topic}/groups/{group}"): Route(
+        Action.DELETE_GROUP, "/topics/events/groups/mail?reason=x&force=true"
+    ),
+    ("POST", "/topics/{topic}/groups/{group}:move"): Route(
+        Action.MOVE_GROUP, "/topics/events/groups/mail:move", {"to": "end", **REASON}
+    ),
+    ("GET", "/topics/{topic}/groups/{group}/members"): Route(VIEW, "/topics/events/groups/mail/members"),
+    ("POST", "/topics/{topic}/groups/{group}:claim"): Route(
+        Action.CLAIM, "/topics/events/groups/mail:claim", {"member": "anna", **REASON}
+    ),
+    ("GET", "/topics/{topic}/entries"): Route(VIEW, "/topics/events/entries"),
+    ("GET", "/topics/{topic}/entries/{entry_id}"): Route(VIEW, "/topics/events/entries/1-1"),
+    ("GET", "/topics/{topic}/entries/{entry_id}/content"): Route(READ, "/topics/events/entries/1-1/content"),
+    ("DELETE", "/topics/{topic}/entries/{entry_id}"): Route(
+        Action.DELETE_ENTRIES, "/topics/events/entries/1-1?reason=x"
+    ),
+    ("POST", "/topics/{topic}:trim"): Route(Action.TRIM, "/topics/events:trim", {}),
     ("GET", "/operations"): Route(VIEW, "/operations"),
     ("GET", "/operations/{operation}"): Route(VIEW, f"/operations/{NONE}"),
     ("GET", "/operations/{operation}/report"): Route(VIEW, f"/operations/{NONE}/report"),
@@ -162,6 +183,8 @@ def test_every_route_is_walked_here() -> None:
 def stage(queue: Queue) -> Queue:
     queue.topic()
     queue.delayed("a")
+    queue.topic("events", TopicKind.STREAM, slots=1)
+    queue.client.define_group("events", "mail")
     return queue
 
 
