@@ -52,6 +52,9 @@ class Strict(Schema):
         if isinstance(value, bool):
             if kinds & {int, float} and bool not in kinds:
                 raise ValueError("must be a number, not true or false")
+        elif isinstance(value, list):
+            if any(isinstance(each, bool) for each in value) and bool not in kinds:
+                raise ValueError("must be a list without true or false")
         elif value is not None and kinds - {NoneType} == {bool}:
             raise ValueError("must be true or false")
         elif isinstance(value, str) and float in kinds:

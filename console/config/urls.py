@@ -7,7 +7,10 @@ from console.config import signin
 
 autodiscover()
 
-handler403 = "console.pages.shell.forbidden"
+handler400 = "console.pages.failures.bad_request"
+handler403 = "console.pages.failures.forbidden"
+handler404 = "console.pages.failures.not_found"
+handler500 = "console.pages.failures.failed"
 
 urlpatterns = [
     path("admin/login/", signin.sign_in),
