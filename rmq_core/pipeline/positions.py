@@ -51,7 +51,7 @@ def committed(
             if known:
                 elsewhere = any(is_archive(name) and name not in ours for name in known)
                 for slot in range(topic.slots):
-                    # An archive that has nothing of a slot came when it was trimmed already: it holds back what is there.
+                    # An archive that has nothing of a slot came when that was trimmed: it holds back what is there.
                     held = [slots for name, slots in known.items() if slot in slots or name not in ours]
                     least = min((slots.get(slot, START).n for slots in held), default=START.n)
                     rows.append((topic.name, slot, least, ", ".join(known), elsewhere))
