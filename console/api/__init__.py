@@ -18,6 +18,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     fleet,
     health,
     history,
+    history_moment,
     me,
     messages,
     metrics,

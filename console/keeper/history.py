@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from uuid import uuid4
 
 from console.engine import AsyncEngine
-from console.history import store
+from console.history import problems, store, workers
 from console.history.points import Point, grouped
 from console.history.reading import rows_of
 from console.history.writing import Batch, write
@@ -137,3 +137,5 @@ class OldHistory(PeriodicTask):
     async def round(self) -> None:
         now_ms = await self.engine.inspector.now_ms()
         await with_database(store.forget, now_ms, options().history_max_mib * MIB)
+        await with_database(problems.forget, now_ms)
+        await with_database(workers.forget, now_ms)

@@ -12,6 +12,7 @@ from console.engine import AsyncEngine, new_async_engine
 from console.keeper.announce import close_layer
 from console.keeper.definitions import DefinitionHistory
 from console.keeper.history import KeepHistory, OldHistory
+from console.keeper.incidents import Incidents
 from console.keeper.jobs import DueJobs, OldJobs
 from console.keeper.live_tasks import Sampling, WatchedDetails
 from console.keeper.periodic import ErrorLog, PeriodicTask, run_task
@@ -72,7 +73,7 @@ class Keeper:
         sampling = Sampling(self._engine(), self.keys)
         kinds = (SayWhose, DefinitionHistory, DueJobs, OldJobs, ClusterTrends, Recording, OldRecords, OldHistory)
         others = [kind(self._engine(), self.keys) for kind in kinds]
-        with_samples = [kind(self._engine(), self.keys, sampling) for kind in (WatchedDetails, KeepHistory)]
+        with_samples = [kind(self._engine(), self.keys, sampling) for kind in (WatchedDetails, KeepHistory, Incidents)]
         return [sampling, *with_samples, *others]
 
     def _engine(self) -> AsyncEngine:

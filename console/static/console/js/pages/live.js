@@ -10,7 +10,9 @@ import { Bars } from "../parts/bars.js";
 import { HeatMap } from "../parts/heatmap.js";
 import { History } from "../parts/history.js";
 import { LineChart } from "../parts/linechart.js";
+import { Past } from "../parts/past.js";
 import { PrepareQueue } from "../parts/prepare.js";
+import { ReplayBar } from "../parts/replaybar.js";
 import { Series } from "../parts/series.js";
 import { openSlot } from "../parts/slotpanel.js";
 import { TimeBar } from "../parts/timebar.js";
@@ -20,17 +22,24 @@ const SECONDS_GAP_MS = 6000;
 const SETTLED_MS = 120_000; // by then the keeper has written what there was
 
 export class LiveTab {
-  constructor(live) {
+  /** `onMoment`: what is shown is of another moment, or has come only now. */
+  constructor(live, onMoment) {
     this.live = live;
+    this.onMoment = onMoment;
+    /** The topic as it was at the moment that is replayed; null: it is not, or nothing of it has come. */
+    this.past = null;
     this.series = new Series();
     this.view = new TimeView(
       () => live.nowMs(),
-      () => this.draw(),
+      () => this.changed(),
     );
     this.history = new History(page.topic.name, () => this.draw());
+    this.pasts = new Past(page.topic.name, () => this.changed());
     this.bar = new TimeBar(this.view);
+    this.replay = new ReplayBar(this.view, page.topic.name);
     const acts = {
       onZoom: (from, to) => this.view.show({ from, to }),
+      onMoment: (at) => this.view.replay(at),
     };
     const lateness = page.topic.timed
       ? [
@@ -81,7 +90,7 @@ export class LiveTab {
     ];
     this.heat = new HeatMap(
       param("metric", "backlog"),
-      (slot) => this.open(slot),
+      (slot) => (this.live.replay ? this.heat.mark(slot) : this.open(slot)),
       (metric) => setParams({ metric }, { metric: "backlog" }),
     );
     this.prepare = new PrepareQueue(live);
@@ -92,6 +101,7 @@ export class LiveTab {
     replace(
       byId("rc-tab"),
       this.bar.element,
+      this.replay.element,
       h(
         "div",
         { class: "rc-grid" },
@@ -102,6 +112,7 @@ export class LiveTab {
       page.topic.timed ? h("div", { class: "rc-grid" }, this.prepare.ages.element, this.forecast.element) : null,
       this.prepare.oldest,
     );
+    this.look();
     this.render();
     onThemeChange(() => {
       for (const chart of this.charts) chart.restyle();
@@ -125,6 +136,24 @@ export class LiveTab {
     if (message.type === "details") this.details = message;
   }
 
+  /** Another span or moment is looked at. */
+  changed() {
+    this.look();
+    this.draw();
+    this.onMoment();
+    this.live.look();
+  }
+
+  look() {
+    const { at } = this.view;
+    const back = () => this.view.follow(this.view.range);
+    this.live.replay = at === null ? null : { at, back };
+    this.past = at === null ? null : this.pasts.at(at);
+    // The prepare queue and what will be due are of now alone.
+    for (const each of [this.prepare.ages.element, this.prepare.oldest, this.forecast.element])
+      each.hidden = at !== null;
+  }
+
   /** What somebody did is shown at once, also while updates are paused. */
   draw() {
     this.shownHistory = null;
@@ -132,6 +161,7 @@ export class LiveTab {
   }
 
   drawCharts() {
+    this.replay.update(this.past, this.pasts.problem);
     if (this.view.pushed) {
       this.bar.update(null);
       const points = this.series.since(this.view.length());
@@ -162,13 +192,25 @@ export class LiveTab {
 
   render() {
     this.drawCharts();
+    if (this.live.replay) return this.showPast();
     if (this.frame) this.heat.update(this.frame.slots);
+    if (this.wasPast) {
+      this.wasPast = false;
+      this.shownDetails = null;
+    }
     if (this.details && this.details !== this.shownDetails) {
       this.shownDetails = this.details;
       this.heat.own(this.details.owners);
       this.prepare.update(this.details);
       this.showForecast();
     }
+  }
+
+  showPast() {
+    this.wasPast = true;
+    if (!this.past) return;
+    this.heat.update(this.past.slots);
+    this.heat.own(this.past.owners);
   }
 
   showForecast() {

@@ -38,7 +38,7 @@ addEventListener("resize", () => live.draw());
 showState(page.topic);
 
 function buildTab() {
-  if (page.tab === "live") return new LiveTab(live);
+  if (page.tab === "live") return new LiveTab(live, () => render());
   if (page.tab === "slots") return new SlotsTab(live);
   if (page.tab === "definition") return new DefinitionTab();
   if (page.tab === "dead") return new MessagesTab(live, ["dead"]);
@@ -72,24 +72,30 @@ function goneWords({ topic }) {
 function render() {
   if (live.gone) return;
   tab.render();
-  if (!frame) return;
-  page.topic = frame.topic;
-  showState(frame.topic);
-  showProblems(problems, frame.problems, place, acknowledge);
-  problems.hidden = !frame.problems.length;
-  const now = frame.now;
-  const facts = [
+  const past = live.replay ? /** @type {any} */ (tab).past : null;
+  if (live.replay && !past) return;
+  const shown = past ?? frame;
+  if (!shown) return;
+  if (!past) page.topic = shown.topic;
+  showState(shown.topic, shown);
+  showProblems(problems, shown.problems, place, past ? () => null : acknowledge);
+  problems.hidden = !shown.problems.length;
+  setText(byId("rc-facts"), facts(shown).filter(Boolean).join(" · "));
+  const dead = byId("rc-dead-count");
+  if (dead && !past) setText(dead, shown.now.dead ? ` ${count(shown.now.dead)}` : "");
+}
+
+function facts({ now, topic, workers, journal: held, acknowledged: known }) {
+  if (!now) return [gettext("Nothing was kept of this moment.")];
+  return [
     fill(gettext("%(n)s waiting"), { n: count(now.backlog) }),
     fill(gettext("in %(in)s/s"), { in: rate(now.in_s) }),
     fill(gettext("out %(out)s/s"), { out: rate(now.out_s) }),
-    frame.topic.timed ? fill(gettext("due lag %(lag)s"), { lag: duration(now.lag_ms) }) : null,
-    fill(ngettext("%(n)s worker", "%(n)s workers", frame.workers), { n: count(frame.workers) }),
-    frame.journal ? journal(frame.journal) : null,
-    frame.acknowledged && now.dead ? acknowledged(frame.acknowledged) : null,
+    topic.timed ? fill(gettext("due lag %(lag)s"), { lag: duration(now.lag_ms) }) : null,
+    workers === null ? null : fill(ngettext("%(n)s worker", "%(n)s workers", workers), { n: count(workers) }),
+    held ? journal(held) : null,
+    known && now.dead ? acknowledged(known) : null,
   ];
-  setText(byId("rc-facts"), facts.filter(Boolean).join(" · "));
-  const dead = byId("rc-dead-count");
-  if (dead) setText(dead, now.dead ? ` ${count(now.dead)}` : "");
 }
 
 function place(problem) {
@@ -132,12 +138,12 @@ function journal(state) {
   return `${held} (${fill(gettext("%(reader)s is %(time)s behind"), { reader: slowest.name, time: duration(slowest.behind_ms) })})`;
 }
 
-function showState(topic) {
+function showState(topic, shown = frame) {
   const badge = byId("rc-topic-state");
-  const state = topicState(topic, frame);
+  const state = topicState(topic, shown);
   if (badge.firstElementChild?.outerHTML !== state.outerHTML) replace(badge, state);
   const place = byId("rc-topic-actions");
-  if (place.dataset.paused === String(topic.paused)) return;
+  if (live.replay || place.dataset.paused === String(topic.paused)) return; // what can be done is done now
   place.dataset.paused = String(topic.paused);
   replace(
     place,

@@ -16,6 +16,7 @@ function stateOf(topic, frame) {
   if (!frame) return [gettext("Loading…"), "neutral"];
   const stopped = frame.problems.find((problem) => STOPPED.includes(problem.code));
   if (stopped) return [CHIPS[stopped.code], "dead"];
+  if (frame.workers === null) return [gettext("Replay"), "neutral"];
   // Whoever takes through the API is no worker, but takes.
   if (!frame.workers && !frame.now.out_s) return [CHIPS.no_workers, "neutral"];
   return [gettext("Running"), "good"];
