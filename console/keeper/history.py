@@ -109,9 +109,11 @@ class KeepHistory(PeriodicTask):
         return [row for row in grouped(rows_of(text), FINEST.step_ms) if int(row[0] or 0) <= first_ms]
 
     def _new(self, name: str) -> HistoryBuffer:
-        most = max(ROWS_LEAST, ROWS_MOST // (len(self._buffers) + 1))
-        for each in self._buffers.values():
-            each.limit(most)
+        number = len(self._buffers)
+        most = max(ROWS_LEAST, ROWS_MOST >> number.bit_length())
+        if number & (number - 1) == 0:  # twice as many as when it was said last
+            for each in self._buffers.values():
+                each.limit(most)
         self._buffers[name] = HistoryBuffer(name, most)
         share = (len(self._buffers) * 0.618) % 1  # spread evenly, however many there are
         self._turns[name] = time.monotonic() + WRITE_EVERY_S * share
