@@ -13,9 +13,11 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     consuming,
     dead_letters,
     definitions,
+    entries,
     errors,
     findings,
     fleet,
+    groups,
     health,
     history,
     history_moment,
@@ -23,6 +25,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     messages,
     metrics,
     operations,
+    outbox,
     ownership,
     reconciliations,
     record,
@@ -58,6 +61,7 @@ api.add_router("/workers", fleet.router)
 api.add_router("/reconciliations/schedules", schedules.router)
 api.add_router("/reconciliations", reconciliations.router)
 api.add_router("/audit", audit.router)
+api.add_router("/outbox", outbox.router)
 api.add_router("/metrics", metrics.router)
 api.add_router("/health", health.router, tags=["health"])
 

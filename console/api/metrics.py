@@ -40,6 +40,8 @@ COUNTER_HELP = {
     "erased": "Cancelled and dropped messages that can no longer be restored",
     "released": "Deliveries given back without counting an attempt",
     "extended": "Deliveries given more time",
+    "trimmed": "Entries of a stream that were trimmed",
+    "deleted": "Entries of a stream that were deleted",
 }
 OCTAVES = range(1, 25)
 """Bounds of 2^k - 1 ms, from 1 ms to 4.6 hours, where buckets of ours begin: what lasted exactly that long is in the
@@ -52,7 +54,8 @@ class Gauge:
 
     name: str
     help: str
-    value: Callable[[dict[str, Any]], float]
+    value: Callable[[dict[str, Any]], float | None]
+    """None: it has no such number, or that is not known."""
 
 
 GAUGES = (
@@ -70,6 +73,24 @@ GAUGES = (
     Gauge("rmq_ledger_gap", "Messages the ledger cannot account for; 0 is right", lambda topic: topic["ledger_gap"]),
     Gauge("rmq_unowned_slots", "Slots that no worker takes from", lambda topic: topic["unowned"]),
     Gauge("rmq_paused", "1 while the taking is stopped", lambda topic: int(topic["paused"])),
+    Gauge("rmq_stream_entries", "Entries that a stream keeps", lambda topic: topic.get("length")),
+    Gauge(
+        "rmq_group_lag_entries", "Entries ahead of a consumer group; none where unknown", lambda topic: topic.get("lag")
+    ),
+    Gauge(
+        "rmq_group_missed_entries",
+        "Entries that were trimmed or deleted before the group had read them",
+        lambda topic: topic.get("missed"),
+    ),
+)
+
+OUTBOX_GAUGES = (
+    Gauge("rmq_outbox_waiting", "Messages of an outbox that wait to be sent", lambda outbox: outbox["waiting"]),
+    Gauge("rmq_outbox_failing", "Of these, how many wait for another try", lambda outbox: outbox["failing"]),
+    Gauge("rmq_outbox_parked", "Messages of an outbox that cannot be sent", lambda outbox: outbox["parked"]),
+    Gauge(
+        "rmq_outbox_lag_seconds", "How long the oldest of an outbox has waited", lambda outbox: outbox["lag_ms"] / 1000
+    ),
 )
 
 
@@ -120,13 +141,20 @@ class Sample:
         for each in GAUGES:
             family = GaugeMetricFamily(each.name, each.help, labels=["topic"])
             for topic in topics:
-                family.add_metric([topic["topic"]], each.value(topic))
+                if (value := each.value(topic)) is not None:
+                    family.add_metric([topic["topic"]], value)
             yield family
         yield lateness(topics)
         if self._everything:
             yield from self._about_all()
 
     def _about_all(self) -> Iterator[Metric]:
+        for gauge in OUTBOX_GAUGES:
+            outbox = GaugeMetricFamily(gauge.name, gauge.help, labels=["database"])
+            for each in self._sample.get("outboxes", ()):  # none of a keeper of the release before
+                if (value := gauge.value(each)) is not None:
+                    outbox.add_metric([each["database"]], value)
+            yield outbox
         workers = GaugeMetricFamily("rmq_workers", "Workers by state", labels=["state"])
         for state in ("running", "stopping", "lost"):
             workers.add_metric([state], self._sample["workers"].get(state, 0))

@@ -44,6 +44,7 @@ _cookie_path = f"{ENVIRONMENT.sub_path}/"
 INSTALLED_APPS = [
     "console.config.apps.ProjectConfig",
     "console.apps.ConsoleConfig",
+    "console.outbox.apps.OutboxConfig",
     "unfold.apps.BasicAppConfig",
     "unfold.contrib.filters",
     "django.contrib.admin",

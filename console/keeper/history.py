@@ -59,7 +59,7 @@ class KeepHistory(PeriodicTask):
             self._workers, self._owners = workers, {}
         for state, sample in zip(done.states, done.samples, strict=True):
             name = sample.topic.name
-            buffer = self._buffers.get(name) or self._new(name)
+            buffer = self._buffers.get(name) or self._new(name, sample.topic.is_stream)
             buffer.take(state.numbers.point(), done.lateness[name], sample.slots, self._owners_of(sample.topic))
         self._gone = set(self._buffers) - {sample.topic.name for sample in done.samples}
 
@@ -108,13 +108,13 @@ class KeepHistory(PeriodicTask):
         text = await self.engine.client.run(read_history(self.keys.history(name)))
         return [row for row in grouped(rows_of(text), FINEST.step_ms) if int(row[0] or 0) <= first_ms]
 
-    def _new(self, name: str) -> HistoryBuffer:
+    def _new(self, name: str, stream: bool = False) -> HistoryBuffer:
         number = len(self._buffers)
         most = max(ROWS_LEAST, ROWS_MOST >> number.bit_length())
         if number & (number - 1) == 0:  # twice as many as when it was said last
             for each in self._buffers.values():
                 each.limit(most)
-        self._buffers[name] = HistoryBuffer(name, most)
+        self._buffers[name] = HistoryBuffer(name, most, stream)
         share = (len(self._buffers) * 0.618) % 1  # spread evenly, however many there are
         self._turns[name] = time.monotonic() + WRITE_EVERY_S * share
         return self._buffers[name]

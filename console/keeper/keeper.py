@@ -15,6 +15,7 @@ from console.keeper.history import KeepHistory, OldHistory
 from console.keeper.incidents import Incidents
 from console.keeper.jobs import DueJobs, OldJobs
 from console.keeper.live_tasks import Sampling, WatchedDetails
+from console.keeper.outbox import Outboxes
 from console.keeper.periodic import ErrorLog, PeriodicTask, run_task
 from console.keeper.record import OldRecords, Recording
 from console.keeper.same_database import SayWhose
@@ -70,11 +71,12 @@ class Keeper:
                 await close_layer()
 
     def _tasks(self) -> list[PeriodicTask]:
-        sampling = Sampling(self._engine(), self.keys)
+        outboxes = Outboxes(self._engine(), self.keys)
+        sampling = Sampling(self._engine(), self.keys, outboxes)
         kinds = (SayWhose, DefinitionHistory, DueJobs, OldJobs, ClusterTrends, Recording, OldRecords, OldHistory)
         others = [kind(self._engine(), self.keys) for kind in kinds]
         with_samples = [kind(self._engine(), self.keys, sampling) for kind in (WatchedDetails, KeepHistory, Incidents)]
-        return [sampling, *with_samples, *others]
+        return [sampling, outboxes, *with_samples, *others]
 
     def _engine(self) -> AsyncEngine:
         self._engines.append(new_async_engine())

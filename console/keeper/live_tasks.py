@@ -9,6 +9,7 @@ from collections.abc import Callable
 from console.engine import AsyncEngine
 from console.keeper.announce import announce
 from console.keeper.details import Details
+from console.keeper.outbox import Outboxes
 from console.keeper.periodic import PeriodicTask
 from console.keeper.sampler import Round, Sampler
 from console.options import options
@@ -26,9 +27,10 @@ class Sampling(PeriodicTask):
 
     name = "sampling"
 
-    def __init__(self, engine: AsyncEngine, keys: LiveKeys) -> None:
+    def __init__(self, engine: AsyncEngine, keys: LiveKeys, outboxes: Outboxes | None = None) -> None:
         super().__init__(engine, keys)
         self.every_s = options().sample_interval_ms / 1000
+        self._outboxes = outboxes
         self.watched: frozenset[str] = frozenset()
         self.observers: list[Callable[[Round], None]] = []
         self._sampler = Sampler(engine, keys, options().sample_interval_ms, options().lag_warning_ms)
@@ -47,6 +49,7 @@ class Sampling(PeriodicTask):
         if not self._restored:
             await self._sampler.restore()
             self._restored = True
+        self._sampler.outboxes = self._outboxes.figures if self._outboxes else ()
         done = await self._sampler.round()
         for observe in self.observers:
             observe(done)

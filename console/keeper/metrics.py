@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from console.keeper.problems import TopicState
+from console.keeper.tracker import numbers_of
+from console.outbox.figures import Figures
 from rmq_core.model.samples import TopicSample
 from rmq_core.model.views import ServerInfo, WorkerInfo
 
@@ -19,12 +22,14 @@ def metrics_frame(
     samples: Sequence[TopicSample],
     workers: Sequence[WorkerInfo],
     server: ServerInfo | None,
+    outboxes: Sequence[Figures] = (),
 ) -> dict[str, Any]:
     """One object per topic, and what concerns all of them."""
     return {
         "topics": [_topic(state, sample) for state, sample in zip(states, samples, strict=True)],
         "workers": dict(Counter(worker.state for worker in workers)),
         "server": None if server is None else {"used_memory": server.used_memory, "maxmemory": server.maxmemory},
+        "outboxes": [asdict(each) for each in outboxes if not each.problem],
     }
 
 
@@ -33,9 +38,9 @@ def _topic(state: TopicState, sample: TopicSample) -> dict[str, Any]:
     return {
         "topic": sample.topic.name,
         "kind": sample.topic.kind.value,
-        "paused": sample.topic.paused,
+        "paused": sample.topic.paused_at(sample.at_ms),
         "counters": {name: getattr(counters, name) for name in type(counters).__dataclass_fields__},
-        **sample.numbers(),
+        **numbers_of(sample),
         "oldest_ms": sample.oldest_prepare_ms,
         "unowned": state.unowned,
         "lateness": {str(bucket): n for bucket, n in sample.lateness.buckets.items()} if sample.topic.timed else None,

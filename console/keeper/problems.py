@@ -7,10 +7,12 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from console.keeper.tracker import Numbers
+from console.outbox.figures import Figures
 from console.snapshots.acknowledgements import Acknowledgement
 from rmq_core.journal.trimmer import JournalState
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import ServerInfo, Unreadable, WorkerInfo
+from rmq_core.streams.course import Course, Verdict
 
 Severity = Literal["critical", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
@@ -55,6 +57,10 @@ class TopicState:
     unacknowledged: int | None = None
     """Of the dead letters; None: all of them."""
     acknowledgement: Acknowledgement | None = None
+    missed_before: int = 0
+    """Of a consumer group: what it had missed a few minutes ago."""
+    verdict: Verdict | None = None
+    """Of a consumer group: how it does, by its course."""
 
 
 def find_problems(
@@ -63,6 +69,7 @@ def find_problems(
     workers: Sequence[WorkerInfo],
     lag_warning_ms: int,
     unreadable: Sequence[Unreadable] = (),
+    outboxes: Sequence[Figures] = (),
 ) -> list[Problem]:
     """Everything that needs somebody's attention, worst first."""
     found = list(_of_server(server)) if server else []
@@ -80,6 +87,8 @@ def find_problems(
         found.append(Problem("zookeeper_away", "critical", None, {"count": len(away), "worker": away[0]}))
     for state in states:
         found += _of_topic(state, lag_warning_ms)
+    for outbox in outboxes:
+        found += _of_outbox(outbox, lag_warning_ms)
     return sorted(found, key=lambda problem: (SEVERITIES.index(problem.severity), problem.topic or ""))
 
 
@@ -95,10 +104,21 @@ def _of_topic(state: TopicState, lag_warning_ms: int) -> list[Problem]:
         add("ledger", "critical", gap=state.ledger_gaps[-1])
     if state.unowned and state.workers:
         add("unowned", "critical", slots=state.unowned, all=topic.slots)
-    if topic.paused:
-        add("paused", "info", ready=numbers.ready)
+    if topic.is_group and numbers.lag is None:
+        add("lag_unknown", "warning")
+    if numbers.missed > state.missed_before:
+        add("missed", "warning", more=numbers.missed - state.missed_before, missed=numbers.missed)
+    if topic.paused_at(numbers.at_ms):
+        until_ms = 0 if topic.paused else getattr(topic, "paused_until_ms", 0)
+        add("paused", "info", ready=numbers.ready, until_ms=until_ms)
     elif not state.workers and numbers.ready and not numbers.out_s:
         add("no_workers", "critical", ready=numbers.ready)
+    elif state.verdict is not None:
+        if state.verdict.course is Course.STUCK:
+            add("group_stuck", "critical", lag=state.verdict.lag, for_ms=state.verdict.for_ms)
+        elif state.verdict.course is Course.FALLING_BEHIND and numbers.lag_ms > lag_warning_ms:
+            now, before = state.verdict.lag, state.verdict.lag_before
+            add("group_behind", "warning", lag=now, before=before, lag_ms=numbers.lag_ms)
     elif numbers.lag_ms > lag_warning_ms:
         add(
             "lagging",
@@ -119,6 +139,17 @@ def _of_topic(state: TopicState, lag_warning_ms: int) -> list[Problem]:
         if share >= JOURNAL_WARNING:
             add("journal_full", "critical" if share >= JOURNAL_CRITICAL else "warning", share=min(100, share))
     return found
+
+
+def _of_outbox(outbox: Figures, lag_warning_ms: int) -> Iterable[Problem]:
+    of = {"database": outbox.database}
+    if outbox.problem:
+        yield Problem("outbox_away", "critical", None, of | {"problem": outbox.problem})
+    if outbox.lag_ms > lag_warning_ms:
+        severity: Severity = "critical" if outbox.lag_ms > LAG_CRITICAL * lag_warning_ms else "warning"
+        yield Problem("outbox_lagging", severity, None, of | {"lag_ms": outbox.lag_ms, "waiting": outbox.waiting})
+    if outbox.parked:
+        yield Problem("outbox_parked", "warning", None, of | {"parked": outbox.parked})
 
 
 def _of_server(server: ServerInfo) -> Iterable[Problem]:

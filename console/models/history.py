@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from django.db import models
 
+NAME_MOST = 201
+"""Of a consumer group: its stream's name, @ and its own."""
+
 
 class HistoryBlock(models.Model):
     """Rows of one topic over some time. Times are epoch milliseconds of the Redis clock.
@@ -15,7 +18,7 @@ class HistoryBlock(models.Model):
         NUMBERS = "numbers"
         SLOTS = "slots"
 
-    topic = models.CharField(max_length=100)
+    topic = models.CharField(max_length=NAME_MOST)
     series = models.CharField(max_length=10, choices=Series.choices)
     step_ms = models.PositiveIntegerField()
     start_ms = models.BigIntegerField()
@@ -50,7 +53,7 @@ class HistoryProblem(models.Model):
     `key` tells it from others of its topic. `open`: it was still there at `seen_ms`, when it was last looked for.
     """
 
-    topic = models.CharField(max_length=100, blank=True)
+    topic = models.CharField(max_length=NAME_MOST, blank=True)
     key = models.CharField(max_length=250)
     code = models.CharField(max_length=40)
     severity = models.CharField(max_length=10)

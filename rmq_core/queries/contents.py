@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rmq_core.model.bodies import decode_body
+from rmq_core.model.entry_form import to_body
 from rmq_core.model.states import State
 from rmq_core.model.topic import Topic
 from rmq_core.protocol.keys import Keyspace
@@ -25,7 +28,29 @@ def bodies(keyspace: Keyspace, topic: Topic, state: State, page: list[Entry]) ->
     """The body of each copy in that state, as it is stored; None: its content is the id, or it went away meanwhile."""
     pooled = yield from values(keyspace, topic, "body", page)
     own = yield from values(keyspace, topic, OWN_POOL.get(state, "body"), page)
-    return [own_body(state, shared, each) for shared, each in zip(pooled, own, strict=True)]
+    found = [own_body(state, shared, each) for shared, each in zip(pooled, own, strict=True)]
+    if topic.is_group and state not in OWN_POOL:
+        yield from _from_stream(keyspace, topic, page, found)
+    return found
+
+
+def _from_stream(keyspace: Keyspace, topic: Topic, page: list[Entry], found: list[bytes | None]) -> Operation[None]:
+    """Most entries of a group are in its stream alone."""
+    left = [position for position, body in enumerate(found) if body is None]
+    if not left:
+        return
+    requests: list[tuple[str, ...]] = []
+    for position in left:
+        ident = page[position].id.decode()
+        requests.append(("XRANGE", keyspace.slot(topic.name, page[position].slot).entries, ident, ident))
+    for position, reply in zip(left, (yield requests), strict=True):
+        if reply:
+            found[position] = to_body(_pairs(reply[0][1]))
+
+
+def _pairs(told: Any) -> list[bytes]:
+    """Names and values, which redis-py gives as a mapping or flat."""
+    return [each for pair in told.items() for each in pair] if isinstance(told, dict) else list(told)
 
 
 def values(keyspace: Keyspace, topic: Topic, pool: str, page: list[Entry]) -> Operation[list[bytes | None]]:

@@ -57,10 +57,16 @@ class TopicRunner:
         """Calls that run for too long."""
         return sum(runner.stuck for runner, _ in self._runners.values())
 
+    @property
+    def _channels(self) -> list[str]:
+        """Where something is said of its slots: of a group, what is added to the stream, too."""
+        return [self.work.keyspace.wake(name) for name in dict.fromkeys((self.name, self.name.partition("@")[0]))]
+
     async def listen(self) -> None:
         """Hears wake-ups from now on, and knows what time it is on the server."""
         client = self.work.client
-        await client.wakeups.add(client.keyspace.wake(self.name), self._wake)
+        for channel in self._channels:
+            await client.wakeups.add(channel, self._wake)
         if not client.target.is_cluster:
             ((seconds, micros),) = await client.connection.run([("TIME",)])
             self.work.clock.age_us(int(seconds) * 1_000_000 + int(micros), time.monotonic())
@@ -93,7 +99,8 @@ class TopicRunner:
     def stop(self) -> list[asyncio.Task[None]]:
         """Tells every runner to stop; the tasks end when their present call has."""
         client = self.work.client
-        client.wakeups.remove(client.keyspace.wake(self.name), self._wake)
+        for channel in self._channels:
+            client.wakeups.remove(channel, self._wake)
         for runner, _ in self._runners.values():
             runner.stop()
         return [task for _, task in self._runners.values()]

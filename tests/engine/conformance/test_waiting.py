@@ -25,9 +25,9 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     noted: list[str] = []
     take = consuming.Consumer.take
 
-    def noting(self: consuming.Consumer, most: int) -> Any:
+    def noting(self: consuming.Consumer, *given: Any) -> Any:
         noted.append(self.topic.name)
-        return take(self, most)
+        return take(self, *given)
 
     monkeypatch.setattr(consuming.Consumer, "take", noting)
     return noted

@@ -10,12 +10,15 @@ import { showProblems } from "../parts/problems.js";
 import { WAITING } from "../parts/states.js";
 import { topicState } from "../parts/topicstate.js";
 import { DefinitionTab } from "./definition.js";
+import { EntriesTab } from "./entries.js";
+import { GroupsTab } from "./groups.js";
+import { GroupsDeadTab } from "./groupsdead.js";
 import { LiveTab } from "./live.js";
 import { MessagesTab } from "./messages.js";
 import { SlotsTab } from "./slots.js";
 
 const DEAD = ["dead_growing", "dead"];
-const FLEET = ["unowned", "no_workers"];
+const FLEET = ["unowned", "no_workers", "group_stuck"];
 /** @type {any} */
 let frame = null;
 const live = new Live(page.socket, take, render);
@@ -25,27 +28,34 @@ const problems = byId("rc-problems");
 shortcut("g d", gettext("Go to this topic's dead letters"), () =>
   location.assign(topicAddress(page.topic.name, "dead")),
 );
+if (page.topic.kind === "stream")
+  shortcut("g c", gettext("Go to this topic's consumer groups"), () =>
+    location.assign(topicAddress(page.topic.name, "groups")),
+  );
 shortcut("g m", gettext("Go to this topic's messages"), () =>
   location.assign(topicAddress(page.topic.name, "messages")),
 );
 shortcut("g s", gettext("Go to this topic's slots"), () => location.assign(topicAddress(page.topic.name, "slots")));
 shortcut("g l", gettext("Go to this topic's live view"), () => location.assign(topicAddress(page.topic.name)));
-shortcut("g e", gettext("Go to this topic's definition"), () =>
-  location.assign(topicAddress(page.topic.name, "definition")),
-);
-shortcut("g n", gettext("Send a message to this topic"), () => location.assign(topicAddress(page.topic.name, "send")));
+if (page.topic.kind !== "group") {
+  shortcut("g e", gettext("Go to this topic's definition"), () =>
+    location.assign(topicAddress(page.topic.name, "definition")),
+  );
+  shortcut("g n", gettext("Send a message to this topic"), () =>
+    location.assign(topicAddress(page.topic.name, "send")),
+  );
+}
 addEventListener("resize", () => live.draw());
 showState(page.topic);
 
 function buildTab() {
   if (page.tab === "live") return new LiveTab(live, () => render());
   if (page.tab === "slots") return new SlotsTab(live);
+  if (page.tab === "groups") return new GroupsTab(live);
+  if (page.tab === "dead" && page.topic.kind === "stream") return new GroupsDeadTab();
   if (page.tab === "definition") return new DefinitionTab();
   if (page.tab === "dead") return new MessagesTab(live, ["dead"]);
-  return new MessagesTab(
-    live,
-    WAITING.filter((state) => page.topic.timed || state !== "delayed"),
-  );
+  return page.topic.kind === "stream" ? new EntriesTab(live) : new MessagesTab(live, WAITING);
 }
 
 function take(message) {
@@ -82,19 +92,45 @@ function render() {
   problems.hidden = !shown.problems.length;
   setText(byId("rc-facts"), facts(shown).filter(Boolean).join(" · "));
   const dead = byId("rc-dead-count");
-  if (dead && !past) setText(dead, shown.now.dead ? ` ${count(shown.now.dead)}` : "");
+  if (!dead || past) return;
+  const died = shown.groups.reduce((sum, group) => sum + group.dead, shown.now.dead);
+  setText(dead, died ? ` ${count(died)}` : "");
 }
 
-function facts({ now, topic, workers, journal: held, acknowledged: known }) {
+function facts(shown) {
+  const { now, topic, journal: held, acknowledged: known } = shown;
   if (!now) return [gettext("Nothing was kept of this moment.")];
   return [
-    fill(gettext("%(n)s waiting"), { n: count(now.backlog) }),
-    fill(gettext("in %(in)s/s"), { in: rate(now.in_s) }),
-    fill(gettext("out %(out)s/s"), { out: rate(now.out_s) }),
-    topic.timed ? fill(gettext("due lag %(lag)s"), { lag: duration(now.lag_ms) }) : null,
-    workers === null ? null : fill(ngettext("%(n)s worker", "%(n)s workers", workers), { n: count(workers) }),
+    ...(topic.kind === "stream" ? kept(now) : waiting(shown)),
     held ? journal(held) : null,
     known && now.dead ? acknowledged(known) : null,
+  ];
+}
+
+function kept(now) {
+  return [
+    fill(ngettext("%(n)s entry kept", "%(n)s entries kept", now.length), { n: count(now.length) }),
+    fill(gettext("in %(in)s/s"), { in: rate(now.in_s) }),
+  ];
+}
+
+function waiting({ now, topic, workers }) {
+  const words =
+    topic.kind === "group"
+      ? [
+          now.lag === null ? gettext("lag unknown") : fill(gettext("lag %(n)s"), { n: count(now.lag ?? now.ready) }),
+          fill(gettext("read %(in)s/s"), { in: rate(now.in_s) }),
+        ]
+      : [
+          fill(gettext("%(n)s waiting"), { n: count(now.backlog) }),
+          fill(gettext("in %(in)s/s"), { in: rate(now.in_s) }),
+        ];
+  return [
+    ...words,
+    fill(gettext("out %(out)s/s"), { out: rate(now.out_s) }),
+    topic.timed ? fill(gettext("due lag %(lag)s"), { lag: duration(now.lag_ms) }) : null,
+    now.missed ? fill(gettext("%(n)s missed"), { n: count(now.missed) }) : null,
+    workers === null ? null : fill(ngettext("%(n)s worker", "%(n)s workers", workers), { n: count(workers) }),
   ];
 }
 
@@ -143,16 +179,20 @@ function showState(topic, shown = frame) {
   const state = topicState(topic, shown);
   if (badge.firstElementChild?.outerHTML !== state.outerHTML) replace(badge, state);
   const place = byId("rc-topic-actions");
-  if (live.replay || place.dataset.paused === String(topic.paused)) return; // what can be done is done now
-  place.dataset.paused = String(topic.paused);
+  if (live.replay) return; // what can be done is done now
+  const paused = topic.paused || (frame !== null && frame.at_ms < topic.paused_until_ms);
+  if (place.dataset.paused === String(paused)) return;
+  place.dataset.paused = String(paused);
   replace(
     place,
-    sendLink(),
-    actionButton(
-      topic.paused ? "resume" : "pause",
-      () => [],
-      () => showState({ ...topic, paused: !topic.paused }),
-    ),
+    topic.kind === "group" ? null : sendLink(),
+    topic.kind === "stream"
+      ? null
+      : actionButton(
+          paused ? "resume" : "pause",
+          () => [],
+          () => showState({ ...topic, paused: !paused, paused_until_ms: 0 }),
+        ),
   );
 }
 

@@ -52,6 +52,7 @@ export class Past {
 function frame(/** @type {any} */ found) {
   const slots = found.slots;
   return {
+    at_ms: found.at_ms ?? 0,
     topic: { ...page.topic, ...found.definition },
     now: found.numbers,
     problems: found.problems,
