@@ -117,6 +117,10 @@ def layout_script(request: HttpRequest) -> str:
     return static("console/js/layout.js")
 
 
+def release_script(request: HttpRequest) -> str:
+    return static("console/js/release.js")
+
+
 def favicon(request: HttpRequest) -> str:
     return static("console/img/icon.svg")
 

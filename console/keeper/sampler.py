@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -79,11 +79,19 @@ class Round:
 class Sampler:
     """Samples, computes, writes. Keeps everything it needs to compute rates; the rest is in Redis."""
 
-    def __init__(self, engine: AsyncEngine, keys: LiveKeys, interval_ms: int, lag_warning_ms: int) -> None:
+    def __init__(
+        self,
+        engine: AsyncEngine,
+        keys: LiveKeys,
+        interval_ms: int,
+        lag_warning_ms: int,
+        leads: Callable[[], bool] = lambda: True,
+    ) -> None:
         self.engine = engine
         self.keys = keys
         self.interval_ms = interval_ms
         self.lag_warning_ms = lag_warning_ms
+        self._leads = leads
         self._known: dict[str, _Known] = {}
         self._reader = TopicReader(engine)
         self._workers: list[WorkerInfo] = []
@@ -137,6 +145,8 @@ class Sampler:
             self._metrics_at = at_ms
             frame = metrics_frame(states, samples, self._workers, self._server, self.outboxes)
             frames[self.keys.metrics] = dumps(frame)
+        if not self._leads():  # this process was frozen, and another keeper has looked meanwhile
+            return Round(at_ms, (), reaped)
         await run(store.write_frames(frames, at_ms))
         points = {self.keys.history(state.topic.name): dumps(state.numbers.point()) for state in states}
         await run(store.append_history(points, store.HISTORY_S * 1000 // self.interval_ms, self._rounds))

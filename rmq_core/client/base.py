@@ -34,6 +34,7 @@ from rmq_core.ops.consuming import Consumer, Statuses, Taken, same_topic
 from rmq_core.ops.sent import Sent
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import OfMasters, Operation
+from rmq_core.protocol.wakes import read_wake
 from rmq_core.queries import definitions
 from rmq_core.streams import groups, members, positions, reading
 from rmq_core.streams import sending as entries
@@ -193,9 +194,9 @@ class ClientCore:
 
     def heard(self, name: str, payload: bytes) -> None:
         """A wake-up for a pull consumer: the slot it names is looked at, for its hint may be written only later."""
-        consumer = self._consumers.get(name)
-        if consumer is not None:
-            consumer.doubt(int(payload.split(b" ", 1)[0]))
+        consumer, wake = self._consumers.get(name), read_wake(payload)
+        if consumer is not None and wake is not None and wake.slot < consumer.topic.slots:
+            consumer.doubt(wake.slot)
 
     def checked_topic(self, name: str | Topic) -> Operation[Topic]:
         """The definition, from memory or the registry; raises `UnknownTopic`."""

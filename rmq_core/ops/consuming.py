@@ -23,6 +23,7 @@ from rmq_core.protocol.slot_calls import peek
 from rmq_core.protocol.takes import (
     DONE,
     REJECTED,
+    TAKE_BYTES,
     TOPIC_BACKOFF,
     Ack,
     Nack,
@@ -90,7 +91,8 @@ class Consumer:
 
     def take(self, most: int, by: str = "") -> Operation[Taken]:
         """Up to ``most`` deliveries that are ready now: of the whole topic, those of the highest priority, or due for
-        the longest. What was in flight when a process died comes alone. ``by``: '<host> <member>' of a group.
+        the longest. What was in flight when a process died comes alone. Of contents it brings `TAKE_BYTES` at most, but
+        one message of each slot that is taken from. ``by``: '<host> <member>' of a group.
         """
         whole("max", most, 1, TAKE_MAX)
         topic, wanted = self.topic, most + self._spares
@@ -156,7 +158,11 @@ class Consumer:
         alone = sum(plan.values()) == 1
         writes = self._hints.due_writes()
         peeks = [peek(self.keyspace, self.topic, slot, share) for slot in slots]
-        cycles = [cycle(self.keyspace, self.topic, slot, limit, alone=alone, by=by) for slot, limit in plan.items()]
+        bytes_each = TAKE_BYTES // max(1, len(plan))
+        cycles = [
+            cycle(self.keyspace, self.topic, slot, limit, alone=alone, by=by, most_bytes=bytes_each)
+            for slot, limit in plan.items()
+        ]
         replies = yield Each([*writes, *rate, *peeks, *cycles])
         trip = _Trip([], [], {}, None)
         errors = [reply for reply in replies if isinstance(reply, RMQError)]

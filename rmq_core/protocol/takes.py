@@ -26,6 +26,9 @@ TOPIC_BACKOFF = -1
 REJECTED = -2
 ERROR_TEXT_MAX = 2_000
 TRACEBACK_MAX = 8_000
+TAKE_BYTES = 8 * 1_048_576
+"""What a turn brings of bodies, unless one alone is larger: a server that reads a thousand large ones at once stands
+still for everybody else."""
 
 
 def policy(topic: Topic, epoch: str = SHARED_EPOCH, by: str = "") -> list[Any]:
@@ -103,6 +106,7 @@ def cycle(
     by: str = "",
     alone: bool = False,
     floor: int | None = None,
+    most_bytes: int = TAKE_BYTES,
     acks: Sequence[tuple[bytes, int]] = (),
     nacks: Sequence[Nack] = (),
     releases: Sequence[Release] = (),
@@ -111,7 +115,7 @@ def cycle(
 
     ``alone``: takes one at most, which the caller runs while nothing else runs in its process; should it die of that
     message, it counts as a failure. Whatever is taken otherwise may have company, and counts for none of them.
-    ``floor``: leaves fresh messages of a lower priority.
+    ``floor``: leaves fresh messages of a lower priority. ``most_bytes``: of bodies, unless one alone is larger.
     """
     args = policy_at(keyspace, topic, slot, epoch, by)
     how, edge = "alone" if alone else "several", "" if floor is None else str(floor)
@@ -119,6 +123,8 @@ def cycle(
         how = "unsettled" if topic.acks is Acks.NONE and not alone else how
         edge = "waits" if topic.waits else ""
     args += (0 if topic.paused else limit, how, edge)
+    if not isinstance(topic, Group):
+        args.append(most_bytes)
     args += (len(acks), len(nacks), len(releases))
     if isinstance(topic, Group):
         args.append(topic.paused_until_ms)

@@ -13,21 +13,33 @@ from rmq_core.protocol.scripts import Operation
 from rmq_core.queries.paging import Entry
 from rmq_core.queries.trash import OWN_POOL, own_body
 
+FIRST_CONTENTS = 32
+CONTENT_BYTES = 8 * 1_048_576
+"""So much is read at once, as far as can be told from what was read before."""
+
 
 def holding(keyspace: Keyspace, topic: Topic, state: State, page: list[Entry], needle: bytes) -> Operation[list[Entry]]:
     """Those that have it in their id or content, in order."""
-    stored = yield from bodies(keyspace, topic, state, page)
-    return [
-        entry
-        for entry, body in zip(page, stored, strict=True)
-        if needle in entry.id or (body and needle in body and needle in decode_body(body).content)
-    ]
+    matches: list[Entry] = []
+    at, some = 0, FIRST_CONTENTS
+    while at < len(page):
+        part = page[at : at + some]
+        stored = yield from bodies(keyspace, topic, state, part)
+        matches += [
+            entry
+            for entry, body in zip(part, stored, strict=True)
+            if needle in entry.id or (body and needle in body and needle in decode_body(body).content)
+        ]
+        at += some
+        read = sum(len(body) for body in stored if body)
+        some = max(1, min(len(page), CONTENT_BYTES * len(part) // max(1, read)))
+    return matches
 
 
 def bodies(keyspace: Keyspace, topic: Topic, state: State, page: list[Entry]) -> Operation[list[bytes | None]]:
     """The body of each copy in that state, as it is stored; None: its content is the id, or it went away meanwhile."""
     pooled = yield from values(keyspace, topic, "body", page)
-    own = yield from values(keyspace, topic, OWN_POOL.get(state, "body"), page)
+    own = (yield from values(keyspace, topic, OWN_POOL[state], page)) if state in OWN_POOL else pooled
     found = [own_body(state, shared, each) for shared, each in zip(pooled, own, strict=True)]
     if topic.is_group and state not in OWN_POOL:
         yield from _from_stream(keyspace, topic, page, found)

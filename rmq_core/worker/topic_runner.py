@@ -10,6 +10,7 @@ from functools import partial
 
 from rmq_core.model.topic import Topic
 from rmq_core.ownership.contract import SlotEvents
+from rmq_core.protocol.wakes import read_wake
 from rmq_core.worker.slot_runner import SlotRunner
 from rmq_core.worker.slot_sleep import NEVER
 from rmq_core.worker.topic_work import TopicWork
@@ -115,10 +116,8 @@ class TopicRunner:
         if payload is None:
             if not self.work.look_soon():
                 self.wake()
-        else:
-            slot, _, head = payload.partition(b" ")
-            if slot.isdigit() and (found := self._runners.get(int(slot))):
-                found[0].hear(int(head) if head.isdigit() else None)
+        elif (wake := read_wake(payload)) and (found := self._runners.get(wake.slot)):
+            found[0].hear(wake.head)
 
     def redefine(self, definition: Topic) -> None:
         """Follows an operator's edit, which never changes kind or slots."""
