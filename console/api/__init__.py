@@ -29,6 +29,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     reconciliations,
     record,
     routers,
+    routes,
     schedules,
     searching,
     sending,
@@ -59,6 +60,7 @@ api.add_router("/history", history.router)
 api.add_router("/workers", fleet.router)
 api.add_router("/reconciliations/schedules", schedules.router)
 api.add_router("/reconciliations", reconciliations.router)
+api.add_router("/routes", routes.router)
 api.add_router("/audit", audit.router)
 api.add_router("/outbox", outbox.router)
 api.add_router("/metrics", metrics.router)

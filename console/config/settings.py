@@ -130,6 +130,7 @@ RMQ_CONSOLE = {
     "LAG_WARNING_MS": ENVIRONMENT.lag_warning_ms,
     "RECORD_TOPICS": ENVIRONMENT.record_topics,
     "RECORD_DAYS": ENVIRONMENT.record_days,
+    "RUN_ROUTES": ENVIRONMENT.run_routes,
     "HISTORY_MAX_MIB": ENVIRONMENT.history_max_mib,
     "DATA_DIR": DATA_DIR,
     "PIPELINE_ARCHIVE": ENVIRONMENT.pipeline_archive,

@@ -11,6 +11,7 @@ import socket
 from console.engine import AsyncEngine, new_async_engine
 from console.keeper.announce import close_layer
 from console.keeper.definitions import DefinitionHistory
+from console.keeper.forwarding import Forwarding
 from console.keeper.history import KeepHistory, OldHistory
 from console.keeper.jobs import DueJobs, OldJobs
 from console.keeper.live_tasks import Sampling, WatchedDetails
@@ -72,7 +73,10 @@ class Keeper:
     def _tasks(self, term: Term) -> list[PeriodicTask]:
         outboxes = Outboxes(self._engine(), self.keys)
         sampling = Sampling(self._engine(), self.keys, outboxes, lambda: term.valid)
-        kinds = (SayWhose, DefinitionHistory, DueJobs, OldJobs, ClusterTrends, Recording, OldRecords, OldHistory)
+        kinds: list[type[PeriodicTask]] = [SayWhose, DefinitionHistory, DueJobs, OldJobs, ClusterTrends, Recording]
+        kinds += [OldRecords, OldHistory]
+        if options().run_routes:
+            kinds.append(Forwarding)
         others = [kind(self._engine(), self.keys) for kind in kinds]
         with_samples = [kind(self._engine(), self.keys, sampling) for kind in (WatchedDetails, KeepHistory)]
         return [sampling, outboxes, *with_samples, *others]

@@ -162,6 +162,19 @@ ROUTES: dict[tuple[str, str], Route] = {
         Action.SCHEDULE, "/reconciliations/schedules/1", {"enabled": False}
     ),
     ("DELETE", "/reconciliations/schedules/{number}"): Route(Action.SCHEDULE, "/reconciliations/schedules/1?reason=x"),
+    ("GET", "/routes"): Route(VIEW, "/routes"),
+    ("GET", "/routes/{name}"): Route(VIEW, "/routes/r"),
+    ("PUT", "/routes/{name}"): Route(
+        Action.PUT_ROUTE, "/routes/r", {"source": "orders", "targets": [{"topic": "events"}]}
+    ),
+    ("POST", "/routes/{name}:pause"): Route(VIEW, "/routes/r:pause", {}),
+    ("POST", "/routes/{name}:resume"): Route(VIEW, "/routes/r:resume", {}),
+    ("DELETE", "/routes/{name}"): Route(VIEW, "/routes/r?reason=x"),
+    ("POST", "/topics/{topic}/dead:redrive"): Route(
+        Action.REDRIVE,
+        "/topics/orders/dead:redrive",
+        {"messages": [{"slot": 0, "id": "a"}], "target": {"topic": "events"}, **REASON},
+    ),
     ("GET", "/audit"): Route(Permission.AUDIT, "/audit"),
     ("GET", "/audit/{number}"): Route(Permission.AUDIT, "/audit/1"),
     ("GET", "/audit/export"): Route(Permission.AUDIT, "/audit/export", also=READ),

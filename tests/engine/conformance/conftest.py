@@ -79,6 +79,8 @@ async def bench(request: pytest.FixtureRequest, namespace: str, client_of: Calla
         assert_ledger_balances(raw, namespace)
         for sample in await opened.inspector.sample(groups=True):
             assert [slot.ledger_gap for slot in sample.slots] == [0] * sample.topic.slots
+        for route in await opened.inspector.routes():
+            await opened.control.delete_route(route.route.name, force=True)
         for topic in await opened.inspector.topics():
             await opened.control.delete_topic(topic.name, force=True)
     if deployment in {"fakeredis", "sentinel"}:  # the others' servers are looked at where the namespace ends
