@@ -20,6 +20,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     groups,
     health,
     history,
+    history_moment,
     me,
     messages,
     metrics,

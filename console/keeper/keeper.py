@@ -13,6 +13,7 @@ from console.keeper.announce import close_layer
 from console.keeper.definitions import DefinitionHistory
 from console.keeper.forwarding import Forwarding
 from console.keeper.history import KeepHistory, OldHistory
+from console.keeper.incidents import Incidents
 from console.keeper.jobs import DueJobs, OldJobs
 from console.keeper.live_tasks import Sampling, WatchedDetails
 from console.keeper.outbox import Outboxes
@@ -78,7 +79,7 @@ class Keeper:
         if options().run_routes:
             kinds.append(Forwarding)
         others = [kind(self._engine(), self.keys) for kind in kinds]
-        with_samples = [kind(self._engine(), self.keys, sampling) for kind in (WatchedDetails, KeepHistory)]
+        with_samples = [kind(self._engine(), self.keys, sampling) for kind in (WatchedDetails, KeepHistory, Incidents)]
         return [sampling, outboxes, *with_samples, *others]
 
     def _engine(self) -> AsyncEngine:
