@@ -21,6 +21,9 @@ COUNTED = (
 )
 _SUMS = ("entries", "events", *COUNTED, "arrivals", "arrivals_merged", "numbers", "vouched")
 _LEAST, _MOST = ("first_n", "from_position"), ("last_n", "position", "held", "ended")
+ACCOUNTS = ", ".join(
+    ("topic string, slot int, life int, torn long", *(f"{name} long" for name in (*_SUMS, *_LEAST, *_MOST)))
+)
 Starts = dict[tuple[str, int], list[int]]
 """Where a slot's lives but the first began: positions."""
 

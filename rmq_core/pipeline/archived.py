@@ -50,9 +50,12 @@ class Archive:
     until: int | None = None
     """The last batch to be looked at; None: the last that is whole."""
 
+    notes: tuple[Any, ...] | None = None
+    """The compactions to be known of; None: all there are."""
+
     def pinned(self) -> Archive:
-        """The archive as it is now, whatever another job adds meanwhile."""
-        return replace(self, until=self.last_committed())
+        """The archive as it is now, whatever other jobs add or compact meanwhile."""
+        return replace(self, until=self.last_committed(), notes=tuple(self.compaction_notes()))
 
     @property
     def events(self) -> str:
@@ -126,6 +129,8 @@ class Archive:
     def compaction_notes(self) -> list[Any]:
         """Rows (topic, date, batch, last, at_ms, sources, made) of every compaction there was; ``at_ms``: when it was
         done; ``sources``, ``made``: the marks of the folders it read (JSON) and of its own (see `unchanged`)."""
+        if self.notes is not None:
+            return list(self.notes)
         if not self.files(self.compacted):
             return []
         columns = "topic string, date string, batch string, last string, at_ms long, sources string, made string"

@@ -14,9 +14,9 @@ the columns of a step have no place for is packed into ``carried``; where that i
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from rmq_core.pipeline.rows import layout
 from rmq_core.pipeline.schemas import COPIES, NO_CONTENT
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
 from rmq_core.pipeline.steps import carried_step, low, tables
@@ -30,18 +30,6 @@ GENERATION_BITS = 40
 """Positions of carried rows are the number of their closing, less 2^40: before everything that happens."""
 
 _LETTER_OF = {"in_flight": "p", "dead": "d"}
-
-
-@cache
-def layout() -> Any:
-    """Of ``carried``, as numpy reads it."""
-    import numpy as np
-
-    small = [(name, "u1") for name in ("head", "queue", "arrived", "wrong")]
-    counts = [(name, "<i4") for name in (*COPIES, *(f"b_{copy}" for copy in COPIES), "step", "wrong_step")]
-    places = [(name, "<i4") for name in ("content_seq", "failed_seq")]
-    times = ("at", "sent_ms", "wrong_at", "content_at", "failed_at", "first_failed_ms")
-    return np.dtype([*small, *counts, *places, *((name, "<i8") for name in times)])
 
 
 def generation(number: int) -> int:
@@ -66,28 +54,6 @@ def newest(table: Any, first: Any) -> Any:
     least = np.iinfo(np.int64).min
     latest = np.maximum.reduceat(np.where(is_carried, position, least), np.flatnonzero(first))
     return table.filter(pa.array(~is_carried | (full & (position == latest[message]))))
-
-
-def told(rows: Rows) -> None:
-    """Has rows of steps say what is packed in those that are carried."""
-    import numpy as np
-
-    column = rows.table["carried"]
-    if column.null_count == len(column):
-        return
-    at = np.flatnonzero(tables().carried[rows.step])
-    packed = column.take(at).combine_chunks()
-    records = rows.records = np.frombuffer(b"".join(packed.to_pylist()), dtype=layout())
-    rows.record_of = np.full(len(rows.step), -1)
-    rows.record_of[at] = np.arange(len(at))
-    rows.head[at] = records["head"] > 0
-    for name in ("position", "content_at", "content_seq", "failed_at", "failed_seq", "first_failed_ms"):
-        values = getattr(rows, name).copy()
-        values[at] = records["at" if name == "position" else name]
-        setattr(rows, name, values)
-    heads = at[rows.head[at]]
-    for copy in COPIES:
-        rows.change[copy][heads] = records[copy][rows.record_of[heads]]
 
 
 def unsure(rows: Rows, wrong: Wrongs, known: frozenset[str]) -> Any:

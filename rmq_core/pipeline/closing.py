@@ -22,7 +22,9 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.pipeline import files, unchanged
+from rmq_core.pipeline.accounts import ACCOUNTS
 from rmq_core.pipeline.archived import Archive, batch_name
+from rmq_core.pipeline.figures import ENDS, SKETCHES
 from rmq_core.pipeline.histories import Closing
 from rmq_core.pipeline.schemas import STEPS, ddl
 from rmq_core.pipeline.sources.decoding import position_of
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 FORMAT = 1
-TABLES = ("accounts", "ends", "sketches")
+TABLES = {"accounts": ACCOUNTS, "ends": ENDS, "sketches": SKETCHES}
 KEPT = 3
 """So many versions stay, and those younger than `READ_WITHIN_MS`: whoever began with one may still read it."""
 READ_WITHIN_MS = 3_600_000
@@ -118,7 +120,9 @@ class ClosingState:
         for topic, covered in self.known.items():
             by_folder.setdefault(covered.folder, []).append(topic)
         several = [
-            self.archive.session.read.parquet(f"{self.path}/{folder}/{name}").where(F.col("topic").isin(topics))
+            self.archive.session.read.schema(TABLES[name])
+            .parquet(f"{self.path}/{folder}/{name}")
+            .where(F.col("topic").isin(topics))
             for folder, topics in by_folder.items()
         ]
         return reduce(DataFrame.unionByName, several) if several else None
@@ -239,7 +243,11 @@ def opened(
             state.version, state.run = name, said["run"]
             break
     covered = {topic: Covered(**each) for topic, each in (said or {"topics": {}})["topics"].items()}
-    state.others = {topic: each for topic, each in covered.items() if topic not in topics}
+    state.others = {
+        topic: each
+        for topic, each in covered.items()
+        if topic not in topics and each.deleted_ms == deletions.get(topic, -1)
+    }
     ends, notes = archive.committed_offsets(), archive.compaction_notes()
     for topic in topics:
         why = (scratch or {}).get(topic) or (scratch or {}).get("*")

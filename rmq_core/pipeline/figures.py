@@ -14,7 +14,9 @@ QUANTILES = (0.5, 0.95, 0.99)
 ACCURACY = 1000
 """Of a sketch (KLL): the rank it tells is wrong by about a thousandth and a half."""
 
-ENDS = ("topic", "event", "failures", "fingerprint")
+ENDS = "topic string, event string, failures int, fingerprint string, n long, error string, message string"
+SKETCHES = "topic string, name string, sketch binary"
+_END = ("topic", "event", "failures", "fingerprint")
 TIMES = {"lateness": "late_minutes", "end_to_end": "done_minutes"}
 
 
@@ -57,21 +59,21 @@ def held_by_slots(slot_ledgers: DataFrame) -> DataFrame:
 
 
 def ends(events: DataFrame) -> DataFrame:
-    """How messages ended or died, and with which ``error``: ``n`` per `ENDS`, and whether an archive holds it."""
+    """How messages ended or died, and with which ``error``: `ENDS`, and whether an archive holds it."""
     from pyspark.sql import functions as F
 
     counted = events.where(F.col("event").isin("acked", "died"))
-    return counted.groupBy(*ENDS, "archived").agg(
+    return counted.groupBy(*_END, "archived").agg(
         F.count("*").alias("n"), F.max("error").alias("error"), F.max("message").alias("message")
     )
 
 
 def added_ends(known: DataFrame | None, new: DataFrame) -> DataFrame:
-    """Both together, each of `ENDS` once."""
+    """Both together, each end once."""
     from pyspark.sql import functions as F
 
     both = new.drop("archived") if known is None else known.unionByName(new.drop("archived"))
-    return both.groupBy(*ENDS).agg(
+    return both.groupBy(*_END).agg(
         F.sum("n").alias("n"), F.max("error").alias("error"), F.max("message").alias("message")
     )
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
-from rmq_core.pipeline import carried
 from rmq_core.pipeline.schemas import COPIES, STEPS
 from rmq_core.pipeline.steps import FLAG_BITS, LATER, OLD, TAIL, tables
 
@@ -20,6 +19,18 @@ def first_rows(rows: Any) -> Any:
         same = [pc.equal(rows[name][1:], rows[name][:-1]) for name in ("id", "slot", "topic")]
         first[1:] = ~pc.and_(pc.and_(same[0], same[1]), same[2]).to_numpy(zero_copy_only=False)
     return first
+
+
+@cache
+def layout() -> Any:
+    """Of what is packed in the column ``carried`` (see the module of that name), as numpy reads it."""
+    import numpy as np
+
+    small = [(name, "u1") for name in ("head", "queue", "arrived", "wrong")]
+    counts = [(name, "<i4") for name in (*COPIES, *(f"b_{copy}" for copy in COPIES), "step", "wrong_step")]
+    places = [(name, "<i4") for name in ("content_seq", "failed_seq")]
+    times = ("at", "sent_ms", "wrong_at", "content_at", "failed_at", "first_failed_ms")
+    return np.dtype([*small, *counts, *places, *((name, "<i8") for name in times)])
 
 
 class Rows:
@@ -53,13 +64,34 @@ class Rows:
         self.record_of = np.zeros(0, dtype=np.int64)
         self.records: Any = None
         self.change = {copy: known.change[copy][self.step] for copy in COPIES}
-        carried.told(self)
+        self._told()
         fresh = first.copy()
         fresh[1:] |= self.life[1:] != self.life[:-1]
         self.afresh = known.afresh[self.step]
         fresh |= self.afresh
         # A new life begins with nothing: what was there before does not carry over.
         self.begin = np.maximum.accumulate(np.where(fresh, self.index, 0))
+
+    def _told(self) -> None:
+        """Has rows of steps say what is packed in those that are carried."""
+        import numpy as np
+
+        column = self.table["carried"]
+        if column.null_count == len(column):
+            return
+        at = np.flatnonzero(tables().carried[self.step])
+        packed = column.take(at).combine_chunks()
+        records = self.records = np.frombuffer(b"".join(packed.to_pylist()), dtype=layout())
+        self.record_of = np.full(len(self.step), -1)
+        self.record_of[at] = np.arange(len(at))
+        self.head[at] = records["head"] > 0
+        for name in ("position", "content_at", "content_seq", "failed_at", "failed_seq", "first_failed_ms"):
+            values = getattr(self, name).copy()
+            values[at] = records["at" if name == "position" else name]
+            setattr(self, name, values)
+        heads = at[self.head[at]]
+        for copy in COPIES:
+            self.change[copy][heads] = records[copy][self.record_of[heads]]
 
     def only(self, where: Any) -> Rows:
         """Those of the rows."""
