@@ -19,5 +19,5 @@ def _package(entry: str) -> str:
     return entry.partition(".apps.")[0]
 
 
-APPS = _Apps(["console", "unfold.apps.BasicAppConfig", "unfold.contrib.filters", "ninja"])
-"""For `INSTALLED_APPS`: with the console, Unfold for its frame and Ninja for the page that describes the API."""
+APPS = _Apps(["console", "console.outbox", "unfold.apps.BasicAppConfig", "unfold.contrib.filters", "ninja"])
+"""For `INSTALLED_APPS`: with the console, the outbox, Unfold for the frame and Ninja for the page about the API."""

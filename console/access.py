@@ -73,6 +73,8 @@ class Action(StrEnum):
     SCHEDULE = "schedule"
     REPAIR = "repair"
     UNFENCE = "unfence"
+    RETRY_OUTBOX = "retry_outbox"
+    DISCARD_OUTBOX = "discard_outbox"
 
 
 NEEDED: dict[Action, Permission] = {
@@ -103,6 +105,8 @@ NEEDED: dict[Action, Permission] = {
     Action.SCHEDULE: Permission.EDIT_TOPICS,
     Action.REPAIR: Permission.OPERATE,
     Action.UNFENCE: Permission.ADMINISTER,
+    Action.RETRY_OUTBOX: Permission.OPERATE,
+    Action.DISCARD_OUTBOX: Permission.ADMINISTER,
 }
 
 

@@ -19,7 +19,7 @@ SECTIONS = {
     **ENGINE,
     "Messages": {**ENGINE["Messages"], "restore": HERE},
     "Archive and reconciliation (Spark)": {"archive": HERE, "reconcile": HERE},
-    "Console": {"token": HERE, "console": HERE},
+    "Console": {"token": HERE, "outbox": HERE, "console": HERE},
 }
 ABOUT_THE_QUEUE = {name for section in ENGINE.values() for name in section} | {"archive", "reconcile"}
 
@@ -86,6 +86,11 @@ def _pipeline(name: str, arguments: tuple[str, ...]) -> int:
 @passing_on(short_help="Make, list and revoke API tokens.")
 def token(arguments: tuple[str, ...]) -> None:
     run_console(["token", *arguments], PROGRAM)
+
+
+@passing_on(short_help="Relay what was committed; list, retry and discard what failed.")
+def outbox(arguments: tuple[str, ...]) -> None:
+    run_console(["outbox", *arguments], PROGRAM)
 
 
 @passing_on(short_help="The console's own commands: migrate, createsuperuser, worker, keeper, …")

@@ -2,41 +2,35 @@
 
 from __future__ import annotations
 
-import dataclasses
-import functools
-from typing import Any
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 from asgiref.sync import sync_to_async
 from django.db import close_old_connections, reset_queries
 
-from rmq_core.worker import Listener
+from rmq_core.hooks.hook import Handling, Hook
 
 
-def with_connections(listener: Listener) -> Listener:
-    """The same listener; a connection that is too old, or was lost in the call before, is not used again."""
-    function = listener.function
+class Connections(Hook):
+    """A connection that is too old, or was lost in the call before, is not used again."""
 
-    if listener.is_async:
-
-        @functools.wraps(function)
-        async def asynchronous(given: Any) -> Any:
-            await sync_to_async(_begin)()
-            try:
-                return await function(given)
-            finally:
-                await sync_to_async(close_old_connections)()
-
-        return dataclasses.replace(listener, function=asynchronous)
-
-    @functools.wraps(function)
-    def synchronous(given: Any) -> Any:
+    @contextmanager
+    def handling(self, handling: Handling) -> Iterator[None]:
+        """In the thread that runs the listener."""
         _begin()
         try:
-            return function(given)
+            yield
         finally:
             close_old_connections()
 
-    return dataclasses.replace(listener, function=synchronous)
+    @asynccontextmanager
+    async def handling_async(self, handling: Handling) -> AsyncIterator[None]:
+        """In the thread in which Django's coroutines reach the database."""
+        await sync_to_async(_begin)()
+        try:
+            yield
+        finally:
+            await sync_to_async(close_old_connections)()
 
 
 def _begin() -> None:

@@ -37,6 +37,7 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
                 _page(request, gettext("Dead letters"), "skull", "dead"),
                 _page(request, gettext("Operations"), "playlist_play", "operations"),
                 _page(request, gettext("Reconciliation"), "fact_check", "reconciliation"),
+                _page(request, gettext("Outbox"), "outbox", "outbox"),
             ],
         },
         {
@@ -147,6 +148,7 @@ def _pages() -> list[tuple[str, str, str, str, Callable[[HttpRequest], bool]]]:
          may_view),
         (gettext("Reconciliation"), gettext("Did every message do what it should?"), "console:reconciliation",
          "fact_check", may_view),
+        (gettext("Outbox"), gettext("What was committed and is not sent yet"), "console:outbox", "outbox", may_view),
         (gettext("Audit"), gettext("Who did what, and why"), "console:audit", "history", may_audit),
     ]  # fmt: skip
 

@@ -35,8 +35,10 @@ class Options:
     """A layer in your `CHANNEL_LAYERS`, which has to reach all processes; or one of the console's own."""
     zookeeper_url: str = field(default="", metadata={"rule": rules.zookeeper})
     """For workers with owners; without it every worker takes from every slot."""
-    listeners: list[str] = field(default_factory=list, metadata={"rule": rules.listeners})
+    listeners: list[str] = field(default_factory=list, metadata={"rule": rules.named_objects})
     """What `manage.py worker` runs, as `package.module:attribute`; it takes names on the command line, too."""
+    hooks: list[str] = field(default_factory=list, metadata={"rule": rules.named_objects})
+    """What runs around the listeners of `manage.py worker`, as `package.module:attribute`; the first outermost."""
     sample_interval_ms: int = field(default=1000, metadata={"rule": rules.at_least(200)})
     """How often the keeper looks at the queues."""
     lag_warning_ms: int = field(default=10_000, metadata={"rule": rules.at_least(1)})
@@ -45,6 +47,8 @@ class Options:
     """Topics recorded in the database while their journal is on; patterns such as `order*`."""
     record_days: int = field(default=30, metadata={"rule": rules.between(1, 3_650)})
     """How long transitions, and messages that have ended, stay recorded."""
+    history_max_mib: int = field(default=1024, metadata={"rule": rules.between(0, 1_048_576)})
+    """What the history of days may hold in the database; 0: none is kept."""
     data_dir: Path = Path()
     """Where the next three are, unless they say otherwise; `~/.local/share/rmq-console`."""
     pipeline_archive: str = ""

@@ -36,7 +36,7 @@ def zookeeper(value: str) -> None:
             raise ValueError(str(error)) from None
 
 
-def listeners(values: Iterable[str]) -> None:
+def named_objects(values: Iterable[str]) -> None:
     for value in values:
         if not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", value):
             raise ValueError(f"{value!r} must be written as package.module:attribute.")

@@ -11,6 +11,7 @@ from console.pages import (
     language,
     message,
     operations,
+    outbox,
     overview,
     reconciliation,
     send,
@@ -37,6 +38,7 @@ page_urls: list[URLPattern | URLResolver] = [
     path("operations/<uuid:ident>/", operations.one, name="operation"),
     path("reconciliation/", reconciliation.page, name="reconciliation"),
     path("reconciliation/<uuid:ident>/", reconciliation.one, name="run"),
+    path("outbox/", outbox.page, name="outbox"),
     path("texts.js", JavaScriptCatalog.as_view(packages=["console"]), name="texts"),
     path("language/setlang/", language.choose, name="set_language"),
 ]

@@ -22,6 +22,7 @@ GENERATORS: Mapping[str, Callable[[], str]] = {
     "keys-of-topics": keys.of_topics,
     "environment": settings.environment,
     "options": settings.options,
+    "outbox-options": settings.outbox,
     "metrics": metrics.metrics,
     "rest-routes": rest.routes,
 }

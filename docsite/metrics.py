@@ -16,7 +16,8 @@ def metrics() -> str:
 
     # Whatever is asked of a topic is there, and 0.
     topic: dict[str, Any] = defaultdict(int, topic="", counters={}, lateness={})
-    sample = {"topics": [topic], "workers": {}, "server": {"used_memory": 0, "maxmemory": 0}}
+    sample: dict[str, Any] = {"topics": [topic], "workers": {}, "server": {"used_memory": 0, "maxmemory": 0}}
+    sample["outboxes"] = [defaultdict(int, database="")]
     rows = []
     for metric in Sample(0, sample, everything=True).collect():
         labels = ", ".join(sorted({label for each in metric.samples for label in each.labels} - {"le"}))

@@ -37,6 +37,16 @@ def options() -> str:
     return table(["key", "default", "what"], rows)
 
 
+def outbox() -> str:
+    """One row for each key of the dictionary of a project that has the outbox."""
+    project.start()
+    from console.outbox.options import Options
+
+    texts = attributes(Options)
+    rows = [(f"`{each.name.upper()}`", _usual(each), texts[each.name]) for each in fields(Options)]
+    return table(["key", "default", "what"], rows)
+
+
 def _usual(each: Field[Any]) -> str:
     if each.default_factory is not MISSING:
         return _shown(each.default_factory())

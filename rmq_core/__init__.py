@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rmq_core.client.producer import Producer
     from rmq_core.client.rmq import RMQ
     from rmq_core.errors import RMQError
+    from rmq_core.hooks.hook import Handling, Hook, Sending
     from rmq_core.model.composing import SendOptions
     from rmq_core.model.delivery import Delivery
     from rmq_core.model.filters import MessageFilter
@@ -42,6 +43,8 @@ __all__ = [
     "DelayedMessage",
     "Delivery",
     "FixedTimeMessage",
+    "Handling",
+    "Hook",
     "Inspector",
     "Journal",
     "JournalReader",
@@ -59,6 +62,7 @@ __all__ = [
     "Release",
     "Retry",
     "SendOptions",
+    "Sending",
     "Sent",
     "SentMany",
     "StateMachine",
@@ -84,6 +88,7 @@ _HOMES = {
     "client.producer": ("Producer",),
     "client.rmq": ("RMQ",),
     "errors": ("RMQError",),
+    "hooks.hook": ("Handling", "Hook", "Sending"),
     "model.composing": ("SendOptions",),
     "model.delivery": ("Delivery",),
     "model.filters": ("MessageFilter",),

@@ -19,6 +19,7 @@ import time
 import warnings
 from asyncio import CancelledError
 from collections import Counter
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 from uuid import uuid4
@@ -27,13 +28,14 @@ from rmq_core.client.control import Control
 from rmq_core.client.inspector import Inspector
 from rmq_core.client.rmq import RMQ
 from rmq_core.errors import ConfigurationError
+from rmq_core.hooks.hook import Hook
 from rmq_core.model.composing import Content, SendOptions
 from rmq_core.model.delivery import Delivery
 from rmq_core.model.message import DUE_MAX_MS, Message
 from rmq_core.model.outcomes import Reject, Release, Retry, words_of
 from rmq_core.model.topic import Topic
 from rmq_core.ops.sent import Sent
-from rmq_core.worker.calling import call, call_async
+from rmq_core.worker.calls import calls_through
 from rmq_core.worker.listeners import Listener, as_listeners
 
 if TYPE_CHECKING:
@@ -125,12 +127,13 @@ class TestQueue:
 
     __test__ = False  # the name is for people; pytest must not collect it
 
-    def __init__(self, url: str | None = None) -> None:
+    def __init__(self, url: str | None = None, *, hooks: Iterable[Hook] = ()) -> None:
         namespace = f"test-{uuid4().hex[:12]}"
         self._clock = _Clock() if url is None else None
         self._runner: asyncio.Runner | None = None
         client = self._clock.client() if self._clock else None
-        self.rmq = RMQ(url or "redis://localhost:6379/0", namespace, client=client)
+        self.rmq = RMQ(url or "redis://localhost:6379/0", namespace, client=client, hooks=hooks)
+        self._calls = calls_through(self.rmq.hooks, "test")
         self.rmq._checked = url is None  # fakeredis has no INFO by which it could be found unfit
         self.inspector = Inspector(self.rmq)
         self.control = Control(self.rmq)
@@ -181,7 +184,7 @@ class TestQueue:
             return self._own_loop(declared).run(self._drain_async(declared, at_most))
         tally = _Tally(declared, at_most)
         while deliveries := self._next(declared, tally.left):
-            self._settle(tally, deliveries, _outcome_of(declared, deliveries))
+            self._settle(tally, deliveries, self._outcome_of(declared, deliveries))
         return tally.drained
 
     async def drain_async(self, listener: Any, *, at_most: int = DRAIN_MAX) -> Drained:
@@ -192,7 +195,7 @@ class TestQueue:
         tally = _Tally(declared, at_most)
         while deliveries := self._next(declared, tally.left):
             # Each call is a task with a context of its own, as in a worker.
-            error = await asyncio.create_task(_outcome(declared, deliveries))
+            error = await asyncio.create_task(self._outcome(declared, deliveries))
             if isinstance(error, CancelledError) and _cancelled():
                 raise error  # not the listener was cancelled, but the test
             self._settle(tally, deliveries, error)
@@ -245,6 +248,24 @@ class TestQueue:
             raise error
         tally.add(deliveries, error)
 
+    def _outcome_of(self, listener: Listener, deliveries: list[Delivery]) -> BaseException | None:
+        try:
+            self._calls.call(listener, deliveries)
+        except BaseException as error:
+            self._calls.failed(deliveries, error)
+            return error
+        return None
+
+    async def _outcome(self, listener: Listener, deliveries: list[Delivery]) -> BaseException | None:
+        if not listener.is_async:
+            return self._outcome_of(listener, deliveries)
+        try:
+            await self._calls.call_async(listener, deliveries)
+        except BaseException as error:
+            self._calls.failed(deliveries, error)
+            return error
+        return None
+
     def close(self) -> None:
         """Deletes everything the test made."""
         if self._runner is not None:
@@ -260,24 +281,6 @@ class TestQueue:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _outcome_of(listener: Listener, deliveries: list[Delivery]) -> BaseException | None:
-    try:
-        call(listener, deliveries)
-    except BaseException as error:
-        return error
-    return None
-
-
-async def _outcome(listener: Listener, deliveries: list[Delivery]) -> BaseException | None:
-    if not listener.is_async:
-        return _outcome_of(listener, deliveries)
-    try:
-        await call_async(listener, deliveries)
-    except BaseException as error:
-        return error
-    return None
 
 
 def _cancelled() -> bool:

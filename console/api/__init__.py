@@ -17,10 +17,12 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     findings,
     fleet,
     health,
+    history,
     me,
     messages,
     metrics,
     operations,
+    outbox,
     ownership,
     reconciliations,
     record,
@@ -51,10 +53,12 @@ api.add_router("/me", me.router)
 api.add_router("/topics", routers.topics)
 api.add_router("/dead", clusters.router)
 api.add_router("/operations", operations.router)
+api.add_router("/history", history.router)
 api.add_router("/workers", fleet.router)
 api.add_router("/reconciliations/schedules", schedules.router)
 api.add_router("/reconciliations", reconciliations.router)
 api.add_router("/audit", audit.router)
+api.add_router("/outbox", outbox.router)
 api.add_router("/metrics", metrics.router)
 api.add_router("/health", health.router, tags=["health"])
 

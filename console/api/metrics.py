@@ -72,6 +72,15 @@ GAUGES = (
     Gauge("rmq_paused", "1 while the taking is stopped", lambda topic: int(topic["paused"])),
 )
 
+OUTBOX_GAUGES = (
+    Gauge("rmq_outbox_waiting", "Messages of an outbox that wait to be sent", lambda outbox: outbox["waiting"]),
+    Gauge("rmq_outbox_failing", "Of these, how many wait for another try", lambda outbox: outbox["failing"]),
+    Gauge("rmq_outbox_parked", "Messages of an outbox that cannot be sent", lambda outbox: outbox["parked"]),
+    Gauge(
+        "rmq_outbox_lag_seconds", "How long the oldest of an outbox has waited", lambda outbox: outbox["lag_ms"] / 1000
+    ),
+)
+
 
 @router.get(
     "",
@@ -127,6 +136,11 @@ class Sample:
             yield from self._about_all()
 
     def _about_all(self) -> Iterator[Metric]:
+        for gauge in OUTBOX_GAUGES:
+            outbox = GaugeMetricFamily(gauge.name, gauge.help, labels=["database"])
+            for each in self._sample.get("outboxes", ()):  # none of a keeper of the release before
+                outbox.add_metric([each["database"]], gauge.value(each))
+            yield outbox
         workers = GaugeMetricFamily("rmq_workers", "Workers by state", labels=["state"])
         for state in ("running", "stopping", "lost"):
             workers.add_metric([state], self._sample["workers"].get(state, 0))

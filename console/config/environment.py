@@ -66,6 +66,8 @@ class Environment:
     """Where slots get their owners, `host:port,host:port`; `up` starts a ZooKeeper of its own when it is not set."""
     listeners: list[str]
     """What `worker` runs: `package.module:attribute`, several separated by commas."""
+    hooks: list[str]
+    """What runs around them, written alike; the first is the outermost."""
     sample_interval_ms: int
     """How often the keeper looks at the queues."""
     lag_warning_ms: int
@@ -74,6 +76,8 @@ class Environment:
     """Messages per second that the demo sends, from 0 to 20000."""
     record_days: int
     """How long transitions, and messages that have ended, stay recorded."""
+    history_max_mib: int
+    """What the history of days may hold in the database, in MiB; 0: none is kept."""
     pipeline_archive: str
     """The archive of journals, any path Spark can use; `archive` in the data folder."""
     pipeline_reports: Path
@@ -111,13 +115,15 @@ def read_environment(environ: Mapping[str, str] | None = None) -> Environment:
         "namespace": env.str("RMQ_NAMESPACE", "rmq", validate=_check(rules.namespace)),
         "time_zone": env.str("RMQ_TIME_ZONE", "UTC", validate=_check(_time_zone)),
         "zookeeper_url": env.str("RMQ_ZOOKEEPER_URL", "", validate=_check(rules.zookeeper)),
-        "listeners": env.list("RMQ_LISTENERS", [], validate=_check(rules.listeners)),
+        "listeners": env.list("RMQ_LISTENERS", [], validate=_check(rules.named_objects)),
+        "hooks": env.list("RMQ_HOOKS", [], validate=_check(rules.named_objects)),
         "sample_interval_ms": env.int("RMQ_SAMPLE_INTERVAL_MS", 1000, validate=_check(rules.at_least(200))),
         "lag_warning_ms": env.int("RMQ_LAG_WARNING_MS", 10_000, validate=_check(rules.at_least(1))),
         "demo_rate": env.int("RMQ_DEMO_RATE", 300, validate=_check(rules.between(0, 20_000))),
         "pipeline_archive": env.str("RMQ_PIPELINE_ARCHIVE", str(data_dir.resolve() / "archive")),
         "pipeline_reports": env.path("RMQ_PIPELINE_REPORTS", data_dir.resolve() / "reports"),
         "pipeline_ledgers": env.path("RMQ_PIPELINE_LEDGERS", data_dir.resolve() / "ledgers"),
+        "history_max_mib": env.int("RMQ_HISTORY_MAX_MIB", 1024, validate=_check(rules.between(0, 1_048_576))),
         "record_days": env.int("RMQ_RECORD_DAYS", 30, validate=_check(rules.between(1, 3_650))),
         "record_topics": env.list("RMQ_RECORD_TOPICS", ["*"]),
         "log_level": env.str("RMQ_LOG_LEVEL", "INFO", validate=_check(_log_level)),

@@ -31,6 +31,18 @@ def unowned(workers: Sequence[WorkerInfo], topic: Topic) -> tuple[int, ...]:
     return tuple(slot for slot in range(topic.slots) if slot not in owned)
 
 
+def owners_of(workers: Sequence[WorkerInfo], topic: Topic) -> tuple[str | None, ...] | None:
+    """Who takes from each slot; None for a topic in shared mode."""
+    if not serial(workers, topic.name):
+        return None
+    found: list[str | None] = [None] * topic.slots
+    for worker in workers:
+        for slot in worker.slots.get(topic.name, ()) if worker.state != "lost" else ():
+            if slot < topic.slots:
+                found[slot] = worker.name
+    return tuple(found)
+
+
 async def fleet_frame(
     engine: AsyncEngine, topics: Sequence[Topic], workers: Sequence[WorkerInfo], at_ms: int, interval_ms: int
 ) -> dict[str, Any]:

@@ -11,8 +11,10 @@ import socket
 from console.engine import AsyncEngine, new_async_engine
 from console.keeper.announce import close_layer
 from console.keeper.definitions import DefinitionHistory
+from console.keeper.history import KeepHistory, OldHistory
 from console.keeper.jobs import DueJobs, OldJobs
 from console.keeper.live_tasks import Sampling, WatchedDetails
+from console.keeper.outbox import Outboxes
 from console.keeper.periodic import ErrorLog, PeriodicTask, run_task
 from console.keeper.record import OldRecords, Recording
 from console.keeper.same_database import SayWhose
@@ -68,10 +70,12 @@ class Keeper:
                 await close_layer()
 
     def _tasks(self) -> list[PeriodicTask]:
-        sampling = Sampling(self._engine(), self.keys)
-        kinds = (SayWhose, DefinitionHistory, DueJobs, OldJobs, ClusterTrends, Recording, OldRecords)
+        outboxes = Outboxes(self._engine(), self.keys)
+        sampling = Sampling(self._engine(), self.keys, outboxes)
+        kinds = (SayWhose, DefinitionHistory, DueJobs, OldJobs, ClusterTrends, Recording, OldRecords, OldHistory)
         others = [kind(self._engine(), self.keys) for kind in kinds]
-        return [sampling, WatchedDetails(self._engine(), self.keys, sampling), *others]
+        with_samples = [kind(self._engine(), self.keys, sampling) for kind in (WatchedDetails, KeepHistory)]
+        return [sampling, outboxes, *with_samples, *others]
 
     def _engine(self) -> AsyncEngine:
         self._engines.append(new_async_engine())

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 
 from console.engine import AsyncEngine
 from console.keeper.announce import announce
 from console.keeper.details import Details
+from console.keeper.outbox import Outboxes
 from console.keeper.periodic import PeriodicTask
-from console.keeper.sampler import Sampler
+from console.keeper.sampler import Round, Sampler
 from console.options import options
 from console.snapshots.groups import FLEET, FLEET_GROUP, OVERVIEW, topic_group
 from console.snapshots.store import LiveKeys
@@ -25,10 +27,12 @@ class Sampling(PeriodicTask):
 
     name = "sampling"
 
-    def __init__(self, engine: AsyncEngine, keys: LiveKeys) -> None:
+    def __init__(self, engine: AsyncEngine, keys: LiveKeys, outboxes: Outboxes | None = None) -> None:
         super().__init__(engine, keys)
         self.every_s = options().sample_interval_ms / 1000
+        self._outboxes = outboxes
         self.watched: frozenset[str] = frozenset()
+        self.observers: list[Callable[[Round], None]] = []
         self._sampler = Sampler(engine, keys, options().sample_interval_ms, options().lag_warning_ms)
         self._restored = False
 
@@ -45,7 +49,10 @@ class Sampling(PeriodicTask):
         if not self._restored:
             await self._sampler.restore()
             self._restored = True
+        self._sampler.outboxes = self._outboxes.figures if self._outboxes else ()
         done = await self._sampler.round()
+        for observe in self.observers:
+            observe(done)
         for name, count in done.reaped.items():
             log.warning("%s: put back %d messages of slots that nobody looks after", name, count)
         self.watched = frozenset(done.watched) - {FLEET}

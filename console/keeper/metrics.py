@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from console.keeper.problems import TopicState
+from console.outbox.figures import Figures
 from rmq_core.model.samples import TopicSample
 from rmq_core.model.views import ServerInfo, WorkerInfo
 
@@ -19,12 +21,14 @@ def metrics_frame(
     samples: Sequence[TopicSample],
     workers: Sequence[WorkerInfo],
     server: ServerInfo | None,
+    outboxes: Sequence[Figures] = (),
 ) -> dict[str, Any]:
     """One object per topic, and what concerns all of them."""
     return {
         "topics": [_topic(state, sample) for state, sample in zip(states, samples, strict=True)],
         "workers": dict(Counter(worker.state for worker in workers)),
         "server": None if server is None else {"used_memory": server.used_memory, "maxmemory": server.maxmemory},
+        "outboxes": [asdict(each) for each in outboxes if not each.problem],
     }
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from console.keeper.tracker import Numbers
+from console.outbox.figures import Figures
 from console.snapshots.acknowledgements import Acknowledgement
 from rmq_core.journal.trimmer import JournalState
 from rmq_core.model.topic import Topic
@@ -63,6 +64,7 @@ def find_problems(
     workers: Sequence[WorkerInfo],
     lag_warning_ms: int,
     unreadable: Sequence[Unreadable] = (),
+    outboxes: Sequence[Figures] = (),
 ) -> list[Problem]:
     """Everything that needs somebody's attention, worst first."""
     found = list(_of_server(server)) if server else []
@@ -80,6 +82,8 @@ def find_problems(
         found.append(Problem("zookeeper_away", "critical", None, {"count": len(away), "worker": away[0]}))
     for state in states:
         found += _of_topic(state, lag_warning_ms)
+    for outbox in outboxes:
+        found += _of_outbox(outbox, lag_warning_ms)
     return sorted(found, key=lambda problem: (SEVERITIES.index(problem.severity), problem.topic or ""))
 
 
@@ -119,6 +123,17 @@ def _of_topic(state: TopicState, lag_warning_ms: int) -> list[Problem]:
         if share >= JOURNAL_WARNING:
             add("journal_full", "critical" if share >= JOURNAL_CRITICAL else "warning", share=min(100, share))
     return found
+
+
+def _of_outbox(outbox: Figures, lag_warning_ms: int) -> Iterable[Problem]:
+    of = {"database": outbox.database}
+    if outbox.problem:
+        yield Problem("outbox_away", "critical", None, of | {"problem": outbox.problem})
+    if outbox.lag_ms > lag_warning_ms:
+        severity: Severity = "critical" if outbox.lag_ms > LAG_CRITICAL * lag_warning_ms else "warning"
+        yield Problem("outbox_lagging", severity, None, of | {"lag_ms": outbox.lag_ms, "waiting": outbox.waiting})
+    if outbox.parked:
+        yield Problem("outbox_parked", "warning", None, of | {"parked": outbox.parked})
 
 
 def _of_server(server: ServerInfo) -> Iterable[Problem]:

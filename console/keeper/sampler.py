@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from console.engine import AsyncEngine
@@ -15,6 +15,7 @@ from console.keeper.metrics import METRICS_MS, metrics_frame
 from console.keeper.problems import TopicState, find_problems
 from console.keeper.readable import AWAY, TopicReader, words_of
 from console.keeper.tracker import TopicTracker
+from console.outbox.figures import Figures
 from console.serializers.text import dumps
 from console.snapshots import acknowledgements, store
 from console.snapshots.acknowledgements import Acknowledgement, Unacknowledged
@@ -23,6 +24,7 @@ from console.snapshots.store import LiveKeys
 from rmq_core.journal.trimmer import JournalState
 from rmq_core.journal.trimmer import state as journal_state
 from rmq_core.model.samples import TopicSample
+from rmq_core.model.stats import Histogram
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import ServerInfo, Unreadable, WorkerInfo
 from rmq_core.ops.reaper import reap_overdue
@@ -57,11 +59,17 @@ class _Known:
 @dataclass(frozen=True)
 class Round:
     """The result of one round: its number, which is its time; the topics whose frames were written because they are
-    watched; how many messages of orphaned slots were put back, by topic."""
+    watched; how many messages of orphaned slots were put back, by topic; and what was seen."""
 
     seq: int
     watched: tuple[str, ...]
     reaped: dict[str, int]
+    samples: Sequence[TopicSample] = ()
+    states: Sequence[TopicState] = ()
+    """In the same order."""
+    lateness: Mapping[str, Histogram] = field(default_factory=dict)
+    """Of what was delivered since the round before, by topic."""
+    observed: Observed | None = None
 
 
 class Sampler:
@@ -78,6 +86,7 @@ class Sampler:
         self._bad_workers: list[Unreadable] = []
         self._bad: frozenset[Unreadable] = frozenset()
         self._server: ServerInfo | None = None
+        self.outboxes: Sequence[Figures] = ()
         self._rounds = 0
         self._heard = False
         self._sparks_at = -1
@@ -105,7 +114,9 @@ class Sampler:
         await self._look_at_journals(samples)
         await self._look_at_dead_letters(samples)
         states = [self._take_in(sample) for sample in samples]
-        problems = find_problems(states, self._server, self._workers, self.lag_warning_ms, self._unreadable())
+        problems = find_problems(
+            states, self._server, self._workers, self.lag_warning_ms, self._unreadable(), self.outboxes
+        )
         seen = Observed(at_ms, self.interval_ms, problems, self._workers, self._server)
         trackers = {name: known.tracker for name, known in self._known.items()}
         frames = {self.keys.overview: dumps(overview_frame(seen, states, trackers))}
@@ -119,7 +130,7 @@ class Sampler:
             frames[self.keys.topic(name)] = dumps(topic_frame(seen, state, trackers[name]))
         if at_ms - self._metrics_at >= METRICS_MS:
             self._metrics_at = at_ms
-            frame = metrics_frame(states, samples, self._workers, self._server)
+            frame = metrics_frame(states, samples, self._workers, self._server, self.outboxes)
             frames[self.keys.metrics] = dumps(frame)
         await run(store.write_frames(frames, at_ms))
         points = {self.keys.history(state.topic.name): dumps(state.numbers.point()) for state in states}
@@ -128,7 +139,8 @@ class Sampler:
         self._rounds += 1
         self._drop_unknown({sample.topic.name for sample in samples})
         looked_at = tuple(state.topic.name for state in shown) + ((FLEET,) if FLEET in watched else ())
-        return Round(at_ms, looked_at, reaped)
+        lateness = {name: tracker.lateness for name, tracker in trackers.items()}
+        return Round(at_ms, looked_at, reaped, samples, states, lateness, seen)
 
     async def _look_around(self) -> None:
         self._heard = self._rounds % WORKERS_EVERY == 0

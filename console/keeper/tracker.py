@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from console.history.points import POINT
 from rmq_core.model.samples import SlotSample, TopicSample
 from rmq_core.model.stats import Histogram
 
@@ -39,13 +40,6 @@ class Numbers:
     def point(self) -> list[float | int | None]:
         """The same as a compact row of history, in the order of `POINT`."""
         return [getattr(self, name) for name in POINT]
-
-
-# The browser reads history rows by these positions (console/static/console/js/core/point.js).
-POINT = (
-    "at_ms", "in_s", "out_s", "failed_s", "merged_s", "backlog", "ready", "retrying", "in_flight", "dead",
-    "lag_ms", "oldest_ms", "p50", "p95", "p99",
-)  # fmt: skip
 
 
 class TopicTracker:

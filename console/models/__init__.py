@@ -1,6 +1,7 @@
 """The console's own tables."""
 
 from console.models.audit import AuditEntry
+from console.models.history import HistoryBlock, HistoryWriter
 from console.models.installation import Installation
 from console.models.operation import Operation, OperationPart
 from console.models.permissions import ConsolePermission
@@ -15,6 +16,8 @@ __all__ = [
     "AuditEntry",
     "ConsolePermission",
     "Finding",
+    "HistoryBlock",
+    "HistoryWriter",
     "Installation",
     "KeptAnswer",
     "MessageRecord",

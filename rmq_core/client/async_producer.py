@@ -36,12 +36,14 @@ class AsyncProducer(Buffered[AsyncRMQ]):
     async def send(self, topic: str | Topic, message: Message | Content, **options: Unpack[SendOptions]) -> Sent:
         """Sends a message with the next flush, given as to `RMQ.send`. Raises what that raises, or `ProducerClosed`."""
         future: asyncio.Future[Sent] = asyncio.get_running_loop().create_future()
-        await self._add(Item(topic_name(topic), made(message, options), future))
+        with self._hooked(topic_name(topic), made(message, options)) as ready:
+            await self._add(Item(topic_name(topic), ready, future))
         return await future
 
     async def post(self, topic: str | Topic, message: Message | Content, **options: Unpack[SendOptions]) -> None:
         """Buffers a message nobody waits for. Raises `ProducerClosed`."""
-        await self._add(Item(topic_name(topic), made(message, options), None))
+        with self._hooked(topic_name(topic), made(message, options)) as ready:
+            await self._add(Item(topic_name(topic), ready, None))
 
     async def _add(self, item: Item) -> None:
         if self._loop is not asyncio.get_running_loop():
@@ -105,7 +107,7 @@ class AsyncProducer(Buffered[AsyncRMQ]):
         messages = [item.message for item in items]
         if all(item.future is None for item in items):
             try:
-                await self._client.send_many(topic, messages)
+                await self._client.send_as_given(topic, messages)
             except Exception as error:
                 all_said = all_or_none(error, len(items))
                 if all_said:

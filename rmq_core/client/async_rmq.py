@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from rmq_core.client.base import ClientCore, deliveries_of, patience_ms, several, topic_name
 from rmq_core.client.journal import AsyncJournalReader
 from rmq_core.errors import TopicReshaped
+from rmq_core.hooks.hook import Hook
 from rmq_core.model.composing import Content, SendOptions, compose
 from rmq_core.model.delivery import Delivery, SettleStatus
-from rmq_core.model.message import Message
+from rmq_core.model.message import Message, is_message
 from rmq_core.model.outcomes import check_delay
 from rmq_core.model.topic import Topic
 from rmq_core.ops import consuming, registry, sending
 from rmq_core.ops.hints import note_heads
-from rmq_core.ops.sent import Sent, SentMany, count, plus
-from rmq_core.protocol.scripts import Call, Operation
+from rmq_core.ops.sent import NOTHING_SENT, Sent, SentMany, count, minus, plus
+from rmq_core.protocol.scripts import Call, Operation, batches
 from rmq_core.protocol.takes import NOT_DUE
 from rmq_core.transport.aio import AsyncConnection
 from rmq_core.transport.notifications import FALLBACK_S, Wakeups
@@ -42,9 +43,10 @@ class AsyncRMQ(ClientCore):
         allow_eviction: bool = False,
         retry_for_ms: int = RETRY_FOR_MS,
         client: Any = None,
+        hooks: Iterable[Hook] = (),
         retry_for_s: float | None = None,
     ) -> None:
-        super().__init__(url, namespace, allow_eviction)
+        super().__init__(url, namespace, allow_eviction, hooks)
         self.connection = AsyncConnection(self.target, client, patience_ms(retry_for_ms, retry_for_s))
         self.wakeups = Wakeups(self.connection)
         self._checked = False
@@ -92,6 +94,12 @@ class AsyncRMQ(ClientCore):
     ) -> Sent:
         """Sends one message: a ready-made one, or a content and when it is delivered; see `RMQ.send`."""
         ready: Any = compose(message, options) if options else message
+        if self.hooks.of_sends and is_message(ready):
+            with self.hooks.sending(topic_name(topic), [ready]) as around:
+                (ready,) = around.messages
+                sent = await self.run(self.on_topic(sending.send, topic, ready, allow_past=allow_past))
+                around.result = sent
+            return sent
         return await self.run(self.on_topic(sending.send, topic, ready, allow_past=allow_past))
 
     async def send_many(self, topic: str | Topic, messages: Iterable[Message], *, allow_past: bool = False) -> SentMany:
@@ -101,12 +109,37 @@ class AsyncRMQ(ClientCore):
         how many were sent, and which of those it was given were not.
         """
         messages = several(messages)
+        if not self.hooks.of_sends:
+            return await self.send_as_given(topic, messages, allow_past=allow_past)
+        total = await self.send_as_given(topic, ())  # knows the topic
+        for some in batches(messages, sending.MESSAGES_AT_ONCE):
+            if not all(map(is_message, some)):
+                return await self.send_as_given(topic, some, allow_past=allow_past, before=total)  # which raises
+            with self.hooks.sending(topic_name(topic), some) as around:
+                before, total = (
+                    total,
+                    await self.send_as_given(topic, around.messages, allow_past=allow_past, before=total),
+                )
+                around.result = minus(total, before)
+        return total
+
+    async def send_as_given(
+        self,
+        topic: str | Topic,
+        messages: Iterable[Message],
+        *,
+        allow_past: bool = False,
+        before: SentMany = NOTHING_SENT,
+    ) -> SentMany:
+        """As `send_many`, through no hook. ``before``: what the same call has sent already, to be counted with it."""
         definition = await self.topic(topic)
         if definition.max_backlog:
-            limited = sending.send_many_limited(self.keyspace, definition, messages, allow_past=allow_past)
+            limited = sending.send_many_limited(
+                self.keyspace, definition, messages, allow_past=allow_past, before=before
+            )
             return await self.run(limited)
         groups = sending.groups(self.keyspace, definition, messages, allow_past=allow_past)
-        total = SentMany(0, 0)
+        total = before
         sent: deque[list[Call]] = deque()
         try:
             async for replies in self.connection.stream(sending.remembered(groups, sent)):

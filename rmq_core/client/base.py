@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from rmq_core.errors import EvictionEnabled, InvalidMessage, ScriptFailed, ServerTooOld, TopicReshaped, UnknownTopic
+from rmq_core.hooks.chain import Hooks
+from rmq_core.hooks.hook import Hook
 from rmq_core.model.bounds import whole
 from rmq_core.model.delivery import Delivery, SettleStatus
 from rmq_core.model.message import Message
@@ -76,10 +78,11 @@ def deliveries_of(deliveries: Delivery | Iterable[Delivery]) -> list[Delivery]:
 class ClientCore:
     """State and rules of a client, without IO."""
 
-    def __init__(self, url: str, namespace: str, allow_eviction: bool) -> None:
+    def __init__(self, url: str, namespace: str, allow_eviction: bool, hooks: Iterable[Hook] = ()) -> None:
         self.target = RedisURL(url)
         self.keyspace = Keyspace(namespace, spread=self.target.is_cluster)
         self.allow_eviction = allow_eviction
+        self.hooks = Hooks(hooks)
         self._topics: dict[str, tuple[Topic, float]] = {}
         self._consumers: dict[str, Consumer] = {}
 

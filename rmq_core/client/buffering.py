@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -24,7 +25,7 @@ from rmq_core.errors import (
     TopicReshaped,
 )
 from rmq_core.model.composing import Content, SendOptions, compose
-from rmq_core.model.message import Message
+from rmq_core.model.message import Message, is_message
 from rmq_core.model.topic import Topic
 from rmq_core.ops import sending
 from rmq_core.ops.sent import Sent
@@ -169,6 +170,12 @@ class Buffered(ABC, Generic[Client]):
     @abstractmethod
     def _prepare(self) -> None:
         """Makes what this kind of sender waits and works with."""
+
+    def _hooked(self, topic: str, message: Any) -> AbstractContextManager[Any]:
+        """Around a message that is given to this producer: what is buffered of it, after the client's hooks."""
+        if self._client.hooks.of_sends and is_message(message):
+            return self._client.hooks.sending_one(topic, message)
+        return nullcontext(message)
 
     def _put(self, item: Item) -> None:
         """Raises `ProducerClosed`."""

@@ -48,12 +48,14 @@ class Producer(Buffered[RMQ]):
     def send(self, topic: str | Topic, message: Message | Content, **options: Unpack[SendOptions]) -> Future[Sent]:
         """Buffers a message, given as to `RMQ.send`. Raises `ProducerClosed`; the future raises what sending raises."""
         future = _SentFuture(self)
-        self._add(Item(topic_name(topic), made(message, options), future))
+        with self._hooked(topic_name(topic), made(message, options)) as ready:
+            self._add(Item(topic_name(topic), ready, future))
         return future
 
     def post(self, topic: str | Topic, message: Message | Content, **options: Unpack[SendOptions]) -> None:
         """Buffers a message nobody waits for. Raises `ProducerClosed`."""
-        self._add(Item(topic_name(topic), made(message, options), None))
+        with self._hooked(topic_name(topic), made(message, options)) as ready:
+            self._add(Item(topic_name(topic), ready, None))
 
     def _add(self, item: Item) -> None:
         with self._lock:
@@ -151,7 +153,7 @@ class Producer(Buffered[RMQ]):
         messages = [item.message for item in items]
         if all(item.future is None for item in items):
             try:
-                self._client.send_many(topic, messages)
+                self._client.send_as_given(topic, messages)
             except Exception as error:
                 all_said = all_or_none(error, len(items))
                 if all_said:

@@ -96,6 +96,11 @@ class Delivery:
         return failures_of(self.score, self._max_retries) + 1
 
     @property
+    def last_attempt(self) -> bool:
+        """Whether it becomes a dead letter if it fails once more."""
+        return self.attempt > self._max_retries
+
+    @property
     def due_ms(self) -> int | None:
         """When it was due (timed topics, first attempt), else None."""
         return due_of(self.score) if self._timed and not is_retried(self.score) else None

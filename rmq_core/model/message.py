@@ -166,6 +166,11 @@ class DelayedMessage(_Message):
 Message: TypeAlias = RangeMergeMessage | PriorityMessage | FixedTimeMessage | DelayedMessage
 
 
+def is_message(given: object) -> bool:
+    """Whether that is a message, and no content."""
+    return isinstance(given, _Message)
+
+
 class Encoded(NamedTuple):
     """A message as it is stored: ``body`` is None for an inline one."""
 

@@ -15,7 +15,7 @@ from rmq_core.model.text import worded
 from rmq_core.model.topic import Topic, TopicKind
 from rmq_core.ops import quotas
 from rmq_core.ops.hints import note_heads
-from rmq_core.ops.sent import Sent, SentMany, count, plus, replayed, sent_as
+from rmq_core.ops.sent import NOTHING_SENT, Sent, SentMany, count, plus, replayed, sent_as
 from rmq_core.protocol.keys import Keyspace, crc32, slot_for
 from rmq_core.protocol.scripts import BATCH_MAX, Call, Operation, batches
 from rmq_core.protocol.sends import edge_of
@@ -113,13 +113,19 @@ def _send_limited(
 
 
 def send_many_limited(
-    keyspace: Keyspace, topic: Topic, messages: Iterable[Message], *, allow_past: bool = False
+    keyspace: Keyspace,
+    topic: Topic,
+    messages: Iterable[Message],
+    *,
+    allow_past: bool = False,
+    before: SentMany = NOTHING_SENT,
 ) -> Operation[SentMany]:
     """Sends a stream of messages to a topic with a ``max_backlog``, some thousand at a time.
 
-    Raises `BacklogFull` after the first of these of which something could not be sent; it tells what.
+    Raises `BacklogFull` after the first of these of which something could not be sent; it tells what. ``before``: what
+    the caller has sent already, to be counted with it.
     """
-    all_sent = SentMany(0, 0)
+    all_sent = before
     for some in batches(messages, MESSAGES_AT_ONCE):
         sent, unsent, wait_ms = yield from _push(keyspace, topic, [_item(topic, each) for each in some], allow_past)
         all_sent = plus(all_sent, sent)

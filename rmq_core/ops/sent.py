@@ -46,6 +46,9 @@ class SentMany(_Counts):
         return f"SentMany(new={self.new}, merged={self.merged}{unsure})"
 
 
+NOTHING_SENT = SentMany(0, 0)
+
+
 def count(replies: Sequence[Any]) -> SentMany:
     """What became of the messages of some calls, by their replies."""
     new = merged = 0
@@ -61,6 +64,11 @@ def count(replies: Sequence[Any]) -> SentMany:
 def plus(some: SentMany, more: SentMany) -> SentMany:
     """Both together."""
     return SentMany(some.new + more.new, some.merged + more.merged, some.unsure + more.unsure)
+
+
+def minus(all: SentMany, some: SentMany) -> SentMany:
+    """What is left of all."""
+    return SentMany(all.new - some.new, all.merged - some.merged, all.unsure - some.unsure)
 
 
 def replayed(replies: Sequence[Any]) -> bool:

@@ -18,7 +18,8 @@ from rmq_core.model.delivery import Delivery
 from rmq_core.model.scores import RETRIED_MAX
 from rmq_core.ownership.lease import Lease
 from rmq_core.transport import forks
-from rmq_core.worker.calling import call, call_async, leave_child
+from rmq_core.worker.calling import leave_child
+from rmq_core.worker.calls import DIRECT, Calls
 from rmq_core.worker.listeners import Listener
 from rmq_core.worker.ranks import FIRST, LAST, rank_of
 
@@ -52,9 +53,16 @@ class Batch:
     """
 
     def __init__(
-        self, listener: Listener, deliveries: Sequence[Delivery], lease: Lease, *, alone: bool = False
+        self,
+        listener: Listener,
+        deliveries: Sequence[Delivery],
+        lease: Lease,
+        *,
+        alone: bool = False,
+        calls: Calls = DIRECT,
     ) -> None:
         self.listener = listener
+        self.calls = calls
         self.deliveries = deliveries
         self.lease = lease
         self.alone = alone
@@ -83,7 +91,7 @@ class Batch:
 
     def run(self, lanes: Lanes) -> None:
         """Calls the listener for one delivery after another until something else comes first; raises nothing."""
-        listener = self.listener
+        listener, call = self.listener, self.calls.call
         began = time.monotonic()
         while some := self._begin(lanes):
             failure: BaseException | None = None
@@ -93,6 +101,8 @@ class Batch:
                 failure = error
             if lanes.generation != forks.generation():
                 leave_child(failure)
+            if failure is not None:
+                self.calls.failed(some, failure)
             self._end(some, failure)
         self.started_at = None
         self.busy_s += time.monotonic() - began
@@ -119,13 +129,15 @@ class Batch:
         """None, or whatever was raised: nothing that a listener raises may reach the loop."""
         failure: BaseException | None = None
         try:
-            await call_async(self.listener, some)
+            await self.calls.call_async(self.listener, some)
         except asyncio.CancelledError as error:
             failure = error if self.late is None else self.late
         except BaseException as error:
             failure = error
         if lanes.generation != forks.generation():
             leave_child(failure)
+        if failure is not None:
+            self.calls.failed(some, failure)
         return failure
 
     def cancel(self, late: Exception) -> None:

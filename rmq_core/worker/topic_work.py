@@ -17,6 +17,7 @@ from rmq_core.protocol.keys import Keyspace
 from rmq_core.transport.notifications import FALLBACK_S
 from rmq_core.worker.alone import Alone
 from rmq_core.worker.batch import Batch
+from rmq_core.worker.calls import DIRECT, Calls
 from rmq_core.worker.coroutines import Coroutines
 from rmq_core.worker.dispatch import Dispatch
 from rmq_core.worker.fair_share import Gate
@@ -51,11 +52,13 @@ class TopicWork:
         look_soon: Callable[[], None] | None = None,
         alone: Alone | None = None,
         trouble: Trouble | None = None,
+        calls: Calls = DIRECT,
     ) -> None:
         self.client = client
         self.lease = lease
         self.definition = definition
         self.listener = listener
+        self.calls = calls
         self.gate = gate
         self.worker_name = worker_name
         self.trouble = trouble or Trouble(worker_name)

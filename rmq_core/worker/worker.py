@@ -21,6 +21,8 @@ from uuid import uuid4
 
 from rmq_core.client.async_rmq import AsyncRMQ
 from rmq_core.errors import ConfigurationError, RMQError
+from rmq_core.hooks.chain import Hooks
+from rmq_core.hooks.hook import Hook
 from rmq_core.ops.placement import checked_name
 from rmq_core.ownership.config import ZooKeeperConfig
 from rmq_core.ownership.contract import Ownership
@@ -29,6 +31,7 @@ from rmq_core.protocol.scripts import one
 from rmq_core.queries import definitions
 from rmq_core.transport.tasks import end
 from rmq_core.worker.alone import Alone
+from rmq_core.worker.calls import calls_through
 from rmq_core.worker.coroutines import Coroutines
 from rmq_core.worker.fair_share import FairShare
 from rmq_core.worker.handing_back import hand_back
@@ -59,6 +62,8 @@ class Worker:
     ``zookeeper``: hosts, a ``zk://`` URL or a `ZooKeeperConfig`; then each slot has one owner in the whole fleet, and
     messages of one slot never run at the same time. ``weight``: this worker's share of slots beside the others'.
     Without it every worker takes from every slot.
+
+    ``hooks``: around the calls of listeners and before deaths, see `rmq_core.hooks.hook`.
     """
 
     def __init__(
@@ -75,6 +80,7 @@ class Worker:
         weight: int = 1,
         allow_eviction: bool = False,
         client: Any = None,
+        hooks: Iterable[Hook] = (),
     ) -> None:
         self.listeners: list[Listener] = as_listeners(listeners)
         self.name = checked_name(
@@ -84,6 +90,7 @@ class Worker:
             if type(value) is not int or not 1 <= value <= 1_000:
                 raise ConfigurationError(f"{field}={value!r} must be a whole number from 1 to 1000")
         self._client = AsyncRMQ(url, namespace, allow_eviction=allow_eviction, client=client)
+        self._calls = calls_through(Hooks(hooks), self.name)
         self._batch_max = batch_max
         self._grace_s = grace_ms / 1000
         self._ownership = self._own(zookeeper, weight)
@@ -211,6 +218,7 @@ class Worker:
                     self._idle_slots.soon,
                     self._alone,
                     self._trouble,
+                    self._calls,
                 )
             )
         await self._heartbeat.begin(started_ms)

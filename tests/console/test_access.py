@@ -29,7 +29,7 @@ VIEWERS = [
     "overview", "workers", "topic", "topic-tab", "message",
     "define", "send",
     "reconciliation", "run",
-    "dead", "operations", "operation",
+    "dead", "operations", "operation", "outbox",
 ]  # fmt: skip
 AUDIT = [
     "audit",
@@ -62,6 +62,7 @@ def addresses(ident: str = "a") -> dict[str, str]:
         "audit": "/audit/",
         "dead": "/dead/",
         "operations": "/operations/",
+        "outbox": "/outbox/",
         "operation": f"/operations/{OPERATION}/",
         "reconciliation": "/reconciliation/",
         "run": f"/reconciliation/{OPERATION}/",

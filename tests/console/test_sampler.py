@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from console.engine import AsyncEngine, new_async_engine
+from console.history.points import POINT
 from console.keeper import announce
 from console.keeper.details import Details
 from console.keeper.keeper import Keeper
 from console.keeper.live_tasks import Sampling
 from console.keeper.sampler import Sampler
-from console.keeper.tracker import POINT
 from console.options import options
 from console.snapshots import store
 from console.snapshots.store import LiveKeys

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from console.history.points import POINT
 from console.keeper.problems import Problem, TopicState, find_problems
-from console.keeper.tracker import POINT, STRIP_CELLS, Numbers, TopicTracker
+from console.keeper.tracker import STRIP_CELLS, Numbers, TopicTracker
 from rmq_core.model.samples import SlotSample, TopicSample
 from rmq_core.model.stats import Counters, Histogram
 from rmq_core.model.topic import Topic, TopicKind

@@ -81,7 +81,7 @@ def test_a_callback_may_send_into_a_full_buffer(rmq: RMQ) -> None:
 def test_a_process_ends_though_its_callback_flushes(rmq: RMQ) -> None:
     stuck = threading.Event()
     producer = Producer(rmq, on_error=lambda *_: producer.flush())
-    producer._client.send_many = lambda *_: stuck.wait()  # type: ignore[method-assign, assignment]
+    producer._client.send_as_given = lambda *_: stuck.wait()  # type: ignore[method-assign, assignment]
     producer.post("work", "never", priority=20)
     wait_until(lambda: producer._flushing, what="the sending")
     producer.post("work", "nor this", priority=20)

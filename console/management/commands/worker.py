@@ -7,9 +7,10 @@ from typing import Any
 from django.core.management import CommandError
 from django.core.management.base import BaseCommand, CommandParser
 
-from console.listening import with_connections
+from console.listening import Connections
 from console.options import options
 from rmq_core.errors import ConfigurationError, is_usage
+from rmq_core.hooks.chain import find_hooks
 from rmq_core.worker import Worker, find_listeners
 
 
@@ -27,7 +28,8 @@ class Command(BaseCommand):
         if not paths:
             raise CommandError("no listeners are named: set LISTENERS in RMQ_CONSOLE, as package.module:attribute")
         try:
-            listeners = [with_connections(found) for path in paths for found in find_listeners(path)]
+            listeners = [found for path in paths for found in find_listeners(path)]
+            hooks = [hook for path in known.hooks for hook in find_hooks(path)]
             worker = Worker(
                 known.redis_url,
                 listeners,
@@ -35,6 +37,7 @@ class Command(BaseCommand):
                 namespace=known.namespace,
                 threads=arguments["threads"],
                 zookeeper=known.zookeeper_url or None,
+                hooks=[Connections(), *hooks],
             )
         except ConfigurationError as error:
             raise CommandError(str(error), returncode=2 if is_usage(error) else 1) from None

@@ -42,7 +42,7 @@ local add_to_store = not few and function(...)
 end
 
 local new
-if JOURNALING or more and redis.call('EXISTS', RETRY, BODY) > 0 then
+if more and redis.call('EXISTS', RETRY, BODY) > 0 then
   -- With a look at what is known of each.
 -- include shared/counting.lua
 -- include shared/journaling.lua
@@ -174,27 +174,45 @@ else
   else
     new = add_to_store('NX', unpack(scored))
   end
-  if new < n and KIND ~= 'range-merge' then
-    -- Those that waited before, or were sent twice by this call: whether they move.
+  -- Those that waited before, or were sent twice by this call: whether they move.
+  local moved, moved_to, stored = {}, {}, nil
+  if new < n and (JOURNALING or KIND ~= 'range-merge') then
     local whole_of = KIND == 'priority' and math.ceil or math.floor
-    local all = {}
+    local all, seen = {}, {}
     for i = 1, n do
       all[i] = scored[i * 2]
     end
-    local moved, seen, stored = {}, {}, redis.call('ZMSCORE', STORE, unpack(all))
-    for i = 1, n do
+    stored = redis.call('ZMSCORE', STORE, unpack(all))
+    for i = 1, KIND ~= 'range-merge' and n or 0 do
       local id = all[i]
       if whole_of(tonumber(seen[id] or stored[i])) ~= ARGV[FIRST + i * 2 - 2] + later then
         -- The place that was chosen above is used by nobody; a second one for the same id comes behind the first.
         local score = scored[i * 2 - 1]
         moved[#moved + 1] = score
         moved[#moved + 1] = id
+        moved_to[i] = score
         seen[id] = score
       end
     end
     if #moved > 0 then
       redis.call('ZADD', STORE, unpack(moved))
     end
+  end
+  if JOURNALING then
+-- include shared/counting.lua
+-- include shared/journaling.lua
+-- include shared/noting_sent.lua
+    if new == n then
+      note_all_sent(scored, n)
+    else
+      for i = 1, n do
+        local score = tonumber(scored[i * 2 - 1])
+        -- No two messages have one place: so what has the place that was chosen is new.
+        local is_new = tonumber(stored[i]) == score
+        note_sent(scored[i * 2], (is_new or moved_to[i]) and score, not is_new, (is_new or LATEST) and '')
+      end
+    end
+    write_journal()
   end
   if not numbered then
     redis.call('HINCRBY', STATS, 'sent', n)

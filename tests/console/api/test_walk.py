@@ -69,6 +69,9 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("GET", "/topics/{topic}/messages:search"): Route(READ, "/topics/orders/messages:search?text=x"),
     ("GET", "/topics/{topic}/messages:find"): Route(VIEW, "/topics/orders/messages:find?id=a"),
     ("GET", "/topics/{topic}/biography/{id}"): Route(VIEW, "/topics/orders/biography/a"),
+    ("GET", "/topics/{topic}/history"): Route(VIEW, "/topics/orders/history"),
+    ("GET", "/topics/{topic}/history:export"): Route(VIEW, "/topics/orders/history:export"),
+    ("GET", "/history"): Route(VIEW, "/history"),
     ("GET", "/topics/{topic}/ownership"): Route(VIEW, "/topics/orders/ownership"),
     ("GET", "/topics/{topic}/messages/{id}"): Route(VIEW, "/topics/orders/messages/a"),
     ("DELETE", "/topics/{topic}/messages/{id}"): Route(Action.CANCEL, "/topics/orders/messages/a"),
@@ -104,6 +107,15 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("POST", "/operations/{operation}:stop"): Route(VIEW, f"/operations/{NONE}:stop"),
     ("POST", "/operations/{operation}:resume"): Route(VIEW, f"/operations/{NONE}:resume"),
     ("POST", "/operations/{operation}:undo"): Route(VIEW, f"/operations/{NONE}:undo", REASON),
+    ("GET", "/outbox"): Route(VIEW, "/outbox"),
+    ("GET", "/outbox/{database}/messages"): Route(VIEW, "/outbox/default/messages"),
+    ("GET", "/outbox/{database}/messages/{number}"): Route(VIEW, "/outbox/default/messages/1"),
+    ("POST", "/outbox/{database}/messages:retry"): Route(
+        Action.RETRY_OUTBOX, "/outbox/default/messages:retry", {"ids": [1]}
+    ),
+    ("POST", "/outbox/{database}/messages:discard"): Route(
+        Action.DISCARD_OUTBOX, "/outbox/default/messages:discard", {"ids": [1], **REASON}
+    ),
     ("GET", "/workers"): Route(VIEW, "/workers"),
     ("POST", "/workers/{worker}:drain"): Route(Action.DRAIN, "/workers/w:drain", REASON),
     ("POST", "/workers/{worker}:undrain"): Route(Action.UNDRAIN, "/workers/w:undrain", {}),

@@ -35,6 +35,7 @@ PAGES = {
     "/workers/": "#rc-page:not(.rc-waiting) .rc-tiles",
     "/operations/": ".rc-card",
     "/reconciliation/": ".rc-card",
+    "/outbox/": ".rc-card tbody td",
     "/audit/": ".rc-card",
     "/define/": "#rc-define form",
 }

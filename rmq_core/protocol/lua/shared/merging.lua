@@ -16,9 +16,7 @@ local function stays(score, value)
   return (KIND == 'priority' and math.ceil or math.floor)(tonumber(score)) == value
 end
 
-local function note_sent(id, score, waits, body)
-  note(waits and 'merged' or 'sent', score and 'ns' or 'n-', id, score or 0, body)
-end
+-- include shared/noting_sent.lua
 
 -- The version of a body, whose first byte may tell its format (`message.decode_body`).
 local function version_of(body)

@@ -1,4 +1,4 @@
-// The order of numbers in a row of history; see POINT in console/keeper/tracker.py.
+// The order of numbers in a row of history; see POINT in console/history/points.py.
 const NAMES = [
   "at_ms",
   "in_s",

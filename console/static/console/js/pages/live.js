@@ -1,6 +1,6 @@
 // The Live tab: charts, slots, prepare queue, forecast.
 import { param, setParams } from "../core/address.js";
-import { byId, h, press, replace } from "../core/dom.js";
+import { byId, h, replace } from "../core/dom.js";
 import { count, duration, rate } from "../core/format.js";
 import { page } from "../core/page.js";
 import { AT } from "../core/point.js";
@@ -8,19 +8,30 @@ import { fill, gettext } from "../core/text.js";
 import { onThemeChange } from "../core/theme.js";
 import { Bars } from "../parts/bars.js";
 import { HeatMap } from "../parts/heatmap.js";
+import { History } from "../parts/history.js";
 import { LineChart } from "../parts/linechart.js";
 import { PrepareQueue } from "../parts/prepare.js";
 import { Series } from "../parts/series.js";
 import { openSlot } from "../parts/slotpanel.js";
+import { TimeBar } from "../parts/timebar.js";
+import { TimeView } from "../parts/timeview.js";
 
-const RANGES = { 1: gettext("1 min"), 5: gettext("5 min"), 15: gettext("15 min") };
-const DEFAULT_RANGE = "5";
+const SECONDS_GAP_MS = 6000;
+const SETTLED_MS = 120_000; // by then the keeper has written what there was
 
 export class LiveTab {
   constructor(live) {
     this.live = live;
     this.series = new Series();
-    this.range = param("range", DEFAULT_RANGE) in RANGES ? param("range", DEFAULT_RANGE) : DEFAULT_RANGE;
+    this.view = new TimeView(
+      () => live.nowMs(),
+      () => this.draw(),
+    );
+    this.history = new History(page.topic.name, () => this.draw());
+    this.bar = new TimeBar(this.view);
+    const acts = {
+      onZoom: (from, to) => this.view.show({ from, to }),
+    };
     const lateness = page.topic.timed
       ? [
           new LineChart(
@@ -31,7 +42,7 @@ export class LiveTab {
               ["p99", "p99"],
             ],
             duration,
-            { log: true },
+            { log: true, acts },
           ),
         ]
       : [];
@@ -44,6 +55,7 @@ export class LiveTab {
           ["merged_s", gettext("merged")],
         ],
         rate,
+        { acts },
       ),
       new LineChart(
         gettext("Backlog"),
@@ -54,6 +66,7 @@ export class LiveTab {
           ["in_flight", gettext("in flight")],
         ],
         count,
+        { acts },
       ),
       ...lateness,
       new LineChart(
@@ -63,7 +76,7 @@ export class LiveTab {
           ["dead", gettext("dead (right)")],
         ],
         rate,
-        { right: ["dead"] },
+        { right: ["dead"], acts },
       ),
     ];
     this.heat = new HeatMap(
@@ -76,16 +89,9 @@ export class LiveTab {
       unit: gettext("messages"),
       empty: gettext("Nothing becomes due within the next half hour."),
     });
-    this.ranges = h(
-      "div",
-      { class: "rc-segments", role: "group", "aria-label": gettext("Time shown") },
-      Object.entries(RANGES).map(([minutes, label]) =>
-        h("button", { type: "button", dataset: { name: minutes }, onclick: () => this.show(minutes) }, label),
-      ),
-    );
     replace(
       byId("rc-tab"),
-      h("div", { class: "rc-line-end" }, this.ranges),
+      this.bar.element,
       h(
         "div",
         { class: "rc-grid" },
@@ -96,20 +102,13 @@ export class LiveTab {
       page.topic.timed ? h("div", { class: "rc-grid" }, this.prepare.ages.element, this.forecast.element) : null,
       this.prepare.oldest,
     );
-    this.show(this.range);
+    this.render();
     onThemeChange(() => {
       for (const chart of this.charts) chart.restyle();
       this.heat.draw();
     });
     const slot = Number(param("slot", "-1"));
     if (Number.isInteger(slot) && slot >= 0 && slot < page.topic.slots) this.open(slot);
-  }
-
-  show(minutes) {
-    this.range = minutes;
-    setParams({ range: minutes }, { range: DEFAULT_RANGE });
-    press(this.ranges, minutes);
-    this.render();
   }
 
   open(slot) {
@@ -126,10 +125,43 @@ export class LiveTab {
     if (message.type === "details") this.details = message;
   }
 
+  /** What somebody did is shown at once, also while updates are paused. */
+  draw() {
+    this.shownHistory = null;
+    this.drawCharts();
+  }
+
+  drawCharts() {
+    if (this.view.pushed) {
+      this.bar.update(null);
+      const points = this.series.since(this.view.length());
+      const to = this.series.last?.[AT.at_ms] ?? this.view.now();
+      this.shownHistory = null;
+      return this.showCharts(points, { from: to - this.view.length(), to }, SECONDS_GAP_MS);
+    }
+    const { fixed, range } = this.view;
+    const span = this.view.span();
+    const key = fixed ? `${fixed.from} ${fixed.to}` : range;
+    this.history.want(key, span, Boolean(fixed) && span.to < this.view.now() - SETTLED_MS);
+    this.bar.update(this.history);
+    const { found } = this.history;
+    // Lines that stand still are drawn once, not with every frame.
+    if (this.shownHistory === (found ?? key)) return;
+    this.shownHistory = found ?? key;
+    const gap = Math.max(2.5 * (found?.step_ms ?? 0), SECONDS_GAP_MS);
+    this.showCharts(
+      found?.points ?? [],
+      fixed ?? { from: found?.from_ms ?? span.from, to: found?.to_ms ?? span.to },
+      gap,
+    );
+  }
+
+  showCharts(points, span, gap) {
+    for (const chart of this.charts) chart.update(points, span, gap, this.view.at);
+  }
+
   render() {
-    const range = Number(this.range) * 60_000;
-    const points = this.series.since(range);
-    for (const chart of this.charts) chart.update(points, range);
+    this.drawCharts();
     if (this.frame) this.heat.update(this.frame.slots);
     if (this.details && this.details !== this.shownDetails) {
       this.shownDetails = this.details;

@@ -1,20 +1,25 @@
 // A chart over time with a legend that tells the current values, and the same as a table.
 import { h, replace, setText } from "../core/dom.js";
-import { time } from "../core/format.js";
+import { dateTime, time } from "../core/format.js";
 import { AT } from "../core/point.js";
 import { gettext } from "../core/text.js";
 import { color } from "../core/theme.js";
+import { axisTicks, axisWords } from "./axiswords.js";
+import { ChartPointer } from "./chartpointer.js";
 import { ChartTable } from "./charttable.js";
 import { tableToggle } from "./tabletoggle.js";
+import { DAY } from "./timespan.js";
 
 const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3]];
 const LINES = ["--rc-line-1", "--rc-line-2", "--rc-line-3", "--rc-line-4"];
 const GAP_MS = 6000;
+const AXES_PX = 50; // what the axes of values take, about
 const TABLE_ROWS = 40;
 
 export class LineChart {
-  /** `lines`: [[name in the point, title]]; `format` writes a value; `log`: logarithmic axis; `right`: names on a second axis. */
-  constructor(title, lines, format, { log = false, right = /** @type {string[]} */ ([]) } = {}) {
+  /** `lines`: [[name in the point, title]]; `format` writes a value; `log`: logarithmic axis; `right`: names on a second
+      axis; `acts`: what a pointer does, see `ChartPointer`. */
+  constructor(title, lines, format, { log = false, right = /** @type {string[]} */ ([]), acts = {} } = {}) {
     this.title = title;
     this.lines = lines;
     this.format = format;
@@ -25,12 +30,13 @@ export class LineChart {
     this.table = null;
     this.width = 0;
     this.canvas = h("canvas", { role: "img", "aria-label": title });
+    this.pointer = new ChartPointer(this.canvas, () => this.chart, acts);
     this.box = h("div", { class: "rc-chart" }, this.canvas);
     // The first drawing waits until there is room; asking for the width at every one would lay the page out each time.
     new ResizeObserver(([entry]) => {
       const first = !this.width;
       this.width = entry.contentRect.width;
-      if (first && this.points) this.update(this.points, this.range);
+      if (first && this.points) this.redraw();
     }).observe(this.box);
     this.legend = h("div", { class: "rc-legend" });
     this.values = lines.map(([name, label], index) => this.legendEntry(name, label, index));
@@ -71,31 +77,39 @@ export class LineChart {
     this.asTable = !this.asTable;
     this.toggle.setAttribute("aria-pressed", String(this.asTable));
     if (!this.asTable) replace(this.box, this.canvas);
-    this.update(this.points ?? [], this.range);
+    this.redraw();
   }
 
-  /** Draw points [[…]] over a range in ms that ends with the last of them. */
-  update(points, range) {
+  redraw() {
+    if (this.span) this.update(this.points ?? [], this.span, this.gap, this.pointer.at);
+  }
+
+  /** Draw points [[…]] over a span of time. A line ends where the next point is further than `gap` away. `at`: a moment
+      that is marked, and whose values are told; null: the last ones. */
+  update(points, span, gap = GAP_MS, at = /** @type {number | null} */ (null)) {
     this.points = points;
-    this.range = range;
-    const last = points.at(-1);
+    this.span = span;
+    this.gap = gap;
+    this.pointer.at = at;
+    const told = at === null ? points.at(-1) : points.findLast((point) => point[AT.at_ms] <= at);
+    const known = told && (at === null || at - told[AT.at_ms] <= gap);
     for (const [index, [name]] of this.lines.entries())
-      setText(this.values[index], last ? this.format(last[AT[name]]) : "–");
+      setText(this.values[index], known ? this.format(told[AT[name]]) : "–");
     if (this.asTable) this.drawTable(points);
-    else if (this.width) this.drawChart(points, range, last);
+    else if (this.width) this.drawChart(points, span, gap);
   }
 
-  drawChart(points, range, last) {
+  drawChart(points, { from, to }, gap) {
     this.chart ??= this.build();
     this.lines.forEach(([name], index) => {
       this.chart.data.datasets[index].data = points.map((point) => ({
         x: point[AT.at_ms],
         y: this.visible(point[AT[name]]),
       }));
+      this.chart.data.datasets[index].spanGaps = gap;
     });
-    const end = last?.[AT.at_ms] ?? Date.now();
-    this.chart.options.scales.x.min = end - range;
-    this.chart.options.scales.x.max = end;
+    this.chart.options.scales.x.min = from;
+    this.chart.options.scales.x.max = to;
     this.chart.update("none");
   }
 
@@ -108,7 +122,7 @@ export class LineChart {
   restyle() {
     this.chart?.destroy();
     this.chart = null;
-    this.update(this.points ?? [], this.range);
+    this.redraw();
   }
 
   build() {
@@ -116,6 +130,7 @@ export class LineChart {
     const grid = { color: color("--rc-grid"), drawTicks: false };
     return new Chart(this.canvas, {
       type: "line",
+      plugins: [this.pointer.plugin],
       data: {
         datasets: this.lines.map(([name, label], index) => ({
           label,
@@ -127,7 +142,6 @@ export class LineChart {
           borderWidth: 1.5,
           pointRadius: 0,
           pointHitRadius: 8,
-          spanGaps: GAP_MS,
           yAxisID: this.right.includes(name) ? "right" : "y",
         })),
       },
@@ -141,7 +155,7 @@ export class LineChart {
           legend: { display: false },
           tooltip: {
             callbacks: {
-              title: ([item]) => time(item.parsed.x),
+              title: ([item]) => (this.span.to - this.span.from < DAY / 2 ? time : dateTime)(item.parsed.x),
               label: (item) => `${item.dataset.label}: ${this.format(item.parsed.y)}`,
             },
           },
@@ -151,12 +165,14 @@ export class LineChart {
             type: "linear",
             grid,
             border: { display: false },
+            afterBuildTicks: (axis) => {
+              axis.ticks = axisTicks(this.span, this.width - AXES_PX).map((value) => ({ value }));
+            },
             ticks: {
               color: text,
-              align: "inner",
               maxRotation: 0,
-              maxTicksLimit: 6,
-              callback: (value) => time(value).slice(0, 8),
+              autoSkip: false,
+              callback: (value) => axisWords(value, this.span),
             },
           },
           y: this.valueAxis(text, grid),
@@ -190,7 +206,7 @@ export class LineChart {
     this.table.update(
       rows.map((point) => [
         point[AT.at_ms],
-        time(point[AT.at_ms]),
+        (this.span.to - this.span.from < DAY / 2 ? time : dateTime)(point[AT.at_ms]),
         ...this.lines.map(([name]) => this.format(point[AT[name]])),
       ]),
     );

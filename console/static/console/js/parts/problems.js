@@ -71,6 +71,21 @@ const SENTENCES = {
     ),
   unreadable_topic: (v) => fill(gettext("Of the topic %(name)s something cannot be read: %(problem)s"), v),
   unreadable_worker: (v) => fill(gettext("The row of the worker %(name)s is left out: it %(problem)s"), v),
+  outbox_away: (v) => fill(gettext("The outbox of database %(database)s cannot be read: %(problem)s"), v),
+  outbox_lagging: (v) =>
+    fill(gettext("In the outbox of database %(database)s a message has been waiting for %(lag)s."), {
+      database: v.database,
+      lag: duration(v.lag_ms),
+    }),
+  outbox_parked: (v) =>
+    fill(
+      ngettext(
+        "%(parked)s message in the outbox of database %(database)s cannot be sent.",
+        "%(parked)s messages in the outbox of database %(database)s cannot be sent.",
+        v.parked,
+      ),
+      { parked: count(v.parked), database: v.database },
+    ),
   memory: (v) => fill(gettext("Redis uses %(share)s percent of its memory limit."), v),
 };
 

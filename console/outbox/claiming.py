@@ -1,0 +1,168 @@
+"""Rows of the outbox change hands here: leased, sent, put back, parked. Each act is a short transaction.
+
+Rows are chosen by their state and time, never as those after the last one: ids are given before they are committed.
+Within a lane (one topic, one slot basis) a row is only leased together with all that wait before it. Nothing is
+written to a row whose lease is somebody else's by now.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from django.db import connections, transaction
+from django.db.models import OuterRef, Q, QuerySet, Subquery
+
+from console.outbox import clock
+from console.outbox.models import OutboxMessage
+from console.outbox.rows import Row
+
+State = OutboxMessage.State
+BEHIND_A_LEASE_MS = 250
+"""When a row is looked at again, before which another one is being sent."""
+ERROR_MAX = 500
+_FREE = {"lease": "", "leased_until_ms": 0}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Rows that are ours for `lease_ms`, in the order of their ids."""
+
+    database: str
+    lease: str
+    now_ms: int
+    lease_ms: int
+    begun: float
+    rows: Sequence[Row]
+
+    @property
+    def left_ms(self) -> float:
+        """How much of the lease there is left."""
+        return self.lease_ms - (time.monotonic() - self.begun) * 1000
+
+    @property
+    def clock_ms(self) -> int:
+        """The database's clock, without asking it."""
+        return self.now_ms + round((time.monotonic() - self.begun) * 1000)
+
+
+def anything_due(database: str) -> bool:
+    """Whether it is worth a claim; nothing is locked."""
+    waiting = _rows(database).filter(state=State.WAITING)
+    return waiting.exists() and _due(database, clock.now_ms(database)).exists()
+
+
+def claim(database: str, most: int, lease_ms: int, ids: Iterable[int] | None = None) -> Claim:
+    """Lease up to ``most`` rows that are due: any, or of those with ``ids``."""
+    begun = time.monotonic()
+    rows = _rows(database)
+    lease = uuid.uuid4().hex
+    with transaction.atomic(using=database):
+        if connections[database].vendor == "sqlite":
+            # A transaction that begins with a look could not write after another one's commit.
+            rows.filter(pk=0).update(lease="")
+        now_ms = clock.now_ms(database)
+        due = _due(database, now_ms)
+        if ids is not None:
+            due = due.filter(pk__in=list(ids))
+        found = [Row(*values) for values in _locked(database, due).values_list(*Row._fields)[:most]]
+        found.sort()
+        if found:
+            rows.filter(pk__in=[row.id for row in found]).update(lease=lease, leased_until_ms=now_ms + lease_ms)
+            found = _without_followers(database, found, lease, now_ms)
+    return Claim(database, lease, now_ms, lease_ms, begun, found)
+
+
+def _due(database: str, now_ms: int) -> QuerySet[OutboxMessage]:
+    free = _rows(database).filter(state=State.WAITING, at_ms__lte=now_ms, leased_until_ms__lte=now_ms)
+    return free.order_by("at_ms", "pk")
+
+
+def _locked(database: str, rows: QuerySet[OutboxMessage]) -> QuerySet[OutboxMessage]:
+    features = connections[database].features
+    if not features.has_select_for_update:
+        return rows
+    return rows.select_for_update(skip_locked=features.has_select_for_update_skip_locked)
+
+
+def _without_followers(database: str, found: list[Row], lease: str, now_ms: int) -> list[Row]:
+    """Give those back before which, in their lane, another one waits that is not ours: leased, or to be tried later."""
+    rows = _rows(database)
+    last = {row.lane: row.id for row in found}
+    # Ordered by the lane as well, which is one value: or PostgreSQL would walk through all ids for the first of it.
+    before = rows.filter(state=State.WAITING, lane=OuterRef("lane"), pk__lt=OuterRef("pk")).exclude(lease=lease)
+    first = Subquery(before.order_by("lane", "pk").values("pk")[:1])
+    blocked = {
+        lane: blocker
+        for lane, blocker in rows.filter(pk__in=last.values()).annotate(blocker=first).values_list("lane", "blocker")
+        if blocker is not None
+    }
+    if not blocked:
+        return found
+    found_before = rows.filter(pk__in=blocked.values()).values_list("pk", "at_ms", "leased_until_ms")
+    times = {pk: at_ms if leased_until_ms <= now_ms else 0 for pk, at_ms, leased_until_ms in found_before}
+    put_back: dict[int, list[int]] = {}
+    kept = []
+    for row in found:
+        blocker = blocked.get(row.lane)
+        if blocker is None or row.id < blocker:
+            kept.append(row)
+        else:
+            at_ms = max(now_ms + BEHIND_A_LEASE_MS, times.get(blocker, 0))
+            put_back.setdefault(at_ms, []).append(row.id)
+    for at_ms, ids in put_back.items():
+        rows.filter(pk__in=ids).update(at_ms=at_ms, **_FREE)
+    return kept
+
+
+# -- what became of them ---------------------------------------------------------------------------------------------
+
+
+def sent(claim: Claim, ids: Sequence[int], keep: bool) -> int:
+    """They were sent; returns how many were still ours. ``keep``: mark them, or delete them at once."""
+    ours = _ours(claim, ids)
+    if not keep:
+        return ours.delete()[0]
+    return ours.update(state=State.SENT, at_ms=claim.clock_ms, error="", **_FREE)
+
+
+def later(claim: Claim, ids: Sequence[int], wait_ms: int, tries: int | None = None, error: str | None = None) -> None:
+    """They wait again; ``tries``: so many have failed by now."""
+    changes: dict[str, object] = {**_FREE, "at_ms": claim.clock_ms + wait_ms if wait_ms else 0}
+    if tries is not None:
+        changes["tries"] = tries
+    if error is not None:
+        changes["error"] = error[:ERROR_MAX]
+    _ours(claim, ids).update(**changes)
+
+
+def park(claim: Claim, ids: Sequence[int], tries: int, error: str) -> None:
+    """They cannot be sent as they are: somebody has to look."""
+    _ours(claim, ids).update(state=State.PARKED, at_ms=claim.clock_ms, tries=tries, error=error[:ERROR_MAX], **_FREE)
+
+
+def _ours(claim: Claim, ids: Sequence[int]) -> QuerySet[OutboxMessage]:
+    return _rows(claim.database).filter(pk__in=ids, lease=claim.lease, state=State.WAITING)
+
+
+# -- housekeeping ----------------------------------------------------------------------------------------------------
+
+
+def forget(database: str, keep_ms: int, most: int) -> int:
+    """Delete what was sent or discarded so long ago; nothing else ever goes. Returns how many went, up to ``most``."""
+    old = _rows(database).filter(state__in=[State.SENT, State.DISCARDED], at_ms__lt=clock.now_ms(database) - keep_ms)
+    ids = list(old.values_list("pk", flat=True)[:most])
+    return _rows(database).filter(pk__in=ids).delete()[0] if ids else 0
+
+
+def heal(database: str, longest_ms: int) -> int:
+    """Rows whose time lies further ahead than any is put: the database's clock was set back. They are due now."""
+    limit = clock.now_ms(database) + longest_ms
+    waiting = _rows(database).filter(state=State.WAITING)
+    return waiting.filter(Q(at_ms__gt=limit) | Q(leased_until_ms__gt=limit)).update(at_ms=0, **_FREE)
+
+
+def _rows(database: str) -> QuerySet[OutboxMessage]:
+    return OutboxMessage.objects.using(database)

@@ -1,0 +1,129 @@
+"""A message as a row of the outbox, and back. Without Django: whatever writes to the table may use it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+from rmq_core.client.base import topic_name
+from rmq_core.errors import DueInThePast, InvalidMessage
+from rmq_core.model.composing import Content, SendOptions, compose
+from rmq_core.model.ids import id_to_text
+from rmq_core.model.message import (
+    DelayedMessage,
+    FixedTimeMessage,
+    Message,
+    PriorityMessage,
+    RangeMergeMessage,
+    encode,
+)
+from rmq_core.model.topic import Topic
+
+TABLE = "rmq_outbox_message"
+PRESENT_MS = 30_000
+"""What lies no further back is now, as for `RMQ.send`."""
+
+_KINDS: dict[str, type[Message]] = {
+    "priority": PriorityMessage,
+    "range_merge": RangeMergeMessage,
+    "fixed_time": FixedTimeMessage,
+    "delayed": DelayedMessage,
+}
+_WORDS = {kind: word for word, kind in _KINDS.items()}
+
+
+class Row(NamedTuple):
+    """What a relay reads of a row."""
+
+    id: int
+    topic: str
+    kind: str
+    value: int
+    content: bytes
+    key: bytes | None
+    slot_basis: bytes | None
+    headers: str
+    version: int
+    lane: int
+    written_ms: int
+    tries: int
+
+
+def row_of(
+    topic: str | Topic, message: Message | Content, options: SendOptions | None = None, *, allow_past: bool = False
+) -> dict[str, Any]:
+    """The columns that a message is written with; the table has defaults for the others.
+
+    ``message``, ``options`` and ``allow_past`` are those of `RMQ.send`. Raises `InvalidMessage`, `DueInThePast`.
+    """
+    ready: Any = compose(message, options) if options else message
+    if type(ready) not in _WORDS:
+        ready = compose(message, SendOptions())  # which says what is missing
+    encoded = encode(ready)
+    now_ms = time.time_ns() // 1_000_000
+    if isinstance(ready, FixedTimeMessage) and not allow_past and ready.due_ms < now_ms - PRESENT_MS:
+        raise DueInThePast(
+            f"the delivery time lies {now_ms - ready.due_ms} ms in the past by this machine's clock; send a later time,"
+            " or allow_past=True to deliver at once"
+        )
+    name = topic_name(topic)
+    return {
+        "topic": name,
+        "kind": _WORDS[type(ready)],
+        "value": int(ready.value),
+        "content": _bytes(ready.content),
+        "key": None if ready.key is None else _bytes(ready.key),
+        "slot_basis": None if ready.slot_basis is None else _bytes(ready.slot_basis),
+        "headers": json.dumps(dict(ready.headers)) if ready.headers else "",
+        "version": ready.version,
+        "lane": lane_of(name, encoded.basis),
+        "written_ms": now_ms,
+    }
+
+
+def message_of(row: Row, now_ms: int) -> Message:
+    """The message that is sent now. Raises `InvalidMessage`, also for a row that no release of ours has written.
+
+    A delay counts from when it was written, so what the row has waited is taken off.
+    """
+    kind = _KINDS.get(row.kind)
+    if kind is None:
+        raise InvalidMessage(f"the row's kind {row.kind!r:.40} is none of {', '.join(_KINDS)}")
+    value = row.value
+    if kind is DelayedMessage:
+        value -= min(max(0, now_ms - row.written_ms), value)
+    return kind(
+        bytes(row.content),
+        value,
+        key=None if row.key is None else bytes(row.key),
+        slot_basis=None if row.slot_basis is None else bytes(row.slot_basis),
+        headers=_headers(row.headers) if row.headers else None,
+        version=row.version,
+    )
+
+
+def id_of(row: Row) -> str:
+    """The message's id, by which it is found after it was sent; "" where the row holds no message."""
+    try:
+        return id_to_text(encode(message_of(row, row.written_ms)).id)
+    except InvalidMessage:
+        return ""
+
+
+def lane_of(topic: str, basis: bytes) -> int:
+    """Rows with the same one are sent in order. Those that share one by accident are, too, which harms nobody."""
+    return int.from_bytes(blake2b(b"%b\0%b" % (topic.encode(), basis), digest_size=8).digest(), "big", signed=True)
+
+
+def _bytes(value: str | bytes) -> bytes:
+    return value if isinstance(value, bytes) else value.encode()
+
+
+def _headers(text: str) -> Mapping[str, str]:
+    try:
+        return json.loads(text)  # type: ignore[no-any-return]  # the message looks at what it is
+    except ValueError:
+        raise InvalidMessage("the row's headers are no JSON") from None

@@ -1,0 +1,14 @@
+"""The outboxes of the databases."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext
+
+from console.outbox.options import options
+from console.pages.shell import console_page, render_page
+
+
+@console_page
+def page(request: HttpRequest) -> HttpResponse:
+    return render_page(request, "console/outbox.html", gettext("Outbox"), data={"databases": options().databases})
