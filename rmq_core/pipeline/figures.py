@@ -17,7 +17,7 @@ ACCURACY = 1000
 ENDS = "topic string, event string, failures int, fingerprint string, n long, error string, message string"
 SKETCHES = "topic string, name string, sketch binary"
 _END = ("topic", "event", "failures", "fingerprint")
-TIMES = {"lateness": "late_minutes", "end_to_end": "done_minutes"}
+TIMES = ("lateness", "end_to_end")
 
 
 def topics(accounts: DataFrame, ends: DataFrame, sketches: DataFrame, snapshot_counts: DataFrame) -> DataFrame:

@@ -103,10 +103,10 @@ def judge(judged: Judged, snapshot: DataFrame, history: History) -> None:
         .where(F.col("topic").isin([*state.known]))
         .distinct()
     )
-    doubtful = kept.write("doubtful", doubtful)
     topics = [row.topic for row in doubtful.select("topic").distinct().collect()]
     if not topics:
         return
+    doubtful = kept.write("doubtful", doubtful)
     past = history.past(topics)
     assert past is not None
     some = F.broadcast(doubtful)

@@ -127,9 +127,7 @@ HISTORIES: _Columns = (
     ),
     ("queue", "string", "string"),
     ("lateness", "array<long>", "list"),
-    ("late_minutes", "array<long>", "list"),
     ("end_to_end", "array<long>", "list"),
-    ("done_minutes", "array<long>", "list"),
     ("archived", "boolean", "bool"),
     ("unsure", "boolean", "bool"),
     ("closing", f"struct<{', '.join(f'{name}: {spark}' for name, spark, _ in _CLOSING)}>", "closing"),
@@ -166,8 +164,8 @@ another one waits; ``read_ms``: when its slot was read.
 
 ``unsure``: a closing state has dropped what would have to be known of it; ask the archive.
 
-Rows without an ``id`` carry times (ms) of some messages of a topic: ``lateness`` (delivered − due), ``end_to_end``, the
-minutes (since 1970) in which that was, and whether an archive holds them. Rows with ``closing`` are not messages, but
+Rows without an ``id`` carry times (ms) of some messages of a topic: ``lateness`` (delivered − due), ``end_to_end``; and
+whether an archive holds them. Rows with ``closing`` are not messages, but
 what the next run must know of one, a row of `STEPS` each.
 """
 

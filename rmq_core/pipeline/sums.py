@@ -28,13 +28,13 @@ def written(kept: StoredTables, history: History, folder: str, run: str) -> dict
         figures.held_by_slots(kept.read("slot_ledgers")),
     )
     report.write_topics(table, folder)
-    new = kept.read("new_accounts").where("NOT closed").groupBy().sum("events").collect()[0][0] or 0
+    new, every = _events(kept)
     if state is None:
         return {"events": new}
     before = known("accounts")
     said: dict[str, Any] = {
         "events": new,
-        "events_known": (before.groupBy().sum("events").collect()[0][0] or 0) if before is not None else 0,
+        "events_known": every - new,
         "closing_state": state.version if state.known else None,
         "of_run": state.run if state.known else None,
         "from_scratch": {topic: WHY[why] for topic, why in sorted(state.scratch.items())},
@@ -53,3 +53,10 @@ def written(kept: StoredTables, history: History, folder: str, run: str) -> dict
     holes = kept.read("holes").where("reason = 'forked'").select("topic", "slot", "life").collect()
     forks = [(row.topic, row.slot, row.life) for row in holes]
     return said | {"closed": state.close(history.topics, run, tables, forks)}
+
+
+def _events(kept: StoredTables) -> tuple[int, int]:
+    """How many were read, and how many there are."""
+    new = kept.read("new_accounts").where("NOT closed").selectExpr("events AS new", "0L AS every")
+    sums = new.union(kept.read("accounts").selectExpr("0L", "events")).groupBy().sum("new", "every").collect()[0]
+    return sums[0] or 0, sums[1] or 0

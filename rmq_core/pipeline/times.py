@@ -1,4 +1,4 @@
-"""How long messages took: lateness and end to end, each with the minute in which it happened."""
+"""How long messages took: lateness and end to end."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from rmq_core.pipeline.rows import Rows
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
 from rmq_core.pipeline.steps import tables
 
-MINUTE_MS = 60_000
-
 
 def times(rows: Rows, left_out: Any) -> dict[str, Any]:
     """Per topic and whether an archive holds it, ``lateness``: delivered − due, and ``end_to_end``: done − sent, ms;
-    as often as it happened, and in which minutes. ``left_out``: rows of messages of which not enough is known.
+    as often as it happened. ``left_out``: rows of messages of which not enough is known.
     """
     import numpy as np
     import pyarrow as pa
@@ -55,7 +53,5 @@ def times(rows: Rows, left_out: Any) -> dict[str, Any]:
         "topic": topics.dictionary.take(pa.array(np.repeat(np.arange(total // 2), 2))),
         "archived": pa.array(np.arange(total) % 2 == 1),
         "lateness": grouped(first, np.maximum(ms[first] - due_ms[due[first]], 0)),
-        "late_minutes": grouped(first, ms[first] // MINUTE_MS),
         "end_to_end": grouped(done, np.maximum(ms[done] - ms[sent[done]], 0)),
-        "done_minutes": grouped(done, ms[done] // MINUTE_MS),
     }

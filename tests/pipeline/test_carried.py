@@ -45,20 +45,27 @@ def history(random: Random, steps: int) -> list[dict[str, Any]]:
             slot.say((event, route, id, score))
         else:
             slot.say(*random.choice(legal_steps(slot, id)))
-        for row in slot.entries:
-            event, score = row["event"], row["score"] if row["score"] is not None else -1
-            number = EVENTS.index(event) if event in EVENTS else 28
-            step = (number << STEP_BITS) + (low(row["origin"]) << LETTER_BITS) + low(row["target"])
-            failed = event in ("retried", "died")
-            rows.append(
-                {
-                    **{"topic": "work", "slot": 0, "id": row["id"], "position": row["position"], "seq": row["seq"]},
-                    **{"life": life, "step": step, "score": score, "failures": -1, "failed": int(failed)},
-                    **{"due_ms": score if row["target"] in "sr" and score > 16 else -1, "at_ms": slot.clock},
-                    **{"priority": random.choice((-1, 50)), "exact": float(score) if score > 0 else math.nan},
-                    "content": random.choice((-2, 0, 7, 8)) if row["origin"] == "n" else -1,
-                }
-            )
+        rows += told(slot, life, random)
+    return rows
+
+
+def told(slot: Slot, life: int, random: Random) -> list[dict[str, Any]]:
+    """What a slot's journal says, as steps."""
+    rows = []
+    for row in slot.entries:
+        event, score = row["event"], row["score"] if row["score"] is not None else -1
+        number = EVENTS.index(event) if event in EVENTS else 28
+        step = (number << STEP_BITS) + (low(row["origin"]) << LETTER_BITS) + low(row["target"])
+        failed = event in ("retried", "died")
+        rows.append(
+            {
+                **{"topic": "work", "slot": 0, "id": row["id"], "position": row["position"], "seq": row["seq"]},
+                **{"life": life, "step": step, "score": score, "failures": -1, "failed": int(failed)},
+                **{"due_ms": score if row["target"] in "sr" and score > 16 else -1, "at_ms": slot.clock},
+                **{"priority": random.choice((-1, 50)), "exact": float(score) if score > 0 else math.nan},
+                "content": random.choice((-2, 0, 7, 8)) if row["origin"] == "n" else -1,
+            }
+        )
     return rows
 
 
@@ -87,13 +94,8 @@ def judged(rows: list[dict[str, Any]], closing: Closing | None) -> tuple[dict[by
             if row["closing"] is not None:
                 kept.append({name: row[name] for name in ("topic", "slot", "id")} | row["closing"])
             elif row["id"] is None:
-                times += [
-                    ("late", row["archived"], *each) for each in zip(row["lateness"], row["late_minutes"], strict=True)
-                ]
-                times += [
-                    ("done", row["archived"], *each)
-                    for each in zip(row["end_to_end"], row["done_minutes"], strict=True)
-                ]
+                times += [("late", row["archived"], ms) for ms in row["lateness"]]
+                times += [("done", row["archived"], ms) for ms in row["end_to_end"]]
             else:
                 unsure |= {row["id"]} if row.pop("unsure") else set()
                 found[row["id"]] = {name: value if value == value else None for name, value in row.items()}
@@ -150,7 +152,14 @@ def test_closed_anywhere_any_number_of_times(seed: int, steps: int, cuts: list[f
 
 
 def test_what_has_ended_is_not_carried() -> None:
-    rows = history(Random(1), 0)
     slot = Slot()
-    slot.say(("sent", "ns", b"a", DUE), ("taken", "sp", b"a", 1), ("acked", "p-", b"a", 0))
-    assert rows == [] and judged([], Closing(1))[2] == []
+    slot.say(("sent", "ns", b"a", DUE))
+    slot.say(("taken", "sp", b"a", 1))
+    slot.say(("acked", "p-", b"a", 0))
+    sent, taken, acked = told(slot, 1, Random(1))
+    assert judged([sent, taken, acked], Closing(1))[2] == []
+    (carried,) = judged([sent, taken], Closing(1))[2]
+    assert carried["carried"]
+    known = Closing(2, frozenset({"work"}))
+    (ended,) = judged([carried, acked], known)[2]
+    assert ended["carried"] == b"" and judged([carried, ended], known)[0] == {}
