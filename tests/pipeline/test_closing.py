@@ -7,6 +7,7 @@ import json
 import time
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,14 +16,16 @@ import pytest
 
 from rmq_core import RMQ, FixedTimeMessage, PriorityMessage, Topic, TopicKind
 from rmq_core.model.topic import Journal
-from rmq_core.pipeline import closing
+from rmq_core.pipeline import accounts, closing
 from rmq_core.pipeline.archive import archive
 from rmq_core.pipeline.archived import Archive
 from rmq_core.pipeline.compaction import compact
 from rmq_core.pipeline.reconcile import Inputs, reconcile
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.pipeline.unchanged import is_unchanged
-from tests.pipeline import parquet
+from tests.pipeline import parquet, unproved
+from tests.pipeline.frames import events
+from tests.pipeline.scenarios import SCENARIOS
 
 FAR_MS = 3_600_000
 OF_THE_RUN = ("at_ms", "seen")
@@ -101,6 +104,33 @@ def test_increments_say_what_a_run_from_scratch_says(
     opened = closing.opened(kept, ["work", "later"], {})
     assert opened.scratch == {"work": "files"} and set(opened.known) == {"later"}
     assert closing.opened(kept, ["later"], {"later": 1}).scratch == {"later": "deleted"}
+
+
+def test_accounts_add_up_wherever_they_are_cut(spark: Any) -> None:
+    """All that scenarios have of lives, pauses, gaps and doubled numbers; cut between any two entries of a slot."""
+    assert unproved.READERS, "its scenarios are there when it is imported"
+    random, slots = Random(7), [slot for each in SCENARIOS.values() for slot in each.slots]
+    cuts = {(slot.topic, slot.number): random.choice(slot.entries)["position"] for slot in slots if slot.entries}
+    frame = events(spark, slots).selectExpr("*", "n > 2 AS vouched")
+    rows = [(*slot, position) for slot, position in cuts.items()]
+    until = frame.join(spark.createDataFrame(rows, "topic string, slot int, cut long"), ["topic", "slot"])
+    before = accounts.accounts(accounts.with_lives(until.where("position <= cut").drop("cut"))).localCheckpoint()
+    after = accounts.with_lives(until.where("position > cut").drop("cut"), accounts.starts(before))
+    new = accounts.accounts(after).localCheckpoint()
+    repeated = set(accounts.overlapping(before, new))
+    assert repeated <= {"numbers_given_twice", "gaps_follow_from_the_numbers"}
+
+    def told(frame: Any) -> dict[tuple[Any, ...], dict[str, Any]]:
+        found = [row.asDict() for row in frame.collect() if row.topic not in repeated]
+        return {(row["topic"], row["slot"], row["life"]): row | {"vouched": row["vouched"] or 0} for row in found}
+
+    assert told(accounts.added(before, new)) == told(accounts.accounts(accounts.with_lives(frame)))
+    # Numbers that a server gives a second time cannot be added: that topic is read from scratch.
+    slot = next(slot for slot in slots if slot.topic == "numbers_given_twice")
+    fork = min(row["position"] for row in slot.entries if row["n"] == 12)
+    frame = accounts.with_lives(events(spark, [slot]))
+    known, then = (accounts.accounts(frame.where(f"position {where} {fork}")) for where in ("<=", ">"))
+    assert accounts.overlapping(known, then) == ["numbers_given_twice"]
 
 
 def note(batch: str, sources: dict[str, str], made: str) -> Any:
