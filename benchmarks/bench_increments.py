@@ -96,12 +96,10 @@ def measure(session: SparkSession, server: PrivateRedis, sizes: tuple[int, int, 
     options = SourceOptions(server.url, "bench", (), SLOTS // 4)
     with tempfile.TemporaryDirectory() as folder, RMQ(server.url, "bench") as client:
         inputs = Inputs(options, f"{folder}/archive", f"{folder}/reports")
-        topics = [
-            Topic(name, TopicKind.PRIORITY, slots=SLOTS, journal=Journal.EVENTS, journal_max=0)
+        work_of, _ = (
+            client.define(Topic(name, TopicKind.PRIORITY, slots=SLOTS, journal=Journal.EVENTS, journal_max=0))
             for name in ("work", "open")
-        ]
-        for topic in topics:
-            client.define(topic)
+        )
 
         def reconciled() -> float:
             started = time.perf_counter()
@@ -117,7 +115,7 @@ def measure(session: SparkSession, server: PrivateRedis, sizes: tuple[int, int, 
         archive(session, options, f"{folder}/archive", compacting=False)
         found: dict[str, Any] = {"scratch": reconciled(), "news": [], "nothing": []}
         for turn in range(repeats):
-            work(client, topics[0], new, turn)
+            work(client, work_of, new, turn)
             archive(session, options, f"{folder}/archive", compacting=False)
             found["news"].append(reconciled())
             found["nothing"].append(reconciled())
