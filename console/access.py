@@ -73,6 +73,13 @@ class Action(StrEnum):
     SCHEDULE = "schedule"
     REPAIR = "repair"
     UNFENCE = "unfence"
+    DELETE_ENTRIES = "delete_entries"
+    TRIM = "trim"
+    CREATE_GROUP = "create_group"
+    EDIT_GROUP = "edit_group"
+    MOVE_GROUP = "move_group"
+    CLAIM = "claim"
+    DELETE_GROUP = "delete_group"
     RETRY_OUTBOX = "retry_outbox"
     DISCARD_OUTBOX = "discard_outbox"
 
@@ -105,6 +112,13 @@ NEEDED: dict[Action, Permission] = {
     Action.SCHEDULE: Permission.EDIT_TOPICS,
     Action.REPAIR: Permission.OPERATE,
     Action.UNFENCE: Permission.ADMINISTER,
+    Action.DELETE_ENTRIES: Permission.ADMINISTER,
+    Action.TRIM: Permission.OPERATE,
+    Action.CREATE_GROUP: Permission.EDIT_TOPICS,
+    Action.EDIT_GROUP: Permission.EDIT_TOPICS,
+    Action.MOVE_GROUP: Permission.OPERATE,
+    Action.CLAIM: Permission.OPERATE,
+    Action.DELETE_GROUP: Permission.ADMINISTER,
     Action.RETRY_OUTBOX: Permission.OPERATE,
     Action.DISCARD_OUTBOX: Permission.ADMINISTER,
 }

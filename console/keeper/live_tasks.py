@@ -27,13 +27,19 @@ class Sampling(PeriodicTask):
 
     name = "sampling"
 
-    def __init__(self, engine: AsyncEngine, keys: LiveKeys, outboxes: Outboxes | None = None) -> None:
+    def __init__(
+        self,
+        engine: AsyncEngine,
+        keys: LiveKeys,
+        outboxes: Outboxes | None = None,
+        leads: Callable[[], bool] = lambda: True,
+    ) -> None:
         super().__init__(engine, keys)
         self.every_s = options().sample_interval_ms / 1000
         self._outboxes = outboxes
         self.watched: frozenset[str] = frozenset()
         self.observers: list[Callable[[Round], None]] = []
-        self._sampler = Sampler(engine, keys, options().sample_interval_ms, options().lag_warning_ms)
+        self._sampler = Sampler(engine, keys, options().sample_interval_ms, options().lag_warning_ms, leads)
         self._restored = False
 
     async def round(self) -> None:
@@ -51,7 +57,7 @@ class Sampling(PeriodicTask):
             self._restored = True
         self._sampler.outboxes = self._outboxes.figures if self._outboxes else ()
         done = await self._sampler.round()
-        for observe in self.observers:
+        for observe in self.observers if done.observed else ():
             observe(done)
         for name, count in done.reaped.items():
             log.warning("%s: put back %d messages of slots that nobody looks after", name, count)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from rmq_core.hooks.chain import Hooks
 from rmq_core.hooks.hook import Handling
@@ -11,11 +11,13 @@ from rmq_core.model.delivery import Delivery
 from rmq_core.worker.calling import call, call_async
 from rmq_core.worker.listeners import Listener
 
+Call: TypeAlias = Callable[[Listener, Sequence[Delivery]], None]
+
 
 class Calls(NamedTuple):
     """``call`` and ``call_async``: see `calling`. ``failed``: told of what a call's deliveries failed with."""
 
-    call: Callable[[Listener, Sequence[Delivery]], None]
+    call: Call
     call_async: Callable[[Listener, Sequence[Delivery]], Awaitable[None]]
     failed: Callable[[Sequence[Delivery], BaseException], None]
 
@@ -27,10 +29,10 @@ def _nobody(_: Sequence[Delivery], __: BaseException) -> None:
 DIRECT = Calls(call, call_async, _nobody)
 
 
-def calls_through(hooks: Hooks, worker: str) -> Calls:
-    """The calls of the worker of that name."""
+def calls_through(hooks: Hooks, worker: str, call: Call = call) -> Calls:
+    """The calls of the worker of that name. ``call``: how a plain listener is called in the end."""
     if not hooks.of_calls:
-        return DIRECT
+        return DIRECT._replace(call=call)
 
     def hooked(listener: Listener, some: Sequence[Delivery]) -> None:
         with hooks.handling(Handling(tuple(some), listener.name, worker)):

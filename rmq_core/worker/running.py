@@ -40,7 +40,7 @@ class Running:
         self._topic = topic
         self._settling = settling
         self._on_stuck = on_stuck
-        self.batch = Batch(topic.listener, deliveries, topic.lease, alone=alone, calls=topic.calls)
+        self.batch = Batch(topic.listener, deliveries, topic.lease, alone=alone, waits=topic.waits, calls=topic.calls)
         self.stuck = False
         self._cancelled = False
         self._extend_every_s = topic.definition.visibility_timeout_ms / 3000
@@ -74,7 +74,7 @@ class Running:
                 if batch.closing:
                     self._give_back()
                 try:
-                    if batch.running_s() * 1000 > self._topic.listener.max_runtime_ms and not self.stuck:
+                    if not self.stuck and self._is_late():
                         await self._too_long(ended)
                     if settling.unsettled:
                         await settling.cycle(0)
@@ -108,6 +108,11 @@ class Running:
             if batch.closing:
                 self._give_back()
             self._topic.ran(batch)
+
+    def _is_late(self) -> bool:
+        """Whether the call runs too long, and nobody else ends it: one in a process of its own is killed."""
+        listener = self._topic.listener
+        return listener.isolation == "thread" and self.batch.running_s() * 1000 > listener.max_runtime_ms
 
     def _look_s(self, extend_s: float) -> float:
         """Often where results come one by one; else when the call is to be extended or given up."""

@@ -38,6 +38,7 @@ class Command(BaseCommand):
                 threads=arguments["threads"],
                 zookeeper=known.zookeeper_url or None,
                 hooks=[Connections(), *hooks],
+                process_setup="django:setup",
             )
         except ConfigurationError as error:
             raise CommandError(str(error), returncode=2 if is_usage(error) else 1) from None
