@@ -73,6 +73,11 @@ class Action(StrEnum):
     SCHEDULE = "schedule"
     REPAIR = "repair"
     UNFENCE = "unfence"
+    PUT_ROUTE = "put_route"
+    PAUSE_ROUTE = "pause_route"
+    RESUME_ROUTE = "resume_route"
+    DELETE_ROUTE = "delete_route"
+    REDRIVE = "redrive"
     DELETE_ENTRIES = "delete_entries"
     TRIM = "trim"
     CREATE_GROUP = "create_group"
@@ -112,6 +117,11 @@ NEEDED: dict[Action, Permission] = {
     Action.SCHEDULE: Permission.EDIT_TOPICS,
     Action.REPAIR: Permission.OPERATE,
     Action.UNFENCE: Permission.ADMINISTER,
+    Action.PUT_ROUTE: Permission.EDIT_TOPICS,
+    Action.PAUSE_ROUTE: Permission.OPERATE,
+    Action.RESUME_ROUTE: Permission.OPERATE,
+    Action.DELETE_ROUTE: Permission.EDIT_TOPICS,
+    Action.REDRIVE: Permission.ADMINISTER,
     Action.DELETE_ENTRIES: Permission.ADMINISTER,
     Action.TRIM: Permission.OPERATE,
     Action.CREATE_GROUP: Permission.EDIT_TOPICS,
