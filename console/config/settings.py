@@ -47,7 +47,7 @@ INSTALLED_APPS = [
     "console.outbox.apps.OutboxConfig",
     "unfold.apps.BasicAppConfig",
     "unfold.contrib.filters",
-    "django.contrib.admin",
+    "console.config.apps.LateAdmin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -55,7 +55,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "axes",
     "django_rq",
-    "ninja",
+    "console.ninja_files.NinjaFiles",
 ]
 RQ_SHOW_ADMIN_LINK = False
 

@@ -32,6 +32,7 @@ from rmq_core.model.topic import Topic
 from rmq_core.model.views import ServerInfo, Unreadable, WorkerInfo
 from rmq_core.ops.reaper import reap_overdue
 from rmq_core.queries import fleet as workers_of
+from rmq_core.routes.status import RouteStatus
 
 log = logging.getLogger("console.keeper")
 
@@ -99,6 +100,7 @@ class Sampler:
         self._bad: frozenset[Unreadable] = frozenset()
         self._server: ServerInfo | None = None
         self.outboxes: Sequence[Figures] = ()
+        self._routes: Sequence[RouteStatus] = ()
         self._rounds = 0
         self._heard = False
         self._sparks_at = -1
@@ -127,7 +129,7 @@ class Sampler:
         await self._look_at_dead_letters(samples)
         states = [self._take_in(sample) for sample in samples]
         problems = find_problems(
-            states, self._server, self._workers, self.lag_warning_ms, self._unreadable(), self.outboxes
+            states, self._server, self._workers, self.lag_warning_ms, self._unreadable(), self.outboxes, self._routes
         )
         seen = Observed(at_ms, self.interval_ms, problems, self._workers, self._server)
         trackers = {name: known.tracker for name, known in self._known.items()}
@@ -143,8 +145,8 @@ class Sampler:
             frames[self.keys.topic(name)] = dumps(topic_frame(seen, state, trackers[name], groups))
         if at_ms - self._metrics_at >= METRICS_MS:
             self._metrics_at = at_ms
-            routes = await self.engine.inspector.routes()
-            frame = metrics_frame(states, samples, self._workers, self._server, self.outboxes, routes)
+            self._routes = await self.engine.inspector.routes()
+            frame = metrics_frame(states, samples, self._workers, self._server, self.outboxes, self._routes)
             frames[self.keys.metrics] = dumps(frame)
         if not self._leads():  # this process was frozen, and another keeper has looked meanwhile
             return Round(at_ms, (), reaped)

@@ -51,19 +51,21 @@ class Routing:
 
     async def run(self) -> None:
         """Until `stop`; a server that is away is waited for."""
-        channel = self._client.keyspace.route_changes
-        with contextlib.suppress(RMQError):
-            await self._client.wakeups.add(channel, self._hear)
+        channel, listens = self._client.keyspace.route_changes, False
         try:
             while not self._stopping.is_set():
                 self._changed.clear()
                 try:
                     await self._follow()
+                    if not listens:  # a client of a Cluster knows its nodes only once it has asked something
+                        await self._client.wakeups.add(channel, self._hear)
+                        listens = True
                 except RMQError as error:
                     log.warning("routes: %s", error)
                 await _wait(self._changed, LOOK_S)
         finally:
-            self._client.wakeups.remove(channel, self._hear)
+            if listens:
+                self._client.wakeups.remove(channel, self._hear)
             await asyncio.gather(*(runner.end() for runner in self._running.values()))
 
     def _hear(self, _: bytes | None) -> None:

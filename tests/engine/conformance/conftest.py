@@ -33,6 +33,13 @@ _CLIENTS = [pytest.param((flavour, "redis"), id=f"{flavour}-redis") for flavour 
 clients_alone = pytest.mark.parametrize("bench", _CLIENTS, indirect=True)
 """For what a client refuses before any server hears of it: there is nothing in it that differs by deployment."""
 
+_SERVERS = {("async", "redis"), ("sync", "fakeredis"), ("sync", "cluster"), *(("sync", kind) for kind in SERVER_KINDS)}
+scripts_alone = pytest.mark.parametrize(
+    "bench", [each for each in BENCHES if each.values[0] in _SERVERS], indirect=True
+)
+"""For what happens inside a script, or in one after the other: each kind of server once, with either client. How these
+reach their servers, and find what lies in several slots, is in the other files."""
+
 JOURNALS = ("full", "off", "events")
 """Every scenario is also one of the journal: each mode meets every deployment or every client."""
 BENCHES_AT = {each.values[0]: position for position, each in enumerate(BENCHES)}

@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from rmq_core.embedded.redis import EmbeddedRedis
 from tests.engine.clock import ClockedRedis
-from tests.engine.model.test_cells import SETTLING, Walker
+from tests.engine.model.test_cells import SETTLING
 from tests.engine.model.test_group_model import GroupMachine
 from tests.engine.model.test_model import TIMEOUT_MS
+from tests.engine.model.walker import Walker
 
 FAR_MS = 60_000
 DAY_MS = 86_400_000
@@ -54,10 +55,6 @@ class GroupWalker(GroupMachine, Walker):
         """The entry is read once more, for it is under way no longer."""
         self.steer("start")
         self.grab(most)
-
-    def steer(self, where: str) -> None:
-        self.control.set_position(self.queue, where)
-        self.model.move(where)
 
     def settle_last(self, how: str, delay_ms: int | None = None) -> None:
         (delivery,) = [d for d in self.deliveries if d.raw_id == self.raw and self.model.valid(d.raw_id, d.receipt)]
@@ -144,7 +141,7 @@ def walk(walker: GroupWalker, copies: Copies) -> None:
 
 
 def test_every_cell_of_a_group(redis_server: EmbeddedRedis, namespace: str) -> None:
-    client, plain = ClockedRedis.open(redis_server.url, namespace), redis_server.client()
+    client, plain = ClockedRedis.open(redis_server.url), redis_server.client()
     for copies in ALL:
         walker = GroupWalker.__new__(GroupWalker)
         client.move(0)

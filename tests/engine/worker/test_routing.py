@@ -7,7 +7,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from rmq_core import AsyncRMQ, FixedTimeMessage, PriorityMessage, Route, Routing, Target
+import pytest
+
+from rmq_core import RMQ, AsyncRMQ, Control, FixedTimeMessage, Inspector, PriorityMessage, Route, Routing, Target, Topic
+from rmq_core.embedded.redis_cluster import EmbeddedCluster
 from tests.engine.worker.bench import WorkerBench
 from tests.support.waiting import wait_until_async
 
@@ -117,3 +120,42 @@ async def test_a_problem_is_said_and_passes(bench: WorkerBench) -> None:
         assert found == [f"{n}" for n in range(20)]
         await wait_until_async(lambda: bench.inspector.routes()[0].state == "running", what="that it passes")
     bench.control.delete_route("route")
+
+
+@pytest.mark.cluster
+async def test_on_a_cluster_runners_die_anywhere_and_each_message_arrives_once_in_order(
+    redis_cluster: EmbeddedCluster, namespace: str
+) -> None:
+    with RMQ(redis_cluster.url, namespace) as rmq:
+        rmq.define(Topic("source", "priority", slots=4, visibility_timeout_ms=300))
+        rmq.define(Topic("target", "stream", slots=8))
+        rmq.define_route(Route("route", "source", ("target",)))
+        sent = [PriorityMessage(f"{n}", 100, key=f"{n}", slot_basis=f"basis {n % 7}") for n in range(3_000)]
+        rmq.send_many("source", sent)
+
+        def done(left: int) -> bool:
+            (status,) = Inspector(rmq).routes()
+            unfinished = (status.waiting or 0) + status.in_flight
+            return unfinished <= left if left > 0 else not (unfinished or status.on_its_way)
+
+        for turn in range(9):
+            async with AsyncRMQ(redis_cluster.url, namespace) as client:
+                routing = Routing(client, f"runner {turn}")
+                running = asyncio.create_task(routing.run())
+                await wait_until_async(lambda left=2_900 - 400 * turn: done(left), what="so much of it")
+                dead = [runner._task for runner in routing._running.values()] if turn < 8 else []
+                for task in dead:
+                    task.cancel()  # as if it had been killed there: nothing is finished, nothing is given back
+                await asyncio.gather(*dead, return_exceptions=True)
+                routing.stop()
+                await asyncio.gather(running, return_exceptions=True)
+        by_basis: dict[bytes | None, list[int]] = {}
+        cursor = None
+        while (page := rmq.read("target", limit=1_000, cursor=cursor)).entries:
+            cursor = page.cursor
+            for entry in page.entries:
+                by_basis.setdefault(entry.slot_basis, []).append(int(entry.text))
+        assert by_basis == {f"basis {basis}".encode(): list(range(basis, 3_000, 7)) for basis in range(7)}
+        Control(rmq).delete_route("route")
+        for name in ("source", "target"):
+            Control(rmq).delete_topic(name, force=True)

@@ -81,7 +81,9 @@ function render() {
   if (frame.problems.length) showProblems(problemList, frame.problems, place);
   else showNone();
   showServer();
-  const groups = filter.apply(frame.topics);
+  // Every worker has a group of its own of a broadcast: those are on the page of their stream.
+  const listed = frame.topics.filter((topic) => !topic.broadcast || topic.problems.length);
+  const groups = filter.apply(listed);
   const shown = groups.reduce((sum, [, some]) => sum + some.length, 0);
   nothing.hidden = shown > 0 || frame.topics.length === 0;
   showFirstSteps(frame.topics.length === 0);
@@ -107,6 +109,7 @@ function showNone() {
 function place(problem) {
   if (FLEET.includes(problem.code)) return `${page.root}workers/`;
   if (problem.code === "outbox_parked") return `${page.root}outbox/?state=parked&database=${problem.values.database}`;
+  if (problem.code.startsWith("route_")) return `${page.root}routes/`;
   if (problem.code.startsWith("outbox_")) return `${page.root}outbox/`;
   return problem.topic ? topicAddress(problem.topic, DEAD.includes(problem.code) ? "dead" : "") : null;
 }
