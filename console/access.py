@@ -73,6 +73,8 @@ class Action(StrEnum):
     SCHEDULE = "schedule"
     REPAIR = "repair"
     UNFENCE = "unfence"
+    RECURRING = "recurring"
+    RUN_RECURRING = "run_recurring"
     RETRY_OUTBOX = "retry_outbox"
     DISCARD_OUTBOX = "discard_outbox"
 
@@ -105,6 +107,8 @@ NEEDED: dict[Action, Permission] = {
     Action.SCHEDULE: Permission.EDIT_TOPICS,
     Action.REPAIR: Permission.OPERATE,
     Action.UNFENCE: Permission.ADMINISTER,
+    Action.RECURRING: Permission.EDIT_TOPICS,
+    Action.RUN_RECURRING: Permission.OPERATE,
     Action.RETRY_OUTBOX: Permission.OPERATE,
     Action.DISCARD_OUTBOX: Permission.ADMINISTER,
 }

@@ -26,6 +26,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     ownership,
     reconciliations,
     record,
+    recurring,
     routers,
     schedules,
     searching,
@@ -58,6 +59,7 @@ api.add_router("/workers", fleet.router)
 api.add_router("/reconciliations/schedules", schedules.router)
 api.add_router("/reconciliations", reconciliations.router)
 api.add_router("/audit", audit.router)
+api.add_router("/recurring", recurring.router)
 api.add_router("/outbox", outbox.router)
 api.add_router("/metrics", metrics.router)
 api.add_router("/health", health.router, tags=["health"])

@@ -17,6 +17,7 @@ from console.keeper.live_tasks import Sampling, WatchedDetails
 from console.keeper.outbox import Outboxes
 from console.keeper.periodic import ErrorLog, PeriodicTask, run_task
 from console.keeper.record import OldRecords, Recording
+from console.keeper.recurring import Recurrences
 from console.keeper.same_database import SayWhose
 from console.keeper.trends import ClusterTrends
 from console.options import options
@@ -72,7 +73,17 @@ class Keeper:
     def _tasks(self) -> list[PeriodicTask]:
         outboxes = Outboxes(self._engine(), self.keys)
         sampling = Sampling(self._engine(), self.keys, outboxes)
-        kinds = (SayWhose, DefinitionHistory, DueJobs, OldJobs, ClusterTrends, Recording, OldRecords, OldHistory)
+        kinds = (
+            SayWhose,
+            DefinitionHistory,
+            DueJobs,
+            OldJobs,
+            ClusterTrends,
+            Recording,
+            OldRecords,
+            OldHistory,
+            Recurrences,
+        )
         others = [kind(self._engine(), self.keys) for kind in kinds]
         with_samples = [kind(self._engine(), self.keys, sampling) for kind in (WatchedDetails, KeepHistory)]
         return [sampling, outboxes, *with_samples, *others]
