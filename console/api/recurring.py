@@ -146,6 +146,19 @@ def create_recurring(request: HttpRequest, response: HttpResponse, body: Recurri
     return Status(201, _with_upcoming(row, caller.payload))
 
 
+# Before the route of the name alone, which would take this for a name.
+@router.post("/{name}:run", response=TickOut, url_name="recurring-run", summary="Send one more, now")
+def run_recurring(
+    request: HttpRequest,
+    name: RecurringName,
+    body: WithReason = Body(WithReason()),  # noqa: B008
+) -> dict[str, Any]:
+    """The ticks go on as they would."""
+    caller = caller_of(request)
+    caller.require(Action.RUN_RECURRING)
+    return tick_json(recurring.run_now(caller.actor, recurring.find(caller.user, name), body.reason))
+
+
 @router.get("/{name}", response=RecurringWithUpcoming, url_name="recurring-one", summary="One of them")
 def one_recurring(request: HttpRequest, name: RecurringName) -> dict[str, Any]:
     caller = caller_of(request)
@@ -171,18 +184,6 @@ def delete_recurring(request: HttpRequest, name: RecurringName, reason: str = NE
     caller.require(Action.RECURRING)
     recurring.remove(caller.actor, recurring.find(caller.user, name), reason)
     return Status(204, None)
-
-
-@router.post("/{name}:run", response=TickOut, url_name="recurring-run", summary="Send one more, now")
-def run_recurring(
-    request: HttpRequest,
-    name: RecurringName,
-    body: WithReason = Body(WithReason()),  # noqa: B008
-) -> dict[str, Any]:
-    """The ticks go on as they would."""
-    caller = caller_of(request)
-    caller.require(Action.RUN_RECURRING)
-    return tick_json(recurring.run_now(caller.actor, recurring.find(caller.user, name), body.reason))
 
 
 @router.get("/{name}/ticks", response=TickList, url_name="recurring-ticks", summary="What was sent, newest first")

@@ -73,18 +73,8 @@ class Keeper:
     def _tasks(self) -> list[PeriodicTask]:
         outboxes = Outboxes(self._engine(), self.keys)
         sampling = Sampling(self._engine(), self.keys, outboxes)
-        kinds = (
-            SayWhose,
-            DefinitionHistory,
-            DueJobs,
-            OldJobs,
-            ClusterTrends,
-            Recording,
-            OldRecords,
-            OldHistory,
-            Recurrences,
-        )
-        others = [kind(self._engine(), self.keys) for kind in kinds]
+        kinds = (SayWhose, DefinitionHistory, DueJobs, OldJobs, ClusterTrends, Recording, OldRecords, OldHistory)
+        others = [kind(self._engine(), self.keys) for kind in (*kinds, Recurrences)]
         with_samples = [kind(self._engine(), self.keys, sampling) for kind in (WatchedDetails, KeepHistory)]
         return [sampling, outboxes, *with_samples, *others]
 

@@ -74,7 +74,7 @@ class RecurringMessage(models.Model):
             "start_ms", "end_ms",
         )  # fmt: skip
         values: dict[str, Any] = {name: getattr(self, name) for name in same}
-        return Recurring(**values, **{self.when: self.value})
+        return Recurring(**(values | {self.when: self.value}))
 
     def clean(self) -> None:
         """For forms."""

@@ -43,10 +43,11 @@ class Recurring:
         Recurring(name="daily-summary", topic="mail", content={"kind": "summary"}, priority=500,
                   cron="0 7 * * MON-FRI", time_zone="Europe/Berlin", misfire="once")
 
-    ``cron``: five fields, or six with seconds first; or ``every_ms`` instead. Exactly one of ``priority``, ``range_ms``
-    and ``in_ms`` says what the topic's kind asks for. ``jitter_ms``: each tick comes up to so much later, always the same
-    one as late. ``misfire``: what becomes of ticks that nobody was there to send: none of them is (skip), the last (once),
-    or each (all). ``start_ms``, ``end_ms``: no tick before, none after. Raises `InvalidRecurring`.
+    ``cron``: five fields, or six with seconds first; or ``every_ms`` instead. Exactly one of ``priority``,
+    ``range_ms`` and ``in_ms`` says what the topic's kind asks for. ``jitter_ms``: each tick comes up to so much later,
+    always the same one as late. ``misfire``: what becomes of ticks that nobody was there to send: none of them is sent
+    (skip), the last (once), or each (all). ``start_ms``, ``end_ms``: no tick before, none after. Raises
+    `InvalidRecurring`.
     """
 
     name: str
@@ -162,6 +163,8 @@ class Recurring:
                 check(getattr(self, name), most)
             except NotText as error:
                 yield name, str(error)
+        if isinstance(self.name, str) and {*self.name} & {*"/:"}:
+            yield "name", "must not hold / or :, which mean something in addresses"
         if not isinstance(self.topic, str) or NAME.fullmatch(self.topic) is None:
             yield "topic", "is no name of a topic"
 

@@ -29,7 +29,7 @@ VIEWERS = [
     "overview", "workers", "topic", "topic-tab", "message",
     "define", "send",
     "reconciliation", "run",
-    "dead", "operations", "operation", "outbox",
+    "dead", "operations", "operation", "outbox", "recurring",
 ]  # fmt: skip
 AUDIT = [
     "audit",
@@ -63,6 +63,7 @@ def addresses(ident: str = "a") -> dict[str, str]:
         "dead": "/dead/",
         "operations": "/operations/",
         "outbox": "/outbox/",
+        "recurring": "/recurring/",
         "operation": f"/operations/{OPERATION}/",
         "reconciliation": "/reconciliation/",
         "run": f"/reconciliation/{OPERATION}/",
