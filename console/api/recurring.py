@@ -88,6 +88,7 @@ class RecurringWithUpcoming(RecurringOut):
 class RecurringList(Schema):
     as_of_ms: int
     recurring: list[RecurringOut]
+    next: str | None
 
 
 class TickList(Schema):
@@ -126,12 +127,19 @@ class RecurringBody(RecurringChange):
 
 
 @router.get("", response=RecurringList, url_name="recurring", summary="All recurring messages, by name")
-def all_recurring(request: HttpRequest) -> dict[str, Any]:
+def all_recurring(request: HttpRequest, limit: Limit = 100, cursor: Cursor = None) -> dict[str, Any]:
+    """A token that is for some topics may get fewer on a page."""
     caller = caller_of(request)
     caller.require(Permission.VIEW)
-    rows = [row for row in RecurringMessage.objects.all() if caller.sees(row.topic)]
-    shown = readable(RecurringOut, rows, lambda row: recurring_json(row, caller.payload))
-    return {"as_of_ms": now_ms(), "recurring": shown}
+    found = recurring.page(number_in(cursor, "recurring") if cursor else None, limit)
+    seen = [row for row in found.rows if caller.sees(row.topic)]
+    return {
+        "as_of_ms": now_ms(),
+        "recurring": readable(
+            RecurringOut, seen, lambda row: recurring_json(row, found.last.get(row.pk), caller.payload)
+        ),
+        "next": cursor_of(found.rows[-1].pk, "recurring") if found.more else None,
+    }
 
 
 @router.post("", response={201: RecurringWithUpcoming}, url_name="recurring-create", summary="Define one")
@@ -221,4 +229,4 @@ def _put(request: HttpRequest, row: RecurringMessage, body: RecurringChange) -> 
 
 
 def _with_upcoming(row: RecurringMessage, payload: bool) -> dict[str, Any]:
-    return recurring_json(row, payload) | {"upcoming": upcoming_of(row)}
+    return recurring_json(row, row.ticks.first(), payload) | {"upcoming": upcoming_of(row)}

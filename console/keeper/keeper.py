@@ -72,11 +72,12 @@ class Keeper:
 
     def _tasks(self) -> list[PeriodicTask]:
         outboxes = Outboxes(self._engine(), self.keys)
-        sampling = Sampling(self._engine(), self.keys, outboxes)
+        recurrences = Recurrences(self._engine(), self.keys)
+        sampling = Sampling(self._engine(), self.keys, outboxes, recurrences)
         kinds = (SayWhose, DefinitionHistory, DueJobs, OldJobs, ClusterTrends, Recording, OldRecords, OldHistory)
-        others = [kind(self._engine(), self.keys) for kind in (*kinds, Recurrences)]
+        others = [kind(self._engine(), self.keys) for kind in kinds]
         with_samples = [kind(self._engine(), self.keys, sampling) for kind in (WatchedDetails, KeepHistory)]
-        return [sampling, outboxes, *with_samples, *others]
+        return [sampling, outboxes, recurrences, *with_samples, *others]
 
     def _engine(self) -> AsyncEngine:
         self._engines.append(new_async_engine())

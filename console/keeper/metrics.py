@@ -22,6 +22,7 @@ def metrics_frame(
     workers: Sequence[WorkerInfo],
     server: ServerInfo | None,
     outboxes: Sequence[Figures] = (),
+    recurring_failing: int = 0,
 ) -> dict[str, Any]:
     """One object per topic, and what concerns all of them."""
     return {
@@ -29,6 +30,7 @@ def metrics_frame(
         "workers": dict(Counter(worker.state for worker in workers)),
         "server": None if server is None else {"used_memory": server.used_memory, "maxmemory": server.maxmemory},
         "outboxes": [asdict(each) for each in outboxes if not each.problem],
+        "recurring_failing": recurring_failing,
     }
 
 

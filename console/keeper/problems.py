@@ -65,6 +65,7 @@ def find_problems(
     lag_warning_ms: int,
     unreadable: Sequence[Unreadable] = (),
     outboxes: Sequence[Figures] = (),
+    recurring_failing: int = 0,
 ) -> list[Problem]:
     """Everything that needs somebody's attention, worst first."""
     found = list(_of_server(server)) if server else []
@@ -84,6 +85,8 @@ def find_problems(
         found += _of_topic(state, lag_warning_ms)
     for outbox in outboxes:
         found += _of_outbox(outbox, lag_warning_ms)
+    if recurring_failing:
+        found.append(Problem("recurring_failing", "warning", None, {"count": recurring_failing}))
     return sorted(found, key=lambda problem: (SEVERITIES.index(problem.severity), problem.topic or ""))
 
 

@@ -87,6 +87,7 @@ class Sampler:
         self._bad: frozenset[Unreadable] = frozenset()
         self._server: ServerInfo | None = None
         self.outboxes: Sequence[Figures] = ()
+        self.recurring_failing = 0
         self._rounds = 0
         self._heard = False
         self._sparks_at = -1
@@ -115,7 +116,13 @@ class Sampler:
         await self._look_at_dead_letters(samples)
         states = [self._take_in(sample) for sample in samples]
         problems = find_problems(
-            states, self._server, self._workers, self.lag_warning_ms, self._unreadable(), self.outboxes
+            states,
+            self._server,
+            self._workers,
+            self.lag_warning_ms,
+            self._unreadable(),
+            self.outboxes,
+            self.recurring_failing,
         )
         seen = Observed(at_ms, self.interval_ms, problems, self._workers, self._server)
         trackers = {name: known.tracker for name, known in self._known.items()}
@@ -130,7 +137,7 @@ class Sampler:
             frames[self.keys.topic(name)] = dumps(topic_frame(seen, state, trackers[name]))
         if at_ms - self._metrics_at >= METRICS_MS:
             self._metrics_at = at_ms
-            frame = metrics_frame(states, samples, self._workers, self._server, self.outboxes)
+            frame = metrics_frame(states, samples, self._workers, self._server, self.outboxes, self.recurring_failing)
             frames[self.keys.metrics] = dumps(frame)
         await run(store.write_frames(frames, at_ms))
         points = {self.keys.history(state.topic.name): dumps(state.numbers.point()) for state in states}

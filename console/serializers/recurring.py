@@ -14,9 +14,8 @@ _SAME = (
 )  # fmt: skip
 
 
-def recurring_json(row: RecurringMessage, payload: bool) -> dict[str, Any]:
+def recurring_json(row: RecurringMessage, last: RecurringTick | None, payload: bool) -> dict[str, Any]:
     """The content is for those who may read content."""
-    last = row.ticks.first()
     return {
         **{name: getattr(row, name) for name in _SAME},
         "content": row.content if payload else None,

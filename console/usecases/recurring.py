@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
+from django.db.models import OuterRef, Subquery
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext
 
@@ -80,6 +82,27 @@ def run_now(actor: Actor, row: RecurringMessage, reason: str = "") -> RecurringT
             raise BadRequest(str(error)) from None
         entry.done = 1
     return tick
+
+
+@dataclass(frozen=True)
+class Page:
+    """`last`: the last tick of each, by the key of its definition."""
+
+    rows: Sequence[RecurringMessage]
+    last: dict[int, RecurringTick]
+    more: bool
+
+
+def page(after: int | None, limit: int) -> Page:
+    """Definitions by name, behind the one with that key."""
+    rows = RecurringMessage.objects.order_by("name")
+    if after is not None and (name := RecurringMessage.objects.filter(pk=after).values_list("name").first()):
+        rows = rows.filter(name__gt=name[0])
+    newest = RecurringTick.objects.filter(recurring=OuterRef("pk")).order_by("-tick_ms").values("pk")[:1]
+    found = list(rows.annotate(last_tick=Subquery(newest))[: limit + 1])
+    shown = found[:limit]
+    ticks = RecurringTick.objects.in_bulk([row.last_tick for row in shown if row.last_tick])  # type: ignore[attr-defined]
+    return Page(shown, {tick.recurring_id: tick for tick in ticks.values()}, len(found) > limit)
 
 
 def find(user: User, name: str) -> RecurringMessage:

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from django.db import connection, transaction
-from django.db.models import Min, QuerySet
+from django.db.models import QuerySet
 
 from console.models import RecurringMessage, RecurringTick
 from console.outbox import clock
@@ -62,8 +62,13 @@ def send_due() -> int:
 
 def next_due_ms() -> int | None:
     """When there is something to do again."""
-    first: int | None = RecurringMessage.objects.filter(enabled=True).aggregate(first=Min("next_ms"))["first"]
-    return first
+    planned = RecurringMessage.objects.filter(enabled=True, next_ms__isnull=False)
+    return planned.order_by("next_ms").values_list("next_ms", flat=True).first()
+
+
+def failing() -> int:
+    """How many definitions cannot be sent."""
+    return RecurringMessage.objects.filter(enabled=True).exclude(error="").count()
 
 
 def plan_next(row: RecurringMessage, after_ms: int) -> None:

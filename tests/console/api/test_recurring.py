@@ -94,3 +94,14 @@ def test_a_token_for_some_topics_sees_and_defines_theirs(editor: Caller, caller:
     assert scoped.post("/recurring", BODY | {"name": "other", "topic": "mail"}).status_code == 201
     problem(scoped("PATCH", "/recurring/other", {"topic": "orders"}), 403, "out_of_scope")
     assert caller("Viewer").ok("GET", "/recurring/daily")["content"] is None
+
+
+def test_pages_of_definitions(editor: Caller) -> None:
+    for name in "cab":
+        editor.post("/recurring", BODY | {"name": name})
+    tick = editor.ok("POST", "/recurring/a:run", {})
+    first = editor.ok("GET", "/recurring?limit=2")
+    rest = editor.ok("GET", f"/recurring?limit=2&cursor={first['next']}")
+    assert [each["name"] for each in first["recurring"] + rest["recurring"]] == ["a", "b", "c"]
+    assert rest["next"] is None
+    assert [each["last"] for each in first["recurring"]] == [tick, None]

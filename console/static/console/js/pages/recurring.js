@@ -183,10 +183,10 @@ const define = h(
   gettext("New recurring message"),
 );
 const list = new LiveList({
-  ask: async () => {
-    const found = await get("recurring");
+  ask: async (query) => {
+    const found = await get("recurring", query);
     for (const item of found.recurring) item.id = item.name;
-    return { ...found, next: null };
+    return found;
   },
   name: "recurring",
   Row,

@@ -86,6 +86,10 @@ const SENTENCES = {
       ),
       { parked: count(v.parked), database: v.database },
     ),
+  recurring_failing: (v) =>
+    fill(ngettext("%(n)s recurring message cannot be sent.", "%(n)s recurring messages cannot be sent.", v.count), {
+      n: count(v.count),
+    }),
   memory: (v) => fill(gettext("Redis uses %(share)s percent of its memory limit."), v),
 };
 
