@@ -101,7 +101,7 @@ def page(after: int | None, limit: int) -> Page:
     newest = RecurringTick.objects.filter(recurring=OuterRef("pk")).order_by("-tick_ms").values("pk")[:1]
     found = list(rows.annotate(last_tick=Subquery(newest))[: limit + 1])
     shown = found[:limit]
-    ticks = RecurringTick.objects.in_bulk([row.last_tick for row in shown if row.last_tick])  # type: ignore[attr-defined]
+    ticks = RecurringTick.objects.in_bulk([row.last_tick for row in shown if row.last_tick])
     return Page(shown, {tick.recurring_id: tick for tick in ticks.values()}, len(found) > limit)
 
 

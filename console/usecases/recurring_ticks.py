@@ -71,9 +71,9 @@ def failing() -> int:
     return RecurringMessage.objects.filter(enabled=True).exclude(error="").count()
 
 
-def plan_next(row: RecurringMessage, after_ms: int) -> None:
+def plan_next(row: RecurringMessage, after_ms: int, rule: Recurring | None = None) -> None:
     """Set the first tick after a time; the row is not saved."""
-    rule = row.rule()
+    rule = rule or row.rule()
     row.next_tick_ms = rule.next_tick(after_ms)
     row.next_ms = None if row.next_tick_ms is None else rule.due_ms(row.next_tick_ms)
 
@@ -101,7 +101,7 @@ def _send(row: RecurringMessage, now_ms: int) -> None:
         if not row.ticks.filter(tick_ms=tick.tick_ms).exists():  # the definition may have been set back
             _write(row, rule, tick, now_ms)
     row.error = ""
-    plan_next(row, last)
+    plan_next(row, last, rule)
     _rows(row).update(next_tick_ms=row.next_tick_ms, next_ms=row.next_ms, error="")
 
 
