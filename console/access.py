@@ -75,6 +75,13 @@ class Action(StrEnum):
     UNFENCE = "unfence"
     RECURRING = "recurring"
     RUN_RECURRING = "run_recurring"
+    DELETE_ENTRIES = "delete_entries"
+    TRIM = "trim"
+    CREATE_GROUP = "create_group"
+    EDIT_GROUP = "edit_group"
+    MOVE_GROUP = "move_group"
+    CLAIM = "claim"
+    DELETE_GROUP = "delete_group"
     RETRY_OUTBOX = "retry_outbox"
     DISCARD_OUTBOX = "discard_outbox"
 
@@ -109,6 +116,13 @@ NEEDED: dict[Action, Permission] = {
     Action.UNFENCE: Permission.ADMINISTER,
     Action.RECURRING: Permission.EDIT_TOPICS,
     Action.RUN_RECURRING: Permission.OPERATE,
+    Action.DELETE_ENTRIES: Permission.ADMINISTER,
+    Action.TRIM: Permission.OPERATE,
+    Action.CREATE_GROUP: Permission.EDIT_TOPICS,
+    Action.EDIT_GROUP: Permission.EDIT_TOPICS,
+    Action.MOVE_GROUP: Permission.OPERATE,
+    Action.CLAIM: Permission.OPERATE,
+    Action.DELETE_GROUP: Permission.ADMINISTER,
     Action.RETRY_OUTBOX: Permission.OPERATE,
     Action.DISCARD_OUTBOX: Permission.ADMINISTER,
 }

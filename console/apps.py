@@ -14,7 +14,7 @@ class ConsoleConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from console import checks, database  # noqa: F401  (registers the checks)
+        from console import checks, database, release  # noqa: F401  (registers the checks; looks at the files)
         from console.options import options
         from console.usecases.job_queue import announce_queues
 

@@ -4,9 +4,9 @@ from django.urls import register_converter
 
 
 class TopicName:
-    """A topic's name: the same pattern the engine accepts."""
+    """A topic's name, or that of a consumer group (``<topic>@<group>``): the same patterns the engine accepts."""
 
-    regex = r"[A-Za-z][A-Za-z0-9_.\-]{0,99}"
+    regex = r"[A-Za-z][A-Za-z0-9_.\-]{0,99}(?:@[A-Za-z0-9][A-Za-z0-9_.\-]{0,99})?"
 
     def to_python(self, value: str) -> str:
         return value
@@ -15,11 +15,18 @@ class TopicName:
         return value
 
 
+class GroupName(TopicName):
+    """The name of a consumer group alone."""
+
+    regex = r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}"
+
+
 class TabName(TopicName):
     """A tab of the topic page other than the first."""
 
-    regex = "messages|dead|slots|definition"
+    regex = "messages|dead|groups|slots|definition"
 
 
 register_converter(TopicName, "rmq_topic")
+register_converter(GroupName, "rmq_group")
 register_converter(TabName, "rmq_tab")

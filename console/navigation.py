@@ -18,7 +18,9 @@ from unfold.dataclasses import SearchResult
 
 from console.access import Action, Permission, allowed
 from console.engine import engine
+from console.topic_tabs import tabs_of
 from rmq_core.errors import RMQError
+from rmq_core.model.topic import Topic
 
 RESULTS_MOST = 60
 LANGUAGES = ("en", "zh-hans")
@@ -116,6 +118,10 @@ def layout_script(request: HttpRequest) -> str:
     return static("console/js/layout.js")
 
 
+def release_script(request: HttpRequest) -> str:
+    return static("console/js/release.js")
+
+
 def favicon(request: HttpRequest) -> str:
     return static("console/img/icon.svg")
 
@@ -129,11 +135,12 @@ def search(request: HttpRequest, term: str) -> list[SearchResult]:
              if term in title.lower() and may(request)]  # fmt: skip
     try:
         topics = engine().inspector.topics()
+        topics = sorted([*topics, *(each for each in engine().inspector.queues() if each.is_group)], key=_by_name)
     except RMQError:
         return found
     for topic in topics:
         if all(word in f"{topic.name} {_words()}".lower() for word in term.split()):
-            found += _of_topic(request, topic.name, topic.description, term)
+            found += _of_topic(request, topic, term)
     return found[:RESULTS_MOST]
 
 
@@ -159,13 +166,20 @@ def _may(action: Action) -> Callable[[HttpRequest], bool]:
     return lambda request: allowed(request.user, action)
 
 
-def _tabs() -> list[tuple[str, str, str]]:
-    return [
+def _by_name(topic: Topic) -> str:
+    return topic.name
+
+
+def _tabs(topic: Topic | None = None) -> list[tuple[str, str, str]]:
+    """The tabs of a topic's page; None: of any."""
+    found = [
         ("messages", gettext("Messages"), "mail"),
         ("dead", gettext("Dead letters"), "skull"),
+        ("groups", gettext("Groups"), "groups"),
         ("slots", gettext("Slots"), "grid_view"),
         ("definition", gettext("Definition"), "tune"),
     ]
+    return [each for each in found if topic is None or each[0] in tabs_of(topic)]
 
 
 def _words() -> str:
@@ -173,19 +187,20 @@ def _words() -> str:
     return " ".join([*(title for _, title, _ in _tabs()), gettext("Send")])
 
 
-def _of_topic(request: HttpRequest, name: str, description: str, term: str) -> list[SearchResult]:
+def _of_topic(request: HttpRequest, topic: Topic, term: str) -> list[SearchResult]:
     """The topic itself, and its tabs where they are asked for ("orders dead") or the topic is named in full."""
+    name, about = topic.name, gettext("Consumer group") if topic.is_group else gettext("Topic")
     own = name.lower()
     extra = [word for word in term.split() if word not in own]
     found = []
     if not extra:
         address = reverse("console:topic", args=[name])
-        found.append(SearchResult(name, description or gettext("Topic"), address, "stacks"))
-    for tab, title, symbol in _tabs():
+        found.append(SearchResult(name, topic.description or about, address, "groups" if topic.is_group else "stacks"))
+    for tab, title, symbol in _tabs(topic):
         if _asked(title, extra, term, own):
             address = reverse("console:topic-tab", args=[name, tab])
-            found.append(SearchResult(f"{name} · {title}", gettext("Topic"), address, symbol))
-    if _asked(gettext("Send"), extra, term, own) and allowed(request.user, Action.SEND):
+            found.append(SearchResult(f"{name} · {title}", about, address, symbol))
+    if not topic.is_group and _asked(gettext("Send"), extra, term, own) and allowed(request.user, Action.SEND):
         title = f"{name} · {gettext('Send')}"
         found.append(SearchResult(title, gettext("Send a message"), reverse("console:send", args=[name]), "send"))
     return found

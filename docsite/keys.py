@@ -8,13 +8,18 @@ from docsite.described import attributes
 from docsite.tables import table
 from rmq_core.protocol.keys import OWN_KEYS, Keyspace, SlotKeys
 
-TOPIC, SLOT, ROLE = "price", 3, "keeper"
+TOPIC, SLOT, ROLE, GROUP = "price", 3, "keeper", "statistics"
 
 
 def of_slots() -> str:
     """One row for each key of slot 3 of the topic `price`. One that nobody has described is a `KeyError`."""
     keys, texts = Keyspace().slot(TOPIC, SLOT), attributes(SlotKeys)
-    return table(["key", "holds"], [(f"`{getattr(keys, name)}`", texts[name]) for name in OWN_KEYS])
+    rows = [(f"`{getattr(keys, name)}`", texts[name]) for name in OWN_KEYS]
+    of_group = Keyspace().slot(f"{TOPIC}@{GROUP}", SLOT)
+    rows += ((f"`{getattr(of_group, name)}`", texts[name]) for name in ("open", "members"))
+    rows.append((f"`{keys.positions}`", inspect.getdoc(SlotKeys.positions) or ""))
+    rows.append((f"`{keys.sender('…')}`", inspect.getdoc(SlotKeys.sender) or ""))
+    return table(["key", "holds"], rows)
 
 
 def of_topics() -> str:
@@ -22,7 +27,14 @@ def of_topics() -> str:
     keyspace, texts = Keyspace(), attributes(Keyspace)
     own = {name: value for name, value in vars(keyspace).items() if isinstance(value, str) and name != "namespace"}
     rows = [(f"`{key}`", texts[name]) for name, key in own.items()]
-    builders = (keyspace.hints, keyspace.limits, keyspace.owners, keyspace.journal_readers, keyspace.wake)
+    builders = (
+        keyspace.hints,
+        keyspace.limits,
+        keyspace.owners,
+        keyspace.journal_readers,
+        keyspace.groups,
+        keyspace.wake,
+    )
     rows += [(_names(build(TOPIC)), inspect.getdoc(build) or "") for build in builders]
     rows.append((_names(keyspace.election(ROLE)), inspect.getdoc(keyspace.election) or ""))
     return table(["key", "holds"], rows)

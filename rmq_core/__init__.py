@@ -16,17 +16,20 @@ if TYPE_CHECKING:
     from rmq_core.hooks.hook import Handling, Hook, Sending
     from rmq_core.model.composing import SendOptions
     from rmq_core.model.delivery import Delivery
+    from rmq_core.model.entry import Entry, EntryDelivery, StreamMessage
     from rmq_core.model.filters import MessageFilter
+    from rmq_core.model.group import Group
     from rmq_core.model.ids import MessageRef, id_from_text, id_to_text
     from rmq_core.model.json_text import to_json
     from rmq_core.model.message import DelayedMessage, FixedTimeMessage, Message, PriorityMessage, RangeMergeMessage
     from rmq_core.model.outcomes import Reject, Release, Retry
-    from rmq_core.model.topic import Journal, Merge, Topic, TopicKind
+    from rmq_core.model.topic import Journal, Merge, Topic, TopicKind, Trim
     from rmq_core.ops.actions import ActionResult
     from rmq_core.ops.matching import MatchingResult
     from rmq_core.ops.sent import Sent, SentMany
     from rmq_core.ownership.config import ZooKeeperConfig
     from rmq_core.state_machine import StateMachine, Step
+    from rmq_core.streams.reading import EntryPage
     from rmq_core.worker import Listener, Worker, listener
 
     __version__: str
@@ -42,7 +45,11 @@ __all__ = [
     "Control",
     "DelayedMessage",
     "Delivery",
+    "Entry",
+    "EntryDelivery",
+    "EntryPage",
     "FixedTimeMessage",
+    "Group",
     "Handling",
     "Hook",
     "Inspector",
@@ -67,8 +74,10 @@ __all__ = [
     "SentMany",
     "StateMachine",
     "Step",
+    "StreamMessage",
     "Topic",
     "TopicKind",
+    "Trim",
     "Worker",
     "ZooKeeperConfig",
     "errors",
@@ -91,17 +100,20 @@ _HOMES = {
     "hooks.hook": ("Handling", "Hook", "Sending"),
     "model.composing": ("SendOptions",),
     "model.delivery": ("Delivery",),
+    "model.entry": ("Entry", "EntryDelivery", "StreamMessage"),
+    "model.group": ("Group",),
     "model.filters": ("MessageFilter",),
     "model.ids": ("MessageRef", "id_from_text", "id_to_text"),
     "model.json_text": ("to_json",),
     "model.message": ("DelayedMessage", "FixedTimeMessage", "Message", "PriorityMessage", "RangeMergeMessage"),
     "model.outcomes": ("Reject", "Release", "Retry"),
-    "model.topic": ("Journal", "Merge", "Topic", "TopicKind"),
+    "model.topic": ("Journal", "Merge", "Topic", "TopicKind", "Trim"),
     "ops.actions": ("ActionResult",),
     "ops.matching": ("MatchingResult",),
     "ops.sent": ("Sent", "SentMany"),
     "ownership.config": ("ZooKeeperConfig",),
     "state_machine": ("StateMachine", "Step"),
+    "streams.reading": ("EntryPage",),
     "worker": ("Listener", "Worker", "listener"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

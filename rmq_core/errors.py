@@ -11,6 +11,7 @@ Their tree:
     ├── TopicError
     │   ├── InvalidTopic        a definition that breaks a rule
     │   ├── UnknownTopic        nobody has defined that topic
+    │   │   └── UnknownGroup    the topic has no such consumer group
     │   ├── UnreadableTopic     what is stored under that name is no definition this release can read
     │   ├── TopicConflict       the same name is already defined with another kind or slot amount
     │   ├── VersionConflict     somebody else changed the definition meanwhile
@@ -20,7 +21,8 @@ Their tree:
     │   ├── InvalidMessage      wrong type, priority, range, time, key, headers
     │   ├── ContentTooLarge     above the topic's max_content_bytes
     │   ├── DueInThePast        a fixed time that has already gone by
-    │   └── WrongKind           a message of one kind sent to a topic of another
+    │   ├── IdNotLarger         an id of one's own that a stream's slot is past already
+    │   └── WrongKind           a message, or a call, that does not fit the kind of the topic
     ├── InvalidFilter           a filter of messages with a field that is none or has a wrong value
     ├── BacklogFull             the topic holds as many waiting messages as it may; send again later
     │   └── JournalFull         the readers of its journal are too far behind; send again later
@@ -89,6 +91,10 @@ class UnknownTopic(TopicError):
     """Nobody has defined that topic."""
 
 
+class UnknownGroup(UnknownTopic):
+    """The stream topic has no consumer group of that name."""
+
+
 class UnreadableTopic(TopicError):
     """What is stored under that name is no definition this release can read."""
 
@@ -125,8 +131,12 @@ class DueInThePast(MessageError):
     """The delivery time has already gone by on the server's clock."""
 
 
+class IdNotLarger(MessageError):
+    """An id of one's own must be larger than all that the slot of the stream has had."""
+
+
 class WrongKind(MessageError):
-    """The message's kind is not the topic's."""
+    """The message's kind is not the topic's, or the topic's kind has no such call."""
 
 
 class InvalidFilter(RMQError):
@@ -236,10 +246,20 @@ _SCRIPT_ERRORS: dict[str, tuple[type[RMQError], str]] = {
         "a delivery time lies {detail} ms in the past by the server's clock; send a later time, or allow_past=True"
         " to deliver at once",
     ),
+    "RMQID": (
+        IdNotLarger,
+        "ids grow within a slot, and the last one there was {detail}: nothing was added; give a larger one of your own,"
+        " or none",
+    ),
     "RMQSHAPE": (
         TopicReshaped,
         "the topic was deleted since its definition was read, or is another one by now ({detail}): nothing was done;"
         " read the definition again (client.topic(name)), then repeat the call",
+    ),
+    "RMQMOVED": (
+        VersionConflict,
+        "entries were deleted or trimmed while those behind the position were counted{detail}: nothing was done; repeat"
+        " the call",
     ),
     "RMQVERSION": (
         VersionConflict,

@@ -31,7 +31,8 @@ from rmq_core.errors import ConfigurationError
 from rmq_core.hooks.hook import Hook
 from rmq_core.model.composing import Content, SendOptions
 from rmq_core.model.delivery import Delivery
-from rmq_core.model.message import DUE_MAX_MS, Message
+from rmq_core.model.entry import AnyMessage
+from rmq_core.model.message import DUE_MAX_MS
 from rmq_core.model.outcomes import Reject, Release, Retry, words_of
 from rmq_core.model.topic import Topic
 from rmq_core.ops.sent import Sent
@@ -117,6 +118,17 @@ class _Clock:
             def _connect(self) -> Any:
                 session = super()._connect()
                 session.time = queue_time  # a command is the session's method of that name
+                add = session.xadd
+
+                def xadd(key: Any, *args: bytes) -> Any:
+                    """Ids of streams are times, too."""
+                    seconds, micros = queue_time()
+                    ms = int(seconds) * 1000 + int(micros) // 1000
+                    if args[0] == b"*" and (key.value is None or ms > key.value.last_id.ts):
+                        args = (b"%d-0" % ms, *args[1:])
+                    return add(key, *args)
+
+                session.xadd = xadd
                 return session
 
         return fakeredis.FakeRedis(connection_class=Connection)
@@ -142,7 +154,7 @@ class TestQueue:
         """Declares a topic, as the application does at its start."""
         return self.rmq.define(topic)
 
-    def send(self, topic: str | Topic, message: Message | Content, **options: Unpack[SendOptions]) -> Sent:
+    def send(self, topic: str | Topic, message: AnyMessage | Content, **options: Unpack[SendOptions]) -> Sent:
         """As `RMQ.send`."""
         return self.rmq.send(topic, message, **options)
 
@@ -205,6 +217,9 @@ class TestQueue:
         (declared,) = as_listeners([listener])
         if declared.definition is not None:
             self.define(declared.definition)
+        if declared.group:
+            settings = declared.settings_in("test")
+            self.rmq.define_group(declared.topic, declared.group, start=declared.start, **settings)
         return declared
 
     def _own_loop(self, declared: Listener) -> asyncio.Runner:
@@ -221,9 +236,9 @@ class TestQueue:
         most = min(listener.batch, most)
         if most < 1:
             return []
-        deliveries = self.rmq.take(listener.topic, most)
-        if not deliveries and self._waits_for_its_rate(listener.topic):
-            deliveries = self.rmq.take(listener.topic, most, timeout_ms=RATE_WAIT_MS)
+        deliveries = self.rmq.take(listener.queue, most)
+        if not deliveries and self._waits_for_its_rate(listener.queue):
+            deliveries = self.rmq.take(listener.queue, most, timeout_ms=RATE_WAIT_MS)
         return deliveries
 
     def _waits_for_its_rate(self, topic: str) -> bool:

@@ -52,7 +52,7 @@ class Clusters(Schema):
 def everywhere(request: HttpRequest) -> dict[str, Any]:
     caller = caller_of(request)
     caller.require(Permission.VIEW)
-    return _clusters(caller, [each.name for each in engine().inspector.topics() if caller.sees(each.name)])
+    return _clusters(caller, [each.name for each in engine().inspector.queues() if caller.sees(each.name)])
 
 
 @topics.get(
@@ -65,8 +65,10 @@ def everywhere(request: HttpRequest) -> dict[str, Any]:
 def of_topic(request: HttpRequest, topic: TopicName) -> dict[str, Any]:
     caller = caller_of(request)
     caller.require(Permission.VIEW, topic)
-    engine().client.topic(topic)
-    return _clusters(caller, [topic])
+    definition = engine().client.topic(topic)
+    groups = engine().inspector.groups(topic) if definition.is_stream else ()
+    names = [group.name for group in groups if caller.sees(group.name)] if definition.is_stream else [topic]
+    return _clusters(caller, names)
 
 
 def _clusters(caller: Caller, names: Collection[str]) -> dict[str, Any]:

@@ -21,14 +21,15 @@ from console.api.polls import TopicPolls, polls_of
 from console.api.receipts import NotAReceipt, delivery_of, receipt_of
 from console.api.routers import topics as router
 from console.api.rows import content_fields
-from console.api.schemas import BigOut, Strict, Text, TopicName, lossless
+from console.api.schemas import BigOut, Name, Strict, Text, TopicName, lossless
 from console.api.sending import engine_for
-from console.engine import AsyncEngine
+from console.engine import AsyncEngine, async_engine
 from console.options import options
 from console.serializers.messages import headers_json
 from rmq_core.model.delivery import Delivery, SettleStatus
 from rmq_core.model.outcomes import DELAY_MAX_MS
 from rmq_core.model.topic import Topic
+from rmq_core.streams.members import signature
 
 TAKE_MOST = 256
 WAIT_MOST_MS = 30_000
@@ -42,6 +43,12 @@ class TakeBody(Strict):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"max": 10, "wait_ms": 20_000}]})
     max: int = Field(default=1, ge=1, le=TAKE_MOST, description="At most so many messages.")
     wait_ms: int = Field(default=0, ge=0, le=WAIT_MOST_MS, description="Wait so long for the first one.")
+    member: Name | None = Field(
+        default=None,
+        min_length=1,
+        max_length=100,
+        description="Of a consumer group: who takes, so that it is seen who has what, and can be claimed.",
+    )
 
 
 class Taken(Schema):
@@ -99,6 +106,9 @@ class SettleBody(Strict):
         },
     )
     settle: list[Settling] = Field(min_length=1, max_length=SETTLE_MOST)
+    member: Name | None = Field(
+        default=None, min_length=1, max_length=100, description="Of a consumer group: as which they were taken."
+    )
 
 
 class Settled(Schema):
@@ -129,8 +139,9 @@ async def take(request: HttpRequest, topic: TopicName, body: TakeBody = Body(Tak
     """A caller that goes away while it is answered loses nothing: what was taken for it comes back by its timeout."""
     await sync_to_async(_may_consume)(request, topic)
     if isinstance(request, ASGIRequest):
-        found = polls_of(topic)
-        definition = await found.client.topic(topic)
+        definition = await async_engine().client.topic(topic)
+        _check_member(definition, body.member)
+        found = polls_of(topic, body.member or "")
         began = time.monotonic()
         deliveries = await found.take(body.max, body.wait_ms)
         if deliveries and time.monotonic() - began > TRUSTED_S:
@@ -138,7 +149,8 @@ async def take(request: HttpRequest, topic: TopicName, body: TakeBody = Body(Tak
     else:
         async with engine_for(request) as engine:
             definition = await engine.client.topic(topic)
-            deliveries = await TopicPolls(engine, topic).take(body.max, body.wait_ms)
+            _check_member(definition, body.member)
+            deliveries = await TopicPolls(engine, topic, body.member or "").take(body.max, body.wait_ms)
     return {"deliveries": [_taken(definition, delivery) for delivery in deliveries]}
 
 
@@ -153,7 +165,8 @@ async def settle(request: HttpRequest, topic: TopicName, body: SettleBody) -> An
     await sync_to_async(_may_consume)(request, topic)
     async with engine_for(request) as engine:
         try:
-            deliveries = [_delivery(topic, each.receipt, n) for n, each in enumerate(body.settle)]
+            by = "" if body.member is None else signature(await engine.client.topic(topic), body.member)
+            deliveries = [_delivery(topic, each.receipt, n, by) for n, each in enumerate(body.settle)]
         except ApiError:
             await engine.client.topic(topic)  # of a topic that is not, one hears that first
             raise
@@ -179,6 +192,11 @@ async def _check_again(request: HttpRequest, topic: str, found: TopicPolls, deli
     except BaseException:
         await found.put_back(deliveries)
         raise
+
+
+def _check_member(topic: Topic, member: str | None) -> None:
+    if member is not None and not topic.is_group:
+        raise invalid("member", "only consumer groups have members")
 
 
 def _may_consume(request: HttpRequest, topic: str) -> None:
@@ -207,9 +225,9 @@ def _receipt(delivery: Delivery) -> str:
     return receipt_of(options().namespace, delivery)
 
 
-def _delivery(topic: str, receipt: str, number: int) -> Delivery:
+def _delivery(topic: str, receipt: str, number: int, by: str) -> Delivery:
     try:
-        return delivery_of(options().namespace, topic, receipt)
+        return delivery_of(options().namespace, topic, receipt, by)
     except NotAReceipt as error:
         raise invalid(f"settle.{number}.receipt", str(error)) from None
 

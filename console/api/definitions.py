@@ -26,7 +26,8 @@ from console.usecases import topic_history, topic_plan
 from console.usecases import topics as store
 from console.usecases.audit import require_audited
 from console.usecases.topic_fields import STORED, wanted_topic
-from rmq_core.errors import UnknownTopic, VersionConflict
+from rmq_core.errors import UnknownTopic, VersionConflict, WrongKind
+from rmq_core.model.group import is_group_name
 from rmq_core.model.topic import Topic
 
 _HINTS = get_type_hints(Topic)
@@ -134,6 +135,8 @@ def put_topic(
     conditions are checked then, too, where they are given.
     """
     caller = _viewer(request, topic)
+    if is_group_name(topic):
+        raise WrongKind(f"{topic} is a consumer group: its settings are at /topics/{{topic}}/groups/{{group}}")
     now = _stored(topic)
     action = Action.EDIT_TOPIC if now else Action.CREATE_TOPIC
     if validate_only:
@@ -178,7 +181,7 @@ def delete_topic(
     """Refused (409) while it holds messages, unless an administrator forces it: then they are gone. The reason has to
     be given, unless with `validate_only` it is only asked what would go with it."""
     caller = _viewer(request, topic)
-    action = Action.FORCE_DELETE if force else Action.DELETE_TOPIC
+    action = Action.DELETE_GROUP if is_group_name(topic) else Action.FORCE_DELETE if force else Action.DELETE_TOPIC
     if validate_only:
         caller.require(action, topic)
         return topic_plan.deletion_plan(store.stored(topic)).as_json()

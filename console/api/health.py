@@ -10,6 +10,7 @@ from ninja import Router, Schema, Status
 
 from console.engine import engine
 from console.options import options
+from console.release import RELEASE
 from console.snapshots.store import LiveKeys, read_frame
 from console.usecases.same_database import kept_by_another
 from rmq_core.errors import RMQError
@@ -20,7 +21,10 @@ FRESH_MS = 15_000
 
 
 class Live(Schema):
+    """`release` is another one when other pages are served: a tab that knows a former one has to be reloaded."""
+
     status: Literal["ok"]
+    release: str
 
 
 class Ready(Schema):
@@ -32,7 +36,7 @@ class Ready(Schema):
 
 @router.get("/live", response=Live, auth=None, summary="The process answers")
 def live(request: HttpRequest) -> dict[str, str]:
-    return {"status": "ok"}
+    return {"status": "ok", "release": RELEASE}
 
 
 @router.get("/ready", response={200: Ready, 503: Ready}, auth=None, summary="Database, Redis and sampler work")

@@ -40,6 +40,8 @@ COUNTER_HELP = {
     "erased": "Cancelled and dropped messages that can no longer be restored",
     "released": "Deliveries given back without counting an attempt",
     "extended": "Deliveries given more time",
+    "trimmed": "Entries of a stream that were trimmed",
+    "deleted": "Entries of a stream that were deleted",
 }
 OCTAVES = range(1, 25)
 """Bounds of 2^k - 1 ms, from 1 ms to 4.6 hours, where buckets of ours begin: what lasted exactly that long is in the
@@ -52,7 +54,8 @@ class Gauge:
 
     name: str
     help: str
-    value: Callable[[dict[str, Any]], float]
+    value: Callable[[dict[str, Any]], float | None]
+    """None: it has no such number, or that is not known."""
 
 
 GAUGES = (
@@ -70,6 +73,15 @@ GAUGES = (
     Gauge("rmq_ledger_gap", "Messages the ledger cannot account for; 0 is right", lambda topic: topic["ledger_gap"]),
     Gauge("rmq_unowned_slots", "Slots that no worker takes from", lambda topic: topic["unowned"]),
     Gauge("rmq_paused", "1 while the taking is stopped", lambda topic: int(topic["paused"])),
+    Gauge("rmq_stream_entries", "Entries that a stream keeps", lambda topic: topic.get("length")),
+    Gauge(
+        "rmq_group_lag_entries", "Entries ahead of a consumer group; none where unknown", lambda topic: topic.get("lag")
+    ),
+    Gauge(
+        "rmq_group_missed_entries",
+        "Entries that were trimmed or deleted before the group had read them",
+        lambda topic: topic.get("missed"),
+    ),
 )
 
 OUTBOX_GAUGES = (
@@ -129,7 +141,8 @@ class Sample:
         for each in GAUGES:
             family = GaugeMetricFamily(each.name, each.help, labels=["topic"])
             for topic in topics:
-                family.add_metric([topic["topic"]], each.value(topic))
+                if (value := each.value(topic)) is not None:
+                    family.add_metric([topic["topic"]], value)
             yield family
         yield lateness(topics)
         if self._everything:
@@ -141,7 +154,8 @@ class Sample:
         for gauge in OUTBOX_GAUGES:
             outbox = GaugeMetricFamily(gauge.name, gauge.help, labels=["database"])
             for each in self._sample.get("outboxes", ()):  # none of a keeper of the release before
-                outbox.add_metric([each["database"]], gauge.value(each))
+                if (value := gauge.value(each)) is not None:
+                    outbox.add_metric([each["database"]], value)
             yield outbox
         workers = GaugeMetricFamily("rmq_workers", "Workers by state", labels=["state"])
         for state in ("running", "stopping", "lost"):

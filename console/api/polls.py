@@ -35,7 +35,8 @@ class _Waiter:
 class TopicPolls:
     """The queue of callers of one topic in one event loop."""
 
-    def __init__(self, engine: AsyncEngine, topic: str) -> None:
+    def __init__(self, engine: AsyncEngine, topic: str, member: str = "") -> None:
+        self.member = member
         self.engine = engine
         self.client = engine.client
         self.topic = topic
@@ -51,7 +52,7 @@ class TopicPolls:
     async def take(self, most: int, wait_ms: int) -> list[Delivery]:
         """Up to `most` deliveries, as soon as there is one; none when `wait_ms` have passed. Raises engine errors."""
         if not wait_ms:
-            return await self.client.take(self.topic, most)
+            return await self.client.take(self.topic, most, member=self.member)
         waiter = _Waiter(most, asyncio.get_running_loop().create_future())
         self._waiting.append(waiter)
         if self._server is None or self._server.done():
@@ -100,7 +101,7 @@ class TopicPolls:
         wanted = min(TAKE_MAX, sum(waiter.most for waiter in self._waiting))
         if not wanted:
             return 0
-        taken = await self.client.run(self.client.taken(self.topic, wanted))
+        taken = await self.client.run(self.client.taken(self.topic, wanted, self.member))
         if taken.deliveries:
             await self._hand_out(taken.deliveries)
             return 0
@@ -132,18 +133,20 @@ class TopicPolls:
                 waiter.answer.set_exception(error)
 
 
-_by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, TopicPolls]] = weakref.WeakKeyDictionary()
+_by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, str], TopicPolls]] = (
+    weakref.WeakKeyDictionary()
+)
 _TOPICS_MOST = 1_000
 
 
-def polls_of(topic: str) -> TopicPolls:
-    """The running event loop's polls of a topic."""
+def polls_of(topic: str, member: str = "") -> TopicPolls:
+    """The running event loop's polls of a topic; of a group those of one ``member``, as which all of them take."""
     engine = async_engine()
     by_topic = _by_loop.setdefault(asyncio.get_running_loop(), {})
-    found = by_topic.get(topic)
+    found = by_topic.get((topic, member))
     if found is None or found.engine is not engine:
         if len(by_topic) >= _TOPICS_MOST:
             for name in [name for name, each in by_topic.items() if not each.waiting]:
                 del by_topic[name]
-        found = by_topic[topic] = TopicPolls(engine, topic)
+        found = by_topic[topic, member] = TopicPolls(engine, topic, member)
     return found

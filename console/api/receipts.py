@@ -13,6 +13,7 @@ import struct
 from django.utils.crypto import constant_time_compare, salted_hmac
 
 from rmq_core.model.delivery import Delivery
+from rmq_core.model.entry import EntryDelivery
 
 _FORM, _OLD_FORM = struct.Struct(">HQd"), struct.Struct(">HQQ")
 _SIGNED_BYTES = 12
@@ -29,8 +30,10 @@ def receipt_of(namespace: str, delivery: Delivery) -> str:
     return base64.urlsafe_b64encode(signed).decode().rstrip("=")
 
 
-def delivery_of(namespace: str, topic: str, receipt: str) -> Delivery:
+def delivery_of(namespace: str, topic: str, receipt: str, by: str = "") -> Delivery:
     """What the engine needs to settle: inverse of `receipt_of`, without the content. Raises `NotAReceipt`.
+
+    ``by``: the member of a consumer group that took it, as the engine writes it; "" where none was named.
 
     Nothing is asked of the topic: it may have been deleted, or made again with fewer slots, which the engine answers.
     """
@@ -44,7 +47,11 @@ def delivery_of(namespace: str, topic: str, receipt: str) -> Delivery:
     slot, number, score = _FORM.unpack_from(packed)
     if score < 1:  # a whole number, as receipts had it before scores had places
         slot, number, score = _OLD_FORM.unpack_from(packed)
-    return Delivery(topic, slot, packed[_FORM.size :], number, score, None, timed=False, max_retries=0)
+    kind = EntryDelivery if by else Delivery
+    found = kind(topic, slot, packed[_FORM.size :], number, score, None, timed=False, max_retries=0)
+    if isinstance(found, EntryDelivery):
+        found.signature = by
+    return found
 
 
 def _signature(namespace: str, topic: str, packed: bytes) -> bytes:

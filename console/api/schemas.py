@@ -52,6 +52,9 @@ class Strict(Schema):
         if isinstance(value, bool):
             if kinds & {int, float} and bool not in kinds:
                 raise ValueError("must be a number, not true or false")
+        elif isinstance(value, list):
+            if any(isinstance(each, bool) for each in value) and bool not in kinds:
+                raise ValueError("must be a list without true or false")
         elif value is not None and kinds - {NoneType} == {bool}:
             raise ValueError("must be true or false")
         elif isinstance(value, str) and float in kinds:
@@ -154,7 +157,12 @@ class WithNeededReason(Strict):
 
 
 TopicName = Annotated[
-    str, PathParam(description="The topic's name.", pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,99}$", examples=["orders"])
+    str,
+    PathParam(
+        description="The topic's name, or that of a consumer group of a stream topic: `<topic>@<group>`.",
+        pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,99}(@[A-Za-z0-9][A-Za-z0-9_.-]{0,99})?$",
+        examples=["orders"],
+    ),
 ]
 MessageId = Annotated[
     str,
@@ -163,6 +171,14 @@ MessageId = Annotated[
         " of its bytes, which keeps slashes and colons out of the address.",
         min_length=1,
         max_length=ID_MAX,
+    ),
+]
+EntryIdent = Annotated[
+    str,
+    PathParam(
+        description="The id of an entry of a stream: `<milliseconds>-<number>`.",
+        pattern=r"^[0-9]{1,20}-[0-9]{1,20}$",
+        examples=["1764000000000-0"],
     ),
 ]
 Cursor = Annotated[

@@ -17,7 +17,8 @@ MESSAGES_MAX = 1_000
 class OneMessage(Strict):
     """`content` (text) or `content_base64`, and what the topic's kind asks for.
 
-    range-merge: `range_ms`; priority: `priority`; fixed-time: `due_ms`, or `delay_ms` from now.
+    range-merge: `range_ms`; priority: `priority`; fixed-time: `due_ms`, or `delay_ms` from now. Of a stream nothing
+    more is needed: `fields` may stand in the place of a content, and `id` gives the entry an id of one's own.
     """
 
     content: str | None = Field(None, description="The content as text.")
@@ -30,6 +31,10 @@ class OneMessage(Strict):
     priority: BigIn | None = None
     due_ms: BigIn | None = None
     delay_ms: int | None = Field(None, ge=0, le=DELAY_MAX_MS)
+    fields: dict[str, str] | None = Field(None, description="Of a stream: names and values, instead of a content.")
+    id: str | None = Field(
+        None, min_length=3, max_length=41, description="Of a stream: an id larger than every one its slot has had."
+    )
 
 
 class SendBody(OneMessage):
@@ -65,9 +70,10 @@ class SendBody(OneMessage):
 class SendResult(Schema):
     """`merged`: it became one with a message that was waiting; null where it was refused (`error`), and where it was
     sent but nobody knows, because the queue's answer was lost and the message was sent again. `found`, of what is only
-    checked: the states of what has the id already; null where that was not looked up."""
+    checked: the states of what has the id already; null where that was not looked up. `id` is null where the server
+    would have given one, as it does in a stream."""
 
-    id: str
+    id: str | None
     slot: int
     size: int
     found: list[State] | None = None

@@ -25,12 +25,15 @@ from console.engine import AsyncEngine, async_engine, new_async_engine
 from console.models import AuditEntry
 from console.usecases import sending
 from console.usecases.audit import require_audited
-from rmq_core.errors import MessageError, RMQError
+from rmq_core.errors import MessageError, RMQError, WrongKind
+from rmq_core.model.entry import AnyMessage, StreamMessage, encode_entry
+from rmq_core.model.group import AT
 from rmq_core.model.ids import MessageRef, id_to_text
 from rmq_core.model.message import DelayedMessage, FixedTimeMessage, Message, PriorityMessage, RangeMergeMessage, encode
 from rmq_core.model.topic import Topic, TopicKind
 from rmq_core.ops.sent import Sent
 from rmq_core.protocol.keys import slot_for
+from rmq_core.streams import sending as adding
 
 LOOKED_UP = 50
 """A check says of so many messages what is there already."""
@@ -46,7 +49,8 @@ PRESENT_MS = 30_000
     summary="Send one message or a batch",
 )
 async def send(request: HttpRequest, topic: TopicName, body: SendBody) -> Any:
-    """Everything is checked before anything is sent. Repeating a send is harmless: equal ids merge.
+    """Everything is checked before anything is sent. Repeating a send is harmless: equal ids merge. In a stream nothing
+    merges: give an `Idempotency-Key`.
 
     200: all were sent. 207: some were refused on arrival (`error` says why: `backlog_full`, `due_in_the_past`, …), the
     others were sent. When none was sent the answer is that refusal itself.
@@ -68,12 +72,9 @@ async def send(request: HttpRequest, topic: TopicName, body: SendBody) -> Any:
             return Status(200, {"sent": 0, "merged": 0, "refused": 0, "results": results})
         entry = None
         if caller.person or body.reason.strip():
-            refs = [_ref(definition, message) for message in messages]
+            refs = [ref_of(definition, message) for message in messages]
             entry = await sync_to_async(sending.begin)(caller.actor, topic, refs, body.reason)
-        outcomes = await asyncio.gather(
-            *(engine.client.send(topic, message, allow_past=body.allow_past) for message in messages),
-            return_exceptions=True,
-        )
+        outcomes = await _send(engine, definition, messages, body.allow_past)
     if entry is not None:
         await sync_to_async(_note)(entry, definition, messages, outcomes)
     return _answer(definition, messages, outcomes)
@@ -87,11 +88,24 @@ def _permit(caller: Caller, topic: str, body: SendBody) -> None:
     caller.require(Action.SEND, topic)
 
 
+async def _send(
+    engine: AsyncEngine, topic: Topic, messages: Sequence[AnyMessage], allow_past: bool
+) -> Sequence[Sent | BaseException]:
+    """What became of each. In a stream those of one slot are in the order given, and added all or none."""
+    client = engine.client
+    if topic.is_stream:
+        return await client.run(client.on_stream(adding.send_each, topic.name, messages, client.sender))
+    each = (client.send(topic, message, allow_past=allow_past) for message in messages)
+    return await asyncio.gather(*each, return_exceptions=True)
+
+
 async def _prospect(
-    engine: AsyncEngine, topic: Topic, message: Message, now_ms: int, allow_past: bool, look: bool
+    engine: AsyncEngine, topic: Topic, message: AnyMessage, now_ms: int, allow_past: bool, look: bool
 ) -> dict[str, Any]:
     """What would become of a message."""
     address = _address(topic, message)
+    if isinstance(message, StreamMessage):
+        return {**address, "found": []}
     if isinstance(message, FixedTimeMessage) and message.due_ms < now_ms - PRESENT_MS and not allow_past:
         problem = gettext("Its due time is over: sending it is refused.")
         return {**address, "error": "due_in_the_past", "message": problem}
@@ -103,11 +117,11 @@ async def _prospect(
 
 
 def _note(
-    entry: AuditEntry, topic: Topic, messages: Sequence[Message], outcomes: Sequence[Sent | BaseException]
+    entry: AuditEntry, topic: Topic, messages: Sequence[AnyMessage], outcomes: Sequence[Sent | BaseException]
 ) -> None:
     sent = [each for each in outcomes if isinstance(each, Sent)]
     refused = [
-        (_ref(topic, message), str(outcome))
+        (ref_of(topic, message), str(outcome))
         for message, outcome in zip(messages, outcomes, strict=True)
         if not isinstance(outcome, Sent)
     ]
@@ -115,11 +129,12 @@ def _note(
     sending.end(entry, merged, unsure, refused)
 
 
-def _answer(topic: Topic, messages: Sequence[Message], outcomes: Sequence[Sent | BaseException]) -> Status[Any]:
+def _answer(topic: Topic, messages: Sequence[AnyMessage], outcomes: Sequence[Sent | BaseException]) -> Status[Any]:
     results = []
     for message, outcome in zip(messages, outcomes, strict=True):
         if isinstance(outcome, Sent):
-            results.append({**_address(topic, message), "merged": outcome.merged})
+            given = {"id": outcome.id} if topic.is_stream else {}
+            results.append({**_address(topic, message), **given, "merged": outcome.merged})
             continue
         if not isinstance(outcome, RMQError):
             raise outcome
@@ -134,13 +149,18 @@ def _answer(topic: Topic, messages: Sequence[Message], outcomes: Sequence[Sent |
     return Status(207 if refused else 200, answer)
 
 
-def _address(topic: Topic, message: Message) -> dict[str, Any]:
-    slot, ident = _ref(topic, message)
+def _address(topic: Topic, message: AnyMessage) -> dict[str, Any]:
+    slot, ident = ref_of(topic, message)
+    if isinstance(message, StreamMessage):
+        return {"id": ident or None, "slot": slot, "size": encode_entry(message).size}
     content = message.content
     return {"id": ident, "slot": slot, "size": len(content if isinstance(content, bytes) else content.encode())}
 
 
-def _ref(topic: Topic, message: Message) -> MessageRef:
+def ref_of(topic: Topic, message: AnyMessage) -> MessageRef:
+    """Where a message goes; in a stream its id is "" until the server gives one."""
+    if isinstance(message, StreamMessage):
+        return MessageRef(slot_for(encode_entry(message).basis, topic.slots), message.id or "")
     encoded = encode(message)
     return MessageRef(slot_for(encoded.basis, topic.slots), id_to_text(encoded.id))
 
@@ -154,10 +174,19 @@ _GIVES = {
     TopicKind.PRIORITY: ("priority",),
     TopicKind.FIXED_TIME: ("due_ms", "delay_ms"),
 }
+_OF_STREAMS = ("fields", "id")
+_NOT_OF_STREAMS = ("range_ms", "priority", "due_ms", "delay_ms", "key", "version")
 
 
-def _message(topic: Topic, given: OneMessage, place: str) -> Message:
+def _message(topic: Topic, given: OneMessage, place: str) -> AnyMessage:
     """Checked as far as that goes without the queue. Raises `ApiError` naming the field."""
+    if topic.is_stream:
+        return _entry(topic, given, place)
+    if topic.is_group:
+        raise WrongKind(f"{topic.name} is a consumer group: send to its stream, {topic.name.partition(AT)[0]}")
+    for name in _OF_STREAMS:
+        if getattr(given, name) is not None:
+            raise invalid(place + name, f"is of streams; topic {topic.name} takes {topic.kind.value} messages")
     content = content_of(given, place)
     fits = _GIVES[topic.kind]
     for name in ("range_ms", "priority", "due_ms", "delay_ms"):
@@ -177,11 +206,32 @@ def _message(topic: Topic, given: OneMessage, place: str) -> Message:
         encode(message)
     except MessageError as error:
         raise invalid(place.rstrip(".") or _field_in(str(error)), str(error)) from None
-    size = len(content if isinstance(content, bytes) else content.encode())
+    _check_size(topic, len(content if isinstance(content, bytes) else content.encode()), place)
+    return message
+
+
+def _entry(topic: Topic, given: OneMessage, place: str) -> StreamMessage:
+    """The same for a stream."""
+    for name in _NOT_OF_STREAMS:
+        if getattr(given, name):
+            raise invalid(place + name, f"does not go with a stream, and topic {topic.name} is one")
+    if given.fields is not None and (given.content is not None or given.content_base64 is not None):
+        raise invalid(place + "fields", "give fields or a content, not both")
+    content = content_of(given, place) if given.fields is None else b""
+    options = {"slot_basis": given.slot_basis, "headers": given.headers, "id": given.id}
+    try:
+        message = StreamMessage(content, fields=given.fields, **options)  # type: ignore[arg-type]
+        size = encode_entry(message).size
+    except MessageError as error:
+        raise invalid(place.rstrip(".") or _field_in(str(error)), str(error)) from None
+    _check_size(topic, size, place)
+    return message
+
+
+def _check_size(topic: Topic, size: int, place: str) -> None:
     if size > topic.max_content_bytes:
         problem = f"has {size} bytes; topic {topic.name} takes at most {topic.max_content_bytes}"
         raise ApiError(413, "content_too_large", f"{place}content {problem}", [(place + "content", problem)])
-    return message
 
 
 def _field_in(text: str) -> str:

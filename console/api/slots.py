@@ -16,7 +16,8 @@ from console.api.schemas import TopicName
 from console.api.topics import CounterValues, counters_json, sample_of
 from console.engine import engine
 from rmq_core.model.samples import SlotSample
-from rmq_core.model.topic import MAX_SLOTS
+from rmq_core.model.topic import MAX_SLOTS, Topic
+from rmq_core.model.views import SlotDetail
 
 Slot = Annotated[int | None, Query(ge=0, lt=MAX_SLOTS, description="Only this slot.")]
 
@@ -28,7 +29,11 @@ def check_slot(topic: str, slot: int | None) -> None:
 
 
 class SlotLine(Schema):
-    """One slot. `owner` and `epoch` are null in shared mode."""
+    """One slot. `owner` and `epoch` are null in shared mode.
+
+    Of a consumer group: `lag`, entries ahead, null where unknown; `behind`, the entry that it read last; `missed`. Of a
+    stream: `length`, `first_entry`, `last_entry`. Null everywhere else.
+    """
 
     slot: int
     backlog: int
@@ -41,6 +46,12 @@ class SlotLine(Schema):
     oldest_taken_ms: int | None
     next_due_ms: int | None
     ledger_gap: int
+    lag: int | None
+    missed: int | None
+    behind: str | None
+    length: int | None
+    first_entry: str | None
+    last_entry: str | None
     owner: str | None
     epoch: str | None
     owned_since_ms: int | None
@@ -70,7 +81,7 @@ def slots(request: HttpRequest, topic: TopicName) -> dict[str, Any]:
     owners = engine().inspector.assignment(topic)
     return {
         "at_ms": sample.at_ms,
-        "slots": [_slot(slot, sample.at_ms) | _owner(owners[slot.slot]) for slot in sample.slots],
+        "slots": [_slot(sample.topic, slot, sample.at_ms) | _owner(owners[slot.slot]) for slot in sample.slots],
     }
 
 
@@ -84,10 +95,14 @@ def slot(
     caller.require(Permission.VIEW, topic)
     inspector = engine().inspector
     check_slot(topic, slot)
-    detail = inspector.slot(topic, slot, heads)
+    definition = engine().client.topic(topic)
+    if definition.is_stream:  # nothing of it is handed out: its groups do that
+        detail = SlotDetail(sample_of(topic).slots[slot], (), ())
+    else:
+        detail = inspector.slot(topic, slot, heads)
     owner = inspector.assignment(topic)[slot]
     return (
-        _slot(detail.sample, inspector.now_ms())
+        _slot(definition, detail.sample, inspector.now_ms())
         | _owner(owner)
         | {
             "counters": counters_json(detail.sample.counters),
@@ -98,10 +113,17 @@ def slot(
     )
 
 
-def _slot(slot: SlotSample, now_ms: int) -> dict[str, Any]:
+def _slot(topic: Topic, slot: SlotSample, now_ms: int) -> dict[str, Any]:
+    group, stream = topic.is_group, topic.is_stream
     return {
         "slot": slot.slot,
         **slot.numbers(now_ms),
+        "lag": slot.lag if group else None,
+        "missed": slot.missed if group else None,
+        "behind": slot.behind if group else None,
+        "length": slot.length if stream else None,
+        "first_entry": slot.first_entry if stream else None,
+        "last_entry": slot.last_entry if stream else None,
         "oldest_taken_ms": slot.oldest_taken_ms,
         "next_due_ms": slot.next_due_ms,
     }

@@ -107,6 +107,12 @@ class Acknowledged(Schema):
     at_ms: int
 
 
+class Pausing(WithReason):
+    until_ms: BigIn | None = Field(
+        default=None, ge=1, description="Of a consumer group: until then, ms since the epoch; it goes on by itself."
+    )
+
+
 class Paused(Schema):
     paused: bool
     version: int
@@ -147,8 +153,8 @@ def topic(request: HttpRequest, response: HttpResponse, topic: TopicName, if_non
     url_name="pause",
     summary="Stop the taking; sending goes on",
 )
-def pause(request: HttpRequest, topic: TopicName, body: WithReason = Body(WithReason())) -> dict[str, Any]:  # noqa: B008
-    return _switch(request, topic, Action.PAUSE, body.reason)
+def pause(request: HttpRequest, topic: TopicName, body: Pausing = Body(Pausing())) -> dict[str, Any]:  # noqa: B008
+    return _switch(request, topic, Action.PAUSE, body.reason, body.until_ms)
 
 
 @router.post(
@@ -170,8 +176,10 @@ def acknowledge(request: HttpRequest, topic: TopicName, body: Seen = Body(Seen()
     return perform(caller_of(request).actor, wanted).values["acknowledged"]
 
 
-def _switch(request: HttpRequest, topic: str, action: Action, reason: str) -> dict[str, Any]:
-    outcome = perform(caller_of(request).actor, ActionRequest(action, topic, reason=reason))
+def _switch(
+    request: HttpRequest, topic: str, action: Action, reason: str, until_ms: int | None = None
+) -> dict[str, Any]:
+    outcome = perform(caller_of(request).actor, ActionRequest(action, topic, reason=reason, until_ms=until_ms))
     return {"paused": action is Action.PAUSE, "version": outcome.values["version"]}
 
 

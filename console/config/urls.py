@@ -4,7 +4,10 @@ from django.urls import include, path
 
 from console.config import signin
 
-handler403 = "console.pages.shell.forbidden"
+handler400 = "console.pages.failures.bad_request"
+handler403 = "console.pages.failures.forbidden"
+handler404 = "console.pages.failures.not_found"
+handler500 = "console.pages.failures.failed"
 
 urlpatterns = [
     path("admin/login/", signin.sign_in),

@@ -13,10 +13,10 @@ from typing import Any
 from console.demo.boards import board_rows, status
 from console.demo.flights import Day, Flight, data_folder, seats
 from console.demo.program import Clock, Program, Scene, storm_program
-from console.demo.rebooking import offers
+from console.demo.rebooking import offers, tail_of
 from console.demo.results import Results
-from console.demo.schedule import boards_of, gate_closes_ms, local_time
-from console.demo.topics import DEPARTURE_BOARD, GATE_CLOSE, REBOOKING
+from console.demo.schedule import REBOOK_FROM_MIN, Kind, boards_of, gate_closes_ms, local_time
+from console.demo.topics import CACHE, DEPARTURE_BOARD, FLIGHT_EVENTS, GATE_CLOSE, NOTIFICATIONS, REBOOKING, STATISTICS
 from rmq_core import RMQ, Delivery, Listener, Reject, Release
 
 CLOCK_READ_MS = 1_000
@@ -24,7 +24,7 @@ NO_CLOCK_DELAY_MS = 5_000
 
 
 class Desk:
-    """The airports' staff: handles deliveries of all three topics; safe to share between threads."""
+    """The airports' staff: handles deliveries of all topics; safe to share between threads."""
 
     def __init__(self, rmq: RMQ, program: Program) -> None:
         self._results = Results(rmq)
@@ -35,6 +35,7 @@ class Desk:
             for board in boards_of(flight):
                 self._boards[board][flight.day].append(flight)
         self._clock: tuple[int, Clock] | None = None
+        self._latest: dict[str, str] = {}
 
     def close_gate(self, delivery: Delivery) -> None:
         """Notes the flight whose gate closed last, and what is known of it."""
@@ -47,6 +48,8 @@ class Desk:
             "closed": _moment(now_ms),
             "status": status(flight, now_ms),
         }
+        if flight.id in self._latest:
+            gate["last"] = self._latest[flight.id]
         self._results.save_gate(flight.origin, gate)
 
     def refresh_board(self, delivery: Delivery) -> None:
@@ -73,6 +76,25 @@ class Desk:
         }
         self._results.save_rebooked(str(day.date), flight.id, offered)
 
+    def count(self, delivery: Delivery) -> None:
+        """Of the group `statistics`: what happened, once however often it is told."""
+        day, flight = self._flight(delivery)
+        about = delivery.json()
+        self._results.save_happened(str(day.date), flight.id, str(about.get("event")), {"delay_min": flight.delay_min})
+
+    def notify(self, delivery: Delivery) -> None:
+        """Of the group `notifications`: tells passengers what they have to know. Raises `MissingTailNumber`."""
+        day, flight = self._flight(delivery)
+        event = delivery.json().get("event")
+        if event == Kind.CANCELLED or (event == Kind.DELAYED and flight.delay_min >= REBOOK_FROM_MIN):
+            told = {"event": event, "passengers": seats().get(tail_of(flight))}
+            self._results.save_notified(str(day.date), flight.id, told)
+
+    def remember(self, delivery: Delivery) -> None:
+        """Of the broadcast `cache`: every worker knows what happened last to each flight."""
+        _, flight = self._flight(delivery)
+        self._latest[flight.id] = str(delivery.json().get("event"))
+
     def _flight(self, delivery: Delivery) -> tuple[Day, Flight]:
         try:
             return self._flights[delivery.json()["flight"]]
@@ -94,7 +116,7 @@ class Desk:
 
 
 def listeners_of(desk: Callable[[], Desk]) -> list[Listener]:
-    """One listener per topic; ``desk`` is asked for at every delivery."""
+    """One listener per topic, and per group of the stream; ``desk`` is asked for at every delivery."""
 
     def handler(method: Callable[[Desk, Delivery], None]) -> Callable[[Delivery], None]:
         @functools.wraps(method)
@@ -110,6 +132,10 @@ def listeners_of(desk: Callable[[], Desk]) -> list[Listener]:
             (DEPARTURE_BOARD, Desk.refresh_board),
             (REBOOKING, Desk.rebook),
         )
+    ] + [
+        Listener(FLIGHT_EVENTS.name, handler(Desk.count), FLIGHT_EVENTS, group=STATISTICS),
+        Listener(FLIGHT_EVENTS.name, handler(Desk.notify), FLIGHT_EVENTS, group=NOTIFICATIONS),
+        Listener(FLIGHT_EVENTS.name, handler(Desk.remember), FLIGHT_EVENTS, group=CACHE, broadcast=True),
     ]
 
 

@@ -32,14 +32,20 @@ class Offer:
     departs: str
 
 
+def tail_of(flight: Flight) -> str:
+    """Which aircraft was to fly. Raises `MissingTailNumber`."""
+    if flight.tail is None:
+        raise MissingTailNumber(f"no tail number, so nobody knows which aircraft's passengers to rebook: {flight.id}")
+    return flight.tail
+
+
 def offers(day: Day, flight: Flight, now_ms: int) -> list[Offer]:
     """The next flights of any carrier, from any airport of New York, to the same destination.
 
     Only what is known at ``now_ms`` counts: a flight whose cancellation is announced later is still offered. Raises
     `MissingTailNumber`, `MissingArrivalTime`.
     """
-    if flight.tail is None:
-        raise MissingTailNumber(f"no tail number, so nobody knows which aircraft's passengers to rebook: {flight.id}")
+    tail_of(flight)
     if flight.departure_ms is not None and flight.departure_ms <= now_ms and flight.arrival_ms is None:
         raise MissingArrivalTime(f"left, but no arrival time, so nobody knows where its passengers are: {flight.id}")
     latest_ms = flight.departure_ms  # who waits for a late flight gains nothing by one that leaves after it

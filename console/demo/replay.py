@@ -6,15 +6,24 @@ import logging
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
+from typing import Any
 
 from console.demo.ledger import Ledger
 from console.demo.program import Clock, Program
 from console.demo.results import Progress, Results
-from console.demo.schedule import DAY_MS, MERGE_MS, Event, board_message, gate_message, messages, refreshes
-from console.demo.topics import DEPARTURE_BOARD, GATE_CLOSE, TOPICS
+from console.demo.schedule import (
+    DAY_MS,
+    MERGE_MS,
+    Event,
+    board_message,
+    event_message,
+    gate_message,
+    messages,
+    refreshes,
+)
+from console.demo.topics import DEPARTURE_BOARD, FLIGHT_EVENTS, GATE_CLOSE, TOPICS
 from rmq_core import RMQ, Inspector
 from rmq_core.errors import ConnectionLost, ServerFull, UnknownTopic
-from rmq_core.model.message import Message
 
 log = logging.getLogger(__name__)
 
@@ -66,10 +75,11 @@ class Replay:
         progress = self._progress or self._start(now_ms)
         self._progress = None
         position = max(progress.clock.position_at(now_ms), progress.sent_until)
-        batches: dict[str, list[Message]] = defaultdict(list)
+        batches: dict[str, list[Any]] = defaultdict(list)
         while self._next is not None and self._next[0] <= position:
             for topic, message in messages(self._next[1]):
                 batches[topic].append(message)
+            batches[FLIGHT_EVENTS.name].append(event_message(self._next[1]))
             self._next = next(self._coming, None)
         self._fill(batches, position, now_ms - progress.saved_ms)
         gates_until = position // DAY_MS + min(GATE_LAPS, len(self.program.days))
@@ -89,7 +99,7 @@ class Replay:
             self._ledger.keep(position, self.speed, now_ms)
         return sum(map(len, batches.values()))
 
-    def _fill(self, batches: dict[str, list[Message]], position: int, passed_ms: int) -> None:
+    def _fill(self, batches: dict[str, list[Any]], position: int, passed_ms: int) -> None:
         """Fills up to the rate: half are positions of aircraft, for the boards at both ends, half screens' requests."""
         sent = sum(map(len, batches.values()))
         passed_ms = min(max(passed_ms, 0), 1_000)

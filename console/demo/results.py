@@ -6,6 +6,8 @@
     <namespace>:demo:board:<airport>    hash    carrier → the rows of its board (JSON)
     <namespace>:demo:gates              hash    airport → the gate that closed last (JSON)
     <namespace>:demo:rebooked:<date>    hash    flight → what its passengers were offered (JSON)
+    <namespace>:demo:happened:<date>    hash    flight and event → the delay (JSON): the group `statistics`
+    <namespace>:demo:notified:<date>    hash    flight → what its passengers were told last (JSON)
 
 All but the clock expires some hours after the last change.
 """
@@ -85,6 +87,22 @@ class Results:
     def save_rebooked(self, date: str, flight: str, offered: Mapping[str, Any]) -> None:
         """Remembers what passengers were offered."""
         self._write(f"rebooked:{date}", flight, offered)
+
+    def happened(self, date: str) -> dict[str, Any]:
+        """By flight and event, such as ``2013-02-08/B6/1018/JFK delayed``."""
+        return self._read(f"happened:{date}")
+
+    def save_happened(self, date: str, flight: str, event: str, about: Mapping[str, Any]) -> None:
+        """Counts an event once, however often it is told."""
+        self._write(f"happened:{date}", f"{flight} {event}", about)
+
+    def notified(self, date: str) -> dict[str, Any]:
+        """By flight, what its passengers were told last."""
+        return self._read(f"notified:{date}")
+
+    def save_notified(self, date: str, flight: str, told: Mapping[str, Any]) -> None:
+        """Remembers what passengers were told."""
+        self._write(f"notified:{date}", flight, told)
 
     def _read(self, name: str) -> dict[str, Any]:
         (stored,) = self._run([("HGETALL", f"{self._prefix}{name}")])

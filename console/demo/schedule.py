@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from console.demo.flights import HOME_ZONE, MINUTE_MS, Day, Flight, midnight_ms
 from console.demo.topics import DEPARTURE_BOARD, REBOOKING
-from rmq_core import FixedTimeMessage, PriorityMessage, RangeMergeMessage
+from rmq_core import FixedTimeMessage, PriorityMessage, RangeMergeMessage, StreamMessage
 
 DAY_MS = 24 * 60 * MINUTE_MS
 OPENING_MS = 270 * MINUTE_MS
@@ -126,6 +126,13 @@ def rebooking_message(flight: Flight, reason: Kind, priority: int) -> PriorityMe
 def gate_message(flight: Flight, due_ms: int) -> FixedTimeMessage:
     """The gate of ``flight`` closes at ``due_ms``, on the wall's clock."""
     return FixedTimeMessage(json.dumps(described(flight)), due_ms, key=flight.id)
+
+
+def event_message(event: Event) -> StreamMessage:
+    """What happened, as an entry of the stream; those of one flight are in order."""
+    flight = event.flight
+    values = {**described(flight), "event": event.kind, "delay_min": None if flight.cancelled else flight.delay_min}
+    return StreamMessage(json.dumps(values), slot_basis=flight.id)
 
 
 def described(flight: Flight) -> dict[str, str | None]:

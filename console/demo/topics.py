@@ -1,4 +1,4 @@
-"""The demo's three topics, one of each kind. What happens to a flight is kept in journals; a board can do without."""
+"""The demo's topics, one of each kind. What happens to a flight is kept in journals; a board can do without."""
 
 from __future__ import annotations
 
@@ -37,4 +37,18 @@ REBOOKING = Topic(
     " Rows of the data set that lack a tail number or an arrival time fail, and become dead letters.",
 )
 
-TOPICS = (GATE_CLOSE, DEPARTURE_BOARD, REBOOKING)
+# A cancelled flight without a tail number cannot be told to its passengers: a dead letter of that group after 6 s.
+FLIGHT_EVENTS = Topic(
+    "flight-events",
+    TopicKind.STREAM,
+    slots=16,
+    max_retries=2,
+    backoff_ms=2_000,
+    max_length=100_000,
+    description="Everything that happens to a flight, kept: for the groups `statistics` and `notifications`, and for a"
+    " cache in every worker.",
+)
+STATISTICS, NOTIFICATIONS, CACHE = "statistics", "notifications", "cache"
+"""Its consumer groups."""
+
+TOPICS = (GATE_CLOSE, DEPARTURE_BOARD, REBOOKING, FLIGHT_EVENTS)

@@ -11,7 +11,7 @@ Point: TypeAlias = Sequence[Value]
 # The browser reads history rows by these positions (console/static/console/js/core/point.js).
 POINT = (
     "at_ms", "in_s", "out_s", "failed_s", "merged_s", "backlog", "ready", "retrying", "in_flight", "dead",
-    "lag_ms", "oldest_ms", "p50", "p95", "p99",
+    "lag_ms", "oldest_ms", "p50", "p95", "p99", "length",
 )  # fmt: skip
 RATES = frozenset({"in_s", "out_s", "failed_s", "merged_s"})
 """Of several rows these are averaged; of all others the highest stays: a peak of a second shows in a year."""

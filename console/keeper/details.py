@@ -70,9 +70,11 @@ class Details:
 
     async def _write(self, name: str) -> None:
         inspector = self.engine.inspector
+        topic = await self.engine.client.topic(name)
+        if topic.is_stream:  # nothing of it is in flight, nothing becomes due
+            return
         ages = await inspector.prepare_ages(name)
         page = await inspector.messages(name, "in_flight", limit=OLDEST_SHOWN)
-        topic = await self.engine.client.topic(name)
         forecast = await self._forecast(name)
         owners = owners_json(await inspector.assignment(name))
         frames = {

@@ -8,7 +8,9 @@ from typing import Any
 
 from console.keeper.problems import Problem, TopicState
 from console.keeper.tracker import Numbers, TopicTracker
+from console.serializers.groups import group_json, verdict_json
 from console.serializers.topics import topic_json
+from rmq_core.model.samples import TopicSample
 from rmq_core.model.stats import Histogram
 from rmq_core.model.views import ServerInfo, WorkerInfo
 
@@ -42,14 +44,17 @@ def overview_frame(
                 "workers": state.workers,
                 "strip": trackers[state.topic.name].strip(),
                 "problems": [each.code for each in seen.problems if each.topic == state.topic.name],
+                **({"course": verdict_json(state.verdict)} if state.verdict else {}),
             }
             for state in states
         ],
     }
 
 
-def topic_frame(seen: Observed, state: TopicState, tracker: TopicTracker) -> dict[str, Any]:
-    """One topic with its slots."""
+def topic_frame(
+    seen: Observed, state: TopicState, tracker: TopicTracker, groups: Sequence[dict[str, Any]] = ()
+) -> dict[str, Any]:
+    """One topic with its slots; a stream with its ``groups``."""
     return {
         "type": "topic",
         "at_ms": seen.at_ms,
@@ -60,9 +65,22 @@ def topic_frame(seen: Observed, state: TopicState, tracker: TopicTracker) -> dic
         "workers": state.workers,
         "journal": None if state.journal is None else asdict(state.journal),
         "acknowledged": None if state.acknowledgement is None else state.acknowledgement.as_json(),
+        "course": verdict_json(state.verdict),
+        "groups": list(groups),
         "slots": tracker.slots(),
         "fenced": tracker.fenced(),
         "problems": [each.as_json() for each in seen.problems if each.topic == state.topic.name],
+    }
+
+
+def group_line(state: TopicState, tracker: TopicTracker, sample: TopicSample) -> dict[str, Any]:
+    """A consumer group, for the page of its stream."""
+    return {
+        **group_json(sample),
+        **state.numbers.as_json(),
+        "workers": state.workers,
+        "strip": tracker.strip(),
+        "course": verdict_json(state.verdict),
     }
 
 
@@ -71,7 +89,9 @@ def _totals(seen: Observed, states: Sequence[TopicState], trackers: Mapping[str,
     p99 = Histogram.sum(trackers[state.topic.name].lateness for state in states).percentile(99)
     worst = max(states, key=lambda state: state.numbers.lag_ms, default=None)
     return {
-        **{name: _sum(numbers, name) for name in ("in_s", "out_s", "failed_s")},
+        # What groups read was counted when it came into their stream.
+        "in_s": _sum([state.numbers for state in states if not state.topic.is_group], "in_s"),
+        **{name: _sum(numbers, name) for name in ("out_s", "failed_s")},
         **{name: _sum(numbers, name) or 0 for name in ("backlog", "ready", "retrying", "in_flight", "dead")},
         "lag_ms": worst.numbers.lag_ms if worst else 0,
         "lag_topic": worst.topic.name if worst and worst.numbers.lag_ms else None,

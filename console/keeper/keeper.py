@@ -42,13 +42,13 @@ class Keeper:
         Raises `OtherConsole`.
         """
 
-        async def lead(_: Term) -> None:
+        async def lead(term: Term) -> None:
             errors = ErrorLog()
             await refuse_other_console(self._engines[0], self.keys)
             self._tell(True)
             try:
                 async with asyncio.TaskGroup() as group:
-                    for task in self._tasks():
+                    for task in self._tasks(term):
                         group.create_task(run_task(task, errors, stop), name=task.name)
             finally:
                 self._tell(False)
@@ -70,10 +70,10 @@ class Keeper:
                 await self._close(self._engines)
                 await close_layer()
 
-    def _tasks(self) -> list[PeriodicTask]:
+    def _tasks(self, term: Term) -> list[PeriodicTask]:
         outboxes = Outboxes(self._engine(), self.keys)
         recurrences = Recurrences(self._engine(), self.keys)
-        sampling = Sampling(self._engine(), self.keys, outboxes, recurrences)
+        sampling = Sampling(self._engine(), self.keys, outboxes, recurrences, lambda: term.valid)
         kinds = (SayWhose, DefinitionHistory, DueJobs, OldJobs, ClusterTrends, Recording, OldRecords, OldHistory)
         others = [kind(self._engine(), self.keys) for kind in kinds]
         with_samples = [kind(self._engine(), self.keys, sampling) for kind in (WatchedDetails, KeepHistory)]

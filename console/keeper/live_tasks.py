@@ -34,6 +34,7 @@ class Sampling(PeriodicTask):
         keys: LiveKeys,
         outboxes: Outboxes | None = None,
         recurrences: Recurrences | None = None,
+        leads: Callable[[], bool] = lambda: True,
     ) -> None:
         super().__init__(engine, keys)
         self.every_s = options().sample_interval_ms / 1000
@@ -41,7 +42,7 @@ class Sampling(PeriodicTask):
         self._recurrences = recurrences
         self.watched: frozenset[str] = frozenset()
         self.observers: list[Callable[[Round], None]] = []
-        self._sampler = Sampler(engine, keys, options().sample_interval_ms, options().lag_warning_ms)
+        self._sampler = Sampler(engine, keys, options().sample_interval_ms, options().lag_warning_ms, leads)
         self._restored = False
 
     async def round(self) -> None:
@@ -60,7 +61,7 @@ class Sampling(PeriodicTask):
         self._sampler.outboxes = self._outboxes.figures if self._outboxes else ()
         self._sampler.recurring_failing = self._recurrences.failing if self._recurrences else 0
         done = await self._sampler.round()
-        for observe in self.observers:
+        for observe in self.observers if done.observed else ():
             observe(done)
         for name, count in done.reaped.items():
             log.warning("%s: put back %d messages of slots that nobody looks after", name, count)

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from console.keeper.problems import TopicState
+from console.keeper.tracker import numbers_of
 from console.outbox.figures import Figures
 from rmq_core.model.samples import TopicSample
 from rmq_core.model.views import ServerInfo, WorkerInfo
@@ -39,9 +40,9 @@ def _topic(state: TopicState, sample: TopicSample) -> dict[str, Any]:
     return {
         "topic": sample.topic.name,
         "kind": sample.topic.kind.value,
-        "paused": sample.topic.paused,
+        "paused": sample.topic.paused_at(sample.at_ms),
         "counters": {name: getattr(counters, name) for name in type(counters).__dataclass_fields__},
-        **sample.numbers(),
+        **numbers_of(sample),
         "oldest_ms": sample.oldest_prepare_ms,
         "unowned": state.unowned,
         "lateness": {str(bucket): n for bucket, n in sample.lateness.buckets.items()} if sample.topic.timed else None,

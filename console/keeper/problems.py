@@ -12,6 +12,7 @@ from console.snapshots.acknowledgements import Acknowledgement
 from rmq_core.journal.trimmer import JournalState
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import ServerInfo, Unreadable, WorkerInfo
+from rmq_core.streams.course import Course, Verdict
 
 Severity = Literal["critical", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
@@ -56,6 +57,10 @@ class TopicState:
     unacknowledged: int | None = None
     """Of the dead letters; None: all of them."""
     acknowledgement: Acknowledgement | None = None
+    missed_before: int = 0
+    """Of a consumer group: what it had missed a few minutes ago."""
+    verdict: Verdict | None = None
+    """Of a consumer group: how it does, by its course."""
 
 
 def find_problems(
@@ -102,10 +107,21 @@ def _of_topic(state: TopicState, lag_warning_ms: int) -> list[Problem]:
         add("ledger", "critical", gap=state.ledger_gaps[-1])
     if state.unowned and state.workers:
         add("unowned", "critical", slots=state.unowned, all=topic.slots)
-    if topic.paused:
-        add("paused", "info", ready=numbers.ready)
+    if topic.is_group and numbers.lag is None:
+        add("lag_unknown", "warning")
+    if numbers.missed > state.missed_before:
+        add("missed", "warning", more=numbers.missed - state.missed_before, missed=numbers.missed)
+    if topic.paused_at(numbers.at_ms):
+        until_ms = 0 if topic.paused else getattr(topic, "paused_until_ms", 0)
+        add("paused", "info", ready=numbers.ready, until_ms=until_ms)
     elif not state.workers and numbers.ready and not numbers.out_s:
         add("no_workers", "critical", ready=numbers.ready)
+    elif state.verdict is not None:
+        if state.verdict.course is Course.STUCK:
+            add("group_stuck", "critical", lag=state.verdict.lag, for_ms=state.verdict.for_ms)
+        elif state.verdict.course is Course.FALLING_BEHIND and numbers.lag_ms > lag_warning_ms:
+            now, before = state.verdict.lag, state.verdict.lag_before
+            add("group_behind", "warning", lag=now, before=before, lag_ms=numbers.lag_ms)
     elif numbers.lag_ms > lag_warning_ms:
         add(
             "lagging",

@@ -37,7 +37,7 @@ class TopicReader:
         self._looks += 1
         if not self.broken or self._looks % AGAIN_EVERY == 0:
             try:
-                found = await self._inspector.sample()
+                found = await self._inspector.sample(groups=True)
             except AWAY:
                 raise
             except Exception as error:
@@ -70,11 +70,26 @@ class TopicReader:
         return [*(Unreadable("topic", name, words) for name, words in self.broken.items()), *partly]
 
     async def _readable(self) -> list[str]:
-        return [topic.name for topic in await self._inspector.topics() if topic.name not in self.broken]
+        return [name for name in await self._names() if name not in self.broken]
+
+    async def _names(self, broken: dict[str, str] | None = None) -> list[str]:
+        """Of every topic and every consumer group; `broken`: takes in the streams whose groups cannot be read."""
+        names = []
+        for topic in await self._inspector.topics():
+            try:
+                groups = await self._inspector.groups(topic) if topic.is_stream else []
+            except AWAY:
+                raise
+            except Exception as error:
+                if broken is not None:
+                    broken[topic.name] = f"its groups: {words_of(error)}"
+            else:
+                names += [topic.name, *(group.name for group in groups)]
+        return names
 
     async def _find_broken(self, error: Exception) -> None:
         broken: dict[str, str] = {}
-        await self._narrow([topic.name for topic in await self._inspector.topics()], broken)
+        await self._narrow(await self._names(broken), broken)
         if not broken:
             raise error  # it was not about a topic, or is over
         self.broken = broken

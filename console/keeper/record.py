@@ -30,5 +30,6 @@ class OldRecords(PeriodicTask):
     every_s = 600.0
 
     async def round(self) -> None:
-        names = {topic.name for topic in await self.engine.inspector.topics()}
+        inspector = self.engine.inspector
+        names = {topic.name for topic in [*await inspector.topics(), *await inspector.queues()]}
         await with_database(retention.prune, await self.engine.inspector.now_ms(), names)

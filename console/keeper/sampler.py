@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import logging
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from console.engine import AsyncEngine
+from console.keeper.courses import GroupCourse
 from console.keeper.fleet import fleet_frame, unowned
-from console.keeper.frames import Observed, overview_frame, topic_frame
+from console.keeper.frames import Observed, group_line, overview_frame, topic_frame
 from console.keeper.metrics import METRICS_MS, metrics_frame
 from console.keeper.problems import TopicState, find_problems
 from console.keeper.readable import AWAY, TopicReader, words_of
@@ -23,6 +25,7 @@ from console.snapshots.groups import FLEET
 from console.snapshots.store import LiveKeys
 from rmq_core.journal.trimmer import JournalState
 from rmq_core.journal.trimmer import state as journal_state
+from rmq_core.model.group import AT
 from rmq_core.model.samples import TopicSample
 from rmq_core.model.stats import Histogram
 from rmq_core.model.topic import Topic
@@ -47,13 +50,14 @@ class _Known:
 
     tracker: TopicTracker = field(default_factory=TopicTracker)
     sparks: deque[int] = field(default_factory=lambda: deque(maxlen=SPARKS))
-    recent: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=RECENT))
+    recent: deque[tuple[int, int, int]] = field(default_factory=lambda: deque(maxlen=RECENT))
     gaps: deque[int] = field(default_factory=lambda: deque(maxlen=3))
     bucket: int = -1
     unowned: deque[int] = field(default_factory=lambda: deque(maxlen=2))
     journal: JournalState | None = None
     unacknowledged: Unacknowledged = field(default_factory=Unacknowledged)
     fresh_dead: int = 0
+    course: GroupCourse = field(default_factory=GroupCourse)
 
 
 @dataclass(frozen=True)
@@ -75,11 +79,19 @@ class Round:
 class Sampler:
     """Samples, computes, writes. Keeps everything it needs to compute rates; the rest is in Redis."""
 
-    def __init__(self, engine: AsyncEngine, keys: LiveKeys, interval_ms: int, lag_warning_ms: int) -> None:
+    def __init__(
+        self,
+        engine: AsyncEngine,
+        keys: LiveKeys,
+        interval_ms: int,
+        lag_warning_ms: int,
+        leads: Callable[[], bool] = lambda: True,
+    ) -> None:
         self.engine = engine
         self.keys = keys
         self.interval_ms = interval_ms
         self.lag_warning_ms = lag_warning_ms
+        self._leads = leads
         self._known: dict[str, _Known] = {}
         self._reader = TopicReader(engine)
         self._workers: list[WorkerInfo] = []
@@ -134,11 +146,14 @@ class Sampler:
         shown = [state for state in states if state.topic.name in watched]
         for state in shown:
             name = state.topic.name
-            frames[self.keys.topic(name)] = dumps(topic_frame(seen, state, trackers[name]))
+            groups = self._groups_of(state, states, samples) if state.topic.is_stream else []
+            frames[self.keys.topic(name)] = dumps(topic_frame(seen, state, trackers[name], groups))
         if at_ms - self._metrics_at >= METRICS_MS:
             self._metrics_at = at_ms
             frame = metrics_frame(states, samples, self._workers, self._server, self.outboxes, self.recurring_failing)
             frames[self.keys.metrics] = dumps(frame)
+        if not self._leads():  # this process was frozen, and another keeper has looked meanwhile
+            return Round(at_ms, (), reaped)
         await run(store.write_frames(frames, at_ms))
         points = {self.keys.history(state.topic.name): dumps(state.numbers.point()) for state in states}
         await run(store.append_history(points, store.HISTORY_S * 1000 // self.interval_ms, self._rounds))
@@ -148,6 +163,17 @@ class Sampler:
         looked_at = tuple(state.topic.name for state in shown) + ((FLEET,) if FLEET in watched else ())
         lateness = {name: tracker.lateness for name, tracker in trackers.items()}
         return Round(at_ms, looked_at, reaped, samples, states, lateness, seen)
+
+    def _groups_of(
+        self, stream: TopicState, states: Sequence[TopicState], samples: Sequence[TopicSample]
+    ) -> list[dict[str, Any]]:
+        """The lines of a stream's consumer groups."""
+        of = f"{stream.topic.name}{AT}"
+        return [
+            group_line(state, self._known[state.topic.name].tracker, sample)
+            for state, sample in zip(states, samples, strict=True)
+            if state.topic.name.startswith(of)
+        ]
 
     async def _look_around(self) -> None:
         self._heard = self._rounds % WORKERS_EVERY == 0
@@ -221,20 +247,21 @@ class Sampler:
         bucket = sample.at_ms // SPARK_MS
         if bucket != known.bucket:
             known.bucket = bucket
-            known.sparks.append(numbers.backlog)
-            known.recent.append((numbers.dead, numbers.ready))
+            known.sparks.append(numbers.backlog + numbers.length)
+            known.recent.append((numbers.dead, numbers.ready, numbers.missed))
         else:
-            known.sparks[-1] = max(known.sparks[-1], numbers.backlog)
+            known.sparks[-1] = max(known.sparks[-1], numbers.backlog + numbers.length)
         if self._heard:
             known.unowned.append(len(unowned(self._workers, sample.topic)))
         # Slots on their way from one worker to another are nobody's for a moment: look twice.
         missing = min(known.unowned) if len(known.unowned) == 2 else 0
-        dead_before, ready_before = known.recent[0]
+        dead_before, ready_before, missed_before = known.recent[0]
         listening = sum(sample.topic.name in worker.topics and worker.state == "running" for worker in self._workers)
         gaps = tuple(known.gaps)
         return TopicState(
             sample.topic, numbers, listening, dead_before, ready_before, gaps, missing, journal=known.journal,
             unacknowledged=known.fresh_dead, acknowledgement=self._acknowledged.get(sample.topic.name),
+            missed_before=missed_before, verdict=known.course.update(sample) if sample.topic.is_group else None,
         )  # fmt: skip
 
     async def _write_sparks(self, at_ms: int) -> None:

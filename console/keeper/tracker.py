@@ -33,6 +33,12 @@ class Numbers:
     p95: int | None
     p99: int | None
     ledger_gap: int
+    lag: int | None = None
+    """Of a consumer group: entries ahead of it; None: not known. They count as ready, and in the backlog."""
+    missed: int = 0
+    """Of a group: entries that went before it had read them."""
+    length: int = 0
+    """Of a stream: entries kept. None of them waits for anybody."""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -67,7 +73,7 @@ class TopicTracker:
             out_s=rates[1],
             failed_s=rates[2],
             merged_s=rates[3],
-            **sample.numbers(),
+            **numbers_of(sample),
             oldest_ms=sample.oldest_prepare_ms,
             p50=_whole(self.lateness.percentile(50)),
             p95=_whole(self.lateness.percentile(95)),
@@ -88,7 +94,7 @@ class TopicTracker:
         """Backlog over the slots, at most `STRIP_CELLS` values: the largest of neighbouring slots."""
         if self._sample is None:
             return []
-        values = [slot.store + slot.retry for slot in self._sample.slots]
+        values = _held(self._sample)
         size = max(1, len(values) // STRIP_CELLS)
         return values if size == 1 else [max(values[at : at + size]) for at in range(0, len(values), size)]
 
@@ -99,29 +105,48 @@ class TopicTracker:
             return {}
         at_ms = sample.at_ms
         return {
-            "backlog": [slot.store + slot.retry for slot in sample.slots],
+            "backlog": list(_held(sample)),
             "lag_ms": [slot.lag_ms(at_ms) for slot in sample.slots],
             "oldest_ms": [
                 0 if slot.oldest_taken_ms is None else max(0, at_ms - slot.oldest_taken_ms) for slot in sample.slots
             ],
             "in_flight": [slot.prepare for slot in sample.slots],
             "dead": [slot.dead for slot in sample.slots],
-            "out_s": self._slot_rates(),
+            "out_s": self._slot_rates("sent" if sample.topic.is_stream else "acked"),
         }
 
     def fenced(self) -> int:
         """How many slots only workers that own them may take from."""
         return 0 if self._sample is None else sum(slot.epoch is not None for slot in self._sample.slots)
 
-    def _slot_rates(self) -> list[int | float]:
+    def _slot_rates(self, counter: str) -> list[int | float]:
         now, before = self._sample, self._before
         if now is None or before is None or len(now.slots) != len(before.slots) or now.at_ms <= before.at_ms:
             return []
         seconds = (now.at_ms - before.at_ms) / 1000
         return [
-            0 if new is old else round((new.counters.acked - old.counters.acked) / seconds, 1)
+            0 if new is old else round((getattr(new.counters, counter) - getattr(old.counters, counter)) / seconds, 1)
             for old, new in zip(before.slots, now.slots, strict=True)
         ]
+
+
+def numbers_of(sample: TopicSample) -> dict[str, Any]:
+    """What a topic or a group holds. What is ahead of a group waits for it, like what is ready in other queues."""
+    numbers: dict[str, Any] = dict(sample.numbers())
+    if sample.topic.is_stream:
+        return numbers | {"length": sample.length}
+    if sample.topic.is_group:
+        ahead = sum(slot.lag or 0 for slot in sample.slots)
+        numbers |= {"backlog": sample.backlog + ahead, "ready": sample.ready + ahead}
+        return numbers | {"lag": sample.lag, "missed": sample.missed}
+    return numbers
+
+
+def _held(sample: TopicSample) -> list[int]:
+    """Of every slot what waits there; of a stream the entries kept, of which none waits."""
+    if sample.topic.is_stream:
+        return [slot.length for slot in sample.slots]
+    return [slot.store + slot.retry + (slot.lag or 0) for slot in sample.slots]
 
 
 def _rates(changed: list[tuple[SlotSample, SlotSample]], seconds: float) -> list[float | None]:

@@ -13,7 +13,7 @@ class ClusterTrends(PeriodicTask):
     every_s = clusters.EVERY_S
 
     async def round(self) -> None:
-        names = [topic.name for topic in await self.engine.inspector.topics()]
+        names = [topic.name for topic in await self.engine.inspector.queues()]
         counted = {}
         for name in names:
             found = await self.engine.inspector.dead_clusters(name)

@@ -9,6 +9,7 @@ from console.engine import engine
 from console.pages.shell import console_page, render_page
 from console.record import timeline
 from console.serializers.topics import topic_json
+from console.usecases import entries
 
 
 @console_page
@@ -18,7 +19,7 @@ def page(request: HttpRequest, topic: str) -> HttpResponse:
     # "²" is a digit, and no number.
     wanted = int(slot) if slot.isdecimal() and len(slot) <= 4 else None
     definition = engine().client.topic(topic)
-    known = bool(ident) and _known(topic, ident, wanted)
+    known = bool(ident) and (_entry if definition.is_stream else _known)(topic, ident, wanted)
     return render_page(
         request,
         "console/message.html",
@@ -27,6 +28,11 @@ def page(request: HttpRequest, topic: str) -> HttpResponse:
         topic=definition,
         status=200 if known else 404,
     )
+
+
+def _entry(topic: str, ident: str, slot: int | None) -> bool:
+    """Whether the stream has it."""
+    return bool(entries.of_id(topic, ident, slot))
 
 
 def _known(topic: str, ident: str, slot: int | None) -> bool:

@@ -19,6 +19,7 @@ from console.access import Forbidden, Permission, allowed, grants, require
 from console.engine import engine
 from console.errors import BadRequest
 from console.options import options
+from console.release import RELEASE
 from console.site import sign_in_address, site
 from console.templating import render
 from rmq_core.errors import ConfigurationError, InvalidMessage, RMQError, UnknownTopic
@@ -98,6 +99,7 @@ def render_page(
         "api": reverse("console-api:api-root"),
         "places": _places(request),
         "csrf": get_token(request),
+        "release": RELEASE,
         "username": request.user.get_username(),
         "grants": grants(request.user).as_json(),
         "interval_ms": options().sample_interval_ms,

@@ -1,35 +1,46 @@
-"""A topic's page: header and actions, and its tabs Live, Messages, Dead letters, Slots and Definition."""
+"""A topic's page, or a consumer group's: header and actions, and those of the tabs that fit its kind."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext, gettext_lazy
 
 from console.engine import engine
 from console.pages.definition import tab_data
 from console.pages.shell import console_page, render_page
-from console.serializers.topics import topic_json
-from rmq_core.model.topic import TopicKind
+from console.serializers.topics import GROUP, topic_json
+from console.topic_tabs import tabs_of
+from rmq_core.model.group import Group
+from rmq_core.model.topic import Topic, TopicKind
 
 TABS = {
     "live": gettext_lazy("Live"),
     "messages": gettext_lazy("Messages"),
     "dead": gettext_lazy("Dead letters"),
+    "groups": gettext_lazy("Groups"),
     "slots": gettext_lazy("Slots"),
     "definition": gettext_lazy("Definition"),
 }
-
-KINDS = {
+KINDS: dict[str, Any] = {
     TopicKind.RANGE_MERGE: gettext_lazy("range merge"),
     TopicKind.PRIORITY: gettext_lazy("priority"),
     TopicKind.FIXED_TIME: gettext_lazy("fixed time"),
+    TopicKind.STREAM: gettext_lazy("stream"),
+    GROUP: gettext_lazy("consumer group"),
 }
 
 
 @console_page
 def page(request: HttpRequest, topic: str, tab: str = "live") -> HttpResponse:
     definition = engine().client.topic(topic)
+    kind = topic_json(definition)["kind"]
+    tabs = tabs_of(definition)
+    if tab not in tabs:
+        return redirect("console:topic", topic)
     return render_page(
         request,
         "console/topic.html",
@@ -38,9 +49,15 @@ def page(request: HttpRequest, topic: str, tab: str = "live") -> HttpResponse:
         | (tab_data(definition) if tab == "definition" else {}),
         topic=definition,
         tab=tab,
-        tabs=[(name, label, tab_url(topic, name)) for name, label in TABS.items()],
-        kind=KINDS[definition.kind],
+        tabs=[(name, TABS[name], tab_url(topic, name)) for name in tabs],
+        kind=KINDS[kind],
+        stream=stream_of(definition),
     )
+
+
+def stream_of(topic: Topic) -> str:
+    """The stream topic that a consumer group reads; "" of what is no group."""
+    return topic.topic_name if isinstance(topic, Group) else ""
 
 
 def tab_url(topic: str, tab: str) -> str:

@@ -42,7 +42,9 @@ class Follower:
 
     async def round(self) -> Counter[str]:
         """Bring what the journals hold into the database; returns how many transitions, by topic."""
-        topics = await self._engine.inspector.topics()
+        inspector = self._engine.inspector
+        groups = [queue for queue in await inspector.queues() if queue.is_group]
+        topics = [*await inspector.topics(), *groups]  # a group has a journal of its own
         await self._hold_for_archive(topics)
         written: Counter[str] = Counter()
         for topic in topics:
@@ -129,8 +131,13 @@ class Follower:
 
 
 def is_recorded(topic: Topic) -> bool:
-    """Whether a topic's messages are recorded: its journal is on, and the settings ask for it."""
-    return topic.journal != "off" and any(fnmatchcase(topic.name, pattern) for pattern in options().record_topics)
+    """Whether a topic's messages are recorded: its journal is on, and the settings ask for it. Entries of a stream stay
+    where they are; what becomes of them is told by its groups."""
+    return (
+        not topic.is_stream
+        and topic.journal != "off"
+        and any(fnmatchcase(topic.name, pattern) for pattern in options().record_topics)
+    )
 
 
 def _archived() -> list[list[str]]:

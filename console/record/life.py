@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from console.models.record import MessageRecord
+from rmq_core.journal.entries import MARKS
 
 State = MessageRecord.State
 ERROR_MAX = 1_000
@@ -20,8 +21,8 @@ INT_MAX = 2**31 - 1
 _INTO = {"acked": State.DONE, "cancelled": State.CANCELLED, "dropped": State.DROPPED}
 _QUEUES = frozenset({"store", "retry"})
 _MINUS = {"store": "queued", "retry": "queued", "prepare": "in_flight", "dead": "dead"}
-ABOUT_THE_SLOT = frozenset({"began", "ended"})
-"""Events that tell of the journal itself, not of a message."""
+ABOUT_THE_SLOT = MARKS
+"""Events that tell of the journal itself, or of a slot, not of a message."""
 
 
 class Step(Protocol):

@@ -34,7 +34,7 @@ def row_json(row: MessageRow, payload: bool) -> dict[str, Any]:
         "error": error,
         "receipt": row.receipt,
         "size": row.size,
-        "preview": None if masked else _preview(row.preview),
+        "preview": None if masked else preview_of(row.preview),
         "was": row.was,
     }
 
@@ -84,6 +84,7 @@ def _text(raw: bytes, cut: bool) -> str | None:
     return None
 
 
-def _preview(raw: bytes) -> str:
+def preview_of(raw: bytes) -> str:
+    """The first bytes of a content as a line of text; hex where it is none."""
     text = _text(raw, cut=True)
     return text if text is not None else "0x" + raw[:64].hex()

@@ -13,6 +13,8 @@ from rmq_core.model.topic import Topic
 CODE = "code"
 """How a change came that nobody made through the console: an application, or the command line."""
 
+GROUP = "group"
+"""What pages call the kind of a consumer group."""
 
 _IN_FRAMES = ("name", "kind", "slots", "paused", "max_retries", "visibility_timeout_ms", "description", "version")
 
@@ -28,8 +30,10 @@ def etag(topic: Topic) -> str:
 
 
 def topic_json(topic: Topic) -> dict[str, Any]:
-    """Of those what every page needs: frames hold a thousand."""
-    return {name: getattr(topic, name) for name in _IN_FRAMES} | {"timed": topic.timed}
+    """Of those what every page needs: frames hold a thousand. The kind of a consumer group is ``group``."""
+    kind = GROUP if topic.is_group else topic.kind.value
+    own = {"kind": kind, "timed": topic.timed, "paused_until_ms": getattr(topic, "paused_until_ms", 0)}
+    return {name: getattr(topic, name) for name in _IN_FRAMES} | own
 
 
 def revision_json(revision: TopicRevision) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from console.usecases import topic_history
 from console.usecases.acknowledging import acknowledge
 from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
+from console.usecases.entries import check_reschedulable
 from rmq_core.model.ids import MessageRef
 from rmq_core.model.text import NotText, check_name
 from rmq_core.model.topic import Topic
@@ -30,7 +31,7 @@ DETAILS_KEPT = 200
 @dataclass(frozen=True)
 class ActionRequest:
     """One action as asked for. `due_ms` (epoch ms) or `priority` only to reschedule; `worker` and `slots` only for
-    actions on the fleet, where `topic` may be empty; `until_ms` (epoch ms) only to acknowledge."""
+    actions on the fleet, where `topic` may be empty; `until_ms` (epoch ms) to acknowledge, and to pause a group."""
 
     action: Action
     topic: str
@@ -96,6 +97,10 @@ def perform(actor: Actor, wanted: ActionRequest) -> Outcome:
 
 
 def _check(wanted: ActionRequest) -> None:
+    if wanted.action is Action.PAUSE and wanted.until_ms is not None:
+        _check_until(wanted.until_ms)
+    if wanted.action is Action.RESCHEDULE:
+        check_reschedulable(engine().client.topic(wanted.topic))
     if wanted.action in _ON_MESSAGES:
         if not wanted.refs:
             raise BadRequest(gettext("Name at least one message."))
@@ -113,6 +118,11 @@ def _check(wanted: ActionRequest) -> None:
         _check_slots(wanted)
     if wanted.worker:
         _check_worker(wanted)
+
+
+def _check_until(until_ms: int) -> None:
+    if until_ms <= engine().inspector.now_ms():
+        raise BadRequest(gettext("That time has gone by already; choose a later one."))
 
 
 def _check_slots(wanted: ActionRequest) -> None:
@@ -166,7 +176,7 @@ def _outcome(results: Sequence[ActionResult]) -> Outcome:
 
 
 def _pause(wanted: ActionRequest) -> Outcome:
-    return _redefine(wanted.topic, engine().control.pause)
+    return _redefine(wanted.topic, lambda name: engine().control.pause(name, wanted.until_ms))
 
 
 def _resume(wanted: ActionRequest) -> Outcome:
@@ -181,6 +191,8 @@ def _acknowledge(wanted: ActionRequest) -> Outcome:
 def _redefine(name: str, change: Callable[[str], Topic]) -> Outcome:
     engine().client.forget(name)
     before = engine().client.topic(name)
+    if before.is_group:  # the history is that of topics; what is done to groups is in the audit
+        return Outcome(1, 1, values={"version": change(name).version})
     topic_history.note(before)
     after = change(name)
     return Outcome(1, 1, values={"version": after.version}, stored=None if after == before else after)

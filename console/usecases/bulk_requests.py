@@ -15,6 +15,7 @@ from console.errors import BadRequest
 from console.models import Operation
 from console.usecases import audit
 from console.usecases.actor import Actor
+from console.usecases.entries import check_reschedulable
 from rmq_core.model.filters import MessageFilter
 from rmq_core.model.ids import MessageRef
 from rmq_core.model.topic import Topic
@@ -126,6 +127,7 @@ def check(wanted: BulkRequest, *, to_look: bool = False) -> Topic:
         raise BadRequest(gettext("The messages of this topic have no time that could go by."))
     _check_slots(wanted, topic)
     if wanted.action is Action.RESCHEDULE:
+        check_reschedulable(topic)
         if to_look and not wanted.values():
             return topic
         # Asked for without a message, it only looks at the values.

@@ -53,6 +53,10 @@ def change_plan(now: Topic | None, wanted: Topic) -> Plan:
 
 def deletion_plan(topic: Topic) -> Plan:
     """What deleting a topic would take with it."""
+    if topic.is_stream:
+        return _stream_deletion(topic)
+    if topic.is_group:
+        return _group_deletion(topic)
     (sample,) = engine().inspector.sample([topic.name])
     held = Count(sample.backlog + sample.prepare + sample.dead)
     if held.number:
@@ -70,6 +74,63 @@ def deletion_plan(topic: Topic) -> Plan:
         lines = [Line("", "info", gettext("It holds no messages."), held)]
     lines.append(
         Line("", "caution", gettext("Sending to it fails from then on, until an application defines it again."))
+    )
+    return Plan(tuple(lines), (), sample.at_ms)
+
+
+def _stream_deletion(topic: Topic) -> Plan:
+    """What goes with a stream: its entries, and its groups with what they have not finished."""
+    groups = [group.name for group in engine().inspector.groups(topic)]
+    sample, *of_groups = engine().inspector.sample([topic.name, *groups])
+    held = Count(sample.length)
+    text = gettext("All its entries are deleted with it and cannot be restored: %(count)s.")
+    lines = [
+        Line("", "danger", text % {"count": held}, held)
+        if held.number
+        else Line("", "info", gettext("It holds no entries."), held)
+    ]
+    if of_groups:
+        open_ = Count(sum((each.lag or 0) + each.backlog + each.prepare for each in of_groups))
+        dead = sum(each.dead for each in of_groups)
+        text = gettext(
+            "Its consumer groups go with it: %(groups)s. Not finished by them: %(count)s; dead letters: %(dead)s."
+        )
+        names = ", ".join(name.partition("@")[2] for name in groups)
+        values = {"groups": names, "count": open_, "dead": f"{dead:,}"}
+        lines.append(Line("", "danger" if open_.number or dead else "caution", text % values, open_))
+    lines.append(
+        Line("", "caution", gettext("Sending to it fails from then on, until an application defines it again."))
+    )
+    return Plan(tuple(lines), (), sample.at_ms)
+
+
+def _group_deletion(group: Topic) -> Plan:
+    """What a group forgets; the entries stay in the stream, for the others."""
+    (sample,) = engine().inspector.sample([group.name])
+    held = Count(sample.backlog + sample.prepare + sample.dead)
+    values = {
+        "count": held,
+        "flight": f"{sample.prepare:,}",
+        "retrying": f"{sample.retrying:,}",
+        "dead": f"{sample.dead:,}",
+    }
+    text = gettext(
+        "What it has read and not finished is forgotten (%(count)s): %(flight)s in flight, %(retrying)s to be tried"
+        " again, %(dead)s dead letters with their causes."
+    )
+    lines = [
+        Line("", "danger", text % values, held)
+        if held.number
+        else Line("", "info", gettext("Nothing of it is pending, and it has no dead letters."), held)
+    ]
+    lag = gettext("unknown") if sample.lag is None else f"{sample.lag:,}"
+    lines.append(
+        Line(
+            "",
+            "caution" if sample.lag else "info",
+            gettext("Its position goes with it; entries that it has not read: %(lag)s. The entries stay in the stream.")
+            % {"lag": lag},
+        )
     )
     return Plan(tuple(lines), (), sample.at_ms)
 

@@ -206,6 +206,47 @@ def _journal_max(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     return [Line("journal_max", "info", text % {"most": f"{slot_limit(wanted):,}"})]
 
 
+def _bounds(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    """What trimming would take. Said once where several of its settings change."""
+    field = next(name for name in _BOUNDS if getattr(now, name) != getattr(wanted, name))
+    length = Count(sample.length)
+    if not wanted.max_length and not wanted.max_age_ms:
+        text = gettext("Nothing is trimmed any more. Entries kept now: %(count)s.")
+        return [Line(field, "caution", text % {"count": length}, length)]
+    share = -(-wanted.max_length // wanted.slots)
+    over = Count(sum(max(0, slot.length - share) for slot in sample.slots) if share else 0)
+    lines = []
+    if over.number:
+        text = gettext("Entries beyond the most that are kept: %(count)s. They are trimmed within seconds, for good.")
+        lines.append(Line(field, "danger", text % {"count": over}, over))
+    firsts = [int(slot.first_entry.partition("-")[0]) for slot in sample.slots if slot.first_entry]
+    oldest_ms = sample.at_ms - min(firsts) if firsts else 0
+    if wanted.max_age_ms and oldest_ms > wanted.max_age_ms:
+        text = gettext("Entries older than %(time)s are trimmed within seconds, for good; the oldest is %(age)s old.")
+        values = {"time": spoken(wanted.max_age_ms), "age": spoken(oldest_ms)}
+        lines.append(Line(field, "danger", text % values))
+    if not lines:
+        text = gettext("Of the %(count)s entries kept now none is beyond these bounds.")
+        lines.append(Line(field, "info", text % {"count": length}, length))
+    if wanted.trim_unread and not now.trim_unread:
+        text = gettext("Trimming no longer waits for durable groups: what they have not read by then, they miss.")
+        lines.append(Line("trim_unread", "danger", text))
+    elif not wanted.trim_unread:
+        text = gettext("What a durable group has not finished stays, however much that is.")
+        lines.append(Line("trim_unread", "info", text))
+    return lines
+
+
+def _bounds_once(name: str) -> Callable[[Topic, Topic, TopicSample], list[Line]]:
+    def lines(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+        changed = [each for each in _BOUNDS if getattr(now, each) != getattr(wanted, each)]
+        return _bounds(now, wanted, sample) if changed[0] == name else []
+
+    return lines
+
+
+_BOUNDS = ("max_length", "max_age_ms", "trim", "trim_unread")
+
 LINES: dict[str, Callable[[Topic, Topic, TopicSample], list[Line]]] = {
     "description": _description,
     "paused": _paused,
@@ -221,6 +262,7 @@ LINES: dict[str, Callable[[Topic, Topic, TopicSample], list[Line]]] = {
     "undo_ms": _undo,
     "journal": _journal,
     "journal_max": _journal_max,
+    **{name: _bounds_once(name) for name in _BOUNDS},
 }
 
 

@@ -17,6 +17,7 @@ from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
 from console.usecases.bulk_requests import CONFIRM_ABOVE
 from console.usecases.topic_fields import BY_NAME, difference, wanted_topic
+from rmq_core.model.group import is_group_name
 from rmq_core.model.topic import Topic
 
 
@@ -90,17 +91,20 @@ def delete(actor: Actor, name: str, reason: str, force: bool = False, confirm: s
 
     Raises `Forbidden`, `BadRequest` (no reason, not confirmed), `UnknownTopic`, `TopicNotEmpty` (and not `force`).
     """
-    action = Action.FORCE_DELETE if force else Action.DELETE_TOPIC
+    action = Action.DELETE_GROUP if is_group_name(name) else Action.FORCE_DELETE if force else Action.DELETE_TOPIC
     with audited(actor, action, topic=name, query={"force": force}, reason=reason) as entry:
         require(actor.user, action, name)
         check_reason(reason, needed=True)
         topic = stored(name)
         if force and confirm != name:
             _check_few(topic)
-        topic_history.note(topic)
-        began_ms = engine().inspector.now_ms()
-        gone = engine().control.delete_topic(name, force)
-        topic_history.record_deleted(name, topic.version, began_ms, engine().inspector.now_ms(), actor, reason)
+        if topic.is_group:  # the history is that of topics
+            gone = engine().control.delete_topic(name, force)
+        else:
+            topic_history.note(topic)
+            began_ms = engine().inspector.now_ms()
+            gone = engine().control.delete_topic(name, force)
+            topic_history.record_deleted(name, topic.version, began_ms, engine().inspector.now_ms(), actor, reason)
         entry.done = 1
         entry.detail = {"messages": gone, "definition": definition_json(topic)}
     return gone
@@ -109,7 +113,7 @@ def delete(actor: Actor, name: str, reason: str, force: bool = False, confirm: s
 def _check_few(topic: Topic) -> None:
     """Many messages go only with a topic whose name was typed. Raises `BadRequest`."""
     (sample,) = engine().inspector.sample([topic.name])
-    count = sample.backlog + sample.prepare + sample.dead
+    count = sample.backlog + sample.prepare + sample.dead + sample.length
     if count > CONFIRM_ABOVE:
         raise BadRequest(
             gettext("%(count)d messages would be deleted with it. Type the topic's name, %(topic)s, to confirm.")

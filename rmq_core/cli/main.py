@@ -22,6 +22,7 @@ ENGINE: Sections = {
         "send": "rmq_core.cli.sending",
         "take": "rmq_core.cli.taking",
         "peek": "rmq_core.cli.reading",
+        "tail": "rmq_core.cli.tailing",
         "cancel": "rmq_core.cli.actions",
         "run-now": "rmq_core.cli.actions",
         "reschedule": "rmq_core.cli.actions",
@@ -37,6 +38,15 @@ ENGINE: Sections = {
         "topics": "rmq_core.cli.topics",
         "stats": "rmq_core.cli.topics",
         "journal": "rmq_core.cli.journal",
+        "pause": "rmq_core.cli.members",
+        "resume": "rmq_core.cli.members",
+    },
+    "Groups of streams": {
+        "groups": "rmq_core.cli.groups",
+        "position": "rmq_core.cli.groups",
+        "members": "rmq_core.cli.members",
+        "claim": "rmq_core.cli.members",
+        "stuck": "rmq_core.cli.members",
     },
     "Workers": {
         "worker": "rmq_core.cli.working",

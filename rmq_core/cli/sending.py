@@ -15,29 +15,42 @@ WHEN = "--priority on a priority topic, --range-ms on a range-merge topic, --in-
 
 @command
 @click.argument("topic")
-@click.argument("content")
+@click.argument("content", required=False)
 @click.option("--range-ms", type=int, help="Range-merge topics: delivered so long after the first send.")
 @click.option("--priority", type=int, help="Priority topics: above 16.")
 @click.option("--due-ms", type=int, help="Fixed-time topics: epoch milliseconds.")
 @click.option("--in-ms", type=int, help="Fixed-time topics: from now, by the server's clock.")
+@click.option("--id", "id", help="Stream topics: an id of its own, larger than all before it in its slot.")
+@click.option("--field", "fields", multiple=True, metavar="NAME=VALUE", help="Stream topics, no CONTENT. Repeatable.")
 @click.option("--key", help="What makes two messages the same; without it, the content.")
 @click.option("--slot-basis", help="What chooses the slot; without it, the key or the content.")
 @click.option("--header", "headers", multiple=True, metavar="NAME=VALUE", help="Repeatable.")
-def send(shell: Shell, topic: str, content: str, headers: tuple[str, ...], **given: Any) -> None:
-    """Send one message.
+def send(shell: Shell, topic: str, content: str | None, headers: tuple[str, ...], **given: Any) -> None:
+    """Send one message, or add an entry to a stream topic.
 
     CONTENT '-' reads standard input, as bytes. Content that begins with a dash comes after '--'.
     """
-    if sum(given[name] is not None for name in ("priority", "range_ms", "in_ms", "due_ms")) != 1:
-        raise Usage(f"say once when it is delivered: {WHEN}")
+    given["fields"] = _pairs("field", given["fields"])
+    when = sum(given[name] is not None for name in ("priority", "range_ms", "in_ms", "due_ms"))
+    of_stream = given["fields"] is not None or given["id"] is not None
+    if when > 1 or (of_stream and when):
+        raise Usage(f"say once when it is delivered: {WHEN}; to a stream topic, not at all")
+    if (content is None) is (given["fields"] is None):
+        raise Usage("give a CONTENT, or to a stream topic --field NAME=VALUE")
     if content == "-" and sys.stdin is None:
         raise Usage("standard input is closed: there is no content to read")
-    wrong = next((each for each in headers if not each.partition("=")[0] or "=" not in each), None)
-    if wrong is not None:
-        raise Usage(f"a header is given as NAME=VALUE, not as {wrong!r}")
+    given["headers"] = _pairs("header", headers)
     raw = sys.stdin.buffer.read() if content == "-" else content
     given["at"] = given.pop("due_ms")
-    given["headers"] = {name: value for name, _, value in (each.partition("=") for each in headers)} or None
     with shell.client() as rmq:
+        if not when and not of_stream and not rmq.topic(topic).is_stream:
+            raise Usage(f"say once when it is delivered: {WHEN}")
         sent = rmq.send(topic, raw, **given)
     shell.show(sent._asdict(), [f"{sent.id}  slot {sent.slot}  {BECAME[sent.merged]}"])
+
+
+def _pairs(what: str, given: tuple[str, ...]) -> dict[str, str] | None:
+    wrong = next((each for each in given if not each.partition("=")[0] or "=" not in each), None)
+    if wrong is not None:
+        raise Usage(f"a {what} is given as NAME=VALUE, not as {wrong!r}")
+    return {name: value for name, _, value in (each.partition("=") for each in given)} or None

@@ -15,7 +15,6 @@ import click
 from rmq_core.client.rmq import RMQ
 from rmq_core.model.text import shown
 from rmq_core.queries.present import now_ms
-from rmq_core.transport.retry import RETRY_FOR_MS
 
 DEFAULT_URL = "redis://localhost:6379/0"
 FIRST_MS = 2_000
@@ -45,14 +44,10 @@ class Shell:
 
     def client(self) -> RMQ:
         """The client the command line asks for, of a server that answers."""
-        made = RMQ(self.url, self.namespace, retry_for_ms=FIRST_MS)
-        try:
-            made.run(now_ms(made.keyspace))
-        except BaseException:
-            made.close()
-            raise
-        made.connection.retry_for_ms = RETRY_FOR_MS
-        return made
+        # One that takes the connection and says nothing is given up as soon as one that is not there.
+        with RMQ(_hurried(self.url), self.namespace, retry_for_ms=FIRST_MS) as first:
+            first.run(now_ms(first.keyspace))
+        return RMQ(self.url, self.namespace)
 
     def show(self, value: Any, lines: Sequence[str]) -> None:
         """Prints a result as JSON, or as lines for people."""
@@ -87,6 +82,13 @@ class Shell:
         hidden = not sys.stderr.isatty()
         with click.progressbar(length=max(1, total), label=label, file=sys.stderr, hidden=hidden) as bar:
             yield bar.update
+
+
+def _hurried(url: str) -> str:
+    """The same address with a short patience for each answer, unless it says how long."""
+    if "socket_timeout=" in url:
+        return url
+    return f"{url}{'&' if '?' in url else '?'}socket_timeout={FIRST_MS / 2_000:g}"
 
 
 def moment(at_ms: int) -> str:

@@ -8,7 +8,9 @@ from typing import Any
 import click
 
 from rmq_core.cli.shell import Shell, command
+from rmq_core.cli.tailing import entry_text, entry_value
 from rmq_core.model.delivery import Delivery
+from rmq_core.model.entry import EntryDelivery
 from rmq_core.model.text import shown
 
 
@@ -40,6 +42,8 @@ def take(shell: Shell, topic: str, most: int, wait_ms: int, outcome: str) -> Non
 
 def _value(delivery: Delivery) -> dict[str, Any]:
     value: dict[str, Any] = {"id": delivery.id, "slot": delivery.slot, "attempt": delivery.attempt}
+    if isinstance(delivery, EntryDelivery):
+        return value | entry_value(delivery.entry) | {"receipt": delivery.receipt}
     try:
         value["content"] = delivery.text
     except UnicodeDecodeError:
@@ -48,4 +52,6 @@ def _value(delivery: Delivery) -> dict[str, Any]:
 
 
 def _text(delivery: Delivery) -> str:
+    if isinstance(delivery, EntryDelivery):
+        return entry_text(delivery.entry)
     return "" if delivery.content == delivery.raw_id else shown(delivery.content)

@@ -9,25 +9,34 @@ import click
 
 from rmq_core.cli.shell import Shell, Usage, command
 from rmq_core.client.inspector import Inspector
-from rmq_core.model.topic import Topic, TopicKind
+from rmq_core.model.topic import Topic, TopicKind, Trim
 
-HEADS = ("topic", "backlog", "ready", "retrying", "in_flight", "dead", "sent", "merged", "acked", "ledger_gap")
+HEADS = (
+    *("topic", "backlog", "ready", "retrying", "in_flight", "dead", "entries", "sent", "merged", "acked"),
+    "ledger_gap",
+)
 
 
 @command
 @click.argument("define", metavar="[NAME]", required=False)
 @click.option("--kind", type=click.Choice([kind.value for kind in TopicKind]), help="Of the topic to define.")
 @click.option("--slots", type=int, default=64, help="Of the topic to define: a power of two.")
-def topics(shell: Shell, define: str | None, kind: str | None, slots: int) -> None:
+@click.option("--max-length", type=int, help="Of a stream: entries kept, over all slots.")
+@click.option("--max-age-ms", type=int, help="Of a stream: older entries are trimmed.")
+@click.option("--trim", type=click.Choice([how.value for how in Trim]), help="Of a stream: how closely.")
+def topics(shell: Shell, define: str | None, kind: str | None, slots: int, **bounds: Any) -> None:
     """List topics, or define one.
 
     With a NAME and --kind the topic is defined, or found to be there already with that shape.
     """
     if bool(define) != bool(kind):
         raise Usage("topics NAME needs --kind" if define else "topics --kind needs a NAME")
+    given = {name: value for name, value in bounds.items() if value is not None}
+    if given and not kind:
+        raise Usage(f"--{min(given).replace('_', '-')} is of a topic that is defined: give a NAME and --kind stream")
     with shell.client() as rmq:
         if define and kind:
-            found = [rmq.define(Topic(define, TopicKind(kind), slots=slots))]
+            found = [rmq.define(Topic(define, TopicKind(kind), slots=slots, **given))]
         else:
             found = Inspector(rmq).topics()
     rows = [(each.name, each.kind.value, each.slots, each.version, "paused" if each.paused else "") for each in found]
@@ -43,6 +52,7 @@ def stats(shell: Shell, topic: str | None) -> None:
             rmq.topic(topic)
         samples = Inspector(rmq).sample([topic] if topic else None)
     values: list[dict[str, Any]] = [
-        {"topic": sample.topic.name, **sample.numbers(), **asdict(sample.counters)} for sample in samples
+        {"topic": sample.topic.name, **sample.numbers(), "entries": sample.length, **asdict(sample.counters)}
+        for sample in samples
     ]
     shell.table(values, HEADS, [[row[head] for head in HEADS] for row in values], "no topics")

@@ -10,9 +10,9 @@ from rmq_core.client import exits
 from rmq_core.client.async_rmq import AsyncRMQ
 from rmq_core.client.base import topic_name
 from rmq_core.client.buffering import Buffered, Item, all_or_none, by_topic, each, made
-from rmq_core.errors import ConfigurationError
+from rmq_core.errors import ConfigurationError, RMQError
 from rmq_core.model.composing import Content, SendOptions
-from rmq_core.model.message import Message
+from rmq_core.model.entry import AnyMessage
 from rmq_core.model.topic import Topic
 from rmq_core.ops.sent import Sent
 
@@ -33,14 +33,14 @@ class AsyncProducer(Buffered[AsyncRMQ]):
         self._room.set()
         self._task: asyncio.Task[None] | None = None
 
-    async def send(self, topic: str | Topic, message: Message | Content, **options: Unpack[SendOptions]) -> Sent:
+    async def send(self, topic: str | Topic, message: AnyMessage | Content, **options: Unpack[SendOptions]) -> Sent:
         """Sends a message with the next flush, given as to `RMQ.send`. Raises what that raises, or `ProducerClosed`."""
         future: asyncio.Future[Sent] = asyncio.get_running_loop().create_future()
         with self._hooked(topic_name(topic), made(message, options)) as ready:
             await self._add(Item(topic_name(topic), ready, future))
         return await future
 
-    async def post(self, topic: str | Topic, message: Message | Content, **options: Unpack[SendOptions]) -> None:
+    async def post(self, topic: str | Topic, message: AnyMessage | Content, **options: Unpack[SendOptions]) -> None:
         """Buffers a message nobody waits for. Raises `ProducerClosed`."""
         with self._hooked(topic_name(topic), made(message, options)) as ready:
             await self._add(Item(topic_name(topic), ready, None))
@@ -105,7 +105,8 @@ class AsyncProducer(Buffered[AsyncRMQ]):
     async def _flush(self, topic: str, items: list[Item]) -> None:
         items = [item for item in items if item.future is None or not item.future.done()]
         messages = [item.message for item in items]
-        if all(item.future is None for item in items):
+        # What was added to a stream must not be sent again, so that the results of all are wanted.
+        if all(item.future is None for item in items) and not await self._keeps_each(topic):
             try:
                 await self._client.send_as_given(topic, messages)
             except Exception as error:
@@ -116,10 +117,16 @@ class AsyncProducer(Buffered[AsyncRMQ]):
                 all_said = True
             if all_said:
                 return
-        # One bad message must not fail its neighbours; repeating a send is harmless.
+        # One bad message must not fail its neighbours; repeating the send of a message to a queue is harmless.
         results: list[Sent | Exception]
         try:
             results = await self._client.run(each(self._client, topic, messages))
         except Exception as error:
             results = [error] * len(items)
         self._settle(topic, items, results)
+
+    async def _keeps_each(self, topic: str) -> bool:
+        try:
+            return (await self._client.topic(topic)).is_stream
+        except RMQError:
+            return False  # the send says it, too

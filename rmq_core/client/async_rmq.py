@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from rmq_core.client.base import ClientCore, deliveries_of, patience_ms, several, topic_name
@@ -14,7 +15,8 @@ from rmq_core.errors import TopicReshaped
 from rmq_core.hooks.hook import Hook
 from rmq_core.model.composing import Content, SendOptions, compose
 from rmq_core.model.delivery import Delivery, SettleStatus
-from rmq_core.model.message import Message, is_message
+from rmq_core.model.entry import AnyMessage, Entry, is_message
+from rmq_core.model.group import Group
 from rmq_core.model.outcomes import check_delay
 from rmq_core.model.topic import Topic
 from rmq_core.ops import consuming, registry, sending
@@ -22,6 +24,10 @@ from rmq_core.ops.hints import note_heads
 from rmq_core.ops.sent import NOTHING_SENT, Sent, SentMany, count, minus, plus
 from rmq_core.protocol.scripts import Call, Operation, batches
 from rmq_core.protocol.takes import NOT_DUE
+from rmq_core.streams import sending as entries
+from rmq_core.streams.positions import Where
+from rmq_core.streams.reading import PAGE_MAX, Bound, EntryPage, Reading
+from rmq_core.streams.sending import Under
 from rmq_core.transport.aio import AsyncConnection
 from rmq_core.transport.notifications import FALLBACK_S, Wakeups
 from rmq_core.transport.retry import RETRY_FOR_MS
@@ -30,6 +36,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 T = TypeVar("T")
+
+FOLLOW_MS = 60_000
 
 
 class AsyncRMQ(ClientCore):
@@ -82,37 +90,55 @@ class AsyncRMQ(ClientCore):
         """The stored definition. Raises `UnknownTopic`."""
         return await self.run(self.checked_topic(name))
 
+    async def define_group(self, topic: str | Topic, group: str, *, start: Where = "start", **settings: Any) -> Group:
+        """Declares a consumer group of a stream topic; returns the stored one, which may have stood there already.
+
+        Its queue is named ``<topic>@<group>``, and is taken from, settled and looked at under that name. ``start``:
+        where a new one begins: ``start``, ``end``, a time or an entry's id. ``settings``: ``durable`` (trimming waits
+        for it; True), ``acks`` (``each``; ``none``: what is handed out is done), ``waits`` (entries of a slot behind
+        one that failed wait until that is done, or dead; False), and what it has other than its topic:
+        ``max_retries``, ``visibility_timeout_ms``, ``backoff_ms``, ``backoff_max_ms``, ``weight``, ``rate_limit``,
+        ``undo_ms``. Raises `UnknownTopic`, `WrongKind`, `InvalidTopic`, `TopicConflict`.
+        """
+        return await self.run(self.group_defined(topic, group, start, settings))
+
     # -- sending
 
     async def send(
         self,
         topic: str | Topic,
-        message: Message | Content,
+        message: AnyMessage | Content,
         *,
         allow_past: bool = False,
         **options: Unpack[SendOptions],
     ) -> Sent:
         """Sends one message: a ready-made one, or a content and when it is delivered; see `RMQ.send`."""
         ready: Any = compose(message, options) if options else message
-        if self.hooks.of_sends and is_message(ready):
-            with self.hooks.sending(topic_name(topic), [ready]) as around:
-                (ready,) = around.messages
-                sent = await self.run(self.on_topic(sending.send, topic, ready, allow_past=allow_past))
-                around.result = sent
-            return sent
-        return await self.run(self.on_topic(sending.send, topic, ready, allow_past=allow_past))
+        hooked = await self.run(self.hookable(topic, ready)) if self.hooks.of_sends else None
+        if hooked is None:
+            return await self.run(self.sending(topic, ready, allow_past))
+        with self.hooks.sending(topic_name(topic), [hooked]) as around:
+            (hooked,) = around.messages
+            sent = await self.run(self.sending(topic, hooked, allow_past))
+            around.result = sent
+        return sent
 
-    async def send_many(self, topic: str | Topic, messages: Iterable[Message], *, allow_past: bool = False) -> SentMany:
+    async def send_many(
+        self, topic: str | Topic, messages: Iterable[AnyMessage], *, allow_past: bool = False
+    ) -> SentMany:
         """Sends any number of messages, a bounded number in memory at a time.
 
         An error leaves earlier ones sent; repeating the whole is harmless, for equal ids merge. `BacklogFull` tells
         how many were sent, and which of those it was given were not.
         """
-        messages = several(messages)
+        given: Any = several(messages)
         if not self.hooks.of_sends:
-            return await self.send_as_given(topic, messages, allow_past=allow_past)
-        total = await self.send_as_given(topic, ())  # knows the topic
-        for some in batches(messages, sending.MESSAGES_AT_ONCE):
+            return await self.send_as_given(topic, given, allow_past=allow_past)
+        definition = await self.topic(topic)
+        total = NOTHING_SENT
+        for some in batches(given, sending.MESSAGES_AT_ONCE):
+            if definition.is_stream:
+                some = [entries.check(definition, each) for each in some]
             if not all(map(is_message, some)):
                 return await self.send_as_given(topic, some, allow_past=allow_past, before=total)  # which raises
             with self.hooks.sending(topic_name(topic), some) as around:
@@ -126,13 +152,15 @@ class AsyncRMQ(ClientCore):
     async def send_as_given(
         self,
         topic: str | Topic,
-        messages: Iterable[Message],
+        messages: Iterable[Any],
         *,
         allow_past: bool = False,
         before: SentMany = NOTHING_SENT,
     ) -> SentMany:
         """As `send_many`, through no hook. ``before``: what the same call has sent already, to be counted with it."""
         definition = await self.topic(topic)
+        if definition.is_stream:
+            return plus(before, await self._add_many(definition, messages))
         if definition.max_backlog:
             limited = sending.send_many_limited(
                 self.keyspace, definition, messages, allow_past=allow_past, before=before
@@ -150,14 +178,87 @@ class AsyncRMQ(ClientCore):
             raise
         return total
 
+    async def _add_many(self, definition: Topic, messages: Iterable[AnyMessage | Content]) -> SentMany:
+        added, batches = 0, Under(self.sender)
+        try:
+            async for replies in self.connection.stream(
+                batches.calls(entries.groups(self.keyspace, definition, messages, self.sender))
+            ):
+                added += batches.answered(replies)
+        except TopicReshaped:
+            await self.run(self.reshaped(definition.name))
+            raise
+        finally:
+            batches.end()
+        return SentMany(added, 0)
+
+    # -- reading streams
+
+    async def read(
+        self,
+        topics: str | Topic | Iterable[str | Topic],
+        *,
+        since: Bound = None,
+        until: Bound = None,
+        newest: bool = False,
+        slot: int | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+        timeout_ms: int = 0,
+    ) -> EntryPage:
+        """Entries of one or several stream topics, in the order of their ids; see `RMQ.read`."""
+        asked = Reading(since, until, newest, slot, limit, cursor)
+        check_delay(timeout_ms, "timeout_ms")
+        listed: Any = topics if isinstance(topics, (str, Topic)) else list(topics)
+        deadline = time.monotonic() + timeout_ms / 1000
+        page = await self.run(self.reading(listed, asked))
+        if page.entries or timeout_ms == 0 or newest:
+            return page
+        names = [listed] if isinstance(listed, (str, Topic)) else listed
+        channels = [self.keyspace.wake(topic_name(name)) for name in names]
+        woken = asyncio.Event()
+
+        def wake(_: bytes | None) -> None:
+            woken.set()
+
+        try:
+            for channel in channels:
+                await self.wakeups.add(channel, wake)
+            while True:
+                woken.clear()
+                page = await self.run(self.reading(listed, Reading(limit=limit, cursor=page.cursor)))
+                left_s = deadline - time.monotonic()
+                if page.entries or left_s <= 0:
+                    return page
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(min(FALLBACK_S, left_s)):
+                        await woken.wait()
+        finally:
+            for channel in channels:
+                self.wakeups.remove(channel, wake)
+
+    async def follow(
+        self, topics: str | Topic | Iterable[str | Topic], *, since: Bound = "end", slot: int | None = None
+    ) -> AsyncIterator[Entry]:
+        """Entries of one or several stream topics as they come, for ever; from ``since`` on, see `RMQ.read`."""
+        listed: Any = topics if isinstance(topics, (str, Topic)) else list(topics)
+        page = await self.read(listed, since=since, slot=slot)
+        while True:
+            for entry in page.entries:
+                yield entry
+            page = await self.read(listed, cursor=page.cursor, limit=PAGE_MAX, timeout_ms=FOLLOW_MS)
+
     # -- taking and settling
 
-    async def take(self, topic: str | Topic, max: int = 1, timeout_ms: int = 0) -> list[Delivery]:
-        """Up to ``max`` ready messages; waits up to ``timeout_ms`` for the first one. Raises `Fenced`."""
+    async def take(self, topic: str | Topic, max: int = 1, timeout_ms: int = 0, *, member: str = "") -> list[Delivery]:
+        """Up to ``max`` ready messages; waits up to ``timeout_ms`` for the first one. Raises `Fenced`.
+
+        ``member``: who takes, of a group, so that it can be seen who has what (`Inspector.members`), and be claimed.
+        """
         topic = topic_name(topic)
         check_delay(timeout_ms, "timeout_ms")
         deadline = time.monotonic() + timeout_ms / 1000
-        taken = await self.run(self.taken(topic, max))
+        taken = await self.run(self.taken(topic, max, member))
         if taken.deliveries or timeout_ms == 0:
             return taken.deliveries
         woken = asyncio.Event()
@@ -172,7 +273,7 @@ class AsyncRMQ(ClientCore):
         try:
             while True:
                 woken.clear()
-                taken = await self.run(self.taken(topic, max))
+                taken = await self.run(self.taken(topic, max, member))
                 left_s = deadline - time.monotonic()
                 if taken.deliveries or left_s <= 0:
                     return taken.deliveries

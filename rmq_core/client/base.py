@@ -5,23 +5,42 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from rmq_core.errors import EvictionEnabled, InvalidMessage, ScriptFailed, ServerTooOld, TopicReshaped, UnknownTopic
+from rmq_core.client.sender import CallNumbers
+from rmq_core.errors import (
+    EvictionEnabled,
+    InvalidMessage,
+    ScriptFailed,
+    ServerTooOld,
+    TopicReshaped,
+    UnknownTopic,
+    WrongKind,
+)
 from rmq_core.hooks.chain import Hooks
 from rmq_core.hooks.hook import Hook
-from rmq_core.model.bounds import whole
+from rmq_core.model.bounds import slot_of, whole
+from rmq_core.model.composing import moment_ms
 from rmq_core.model.delivery import Delivery, SettleStatus
-from rmq_core.model.message import Message
+from rmq_core.model.entry import AnyMessage, is_message
+from rmq_core.model.group import AT, Group, is_group_name, split
 from rmq_core.model.programs import per_node, program_of
 from rmq_core.model.states import former_name
 from rmq_core.model.text import NotText, check_unicode, shown
 from rmq_core.model.topic import Topic
-from rmq_core.ops import registry
+from rmq_core.ops import registry, sending
 from rmq_core.ops.consuming import Consumer, Statuses, Taken, same_topic
+from rmq_core.ops.sent import Sent
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import OfMasters, Operation
+from rmq_core.protocol.wakes import read_wake
 from rmq_core.queries import definitions
+from rmq_core.streams import groups, members, positions, reading
+from rmq_core.streams import sending as entries
+from rmq_core.streams.members import Claimed, Member
+from rmq_core.streams.positions import Moved, Where
+from rmq_core.streams.reading import EntryPage, Reading
 from rmq_core.transport.redis_url import RedisURL
 
 P = ParamSpec("P")
@@ -55,7 +74,7 @@ def topic_name(topic: object) -> str:
     raise InvalidMessage(f"a topic is given as its name or as a Topic, not as {type(topic).__name__} ({topic!r:.80})")
 
 
-def several(messages: Iterable[Message]) -> Iterable[Message]:
+def several(messages: Iterable[Any]) -> Iterable[Any]:
     """Messages to be sent. Raises `InvalidMessage` for what holds none."""
     if isinstance(messages, (str, bytes, bytearray)) or not isinstance(messages, Iterable):
         raise InvalidMessage(f"send_many takes a list of messages, not {type(messages).__name__}; send takes one")
@@ -75,6 +94,69 @@ def deliveries_of(deliveries: Delivery | Iterable[Delivery]) -> list[Delivery]:
     raise InvalidMessage(f"a delivery is settled by what take() gave, not by {type(wrong).__name__} ({wrong!r:.80})")
 
 
+def check_stream(topic: Topic, what: str) -> Topic:
+    """Raises `WrongKind`."""
+    if not topic.is_stream:
+        raise WrongKind(
+            f"only a stream topic {what} like this: {topic.name!r} is a {topic.kind.value} topic, whose messages are"
+            " taken and settled, and listed by the inspector"
+        )
+    return topic
+
+
+def check_queue(topic: Topic) -> Topic:
+    """Raises `WrongKind`."""
+    if topic.is_stream:
+        raise WrongKind(
+            f"topic {topic.name!r} is a stream: its entries are kept until they are trimmed, and whoever wants to"
+            " reads them (client.read, client.follow, rmq tail); nothing is taken, settled, cancelled or moved there,"
+            f" but in a group of it ('{topic.name}@<group>')"
+        )
+    return topic
+
+
+def _of_queues(
+    operation: Callable[Concatenate[Keyspace, Topic, P], Operation[T]],
+) -> Callable[Concatenate[Keyspace, Topic, P], Operation[T]]:
+    def checked(keyspace: Keyspace, topic: Topic, /, *args: P.args, **kwargs: P.kwargs) -> Operation[T]:
+        return operation(keyspace, check_queue(topic), *args, **kwargs)
+
+    return checked
+
+
+def _of_streams(
+    operation: Callable[Concatenate[Keyspace, Topic, P], Operation[T]],
+) -> Callable[Concatenate[Keyspace, Topic, P], Operation[T]]:
+    def checked(keyspace: Keyspace, topic: Topic, /, *args: P.args, **kwargs: P.kwargs) -> Operation[T]:
+        return operation(keyspace, check_stream(topic, "has this"), *args, **kwargs)
+
+    return checked
+
+
+def check_group(topic: Topic, what: str) -> Group:
+    """Raises `WrongKind`."""
+    if not isinstance(topic, Group):
+        raise WrongKind(f"only a group of a stream topic has {what}; {topic.name!r} is a {topic.kind.value} topic")
+    return topic
+
+
+def _members(keyspace: Keyspace, topic: Topic) -> Operation[list[Member]]:
+    return members.members(keyspace, check_group(topic, "members"))
+
+
+def _claim(keyspace: Keyspace, topic: Topic, member: str, dry_run: bool, force: bool) -> Operation[list[Claimed]]:
+    return members.claim(keyspace, check_group(topic, "members"), member, dry_run=dry_run, force=force)
+
+
+def _move(
+    keyspace: Keyspace, topic: Topic, where: Where, slots: Sequence[int] | None, how: str
+) -> Operation[list[Moved]]:
+    group = check_group(topic, "a position")
+    for slot in slots or ():
+        slot_of(topic, slot)
+    return positions.place(keyspace, group, how, where, slots)
+
+
 class ClientCore:
     """State and rules of a client, without IO."""
 
@@ -85,6 +167,7 @@ class ClientCore:
         self.hooks = Hooks(hooks)
         self._topics: dict[str, tuple[Topic, float]] = {}
         self._consumers: dict[str, Consumer] = {}
+        self.sender = CallNumbers()
 
     def known_topic(self, name: str) -> Topic | None:
         """A definition read not long ago."""
@@ -111,9 +194,9 @@ class ClientCore:
 
     def heard(self, name: str, payload: bytes) -> None:
         """A wake-up for a pull consumer: the slot it names is looked at, for its hint may be written only later."""
-        consumer = self._consumers.get(name)
-        if consumer is not None:
-            consumer.doubt(int(payload.split(b" ", 1)[0]))
+        consumer, wake = self._consumers.get(name), read_wake(payload)
+        if consumer is not None and wake is not None and wake.slot < consumer.topic.slots:
+            consumer.doubt(wake.slot)
 
     def checked_topic(self, name: str | Topic) -> Operation[Topic]:
         """The definition, from memory or the registry; raises `UnknownTopic`."""
@@ -124,6 +207,28 @@ class ClientCore:
         return self.remember((yield from definitions.read(self.keyspace, name)))
 
     def on_topic(
+        self,
+        operation: Callable[Concatenate[Keyspace, Topic, P], Operation[T]],
+        name: str | Topic,
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> Operation[T]:
+        """An operation on the queue topic of that name. Raises `UnknownTopic`, and `WrongKind` for a stream."""
+        return self.on_any_topic(_of_queues(operation), name, *args, **kwargs)
+
+    def on_stream(
+        self,
+        operation: Callable[Concatenate[Keyspace, Topic, P], Operation[T]],
+        name: str | Topic,
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> Operation[T]:
+        """An operation on the stream topic of that name. Raises `UnknownTopic`, and `WrongKind` for a queue."""
+        return self.on_any_topic(_of_streams(operation), name, *args, **kwargs)
+
+    def on_any_topic(
         self,
         operation: Callable[Concatenate[Keyspace, Topic, P], Operation[T]],
         name: str | Topic,
@@ -144,6 +249,43 @@ class ClientCore:
             topic = yield from self.reshaped(name)
             return (yield from operation(self.keyspace, topic, *args, **kwargs))
 
+    def hookable(self, topic: str | Topic, given: Any) -> Operation[AnyMessage | None]:
+        """The message that goes through the hooks; None for what is none, and is refused by the send."""
+        if is_message(given):
+            return given
+        definition = yield from self.checked_topic(topic)
+        return entries.check(definition, given) if definition.is_stream else None
+
+    def sending(self, topic: str | Topic, message: Any, allow_past: bool = False) -> Operation[Sent]:
+        """Sends a message, or adds an entry, as the topic's kind says."""
+        return self.on_any_topic(self._send, topic, message, allow_past)
+
+    def _send(self, keyspace: Keyspace, topic: Topic, message: Any, allow_past: bool) -> Operation[Sent]:
+        if topic.is_group:
+            raise WrongKind(f"{topic.name!r} is a group of a stream: send to the topic, {split(topic.name)[0]!r}")
+        if topic.is_stream:
+            return entries.send(keyspace, topic, message, self.sender)
+        return sending.send(keyspace, topic, message, allow_past=allow_past)
+
+    def reading(self, names: str | Topic | Iterable[str | Topic], asked: Reading) -> Operation[EntryPage]:
+        """One page of one or several streams."""
+        given = [names] if isinstance(names, (str, Topic)) else list(names)
+        listed = list(dict.fromkeys(map(topic_name, given)))
+        if not listed:
+            raise InvalidMessage("say which topic is to be read, or which ones")
+        try:
+            return (yield from self._read(listed, self.checked_topic, asked))
+        except TopicReshaped:
+            return (yield from self._read(listed, self.reshaped, asked))
+
+    def _read(
+        self, names: list[str], definition_of: Callable[[str], Operation[Topic]], asked: Reading
+    ) -> Operation[EntryPage]:
+        topics: list[Topic] = []
+        for name in names:
+            topics += [check_stream((yield from definition_of(name)), "is read")]
+        return (yield from reading.read(self.keyspace, topics, asked))
+
     def reshaped(self, name: str) -> Operation[Topic]:
         """The definition of a topic that was made again, whose slots all know it from now on. Raises `UnknownTopic`.
 
@@ -151,8 +293,59 @@ class ClientCore:
         """
         self.forget(name)
         topic = yield from self.checked_topic(name)
-        yield from registry.mark_shape(self.keyspace, topic)
+        if isinstance(topic, Group):
+            yield from groups.complete(self.keyspace, topic)
+        else:
+            yield from registry.mark_shape(self.keyspace, topic)
         return topic
+
+    # -- groups of streams
+
+    def group_defined(self, topic: str | Topic, group: str, start: Where, settings: dict[str, Any]) -> Operation[Group]:
+        """Makes a group of a stream topic, or takes over the one there is."""
+        found = yield from self.on_stream(groups.define, topic, group, start, settings)
+        self.remember(found)
+        return found
+
+    def group_changed(self, name: str, settings: dict[str, Any]) -> Operation[Group]:
+        """Gives a group settings of its own."""
+        topic, group = split(name)
+        found = yield from self.on_stream(groups.change, topic, group, settings)
+        self.remember(found)
+        return found
+
+    def paused(self, name: str | Topic, paused: bool, until: datetime | int | None = None) -> Operation[Topic]:
+        """Stops or starts the taking of messages of a topic or a group; of a group perhaps ``until`` a time."""
+        name = topic_name(name)
+        if is_group_name(name):
+            until_ms = None if until is None else moment_ms("until", until)
+            settings = {"paused": paused and until_ms is None, "paused_until_ms": until_ms}
+            return (yield from self.group_changed(name, settings))
+        if until is not None:
+            raise WrongKind(f"only a group of a stream is paused until a time; {name!r} is a topic")
+        return self.remember((yield from registry.pause(self.keyspace, name, paused)))
+
+    def deleted(self, name: str | Topic, force: bool) -> Operation[int]:
+        """Deletes a topic with its groups, or a group."""
+        name = topic_name(name)
+        gone = yield from groups.delete_topic(self.keyspace, name, force)
+        for known in [each for each in self._topics if each == name or each.startswith(f"{name}{AT}")]:
+            self.forget(known)
+        return gone
+
+    def moved(
+        self, name: str | Topic, where: Where, slots: Sequence[int] | None, dry_run: bool
+    ) -> Operation[list[Moved]]:
+        """Sets the position of a group."""
+        return self.on_topic(_move, name, where, slots, "plan" if dry_run else "set")
+
+    def members(self, name: str | Topic) -> Operation[list[Member]]:
+        """Who takes from a group."""
+        return self.on_topic(_members, name)
+
+    def claimed(self, name: str | Topic, member: str, dry_run: bool, force: bool) -> Operation[list[Claimed]]:
+        """Puts back what a member of a group has."""
+        return self.on_topic(_claim, name, member, dry_run, force)
 
     def settled(
         self, settle: Callable[..., Operation[Statuses]], deliveries: Sequence[Delivery], **options: Any
@@ -175,12 +368,12 @@ class ClientCore:
             self.forget(name)
         return statuses
 
-    def taken(self, name: str, most: int) -> Operation[Taken]:
+    def taken(self, name: str, most: int, member: str = "") -> Operation[Taken]:
         """One look for messages of a topic by its pull consumer."""
-        return self.on_topic(self._take, name, most)
+        return self.on_topic(self._take, name, most, member)
 
-    def _take(self, _: Keyspace, topic: Topic, most: int) -> Operation[Taken]:
-        return self.consumer(topic).take(most)
+    def _take(self, _: Keyspace, topic: Topic, most: int, member: str) -> Operation[Taken]:
+        return self.consumer(topic).take(most, members.signature(topic, member) if member != "" else "")
 
     def check_server(self) -> Operation[None]:
         """Refuses a server that is too old or may throw messages away. Raises `ServerTooOld`, `EvictionEnabled`."""

@@ -24,17 +24,18 @@ from rmq_core.errors import (
     TopicError,
     TopicReshaped,
 )
-from rmq_core.model.composing import Content, SendOptions, compose
-from rmq_core.model.message import Message, is_message
+from rmq_core.model.composing import Content, SendOptions, compose, entry_of
+from rmq_core.model.entry import AnyMessage, is_message
 from rmq_core.model.topic import Topic
 from rmq_core.ops import sending
 from rmq_core.ops.sent import Sent
 from rmq_core.protocol.scripts import Each, Operation, Request
+from rmq_core.streams import sending as entries
 from rmq_core.transport import forks
 from rmq_core.transport.retry import Ordered, Replies
 
 Client = TypeVar("Client", RMQ, AsyncRMQ)
-OnError = Callable[[BaseException, Sequence[Message]], None]
+OnError = Callable[[BaseException, Sequence[AnyMessage]], None]
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +44,7 @@ class Item(NamedTuple):
     """A buffered message."""
 
     topic: str
-    message: Message
+    message: AnyMessage
     future: Any  # concurrent or asyncio Future; None for one-way
 
 
@@ -58,12 +59,12 @@ def check(flush_count: int, flush_ms: int, max_buffered: int) -> None:
             raise ConfigurationError(f"{name}={value!r} must be a whole number from {low} to {high}")
 
 
-def made(message: Message | Content, options: SendOptions) -> Any:
+def made(message: AnyMessage | Content, options: SendOptions) -> Any:
     """The message that is buffered; what is no message is said by the send. Raises `InvalidMessage`."""
     return compose(message, options) if options else message
 
 
-def each(client: RMQ | AsyncRMQ, name: str, messages: Sequence[Message]) -> Operation[list[Sent | Exception]]:
+def each(client: RMQ | AsyncRMQ, name: str, messages: Sequence[AnyMessage]) -> Operation[list[Sent | Exception]]:
     """Sends messages of one topic, in order, with a result for each. Raises `UnknownTopic`.
 
     Where the topic was defined again since its definition was read, those that were refused for it follow the new one.
@@ -82,8 +83,10 @@ def each(client: RMQ | AsyncRMQ, name: str, messages: Sequence[Message]) -> Oper
     return results
 
 
-def _each(client: RMQ | AsyncRMQ, topic: Topic, messages: Sequence[Message]) -> Operation[list[Sent | Exception]]:
+def _each(client: RMQ | AsyncRMQ, topic: Topic, messages: Sequence[Any]) -> Operation[list[Sent | Exception]]:
     """The same with one definition; what follows on the answers goes together, too."""
+    if topic.is_stream:
+        return (yield from entries.send_each(client.keyspace, topic, messages, client.sender, Ordered))
     results: dict[int, Sent | Exception] = {}
     steps = {position: sending.send(client.keyspace, topic, message) for position, message in enumerate(messages)}
     asked: dict[int, Sequence[Request]] = {}
@@ -173,9 +176,14 @@ class Buffered(ABC, Generic[Client]):
 
     def _hooked(self, topic: str, message: Any) -> AbstractContextManager[Any]:
         """Around a message that is given to this producer: what is buffered of it, after the client's hooks."""
-        if self._client.hooks.of_sends and is_message(message):
-            return self._client.hooks.sending_one(topic, message)
-        return nullcontext(message)
+        if not self._client.hooks.of_sends:
+            return nullcontext(message)
+        if not is_message(message):
+            try:
+                message = entry_of(message)  # only streams take a bare content
+            except RMQError:
+                return nullcontext(message)  # the send says what is wrong with it
+        return self._client.hooks.sending_one(topic, message)
 
     def _put(self, item: Item) -> None:
         """Raises `ProducerClosed`."""
@@ -185,7 +193,7 @@ class Buffered(ABC, Generic[Client]):
 
     def _settle(self, topic: str, items: Sequence[Item], results: Sequence[Sent | Exception]) -> None:
         """Tells everybody what became of each message."""
-        failed: dict[type, tuple[Exception, list[Message]]] = {}
+        failed: dict[type, tuple[Exception, list[AnyMessage]]] = {}
         for item, result in zip(items, results, strict=True):
             if item.future is None:
                 if isinstance(result, Exception):
@@ -208,7 +216,7 @@ class Buffered(ABC, Generic[Client]):
             lost = ProducerClosed(f"not sent: {why}")
             self._settle(topic, items, [lost] * len(items))
 
-    def _report(self, error: BaseException, topic: str, messages: Sequence[Message]) -> None:
+    def _report(self, error: BaseException, topic: str, messages: Sequence[AnyMessage]) -> None:
         """Tells the log and the application that one-way messages were not sent; of a full backlog, which."""
         if isinstance(error, BacklogFull) and error.unsent:
             messages = error.unsent

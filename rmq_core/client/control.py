@@ -6,16 +6,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any
 
 from rmq_core.client.async_rmq import AsyncRMQ
-from rmq_core.client.base import topic_name
 from rmq_core.client.rmq import RMQ
+from rmq_core.model.entry import Entry
 from rmq_core.model.filters import MessageFilter
+from rmq_core.model.group import Group
+from rmq_core.model.ids import MessageRef
 from rmq_core.model.topic import Topic
 from rmq_core.ops import actions, matching, placement, registry
 from rmq_core.ops.actions import ActionResult, References
 from rmq_core.ops.matching import MatchingAction, MatchingResult
+from rmq_core.ops.sent import Sent
+from rmq_core.streams import entries
+from rmq_core.streams.members import Claimed
+from rmq_core.streams.positions import Moved, Where
 
 
 class Control:
@@ -117,20 +125,50 @@ class Control:
         """Creates (0) or replaces (its version) a definition. Raises `VersionConflict`, `TopicConflict`."""
         return self.client.remember(self.client.run(registry.put(self.client.keyspace, topic, expected_version)))
 
-    def pause(self, topic: str | Topic) -> Topic:
-        """Stops the taking of messages; sending goes on."""
-        return self.client.remember(self.client.run(registry.pause(self.client.keyspace, topic_name(topic), True)))
+    def pause(self, topic: str | Topic, until: datetime | int | None = None) -> Topic:
+        """Stops the taking of messages; sending goes on. ``until``: of a group, so long (a datetime, or epoch
+        milliseconds); then it goes on by itself.
+        """
+        return self.client.run(self.client.paused(topic, True, until))
 
     def resume(self, topic: str | Topic) -> Topic:
         """Starts the taking again."""
-        return self.client.remember(self.client.run(registry.pause(self.client.keyspace, topic_name(topic), False)))
+        return self.client.run(self.client.paused(topic, False))
 
     def delete_topic(self, name: str | Topic, force: bool = False) -> int:
-        """Deletes a topic with every key; returns how many messages went with it. Raises `TopicNotEmpty`."""
-        name = topic_name(name)
-        gone = self.client.run(registry.delete(self.client.keyspace, name, force))
-        self.client.forget(name)
-        return gone
+        """Deletes a topic or a group with every key; returns how many messages went along. Raises `TopicNotEmpty`."""
+        return self.client.run(self.client.deleted(name, force))
+
+    def trim(self, topic: str | Topic) -> int:
+        """Cuts a stream topic to its bounds at once, as sending and the keeper do; how many entries went."""
+        return self.client.run(self.client.on_stream(entries.trim, topic))
+
+    def delete_entries(self, topic: str | Topic, refs: Iterable[MessageRef | Sent | Entry]) -> list[ActionResult]:
+        """Deletes entries of a stream topic, for good."""
+        return self.client.run(self.client.on_stream(entries.delete, topic, list(refs)))
+
+    def change_group(self, group: str, **settings: Any) -> Group:
+        """Gives a group (``<topic>@<group>``) settings of its own; None: its topic's again. See `define_group`."""
+        return self.client.run(self.client.group_changed(group, settings))
+
+    def set_position(
+        self, group: str | Topic, where: Where, slots: Sequence[int] | None = None, *, dry_run: bool = False
+    ) -> list[Moved]:
+        """Has a group (``<topic>@<group>``) read on from another place in the slots (None: all), back or forward.
+
+        ``where``: ``start``, ``end``, a time (what came then is read) or an entry's id, behind which it reads on. What
+        is under way stays so and is not read twice. ``dry_run``: only says what that would do. Raises `UnknownGroup`,
+        `InvalidMessage`.
+        """
+        return self.client.run(self.client.moved(group, where, slots, dry_run))
+
+    def claim(self, group: str | Topic, member: str, *, dry_run: bool = False, force: bool = False) -> list[Claimed]:
+        """Puts back at once, uncounted, what a member of a group has: it is handed out again, alone at first.
+
+        What a worker that runs has taken since it began is left to it and counted as ``kept``, unless ``force``; then
+        its answer will be ``stale``. ``dry_run``: only says what that would be. ``member=""``: all that gave no name.
+        """
+        return self.client.run(self.client.claimed(group, member, dry_run, force))
 
     def unfence(self, topic: str | Topic) -> int:
         """Hands a topic's slots back to shared mode; returns how many had an owner."""
@@ -251,24 +289,52 @@ class AsyncControl:
         stored = await self.client.run(registry.put(self.client.keyspace, topic, expected_version))
         return self.client.remember(stored)
 
-    async def pause(self, topic: str | Topic) -> Topic:
-        """Stops the taking of messages; sending goes on."""
-        return self.client.remember(
-            await self.client.run(registry.pause(self.client.keyspace, topic_name(topic), True))
-        )
+    async def pause(self, topic: str | Topic, until: datetime | int | None = None) -> Topic:
+        """Stops the taking of messages; sending goes on. ``until``: of a group, so long (a datetime, or epoch
+        milliseconds); then it goes on by itself.
+        """
+        return await self.client.run(self.client.paused(topic, True, until))
 
     async def resume(self, topic: str | Topic) -> Topic:
         """Starts the taking again."""
-        return self.client.remember(
-            await self.client.run(registry.pause(self.client.keyspace, topic_name(topic), False))
-        )
+        return await self.client.run(self.client.paused(topic, False))
 
     async def delete_topic(self, name: str | Topic, force: bool = False) -> int:
-        """Deletes a topic with every key; returns how many messages went with it. Raises `TopicNotEmpty`."""
-        name = topic_name(name)
-        gone = await self.client.run(registry.delete(self.client.keyspace, name, force))
-        self.client.forget(name)
-        return gone
+        """Deletes a topic or a group with every key; returns how many messages went along. Raises `TopicNotEmpty`."""
+        return await self.client.run(self.client.deleted(name, force))
+
+    async def trim(self, topic: str | Topic) -> int:
+        """Cuts a stream topic to its bounds at once, as sending and the keeper do; how many entries went."""
+        return await self.client.run(self.client.on_stream(entries.trim, topic))
+
+    async def delete_entries(self, topic: str | Topic, refs: Iterable[MessageRef | Sent | Entry]) -> list[ActionResult]:
+        """Deletes entries of a stream topic, for good."""
+        return await self.client.run(self.client.on_stream(entries.delete, topic, list(refs)))
+
+    async def change_group(self, group: str, **settings: Any) -> Group:
+        """Gives a group (``<topic>@<group>``) settings of its own; None: its topic's again. See `define_group`."""
+        return await self.client.run(self.client.group_changed(group, settings))
+
+    async def set_position(
+        self, group: str | Topic, where: Where, slots: Sequence[int] | None = None, *, dry_run: bool = False
+    ) -> list[Moved]:
+        """Has a group (``<topic>@<group>``) read on from another place in the slots (None: all), back or forward.
+
+        ``where``: ``start``, ``end``, a time (what came then is read) or an entry's id, behind which it reads on. What
+        is under way stays so and is not read twice. ``dry_run``: only says what that would do. Raises `UnknownGroup`,
+        `InvalidMessage`.
+        """
+        return await self.client.run(self.client.moved(group, where, slots, dry_run))
+
+    async def claim(
+        self, group: str | Topic, member: str, *, dry_run: bool = False, force: bool = False
+    ) -> list[Claimed]:
+        """Puts back at once, uncounted, what a member of a group has: it is handed out again, alone at first.
+
+        What a worker that runs has taken since it began is left to it and counted as ``kept``, unless ``force``; then
+        its answer will be ``stale``. ``dry_run``: only says what that would be. ``member=""``: all that gave no name.
+        """
+        return await self.client.run(self.client.claimed(group, member, dry_run, force))
 
     async def unfence(self, topic: str | Topic) -> int:
         """Hands a topic's slots back to shared mode; returns how many had an owner."""

@@ -9,6 +9,7 @@ from rmq_core.client.rmq import RMQ
 from rmq_core.journal import trimmer
 from rmq_core.journal.trimmer import JournalState
 from rmq_core.model.filters import MessageFilter
+from rmq_core.model.group import Group
 from rmq_core.model.samples import TopicSample
 from rmq_core.model.states import State
 from rmq_core.model.topic import Topic
@@ -40,9 +41,11 @@ from rmq_core.queries import (
     present,
     sampling,
     slot_details,
+    stored_groups,
 )
 from rmq_core.queries.owners import OwnershipEvent, SlotOwner
 from rmq_core.queries.sampling import SampleCache
+from rmq_core.streams.members import Member
 
 
 class Inspector:
@@ -65,10 +68,24 @@ class Inspector:
         """Every definition, by name."""
         return self.client.run(definitions.read_all(self.client.keyspace))
 
-    def sample(self, topic_names: Sequence[str] | None = None) -> list[TopicSample]:
-        """The state of topics (None: all). Cheap to repeat: only what changed is read again."""
+    def groups(self, topic: str | Topic) -> list[Group]:
+        """The consumer groups of a stream topic, by name."""
+        return self.client.run(self.client.on_stream(stored_groups.read_all, topic))
+
+    def queues(self) -> list[Topic]:
+        """What is taken from and settled: topics that are no streams, and the consumer groups of those that are."""
+        return self.client.run(definitions.read_queues(self.client.keyspace))
+
+    def members(self, group: str | Topic) -> list[Member]:
+        """Who takes from a consumer group (``<topic>@<group>``): what each has, how much it does."""
+        return self.client.run(self.client.members(group))
+
+    def sample(self, topic_names: Sequence[str] | None = None, *, groups: bool = False) -> list[TopicSample]:
+        """The state of topics (None: all; ``groups``: and of all groups). Cheap to repeat: only what changed is read
+        again. A group is named as ``<topic>@<group>``.
+        """
         spread = self.client.target.is_cluster
-        return self.client.run(sampling.sample(self.client.keyspace, self._cache, spread, topic_names))
+        return self.client.run(sampling.sample(self.client.keyspace, self._cache, spread, topic_names, groups))
 
     def slot(self, topic: str, slot: int, heads: int = 10) -> SlotDetail:
         """One slot: counts, next messages, messages in flight."""
@@ -156,15 +173,15 @@ class Inspector:
 
     def assignment(self, topic: str) -> tuple[SlotOwner, ...]:
         """Who owns each slot, under which epoch, since when."""
-        return self.client.run(self.client.on_topic(owners.owners, topic))
+        return self.client.run(self.client.on_any_topic(owners.owners, topic))
 
     def ownership_timeline(self, topic: str, slot: int | None = None, limit: int = 100) -> tuple[OwnershipEvent, ...]:
         """Who acquired and released which slots when, newest first; bounded."""
-        return self.client.run(self.client.on_topic(owners.timeline, topic, slot, limit))
+        return self.client.run(self.client.on_any_topic(owners.timeline, topic, slot, limit))
 
     def journal(self, topic: str) -> JournalState:
         """How large a topic's journal is, and how far behind its readers are."""
-        return self.client.run(self.client.on_topic(trimmer.state, topic))
+        return self.client.run(self.client.on_any_topic(trimmer.state, topic))
 
     def placement_overrides(self) -> Overrides:
         """Drained workers and pinned slots."""
@@ -199,10 +216,24 @@ class AsyncInspector:
         """Every definition, by name."""
         return await self.client.run(definitions.read_all(self.client.keyspace))
 
-    async def sample(self, topic_names: Sequence[str] | None = None) -> list[TopicSample]:
-        """The state of topics (None: all). Cheap to repeat: only what changed is read again."""
+    async def groups(self, topic: str | Topic) -> list[Group]:
+        """The consumer groups of a stream topic, by name."""
+        return await self.client.run(self.client.on_stream(stored_groups.read_all, topic))
+
+    async def queues(self) -> list[Topic]:
+        """What is taken from and settled: topics that are no streams, and the consumer groups of those that are."""
+        return await self.client.run(definitions.read_queues(self.client.keyspace))
+
+    async def members(self, group: str | Topic) -> list[Member]:
+        """Who takes from a consumer group (``<topic>@<group>``): what each has, how much it does."""
+        return await self.client.run(self.client.members(group))
+
+    async def sample(self, topic_names: Sequence[str] | None = None, *, groups: bool = False) -> list[TopicSample]:
+        """The state of topics (None: all; ``groups``: and of all groups). Cheap to repeat: only what changed is read
+        again. A group is named as ``<topic>@<group>``.
+        """
         spread = self.client.target.is_cluster
-        return await self.client.run(sampling.sample(self.client.keyspace, self._cache, spread, topic_names))
+        return await self.client.run(sampling.sample(self.client.keyspace, self._cache, spread, topic_names, groups))
 
     async def slot(self, topic: str, slot: int, heads: int = 10) -> SlotDetail:
         """One slot: counts, next messages, messages in flight."""
@@ -290,17 +321,17 @@ class AsyncInspector:
 
     async def assignment(self, topic: str) -> tuple[SlotOwner, ...]:
         """Who owns each slot, under which epoch, since when."""
-        return await self.client.run(self.client.on_topic(owners.owners, topic))
+        return await self.client.run(self.client.on_any_topic(owners.owners, topic))
 
     async def ownership_timeline(
         self, topic: str, slot: int | None = None, limit: int = 100
     ) -> tuple[OwnershipEvent, ...]:
         """Who acquired and released which slots when, newest first; bounded."""
-        return await self.client.run(self.client.on_topic(owners.timeline, topic, slot, limit))
+        return await self.client.run(self.client.on_any_topic(owners.timeline, topic, slot, limit))
 
     async def journal(self, topic: str) -> JournalState:
         """How large a topic's journal is, and how far behind its readers are."""
-        return await self.client.run(self.client.on_topic(trimmer.state, topic))
+        return await self.client.run(self.client.on_any_topic(trimmer.state, topic))
 
     async def placement_overrides(self) -> Overrides:
         """Drained workers and pinned slots."""

@@ -40,7 +40,7 @@ class _Reading:
     def _next(self, count: int) -> Operation[Read]:
         if type(count) is not int or count < 1:
             raise InvalidMessage(f"count={count!r} must be a whole number above 0")
-        return (yield from self._core.on_topic(self._read, self.topic, count))
+        return (yield from self._core.on_any_topic(self._read, self.topic, count))
 
     def _passed(self, found: Read) -> Callable[[Transition | Gap], None]:
         """Takes the reader on behind each entry whose last transition somebody is done with, and no further."""
@@ -63,11 +63,11 @@ class _Reading:
         return (yield from reader.read(keyspace, topic, slots, self.positions, count))
 
     def _commit(self) -> Operation[None]:
-        return self._core.on_topic(reader.commit, self.topic, self._named(), dict(self.positions))
+        return self._core.on_any_topic(reader.commit, self.topic, self._named(), dict(self.positions))
 
     def _forget(self) -> Operation[bool]:
         self._begun = False
-        return self._core.on_topic(reader.forget, self.topic, self._named())
+        return self._core.on_any_topic(reader.forget, self.topic, self._named())
 
     def _named(self) -> str:
         if self.name is None:

@@ -15,9 +15,9 @@ from rmq_core.client import exits
 from rmq_core.client.base import topic_name
 from rmq_core.client.buffering import Buffered, Item, all_or_none, by_topic, each, made
 from rmq_core.client.rmq import RMQ
-from rmq_core.errors import ConfigurationError, ProducerClosed
+from rmq_core.errors import ConfigurationError, ProducerClosed, RMQError
 from rmq_core.model.composing import Content, SendOptions
-from rmq_core.model.message import Message
+from rmq_core.model.entry import AnyMessage
 from rmq_core.model.topic import Topic
 from rmq_core.ops.sent import Sent
 
@@ -45,14 +45,14 @@ class Producer(Buffered[RMQ]):
         self._changed = threading.Condition(self._lock)
         self._thread: threading.Thread | None = None  # begins with the first message, in each process its own
 
-    def send(self, topic: str | Topic, message: Message | Content, **options: Unpack[SendOptions]) -> Future[Sent]:
+    def send(self, topic: str | Topic, message: AnyMessage | Content, **options: Unpack[SendOptions]) -> Future[Sent]:
         """Buffers a message, given as to `RMQ.send`. Raises `ProducerClosed`; the future raises what sending raises."""
         future = _SentFuture(self)
         with self._hooked(topic_name(topic), made(message, options)) as ready:
             self._add(Item(topic_name(topic), ready, future))
         return future
 
-    def post(self, topic: str | Topic, message: Message | Content, **options: Unpack[SendOptions]) -> None:
+    def post(self, topic: str | Topic, message: AnyMessage | Content, **options: Unpack[SendOptions]) -> None:
         """Buffers a message nobody waits for. Raises `ProducerClosed`."""
         with self._hooked(topic_name(topic), made(message, options)) as ready:
             self._add(Item(topic_name(topic), ready, None))
@@ -151,7 +151,8 @@ class Producer(Buffered[RMQ]):
         # A future cancelled before this point is honoured; from here on the message is on its way.
         items = [item for item in items if item.future is None or item.future.set_running_or_notify_cancel()]
         messages = [item.message for item in items]
-        if all(item.future is None for item in items):
+        # What was added to a stream must not be sent again, so that the results of all are wanted.
+        if all(item.future is None for item in items) and not self._keeps_each(topic):
             try:
                 self._client.send_as_given(topic, messages)
             except Exception as error:
@@ -162,13 +163,19 @@ class Producer(Buffered[RMQ]):
                 all_said = True
             if all_said:
                 return
-        # One bad message must not fail its neighbours; repeating a send is harmless.
+        # One bad message must not fail its neighbours; repeating the send of a message to a queue is harmless.
         results: list[Sent | Exception]
         try:
             results = self._client.run(each(self._client, topic, messages))
         except Exception as error:
             results = [error] * len(items)
         self._settle(topic, items, results)
+
+    def _keeps_each(self, topic: str) -> bool:
+        try:
+            return self._client.topic(topic).is_stream
+        except RMQError:
+            return False  # the send says it, too
 
 
 class _SentFuture(Future[Sent]):

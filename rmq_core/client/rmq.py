@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from rmq_core.client.base import ClientCore, deliveries_of, patience_ms, several, topic_name
@@ -14,7 +14,8 @@ from rmq_core.errors import TopicReshaped
 from rmq_core.hooks.hook import Hook
 from rmq_core.model.composing import Content, SendOptions, compose
 from rmq_core.model.delivery import Delivery, SettleStatus
-from rmq_core.model.message import Message, is_message
+from rmq_core.model.entry import AnyMessage, Entry, is_message
+from rmq_core.model.group import Group
 from rmq_core.model.outcomes import check_delay
 from rmq_core.model.topic import Topic
 from rmq_core.ops import consuming, registry, sending
@@ -22,6 +23,10 @@ from rmq_core.ops.hints import note_heads
 from rmq_core.ops.sent import NOTHING_SENT, Sent, SentMany, count, minus, plus
 from rmq_core.protocol.scripts import Call, Operation, batches
 from rmq_core.protocol.takes import NOT_DUE
+from rmq_core.streams import sending as entries
+from rmq_core.streams.positions import Where
+from rmq_core.streams.reading import PAGE_MAX, Bound, EntryPage, Reading
+from rmq_core.streams.sending import Under
 from rmq_core.transport import forks
 from rmq_core.transport.listening import Listening
 from rmq_core.transport.notifications import FALLBACK_S
@@ -32,6 +37,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 T = TypeVar("T")
+
+FOLLOW_MS = 60_000
 
 
 class RMQ(ClientCore):
@@ -95,12 +102,24 @@ class RMQ(ClientCore):
         """The stored definition. Raises `UnknownTopic`."""
         return self.run(self.checked_topic(name))
 
+    def define_group(self, topic: str | Topic, group: str, *, start: Where = "start", **settings: Any) -> Group:
+        """Declares a consumer group of a stream topic; returns the stored one, which may have stood there already.
+
+        Its queue is named ``<topic>@<group>``, and is taken from, settled and looked at under that name. ``start``:
+        where a new one begins: ``start``, ``end``, a time or an entry's id. ``settings``: ``durable`` (trimming waits
+        for it; True), ``acks`` (``each``; ``none``: what is handed out is done), ``waits`` (entries of a slot behind
+        one that failed wait until that is done, or dead; False), and what it has other than its topic:
+        ``max_retries``, ``visibility_timeout_ms``, ``backoff_ms``, ``backoff_max_ms``, ``weight``, ``rate_limit``,
+        ``undo_ms``. Raises `UnknownTopic`, `WrongKind`, `InvalidTopic`, `TopicConflict`.
+        """
+        return self.run(self.group_defined(topic, group, start, settings))
+
     # -- sending
 
     def send(
         self,
         topic: str | Topic,
-        message: Message | Content,
+        message: AnyMessage | Content,
         *,
         allow_past: bool = False,
         **options: Unpack[SendOptions],
@@ -109,30 +128,38 @@ class RMQ(ClientCore):
 
             rmq.send("mail", {"to": "me@example.com"}, priority=900)
             rmq.send(UNPAID, order, in_ms=3_000, key="order-4711")
+            rmq.send("events", {"flight": "LH 400"})  # a stream topic: an entry of its own, under an id of its slot
 
         Text and bytes are sent as they are, everything else as JSON, see `to_json`. ``options``: see `SendOptions`.
         Raises `UnknownTopic`, `InvalidMessage`, `WrongKind`, `ContentTooLarge`, `DueInThePast`, `BacklogFull`.
         """
         ready: Any = compose(message, options) if options else message
-        if self.hooks.of_sends and is_message(ready):
-            with self.hooks.sending(topic_name(topic), [ready]) as around:
-                (ready,) = around.messages
-                sent = self.run(self.on_topic(sending.send, topic, ready, allow_past=allow_past))
-                around.result = sent
-            return sent
-        return self.run(self.on_topic(sending.send, topic, ready, allow_past=allow_past))
+        hooked = self.run(self.hookable(topic, ready)) if self.hooks.of_sends else None
+        if hooked is None:
+            return self.run(self.sending(topic, ready, allow_past))
+        with self.hooks.sending(topic_name(topic), [hooked]) as around:
+            (hooked,) = around.messages
+            sent = self.run(self.sending(topic, hooked, allow_past))
+            around.result = sent
+        return sent
 
-    def send_many(self, topic: str | Topic, messages: Iterable[Message], *, allow_past: bool = False) -> SentMany:
+    def send_many(
+        self, topic: str | Topic, messages: Iterable[AnyMessage | Content], *, allow_past: bool = False
+    ) -> SentMany:
         """Sends any number of messages, a bounded number in memory at a time.
 
         An error leaves earlier ones sent; repeating the whole is harmless, for equal ids merge. `BacklogFull` tells
-        how many were sent, and which of those it was given were not.
+        how many were sent, and which of those it was given were not. A stream topic takes bare contents, too; there
+        nothing merges, so what is repeated is added again.
         """
-        messages = several(messages)
+        given: Any = several(messages)
         if not self.hooks.of_sends:
-            return self.send_as_given(topic, messages, allow_past=allow_past)
-        total = self.send_as_given(topic, ())  # knows the topic
-        for some in batches(messages, sending.MESSAGES_AT_ONCE):
+            return self.send_as_given(topic, given, allow_past=allow_past)
+        definition = self.topic(topic)
+        total = NOTHING_SENT
+        for some in batches(given, sending.MESSAGES_AT_ONCE):
+            if definition.is_stream:
+                some = [entries.check(definition, each) for each in some]
             if not all(map(is_message, some)):
                 return self.send_as_given(topic, some, allow_past=allow_past, before=total)  # which raises
             with self.hooks.sending(topic_name(topic), some) as around:
@@ -143,13 +170,15 @@ class RMQ(ClientCore):
     def send_as_given(
         self,
         topic: str | Topic,
-        messages: Iterable[Message],
+        messages: Iterable[Any],
         *,
         allow_past: bool = False,
         before: SentMany = NOTHING_SENT,
     ) -> SentMany:
         """As `send_many`, through no hook. ``before``: what the same call has sent already, to be counted with it."""
         definition = self.topic(topic)
+        if definition.is_stream:
+            return plus(before, self._add_many(definition, messages))
         if definition.max_backlog:
             limited = sending.send_many_limited(
                 self.keyspace, definition, messages, allow_past=allow_past, before=before
@@ -167,14 +196,88 @@ class RMQ(ClientCore):
             raise
         return total
 
+    def _add_many(self, definition: Topic, messages: Iterable[AnyMessage | Content]) -> SentMany:
+        added, batches = 0, Under(self.sender)
+        try:
+            for replies in self.connection.stream(
+                batches.calls(entries.groups(self.keyspace, definition, messages, self.sender))
+            ):
+                added += batches.answered(replies)
+        except TopicReshaped:
+            self.run(self.reshaped(definition.name))
+            raise
+        finally:
+            batches.end()
+        return SentMany(added, 0)
+
+    # -- reading streams
+
+    def read(
+        self,
+        topics: str | Topic | Iterable[str | Topic],
+        *,
+        since: Bound = None,
+        until: Bound = None,
+        newest: bool = False,
+        slot: int | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+        timeout_ms: int = 0,
+    ) -> EntryPage:
+        """Entries of one or several stream topics, in the order of their ids; see `streams.reading.Reading`.
+
+            page = rmq.read("events", since=datetime(2026, 11, 1, tzinfo=UTC), limit=500)
+            page = rmq.read("events", cursor=page.cursor, timeout_ms=10_000)
+
+        ``since`` and ``until``: a time (a datetime, or epoch milliseconds), which is included, or an entry's id, which
+        is not; ``since="end"``: only what is still to come. ``newest``: from the end backwards. ``cursor``: goes on
+        where that page ended, and passes by nothing. ``timeout_ms``: waits so long for the first entry.
+        Raises `UnknownTopic`, `WrongKind`, `InvalidMessage`.
+        """
+        asked = Reading(since, until, newest, slot, limit, cursor)
+        check_delay(timeout_ms, "timeout_ms")
+        listed: Any = topics if isinstance(topics, (str, Topic)) else list(topics)
+        deadline = time.monotonic() + timeout_ms / 1000
+        page = self.run(self.reading(listed, asked))
+        if page.entries or timeout_ms == 0 or newest:
+            return page
+        names = [listed] if isinstance(listed, (str, Topic)) else listed
+        pubsub = self.connection.pubsub()
+        try:
+            pubsub.subscribe(*(self.keyspace.wake(topic_name(name)) for name in names))
+            while True:
+                page = self.run(self.reading(listed, Reading(limit=limit, cursor=page.cursor)))
+                left_s = deadline - time.monotonic()
+                if page.entries or left_s <= 0:
+                    return page
+                pubsub.get_message(timeout=min(FALLBACK_S, left_s))
+        except BaseException as error:
+            self.connection.interrupted(error)
+            raise
+        finally:
+            pubsub.close()
+
+    def follow(
+        self, topics: str | Topic | Iterable[str | Topic], *, since: Bound = "end", slot: int | None = None
+    ) -> Iterator[Entry]:
+        """Entries of one or several stream topics as they come, for ever; from ``since`` on, see `read`."""
+        listed: Any = topics if isinstance(topics, (str, Topic)) else list(topics)
+        page = self.read(listed, since=since, slot=slot)
+        while True:
+            yield from page.entries
+            page = self.read(listed, cursor=page.cursor, limit=PAGE_MAX, timeout_ms=FOLLOW_MS)
+
     # -- taking and settling
 
-    def take(self, topic: str | Topic, max: int = 1, timeout_ms: int = 0) -> list[Delivery]:
-        """Up to ``max`` ready messages; waits up to ``timeout_ms`` for the first one. Raises `Fenced`."""
+    def take(self, topic: str | Topic, max: int = 1, timeout_ms: int = 0, *, member: str = "") -> list[Delivery]:
+        """Up to ``max`` ready messages; waits up to ``timeout_ms`` for the first one. Raises `Fenced`.
+
+        ``member``: who takes, of a group, so that it can be seen who has what (`Inspector.members`), and be claimed.
+        """
         topic = topic_name(topic)
         check_delay(timeout_ms, "timeout_ms")
         deadline = time.monotonic() + timeout_ms / 1000
-        taken = self.run(self.taken(topic, max))
+        taken = self.run(self.taken(topic, max, member))
         if taken.deliveries or timeout_ms == 0:
             return taken.deliveries
         with Listening(self.connection, self.keyspace.wake(topic)) as listening:
@@ -183,7 +286,7 @@ class RMQ(ClientCore):
                 payload = listening.hear(wait_s)
                 if payload is not None:
                     self.heard(topic, payload)
-                taken = self.run(self.taken(topic, max))
+                taken = self.run(self.taken(topic, max, member))
                 left_s = deadline - time.monotonic()
                 if taken.deliveries or left_s <= 0:
                     return taken.deliveries

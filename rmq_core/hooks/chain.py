@@ -11,7 +11,7 @@ from typing import Any
 from rmq_core.errors import ConfigurationError
 from rmq_core.hooks.hook import Handling, Hook, Sending
 from rmq_core.model.delivery import Delivery
-from rmq_core.model.message import Message
+from rmq_core.model.entry import AnyMessage
 from rmq_core.model.outcomes import Reject, Release
 
 log = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ class Hooks:
         """Whether any of them is around calls of listeners, or before deaths."""
 
     @contextmanager
-    def sending(self, topic: str, messages: list[Message]) -> Iterator[Sending]:
+    def sending(self, topic: str, messages: list[AnyMessage]) -> Iterator[Sending]:
         """Around a send of these. Raises `ConfigurationError` where a hook has lost a message, or an error."""
         sending = Sending(topic, messages)
         done = False
@@ -59,7 +59,7 @@ class Hooks:
             raise ConfigurationError("a hook has swallowed the error of a send, which its sender must hear: raise it")
 
     @contextmanager
-    def sending_one(self, topic: str, message: Message) -> Iterator[Message]:
+    def sending_one(self, topic: str, message: AnyMessage) -> Iterator[AnyMessage]:
         """The same for one: what is sent of it."""
         with self.sending(topic, [message]) as sending:
             yield sending.messages[0]

@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager, null
 from typing import Any
 
 from rmq_core.model.delivery import Delivery
-from rmq_core.model.message import Message
+from rmq_core.model.entry import AnyMessage
 from rmq_core.ops.sent import Sent, SentMany
 
 
@@ -24,7 +24,7 @@ class Sending:
 
     __slots__ = ("messages", "result", "topic")
 
-    def __init__(self, topic: str, messages: list[Message]) -> None:
+    def __init__(self, topic: str, messages: list[AnyMessage]) -> None:
         self.topic = topic
         self.messages = messages
         self.result: Sent | SentMany | None = None

@@ -12,7 +12,7 @@ is then empty, and else who reported that failure by hand.
 ``-`` nowhere. ``detail`` is the score in the queue it came to, with its place there (for ``acked`` the receipt, 0 where
 there is none); for ``retried`` and ``died`` a list: score, failures, fingerprint, error, message (its first 200 bytes),
 worker, the texts as JSON escapes them. ``body`` is what the body pool holds from then on, ``""`` for none (the content
-is the id), ``false`` where it stays as it was.
+is the id), ``false`` where it stays as it was; of a stream topic it is the entry (`model.entry_form.from_body`).
 
 Groups are in the order in which things happened to an id; ids of one group are independent of each other.
 """
@@ -27,6 +27,7 @@ import msgpack
 
 from rmq_core.model import formats
 from rmq_core.model.bodies import decode_body
+from rmq_core.model.entry_form import BASIS, from_body
 from rmq_core.model.formats import JOURNAL, JOURNAL_FIELD
 from rmq_core.model.scores import RETRIED_MAX, SHIFT, due_of, exact, priority_of
 from rmq_core.model.text import shown
@@ -45,16 +46,19 @@ PLACES = {
 
 EVENTS = (
     *("sent", "merged", "taken", "acked", "retried", "expired", "died", "cancelled", "rescheduled", "requeued"),
-    *("dropped", "released", "restored", "promoted", "extended", "erased", "began", "ended"),
+    *("dropped", "released", "restored", "promoted", "extended", "erased", "began", "ended", "trimmed", "deleted"),
+    "moved",
 )
 """``expired``, and ``released`` where it merges, is followed by what became of the message; until then it is in flight.
 ``released`` behind ``expired``: it was in flight with others when their process died, and counts as nobody's failure.
 ``merged``: into an equal id that waits (or is dead). ``promoted``: its back-off is over. ``erased``: cannot be restored
 any more. ``restored`` from ``gone``: it had been lost, so no queue held it, whatever was written before. ``began``,
-``ended``: of the journal."""
+``ended``: of the journal. ``trimmed``, ``deleted``: of a stream topic, which has but ``sent`` beside them; the first
+concerns all entries before the one it names ('' for all), and its score is their number. ``moved``: a group was given
+another position, behind the entry it names; its score is how many are ahead."""
 
-MARKS = frozenset({"began", "ended"})
-"""Events that concern no message."""
+MARKS = frozenset({"began", "ended", "trimmed", "moved"})
+"""Events that concern no message, or an unknown number of them."""
 
 
 class Transition(NamedTuple):
@@ -130,7 +134,9 @@ def _transitions(topic: Topic, slot: int, entry_id: str, fields: dict[bytes, byt
                 worker = own_worker or worker
             value = detail if type(detail) is int else exact(detail)
             score = receipt = due_ms = priority = None
-            if target == "store":
+            if topic.is_stream or event == "moved":
+                score = value if event in MARKS else None
+            elif target == "store":
                 if value or event != "merged":
                     score = value
                     if value <= RETRIED_MAX:
@@ -155,9 +161,16 @@ def _transitions(topic: Topic, slot: int, entry_id: str, fields: dict[bytes, byt
             yield Transition(
                 name, slot, entry_id, n, seq, at_ms, event, items[i], origin, target, score, receipt, due_ms, priority,
                 failures, error, message, fingerprint, worker, None if body is False else body,
-                host or None, decode_body(body).basis if body else bases.get(i // 2 + 1),
+                host or None, _basis(topic, body) if body else bases.get(i // 2 + 1),
             )  # fmt: skip
             seq += 1
+
+
+def _basis(topic: Topic, body: bytes) -> bytes | None:
+    if topic.is_stream:
+        pairs = from_body(body)
+        return dict(zip(pairs[::2], pairs[1::2], strict=True)).get(BASIS)
+    return decode_body(body).basis
 
 
 def _text(value: bytes | str) -> str:

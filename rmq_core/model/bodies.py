@@ -7,6 +7,8 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from rmq_core.errors import InvalidMessage
+from rmq_core.model.entry_form import BASIS, CONTENT, ENTRY_FORMAT, FIELD, HEADERS, from_body
+from rmq_core.model.text import shown
 
 
 def digest(content: bytes) -> bytes:
@@ -41,10 +43,27 @@ def decode_body(body: bytes) -> Body:
         version, basis_size, size, rest = body[1:].split(b" ", 3)
         basis_end = int(basis_size)
         headers_end = basis_end + int(size)
+    elif body[:1] == ENTRY_FORMAT:
+        return _decode_entry(body)
     else:
         raise InvalidMessage(f"a body of format {body[:1]!r} was written by a newer release; update this one")
     headers = json.loads(rest[basis_end:headers_end]) if headers_end > basis_end else {}
     return Body(rest[headers_end:], headers, int(version), rest[:basis_end] or None)
+
+
+def _decode_entry(body: bytes) -> Body:
+    """An entry of a stream as a message: its fields, where it has no content, as JSON."""
+    pairs = from_body(body)
+    values = dict(zip(pairs[::2], pairs[1::2], strict=True))
+    content, headers, basis = values.pop(CONTENT, None), values.pop(HEADERS, b"{}"), values.pop(BASIS, None)
+    if content is None:
+        fields = {shown(name.removeprefix(FIELD), 200): shown(value, 10_000) for name, value in values.items()}
+        content = json.dumps(fields, ensure_ascii=False).encode()
+    try:
+        told = json.loads(headers)
+    except (ValueError, RecursionError):
+        told = None  # somebody else wrote it
+    return Body(content, told if isinstance(told, dict) else {}, 0, basis)
 
 
 def basis_of(raw_id: bytes, body: Body) -> bytes:

@@ -12,13 +12,13 @@ from operator import index
 from typing import Any, SupportsIndex, TypeAlias, TypedDict
 
 from rmq_core.errors import InvalidMessage
+from rmq_core.model.entry import AnyMessage, StreamMessage
 from rmq_core.model.json_text import Json, to_json
 from rmq_core.model.message import (
     DUE_MAX_MS,
     DUE_MIN_MS,
     DelayedMessage,
     FixedTimeMessage,
-    Message,
     PriorityMessage,
     RangeMergeMessage,
 )
@@ -30,6 +30,7 @@ Content: TypeAlias = Json | bytes
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)
+_STREAM = frozenset(("slot_basis", "headers", "fields", "id"))
 KEYWORD_OF = {
     TopicKind.PRIORITY: "priority=",
     TopicKind.RANGE_MERGE: "range_ms=",
@@ -41,8 +42,9 @@ WHEN = ", ".join(f"{keyword} on a {kind.value} topic" for kind, keyword in KEYWO
 class SendOptions(TypedDict, total=False):
     """The keywords that go with a content; None is as good as left out.
 
-    Exactly one says when: ``priority``, ``range_ms``, ``in_ms`` (from now, by the server's clock; 0: at once), or
-    ``at`` (a datetime with a time zone, or epoch milliseconds). The others are those of the message classes.
+    On a topic that is no stream exactly one says when: ``priority``, ``range_ms``, ``in_ms`` (from now, by the server's
+    clock; 0: at once), or ``at`` (a datetime with a time zone, or epoch milliseconds). The others are those of the
+    message classes; ``fields`` and ``id`` are of streams, which take nothing else but ``slot_basis`` and ``headers``.
     """
 
     priority: int | None
@@ -53,14 +55,16 @@ class SendOptions(TypedDict, total=False):
     slot_basis: str | bytes | None
     headers: Mapping[str, str] | None
     version: int | None
+    fields: Mapping[str, str | bytes] | None
+    id: str | None
 
 
 _WHEN = frozenset(("priority", "range_ms", "in_ms", "at"))
 
 
-def compose(content: Message | Content, options: SendOptions) -> Message:
+def compose(content: AnyMessage | Content, options: SendOptions) -> AnyMessage:
     """The message that a content and keywords mean. Raises `InvalidMessage`."""
-    if isinstance(content, Message):
+    if isinstance(content, AnyMessage):
         raise InvalidMessage(f"a {type(content).__name__} says all of itself: keywords go with a bare content")
     how, value = "", None
     more: dict[str, Any] = {}
@@ -76,8 +80,12 @@ def compose(content: Message | Content, options: SendOptions) -> Message:
             raise InvalidMessage(f"say once when a message is delivered, not by {how}= and {name}=: {WHEN}")
         else:
             how, value = name, given
-    if not how:
+    if not how and not more.keys() <= _STREAM:
         raise InvalidMessage(f"say when a message is delivered: {WHEN}")
+    if how and (own := more.keys() & {"fields", "id"}):
+        raise InvalidMessage(f"{min(own)}= is of streams, where nothing is delivered at a time: leave out {how}=")
+    if not how:
+        return entry_of(content, **more)
     plain = content if isinstance(content, (str, bytes)) else to_json(content)
     if how == "at":
         return FixedTimeMessage(plain, due_ms(value), **more)
@@ -87,17 +95,28 @@ def compose(content: Message | Content, options: SendOptions) -> Message:
     return PriorityMessage(plain, whole, **more) if how == "priority" else RangeMergeMessage(plain, whole, **more)
 
 
+def entry_of(content: Content, **more: Any) -> StreamMessage:
+    """What a content means on a stream; with ``fields`` it may be left empty (None, "")."""
+    if more.get("fields") is not None and content is None:
+        content = ""
+    return StreamMessage(content if isinstance(content, (str, bytes)) else to_json(content), **more)
+
+
+def moment_ms(name: str, at: Any) -> int:
+    """Epoch milliseconds, of themselves or of a datetime: the first that is not before it. Raises `InvalidMessage`."""
+    if not isinstance(at, datetime):
+        return _whole(name, at)
+    if at.utcoffset() is None:
+        raise InvalidMessage(
+            f"{name}={worded(at)} has no time zone, so it names no moment: datetime.now(UTC) has one, and so has"
+            f" {name}.astimezone(), which takes it for the time of this machine"
+        )
+    return -((EPOCH - at) // _MS)
+
+
 def due_ms(at: Any) -> int:
     """Epoch milliseconds, of themselves or of a datetime: the first that is not before it. Raises `InvalidMessage`."""
-    if isinstance(at, datetime):
-        if at.utcoffset() is None:
-            raise InvalidMessage(
-                f"at={worded(at)} has no time zone, so it names no moment: datetime.now(UTC) has one, and so has"
-                " at.astimezone(), which takes it for the time of this machine"
-            )
-        ms = -((EPOCH - at) // _MS)
-    else:
-        ms = _whole("at", at)
+    ms = moment_ms("at", at)
     if not DUE_MIN_MS <= ms <= DUE_MAX_MS:
         raise InvalidMessage(f"at={worded(at)} must be a moment from 1970 to 2255, as a datetime or epoch milliseconds")
     return ms

@@ -32,7 +32,7 @@ class Delivery:
         raw_id: bytes,
         receipt: int,
         score: float,
-        body: bytes | None,
+        body: Any,
         timed: bool,
         max_retries: int,
         epoch: str = "",
@@ -106,9 +106,19 @@ class Delivery:
         return due_of(self.score) if self._timed and not is_retried(self.score) else None
 
     @property
+    def group(self) -> str | None:
+        """The consumer group that it was taken by (stream topics), else None."""
+        return self.topic.partition("@")[2] or None
+
+    @property
     def priority(self) -> int | None:
         """Its priority (priority topics, first attempt), else None."""
         return priority_of(self.score) if not self._timed and not is_retried(self.score) else None
+
+    @property
+    def taken_by(self) -> str:
+        """Of an entry that a named member of a group took: '<host> <member>'; else ''."""
+        return ""
 
     @property
     def taken_ms(self) -> int:

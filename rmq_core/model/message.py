@@ -81,7 +81,7 @@ class _Message:
         if self.headers is not None:
             if not isinstance(self.headers, Mapping):
                 raise InvalidMessage("headers must map text to text")
-            if len(_header_bytes(self.headers)) > HEADERS_MAX:
+            if len(header_bytes(self.headers)) > HEADERS_MAX:
                 raise InvalidMessage(f"headers must be at most {HEADERS_MAX} bytes as JSON")
 
 
@@ -179,7 +179,7 @@ class Encoded(NamedTuple):
     body: bytes | None
 
 
-def _header_bytes(headers: Mapping[str, str]) -> bytes:
+def header_bytes(headers: Mapping[str, str]) -> bytes:
     # Checked here, not only where a message is made: a mapping may have been changed since.
     for name, value in headers.items():
         if not isinstance(name, str) or not isinstance(value, str):
@@ -199,5 +199,5 @@ def encode(message: Message) -> Encoded:
     stored_basis = b"" if message.slot_basis is None or basis == identity else basis
     if identity is content and not message.headers and message.version == 0 and not stored_basis:
         return Encoded(identity, basis, None)
-    headers = _header_bytes(message.headers) if message.headers else b""
+    headers = header_bytes(message.headers) if message.headers else b""
     return Encoded(identity, basis, encode_body(content, headers, message.version, stored_basis))

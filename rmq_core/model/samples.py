@@ -15,6 +15,9 @@ class SlotSample:
     """One slot at one instant. ``*_ms`` are epoch milliseconds; ``None``: nothing there.
 
     ``journaled``: entries ever written to its journal; ``journal_mark``: how it journals (`ops.journal_marks`).
+    ``length``, ``first_entry``, ``last_entry``: of a stream topic, whose slots have nothing else but counters.
+    ``lag``: of a group, the entries ahead of it; None: not known. ``missed``: trimmed or deleted before it had read
+    them. ``behind``: the entry that it read last. ``oldest_due_ms``: when what it hands out next was accepted.
     """
 
     slot: int
@@ -38,6 +41,12 @@ class SlotSample:
     oldest_trash_ms: int | None = None
     journaled: int = 0
     journal_mark: bytes | None = None
+    length: int = 0
+    first_entry: str | None = None
+    last_entry: str | None = None
+    lag: int | None = 0
+    missed: int = 0
+    behind: str | None = None
 
     @property
     def backlog(self) -> int:
@@ -73,10 +82,15 @@ class SlotSample:
 
     @property
     def ledger_gap(self) -> int:
-        """sent + restored − (merged + acked + cancelled + dropped + all held): 0 when nothing was lost or doubled."""
+        """sent + restored − (merged + acked + cancelled + dropped + all held): 0 when nothing was lost or doubled.
+
+        Of a stream topic: sent − (trimmed + deleted + length).
+        """
         counters = self.counters
         ended = counters.merged + counters.acked + counters.cancelled + counters.dropped
-        return counters.sent + counters.restored - ended - self.store - self.retry - self.prepare - self.dead
+        ended += counters.trimmed + counters.deleted
+        held = self.store + self.retry + self.prepare + self.dead + self.length
+        return counters.sent + counters.restored - ended - held
 
 
 @dataclass(frozen=True)
@@ -91,6 +105,22 @@ class TopicSample:
     def backlog(self) -> int:
         """Messages waiting, in store or retry."""
         return sum(slot.store + slot.retry for slot in self.slots)
+
+    @cached_property
+    def lag(self) -> int | None:
+        """Of a group: entries ahead of it; None: not known in some slot."""
+        lags = [slot.lag for slot in self.slots]
+        return None if None in lags else sum(lag or 0 for lag in lags)
+
+    @cached_property
+    def missed(self) -> int:
+        """Of a group: entries that were trimmed or deleted before it had read them."""
+        return sum(slot.missed for slot in self.slots)
+
+    @cached_property
+    def length(self) -> int:
+        """Entries of a stream topic."""
+        return sum(slot.length for slot in self.slots)
 
     @cached_property
     def ready(self) -> int:

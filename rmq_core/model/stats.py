@@ -29,6 +29,8 @@ class Counters:
     extended: int = 0
     restored: int = 0
     erased: int = 0
+    trimmed: int = 0
+    deleted: int = 0
 
     @classmethod
     def read(cls, stats: Mapping[bytes, bytes]) -> Counters:

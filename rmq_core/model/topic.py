@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 from rmq_core.errors import InvalidTopic
 from rmq_core.model.text import NotText, check_text, shown
@@ -19,16 +19,30 @@ MAX_RATE = 1_000_000
 UNDO_MS = 86_400_000
 MAX_JOURNAL = 10**9
 MAX_UNDO_MS = 30 * UNDO_MS
+MAX_LENGTH = 10**12
+MAX_AGE_MS = 100 * 366 * 86_400_000
 MAX_DESCRIPTION = 2_000
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,99}")
 
 
 class TopicKind(StrEnum):
-    """When a message of the topic is delivered, and what a duplicate does to one that waits."""
+    """When a message is delivered, and what a duplicate does to one that waits; a stream keeps them all."""
 
     RANGE_MERGE = "range-merge"
     PRIORITY = "priority"
     FIXED_TIME = "fixed-time"
+    STREAM = "stream"
+
+
+QUEUE_KINDS = (TopicKind.RANGE_MERGE, TopicKind.PRIORITY, TopicKind.FIXED_TIME)
+"""Those whose messages are taken and settled."""
+
+
+class Trim(StrEnum):
+    """How closely a stream keeps to its bounds when something is sent."""
+
+    NEARLY = "nearly"
+    EXACT = "exact"
 
 
 class Merge(StrEnum):
@@ -44,6 +58,24 @@ class Journal(StrEnum):
     OFF = "off"
     EVENTS = "events"
     FULL = "full"
+
+
+_KEEPS = "only a stream keeps what was read, and has to be trimmed"
+ONLY_OF_STREAMS: dict[str, tuple[object, str]] = {
+    "max_length": (0, _KEEPS),
+    "max_age_ms": (0, _KEEPS),
+    "trim": (Trim.NEARLY, _KEEPS),
+    "trim_unread": (False, _KEEPS),
+}
+"""Field → its value on topics of other kinds, and why."""
+
+NOT_OF_STREAMS: dict[str, tuple[object, str]] = {
+    "merge": (Merge.LATEST, "a stream merges nothing, every message is an entry of its own"),
+    "max_backlog": (0, "nothing waits in a stream to be taken; bound it by max_length and max_age_ms"),
+    "rate_limit": (0, "nothing is taken from a stream itself; limit its groups"),
+    "paused": (False, "nothing is taken from a stream itself; pause its groups"),
+}
+"""Field → its value on streams, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +117,14 @@ class Topic:
     """Whether every change of a message is written to the slots' journals."""
     journal_max: int = 1_000_000
     """So many entries (all slots) may wait for the journal's readers, then sends raise `JournalFull`; 0: any number."""
+    max_length: int = 0
+    """Streams: so many entries are kept (all slots, each its share), older ones are trimmed; 0: any number."""
+    max_age_ms: int = 0
+    """Streams: entries older than this are trimmed; 0: none."""
+    trim: Trim = Trim.NEARLY
+    """Streams: nearly leaves up to some hundred entries more per slot, and costs less than exact."""
+    trim_unread: bool = False
+    """Streams: whether trimming cuts even what a durable group has not finished."""
     description: str = ""
     """For people."""
     version: int = 0
@@ -103,6 +143,7 @@ class Topic:
         object.__setattr__(self, "kind", self._choice("kind", TopicKind))
         object.__setattr__(self, "merge", self._choice("merge", Merge))
         object.__setattr__(self, "journal", self._choice("journal", Journal))
+        object.__setattr__(self, "trim", self._choice("trim", Trim))
         self._whole("slots", 1, MAX_SLOTS)
         if self.slots & (self.slots - 1):
             raise InvalidTopic(f"slots={self.slots} must be a power of two from 1 to {MAX_SLOTS}")
@@ -116,17 +157,26 @@ class Topic:
         self._whole("rate_limit", 0, MAX_RATE)
         self._whole("undo_ms", 0, MAX_UNDO_MS)
         self._whole("journal_max", 0, MAX_JOURNAL)
+        self._whole("max_length", 0, MAX_LENGTH)
+        self._whole("max_age_ms", 0, MAX_AGE_MS)
         self._whole("version", 0, 2**53)
         self._whole("updated_ms", 0, 2**53)
         self._whole("created_ms", 0, 2**53)
         if self.backoff_max_ms < self.backoff_ms:
             raise InvalidTopic(f"backoff_max_ms={self.backoff_max_ms} must not be below backoff_ms={self.backoff_ms}")
-        if not isinstance(self.paused, bool):
-            raise InvalidTopic(f"paused must be true or false, not {self.paused!r}")
+        for field in ("paused", "trim_unread"):
+            if not isinstance(getattr(self, field), bool):
+                raise InvalidTopic(f"{field} must be true or false, not {getattr(self, field)!r}")
         try:
             check_text(self.description, MAX_DESCRIPTION)
         except NotText as error:
             raise InvalidTopic(f"description {error}") from None
+        self._fits_its_kind()
+
+    def _fits_its_kind(self) -> None:
+        for field, (normal, why) in (NOT_OF_STREAMS if self.is_stream else ONLY_OF_STREAMS).items():
+            if getattr(self, field) != normal:
+                raise InvalidTopic(f"{field}={getattr(self, field)!r} does not fit a {self.kind.value} topic: {why}")
 
     def _choice(self, field: str, choices: type[StrEnum]) -> StrEnum:
         try:
@@ -142,8 +192,20 @@ class Topic:
 
     @property
     def timed(self) -> bool:
-        """Whether messages wait for a time (and so have a lateness)."""
-        return self.kind is not TopicKind.PRIORITY
+        """Whether messages come in the order of times."""
+        return self.kind in {TopicKind.RANGE_MERGE, TopicKind.FIXED_TIME} or self.is_group
+
+    def paused_at(self, now_ms: int) -> bool:
+        """Whether nothing is taken at that time of the server."""
+        return self.paused
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether messages are kept and read, and not taken and settled."""
+        return self.kind is TopicKind.STREAM and not self.is_group
+
+    is_group: ClassVar[bool] = False
+    """Whether it is a consumer group of a stream topic, see `rmq_core.model.group`."""
 
     @property
     def shape(self) -> str:

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple, TypeAlias
 from rmq_core.errors import InvalidMessage, RMQError, TopicReshaped
 from rmq_core.model.bounds import whole
 from rmq_core.model.delivery import Delivery, SettleStatus
+from rmq_core.model.entry import EntryDelivery
+from rmq_core.model.group import Group
 from rmq_core.model.outcomes import check_delay
 from rmq_core.model.scores import exact
 from rmq_core.model.topic import Topic
@@ -19,7 +21,9 @@ from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import BATCH_MAX, Call, Each, Operation, batches
 from rmq_core.protocol.slot_calls import peek
 from rmq_core.protocol.takes import (
+    DONE,
     REJECTED,
+    TAKE_BYTES,
     TOPIC_BACKOFF,
     Ack,
     Nack,
@@ -85,40 +89,43 @@ class Consumer:
         """The slot is looked at by the next take, whatever its hint says."""
         self._hints.doubt(slot)
 
-    def take(self, most: int) -> Operation[Taken]:
+    def take(self, most: int, by: str = "") -> Operation[Taken]:
         """Up to ``most`` deliveries that are ready now: of the whole topic, those of the highest priority, or due for
-        the longest. What was in flight when a process died comes alone.
+        the longest. What was in flight when a process died comes alone. Of contents it brings `TAKE_BYTES` at most, but
+        one message of each slot that is taken from. ``by``: '<host> <member>' of a group.
         """
         whole("max", most, 1, TAKE_MAX)
         topic, wanted = self.topic, most + self._spares
         found = yield from self._hints.candidates(topic, wanted)
         taken = Taken([], found.now_ms, found.next_due_ms)
-        if topic.paused or not found.slots:
+        if topic.paused_at(found.now_ms) or not found.slots:
             if writes := self._hints.due_writes():
                 yield writes
+            if isinstance(topic, Group) and found.now_ms < topic.paused_until_ms:
+                return taken._replace(next_due_ms=topic.paused_until_ms)
             return taken
         first, *others = found.slots
         if topic.rate_limit:
             asked = quotas.rate(self.keyspace, topic, most, self._unused_permits)
-            trip = yield from self._trip({}, found.slots, most, [asked])
+            trip = yield from self._trip({}, found.slots, most, [asked], by=by)
             self._unused_permits = 0
             most, wait_us = trip.permit or (0, 0)
             if not most:
                 return taken._replace(next_due_ms=found.now_ms - (-wait_us // 1000))
         elif most == 1 or not others:
-            trip = yield from self._trip({first: most}, others[: 2 * self._spares], most)
+            trip = yield from self._trip({first: most}, others[: 2 * self._spares], most, by=by)
             if trip.deliveries or not (others or trip.lone):
                 self._learn(len(_empty(trip)))
                 return taken._replace(deliveries=trip.deliveries)
         else:
-            trip = yield from self._trip({}, found.slots, most)
+            trip = yield from self._trip({}, found.slots, most, by=by)
         plan = self._plan(trip, most)
         planned = sum(plan.values())
         empty = [slot for slot in _empty(trip) if slot not in plan]
         unused = [quotas.rate(self.keyspace, topic, 0, most - planned)] if topic.rate_limit and planned < most else ()
         seen = trip.lone or any(peek.scores or peek.lone for peek in trip.peeks.values())
         # That corrects a hint that has turned out wrong, too.
-        trip = yield from self._trip(plan | dict.fromkeys(empty[:SPARES], 0), (), most, unused)
+        trip = yield from self._trip(plan | dict.fromkeys(empty[:SPARES], 0), (), most, unused, by=by)
         if topic.rate_limit:
             self._unused_permits = planned - len(trip.deliveries)
         missed = not trip.deliveries and wanted < CANDIDATES_MOST and len(found.slots) >= wanted
@@ -143,7 +150,7 @@ class Consumer:
         return dict(Counter(slot for _, slot in best)) or dict.fromkeys(first[:1], 1)
 
     def _trip(
-        self, plan: dict[int, int], slots: Sequence[int], most: int, rate: Sequence[Call] = ()
+        self, plan: dict[int, int], slots: Sequence[int], most: int, rate: Sequence[Call] = (), *, by: str = ""
     ) -> Operation[_Trip]:
         """Takes as many from each slot as planned, and looks into ``slots``, of which ``most`` are wanted."""
         share = min(most, PEEKED + 2 * most // len(slots)) if slots else 0
@@ -151,7 +158,11 @@ class Consumer:
         alone = sum(plan.values()) == 1
         writes = self._hints.due_writes()
         peeks = [peek(self.keyspace, self.topic, slot, share) for slot in slots]
-        cycles = [cycle(self.keyspace, self.topic, slot, limit, alone=alone) for slot, limit in plan.items()]
+        bytes_each = TAKE_BYTES // max(1, len(plan))
+        cycles = [
+            cycle(self.keyspace, self.topic, slot, limit, alone=alone, by=by, most_bytes=bytes_each)
+            for slot, limit in plan.items()
+        ]
         replies = yield Each([*writes, *rate, *peeks, *cycles])
         trip = _Trip([], [], {}, None)
         errors = [reply for reply in replies if isinstance(reply, RMQError)]
@@ -159,11 +170,15 @@ class Consumer:
         for slot, reply in zip(plan, replies[at:], strict=True):
             if not isinstance(reply, RMQError):
                 cycled = read_cycle(self.topic, slot, reply)
+                if by:
+                    _sign(cycled.deliveries, by)
                 trip.deliveries.extend(cycled.deliveries)
                 self._hints.doubt(slot)
                 if cycled.alone and plan[slot]:
                     trip.lone.append(slot)
-        trip.deliveries.sort(key=lambda delivery: delivery.score, reverse=not self.topic.timed)
+        # Of a group's slot, in the order they were handed out: what came back before what is new.
+        exactly = int if self.topic.is_group else float
+        trip.deliveries.sort(key=lambda delivery: exactly(delivery.score), reverse=not self.topic.timed)
         if errors:
             # What was taken is in flight already, and the trouble will not have gone away by the next call.
             if trip.deliveries:
@@ -180,11 +195,18 @@ def _empty(found: _Trip) -> list[int]:
     return [slot for slot, peek in found.peeks.items() if not peek.scores]
 
 
-Asked: TypeAlias = Callable[[int, Sequence[int]], Call]
+Asked: TypeAlias = Callable[[int, str, Sequence[int]], Call]
 """Makes the call that settles deliveries of a slot, named by their positions."""
 
 Statuses: TypeAlias = list[SettleStatus | None]
 """In the order of the deliveries; None: the topic is another one by now than the definition says, nothing was done."""
+
+
+def _sign(deliveries: Sequence[Delivery], by: str) -> None:
+    """Whoever settles them does so in the name of who took them."""
+    for delivery in deliveries:
+        if isinstance(delivery, EntryDelivery):
+            delivery.signature = by
 
 
 def same_topic(deliveries: Sequence[Delivery]) -> str:
@@ -201,14 +223,17 @@ def _asked(keyspace: Keyspace, topic: Topic, deliveries: Sequence[Delivery], ask
 
     A delivery may be of a life of the topic in which it had more slots: nothing of that is left.
     """
-    slots: dict[int, list[int]] = {}
-    for position, delivery in enumerate(deliveries):
-        if delivery.slot < topic.slots:
-            slots.setdefault(delivery.slot, []).append(position)
-    parts = [(slot, some) for slot, positions in slots.items() for some in batches(positions, BATCH_MAX)]
-    replies = yield from with_looks(keyspace, topic, list(slots), Each(ask(slot, some) for slot, some in parts))
+    calls: dict[tuple[int, str], list[int]] = {}
     found: list[Any] = [0] * len(deliveries)
-    for (_, some), reply in zip(parts, replies, strict=True):
+    for position, delivery in enumerate(deliveries):
+        if delivery.receipt == DONE:
+            found[position] = 1
+        elif delivery.slot < topic.slots:
+            calls.setdefault((delivery.slot, delivery.taken_by), []).append(position)
+    parts = [(slot, by, some) for (slot, by), positions in calls.items() for some in batches(positions, BATCH_MAX)]
+    slots = list(dict.fromkeys(slot for slot, _, _ in parts))
+    replies = yield from with_looks(keyspace, topic, slots, Each(ask(*part) for part in parts))
+    for (_, _, some), reply in zip(parts, replies, strict=True):
         if isinstance(reply, RMQError) and not isinstance(reply, TopicReshaped):
             raise reply
         for at, position in enumerate(some):
@@ -227,8 +252,8 @@ def _settle(
     deliveries: Sequence[Delivery],
     groups: Sequence[Sequence[Any]],
 ) -> Operation[Statuses]:
-    def ask(slot: int, some: Sequence[int]) -> Call:
-        return settle(name, keyspace, topic, slot, [groups[position] for position in some])
+    def ask(slot: int, by: str, some: Sequence[int]) -> Call:
+        return settle(name, keyspace, topic, slot, [groups[position] for position in some], by=by)
 
     return _statuses((yield from _asked(keyspace, topic, deliveries, ask)))
 
@@ -273,12 +298,12 @@ def extend(
     if for_ms is not None:
         check_delay(for_ms, "for_ms")
 
-    def ask(slot: int, some: Sequence[int]) -> Call:
+    def ask(slot: int, by: str, some: Sequence[int]) -> Call:
         receipts = [(deliveries[position].raw_id, deliveries[position].receipt) for position in some]
-        return extend_call(keyspace, topic, slot, receipts, for_ms)
+        return extend_call(keyspace, topic, slot, receipts, for_ms, by=by)
 
     receipts = yield from _asked(keyspace, topic, deliveries, ask)
     for delivery, receipt in zip(deliveries, receipts, strict=True):
-        if receipt:
+        if receipt and delivery.receipt != DONE:
             delivery.receipt = receipt
     return _statuses(receipts)

@@ -99,6 +99,9 @@ class Hints:
 
     def _next_slots(self, topic: Topic) -> Iterable[int]:
         now = time.monotonic()
+        if topic.is_group:  # additions to the stream write no hint of its groups
+            first, self._next_slot = self._next_slot, (self._next_slot + LOOKS_AT_ONCE) % topic.slots
+            return [slot % topic.slots for slot in range(first, first + min(LOOKS_AT_ONCE, topic.slots))]
         if not self._looked_all:
             self._looked_all = True
             self._look_at = now + LOOK_EVERY_S

@@ -9,18 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from rmq_core.model.entry import EntryId
 from rmq_core.model.samples import SlotSample, TopicSample
-from rmq_core.model.topic import Topic
+from rmq_core.model.topic import Topic, Trim
 from rmq_core.ops import journal_marks
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Operation, batches
 from rmq_core.protocol.slot_calls import reap
+from rmq_core.protocol.streams import slot_length, trim
 
 OVERDUE_MS = 2_000
 AHEAD_MS = 2_000
 """Receipts run ahead of the clock by less than this; see `shared/reaping.lua`."""
 MOVED_AT_ONCE = 500
 SLOTS_AT_ONCE = 64
+NEARLY = 10_000
+"""Entries that a slot trimmed nearly may hold beside its share before somebody looks after it."""
 
 
 def overdue_ms(topic: Topic, slot: SlotSample, now_ms: int) -> int:
@@ -48,8 +52,8 @@ def trash_overdue_ms(topic: Topic, slot: SlotSample, now_ms: int) -> int:
 def reap_overdue(
     keyspace: Keyspace, samples: Iterable[TopicSample], overdue_by_ms: int = OVERDUE_MS
 ) -> Operation[dict[str, int]]:
-    """Moves what is overdue by more than ``overdue_by_ms``; how many messages, by topic. Empties old trash, unreported;
-    switches journals where that was left half done.
+    """Moves what is overdue by more than ``overdue_by_ms``; how many messages, by topic. Empties old trash and trims
+    streams, unreported; switches journals where that was left half done.
 
     For the keeper, which samples anyway.
     """
@@ -65,9 +69,33 @@ def reap_overdue(
         unmarked = [slot.slot for slot in sample.slots if journal_marks.outdated(sample.topic, slot.journal_mark)]
         if unmarked:
             yield from journal_marks.set_marks(keyspace, sample.topic, unmarked)
+    yield from _trim(keyspace, samples)
     moved: dict[str, int] = {}
     for some in batches(overdue, SLOTS_AT_ONCE):
         replies = yield [reap(keyspace, topic, slot, MOVED_AT_ONCE) for topic, slot in some]
         for (topic, _), (_, _, expired, promoted, _) in zip(some, replies, strict=True):
             moved[topic.name] = moved.get(topic.name, 0) + expired + promoted
     return {name: count for name, count in moved.items() if count}
+
+
+def untrimmed(topic: Topic, slot: SlotSample, now_ms: int) -> bool:
+    """Whether a stream's slot is past its bounds by more than what sending leaves."""
+    if slot.first_entry is None:
+        return False
+    length = slot_length(topic)
+    too_long = length > 0 and slot.length > length + (0 if topic.trim is Trim.EXACT else length // 10 + NEARLY)
+    oldest_ms = EntryId.parse(slot.first_entry).ms
+    return too_long or (topic.max_age_ms > 0 and oldest_ms + topic.max_age_ms + OVERDUE_MS < now_ms)
+
+
+def _trim(keyspace: Keyspace, samples: Iterable[TopicSample]) -> Operation[None]:
+    """Cuts streams to which nobody sends, and those that were given other bounds."""
+    long = [
+        (sample.topic, slot.slot)
+        for sample in samples
+        if sample.topic.is_stream
+        for slot in sample.slots
+        if untrimmed(sample.topic, slot, sample.at_ms)
+    ]
+    for some in batches(long, SLOTS_AT_ONCE):
+        yield [trim(keyspace, topic, slot) for topic, slot in some]

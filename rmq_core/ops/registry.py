@@ -119,17 +119,17 @@ def delete(keyspace: Keyspace, name: str, force: bool = False) -> Operation[int]
     """
     topic = yield from definitions.read(keyspace, name)
     yield from _shapes(keyspace, topic)
-    if not force:
-        held = yield from _count(keyspace, topic)
-        if held:
-            raise TopicNotEmpty(
-                f"topic {name!r} still holds {held} message(s); let them drain or drop them, or force the deletion"
-            )
+    yield from check_empty(keyspace, topic, force)
     args = [name, topic.version, keyspace.changes, topic.created_ms, formats.NAMESPACE]
     yield [Call(script("topic_delete"), _keys(keyspace), args)]
-    gone, purge = 0, [topic.shape, topic.created_ms, REFUSED_MS]
+    return (yield from purge(keyspace, topic))
+
+
+def purge(keyspace: Keyspace, topic: Topic) -> Operation[int]:
+    """Removes every key of a topic, or of a group, whose definition is gone; how many messages went with it."""
+    name, gone, args = topic.name, 0, [topic.shape, topic.created_ms, REFUSED_MS]
     for slots in batches(range(topic.slots), SLOTS_AT_ONCE):
-        gone += sum((yield [Call(script("purge"), keyspace.slot_keys(name, slot), purge) for slot in slots]))
+        gone += sum((yield [Call(script("purge"), keyspace.slot_keys(name, slot), args) for slot in slots]))
     yield from owners.forget(keyspace, name)
     yield from placement.forget(keyspace, name)
     yield from quotas.forget(keyspace, name)
@@ -138,8 +138,21 @@ def delete(keyspace: Keyspace, name: str, force: bool = False) -> Operation[int]
     return gone
 
 
-def _count(keyspace: Keyspace, topic: Topic) -> Operation[int]:
+def check_empty(keyspace: Keyspace, topic: Topic, force: bool) -> Operation[None]:
+    """Raises `TopicNotEmpty` where a topic holds messages, unless ``force``."""
+    held = 0 if force else (yield from count(keyspace, topic))
+    if held:
+        raise TopicNotEmpty(
+            f"topic {topic.name!r} still holds {held} message(s); let them drain or drop them, or force the deletion"
+        )
+
+
+def count(keyspace: Keyspace, topic: Topic) -> Operation[int]:
+    """How many messages it holds."""
     held = 0
+    if topic.is_stream:
+        stores = [("XLEN", keyspace.slot(topic.name, slot).store) for slot in range(topic.slots)]
+        return sum((yield stores))
     for slots in batches(range(topic.slots), SLOTS_AT_ONCE):
         queues = [key for slot in slots for key in keyspace.slot_keys(topic.name, slot)[:QUEUES]]
         held += sum((yield [("ZCARD", key) for key in queues]))

@@ -24,6 +24,9 @@ from rmq_core.protocol.sends import send_limited as send_limited_call
 from rmq_core.protocol.sends import send_pooled as send_pooled_call
 
 MESSAGES_AT_ONCE = 10_000
+CALL_BYTES = 8 * 1_048_576
+"""What a call brings of bodies, unless one alone is larger: one of hundreds of megabytes takes longer than anybody
+waits for its answer."""
 
 
 def _refuse(topic: Topic, message: object) -> WrongKind | InvalidMessage:
@@ -148,7 +151,9 @@ def _push(
             (slot, part)
             for slot, several in by_slot.items()
             for _, alike in groupby(several, lambda item: type(item.group[0]))  # see _parts
-            for part in batches(alike, BATCH_MAX)
+            for some in batches(alike, BATCH_MAX)
+            for light in _light([len(item.group[2]) for item in some])
+            for part in [some[light]]
         ]
         calls = [
             send_limited_call(
@@ -248,10 +253,31 @@ def _group(keyspace: Keyspace, topic: Topic, messages: list[Message], allow_past
     return calls
 
 
-def _parts(topic: Topic, flat: list[Any], width: int) -> Iterator[list[Any]]:
-    """What fits into one call each: `BATCH_MAX` messages, whose due times count all from the epoch, or all from now."""
+def _light(sizes: Sequence[int]) -> Iterator[slice]:
+    """Which of these go together into one call, by their sizes."""
+    first = total = 0
+    if sum(sizes) > CALL_BYTES:
+        for at, size in enumerate(sizes):
+            if total + size > CALL_BYTES and at > first:
+                yield slice(first, at)
+                first, total = at, 0
+            total += size
+    yield slice(first, len(sizes))
+
+
+def _portions(flat: list[Any], width: int) -> Iterator[list[Any]]:
     for at in range(0, len(flat), width * BATCH_MAX):
         part = flat[at : at + width * BATCH_MAX]
+        if width == 2:
+            yield part
+        else:
+            for light in _light(list(map(len, part[2::width]))):
+                yield part[light.start * width : light.stop * width]
+
+
+def _parts(topic: Topic, flat: list[Any], width: int) -> Iterator[list[Any]]:
+    """What fits into one call each: `BATCH_MAX` messages, whose due times count all from the epoch, or all from now."""
+    for part in _portions(flat, width):
         sorts = list(map(type, part[::width])) if topic.kind is TopicKind.FIXED_TIME else []
         if Delay not in sorts:
             yield part

@@ -56,9 +56,13 @@ def reconcile(session: SparkSession, inputs: Inputs, progress: Progress = QUIET)
 
 
 def _reconcile(session: SparkSession, inputs: Inputs, progress: Progress, run: str, started_ms: int) -> dict[str, Any]:
-    topics = inputs.options.definitions()
-    if not topics:
+    everything = inputs.options.definitions()
+    if not everything:
         raise PipelineError(f"no topic is defined in the namespace {inputs.options.namespace!r}")
+    topics = [topic for topic in everything if not topic.is_stream]
+    streams = [topic.name for topic in everything if topic.is_stream]
+    if not topics:
+        raise PipelineError(f"streams are not judged: there is nothing else among the topics ({', '.join(streams)})")
     if inputs.archive:
         data_set.check(inputs.options, Archive(session, inputs.archive))
     names = [topic.name for topic in topics]
@@ -85,7 +89,7 @@ def _reconcile(session: SparkSession, inputs: Inputs, progress: Progress, run: s
         counts = figures.held_by_slots(kept.read("slot_ledgers"))
         table = figures.topics(kept.read("accounts"), kept.read("messages"), events, counts)
         report.write_topics(table, f"{inputs.reports}/{run}")
-        described = _described(inputs, names, ledger)
+        described = _described(inputs, names, ledger) | {"streams_not_judged": streams}
         return report.summarize(session, inputs.reports, run, started_ms, written, described, kept.folder)
 
 

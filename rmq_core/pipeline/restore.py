@@ -47,7 +47,8 @@ class LeftOut:
 class Restored:
     """What a run did, in copies of messages: put back, there already, and those whose content no journal holds (mode
     ``events``; they stay away). ``topics``: defined again; ``deleted``: they stay so, for somebody deleted them on
-    purpose. ``slots_alone``: slots that have lost nothing. ``left_out``: see `LeftOut`.
+    purpose. ``slots_alone``: slots that have lost nothing. ``left_out``: see `LeftOut`. ``streams``: topics whose
+    entries the archive has and that are not put back.
     """
 
     restored: int
@@ -57,10 +58,15 @@ class Restored:
     slots_alone: int
     left_out: tuple[LeftOut, ...] = ()
     deleted: tuple[str, ...] = ()
+    streams: tuple[str, ...] = ()
 
     def sentences(self) -> list[str]:
         """What a person must know beside the numbers."""
         said = [f"topic {name} stays deleted: somebody deleted it on purpose" for name in self.deleted]
+        said += [
+            f"left out: topic {name} is a stream, whose entries are not put back yet; the archive keeps them"
+            for name in self.streams
+        ]
         several: dict[tuple[str, str], list[int]] = {}
         for each in self.left_out:
             several.setdefault((each.topic, each.reason), []).append(each.slot)
@@ -106,7 +112,11 @@ def _restore(
     kept, since_ms = Archive(session, path), _now_ms(options)
     with progress.stage("read", session):
         deletions = options.deletions()
-        everything = [topic for topic in kept.definitions() if not options.topics or topic.name in options.topics]
+        archived = [topic for topic in kept.definitions() if not options.topics or topic.name in options.topics]
+        streams = tuple(topic.name for topic in archived if topic.is_stream)
+        everything = [topic for topic in archived if not topic.is_stream]
+        if streams and not everything:
+            return Restored(0, 0, 0, (), 0, streams=streams)
         if not everything or kept.last_committed() is None:
             gone = [name for name in kept.deletions() if not options.topics or name in options.topics]
             if gone:
@@ -131,7 +141,7 @@ def _restore(
         if not inline:
             frame = frame.where("body IS NOT NULL")
         if dry_run:
-            return Restored(frame.count(), 0, unknown, (), alone, left_out, tuple(sorted(deleted)))
+            return Restored(frame.count(), 0, unknown, (), alone, left_out, tuple(sorted(deleted)), streams)
         names_of = (
             "copy",
             "queue",
@@ -150,7 +160,8 @@ def _restore(
         raise PipelineError(
             f"{done[2]} messages moved whenever they were looked at: stop whoever sends and takes, and run it again"
         )
-    return Restored(done[0] or 0, done[1] or 0, unknown, tuple(defined), alone, left_out, tuple(sorted(deleted)))
+    stay = tuple(sorted(deleted))
+    return Restored(done[0] or 0, done[1] or 0, unknown, tuple(defined), alone, left_out, stay, streams)
 
 
 def _now_ms(options: SourceOptions) -> int:

@@ -36,6 +36,8 @@ WHY = {
     "overdue": "Nobody takes it: start workers for the topic.",
     "missing_in_queue": "It was never sent here: whoever owns the ledger must send it.",
     "not_done": "It is on its way, or was taken out by somebody: see what became of it.",
+    "orphan": "The journal of its slot does not tell everything, so this may be all that is left of a lost message:"
+    " send it again if it was one.",
     "misplaced": "Another finding says where this message belongs: repair that first, and reconcile again.",
     "unknown_to_business": "It is in order here: whoever owns the ledger must say what it is.",
 }
@@ -209,11 +211,15 @@ def impossible(suspects: DataFrame) -> DataFrame:
 
 
 def orphans(suspects: DataFrame) -> DataFrame:
-    """Bodies and failure records of messages that no queue has."""
+    """Bodies and failure records of messages that no queue has; where no journal proves that the message is not lost,
+    they may be all that is left of it, and stay."""
     from pyspark.sql import functions as F
 
-    proof = evidence(queues=where_found(), at_ms=F.col("read_ms"))
-    return found(suspects.where("orphaned IS NOT NULL"), F.col("orphaned"), "drop_orphan", proof)
+    unproved = F.col("present").isNull()
+    why = F.when(unproved, F.lit(WHY["orphan"]))
+    proof = evidence(queues=where_found(), at_ms=F.col("read_ms"), why=why)
+    repair = F.when(unproved, "none").otherwise("drop_orphan")
+    return found(suspects.where("orphaned IS NOT NULL"), F.col("orphaned"), repair, proof)
 
 
 def stuck(suspects: DataFrame) -> DataFrame:

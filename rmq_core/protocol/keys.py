@@ -20,10 +20,16 @@ def slot_for(basis: bytes, slots: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class SlotKeys:
-    """The keys of one slot; the hash tag keeps all of them on one node of a Cluster."""
+    """The keys of one slot; the hash tag keeps all of them on one node of a Cluster.
 
-    store: str
-    """Sorted set: what waits; id → by kind a due time, a priority, or a place among equals."""
+    ``entries``: of a topic the same as the store; a ``group`` has keys of its own beside the entries of its topic.
+    """
+
+    entries: str
+    group: str = ""
+    store: str = field(init=False)
+    """Sorted set: what waits; id → by kind a due time, a priority, or a place among equals. Of a stream topic a stream:
+    its entries."""
     retry: str = field(init=False)
     """Sorted set: what failed and waits for its next try; id → due time and failures."""
     prepare: str = field(init=False)
@@ -64,14 +70,30 @@ class SlotKeys:
     """Hash: id → what was taken together with it."""
     suspect: str = field(init=False)
     """Hash: ids that were in flight when their process died: they run alone."""
+    open: str = field(init=False)
+    """Sorted set, of a group: entries that are read and not finished; id → their number in the slot."""
+    members: str = field(init=False)
+    """Hash, of a group: who takes from it → how much, and when last."""
 
     def __post_init__(self) -> None:
-        for name in OWN_KEYS[1:]:
-            object.__setattr__(self, name, f"{name}{{{self.store}}}")
+        of = f"@{self.group}" if self.group else ""
+        for name in (*OWN_KEYS, "open", "members"):
+            object.__setattr__(self, name, f"{name}{of}{{{self.entries}}}")
+        if not self.group:
+            object.__setattr__(self, "store", self.entries)
+
+    @property
+    def positions(self) -> str:
+        """Hash, of a stream topic: group → where it stands (``lua/shared/positions.lua``)."""
+        return f"positions{{{self.entries}}}"
 
     def all(self) -> tuple[str, ...]:
         """Every key of the slot itself, without the topic's hints."""
         return tuple(getattr(self, name) for name in OWN_KEYS)
+
+    def sender(self, name: str) -> str:
+        """String, which ends by itself: the last calls of one sender to a stream topic's slot."""
+        return f"sender-{name}{{{self.store}}}"
 
 
 QUEUES = 4
@@ -85,8 +107,10 @@ QUEUE_KEYS = (
     *("cause", "clusters", "trash", "trashed", "quota", "origin", "suspect"),
 )
 OWN_KEYS = tuple(name for name in QUEUE_KEYS if name not in {"heads", "due"})
+# Behind `QUEUE_KEYS` a group has: open, the entries, their counters, the positions, its members.
 
 STATS = QUEUE_KEYS.index("stats")
+ENTRY_STATS = len(QUEUE_KEYS) + 2
 
 SENDING = QUEUE_KEYS.index("heads") + 1
 """Sending needs the first so many keys; it happens one by one, so every key counts."""
@@ -125,11 +149,15 @@ class Keyspace:
         """What `scripts` remembers of the last definition seen of each topic."""
 
     def slot(self, topic: str, slot: int) -> SlotKeys:
-        """The named keys of one slot."""
-        return SlotKeys(f"{self.namespace}:{topic}_{slot}")
+        """The named keys of one slot; ``topic`` may be a group, as ``<topic>@<group>``."""
+        name, _, group = topic.partition("@")
+        return SlotKeys(f"{self.namespace}:{name}_{slot}", group)
 
     def slot_keys(self, topic: str, slot: int) -> tuple[str, ...]:
         """The keys the scripts declare, in their order (`QUEUE_KEYS`), remembered: the hot paths ask for nothing else.
+
+        A group (``<topic>@<group>``) has five more: what is open, the entries, their counters, the groups' positions,
+        and its members.
 
         Where keys are spread, the store stands in the places of the hints.
         """
@@ -138,7 +166,11 @@ class Keyspace:
             keys = self.slot(topic, len(known))
             heads, due = (keys.store, keys.store) if self.spread else self.hints(topic)[:2]
             named = {"heads": heads, "due": due}
-            known.append(tuple(named.get(name) or getattr(keys, name) for name in QUEUE_KEYS))
+            own = tuple(named.get(name) or getattr(keys, name) for name in QUEUE_KEYS)
+            if keys.group:
+                of_entries = SlotKeys(keys.entries)
+                own += (keys.open, keys.entries, of_entries.stats, keys.positions, keys.members)
+            known.append(own)
         return known[slot]
 
     def hints(self, topic: str) -> tuple[str, str, str]:
@@ -157,6 +189,10 @@ class Keyspace:
     def journal_readers(self, topic: str) -> str:
         """How far each durable reader of a topic's journal has come, by slot (a hash)."""
         return f"journal-readers{{{self.namespace}:{topic}}}"
+
+    def groups(self, topic: str) -> str:
+        """Hash, of a stream topic: group → its definition."""
+        return f"groups{{{self.namespace}:{topic}}}"
 
     def election(self, role: str) -> tuple[str, str]:
         """The lease of a role and the counter of its terms."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from rmq_core.model.group import Group
 from rmq_core.model.topic import Topic
-from rmq_core.protocol.keys import Keyspace
+from rmq_core.protocol.keys import ENTRY_STATS, STATS, Keyspace
 from rmq_core.protocol.scripts import Call, script
-from rmq_core.protocol.takes import policy_at
+from rmq_core.protocol.takes import policy, policy_at
 
 
 def on_ids(name: str, keyspace: Keyspace, topic: Topic, slot: int, ids: Sequence[bytes], *values: Any) -> Call:
@@ -34,8 +35,11 @@ def on_slot(name: str, keyspace: Keyspace, topic: Topic, slot: int) -> Call:
 
 def peek(keyspace: Keyspace, topic: Topic, slot: int, most: int) -> Call:
     """What the slot would hand out: 1 where its first may have to be taken alone, then scores in that order."""
-    args = [int(topic.timed), topic.visibility_timeout_ms, most]
-    return Call(script("peek"), keyspace.slot_keys(topic.name, slot), args)
+    keys = keyspace.slot_keys(topic.name, slot)
+    if isinstance(topic, Group):
+        waits = "waits" if topic.waits else ""
+        return Call(script("group_peek"), keys, [*policy(topic), most, waits, topic.paused_until_ms])
+    return Call(script("peek"), keys, [int(topic.timed), topic.visibility_timeout_ms, most])
 
 
 def reap(keyspace: Keyspace, topic: Topic, slot: int, most: int = 100) -> Call:
@@ -46,7 +50,21 @@ def reap(keyspace: Keyspace, topic: Topic, slot: int, most: int = 100) -> Call:
 
 def snapshot(keyspace: Keyspace, topic: Topic, slot: int) -> Call:
     """Counts, heads and counters of one slot."""
-    return Call(script("snapshot"), keyspace.slot_keys(topic.name, slot), [topic.kind.value])
+    name = "stream_snapshot" if topic.is_stream else "snapshot"
+    return Call(script(name), keyspace.slot_keys(topic.name, slot), [topic.kind.value])
+
+
+def changed(keys: Sequence[str], slots: int, seen: Iterable[Any]) -> Call:
+    """Which of so many slots must be read again; ``keys``: the `stats_keys` of each, as many of one as of another;
+    ``seen``: per slot its counters at the last look and the time until which that look holds.
+    """
+    return Call(script("changed"), keys, [len(keys) // slots, *seen])
+
+
+def stats_keys(keyspace: Keyspace, topic: Topic, slot: int) -> tuple[str, ...]:
+    """Whose counters every change of a slot moves; of a group's also those of the entries."""
+    keys = keyspace.slot_keys(topic.name, slot)
+    return (keys[STATS], keys[ENTRY_STATS]) if topic.is_group else (keys[STATS],)
 
 
 def acquire(keyspace: Keyspace, topic: Topic, slot: int, epoch: int) -> Call:

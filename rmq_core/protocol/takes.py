@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 from rmq_core.model.delivery import Delivery
+from rmq_core.model.entry import EntryDelivery
 from rmq_core.model.fingerprints import fingerprint
+from rmq_core.model.group import Acks, Group
 from rmq_core.model.scores import RETRIED_MAX, SHIFT, failures_of
 from rmq_core.model.topic import Topic
 from rmq_core.protocol.keys import Keyspace
@@ -16,10 +18,17 @@ from rmq_core.protocol.scripts import BATCH_MAX, Call, script
 
 SHARED_EPOCH = ""
 NOT_DUE = -1
+DONE = 0
+"""The receipt of an entry that was done when it was handed out: see `rmq_core.model.group.Acks`."""
+ENTRY_PLACE = 32
+"""An entry's place in a group's store is its time and this, above what counts retries: ``lua/shared/group.lua``."""
 TOPIC_BACKOFF = -1
 REJECTED = -2
 ERROR_TEXT_MAX = 2_000
 TRACEBACK_MAX = 8_000
+TAKE_BYTES = 8 * 1_048_576
+"""What a turn brings of bodies, unless one alone is larger: a server that reads a thousand large ones at once stands
+still for everybody else."""
 
 
 def policy(topic: Topic, epoch: str = SHARED_EPOCH, by: str = "") -> list[Any]:
@@ -97,6 +106,7 @@ def cycle(
     by: str = "",
     alone: bool = False,
     floor: int | None = None,
+    most_bytes: int = TAKE_BYTES,
     acks: Sequence[tuple[bytes, int]] = (),
     nacks: Sequence[Nack] = (),
     releases: Sequence[Release] = (),
@@ -105,14 +115,22 @@ def cycle(
 
     ``alone``: takes one at most, which the caller runs while nothing else runs in its process; should it die of that
     message, it counts as a failure. Whatever is taken otherwise may have company, and counts for none of them.
-    ``floor``: leaves fresh messages of a lower priority.
+    ``floor``: leaves fresh messages of a lower priority. ``most_bytes``: of bodies, unless one alone is larger.
     """
     args = policy_at(keyspace, topic, slot, epoch, by)
-    args += (0 if topic.paused else limit, "alone" if alone else "several", "" if floor is None else floor)
+    how, edge = "alone" if alone else "several", "" if floor is None else str(floor)
+    if isinstance(topic, Group):
+        how = "unsettled" if topic.acks is Acks.NONE and not alone else how
+        edge = "waits" if topic.waits else ""
+    args += (0 if topic.paused else limit, how, edge)
+    if not isinstance(topic, Group):
+        args.append(most_bytes)
     args += (len(acks), len(nacks), len(releases))
+    if isinstance(topic, Group):
+        args.append(topic.paused_until_ms)
     for groups in (acks, nacks, releases):
         args += chain.from_iterable(groups)
-    return Call(script("cycle"), keyspace.slot_keys(topic.name, slot), args)
+    return Call(script("group_cycle" if topic.is_group else "cycle"), keyspace.slot_keys(topic.name, slot), args)
 
 
 def takeover(keyspace: Keyspace, topic: Topic, slot: int, epoch: str, most: int = BATCH_MAX, *, by: str = "") -> Call:
@@ -122,18 +140,36 @@ def takeover(keyspace: Keyspace, topic: Topic, slot: int, epoch: str, most: int 
 
 
 def read_cycle(topic: Topic, slot: int, reply: list[Any], epoch: str = SHARED_EPOCH) -> Cycled:
-    """Inverse of what ``cycle.lua`` returns."""
-    now_ms, next_due_ms, statuses, taken, bodies, beyond_us, head, alone = reply
+    """Inverse of what ``cycle.lua``, or ``group_cycle.lua``, returns."""
+    now_ms, next_due_ms, statuses, taken, bodies, beyond_us, head, alone, *entries = reply
     timed, retries, name = topic.timed, topic.max_retries, topic.name
     receipt = now_ms * SHIFT
     step = SHIFT if epoch else 0  # an owner's receipts are a millisecond apart
-    deliveries = []
+    deliveries: list[Delivery] = []
+    made = EntryDelivery if entries else Delivery
     for raw_id, score, body in zip(taken[::2], map(float, taken[1::2]), bodies or repeat(None), strict=False):
         own = receipt if score > RETRIED_MAX else receipt + failures_of(score, retries)
-        deliveries.append(Delivery(name, slot, raw_id, own, score, body, timed, retries, epoch))
+        deliveries.append(made(name, slot, raw_id, own, score, body, timed, retries, epoch))
         receipt += step
+    if entries and entries[0]:
+        deliveries += _entries(topic, slot, entries[0], receipt, step, epoch)
     wait_us = None if next_due_ms == NOT_DUE else max(0, (next_due_ms - now_ms) * 1000 - beyond_us)
     return Cycled(now_ms * 1000 + beyond_us, wait_us, statuses, deliveries, int(head) if head else None, alone == 1)
+
+
+def _entries(
+    topic: Topic, slot: int, entries: list[Any], receipt: int, step: int, epoch: str
+) -> Iterator[EntryDelivery]:
+    """New entries of a group; their receipts begin with that one."""
+    settled = isinstance(topic, Group) and topic.acks is Acks.NONE
+    retries, name = topic.max_retries, topic.name
+    last_ms, score = b"", 0.0
+    for raw, pairs in entries:
+        ms = raw[: raw.index(b"-")]
+        if ms != last_ms:
+            last_ms, score = ms, float(ms) + ENTRY_PLACE
+        yield EntryDelivery(name, slot, raw, DONE if settled else receipt, score, pairs, True, retries, epoch)
+        receipt += step
 
 
 def settle(

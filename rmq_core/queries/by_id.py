@@ -28,6 +28,11 @@ def find(
     return _looked_for(_views, keyspace, topic, ident, slot_basis)
 
 
+def in_slot(keyspace: Keyspace, topic: Topic, ident: str | bytes, slot: int) -> Operation[list[MessageView]]:
+    """The message with that id in one slot, if it is there."""
+    return (yield from _views(keyspace, topic, raw_id(ident), [slot]))
+
+
 def _views(keyspace: Keyspace, topic: Topic, raw: bytes, slots: Sequence[int]) -> Operation[list[MessageView]]:
     now = yield from now_of(keyspace, topic)
     replies = yield [on_ids("view", keyspace, topic, number, [raw]) for number in slots]

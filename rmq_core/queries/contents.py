@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rmq_core.model.bodies import decode_body
+from rmq_core.model.entry_form import to_body
 from rmq_core.model.states import State
 from rmq_core.model.topic import Topic
 from rmq_core.protocol.keys import Keyspace
@@ -10,22 +13,56 @@ from rmq_core.protocol.scripts import Operation
 from rmq_core.queries.paging import Entry
 from rmq_core.queries.trash import OWN_POOL, own_body
 
+FIRST_CONTENTS = 32
+CONTENT_BYTES = 8 * 1_048_576
+"""So much is read at once, as far as can be told from what was read before."""
+
 
 def holding(keyspace: Keyspace, topic: Topic, state: State, page: list[Entry], needle: bytes) -> Operation[list[Entry]]:
     """Those that have it in their id or content, in order."""
-    stored = yield from bodies(keyspace, topic, state, page)
-    return [
-        entry
-        for entry, body in zip(page, stored, strict=True)
-        if needle in entry.id or (body and needle in body and needle in decode_body(body).content)
-    ]
+    matches: list[Entry] = []
+    at, some = 0, FIRST_CONTENTS
+    while at < len(page):
+        part = page[at : at + some]
+        stored = yield from bodies(keyspace, topic, state, part)
+        matches += [
+            entry
+            for entry, body in zip(part, stored, strict=True)
+            if needle in entry.id or (body and needle in body and needle in decode_body(body).content)
+        ]
+        at += some
+        read = sum(len(body) for body in stored if body)
+        some = max(1, min(len(page), CONTENT_BYTES * len(part) // max(1, read)))
+    return matches
 
 
 def bodies(keyspace: Keyspace, topic: Topic, state: State, page: list[Entry]) -> Operation[list[bytes | None]]:
     """The body of each copy in that state, as it is stored; None: its content is the id, or it went away meanwhile."""
     pooled = yield from values(keyspace, topic, "body", page)
-    own = yield from values(keyspace, topic, OWN_POOL.get(state, "body"), page)
-    return [own_body(state, shared, each) for shared, each in zip(pooled, own, strict=True)]
+    own = (yield from values(keyspace, topic, OWN_POOL[state], page)) if state in OWN_POOL else pooled
+    found = [own_body(state, shared, each) for shared, each in zip(pooled, own, strict=True)]
+    if topic.is_group and state not in OWN_POOL:
+        yield from _from_stream(keyspace, topic, page, found)
+    return found
+
+
+def _from_stream(keyspace: Keyspace, topic: Topic, page: list[Entry], found: list[bytes | None]) -> Operation[None]:
+    """Most entries of a group are in its stream alone."""
+    left = [position for position, body in enumerate(found) if body is None]
+    if not left:
+        return
+    requests: list[tuple[str, ...]] = []
+    for position in left:
+        ident = page[position].id.decode()
+        requests.append(("XRANGE", keyspace.slot(topic.name, page[position].slot).entries, ident, ident))
+    for position, reply in zip(left, (yield requests), strict=True):
+        if reply:
+            found[position] = to_body(_pairs(reply[0][1]))
+
+
+def _pairs(told: Any) -> list[bytes]:
+    """Names and values, which redis-py gives as a mapping or flat."""
+    return [each for pair in told.items() for each in pair] if isinstance(told, dict) else list(told)
 
 
 def values(keyspace: Keyspace, topic: Topic, pool: str, page: list[Entry]) -> Operation[list[bytes | None]]:

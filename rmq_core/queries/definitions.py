@@ -9,11 +9,13 @@ from rmq_core.errors import (
     UnknownTopic,
     UnreadableTopic,
 )
+from rmq_core.model.group import is_group_name, split
 from rmq_core.model.text import shown
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import Unreadable
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Operation
+from rmq_core.queries import stored_groups
 from rmq_core.queries.namespace_format import ask
 
 
@@ -25,7 +27,11 @@ class Definitions(NamedTuple):
 
 
 def read(keyspace: Keyspace, name: str) -> Operation[Topic]:
-    """The stored definition; raises `UnknownTopic`, `UnreadableTopic`."""
+    """The stored definition, also of a group (``<topic>@<group>``); raises `UnknownTopic`, `UnreadableTopic`."""
+    if is_group_name(name):
+        of, group = split(name)
+        topic = yield from read(keyspace, of)
+        return (yield from stored_groups.read(keyspace, topic, group))
     stored = yield from ask(keyspace, ("HGET", keyspace.topics, name))
     if stored is None:
         raise UnknownTopic(
@@ -38,6 +44,12 @@ def read(keyspace: Keyspace, name: str) -> Operation[Topic]:
 def read_all(keyspace: Keyspace) -> Operation[list[Topic]]:
     """Every stored definition that can be read, by name: one bad row hides no other."""
     return (yield from read_everything(keyspace)).topics
+
+
+def read_queues(keyspace: Keyspace) -> Operation[list[Topic]]:
+    """What is taken from and settled: topics that are no streams, and the consumer groups of those that are."""
+    topics = yield from read_all(keyspace)
+    return (yield from stored_groups.read_queues(keyspace, topics))
 
 
 def read_everything(keyspace: Keyspace) -> Operation[Definitions]:

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from rmq_core.errors import RMQError
+from rmq_core.model.group import is_group_name
 from rmq_core.model.samples import SlotSample, TopicSample
 from rmq_core.model.stats import Counters, Histogram
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import Unreadable
-from rmq_core.protocol.keys import STATS, Keyspace
-from rmq_core.protocol.scripts import Call, Operation, Request, Within, batches, script
-from rmq_core.protocol.slot_calls import snapshot
-from rmq_core.queries import definitions
+from rmq_core.protocol.keys import Keyspace
+from rmq_core.protocol.scripts import Call, Operation, Request, Within, batches
+from rmq_core.protocol.slot_calls import changed, snapshot, stats_keys
+from rmq_core.protocol.streams import read_position
+from rmq_core.queries import definitions, stored_groups
 
 SLOTS_AT_ONCE = 128
+SUMS = (
+    *("backlog", "ready", "retrying", "prepare", "dead", "trash", "length", "lag", "missed"),
+    *("counters", "lateness", "ledger_gap"),
+)
 ANOTHER_NODE_MS = 1_000
 """So long one slot of a Cluster that no node serves keeps the others waiting."""
 
@@ -30,30 +37,38 @@ class SampleCache:
 
 
 def sample(
-    keyspace: Keyspace, cache: SampleCache, spread: bool, names: Sequence[str] | None = None
+    keyspace: Keyspace, cache: SampleCache, spread: bool, names: Sequence[str] | None = None, groups: bool = False
 ) -> Operation[list[TopicSample]]:
-    """Samples topics (None: all). ``spread``: keys are on several nodes, so one call may name one slot only.
+    """Samples topics (None: all; ``groups``: with their consumer groups).
+
+    ``spread``: keys are on several nodes, so one call may name one slot only.
 
     A topic of which no node serves some slot is left out and named; raises only where that is all of them.
     """
-    topics, unreadable = yield from definitions.read_everything(keyspace)
+    defined, unreadable = yield from definitions.read_everything(keyspace)
+    topics: list[Topic] = []
+    for topic in defined:
+        topics.append(topic)
+        if topic.is_stream and (groups or any(name.startswith(f"{topic.name}@") for name in names or ())):
+            topics += yield from stored_groups.read_all(keyspace, topic)
     cache.unreadable = tuple(unreadable)
     if names is not None:
         topics = [topic for topic in topics if topic.name in set(names)]
     else:
         for gone in set(cache.topics) - {topic.name for topic in topics}:
-            del cache.topics[gone]
+            if groups or not is_group_name(gone):
+                del cache.topics[gone]
     size = 1 if spread else SLOTS_AT_ONCE
-    groups = [(topic, slots) for topic in topics for slots in batches(range(topic.slots), size)]
+    parts = [(topic, slots) for topic in topics for slots in batches(range(topic.slots), size)]
     lost: dict[str, RMQError] = {}
 
     def ask(calls: list[Call]) -> Sequence[Request]:
         return Within(calls, ANOTHER_NODE_MS) if spread else calls
 
-    replies = yield ask([_changed(keyspace, topic, slots, cache.topics.get(topic.name)) for topic, slots in groups])
+    replies = yield ask([_changed(keyspace, topic, slots, cache.topics.get(topic.name)) for topic, slots in parts])
     clock: dict[str, int] = {}
     stale: list[tuple[Topic, int]] = []
-    for (topic, slots), reply in zip(groups, replies, strict=True):
+    for (topic, slots), reply in zip(parts, replies, strict=True):
         if isinstance(reply, RMQError):
             lost[topic.name] = reply
         else:
@@ -81,7 +96,6 @@ def sample(
 
 
 def _changed(keyspace: Keyspace, topic: Topic, slots: list[int], known: TopicSample | None) -> Call:
-    keys = [keyspace.slot_keys(topic.name, slot)[STATS] for slot in slots]
     if known is None or known.topic != topic:  # deleted and defined again, its counters may look the same
         args = [b"-", -1] * len(slots)
     else:
@@ -89,14 +103,14 @@ def _changed(keyspace: Keyspace, topic: Topic, slots: list[int], known: TopicSam
         for slot in slots:
             seen = known.slots[slot]
             args += (seen.signature, -1 if seen.holds_until_ms is None else seen.holds_until_ms)
-    return Call(script("changed"), keys, args)
+    return changed([key for slot in slots for key in stats_keys(keyspace, topic, slot)], len(slots), args)
 
 
 def _merge(topic: Topic, known: TopicSample | None, fresh: dict[int, SlotSample], at_ms: int) -> TopicSample:
     if known is not None and not fresh and known.topic == topic:
         renewed = TopicSample(topic, at_ms, known.slots)
         # Nothing happened: the sums that do not depend on the clock are carried over.
-        for name in ("backlog", "ready", "retrying", "prepare", "dead", "trash", "counters", "lateness", "ledger_gap"):
+        for name in SUMS:
             if name in known.__dict__:
                 renewed.__dict__[name] = known.__dict__[name]
         return renewed
@@ -113,7 +127,10 @@ def pairs(flat: list[bytes]) -> dict[bytes, bytes]:
 def slot_sample(slot: int, row: list[Any]) -> SlotSample:
     """What ``snapshot.lua`` replied."""
     at_ms, store, ready, retry, prepare, dead, bodies, failures, *heads = row
-    oldest_due, next_due, next_retry, oldest_taken, fence, stats, lateness, trash, oldest_trash = heads
+    oldest_due, next_due, next_retry, oldest_taken, fence, stats, lateness, trash, oldest_trash, *stream = heads
+    if len(stream) == 4:
+        return _group_sample(slot_sample(slot, row[:-4]), pairs(stats), stream)
+    length, first, last = stream or (0, b"", b"")
     counters = pairs(stats)
 
     def moment(value: int) -> int | None:
@@ -141,4 +158,26 @@ def slot_sample(slot: int, row: list[Any]) -> SlotSample:
         oldest_trash_ms=moment(oldest_trash),
         journaled=int(counters.get(b"journaled", 0)),
         journal_mark=counters.get(b"journal"),
+        length=length,
+        first_entry=first.decode() or None,
+        last_entry=last.decode() or None,
+    )
+
+
+def _group_sample(sample: SlotSample, counters: dict[bytes, bytes], told: Sequence[Any]) -> SlotSample:
+    """With what is ahead of a group. Whoever writes into the stream around us makes that unknown."""
+    at, flat, length, first = told
+    entries = pairs(flat)
+    sent, trimmed, deleted = (int(entries.get(name, 0)) for name in (b"sent", b"trimmed", b"deleted"))
+    signature = b" ".join([*counters.values(), *entries.values()])
+    if not at:  # it is being made, or deleted
+        return replace(sample, signature=signature, lag=None)
+    position = read_position(at)
+    return replace(
+        sample,
+        signature=signature,
+        lag=sent - position.number if sent - trimmed - deleted == length else None,
+        missed=position.missed,
+        behind=position.cursor,
+        first_entry=first.decode() or None,
     )

@@ -38,9 +38,9 @@ class Listening:
             if self._pubsub is None:
                 pubsub = self._pubsub = self._connection.pubsub()
                 pubsub.subscribe(self._channel)
-                self._lost = False
                 return None
             message = self._pubsub.get_message(timeout=max(0.0, timeout_s))
+            self._lost = self._lost and message is None  # a server may refuse what was only sent so far
         except (RedisError, RMQError, OSError) as error:
             if not self._lost:
                 log.warning(

@@ -87,12 +87,12 @@ class Wakeups:
                 await pubsub.subscribe(*missing)
                 subscribed |= missing
             self._pubsub = pubsub
-            self._lost = False
             for callbacks in list(self._callbacks.values()):
                 for callback in list(callbacks):
                     callback(None)
             while True:
                 message = await pubsub.get_message(timeout=POLL_S)
+                self._lost = self._lost and message is None  # a server may refuse what was only sent so far
                 if message is not None and message["type"] == "message":
                     for callback in list(self._callbacks.get(message["channel"].decode(), ())):
                         callback(message["data"])

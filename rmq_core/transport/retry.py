@@ -48,8 +48,11 @@ TRANSIENT = (
 )
 """What a restart, a failover or a cut line looks like: worth another try."""
 
-_TRANSIENT_CODES = frozenset({"BUSY", "NOREPLICAS"})
-"""The same, among the replies redis-py has no class for: a script that takes long, a master without its replicas."""
+_TRANSIENT_CODES = {
+    "BUSY": "answers nobody while a script runs: see who runs it, or end it with SCRIPT KILL",
+    "NOREPLICAS": "has fewer replicas than its min-replicas-to-write: bring them back, or change that",
+}
+"""The same, among the replies redis-py has no class for, and what they mean."""
 
 
 def pauses(budget_s: float) -> Iterator[float]:
@@ -84,6 +87,9 @@ def lost(error: BaseException) -> ConnectionLost:
             f"the Sentinels let nobody in without their own password ({error}): give it in the URL as"
             " ?sentinel_password=…, and sentinel_username=… where they have users"
         )
+    code = str(error).partition(" ")[0]
+    if isinstance(error, ResponseError) and code in _TRANSIENT_CODES:
+        return ConnectionLost(f"the Redis server {_TRANSIENT_CODES[code]} ({error})")
     said = str(error).partition(" : <")[0]  # of Sentinels, redis-py goes on with all that it knows of each connection
     return ConnectionLost(
         f"the Redis server did not answer ({type(error).__name__}: {said});"

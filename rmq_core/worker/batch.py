@@ -48,8 +48,8 @@ class Batch:
 
     The listener's side only appends to ``finished`` and moves ``started_at`` and ``begun``; the engine's side only
     reads those and sets ``closing`` (start nothing more) and ``lost`` (somebody else has these now). When the lease
-    has run out, the listener's side sets ``closing`` itself. ``alone``: nothing else runs in this process, whatever
-    comes first.
+    has run out, or one has failed for which the others wait (``waits``), the listener's side sets ``closing`` itself.
+    ``alone``: nothing else runs in this process, whatever comes first.
     """
 
     def __init__(
@@ -59,6 +59,7 @@ class Batch:
         lease: Lease,
         *,
         alone: bool = False,
+        waits: bool = False,
         calls: Calls = DIRECT,
     ) -> None:
         self.listener = listener
@@ -66,6 +67,7 @@ class Batch:
         self.deliveries = deliveries
         self.lease = lease
         self.alone = alone
+        self._waits = waits
         self.finished: list[Finished] = []
         self.begun = 0
         self.started_at: float | None = None
@@ -168,6 +170,8 @@ class Batch:
         return ()
 
     def _end(self, some: Sequence[Delivery], error: BaseException | None) -> None:
+        if error is not None and self._waits:
+            self.closing = True
         if len(some) == 1:
             self.finished.append((some[0], error))
         else:

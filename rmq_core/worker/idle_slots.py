@@ -17,8 +17,8 @@ from typing import Any, TypeAlias
 from rmq_core.client.async_rmq import AsyncRMQ
 from rmq_core.errors import RMQError
 from rmq_core.protocol.keys import QUEUE_KEYS
-from rmq_core.protocol.scripts import Call, Request, Within, batches, script
-from rmq_core.protocol.slot_calls import on_slot
+from rmq_core.protocol.scripts import Call, Request, Within, batches
+from rmq_core.protocol.slot_calls import changed, on_slot, stats_keys
 from rmq_core.protocol.takes import NOT_DUE
 from rmq_core.transport.notifications import FALLBACK_S
 from rmq_core.worker.slot_runner import SlotRunner
@@ -26,7 +26,6 @@ from rmq_core.worker.topic_runner import TopicRunner
 from rmq_core.worker.trouble import Trouble
 
 SLOTS_AT_ONCE = 128
-STATS = QUEUE_KEYS.index("stats")
 TAKEN_FROM = 1 + QUEUE_KEYS.index("prepare")
 """The first so many keys of a slot: store, retry, prepare."""
 _Idle: TypeAlias = tuple[TopicRunner, SlotRunner]
@@ -72,7 +71,10 @@ class IdleSlots:
     async def _together(self, idle: list[_Idle]) -> list[_Idle]:
         """Those where something may have happened."""
         empty = list(batches((each for each in idle if each[1].sleep.empty), SLOTS_AT_ONCE))
-        holding = list(batches((each for each in idle if not each[1].sleep.empty), SLOTS_AT_ONCE))
+        holding: list[list[_Idle]] = []
+        for of_groups in (False, True):
+            some = (each for each in idle if not each[1].sleep.empty and each[0].definition.is_group is of_groups)
+            holding += batches(some, SLOTS_AT_ONCE)
         replies = await self._client.connection.run([*map(_held, empty), *map(_changed, holding)])
         suspects: list[_Idle] = []
         for group, held in zip(empty, replies, strict=False):
@@ -97,19 +99,21 @@ class IdleSlots:
     async def _read(self, suspects: list[_Idle]) -> list[tuple[SlotRunner, int | None]]:
         """Those that have something to do, and what they would hand out."""
         # The counters first: what comes between the two then shows in the next look.
-        counters: list[Request] = [("HVALS", _stats(topic, runner)) for topic, runner in suspects]
+        counters: list[Request] = [("HVALS", key) for topic, runner in suspects for key in _stats(topic, runner)]
         dues = [on_slot("next_due", topic.work.keyspace, topic.definition, runner.slot) for topic, runner in suspects]
         if self._client.target.is_cluster:
             replies = [*await self._client.connection.run(counters), *await self._served(dues)]
         else:
             replies = await self._client.connection.run([*counters, *dues])
         found: list[tuple[SlotRunner, int | None]] = []
-        for (_, runner), seen, due in zip(suspects, replies, replies[len(suspects) :], strict=False):
+        told = iter(replies)
+        for (topic, runner), due in zip(suspects, replies[len(counters) :], strict=True):
+            seen = [b" ".join(next(told)) for _ in _stats(topic, runner)]
             if due is None:
                 continue
             now_ms, next_due_ms, head = due
             runner.sleep.seen = b" ".join(seen)
-            runner.sleep.empty = next_due_ms == NOT_DUE
+            runner.sleep.empty = next_due_ms == NOT_DUE and not topic.definition.is_group
             until_ms = runner.sleep.until_ms
             if next_due_ms == NOT_DUE or until_ms is None:
                 continue
@@ -118,8 +122,8 @@ class IdleSlots:
         return found
 
 
-def _stats(topic: TopicRunner, runner: SlotRunner) -> str:
-    return topic.work.keyspace.slot_keys(topic.name, runner.slot)[STATS]
+def _stats(topic: TopicRunner, runner: SlotRunner) -> tuple[str, ...]:
+    return stats_keys(topic.work.keyspace, topic.definition, runner.slot)
 
 
 def _held(group: list[_Idle]) -> Request:
@@ -131,7 +135,9 @@ def _held(group: list[_Idle]) -> Request:
 
 
 def _changed(group: list[_Idle]) -> Call:
-    args: list[bytes | int] = []
-    for _, runner in group:
-        args += (runner.sleep.seen, NOT_DUE if runner.sleep.until_ms is None else runner.sleep.until_ms)
-    return Call(script("changed"), [_stats(topic, runner) for topic, runner in group], args)
+    keys: list[str] = []
+    seen: list[bytes | int] = []
+    for topic, runner in group:
+        keys += _stats(topic, runner)
+        seen += (runner.sleep.seen, NOT_DUE if runner.sleep.until_ms is None else runner.sleep.until_ms)
+    return changed(keys, len(group), seen)

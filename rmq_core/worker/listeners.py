@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any, Literal, TypeAlias, TypeVar, overload
 
 from rmq_core.errors import ConfigurationError
 from rmq_core.model.delivery import Delivery
+from rmq_core.model.group import AT, split
 from rmq_core.model.topic import NAME, Topic
+from rmq_core.streams.positions import Where, start_text
 from rmq_core.worker.functions import check_function, is_coroutine_function, name_of
 
 OneFunction: TypeAlias = Callable[[Delivery], object]
@@ -24,6 +28,8 @@ One = TypeVar("One", bound=OneFunction)
 Several = TypeVar("Several", bound=BatchFunction)
 
 MARK = "__rmq_listener__"
+_ODD = re.compile(r"[^A-Za-z0-9_.-]")
+"""What a worker's name may have and a group's has not."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -34,6 +40,11 @@ class Listener:
     ``batch`` > 1: the function gets a list of up to so many deliveries at once. ``max_runtime_ms``: after this long
     in one call its message is no longer kept from timing out; a coroutine is cancelled. ``isolation="process"``: each
     call has a process to itself, which is killed after ``max_runtime_ms``; see `rmq_core.worker.isolation`.
+
+    Of a stream topic it is one of a consumer ``group``, which the worker makes where there is none: it then reads from
+    ``start`` (see `RMQ.define_group`) on. ``broadcast``: every worker has a group of its own, which begins at the end,
+    holds back no trimming and goes away with it. ``acks``: ``none``: what is handed out is done.
+    ``waits``: entries of a slot that stand behind one that failed wait until that is done, or dead.
     """
 
     topic: str
@@ -42,6 +53,11 @@ class Listener:
     batch: int
     max_runtime_ms: int
     isolation: str
+    group: str
+    start: Where
+    broadcast: bool
+    acks: str
+    waits: bool
 
     @overload
     def __init__(
@@ -52,6 +68,12 @@ class Listener:
         batch: Literal[1] = 1,
         max_runtime_ms: int = 600_000,
         isolation: Isolation = "thread",
+        *,
+        group: str = "",
+        start: Where = "start",
+        broadcast: bool = False,
+        acks: str = "each",
+        waits: bool = False,
     ) -> None: ...
 
     @overload
@@ -64,6 +86,11 @@ class Listener:
         batch: int,
         max_runtime_ms: int = 600_000,
         isolation: Isolation = "thread",
+        group: str = "",
+        start: Where = "start",
+        broadcast: bool = False,
+        acks: str = "each",
+        waits: bool = False,
     ) -> None: ...
 
     def __init__(
@@ -74,9 +101,15 @@ class Listener:
         batch: int = 1,
         max_runtime_ms: int = 600_000,
         isolation: Isolation = "thread",
+        *,
+        group: str = "",
+        start: Where = "start",
+        broadcast: bool = False,
+        acks: str = "each",
+        waits: bool = False,
     ) -> None:
         # Written out for the two signatures above: a checker of types then sees a function that does not fit its batch.
-        values = (topic, function, definition, batch, max_runtime_ms, isolation)
+        values = (topic, function, definition, batch, max_runtime_ms, isolation, group, start, broadcast, acks, waits)
         for name, value in zip(Listener.__slots__, values, strict=True):
             object.__setattr__(self, name, value)
         self._check()
@@ -88,6 +121,13 @@ class Listener:
             value = getattr(self, field)
             if type(value) is not int or not 1 <= value <= high:
                 raise ConfigurationError(f"{field}={value!r} of a listener must be a whole number from 1 to {high}")
+        if self.group:
+            split(f"{self.topic}{AT}{self.group}")
+            start_text(self.start)
+        elif self.broadcast or self.waits or self.acks != "each" or self.start != "start":
+            raise ConfigurationError(
+                "start, broadcast, acks and waits of a listener are of a group: @listener(…, group='name')"
+            )
         check_function(self.topic, self.function, self.batch)
         if self.isolation not in ("thread", "process"):
             raise ConfigurationError(f'isolation={self.isolation!r} of a listener must be "thread" or "process"')
@@ -106,32 +146,89 @@ class Listener:
         """``module.function``, for logs."""
         return name_of(self.function)
 
+    @property
+    def queue(self) -> str:
+        """What it consumes: the topic, or the group of it (``<topic>@<group>``), as declared."""
+        return f"{self.topic}{AT}{self.group}" if self.group else self.topic
+
+    def group_in(self, worker: str) -> str:
+        """The name of its group in that worker."""
+        if not self.broadcast:
+            return self.group
+        digest = blake2b(worker.encode(), digest_size=4).hexdigest()
+        return f"{self.group[:40]}.{_ODD.sub('-', worker)[:40]}.{digest}"
+
+    def settings_in(self, worker: str) -> dict[str, Any]:
+        """What is said of that group where it is made."""
+        settings = {"acks": self.acks, "waits": self.waits}
+        return settings | ({"durable": False, "member": worker} if self.broadcast else {})
+
 
 @overload
 def listener(  # type: ignore[overload-overlap] # 1 is an int, too: the first that fits counts
-    topic: str | Topic, *, batch: Literal[1] = 1, max_runtime_ms: int = 600_000, isolation: Isolation = "thread"
+    topic: str | Topic,
+    *,
+    batch: Literal[1] = 1,
+    max_runtime_ms: int = 600_000,
+    isolation: Isolation = "thread",
+    group: str = "",
+    start: Where = "start",
+    broadcast: bool = False,
+    acks: str = "each",
+    waits: bool = False,
 ) -> Callable[[One], One]: ...
 
 
 @overload
 def listener(
-    topic: str | Topic, *, batch: int, max_runtime_ms: int = 600_000, isolation: Isolation = "thread"
+    topic: str | Topic,
+    *,
+    batch: int,
+    max_runtime_ms: int = 600_000,
+    isolation: Isolation = "thread",
+    group: str = "",
+    start: Where = "start",
+    broadcast: bool = False,
+    acks: str = "each",
+    waits: bool = False,
 ) -> Callable[[Several], Several]: ...
 
 
 def listener(
-    topic: str | Topic, *, batch: int = 1, max_runtime_ms: int = 600_000, isolation: Isolation = "thread"
+    topic: str | Topic,
+    *,
+    batch: int = 1,
+    max_runtime_ms: int = 600_000,
+    isolation: Isolation = "thread",
+    group: str = "",
+    start: Where = "start",
+    broadcast: bool = False,
+    acks: str = "each",
+    waits: bool = False,
 ) -> Callable[[Any], Any]:
     """Marks a function (plain or ``async``) as the listener of a topic; the function itself stays as it is.
 
-    Given a `Topic` the worker also defines it at its start.
+    Given a `Topic` the worker also defines it at its start. Of a stream topic say which ``group`` it is of; see
+    `Listener`.
     """
     if not isinstance(topic, (str, Topic)):
         raise ConfigurationError(f"listener(…) needs a topic's name or a Topic, not {topic!r}: write @listener('name')")
 
     def mark(function: Any) -> Any:
         name, definition = (topic.name, topic) if isinstance(topic, Topic) else (topic, None)
-        declared = Listener(name, function, definition, batch=batch, max_runtime_ms=max_runtime_ms, isolation=isolation)
+        declared = Listener(
+            name,
+            function,
+            definition,
+            batch=batch,
+            max_runtime_ms=max_runtime_ms,
+            isolation=isolation,
+            group=group,
+            start=start,
+            broadcast=broadcast,
+            acks=acks,
+            waits=waits,
+        )
         before = getattr(function, MARK, None)
         if isinstance(before, Listener) and before.function is function:
             raise ConfigurationError(
@@ -150,7 +247,7 @@ def listener(
 
 
 def as_listeners(declared: Iterable[Any]) -> list[Listener]:
-    """Listeners and marked functions, as listeners; one per topic. Raises `ConfigurationError`."""
+    """Listeners and marked functions, as listeners; one per topic or group. Raises `ConfigurationError`."""
     listeners: dict[str, Listener] = {}
     for each in declared:
         found = each if isinstance(each, Listener) else getattr(each, MARK, None)
@@ -162,11 +259,12 @@ def as_listeners(declared: Iterable[Any]) -> list[Listener]:
                 f"{found.name} is wrapped by something that the worker would leave out: put @listener above all other"
                 " decorators, and for a method pass Listener(topic, object.method)"
             )
-        if listeners.get(found.topic) is found:
+        if listeners.get(found.queue) is found:
             continue  # imported under two names
-        if found.topic in listeners:
-            raise ConfigurationError(f"topic {found.topic!r} has two listeners in one worker; a topic has one")
-        listeners[found.topic] = found
+        if found.queue in listeners:
+            what = "group" if found.group else "topic"
+            raise ConfigurationError(f"{what} {found.queue!r} has two listeners in one worker; a {what} has one")
+        listeners[found.queue] = found
     if not listeners:
         raise ConfigurationError("a worker needs at least one listener")
     return list(listeners.values())

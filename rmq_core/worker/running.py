@@ -40,7 +40,7 @@ class Running:
         self._topic = topic
         self._settling = settling
         self._on_stuck = on_stuck
-        self.batch = Batch(topic.listener, deliveries, topic.lease, alone=alone, calls=topic.calls)
+        self.batch = Batch(topic.listener, deliveries, topic.lease, alone=alone, waits=topic.waits, calls=topic.calls)
         self.stuck = False
         self._cancelled = False
         self._extend_every_s = topic.definition.visibility_timeout_ms / 3000

@@ -11,6 +11,7 @@ from rmq_core.model.delivery import Delivery
 from rmq_core.model.outcomes import Reject, Release, Retry, words_of
 from rmq_core.protocol.scripts import BATCH_MAX, Within
 from rmq_core.protocol.takes import (
+    DONE,
     REJECTED,
     TOPIC_BACKOFF,
     Cycled,
@@ -41,7 +42,17 @@ class Settling:
 
     def add(self, some: Iterable[Finished]) -> None:
         """More results, in the order they came."""
-        self.unsettled += some
+        if not self._topic.unsettled:
+            self.unsettled += some
+            return
+        for delivery, error in some:
+            if delivery.receipt != DONE:
+                self.unsettled.append((delivery, error))
+            elif error is None:
+                self._topic.settled(1, 0, 0)
+            elif not isinstance(error, Release):
+                log.warning("%s[%d]: %r failed, and is lost", self._topic.name, self.slot, delivery.id)
+                self._topic.settled(0, 1, 0)
 
     async def cycle(
         self, limit: int, *, alone: bool = False, floor: int | None = None, patient: bool = False
@@ -89,6 +100,9 @@ class Settling:
         """Another visibility timeout for these; those that somebody else has by now. ``alone``: see
         `rmq_core.protocol.takes.extend`.
         """
+        deliveries = [delivery for delivery in deliveries if delivery.receipt != DONE]
+        if not deliveries:
+            return []
         receipts = [(delivery.raw_id, delivery.receipt) for delivery in deliveries]
         topic, by = self._topic.definition, self._topic.by
         request = extend(self._topic.keyspace, topic, self.slot, receipts, None, self.epoch, by=by, alone=alone)

@@ -68,7 +68,7 @@ class SlotCalls:
         """A slot with nothing to take asks for nothing: what it was granted would be missing elsewhere."""
         run, keyspace, topic = self._topic.client.run, self._topic.keyspace, self._topic.definition
         now_ms, next_due_ms, *_ = await run(one(on_slot("next_due", keyspace, topic, self._slot), tuple))
-        if topic.paused or next_due_ms == NOT_DUE or next_due_ms > now_ms:
+        if topic.paused_at(now_ms) or next_due_ms == NOT_DUE or next_due_ms > now_ms:
             return await self.cycle(0), None
         permit = await run(quotas.ask(keyspace, topic, limit))
         if not permit.messages:

@@ -56,7 +56,7 @@ class SlotSleep:
     def begin(self) -> float | None:
         """Until somebody has looked at the slot; but what a former owner left is put back first."""
         if not self._calls.takes_over and self._topic.look_soon():
-            self.until_ms, self.empty = NOT_DUE, True
+            self.until_ms, self.empty = NOT_DUE, not self._topic.definition.is_group
             return None
         return 0.0
 
@@ -66,7 +66,9 @@ class SlotSleep:
             return 0.0
         if not self._topic.lease.valid:
             return FALLBACK_S
-        self.empty = cycled.wait_us is None and not self._topic.definition.paused
+        topic = self._topic.definition
+        # Nothing tells by itself that a stream holds what its group has not read.
+        self.empty = cycled.wait_us is None and not topic.paused and not topic.is_group
         if cycled.wait_us is None:
             self.until_ms = NOT_DUE
             return None

@@ -10,6 +10,7 @@ from functools import partial
 
 from rmq_core.model.topic import Topic
 from rmq_core.ownership.contract import SlotEvents
+from rmq_core.protocol.wakes import read_wake
 from rmq_core.worker.slot_runner import SlotRunner
 from rmq_core.worker.slot_sleep import NEVER
 from rmq_core.worker.topic_work import TopicWork
@@ -57,10 +58,16 @@ class TopicRunner:
         """Calls that run for too long."""
         return sum(runner.stuck for runner, _ in self._runners.values())
 
+    @property
+    def _channels(self) -> list[str]:
+        """Where something is said of its slots: of a group, what is added to the stream, too."""
+        return [self.work.keyspace.wake(name) for name in dict.fromkeys((self.name, self.name.partition("@")[0]))]
+
     async def listen(self) -> None:
         """Hears wake-ups from now on, and knows what time it is on the server."""
         client = self.work.client
-        await client.wakeups.add(client.keyspace.wake(self.name), self._wake)
+        for channel in self._channels:
+            await client.wakeups.add(channel, self._wake)
         if not client.target.is_cluster:
             ((seconds, micros),) = await client.connection.run([("TIME",)])
             self.work.clock.age_us(int(seconds) * 1_000_000 + int(micros), time.monotonic())
@@ -93,7 +100,8 @@ class TopicRunner:
     def stop(self) -> list[asyncio.Task[None]]:
         """Tells every runner to stop; the tasks end when their present call has."""
         client = self.work.client
-        client.wakeups.remove(client.keyspace.wake(self.name), self._wake)
+        for channel in self._channels:
+            client.wakeups.remove(channel, self._wake)
         for runner, _ in self._runners.values():
             runner.stop()
         return [task for _, task in self._runners.values()]
@@ -108,10 +116,8 @@ class TopicRunner:
         if payload is None:
             if not self.work.look_soon():
                 self.wake()
-        else:
-            slot, _, head = payload.partition(b" ")
-            if slot.isdigit() and (found := self._runners.get(int(slot))):
-                found[0].hear(int(head) if head.isdigit() else None)
+        elif (wake := read_wake(payload)) and (found := self._runners.get(wake.slot)):
+            found[0].hear(wake.head)
 
     def redefine(self, definition: Topic) -> None:
         """Follows an operator's edit, which never changes kind or slots."""

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import platform
 import time
 from collections.abc import Callable
 from functools import partial
 
 from rmq_core.client.async_rmq import AsyncRMQ
 from rmq_core.model.delivery import Delivery
-from rmq_core.model.text import NAME_MAX, shown
+from rmq_core.model.group import Acks, Group
 from rmq_core.model.topic import Topic
 from rmq_core.ownership.lease import Lease
 from rmq_core.protocol.keys import Keyspace
+from rmq_core.streams.members import HOST
 from rmq_core.transport.notifications import FALLBACK_S
 from rmq_core.worker.alone import Alone
 from rmq_core.worker.batch import Batch
@@ -29,7 +29,6 @@ from rmq_core.worker.take_queue import TakeQueue
 from rmq_core.worker.threads import Threads
 from rmq_core.worker.trouble import Trouble
 
-HOST = shown(platform.node(), NAME_MAX).replace(" ", "-") or "unknown"
 BATCH_BUDGET_S = 0.25
 GRANTS_APART_S = 0.005
 """Asking for takes more often would bring them one by one; asking this late loses none."""
@@ -59,6 +58,10 @@ class TopicWork:
         self.definition = definition
         self.listener = listener
         self.calls = calls
+        self.unsettled = isinstance(definition, Group) and definition.acks is Acks.NONE
+        """Whether what is handed out is done."""
+        self.waits = isinstance(definition, Group) and definition.waits
+        """Whether what stands behind one that failed waits for it."""
         self.gate = gate
         self.worker_name = worker_name
         self.trouble = trouble or Trouble(worker_name)

@@ -20,15 +20,18 @@ from typing import Any
 from uuid import uuid4
 
 from rmq_core.client.async_rmq import AsyncRMQ
+from rmq_core.client.base import check_queue
 from rmq_core.errors import ConfigurationError, RMQError
 from rmq_core.hooks.chain import Hooks
 from rmq_core.hooks.hook import Hook
+from rmq_core.model.topic import Topic
 from rmq_core.ops.placement import checked_name
 from rmq_core.ownership.config import ZooKeeperConfig
 from rmq_core.ownership.contract import Ownership
 from rmq_core.ownership.shared import SharedOwnership
 from rmq_core.protocol.scripts import one
 from rmq_core.queries import definitions
+from rmq_core.streams import broadcasts
 from rmq_core.transport.tasks import end
 from rmq_core.worker.alone import Alone
 from rmq_core.worker.calling import call
@@ -193,6 +196,7 @@ class Worker:
         finally:
             await end(*tasks)
             await self._ownership.close(unfinished=self._left > 0)
+            await self._end_broadcasts()
             await self._heartbeat.end()
             self._processes.close()
             self._threads.close()
@@ -200,18 +204,12 @@ class Worker:
             await self._client.close()
 
     async def _start(self) -> None:
-        started_ms = await self._client.run(one(("TIME",), lambda now: int(now[0]) * 1000))
-        definitions = {}
-        for listener in self.listeners:
-            if listener.definition is not None:
-                definitions[listener.topic] = await self._client.define(listener.definition)
-            else:
-                definitions[listener.topic] = await self._client.topic(listener.topic)
-        for listener in self.listeners:
-            definition = definitions[listener.topic]
+        started_ms = await self._client.run(one(("TIME",), lambda now: int(now[0]) * 1000 + int(now[1]) // 1000))
+        consumed = [(listener, await self._definition(listener)) for listener in self.listeners]
+        for listener, definition in consumed:
             share = self._loop_share if listener.is_async else self._thread_share
-            gate = share.join(listener.topic, definition.weight)
-            self._topics[listener.topic] = TopicRunner(
+            gate = share.join(definition.name, definition.weight)
+            self._topics[definition.name] = TopicRunner(
                 TopicWork(
                     self._client,
                     definition,
@@ -233,6 +231,27 @@ class Worker:
         for runner in self._topics.values():
             await runner.listen()
         await self._ownership.start(self._topics)
+
+    async def _definition(self, listener: Listener) -> Topic:
+        """Of what it consumes, which is made where it is not there."""
+        if listener.definition is not None:
+            topic = await self._client.define(listener.definition)
+        else:
+            topic = await self._client.topic(listener.topic)
+        if not listener.group:
+            return check_queue(topic)
+        if listener.broadcast:
+            await self._client.run(broadcasts.sweep(self._client.keyspace, topic))
+        group, settings = listener.group_in(self.name), listener.settings_in(self.name)
+        start = "end" if listener.broadcast else listener.start
+        return await self._client.define_group(topic, group, start=start, **settings)
+
+    async def _end_broadcasts(self) -> None:
+        """What only this worker reads goes with it; should it die before, a later one sweeps it."""
+        for name, runner in self._topics.items():
+            if runner.work.listener.broadcast:
+                with contextlib.suppress(RMQError):
+                    await self._client.run(self._client.deleted(name, True))
 
     async def _finish(self) -> None:
         self._heartbeat.state = "stopping"
@@ -266,6 +285,7 @@ class Worker:
             except RMQError as error:
                 self._trouble.say("cannot read topic definitions", error)
                 continue
+            stored += await self._groups()
             # What a newer release has written is there, though not to be followed.
             names = {definition.name for definition in stored} | {each.name for each in unreadable}
             for name, topic in self._topics.items():
@@ -280,6 +300,15 @@ class Worker:
                 else:
                     log.info("topic %s follows version %d", definition.name, definition.version)
                     runner.redefine(definition)
+
+    async def _groups(self) -> list[Topic]:
+        """The definitions of the groups that are consumed here, as they are now."""
+        found: list[Topic] = []
+        for name, runner in self._topics.items():
+            if runner.definition.is_group:
+                with contextlib.suppress(RMQError):
+                    found.append(await self._client.run(definitions.read(self._client.keyspace, name)))
+        return found
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

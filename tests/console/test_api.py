@@ -9,13 +9,14 @@ from typing import Any
 from django.test import Client
 
 from console.options import options
+from console.release import RELEASE
 from console.snapshots.store import LiveKeys, write_frames
 from tests.console.conftest import Queue
 from tests.support.console_options import set_options
 
 
 def test_live_needs_nothing(client: Client, db: None) -> None:
-    assert client.get("/api/v1/health/live").json() == {"status": "ok"}
+    assert client.get("/api/v1/health/live").json() == {"status": "ok", "release": RELEASE}
 
 
 def test_ready_names_what_is_wrong(client: Client, db: None, settings: Any) -> None:

@@ -32,7 +32,7 @@ DEFINITIONS = {
     "half": '{"name":"half"',
     "list": "[1]",
     "deep": "[" * 50_000,
-    "newer": '{"name":"newer","kind":"stream","version":3}',
+    "newer": '{"name":"newer","kind":"pile","version":3}',
     "huge": '{"name":"huge","kind":"priority","slots":1e400}',
     "other": '{"name":"else","kind":"priority","version":1}',
     b"\xff": "{}",

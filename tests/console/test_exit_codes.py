@@ -38,6 +38,7 @@ take p --then burn
 peek p --limit 0
 peek p --limit {HUGE}
 peek p --state odd
+tail s --lines 1001
 cancel p
 cancel p a --all
 cancel p --slot -1
@@ -67,6 +68,16 @@ stats --url nonsense://
 stats --url redis://localhost/a
 journal p --slot 4
 journal p --slot -1
+pause
+resume
+groups s --start start
+groups s g --start start --delete
+position s@g
+position s@g start --slot one
+members
+claim s@g
+stuck s@g --for-ms 0
+pause s@g --for-ms 5 --until-ms 5
 worker nothing_here
 worker os
 worker {LISTENERS} --threads 0
@@ -107,6 +118,8 @@ send f x --due-ms 1000000000000
 send nowhere x --priority 20
 take nowhere
 peek nowhere
+tail nowhere
+tail p
 cancel nowhere --all
 cancel p nope
 restore nowhere --all
@@ -125,6 +138,16 @@ topics --url redis://127.0.0.1:AWAY/0
 stats nowhere
 stats --url redis://:wrong@127.0.0.1:PORT/0
 journal nowhere
+pause nowhere
+pause p --for-ms 5
+resume nowhere
+groups nowhere
+groups p
+position p start
+position s@nowhere start
+members p
+claim p ann
+stuck nowhere
 worker {LISTENERS}
 owners nowhere
 drain ann --url redis://127.0.0.1:AWAY/0

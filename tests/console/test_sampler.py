@@ -66,6 +66,23 @@ async def test_a_round_leaves_a_frame_of_all_topics(queue: Queue, own: AsyncEngi
     assert shown["at_ms"] == done.seq
 
 
+async def test_a_keeper_that_was_frozen_writes_nothing_over_what_another_has_seen(
+    queue: Queue, own: AsyncEngine, keys: LiveKeys
+) -> None:
+    queue.topic()
+    leads = True
+    frozen = Sampler(own, keys, interval_ms=1000, lag_warning_ms=10_000, leads=lambda: leads)
+    await frozen.round()
+    newer = await sampler_of(own, keys).round()
+    points, metrics = (await own.client.run(store.read_history(keys.history("orders")))), keys.metrics
+    written = await own.client.run(store.read_text(metrics))
+    leads = False
+    await frozen.round()
+    assert frame(queue, keys.overview)["at_ms"] == newer.seq
+    assert await own.client.run(store.read_history(keys.history("orders"))) == points
+    assert await own.client.run(store.read_text(metrics)) == written
+
+
 async def test_an_empty_installation_has_a_frame_too(queue: Queue, own: AsyncEngine, keys: LiveKeys) -> None:
     await sampler_of(own, keys).round()
     shown = frame(queue, keys.overview)

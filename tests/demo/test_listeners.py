@@ -10,9 +10,18 @@ import pytest
 from console.demo.listeners import Desk, listeners_of
 from console.demo.program import Clock, Program
 from console.demo.results import Progress, Results
-from console.demo.schedule import MERGE_MS, gate_message, rebooking_message
+from console.demo.schedule import MERGE_MS, Event, event_message, gate_message, rebooking_message
 from console.demo.schedule import Kind as What
-from console.demo.topics import DEPARTURE_BOARD, GATE_CLOSE, REBOOKING, TOPICS
+from console.demo.topics import (
+    CACHE,
+    DEPARTURE_BOARD,
+    FLIGHT_EVENTS,
+    GATE_CLOSE,
+    NOTIFICATIONS,
+    REBOOKING,
+    STATISTICS,
+    TOPICS,
+)
 from rmq_core import FixedTimeMessage, Listener, PriorityMessage, RangeMergeMessage
 from rmq_core.testing import Drained, TestQueue
 from tests.support.waiting import wait_until
@@ -34,7 +43,7 @@ def listeners(queue: TestQueue, program: Program) -> dict[str, Listener]:
     clock = Clock(queue.inspector.now_ms(), SEVEN_O_CLOCK_MS, speed=0)
     Results(queue.rmq).save_progress(Progress(clock, 0, 0, 0))
     desk = Desk(queue.rmq, program)
-    return {listener.topic: listener for listener in listeners_of(lambda: desk)}
+    return {listener.queue: listener for listener in listeners_of(lambda: desk)}
 
 
 def first_dead(queue: TestQueue, topic: str) -> str:
@@ -138,3 +147,28 @@ def test_without_a_replay_there_is_no_time_of_day_and_messages_wait(queue: TestQ
     assert queue.drain(rebooking) == Drained(done=0, failed=1)
     (row,) = queue.inspector.messages(REBOOKING.name, "retrying").rows
     assert row.failures == 0
+
+
+def test_an_event_is_counted_told_and_remembered_by_three_groups(
+    queue: TestQueue, listeners: dict[str, Listener], program: Program
+) -> None:
+    flights = program.days[0].flights
+    told = next(flight for flight in flights if flight.cancelled and flight.tail)
+    untold = next(flight for flight in flights if flight.cancelled and not flight.tail)
+    for flight in (told, told, untold):
+        queue.rmq.send(FLIGHT_EVENTS.name, event_message(Event(0, What.CANCELLED, flight)))
+    statistics, notifications, cache = (
+        next(found for name, found in listeners.items() if name.startswith(f"{FLIGHT_EVENTS.name}@{group}"))
+        for group in (STATISTICS, NOTIFICATIONS, CACHE)
+    )
+    assert cache.broadcast
+    assert queue.drain(statistics) == Drained(done=3, failed=0)
+    results = Results(queue.rmq)
+    assert list(results.happened(str(told.day))) == [f"{told.id} cancelled", f"{untold.id} cancelled"]
+    assert queue.drain(notifications).done == 2
+    assert list(results.notified(str(told.day))) == [told.id]
+    queue.advance(minutes=1)
+    queue.drain(notifications)
+    queue.advance(minutes=1)
+    queue.drain(notifications)
+    assert first_dead(queue, f"{FLIGHT_EVENTS.name}@{NOTIFICATIONS}").startswith("MissingTailNumber")

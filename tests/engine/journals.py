@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 from rmq_core.journal import Transition
 from rmq_core.journal.replay import QUEUES, Replayed, replay
+from rmq_core.model.entry import LAST_ID, EntryId
+from rmq_core.model.entry_form import from_body
 from rmq_core.model.stats import COUNTERS
 from rmq_core.queries.trash import Trashed
 from tests.engine.ledgers import SlotLedger
@@ -43,3 +45,25 @@ def assert_replay_is_the_truth(
 
 def _filled(bodies: dict[bytes, bytes]) -> dict[bytes, bytes]:
     return {raw: body for raw, body in bodies.items() if body}
+
+
+def assert_stream_is_what_its_journal_says(
+    told: list[Transition], kept: list[tuple[bytes, dict[bytes, bytes]]], full: bool
+) -> None:
+    """What was sent, and neither trimmed nor deleted since, is what the stream holds."""
+    there: dict[EntryId, bytes | None] = {}
+    for each in told:
+        if each.event == "sent":
+            there[EntryId.parse(each.id)] = each.body
+        elif each.event == "deleted":
+            del there[EntryId.parse(each.id)]
+        elif each.event == "trimmed":
+            first = EntryId.parse(each.id) if each.id else LAST_ID
+            gone = [entry for entry in there if entry < first]
+            assert len(gone) == each.score
+            for entry in gone:
+                del there[entry]
+    assert [str(entry).encode() for entry in there] == [ident for ident, _ in kept]
+    if full:
+        bodies = [from_body(body or b"") for body in there.values()]
+        assert [dict(zip(pairs[::2], pairs[1::2], strict=True)) for pairs in bodies] == [pairs for _, pairs in kept]

@@ -78,15 +78,17 @@ class SlotLedger:
 
 def slot_ledger(client: Any, namespace: str, topic: str, slot: int) -> SlotLedger:
     """Reads one slot."""
-    store = f"{namespace}:{topic}_{slot}"
+    name, at, group = topic.partition("@")
+    store = f"{namespace}:{name}_{slot}"
     hashes = (*POOLS, *OWN_POOLS, "cause", "clusters", "trashed")
-    keys = {name: f"{name}{{{store}}}" for name in (*QUEUES, "trash", *hashes, "stats")} | {"store": store}
+    keys = {name: f"{name}{at}{group}{{{store}}}" for name in (*QUEUES, "trash", *hashes, "stats", "origin")}
+    keys |= {} if group else {"store": store}
     pipeline = client.pipeline(transaction=False)
     for name in (*QUEUES, "trash"):
         pipeline.zrange(keys[name], 0, -1, withscores=True)
     for name in (*hashes, "stats"):
         pipeline.hgetall(keys[name])
-    pipeline.hlen(f"origin{{{store}}}")
+    pipeline.hlen(keys["origin"])
     replies = iter(pipeline.execute())
     queues = {name: {member: _exact(score) for member, score in next(replies)} for name in (*QUEUES, "trash")}
     trash = queues.pop("trash")
@@ -96,7 +98,7 @@ def slot_ledger(client: Any, namespace: str, topic: str, slot: int) -> SlotLedge
         stats.pop(name, None)
     journaled = int(stats.pop(b"journaled", 0))
     counters = {name.decode(): int(n) for name, n in stats.items()}
-    return SlotLedger(store, queues, pools, counters, trash, journaled, next(replies))
+    return SlotLedger(keys["store"], queues, pools, counters, trash, journaled, next(replies))
 
 
 def _exact(score: float) -> float:
@@ -106,11 +108,70 @@ def _exact(score: float) -> float:
 def all_books(client: Any, namespace: str) -> list[SlotLedger]:
     """Reads every slot of every topic that the namespace's registry knows."""
     stored = client.hgetall(f"{namespace}:topics")
-    topics = sorted((name.decode(), json.loads(definition)["slots"]) for name, definition in stored.items())
+    definitions = {name.decode(): json.loads(definition) for name, definition in stored.items()}
+    topics = sorted((name, each["slots"]) for name, each in definitions.items() if each["kind"] != "stream")
     return [slot_ledger(client, namespace, name, slot) for name, slots in topics for slot in range(slots)]
+
+
+def stream_problems(client: Any, namespace: str) -> list[str]:
+    """The same of stream topics, whose slots hold nothing but a stream and their counters."""
+    problems = []
+    for name, definition in client.hgetall(f"{namespace}:topics").items():
+        read = json.loads(definition)
+        for slot in range(read["slots"]) if read["kind"] == "stream" else ():
+            store = f"{namespace}:{name.decode()}_{slot}"
+            stats = {each.decode(): n for each, n in client.hgetall(f"stats{{{store}}}").items()}
+            sent, trimmed, deleted = (int(stats.get(each, 0)) for each in ("sent", "trimmed", "deleted"))
+            length = client.xlen(store)
+            if sent != length + trimmed + deleted:
+                problems.append(f"{store}: sent {sent} != {length} kept + {trimmed} trimmed + {deleted} deleted")
+            if more := stats.keys() - {"sent", "trimmed", "deleted", "journaled", "journal", "shape"}:
+                problems.append(f"{store}: counts {more}")
+            others = (*QUEUES[1:], *POOLS, *OWN_POOLS, "cause", "clusters", "trash", "trashed", "origin", "quota")
+            problems += [f"{store}: {key}" for key in others if client.exists(f"{key}{{{store}}}")]
+    return problems
+
+
+def group_problems(client: Any, namespace: str) -> list[str]:
+    """The same of consumer groups: their queues, and where they stand in the stream."""
+    problems = []
+    for name, definition in client.hgetall(f"{namespace}:topics").items():
+        topic, slots = name.decode(), json.loads(definition)["slots"]
+        groups = [raw.decode() for raw in client.hkeys(f"groups{{{namespace}:{topic}}}") if raw != b"@"]
+        for group, slot in ((group, slot) for group in groups for slot in range(slots)):
+            ledger = slot_ledger(client, namespace, f"{topic}@{group}", slot)
+            problems += [*ledger.problems(), *_position_problems(client, f"{namespace}:{topic}_{slot}", group, ledger)]
+    return problems
+
+
+def _position_problems(client: Any, stream: str, group: str, ledger: SlotLedger) -> list[str]:
+    found = []
+    place = client.hget(f"positions{{{stream}}}", group).decode()
+    cursor, number, furthest, first, first_number, _, _ = place.split(" ")
+    sent = int(client.hget(f"stats{{{stream}}}", "sent") or 0)
+    ahead = client.xrange(stream, f"({cursor}", "+")
+    if sent - int(number) != len(ahead):
+        found.append(f"{len(ahead)} are ahead of {place}, of {sent} sent")
+    opened = dict(client.zrange(f"open@{group}{{{stream}}}", 0, -1, withscores=True))
+    unfinished = ledger.queues["store"].keys() | ledger.queues["retry"].keys() | ledger.queues["prepare"].keys()
+    if opened.keys() - unfinished or unfinished - opened.keys() - ledger.pools["body"].keys():
+        found.append(f"open are {sorted(opened)[:5]}, unfinished {sorted(unfinished)[:5]}")
+    expected = next(((raw.decode(), int(at)) for raw, at in opened.items()), (cursor, int(number) + 1))
+    if (first, int(first_number)) != expected:
+        found.append(f"first open is {expected}, the place says {place}")
+    if sorted(opened, key=_parts) != list(opened):
+        found.append(f"not in the order of ids: {list(opened)[:5]}")
+    if _parts(furthest.encode()) < _parts(cursor.encode()):
+        found.append(f"the furthest is not: {place}")
+    return [f"{ledger.name}: {each}" for each in found]
+
+
+def _parts(raw: bytes) -> list[int]:
+    return [int(part) for part in raw.split(b"-")]
 
 
 def assert_ledger_balances(client: Any, namespace: str) -> None:
     """Fails naming every slot whose ledger does not balance or that holds an orphan."""
     problems = [each for ledger in all_books(client, namespace) for each in ledger.problems()]
+    problems += stream_problems(client, namespace) + group_problems(client, namespace)
     assert not problems, "\n".join(problems)

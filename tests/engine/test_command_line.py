@@ -7,19 +7,23 @@ import os
 import pty
 import re
 import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from rmq_core import RMQ, Control, Inspector, PriorityMessage, RangeMergeMessage, Topic, TopicKind
+from rmq_core.cli import shell
 from rmq_core.cli.main import ENGINE, main
-from rmq_core.cli.shell import FIRST_MS, RETRY_FOR_MS, Shell
+from rmq_core.cli.shell import FIRST_MS, Shell
 from rmq_core.embedded.ports import free_port
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.transport import sync
+from rmq_core.transport.retry import RETRY_FOR_MS
 from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -234,6 +238,17 @@ def test_only_a_first_connection_is_given_up_early(
     assert len(capsys.readouterr().err) < 300
     with Shell(rmq.target.url, "rmq", as_json=False).client() as client:
         assert client.connection.retry_for_ms == RETRY_FOR_MS > FIRST_MS
+
+
+def test_a_server_that_says_nothing_is_given_up_as_early(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(shell, "FIRST_MS", 200)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        began = time.monotonic()
+        assert main(["stats", "--url", f"redis://127.0.0.1:{silent.getsockname()[1]}/0"]) == 1
+        assert time.monotonic() - began < 4  # of each answer a client waits for 5 s
+    assert "did not answer" in capsys.readouterr().err
 
 
 def test_ctrl_c_ends_what_follows_and_what_waits(rmq: RMQ) -> None:

@@ -18,6 +18,7 @@ from rmq_core import (
     errors,
 )
 from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.model.topic import QUEUE_KINDS
 from tests.engine.ledgers import assert_ledger_balances
 from tests.support.servers import SERVER_KINDS, server_of
 
@@ -62,7 +63,7 @@ def test_consumers_and_operators_go_on(full: RMQ, limits: dict[str, int]) -> Non
         full.send("work", PriorityMessage("m9", 20))
 
 
-@pytest.mark.parametrize("kind", TopicKind)
+@pytest.mark.parametrize("kind", QUEUE_KINDS)
 def test_what_finds_nothing_or_only_looks_is_not_refused(full: RMQ, kind: TopicKind) -> None:
     """Their first write would add: a hint, a timestamp, a position."""
     full.define(Topic("work", kind, slots=4, backoff_ms=0, visibility_timeout_ms=60_000, journal="events"))

@@ -25,6 +25,7 @@ from rmq_core import (
     Retry,
     Sending,
     SentMany,
+    StreamMessage,
     Topic,
     TopicKind,
 )
@@ -323,3 +324,24 @@ def test_in_producers(bench: WorkerBench, notes: list[str]) -> None:
     assert all(each.headers == {"a": "was here"} for each in taken)
     bench.rmq.ack(taken)
     assert [note for note in notes if "send" in note] == ["a: send 1 to mail"] * 6
+
+
+def test_entries_of_streams_go_through_them_whatever_they_were_given_as(bench: WorkerBench, notes: list[str]) -> None:
+    bench.rmq.define(Topic("events", TopicKind.STREAM, slots=2))
+    with RMQ(bench.url, bench.namespace, hooks=[Noting("a", notes)]) as rmq:
+        rmq.send("events", {"bare": 1})
+        assert rmq.send_many("events", ["bare", StreamMessage("ready", headers={"own": "1"})]) == (2, 0)
+        with Producer(rmq) as producer:
+            producer.send("events", "buffered")
+        assert notes[:4] == ["a: send 1 to events", "a: Sent", "a: send 2 to events", "a: SentMany"]
+        entries = rmq.read("events").entries
+    assert len(entries) == 4
+    assert all(entry.headers["a"] == "was here" for entry in entries)
+
+
+async def test_entries_of_an_asyncio_client_too(bench: WorkerBench, notes: list[str]) -> None:
+    bench.rmq.define(Topic("events", TopicKind.STREAM, slots=2))
+    async with AsyncRMQ(bench.url, bench.namespace, hooks=[Noting("a", notes)]) as rmq:
+        await rmq.send("events", "bare")
+        assert await rmq.send_many("events", ["one", "two"]) == (2, 0)
+    assert {entry.headers["a"] for entry in bench.rmq.read("events").entries} == {"was here"}

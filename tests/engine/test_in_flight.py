@@ -8,6 +8,7 @@ import pytest
 
 from rmq_core import RMQ, Control, Delivery, FixedTimeMessage, PriorityMessage, RangeMergeMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
+from rmq_core.model.topic import QUEUE_KINDS
 from tests.support.waiting import wait_until
 
 LIMIT = 10
@@ -15,7 +16,7 @@ PASSED_OVER_MOST = 1000
 LONG_AGO_MS = 1_700_000_000_000
 
 
-@pytest.fixture(params=TopicKind)
+@pytest.fixture(params=QUEUE_KINDS)
 def kind(request: pytest.FixtureRequest) -> TopicKind:
     return request.param
 

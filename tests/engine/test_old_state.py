@@ -25,6 +25,7 @@ from rmq_core import (
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.journal import reader
 from rmq_core.model.bodies import digest
+from rmq_core.model.topic import QUEUE_KINDS
 from tests.engine.clock import ClockedRedis
 from tests.engine.journals import assert_replay_is_the_truth
 from tests.engine.ledgers import SlotLedger, assert_ledger_balances, slot_ledger
@@ -102,7 +103,7 @@ class Old:
         return RangeMergeMessage(content, 10, **options)
 
 
-@pytest.fixture(params=list(TopicKind))
+@pytest.fixture(params=QUEUE_KINDS)
 def old(request: pytest.FixtureRequest, redis_server: EmbeddedRedis, namespace: str) -> Iterator[Old]:
     raw = redis_server.client()
     load(raw, namespace)

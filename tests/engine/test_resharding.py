@@ -303,3 +303,26 @@ async def test_asyncio_clients_and_a_worker_go_on_while_slots_go_round(cluster: 
     assert {name: sorted(ids) for name, ids in seen.items()} == dict.fromkeys(topics, expected)
     with RMQ(cluster.url, "moved") as plain:
         assert [Control(plain).delete_topic(name) for name in topics] == [0, 0]
+
+
+async def test_a_group_whose_keys_are_on_both_nodes(bench: Bench, cluster: EmbeddedCluster) -> None:
+    """Entries, positions and the group's queue belong to one hash slot, and move together."""
+    await bench.topic(TopicKind.STREAM, max_retries=0)
+    group = (await bench.q.define_group("work", "g")).name
+    await bench.q.send_many("work", ["a", "b", "c"])
+    a, b = await bench.q.take(group, 2, member="anna")
+    move = slot_on_the_move(cluster)
+    move.begin()
+    keys = move.keys()
+    move.carry(*keys[: len(keys) // 2])
+    await bench.q.send("work", "d")
+    assert await bench.q.nack(a) == ["done"]
+    assert [each.entries for each in await bench.control.claim(group, "anna")] == [1]
+    assert [each.status for each in await bench.control.requeue(group, [a.id])] == ["done"]
+    move.end()
+    assert await bench.q.ack(b) == ["stale"]
+    seen: list[str] = []
+    while taken := await bench.q.take(group, 10):
+        seen += [each.text for each in taken]
+        assert set(await bench.q.ack(taken)) == {"done"}
+    assert sorted(seen) == ["a", "b", "c", "d"]

@@ -249,3 +249,24 @@ def test_on_a_server_nothing_is_left(redis_server: EmbeddedRedis) -> None:
             queue.advance(hours=1)
     with redis_server.client() as raw:
         assert keys_of(raw, namespace) == []
+
+
+def test_a_group_of_a_stream_is_drained_like_a_topic(queue: TestQueue) -> None:
+    events = Topic("events", TopicKind.STREAM, max_retries=1, backoff_ms=60_000)
+    seen: list[tuple[str, int]] = []
+
+    @listener(events, group="statistics")
+    def count(delivery: Delivery) -> None:
+        seen.append((delivery.text, delivery.attempt))
+        if delivery.text == "bad":
+            raise ValueError("no")
+
+    queue.define(events)
+    queue.send(events, "good")
+    queue.send(events, "bad", slot_basis="x")
+    assert queue.drain(count) == (1, 1)
+    queue.advance(minutes=2)
+    assert queue.drain(count) == (0, 1)
+    assert sorted(seen) == [("bad", 1), ("bad", 2), ("good", 1)]
+    (dead,) = queue.inspector.messages("events@statistics", "dead").rows
+    assert dead.preview == b"bad"

@@ -5,7 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+from redis.exceptions import ResponseError
+
+from rmq_core.transport import notifications
 from rmq_core.transport.notifications import Wakeups
+from rmq_core.transport.retry import lost
 from tests.support.waiting import wait_until_async
 
 
@@ -63,3 +68,32 @@ async def test_everybody_looks_once_after_a_subscription_came_back() -> None:
     await wait_until_async(lambda: heard == [None, None], what="the look after subscribing")
     wakeups.remove("channel", heard.append)
     await wakeups.stop()
+
+
+class BusyPubSub(SlowPubSub):
+    """Takes every SUBSCRIBE, and refuses it afterwards."""
+
+    async def subscribe(self, *channels: str) -> None:
+        self.channels += channels
+
+    async def get_message(self, timeout: float) -> dict[str, Any]:
+        raise ResponseError("BUSY Redis is busy running a script.")
+
+
+async def test_a_server_that_refuses_for_long_is_said_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notifications, "RECONNECT_S", 0.001)
+    connection = Connection()
+    connection.opened = BusyPubSub()
+    wakeups = Wakeups(connection)  # type: ignore[arg-type]
+    await wakeups.add("channel", lambda _: None)
+    await wait_until_async(lambda: len(connection.opened.channels) > 5, what="several tries")
+    await wakeups.stop()
+    assert [record.message.split(" (")[0] for record in caplog.records] == ["lost the wake-up subscription"]
+
+
+def test_a_server_that_answers_but_does_nothing_is_not_called_away() -> None:
+    for code, sentence in (("BUSY", "SCRIPT KILL"), ("NOREPLICAS", "min-replicas-to-write")):
+        said = str(lost(ResponseError(f"{code} something")))
+        assert sentence in said and code in said and "did not answer" not in said

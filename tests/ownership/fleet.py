@@ -10,11 +10,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Self
 
-from rmq_core import RMQ, Control, FixedTimeMessage, Inspector
+from rmq_core import RMQ, Control, FixedTimeMessage, Inspector, StreamMessage
 from rmq_core.ownership.config import ZooKeeperConfig
 from tests.ownership.checker import Entry, Verdict, check
 from tests.ownership.expiry import expire
-from tests.ownership.program import DIED, MAX_RETRIES, TOPIC, main, topic
+from tests.ownership.program import DIED, GROUP, MAX_RETRIES, TOPIC, main, topic
 from tests.support.programs import Program
 from tests.support.waiting import wait_until
 
@@ -36,6 +36,7 @@ class Fleet:
         grace_ms: int = 10_000,
         worker_url: str | None = None,
         max_retries: int = MAX_RETRIES,
+        kind: str = "fixed-time",
     ) -> None:
         self.namespace = namespace
         self.slots = slots
@@ -56,9 +57,15 @@ class Fleet:
             "threads": threads,
             "grace_ms": grace_ms,
             "max_retries": max_retries,
+            "kind": kind,
         }
+        self.kind = kind
+        self.queue = f"{TOPIC}@{GROUP}" if kind == "stream" else TOPIC
+        """What is consumed: the topic, or a group of it."""
         self._numbers = [0] * bases
-        self.rmq.define(topic(slots, visibility_timeout_ms, max_retries))
+        self.rmq.define(topic(slots, visibility_timeout_ms, max_retries, kind))
+        if kind == "stream":
+            self.rmq.define_group(TOPIC, GROUP)
         self._logs = tempfile.TemporaryDirectory(prefix="fleet-")
 
     # -- workers
@@ -132,7 +139,7 @@ class Fleet:
 
     def owners(self) -> dict[int, str | None]:
         """Who has each slot, as the owners say."""
-        return {owner.slot: owner.worker for owner in self.inspector.assignment(TOPIC)}
+        return {owner.slot: owner.worker for owner in self.inspector.assignment(self.queue)}
 
     def owned_by(self, *names: str, timeout_s: float = 120, even: bool = True) -> float:
         """Waits until these workers, and only these, own and run every slot; how long that took."""
@@ -149,7 +156,7 @@ class Fleet:
 
     def epochs(self) -> dict[int, str | None]:
         """The epoch of each slot."""
-        return {owner.slot: owner.epoch for owner in self.inspector.assignment(TOPIC)}
+        return {owner.slot: owner.epoch for owner in self.inspector.assignment(self.queue)}
 
     def epochs_seen(self) -> dict[int, str]:
         """The latest epoch under which a message of each slot was begun."""
@@ -164,18 +171,21 @@ class Fleet:
         That is a little later, or none could be early.
         """
         now_ms = self.inspector.now_ms() + in_ms
-        messages = []
+        messages: list[Any] = []
         for _ in range(count):
             basis = self.sent % self.bases
             ident = f"{basis}/{self._numbers[basis]}"
             self._numbers[basis] += 1
             self.sent += 1
-            messages.append(FixedTimeMessage(ident, now_ms, slot_basis=str(basis)))
+            if self.kind == "stream":
+                messages.append(StreamMessage(ident, slot_basis=str(basis)))
+            else:
+                messages.append(FixedTimeMessage(ident, now_ms, slot_basis=str(basis)))
         self.rmq.send_many(TOPIC, messages, allow_past=True)
 
     def done(self) -> int:
         """How many messages were acknowledged."""
-        (sample,) = self.inspector.sample([TOPIC])
+        (sample,) = self.inspector.sample([self.queue])
         return sample.counters.acked
 
     def early(self) -> int:
@@ -184,7 +194,7 @@ class Fleet:
 
     def died(self) -> int:
         """How often a message became a dead letter."""
-        (sample,) = self.inspector.sample([TOPIC])
+        (sample,) = self.inspector.sample([self.queue])
         return sample.counters.died
 
     def wait_done(self, count: int | None = None, timeout_s: float = 150) -> None:
@@ -212,7 +222,7 @@ class Fleet:
     def verdict(self) -> Verdict:
         """After everything is done: nothing lost, nothing doubled in the ledger, nothing left; what the calls say."""
         self.wait_done()
-        (sample,) = self.inspector.sample([TOPIC])
+        (sample,) = self.inspector.sample([self.queue])
         assert sample.counters.acked == self.sent
         assert (sample.backlog, sample.prepare, sample.dead, sample.ledger_gap) == (0, 0, 0, 0)
         verdict = check(self.redis.lrange(f"{self.namespace}:log", 0, -1))

@@ -20,7 +20,7 @@ from redis.exceptions import BusyLoadingError
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.retry import Retry
 
-from rmq_core import Delivery, Listener, Topic, Worker
+from rmq_core import Delivery, Listener, Topic, TopicKind, Worker
 
 TOPIC = "work"
 
@@ -49,10 +49,15 @@ DIED = 9
 MAX_RETRIES = 16
 
 
-def topic(slots: int, visibility_timeout_ms: int, max_retries: int = MAX_RETRIES) -> Topic:
-    """What all of them consume."""
+GROUP = "group"
+
+
+def topic(slots: int, visibility_timeout_ms: int, max_retries: int = MAX_RETRIES, kind: str = "fixed-time") -> Topic:
+    """What all of them consume; of a stream, its group."""
     timeout = visibility_timeout_ms
-    return Topic(TOPIC, "fixed-time", slots=slots, visibility_timeout_ms=timeout, backoff_ms=0, max_retries=max_retries)
+    return Topic(
+        TOPIC, TopicKind(kind), slots=slots, visibility_timeout_ms=timeout, backoff_ms=0, max_retries=max_retries
+    )
 
 
 def main(**options: Any) -> None:
@@ -72,11 +77,14 @@ def main(**options: Any) -> None:
         if delivery.id.startswith(KILLER):
             os._exit(DIED)
         call = uuid4().hex[:16]
-        write(keys, ["start", delivery.slot, delivery.epoch, delivery.id, name, f"{call}s", delivery.due_ms or 0])
+        ident = delivery.text if delivery.group else delivery.id
+        write(keys, ["start", delivery.slot, delivery.epoch, ident, name, f"{call}s", delivery.due_ms or 0])
         time.sleep(work_s)
-        write(keys, ["end", delivery.slot, delivery.epoch, delivery.id, name, f"{call}e"])
+        write(keys, ["end", delivery.slot, delivery.epoch, ident, name, f"{call}e"])
 
-    listener = Listener(TOPIC, work, topic(options["slots"], options["visibility_timeout_ms"], options["max_retries"]))
+    kind = options["kind"]
+    definition = topic(options["slots"], options["visibility_timeout_ms"], options["max_retries"], kind)
+    listener = Listener(TOPIC, work, definition, group=GROUP if kind == "stream" else "")
     worker = Worker(
         options["redis"],
         [listener],

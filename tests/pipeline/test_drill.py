@@ -16,7 +16,7 @@ from rmq_core import RMQ, Control, FixedTimeMessage, Inspector, PriorityMessage,
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import PipelineError
 from rmq_core.model.ids import MessageRef
-from rmq_core.model.topic import Journal
+from rmq_core.model.topic import QUEUE_KINDS, Journal
 from rmq_core.pipeline.archive import archive
 from rmq_core.pipeline.reconcile import Inputs, reconcile
 from rmq_core.pipeline.restore import restore
@@ -115,7 +115,7 @@ def message(kind: TopicKind, content: str, key: str) -> Any:
 def test_the_drill(spark: Any, server: EmbeddedRedis, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, reports = str(tmp_path / "archive"), str(tmp_path / "reports")
     with RMQ(server.url, "drill") as client:
-        for kind in TopicKind:
+        for kind in QUEUE_KINDS:
             live(client, kind, MESSAGES // 3)
         before = everything(client)
         options = SourceOptions(server.url, "drill", (), 2)

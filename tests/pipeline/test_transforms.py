@@ -78,6 +78,14 @@ def test_findings_carry_their_evidence_and_a_repair(found: Any) -> None:
     assert {json.loads(row.evidence)["reason"] for row in past} == {"past", "off"}
 
 
+@pytest.mark.parametrize(
+    "name", ["a_journal_with_holes_proves_nothing", "without_a_journal_the_queues_alone_are_judged"]
+)
+def test_what_may_be_all_that_is_left_of_a_lost_message_is_not_removed(found: Any, name: str) -> None:
+    said, repair = proof(found, name, "orphan_body")
+    assert (repair, said["why"]) == ("none", WHY["orphan"])
+
+
 def test_what_was_altered_is_said(found: Any) -> None:
     rows = {bytes(row.id): json.loads(row.evidence) for row in found["another_due_time_and_other_failures"]}
     assert {id: said["what"] for id, said in rows.items()} == {

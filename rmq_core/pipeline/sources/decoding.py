@@ -22,6 +22,7 @@ DAY_MS = 86_400_000
 SEQUENCE_BITS = 20
 """So many entries a slot can write in one millisecond before positions would collide."""
 
+TIMED = (TopicKind.RANGE_MERGE.value, TopicKind.FIXED_TIME.value)
 _FARTHEST = 2.0**62
 _TIMED_RECEIPTS = frozenset({"taken", "acked", "expired", "extended"})
 
@@ -84,7 +85,7 @@ class Columns:
         text = entry.decode()
         check_format(self.topic, self.slot, fields)
         values = msgpack.unpackb(fields[JOURNAL_FIELD], raw=True, strict_map_key=False)
-        index, timed = len(self.entries), self.kind != TopicKind.PRIORITY.value
+        index, timed = len(self.entries), self.kind in TIMED
         by = fields.get(b"w", b"").decode(errors="replace")
         self.entries.append((text, position_of(text), int(fields[b"n"]), number(values[0]), by))
         for group in values[1:]:
@@ -148,7 +149,7 @@ class Columns:
         scored = np.isin(targets, ["s", "r", "p", "d"])
         in_store = (targets == "s") & (score > RETRIED_MAX)
         in_retry = targets == "r"
-        timed = self.kind != TopicKind.PRIORITY.value
+        timed = self.kind in TIMED
         due = np.where(in_retry, score // SHIFT, score)
         failed = np.where(is_receipt | in_retry, score % SHIFT, 0)
         has_failures = is_receipt | in_retry
@@ -192,7 +193,7 @@ class Columns:
             "origin": per_group([group[2][0] for group in self.groups]),
             "target": per_group([group[2][1] for group in self.groups]),
             "id": pa.array(self.ids, pa.binary()),
-            "score": masked(score, scored | (events == "began"), pa.int64()),
+            "score": masked(score, scored | np.isin(events, ["began", "trimmed"]), pa.int64()),
             "receipt": masked(score, is_receipt, pa.int64()),
             "due_ms": masked(due, in_retry | (in_store if timed else np.zeros(total, dtype=bool)), pa.int64()),
             "priority": masked(score, np.zeros(total, dtype=bool) if timed else in_store, pa.int64()),

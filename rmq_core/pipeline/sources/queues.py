@@ -64,10 +64,11 @@ class QueuesReader(DataSourceReader):
         self.options = options
 
     def partitions(self) -> list[InputPartition]:
-        """Of every topic asked for."""
+        """Of every topic asked for that is no stream."""
         return [
             Slots(topic.name, slots, topic.timed)
             for topic in self.options.definitions()
+            if not topic.is_stream
             for slots in slot_groups(topic, self.options.slots_per_partition)
         ]
 

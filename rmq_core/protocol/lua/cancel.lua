@@ -33,6 +33,15 @@ for i = FIRST, #ARGV do
 end
 count('cancelled', #gone)
 clear_suspects(gone)
+if GROUP then
+  local nowhere_else = {}
+  for _, id in ipairs(gone) do
+    if not redis.call('ZSCORE', PREPARE, id) then
+      nowhere_else[#nowhere_else + 1] = id
+    end
+  end
+  finished(nowhere_else)
+end
 waiting_left(gone)
 forget(gone, {PREPARE, DEAD})
 write_counts()

@@ -3,7 +3,7 @@
 -- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch ('' in shared mode), shape,
 --        '<host> <worker>' or ''
 --        wake channel, slot, limit (0 takes nothing), how (several|alone), least fresh priority to take ('': any),
---        n acks, n nacks, n releases, then the groups of shared/settle.lua
+--        most bytes of bodies to take, n acks, n nacks, n releases, then the groups of shared/settle.lua
 -- reply  {now, next_due_ms (-1: none), statuses of the settled (1 done, 0 stale), {id, store score, …}, bodies or {},
 --        microseconds of `now` beyond the millisecond, head of what is left ('' none), 1 where the next message must be
 --        taken alone}
@@ -33,17 +33,18 @@ end
 local REAPED_MOST = 100
 local channel, slot, limit = ARGV[POLICY + 1], ARGV[POLICY + 2], tonumber(ARGV[POLICY + 3])
 local alone, floor = ARGV[POLICY + 4] == 'alone', tonumber(ARGV[POLICY + 5])
+local bytes = tonumber(ARGV[POLICY + 6])
 local statuses = {}
-local at = ack(POLICY + 9, tonumber(ARGV[POLICY + 6]), statuses)
-at = nack(at, tonumber(ARGV[POLICY + 7]), statuses)
-local releases = tonumber(ARGV[POLICY + 8])
+local at = ack(POLICY + 10, tonumber(ARGV[POLICY + 7]), statuses)
+at = nack(at, tonumber(ARGV[POLICY + 8]), statuses)
+local releases = tonumber(ARGV[POLICY + 9])
 release(at, releases, statuses)
 local busy = roll_back(REAPED_MOST) == REAPED_MOST
 busy = promote(REAPED_MOST) == REAPED_MOST or busy
-local taken, bodies, suspects_next = take(limit, alone, floor)
+local taken, bodies, suspects_next, cut = take(limit, alone, floor, bytes)
 write_counts()
 local next_due_ms = now
-if not busy and (limit == 0 or #taken < limit * 2) then
+if not busy and not cut and (limit == 0 or #taken < limit * 2) then
   next_due_ms = next_due() or -1
 end
 -- What stands behind one that must be taken alone is ready, though it was not taken.

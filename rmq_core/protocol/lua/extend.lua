@@ -38,18 +38,24 @@ if alone and n > 0 then
   base_ms = math.max(base_ms, math.floor(tonumber(ARGV[FIRST + 1]) / SHIFT) + 1)
 end
 local step_ms = EPOCH ~= '' and 1 or 0 -- see shared/take.lua
-local origins = {}
+local origins, holder = {}, ''
 for place, i in ipairs(valid) do
   local old = tonumber(ARGV[FIRST + i * 2 - 1])
   local receipt = (base_ms + (place - 1) * step_ms) * SHIFT + old % SHIFT
-  origins[place * 2 - 1], origins[place * 2] = ids[i], not alone and origin_of(ids[i], old) or ''
+  if GROUP then
+    local its = member ~= '' and member or holder_of(ids[i], old)
+    if its ~= holder then
+      origins[#origins + 1], origins[#origins + 2], holder = '', its, its
+    end
+  end
+  origins[#origins + 1], origins[#origins + 2] = ids[i], not alone and origin_of(ids[i], old) or ''
   -- Removed first: a server out of memory refuses a script whose first write adds.
   redis.call('ZREM', PREPARE, ids[i])
   redis.call('ZADD', PREPARE, receipt, ids[i])
   replies[i] = receipt
   note('extended', 'pp', ids[i], receipt)
 end
-if #valid > 0 and not alone then
+if #valid > 0 and (not alone or holder ~= '') then
   note_origins(base_ms, origins, #valid)
 end
 if base_ms > now and #valid > 0 then

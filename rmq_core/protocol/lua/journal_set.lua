@@ -4,6 +4,7 @@
 -- reply  1 done, 0 it is so already, or a later definition says otherwise; error RMQSHAPE <shape>: nothing was done
 -- include shared/slot.lua
 -- include shared/journal.lua
+-- include shared/holding.lua
 
 local unfit = misfit(ARGV[1])
 if unfit then
@@ -20,10 +21,7 @@ local on = mode ~= 'o'
 redis.call('HDEL', STATS, 'journal')
 if on and not JOURNALING then
   -- What the slot holds already came to it unreported.
-  local held = 0
-  for _, queue in ipairs({STORE, RETRY, PREPARE, DEAD}) do
-    held = held + redis.call('ZCARD', queue)
-  end
+  local held = held_in_all()
   JOURNALING = true
   begin_entry()
   note('began', '--', '', held)

@@ -4,14 +4,21 @@
 --        wake channel, slot
 -- reply  {now, next_due_ms, head}   next_due_ms: the due time of the oldest ready message or of the next event; -1: none
 --        head: of what is ready, the highest priority or the earliest due time ('' none)
+--        error RMQSHAPE <shape> where a group is not there
 -- include shared/slot.lua
 -- include shared/journal.lua
 -- include shared/policy.lua
 -- include shared/due.lua
 -- include shared/hints.lua
 
+local unfit = GROUP and misfit(SHAPE)
+if unfit then
+  return unfit
+end
 local ready
-if TIMED then
+if GROUP then
+  ready = group_head()
+elseif TIMED then
   local head = redis.call('ZRANGEBYSCORE', STORE, '-inf', '(' .. ms_text(now + 1), 'WITHSCORES', 'LIMIT', 0, 1)
   ready = head[2] and math.floor(tonumber(head[2]))
 elseif redis.call('EXISTS', STORE) == 1 then

@@ -4,6 +4,7 @@
 -- ARGV   shape of the life that is deleted, when that began, how long to refuse (ms)
 -- reply  the number of messages that went with it; error RMQSHAPE <shape> of a format that this release does not know
 -- include shared/keys.lua
+-- include shared/holding.lua
 
 local known = redis.call('HGET', STATS, 'shape')
 if known and string.match(known, '^f%d') then -- of a later format, see rmq_core/model/formats.py

@@ -39,9 +39,9 @@ for i = FIRST, #ARGV do
       keep_in_flight(id, redis.call('HGET', BODY, id))
       put_into_pools(id, record)
       redis.call('HDEL', DEAD_RECORD, id)
-      back_to_store(id, fresh_place(record.priority), 'requeued', 'd')
+      back_to_store(id, fresh_place(record.priority, id), 'requeued', 'd')
     else
-      back_to_store(id, fresh_place(redis.call('HGET', PRIORITY, id)), 'requeued', 'd')
+      back_to_store(id, fresh_place(redis.call('HGET', PRIORITY, id), id), 'requeued', 'd')
     end
   end
   statuses[#statuses + 1] = died_ms and 1 or 0

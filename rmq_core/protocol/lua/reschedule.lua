@@ -28,8 +28,9 @@ for i = FIRST, #ARGV do
   local retry, store = redis.call('ZSCORE', RETRY, id), tonumber(redis.call('ZSCORE', STORE, id) or nil)
   if retry or store then
     local failures = retry and tonumber(retry) % SHIFT or failures_of(store)
-    if TIMED and failures > 0 then
-      -- Its failures still count, and the store has no room for both: it waits in retry until then.
+    if TIMED and (failures > 0 or GROUP) then
+      -- Its failures still count, and the store has no room for both: it waits in retry until then. So does an entry, whose
+      -- place there is not a time.
       redis.call('ZREM', STORE, id)
       redis.call('ZADD', RETRY, value * SHIFT + failures, id)
       note('rescheduled', retry and 'rr' or 'sr', id, value * SHIFT + failures)

@@ -36,11 +36,13 @@ local function restore_dead(id, message)
 end
 
 -- Where a message that waited belongs now: the queue and its score.
-local function place_of(message)
+local function place_of(id, message)
   if message.queue == 'r' then
     return 'r', message.score
   elseif message.score <= RETRIED_MAX then
     return 's', message.score
+  elseif GROUP then
+    return 's', entry_place(id)
   elseif TIMED then
     return 's', timed_place(math.max(now, math.floor(message.score)))
   end
@@ -50,7 +52,7 @@ end
 local function restore_waiting(id, message)
   keep_in_flight(id, redis.call('HGET', BODY, id))
   put_into_pools(id, message)
-  local queue, score = place_of(message)
+  local queue, score = place_of(id, message)
   redis.call('ZADD', queue == 'r' and RETRY or STORE, score, id)
   note('restored', 't' .. queue, id, score, message.body or '')
 end

@@ -26,12 +26,12 @@ for i = FIRST, #ARGV do
   if retry then
     local failures = tonumber(retry) % SHIFT
     redis.call('ZREM', RETRY, id)
-    local score = failures > 0 and retries_left(failures) or fresh_place(redis.call('HGET', PRIORITY, id))
+    local score = failures > 0 and retries_left(failures) or fresh_place(redis.call('HGET', PRIORITY, id), id)
     redis.call('ZADD', STORE, score, id)
     note('rescheduled', 'rs', id, score)
     status = 1
   elseif store then
-    if TIMED and tonumber(store) >= now + 1 then
+    if TIMED and not GROUP and tonumber(store) >= now + 1 then
       redis.call('ZREM', STORE, id) -- first: a full server refuses a script whose first write adds
       store = timed_place(now)
       redis.call('ZADD', STORE, store, id)

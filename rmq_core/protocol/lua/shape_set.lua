@@ -5,6 +5,7 @@
 -- ARGV   shape: '<kind> <slots> <created_ms>', created_ms
 -- reply  1: the slot has this mark; error RMQSHAPE <shape> of a format that this release does not know
 -- include shared/keys.lua
+-- include shared/holding.lua
 
 local known, created_ms = redis.call('HGET', STATS, 'shape'), tonumber(ARGV[2])
 if known == ARGV[1] then

@@ -3,7 +3,8 @@
 -- ARGV   kind
 -- reply  {now, store, ready, retry, prepare, dead, bodies, failure records, oldest due, next due, next retry,
 --        oldest taken, (all ms; -1: none), fence ('' for none), {counter, n, …}, {lateness bucket, n, …},
---        trash, when the oldest of it was removed (ms; -1: none)}
+--        trash, when the oldest of it was removed (ms; -1: none)}, and of a consumer group
+--        where it stands (see shared/positions.lua), {counter of the entries, n, …}, entries, id of the first
 -- include shared/slot.lua
 
 local function head(command, ...)
@@ -25,13 +26,13 @@ local prepared, oldest_taken = least(PREPARE, SHIFT)
 local removed, oldest_removed = least(TRASH, 1)
 local stored = redis.call('ZCARD', STORE)
 local ready, oldest_due, next_due = stored, -1, -1
-if ARGV[1] ~= 'priority' and stored > 0 then
+if ARGV[1] ~= 'priority' and not GROUP and stored > 0 then
   local later = ms_text(now + 1)
   ready = redis.call('ZCOUNT', STORE, '-inf', '(' .. later)
   oldest_due = head('ZRANGEBYSCORE', '(' .. RETRIED_MAX, '(' .. later, 'WITHSCORES', 'LIMIT', 0, 1)
   next_due = head('ZRANGEBYSCORE', later, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
 end
-return {
+local reply = {
   now, stored, ready,
   retrying, prepared, redis.call('ZCARD', DEAD),
   redis.call('HLEN', BODY), redis.call('HLEN', FAILED),
@@ -39,3 +40,18 @@ return {
   redis.call('GET', FENCE) or '', redis.call('HGETALL', STATS), redis.call('HGETALL', LATENESS),
   removed, oldest_removed,
 }
+if GROUP then
+  -- What it would hand out next: came back, or lies ahead. Its id says when it was accepted.
+  local at, back = own_position(), redis.call('ZRANGE', STORE, 0, 0)[1]
+  local ahead = at and redis.call('XRANGE', ENTRIES, '(' .. at.cursor, '+', 'COUNT', 1)[1]
+  local head = back or ahead and ahead[1]
+  if head then
+    reply[9] = math.min(now, tonumber(string.match(head, '^%d+')))
+  end
+  local first = redis.call('XRANGE', ENTRIES, '-', '+', 'COUNT', 1)[1]
+  reply[18] = redis.call('HGET', POSITIONS, GROUP) or ''
+  reply[19] = redis.call('HGETALL', ENTRY_STATS)
+  reply[20] = redis.call('XLEN', ENTRIES)
+  reply[21] = first and first[1] or ''
+end
+return reply

@@ -15,6 +15,7 @@ for i, id in ipairs(ARGV) do
   for j, pool in ipairs({BODY, FAILED, PRIORITY, CAUSE}) do
     row[j + 4] = redis.call('HGET', pool, id) or ''
   end
+  row[5] = GROUP and row[5] == '' and entry_body(id) or row[5]
   if row[3] ~= '' and row[7] == '' then
     local origin = origin_of(id, tonumber(row[3]))
     row[7] = origin and string.format('%.17g', origin) or ''

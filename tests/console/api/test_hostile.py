@@ -267,8 +267,11 @@ def test_the_description_says_which_reasons_are_needed(queue: Queue, admin: Call
         if schema is None or "reason" not in schema["properties"] or route.needs is Permission.VIEW:
             continue
         body = {name: value for name, value in (route.body or {}).items() if name != "reason"}
-        needed = "reason" in schema.get("required", []) or "anyOf" in schema
-        if "ids" in body:  # of messages that are named, only what takes something out or brings it back
+        required = "reason" in schema.get("required", [])
+        needed = required or "anyOf" in schema
+        if (
+            "ids" in body and not required
+        ):  # of messages that are named, only what takes something out or brings it back
             needed = route.needs in REASON_NEEDED
         for empty in (body, {**body, "reason": ""}, {**body, "reason": " \t"}):
             answer = admin(key[0], route.path, empty)

@@ -10,7 +10,18 @@ from tests.console.conftest import Queue
 
 WITH_BODY = {"post", "put", "patch"}
 METHODS = {"get", "delete", *WITH_BODY}
-NAMED = {"topic": "orders", "id": "m1", "slot": 0, "number": 1, "worker": "w", "ident": uuid4(), "operation": uuid4()}
+NAMED = {
+    "topic": "orders",
+    "id": "m1",
+    "slot": 0,
+    "number": 1,
+    "worker": "w",
+    "ident": uuid4(),
+    "operation": uuid4(),
+    "group": "g",
+    "entry_id": "1-0",
+    "database": "default",
+}
 OPEN = "/health/"
 
 

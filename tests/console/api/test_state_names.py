@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -59,5 +60,8 @@ def test_samples_and_metrics_say_retrying(retrying: str, operator: Caller, setti
 
 def test_other_words_are_refused_and_the_description_has_one_name(retrying: str, operator: Caller) -> None:
     problem(operator.get("/topics/orders/messages?state=retry"), 422, "invalid")
-    described = operator.get("/openapi.json").content.decode()
-    assert '"retrying"' in described and '"waiting"' not in described
+    described = operator.get("/openapi.json").json()
+    paths = {path: each for path, each in described["paths"].items() if "/outbox" not in path}
+    schemas = {name: each for name, each in described["components"]["schemas"].items() if "Outbox" not in name}
+    said = json.dumps([paths, schemas])  # a row of an outbox does wait
+    assert '"retrying"' in said and '"waiting"' not in said

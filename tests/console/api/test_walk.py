@@ -10,6 +10,7 @@ import pytest
 from django.test import Client
 
 from console.access import NEEDED, ROLES, Action, Permission
+from rmq_core import TopicKind
 from tests.console.api.conftest import Caller, make_token, openapi, problem
 from tests.console.conftest import Queue
 
@@ -69,7 +70,7 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("GET", "/topics/{topic}/messages:search"): Route(READ, "/topics/orders/messages:search?text=x"),
     ("GET", "/topics/{topic}/messages:find"): Route(VIEW, "/topics/orders/messages:find?id=a"),
     ("GET", "/topics/{topic}/biography/{id}"): Route(VIEW, "/topics/orders/biography/a"),
-    ("GET", "/topics/{topic}/history"): Route(VIEW, "/topics/orders/history"),
+    ("GET", "/topics/{topic}/history"): Route(VIEW, "/topics/orders/history?from=1&to=3600000"),
     ("GET", "/topics/{topic}/history:export"): Route(VIEW, "/topics/orders/history:export"),
     ("GET", "/history"): Route(VIEW, "/history"),
     ("GET", "/topics/{topic}/ownership"): Route(VIEW, "/topics/orders/ownership"),
@@ -101,6 +102,26 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("POST", "/topics/{topic}/messages:restore"): Route(
         Action.RESTORE, "/topics/orders/messages:restore", {"ids": ["a"], **REASON}
     ),
+    ("GET", "/topics/{topic}/groups"): Route(VIEW, "/topics/events/groups"),
+    ("GET", "/topics/{topic}/groups/{group}"): Route(VIEW, "/topics/events/groups/mail"),
+    ("PUT", "/topics/{topic}/groups/{group}"): Route(Action.EDIT_GROUP, "/topics/events/groups/mail", {"weight": 2}),
+    ("DELETE", "/topics/{topic}/groups/{group}"): Route(
+        Action.DELETE_GROUP, "/topics/events/groups/mail?reason=x&force=true"
+    ),
+    ("POST", "/topics/{topic}/groups/{group}:move"): Route(
+        Action.MOVE_GROUP, "/topics/events/groups/mail:move", {"to": "end", **REASON}
+    ),
+    ("GET", "/topics/{topic}/groups/{group}/members"): Route(VIEW, "/topics/events/groups/mail/members"),
+    ("POST", "/topics/{topic}/groups/{group}:claim"): Route(
+        Action.CLAIM, "/topics/events/groups/mail:claim", {"member": "anna", **REASON}
+    ),
+    ("GET", "/topics/{topic}/entries"): Route(VIEW, "/topics/events/entries"),
+    ("GET", "/topics/{topic}/entries/{entry_id}"): Route(VIEW, "/topics/events/entries/1-1"),
+    ("GET", "/topics/{topic}/entries/{entry_id}/content"): Route(READ, "/topics/events/entries/1-1/content"),
+    ("DELETE", "/topics/{topic}/entries/{entry_id}"): Route(
+        Action.DELETE_ENTRIES, "/topics/events/entries/1-1?reason=x"
+    ),
+    ("POST", "/topics/{topic}:trim"): Route(Action.TRIM, "/topics/events:trim", {}),
     ("GET", "/operations"): Route(VIEW, "/operations"),
     ("GET", "/operations/{operation}"): Route(VIEW, f"/operations/{NONE}"),
     ("GET", "/operations/{operation}/report"): Route(VIEW, f"/operations/{NONE}/report"),
@@ -173,6 +194,8 @@ def test_every_route_is_walked_here() -> None:
 def stage(queue: Queue) -> Queue:
     queue.topic()
     queue.delayed("a")
+    queue.topic("events", TopicKind.STREAM, slots=1)
+    queue.client.define_group("events", "mail")
     return queue
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -31,6 +32,8 @@ PLACES = """([word, asOf]) => {
 @pytest.mark.parametrize("path", ["/", "/topics/{}/", "/topics/{}/messages/", "/topics/{}/dead/", "/audit/", "/send"])
 def test_a_narrow_page_does_not_scroll_sideways(open_page: Open, queue: Queue, topic: str, path: str) -> None:
     queue.dead("d", topic=topic)
+    definition = queue.client.topic(topic)
+    queue.control.put_topic(replace(definition, description="without-a-blank" * 100), definition.version)
     address = f"/topics/{topic}/send/" if path == "/send" else path.format(topic)
     page = open_page(address, "admin", viewport=NARROW)
     expect(page.locator(".rc-card").first).to_be_visible()

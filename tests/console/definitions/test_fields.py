@@ -10,6 +10,7 @@ import pytest
 from console.usecases.topic_fields import BY_NAME, FIELDS, STORED, InvalidDefinition, defaults, wanted_topic
 from rmq_core import Topic, TopicKind
 from rmq_core.errors import InvalidTopic
+from rmq_core.model.topic import ONLY_OF_STREAMS
 
 
 def test_every_field_of_a_topic_has_its_place_in_the_form() -> None:
@@ -19,7 +20,8 @@ def test_every_field_of_a_topic_has_its_place_in_the_form() -> None:
 @pytest.mark.parametrize("name", [field.name for field in FIELDS if field.input in ("count", "duration", "bytes")])
 def test_the_bounds_are_those_of_the_engine(name: str) -> None:
     field = BY_NAME[name]
-    base = Topic("t", TopicKind.FIXED_TIME, backoff_ms=0, backoff_max_ms=86_400_000)
+    kind = TopicKind.STREAM if name in ONLY_OF_STREAMS else TopicKind.FIXED_TIME
+    base = Topic("t", kind, backoff_ms=0, backoff_max_ms=86_400_000)
     for value in (field.low, field.high):
         assert getattr(dataclasses.replace(base, **{name: value}), name) == value
     for value in (field.low - 1, field.high + 1):
@@ -45,7 +47,7 @@ def test_the_defaults_are_those_of_the_engine() -> None:
         ("name", None),
         ("name", "a" * 101),
         ("name", "<script>"),
-        ("kind", "stream"),
+        ("kind", "pile"),
         ("kind", ["priority"]),
         ("slots", 3),
         ("slots", "8"),

@@ -21,6 +21,7 @@ from console.snapshots.store import LiveKeys
 from console.usecases import resending
 from console.usecases.exports import by_size
 from rmq_core import FixedTimeMessage, PriorityMessage, RangeMergeMessage, TopicKind
+from rmq_core.model.topic import QUEUE_KINDS
 from rmq_core.model.views import MessageRow
 from rmq_core.protocol.keys import slot_for
 from tests.console.conftest import Queue
@@ -81,7 +82,7 @@ def test_a_dead_letter_is_put_right_and_sent_anew(desk: Desk, send: Callable[...
     assert (entry.result, entry.reason) == ("done", "a typo")
 
 
-@pytest.mark.parametrize("kind", list(TopicKind))
+@pytest.mark.parametrize("kind", QUEUE_KINDS)
 @pytest.mark.parametrize("slots", [1, 4, 64])
 def test_a_corrected_message_stays_in_its_slot(
     desk: Desk, send: Callable[..., Any], kind: TopicKind, slots: int

@@ -17,6 +17,7 @@ from console.models import MessageRecord, MessageTransition, PipelineSchedule, R
 from console.options import options
 from console.record import follow, intake
 from console.record.follow import READER, Follower
+from console.record.life import key_of
 from rmq_core import Delivery, FixedTimeMessage, Listener, PriorityMessage, TopicKind, Worker
 from rmq_core.embedded.zookeeper import EmbeddedZooKeeper
 from rmq_core.journal import reader, trimmer
@@ -284,3 +285,28 @@ async def test_nothing_is_trimmed_before_a_scheduled_archive_has_read_it(queue: 
     state = queue.client.run(trimmer.state(queue.client.keyspace, queue.client.topic("orders")))
     assert state.entries == state.written > 0
     assert {each.name for each in state.readers} == {"record", reader_of(options().pipeline_archive)}
+
+
+async def test_groups_of_a_stream_are_recorded_each_by_its_own_journal(queue: Queue, engine: AsyncEngine) -> None:
+    events = queue.topic("events", TopicKind.STREAM, slots=1, journal=Journal.FULL)
+    client = queue.client
+    client.define_group(events, "mail")
+    client.define_group(events, "sums")
+    first, _ = [client.send(events, f"entry {n}") for n in range(2)]
+    taken = client.take("events@mail", 2)
+    client.ack(taken[1])
+    client.nack(taken[0], error="NoAddress")
+    queue.control.set_position("events@sums", "end")
+    await Follower(engine).round()
+
+    def events_of(topic: str) -> list[str]:
+        key = key_of(topic, first.slot, first.id.encode())
+        steps = MessageTransition.objects.filter(message=key).order_by("at_ms", "id")
+        return [step.event for step in steps]
+
+    assert await sync_to_async(events_of)("events") == []
+    assert await sync_to_async(events_of)("events@mail") == ["sent", "taken", "died"]
+    assert await sync_to_async(events_of)("events@sums") == []
+    states = {each.state async for each in MessageRecord.objects.filter(topic="events@mail")}
+    assert states == {"dead", "done"}
+    assert (await engine.inspector.journal("events@mail")).readers[0].behind == 0

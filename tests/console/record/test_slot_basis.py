@@ -20,7 +20,7 @@ from rmq_core import (
     TopicKind,
 )
 from rmq_core.journal import reader
-from rmq_core.model.topic import Journal
+from rmq_core.model.topic import QUEUE_KINDS, Journal
 from rmq_core.protocol.keys import slot_for
 from tests.console.conftest import Queue, roles_come_back
 from tests.console.record.test_follow import engine, until_quiet
@@ -91,7 +91,7 @@ class Traveller:
 
 
 @pytest.mark.parametrize("journal", [Journal.EVENTS, Journal.FULL])
-@pytest.mark.parametrize("kind", list(TopicKind))
+@pytest.mark.parametrize("kind", QUEUE_KINDS)
 async def test_it_goes_where_its_message_goes(
     queue: Queue, engine: AsyncEngine, kind: TopicKind, journal: Journal
 ) -> None:

@@ -77,7 +77,7 @@ async def bench(request: pytest.FixtureRequest, namespace: str, client_of: Calla
         yield opened
         await opened.check_journals()
         assert_ledger_balances(raw, namespace)
-        for sample in await opened.inspector.sample():
+        for sample in await opened.inspector.sample(groups=True):
             assert [slot.ledger_gap for slot in sample.slots] == [0] * sample.topic.slots
         for topic in await opened.inspector.topics():
             await opened.control.delete_topic(topic.name, force=True)

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from rmq_core import FixedTimeMessage, MessageRef, PriorityMessage, RangeMergeMessage, TopicKind, errors
+from rmq_core.model.topic import QUEUE_KINDS
 from tests.engine.conformance.bench import FAR_MS, Bench
 
-KINDS = list(TopicKind)
+KINDS = QUEUE_KINDS
 
 
 @dataclass

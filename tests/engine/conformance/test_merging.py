@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from rmq_core import FixedTimeMessage, PriorityMessage, RangeMergeMessage, TopicKind
+from rmq_core.model.topic import QUEUE_KINDS
 from tests.engine.conformance.bench import FAR_MS, SOON_MS, Bench, message
 
 POOLED: dict[str, Any] = {"key": "k"}
@@ -59,7 +60,7 @@ async def test_fixed_time_takes_the_last_time_sent(bench: Bench, options: dict[s
 
 
 @pytest.mark.parametrize(("merge", "kept"), [("latest", b"second"), ("first", b"first")])
-@pytest.mark.parametrize("kind", list(TopicKind))
+@pytest.mark.parametrize("kind", QUEUE_KINDS)
 async def test_which_content_survives_is_the_topics_choice(
     bench: Bench, kind: TopicKind, merge: str, kept: bytes
 ) -> None:

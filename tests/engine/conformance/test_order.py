@@ -9,10 +9,11 @@ import pytest
 
 from rmq_core import FixedTimeMessage, MessageRef, PriorityMessage, RangeMergeMessage, TopicKind, errors
 from rmq_core.model.scores import PRIORITY_MAX
+from rmq_core.model.topic import QUEUE_KINDS
 from rmq_core.protocol.keys import slot_for
 from tests.engine.conformance.bench import FAR_MS, SOON_MS, Bench
 
-KINDS = list(TopicKind)
+KINDS = QUEUE_KINDS
 STEPS = ["pay", "cancel", "book", "arrive"]
 NASTY = [b"\x00", b" ", b"7", b"-", b"%", b"%41", b"1.5", b"-inf", b"nan", b"\xff\xfe", b"(5", b"a b\n"]
 NASTY += [b"x" * 512, b"0" * 512]

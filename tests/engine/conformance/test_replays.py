@@ -14,6 +14,7 @@ import pytest
 from rmq_core import RMQ, AsyncProducer, PriorityMessage, Producer, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import Fenced, InvalidMessage
+from rmq_core.model.topic import QUEUE_KINDS
 from rmq_core.protocol.scripts import BATCH_MAX, Call, Operation, Script, batches
 from rmq_core.transport.exchange import ATOMIC_MAX
 from rmq_core.transport.retry import Ordered
@@ -175,7 +176,7 @@ async def test_a_producer_keeps_the_order_of_a_slot_through_reconnects(
     assert [each.text for each in await bench.drain()] == [*names, "known"]
 
 
-@pytest.mark.parametrize("kind", list(TopicKind))
+@pytest.mark.parametrize("kind", QUEUE_KINDS)
 async def test_what_was_accepted_keeps_its_place_though_its_answer_was_lost(
     bench: Bench, proxy: TcpProxy, redis_server: EmbeddedRedis, kind: TopicKind
 ) -> None:

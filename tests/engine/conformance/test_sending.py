@@ -9,6 +9,7 @@ from zlib import crc32
 import pytest
 
 from rmq_core import PriorityMessage, RangeMergeMessage, TopicKind, errors
+from rmq_core.model.topic import QUEUE_KINDS
 from tests.engine.conformance.bench import SOON_MS, Bench, message
 
 CONTENTS: dict[str, Any] = {
@@ -36,7 +37,7 @@ async def test_any_content_arrives_as_it_was_sent(bench: Bench, content: str | b
     assert bench.ledger().held == set()
 
 
-@pytest.mark.parametrize("kind", list(TopicKind))
+@pytest.mark.parametrize("kind", QUEUE_KINDS)
 async def test_headers_key_and_version_arrive(bench: Bench, kind: TopicKind) -> None:
     await bench.topic(kind)
     when = {"due_ms": await bench.now_ms() + SOON_MS} if kind is TopicKind.FIXED_TIME else {}

@@ -25,9 +25,9 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     noted: list[str] = []
     take = consuming.Consumer.take
 
-    def noting(self: consuming.Consumer, most: int) -> Any:
+    def noting(self: consuming.Consumer, *given: Any) -> Any:
         noted.append(self.topic.name)
-        return take(self, most)
+        return take(self, *given)
 
     monkeypatch.setattr(consuming.Consumer, "take", noting)
     return noted
@@ -63,6 +63,20 @@ async def woken_by(bench: Bench, looks: list[str], act: Callable[[], Awaitable[A
     await bench.until(sleeping.done, "the sleeper to wake up")
     (delivery,) = sleeping.result()
     return delivery
+
+
+@pytest.mark.parametrize(
+    "bench", [pytest.param((client, "redis"), id=client) for client in ("sync", "async")], indirect=True
+)
+async def test_odd_words_on_the_channel_harm_nobody(bench: Bench, looks: list[str], no_fallback: None) -> None:
+    await bench.topic()
+
+    async def act() -> None:
+        for odd in (b"", b"x", b"-1", b"\xb2", b" 0", b"4095 17", b"0 x", b"9" * 5_000, b"0 " + b"9" * 5_000):
+            bench.raw.publish(f"{bench.namespace}:wake:work", odd)
+        await bench.q.send("work", PriorityMessage("there", 20))
+
+    assert (await woken_by(bench, looks, act)).content == b"there"
 
 
 @pytest.mark.usefixtures("no_fallback")

@@ -105,7 +105,8 @@ class Model:
         self.placed += 1
         return Behind(whole, self.placed)
 
-    def fresh(self, priority: float | None) -> Behind:
+    def fresh(self, raw: bytes, priority: float | None) -> float | Behind:
+        """The place of one that waits as if it had not failed."""
         if self.topic.timed:
             return self.behind(self.now_ms)
         return self.behind(math.ceil(priority) if priority else RETRIED_MAX + 1)
@@ -165,7 +166,7 @@ class Model:
             if failures:
                 self.store[raw] = self.left(failures)
             elif self.topic.timed:
-                self.store[raw] = self.fresh(None)
+                self.store[raw] = self.fresh(raw, None)
             else:
                 self.store[raw] = self.priorities[raw]
 
@@ -365,10 +366,10 @@ class Model:
     def run_now(self, raw: bytes) -> str:
         if raw in self.retry:
             failures = self.retry.pop(raw) % SHIFT
-            self.store[raw] = self.left(failures) if failures else self.fresh(self.priorities.get(raw))
+            self.store[raw] = self.left(failures) if failures else self.fresh(raw, self.priorities.get(raw))
         elif raw in self.store:
             if self.topic.timed and self.whole(self.store[raw]) > self.now_ms:  # type: ignore[arg-type]
-                self.store[raw] = self.fresh(None)
+                self.store[raw] = self.fresh(raw, None)
         else:
             return self.status(raw)
         self.counts["rescheduled"] += 1
@@ -396,7 +397,7 @@ class Model:
             self.trash_dead(raw)
             return "done"
         old = self.dead.pop(raw)
-        self.store[raw] = self.fresh(old.priority)
+        self.store[raw] = self.fresh(raw, old.priority)
         self.come_to_wait(raw, old)
         return "done"
 

@@ -15,7 +15,7 @@ import fakeredis
 import pytest
 
 from rmq_core.embedded.redis import EmbeddedRedis
-from rmq_core.model.topic import TopicKind
+from rmq_core.model.topic import QUEUE_KINDS, TopicKind
 from rmq_core.protocol.scripts import Call, script
 from tests.engine.clock import ClockedRedis
 from tests.engine.model import cells_in_words
@@ -262,7 +262,7 @@ def walk(walker: Walker, copies: Copies, only: Iterable[str] = ()) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["pooled", "mixed"])
-@pytest.mark.parametrize("kind", list(TopicKind))
+@pytest.mark.parametrize("kind", QUEUE_KINDS)
 def test_every_cell_on_redis(redis_server: EmbeddedRedis, namespace: str, kind: TopicKind, pattern: str) -> None:
     client, plain = ClockedRedis.open(redis_server.url, namespace), redis_server.client()
     for copies in ALL:
@@ -278,7 +278,7 @@ class ClockedFake(ClockedRedis, fakeredis.FakeRedis):
     """The same clock for scripts that run inside the process."""
 
 
-@pytest.mark.parametrize("kind", list(TopicKind))
+@pytest.mark.parametrize("kind", QUEUE_KINDS)
 def test_the_cells_on_fakeredis(namespace: str, kind: TopicKind) -> None:
     """Without the combinations with the trash, which the scripts treat as they do on Redis."""
     server = fakeredis.FakeServer()
@@ -315,7 +315,7 @@ def test_what_fails_at_its_last_try_dies_and_what_cannot_be_undone_is_gone(
     plain.close()
 
 
-@pytest.mark.parametrize("kind", list(TopicKind))
+@pytest.mark.parametrize("kind", QUEUE_KINDS)
 def test_purge_leaves_nothing_of_any_copy(redis_server: EmbeddedRedis, namespace: str, kind: TopicKind) -> None:
     client, plain = ClockedRedis.open(redis_server.url, namespace), redis_server.client()
     for copies in ALL:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import replace
 from hashlib import blake2b
@@ -10,10 +11,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from rmq_core import FixedTimeMessage, PriorityMessage, RangeMergeMessage, Topic, TopicKind, errors
+from rmq_core import FixedTimeMessage, PriorityMessage, RangeMergeMessage, Topic, errors
 from rmq_core.model.bodies import basis_of, decode_body
+from rmq_core.model.entry_form import ENTRY_FORMAT, from_body
 from rmq_core.model.ids import id_from_text, id_to_text
 from rmq_core.model.message import HEADERS_MAX, encode
+from rmq_core.model.topic import QUEUE_KINDS
 from rmq_core.protocol.keys import QUEUE_KEYS, Keyspace, slot_for
 from rmq_core.queries.owners import from_ranges, to_ranges
 
@@ -92,10 +95,16 @@ def test_a_body_of_an_older_release_is_read(content: bytes, headers: dict[str, s
     assert decode_body(old) == (content, headers or {}, version, None)
 
 
-@given(st.binary(max_size=50), st.integers(2, 255).filter(lambda byte: not chr(byte).isdigit()))
+@given(st.binary(max_size=50), st.integers(3, 255).filter(lambda byte: not chr(byte).isdigit()))
 def test_a_body_of_a_newer_release_is_refused_with_a_sentence(rest: bytes, form: int) -> None:
     with pytest.raises(errors.InvalidMessage, match="newer release"):
         decode_body(bytes([form]) + rest)
+
+
+@given(st.binary())
+def test_a_broken_entry_is_refused_with_a_sentence(rest: bytes) -> None:
+    with contextlib.suppress(errors.InvalidMessage):
+        assert len(from_body(ENTRY_FORMAT + rest)) % 2 == 0
 
 
 @given(st.binary(min_size=1), st.integers(0, 12))
@@ -129,7 +138,7 @@ def test_all_keys_of_a_slot_share_one_hash_tag(slot: int) -> None:
 topics = st.builds(
     Topic,
     name=st.from_regex(r"[A-Za-z][A-Za-z0-9_.-]{0,99}", fullmatch=True),
-    kind=st.sampled_from(TopicKind),
+    kind=st.sampled_from(QUEUE_KINDS),
     slots=st.integers(0, 12).map(lambda bits: 2**bits),
     max_retries=st.integers(0, 16),
     visibility_timeout_ms=st.integers(100, 86_400_000),

@@ -72,7 +72,7 @@ def test_json_values_are_cleaned_all_through() -> None:
         "nonsense",
         "[" * 100_000,
         '{"name": "a"}',
-        '{"name": "a", "kind": "stream"}',
+        '{"name": "a", "kind": "pile"}',
         b"\xff",
         '{"a":NaN}',
     ],

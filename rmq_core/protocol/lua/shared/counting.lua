@@ -1,7 +1,7 @@
 -- What a call counts, and what is done at its end. Needs shared/keys.lua.
 local counted = {}
 -- What fragments have to write when all is done.
-local at_the_end, write_journal
+local at_the_end, write_journal, write_position
 
 local function count(event, n)
   counted[event] = (counted[event] or 0) + n
@@ -11,6 +11,9 @@ end
 local function write_counts()
   if at_the_end then
     at_the_end()
+  end
+  if write_position then
+    write_position()
   end
   if write_journal then
     write_journal()

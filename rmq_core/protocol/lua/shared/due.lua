@@ -16,16 +16,34 @@ end
 local function next_due()
   local timeout = head_ms(PREPARE, TIMEOUT_MS)
   local next_due_ms = earlier(head_ms(RETRY, 0), timeout and math.min(timeout, now + TIMEOUT_MS))
-  if TIMED then
+  if TIMED and not GROUP then
     local head = redis.call('ZRANGEBYSCORE', STORE, ms_text(now + 1), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
     next_due_ms = earlier(next_due_ms, head[2] and math.floor(tonumber(head[2])))
   end
   return next_due_ms
 end
 
+-- Of a group, what it would hand out next: the time of the entry; what failed comes first. nil: nothing.
+local group_head
+if GROUP then
+  function group_head()
+    local head = redis.call('ZRANGE', STORE, 0, 0, 'WITHSCORES')
+    if head[2] then
+      local score = math.floor(tonumber(head[2]))
+      -- Not `now`: whoever compares may have looked at the clock of another node, a moment before.
+      return math.min(now, score > RETRIED_MAX and score - ENTRY_PLACE or score)
+    end
+    local at = own_position()
+    local entry = at and redis.call('XRANGE', ENTRIES, '(' .. at.cursor, '+', 'COUNT', 1)[1]
+    return entry and math.min(now, tonumber(string.match(entry[1], '^%d+')))
+  end
+end
+
 -- The same, with what is ready already: `now` or before.
 local function next_due_or_ready()
-  if TIMED then
+  if GROUP then
+    return earlier(next_due(), group_head())
+  elseif TIMED then
     local head = redis.call('ZRANGE', STORE, 0, 0, 'WITHSCORES')
     return earlier(next_due(), head[2] and math.floor(tonumber(head[2])))
   end

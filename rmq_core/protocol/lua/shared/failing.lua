@@ -42,6 +42,9 @@ local function die(id, failures, fragment)
   end
   record_failure(id, 0, fragment)
   redis.call('HSET', DEAD_RECORD, id, packed_from_pools(id, 'd', now, nil))
+  if GROUP then
+    finished({id})
+  end
   redis.call('HDEL', BODY, id)
   redis.call('HDEL', FAILED, id)
   forget_priority(id)

@@ -1,8 +1,11 @@
--- The keys of one slot, in the order slots.QUEUE_KEYS declares them. Sending is given the first 13.
+-- The keys of one slot, in the order keys.QUEUE_KEYS declares them. Sending is given the first 13.
 local STORE, RETRY, PREPARE, DEAD, BODY, FAILED, PRIORITY,
   STATS, JOURNAL, SPILL, REPLACED, DEAD_RECORD,
   -- Where the topic's hints lie on another node than the slot, the store stands in their places: see shared/hints.lua.
-  HEADS, DUE, LATENESS, FENCE, CAUSE, CLUSTERS, TRASH, TRASHED, QUOTA, ORIGIN, SUSPECT = unpack(KEYS)
+  HEADS, DUE, LATENESS, FENCE, CAUSE, CLUSTERS, TRASH, TRASHED, QUOTA, ORIGIN, SUSPECT,
+  -- Of a consumer group also what is open, the entries of its topic's slot, their counters, where each group stands,
+  -- and who has taken from it.
+  OPEN, ENTRIES, ENTRY_STATS, POSITIONS, MEMBERS = unpack(KEYS)
 local RETRIED_MAX, SHIFT = 16, 1000
 -- A due time that has gone by no longer ago than this is "now": clocks differ, and a lost answer may have to be asked
 -- for again.

@@ -1,6 +1,8 @@
 -- What was taken together: several messages of one process, of which each may be the one that kills it. `origin` holds
 -- when (ms) → {id, store score, …}, so that what comes back uncounted comes back to its place. What was taken alone has
 -- no origin. `suspect` holds the ids that were in flight when such a process died: they are handed out alone.
+-- Of a group the list also says who took: '' and a name, for what stands behind them; what was taken alone is in it
+-- then, too, with '' for its score.
 local ORIGINS_MOST, LOOKED_AT = 16, 2
 
 local function pack_origins(list)
@@ -34,14 +36,19 @@ end
 
 local known_origins, whole = {}, false
 
--- Reads what one moment's takes brought: id → {the score in store, the times that its receipt may tell}.
+-- Reads what one moment's takes brought: id → {the score in store (nil: taken alone), the times that its receipt may
+-- tell, by whom (nil: not said)}.
 local function read_origins(ms, text)
   local found = {}
   for _, list in ipairs(unpack_origins(text)) do
+    local apart, holder = 0, nil
     for i = 1, #list, 2 do
-      if list[i + 1] ~= '' then
+      if GROUP and list[i] == '' then
+        holder = list[i + 1]
+      else
         -- An owner's receipts are a millisecond apart, see shared/take.lua.
-        found[list[i]] = {tonumber(list[i + 1]), ms, ms + (i - 1) / 2}
+        found[list[i]] = {tonumber(list[i + 1]), ms, ms + apart, holder}
+        apart = apart + 1
       end
     end
   end
@@ -58,8 +65,8 @@ local function read_all_origins()
   end
 end
 
--- The store score of a delivery that was taken together with others; nil: it was taken alone.
-local function origin_of(id, receipt)
+-- What is known of the take that brought a delivery; nil: nothing.
+local function take_of(id, receipt)
   local ms = math.floor(receipt / SHIFT)
   if known_origins[ms] == nil and not whole then
     local text = redis.call('HGET', ORIGIN, ms_text(ms))
@@ -69,7 +76,7 @@ local function origin_of(id, receipt)
   end
   local found = known_origins[ms] and known_origins[ms][id]
   if found then
-    return found[1]
+    return found
   end
   if redis.call('EXISTS', FENCE) == 0 then
     return nil -- only an owner's receipts tell other moments than that of the take
@@ -78,10 +85,22 @@ local function origin_of(id, receipt)
   for _, batch in pairs(known_origins) do
     local each = batch[id]
     if each and each[3] == ms then
-      return each[1]
+      return each
     end
   end
   return nil
+end
+
+-- The store score of a delivery that was taken together with others; nil: it was taken alone.
+local function origin_of(id, receipt)
+  local found = take_of(id, receipt)
+  return found and found[1]
+end
+
+-- The member that has a delivery; '': one that gave no name.
+local function holder_of(id, receipt)
+  local found = take_of(id, receipt)
+  return found and found[4] or ''
 end
 
 -- Whether anything of those takes is still in flight as it was then.

@@ -9,6 +9,7 @@ local SHAPE = ARGV[7]
 local POLICY = 8
 if ARGV[8] ~= '' then
   changed_by = ARGV[8]
+  member = GROUP and string.match(changed_by, ' (.*)$') or ''
 end
 
 -- The reply to an owner that is no longer the owner, or to whoever knows another life of the topic; nil lets it go on.

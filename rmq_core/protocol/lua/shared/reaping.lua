@@ -13,6 +13,7 @@ local function time_out(id, receipt, fragment)
   count('expired', 1)
   note('expired', 'pp', id, receipt)
   local place = origin_of(id, receipt)
+  place = place and GROUP and entry_place(id) or place
   if not place then
     fail(id, receipt % SHIFT + 1, 0, fragment, nil)
     return
@@ -115,7 +116,7 @@ local function promote(most)
       back_to_store(id, retries_left(failures), 'promoted', 'r')
     else
       local priority = redis.call('HGET', PRIORITY, id)
-      back_to_store(id, not TIMED and priority and tonumber(priority) or fresh_place(nil), 'promoted', 'r')
+      back_to_store(id, not TIMED and priority and tonumber(priority) or fresh_place(nil, id), 'promoted', 'r')
     end
   end
   return #due / 2

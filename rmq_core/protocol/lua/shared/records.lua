@@ -27,7 +27,8 @@ end
 -- What the pools know of an id, packed.
 local function packed_from_pools(id, queue, score, cause)
   return pack_record(
-    queue, score, redis.call('HGET', PRIORITY, id), cause, redis.call('HGET', FAILED, id), redis.call('HGET', BODY, id)
+    queue, score, redis.call('HGET', PRIORITY, id), cause, redis.call('HGET', FAILED, id),
+    redis.call('HGET', BODY, id) or GROUP and entry_body(id)
   )
 end
 

@@ -1,9 +1,12 @@
 -- Back into the store. An equal id that waits there or in retry is a newer send, and this one merges into it.
 -- Needs policy, bodies, timed_places, priority_places.
 
--- The score of a message that waits once more as if it had not failed: due now, or behind those of its priority.
-local function fresh_place(priority)
-  if TIMED then
+-- The score of a message that waits once more as if it had not failed: due now, or behind those of its priority; of an
+-- entry, in its order.
+local function fresh_place(priority, id)
+  if GROUP then
+    return entry_place(id)
+  elseif TIMED then
     return timed_place(now)
   end
   return priority_place(priority and priority_of(priority) or RETRIED_MAX + 1, number_places(1) + 1)

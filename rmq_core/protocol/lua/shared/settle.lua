@@ -92,6 +92,9 @@ local function ack(at, n, statuses)
       clear_suspects(done)
       forget(done, {STORE, RETRY, DEAD}, true)
     end
+    if GROUP then
+      finished(done)
+    end
     forget_origins()
   end
   return at + n * 2
@@ -104,6 +107,7 @@ local function nack(at, n, statuses)
   end
   next_phase()
   local ids, valid = receipts(at, n, 4, statuses)
+  nacked = nacked + #valid
   for _, i in ipairs(valid) do
     local group = at + (i - 1) * 4
     if redis.call('ZREM', PREPARE, ids[i]) == 1 then
@@ -133,7 +137,8 @@ local function release(at, n, statuses)
       local place = tonumber(ARGV[group + 3]) or origin_of(id, receipt) or tonumber(redis.call('HGET', PRIORITY, id) or nil)
       count('released', 1)
       if delay_ms <= 0 then
-        local score = failures > 0 and retries_left(failures) or place or fresh_place(nil)
+        place = GROUP and entry_place(id) or place
+        local score = failures > 0 and retries_left(failures) or place or fresh_place(nil, id)
         if back_to_store(id, score, 'released', 'p', ARGV[group + 1]) and score > RETRIED_MAX then
           forget_priority(id)
         end

@@ -2,3 +2,4 @@
 -- include shared/keys.lua
 -- include shared/clock.lua
 -- include shared/counting.lua
+-- include shared/group.lua

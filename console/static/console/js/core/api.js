@@ -112,7 +112,7 @@ const LOST = gettext("The server did not answer. Look whether it was done before
  * @param {object | undefined} body
  * @param {Record<string, string>} headers
  */
-async function once(method, path, query, body, headers) {
+export async function once(method, path, query, body, headers) {
   return answer(await reach(address(path, query), changing(method, body, headers), LOST));
 }
 

@@ -15,5 +15,6 @@ const NAMES = [
   "p50",
   "p95",
   "p99",
+  "length",
 ];
 export const AT = Object.fromEntries(NAMES.map((name, position) => [name, position]));

@@ -29,6 +29,7 @@ export class Socket {
     this.onState("connecting");
     this.socket = new WebSocket(this.url);
     this.socket.onmessage = (event) => {
+      if (this.failures) dispatchEvent(new Event("rc-back"));
       this.failures = 0;
       this.onState("open");
       this.onMessage(JSON.parse(event.data));

@@ -19,10 +19,59 @@ import { TimeView } from "../parts/timeview.js";
 const SECONDS_GAP_MS = 6000;
 const SETTLED_MS = 120_000; // by then the keeper has written what there was
 
+/** Of what is taken and settled; a group reads what is ahead of it. */
+function queueCharts(group, lateness, acts) {
+  return [
+    new LineChart(
+      gettext("Throughput per second"),
+      [
+        ["in_s", group ? gettext("read") : gettext("in")],
+        ["out_s", gettext("out")],
+        ...(group ? [] : [["merged_s", gettext("merged")]]),
+      ],
+      rate,
+      { acts },
+    ),
+    new LineChart(
+      gettext("Backlog"),
+      [
+        ["backlog", gettext("backlog")],
+        ["ready", group ? gettext("ahead or ready") : gettext("ready")],
+        ["retrying", gettext("retrying")],
+        ["in_flight", gettext("in flight")],
+      ],
+      count,
+      { acts },
+    ),
+    ...(group
+      ? [new LineChart(gettext("Behind"), [["lag_ms", gettext("age of the next entry")]], duration, { acts })]
+      : lateness),
+    new LineChart(
+      gettext("Failures"),
+      [
+        ["failed_s", gettext("failed/s")],
+        ["dead", gettext("dead (right)")],
+      ],
+      rate,
+      { right: ["dead"], acts },
+    ),
+  ];
+}
+
+function streamCharts(acts) {
+  return [
+    new LineChart(gettext("Added per second"), [["in_s", gettext("added")]], rate, { acts }),
+    new LineChart(gettext("Entries kept"), [["length", gettext("entries")]], count, { acts }),
+  ];
+}
+
 export class LiveTab {
   constructor(live) {
     this.live = live;
     this.series = new Series();
+    const { kind } = page.topic;
+    this.stream = kind === "stream";
+    this.queue = page.topic.timed && !this.stream && kind !== "group";
     this.view = new TimeView(
       () => live.nowMs(),
       () => this.draw(),
@@ -32,7 +81,7 @@ export class LiveTab {
     const acts = {
       onZoom: (from, to) => this.view.show({ from, to }),
     };
-    const lateness = page.topic.timed
+    const lateness = this.queue
       ? [
           new LineChart(
             gettext("Lateness"),
@@ -46,41 +95,10 @@ export class LiveTab {
           ),
         ]
       : [];
-    this.charts = [
-      new LineChart(
-        gettext("Throughput per second"),
-        [
-          ["in_s", gettext("in")],
-          ["out_s", gettext("out")],
-          ["merged_s", gettext("merged")],
-        ],
-        rate,
-        { acts },
-      ),
-      new LineChart(
-        gettext("Backlog"),
-        [
-          ["backlog", gettext("backlog")],
-          ["ready", gettext("ready")],
-          ["retrying", gettext("retrying")],
-          ["in_flight", gettext("in flight")],
-        ],
-        count,
-        { acts },
-      ),
-      ...lateness,
-      new LineChart(
-        gettext("Failures"),
-        [
-          ["failed_s", gettext("failed/s")],
-          ["dead", gettext("dead (right)")],
-        ],
-        rate,
-        { right: ["dead"], acts },
-      ),
-    ];
+    this.charts = this.stream ? streamCharts(acts) : queueCharts(kind === "group", lateness, acts);
     this.heat = new HeatMap(
       param("metric", "backlog"),
+      kind,
       (slot) => this.open(slot),
       (metric) => setParams({ metric }, { metric: "backlog" }),
     );
@@ -96,11 +114,11 @@ export class LiveTab {
         "div",
         { class: "rc-grid" },
         this.charts.map((chart) => chart.element),
-        page.topic.timed ? null : this.prepare.ages.element,
+        this.queue || this.stream ? null : this.prepare.ages.element,
       ),
       this.heat.element,
-      page.topic.timed ? h("div", { class: "rc-grid" }, this.prepare.ages.element, this.forecast.element) : null,
-      this.prepare.oldest,
+      this.queue ? h("div", { class: "rc-grid" }, this.prepare.ages.element, this.forecast.element) : null,
+      this.stream ? null : this.prepare.oldest,
     );
     this.render();
     onThemeChange(() => {

@@ -5,44 +5,70 @@ import "../core/keys.js";
 import { page } from "../core/page.js";
 import { gettext } from "../core/text.js";
 import { activity } from "../parts/activity.js";
+import { entryView } from "../parts/entryview.js";
 import { endWords } from "../parts/gone.js";
 import { messageView } from "../parts/messageview.js";
 
 const SYMBOLS = { done: "check_circle", cancelled: "cancel", dropped: "delete" };
 
-const path = ofTopic(page.topic.name, "/messages:find");
-const found = page.ident ? await get(path, { id: page.ident }) : { messages: [], records: [] };
-const here = page.slot === null ? found.messages : found.messages.filter(({ slot }) => slot === page.slot);
-const views = here.map((message) =>
-  h(
-    "section",
-    { class: "rc-card" },
-    h("h2", { class: "rc-message-id rc-mono" }, message.id ?? gettext("(hidden)")),
-    messageView(message, Date.now(), () => location.reload()),
-  ),
-);
-replace(
-  byId("rc-message"),
-  views.length
-    ? views
-    : h(
-        "div",
-        { class: "rc-empty" },
-        found.records.length
-          ? found.records.map((record) => [icon(SYMBOLS[record.state] ?? "history"), h("h2", {}, endWords(record))])
-          : [
-              icon("search_off"),
-              h("h2", {}, gettext("No message has this id")),
-              h(
-                "p",
-                {},
-                gettext(
-                  "It is not in the queue, and nothing is recorded of it: the id is different, or it ended while the topic's journal was off.",
+if (page.topic.kind === "stream") await showEntries();
+else await showMessages();
+
+async function showMessages() {
+  const path = ofTopic(page.topic.name, "/messages:find");
+  const found = page.ident ? await get(path, { id: page.ident }) : { messages: [], records: [] };
+  const here = page.slot === null ? found.messages : found.messages.filter(({ slot }) => slot === page.slot);
+  const views = here.map((message) =>
+    h(
+      "section",
+      { class: "rc-card" },
+      h("h2", { class: "rc-message-id rc-mono" }, message.id ?? gettext("(hidden)")),
+      messageView(message, Date.now(), () => location.reload()),
+    ),
+  );
+  replace(
+    byId("rc-message"),
+    views.length
+      ? views
+      : h(
+          "div",
+          { class: "rc-empty" },
+          found.records.length
+            ? found.records.map((record) => [icon(SYMBOLS[record.state] ?? "history"), h("h2", {}, endWords(record))])
+            : [
+                icon("search_off"),
+                h("h2", {}, gettext("No message has this id")),
+                h(
+                  "p",
+                  {},
+                  gettext(
+                    "It is not in the queue, and nothing is recorded of it: the id is different, or it ended while the topic's journal was off.",
+                  ),
                 ),
-              ),
-            ],
+              ],
+        ),
+    views.length || !page.ident
+      ? null
+      : h("section", { class: "rc-card" }, h("h3", {}, gettext("What happened")), activity(page.ident, null)),
+  );
+}
+
+async function showEntries() {
+  const place = byId("rc-message");
+  try {
+    const { entries } = await get(ofTopic(page.topic.name, `/entries/${page.ident}`), { slot: page.slot });
+    replace(
+      place,
+      entries.map((entry) =>
+        h(
+          "section",
+          { class: "rc-card" },
+          h("h2", { class: "rc-message-id rc-mono" }, entry.id),
+          entryView(entry, () => location.reload()),
+        ),
       ),
-  views.length || !page.ident
-    ? null
-    : h("section", { class: "rc-card" }, h("h3", {}, gettext("What happened")), activity(page.ident, null)),
-);
+    );
+  } catch (problem) {
+    replace(place, h("div", { class: "rc-empty" }, icon("search_off"), h("h2", {}, problem.message)));
+  }
+}

@@ -17,7 +17,8 @@ const REFRESH_MS = 3000;
 const PAGE = 50;
 const TABS = {
   delayed: [gettext("Delayed"), (now) => now.delayed],
-  ready: [gettext("Ready"), (now) => now.ready],
+  // What is ahead of a group waits in its stream.
+  ready: [gettext("Ready"), (now) => now.ready - (now.lag ?? 0)],
   retrying: [gettext("Retrying"), (now) => now.retrying],
   in_flight: [gettext("In flight"), (now) => now.in_flight],
   trash: [gettext("Removed"), () => null],

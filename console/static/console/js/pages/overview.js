@@ -114,7 +114,7 @@ function place(problem) {
 
 /** The coarse history, ended by what is true now. */
 function sparkOf(topic) {
-  return [...sparks.of(topic.name), topic.backlog];
+  return [...sparks.of(topic.name), topic.backlog + (topic.length ?? 0)];
 }
 
 function newTopic() {
@@ -134,8 +134,10 @@ function newTopic() {
 
 function showServer() {
   const info = frame.server;
-  const number = frame.topics.length;
+  const groups = frame.topics.filter((topic) => topic.kind === "group").length;
+  const number = frame.topics.length - groups;
   const words = [fill(ngettext("%(n)s topic", "%(n)s topics", number), { n: count(number) })];
+  if (groups) words.push(fill(ngettext("%(n)s consumer group", "%(n)s consumer groups", groups), { n: count(groups) }));
   if (info) {
     const memory = info.maxmemory ? `${bytes(info.used_memory)} / ${bytes(info.maxmemory)}` : bytes(info.used_memory);
     words.push(

@@ -10,17 +10,25 @@ import { fill, gettext, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { drafts, refusal } from "../parts/drafts.js";
 import { indented } from "../parts/jsontext.js";
+import { pairRows } from "../parts/pairrows.js";
 import { whenField } from "../parts/sendwhen.js";
 import { showSent } from "../parts/sent.js";
 
+const stream = page.topic.kind === "stream";
+/** @type {Record<string, string[]>} */
 const MODES = {
   one: [gettext("One message"), gettext("Content")],
+  ...(stream ? { fields: [gettext("Fields"), gettext("Fields of one entry")] } : {}),
   lines: [gettext("One per line"), gettext("Contents, each in a line of its own")],
   objects: [
     "JSON Lines",
-    gettext(
-      "Messages, each a JSON object in a line of its own: content, key, slot_basis, headers, version and the time or priority; what it leaves out comes from the form",
-    ),
+    stream
+      ? gettext(
+          "Entries, each a JSON object in a line of its own: content or fields, slot_basis, headers, id; what it leaves out comes from the form",
+        )
+      : gettext(
+          "Messages, each a JSON object in a line of its own: content, key, slot_basis, headers, version and the time or priority; what it leaves out comes from the form",
+        ),
   ],
 };
 const missing = page.grants.actions.send;
@@ -54,7 +62,8 @@ const key = h("input", { class: "rc-input", name: "key", autocomplete: "off", ma
 const basis = h("input", { class: "rc-input", name: "slot_basis", autocomplete: "off", maxlength: 512 });
 const version = h("input", { class: "rc-input", name: "version", type: "number", min: 0, step: 1 });
 const reason = h("input", { class: "rc-input", name: "reason", maxlength: 500, autocomplete: "off" });
-const headers = h("div", { class: "rc-headers" });
+const headers = pairRows(gettext("Header"), gettext("Add a header"));
+const fields = pairRows(gettext("Field"), gettext("Add a field"));
 const problem = h("p", { class: "rc-error", role: "alert", hidden: true });
 const results = h("section", { class: "rc-card rc-flush", "aria-label": gettext("Result"), hidden: true });
 const tryButton = h(
@@ -64,29 +73,34 @@ const tryButton = h(
   gettext("Check only"),
 );
 const sendButton = h("button", { type: "submit", class: "rc-button rc-primary" }, icon("send"), gettext("Send"));
+const contentLabel = h("label", {}, contentTitle, content);
+const contentBar = h("div", { class: "rc-send-field" }, encoding, verdict, format);
 const form = h(
   "form",
   { class: "rc-card rc-send", "aria-label": gettext("Send a message") },
   missing ? h("p", { class: "rc-muted" }, missing) : null,
   segments,
-  h("label", {}, contentTitle, content),
-  h("div", { class: "rc-send-field" }, encoding, verdict, format),
+  contentLabel,
+  contentBar,
+  fields.element,
   when.element,
   h(
     "div",
     { class: "rc-send-pairs" },
-    h("label", {}, gettext("Key (merges equal ones; empty: the content)"), key),
-    h("label", {}, gettext("Slot basis (one at a time; empty: the key)"), basis),
-    h("label", {}, gettext("Version (older never replaces newer)"), version),
+    stream ? null : h("label", {}, gettext("Key (merges equal ones; empty: the content)"), key),
+    h(
+      "label",
+      {},
+      stream
+        ? gettext("Slot basis (in order; empty: the content)")
+        : gettext("Slot basis (one at a time; empty: the key)"),
+      basis,
+    ),
+    stream ? null : h("label", {}, gettext("Version (older never replaces newer)"), version),
     h("label", {}, gettext("Reason (optional)"), reason),
   ),
   h("h3", { class: "rc-strong" }, gettext("Headers")),
-  headers,
-  h(
-    "div",
-    {},
-    h("button", { type: "button", class: "rc-button rc-small", onclick: () => addHeader() }, gettext("Add a header")),
-  ),
+  headers.element,
   problem,
   h("div", { class: "rc-form-bar" }, tryButton, sendButton),
 );
@@ -104,6 +118,9 @@ function choose(name) {
   setParams({ mode }, { mode: "one" });
   press(segments, mode);
   setText(contentTitle, MODES[mode][1]);
+  contentLabel.hidden = contentBar.hidden = mode === "fields";
+  fields.element.hidden = mode !== "fields";
+  if (mode === "fields" && !Object.keys(fields.read()).length) fields.add();
   encoding.hidden = mode !== "one";
   key.disabled = mode === "lines";
   check();
@@ -152,32 +169,14 @@ function tidy() {
   check();
 }
 
-function addHeader() {
-  const name = h("input", { class: "rc-input", "aria-label": gettext("Header"), placeholder: gettext("name") });
-  const value = h("input", { class: "rc-input", "aria-label": gettext("Value"), placeholder: gettext("value") });
-  const row = h("div", { class: "rc-header-row" }, name, value);
-  row.append(
-    h(
-      "button",
-      { type: "button", class: "rc-icon-button", "aria-label": gettext("Remove"), onclick: () => row.remove() },
-      icon("close"),
-    ),
-  );
-  headers.append(row);
-  name.focus();
-}
-
 function read() {
-  const pairs = Array.from(headers.children, (row) =>
-    Array.from(row.querySelectorAll("input"), (input) => input.value),
-  );
   return {
     ...(mode === "one" ? { encoding: encoding.value } : {}),
     ...when.read(),
     ...(mode === "lines" ? {} : { key: key.value }),
     slot_basis: basis.value,
     version: version.value,
-    headers: Object.fromEntries(pairs.filter(([name]) => name)),
+    headers: headers.read(),
   };
 }
 
@@ -186,9 +185,10 @@ async function go(dry) {
   tryButton.disabled = sendButton.disabled = true;
   let found = [];
   try {
-    found = drafts(mode, content.value, read());
+    found = mode === "fields" ? [entryOf(read())] : drafts(mode, content.value, read());
     const messages = found.map(({ message }) => message);
-    const body = { ...(mode === "one" ? messages[0] : { messages }), validate_only: dry, reason: reason.value };
+    const single = mode === "one" || mode === "fields";
+    const body = { ...(single ? messages[0] : { messages }), validate_only: dry, reason: reason.value };
     const answer = await post(ofTopic(page.topic.name, "/messages"), body);
     const words = showSent(results, answer, dry);
     if (!dry) toast(words, answer.refused ? "error" : "success");
@@ -198,4 +198,12 @@ async function go(dry) {
   } finally {
     tryButton.disabled = sendButton.disabled = Boolean(missing);
   }
+}
+
+/** An entry of fields; what is empty is left out. */
+function entryOf(values) {
+  const given = Object.entries(values).filter(([, value]) =>
+    typeof value === "object" ? Object.keys(value).length : value,
+  );
+  return { line: 0, message: { ...Object.fromEntries(given), fields: fields.read() } };
 }

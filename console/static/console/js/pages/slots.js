@@ -3,7 +3,7 @@
 import { param, setParams } from "../core/address.js";
 import { get, ofTopic } from "../core/api.js";
 import { byId, h, headRow, replace, setText } from "../core/dom.js";
-import { count, dateTime, duration } from "../core/format.js";
+import { count, dateTime, duration, NONE, rate } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { fleetButton } from "../parts/fleetactions.js";
@@ -12,16 +12,21 @@ import { Timeline } from "../parts/timeline.js";
 
 const PAGE = 64;
 const TIMELINE_MS = 3000;
-const COLUMNS = [
-  gettext("Slot"),
-  gettext("Owner"),
-  gettext("Epoch"),
-  gettext("Since"),
-  [gettext("Backlog"), "rc-num"],
-  [gettext("Due lag"), "rc-num"],
-  [gettext("In flight"), "rc-num"],
-  [gettext("Dead"), "rc-num"],
-];
+const COLUMNS = [gettext("Slot"), gettext("Owner"), gettext("Epoch"), gettext("Since")];
+const stream = page.topic.kind === "stream";
+/** [metric of the frame, title, words]. @type {any[][]} */
+const NUMBERS = stream
+  ? [
+      ["backlog", gettext("Entries"), count],
+      ["out_s", gettext("In/s"), rate],
+    ]
+  : [
+      ["backlog", gettext("Backlog"), count],
+      ["lag_ms", gettext("Due lag"), (ms) => (page.topic.timed ? duration(ms) : NONE)],
+      ["in_flight", gettext("In flight"), count],
+      ["dead", gettext("Dead"), count],
+    ];
+const TITLES = [...(stream ? COLUMNS.slice(0, 1) : COLUMNS), ...NUMBERS.map(([, title]) => [title, "rc-num"])];
 
 export class SlotsTab {
   constructor(live) {
@@ -54,12 +59,14 @@ export class SlotsTab {
           this.unfence,
           h("span", { class: "rc-pages" }, this.before, this.after),
         ),
-        h("div", { class: "rc-scroll" }, h("table", { class: "rc-table" }, headRow(COLUMNS), this.body)),
+        h("div", { class: "rc-scroll" }, h("table", { class: "rc-table" }, headRow(TITLES), this.body)),
       ),
-      this.timeline.element,
+      stream ? null : this.timeline.element,
     );
-    this.load();
-    setInterval(() => this.load(), TIMELINE_MS);
+    if (!stream) {
+      this.load();
+      setInterval(() => this.load(), TIMELINE_MS);
+    }
     const slot = Number(param("slot", "-1"));
     if (Number.isInteger(slot) && slot >= 0 && slot < page.topic.slots) openSlot(slot, live, () => {});
   }
@@ -103,24 +110,24 @@ export class SlotsTab {
 
   /** Who may take from the slots, where the table does not say it. */
   rule() {
-    if (this.owners) return "";
+    if (this.owners || stream) return "";
     if (!this.frame.fenced) return ` · ${gettext("shared: every worker takes from every slot")}`;
     return ` · ${fill(gettext("%(n)s slots wait for workers with ZooKeeper"), { n: count(this.frame.fenced) })}`;
   }
 
   show(slot, slots) {
     const row = this.body.rows[slot - this.from] ?? this.body.appendChild(this.row());
-    const [name, owner, epoch, since, backlog, lag, inFlight, dead] = row.children;
+    const [name, ...cells] = row.children;
     row.dataset.slot = String(slot);
     setText(name.children[0], fill(gettext("Slot %(slot)s"), { slot }));
     const place = this.owners?.of[slot] ?? -1;
-    setText(owner, this.owners ? (this.owners.names[place] ?? gettext("nobody")) : "–");
-    setText(epoch, this.owners?.epochs[slot] ?? "–");
-    setText(since, this.owners?.since_ms[slot] ? dateTime(this.owners.since_ms[slot]) : "–");
-    setText(backlog, count(slots.backlog[slot]));
-    setText(lag, page.topic.timed ? duration(slots.lag_ms[slot]) : "–");
-    setText(inFlight, count(slots.in_flight[slot]));
-    setText(dead, count(slots.dead[slot]));
+    const owned = [
+      this.owners ? (this.owners.names[place] ?? gettext("nobody")) : NONE,
+      this.owners?.epochs[slot] ?? NONE,
+      this.owners?.since_ms[slot] ? dateTime(this.owners.since_ms[slot]) : NONE,
+    ];
+    const words = NUMBERS.map(([metric, , text]) => text(slots[metric][slot]));
+    for (const [at, text] of [...(stream ? [] : owned), ...words].entries()) setText(cells[at], text);
   }
 
   row() {
@@ -133,7 +140,8 @@ export class SlotsTab {
       "tr",
       {},
       h("th", { scope: "row" }, open),
-      COLUMNS.slice(1).map((_, at) => h("td", { class: at > 2 ? "rc-num" : at === 1 ? "rc-mono" : "rc-one-line" })),
+      stream ? null : ["rc-one-line", "rc-mono", "rc-one-line"].map((look) => h("td", { class: look })),
+      NUMBERS.map(() => h("td", { class: "rc-num" })),
     );
   }
 }

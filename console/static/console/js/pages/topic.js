@@ -10,12 +10,15 @@ import { showProblems } from "../parts/problems.js";
 import { WAITING } from "../parts/states.js";
 import { topicState } from "../parts/topicstate.js";
 import { DefinitionTab } from "./definition.js";
+import { EntriesTab } from "./entries.js";
+import { GroupsTab } from "./groups.js";
+import { GroupsDeadTab } from "./groupsdead.js";
 import { LiveTab } from "./live.js";
 import { MessagesTab } from "./messages.js";
 import { SlotsTab } from "./slots.js";
 
 const DEAD = ["dead_growing", "dead"];
-const FLEET = ["unowned", "no_workers"];
+const FLEET = ["unowned", "no_workers", "group_stuck"];
 /** @type {any} */
 let frame = null;
 const live = new Live(page.socket, take, render);
@@ -25,27 +28,34 @@ const problems = byId("rc-problems");
 shortcut("g d", gettext("Go to this topic's dead letters"), () =>
   location.assign(topicAddress(page.topic.name, "dead")),
 );
+if (page.topic.kind === "stream")
+  shortcut("g c", gettext("Go to this topic's consumer groups"), () =>
+    location.assign(topicAddress(page.topic.name, "groups")),
+  );
 shortcut("g m", gettext("Go to this topic's messages"), () =>
   location.assign(topicAddress(page.topic.name, "messages")),
 );
 shortcut("g s", gettext("Go to this topic's slots"), () => location.assign(topicAddress(page.topic.name, "slots")));
 shortcut("g l", gettext("Go to this topic's live view"), () => location.assign(topicAddress(page.topic.name)));
-shortcut("g e", gettext("Go to this topic's definition"), () =>
-  location.assign(topicAddress(page.topic.name, "definition")),
-);
-shortcut("g n", gettext("Send a message to this topic"), () => location.assign(topicAddress(page.topic.name, "send")));
+if (page.topic.kind !== "group") {
+  shortcut("g e", gettext("Go to this topic's definition"), () =>
+    location.assign(topicAddress(page.topic.name, "definition")),
+  );
+  shortcut("g n", gettext("Send a message to this topic"), () =>
+    location.assign(topicAddress(page.topic.name, "send")),
+  );
+}
 addEventListener("resize", () => live.draw());
 showState(page.topic);
 
 function buildTab() {
   if (page.tab === "live") return new LiveTab(live);
   if (page.tab === "slots") return new SlotsTab(live);
+  if (page.tab === "groups") return new GroupsTab(live);
+  if (page.tab === "dead" && page.topic.kind === "stream") return new GroupsDeadTab();
   if (page.tab === "definition") return new DefinitionTab();
   if (page.tab === "dead") return new MessagesTab(live, ["dead"]);
-  return new MessagesTab(
-    live,
-    WAITING.filter((state) => page.topic.timed || state !== "delayed"),
-  );
+  return page.topic.kind === "stream" ? new EntriesTab(live) : new MessagesTab(live, WAITING);
 }
 
 function take(message) {
@@ -79,17 +89,42 @@ function render() {
   problems.hidden = !frame.problems.length;
   const now = frame.now;
   const facts = [
-    fill(gettext("%(n)s waiting"), { n: count(now.backlog) }),
-    fill(gettext("in %(in)s/s"), { in: rate(now.in_s) }),
-    fill(gettext("out %(out)s/s"), { out: rate(now.out_s) }),
-    frame.topic.timed ? fill(gettext("due lag %(lag)s"), { lag: duration(now.lag_ms) }) : null,
-    fill(ngettext("%(n)s worker", "%(n)s workers", frame.workers), { n: count(frame.workers) }),
+    ...(frame.topic.kind === "stream" ? kept(now) : waiting(now)),
     frame.journal ? journal(frame.journal) : null,
     frame.acknowledged && now.dead ? acknowledged(frame.acknowledged) : null,
   ];
   setText(byId("rc-facts"), facts.filter(Boolean).join(" · "));
   const dead = byId("rc-dead-count");
-  if (dead) setText(dead, now.dead ? ` ${count(now.dead)}` : "");
+  const died = frame.groups.reduce((sum, group) => sum + group.dead, now.dead);
+  if (dead) setText(dead, died ? ` ${count(died)}` : "");
+}
+
+function kept(now) {
+  return [
+    fill(ngettext("%(n)s entry kept", "%(n)s entries kept", now.length), { n: count(now.length) }),
+    fill(gettext("in %(in)s/s"), { in: rate(now.in_s) }),
+  ];
+}
+
+function waiting(now) {
+  const { topic, workers } = frame;
+  const words =
+    topic.kind === "group"
+      ? [
+          now.lag === null ? gettext("lag unknown") : fill(gettext("lag %(n)s"), { n: count(now.lag) }),
+          fill(gettext("read %(in)s/s"), { in: rate(now.in_s) }),
+        ]
+      : [
+          fill(gettext("%(n)s waiting"), { n: count(now.backlog) }),
+          fill(gettext("in %(in)s/s"), { in: rate(now.in_s) }),
+        ];
+  return [
+    ...words,
+    fill(gettext("out %(out)s/s"), { out: rate(now.out_s) }),
+    topic.timed ? fill(gettext("due lag %(lag)s"), { lag: duration(now.lag_ms) }) : null,
+    now.missed ? fill(gettext("%(n)s missed"), { n: count(now.missed) }) : null,
+    fill(ngettext("%(n)s worker", "%(n)s workers", workers), { n: count(workers) }),
+  ];
 }
 
 function place(problem) {
@@ -137,16 +172,19 @@ function showState(topic) {
   const state = topicState(topic, frame);
   if (badge.firstElementChild?.outerHTML !== state.outerHTML) replace(badge, state);
   const place = byId("rc-topic-actions");
-  if (place.dataset.paused === String(topic.paused)) return;
-  place.dataset.paused = String(topic.paused);
+  const paused = topic.paused || (frame !== null && frame.at_ms < topic.paused_until_ms);
+  if (place.dataset.paused === String(paused)) return;
+  place.dataset.paused = String(paused);
   replace(
     place,
-    sendLink(),
-    actionButton(
-      topic.paused ? "resume" : "pause",
-      () => [],
-      () => showState({ ...topic, paused: !topic.paused }),
-    ),
+    topic.kind === "group" ? null : sendLink(),
+    topic.kind === "stream"
+      ? null
+      : actionButton(
+          paused ? "resume" : "pause",
+          () => [],
+          () => showState({ ...topic, paused: !paused, paused_until_ms: 0 }),
+        ),
   );
 }
 

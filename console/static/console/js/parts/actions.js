@@ -9,6 +9,7 @@ import { guardedButton } from "./guardedbutton.js";
 import { newValue } from "./newvalue.js";
 
 const ranked = page.topic?.timed === false;
+const group = page.topic?.kind === "group";
 
 const ACTIONS = {
   cancel: {
@@ -72,18 +73,22 @@ const ACTIONS = {
     done: (n) => ngettext("%(n)s message restored.", "%(n)s messages restored.", n),
   },
   pause: {
-    label: gettext("Pause topic"),
+    label: group ? gettext("Pause group") : gettext("Pause topic"),
     symbol: "pause_circle",
     ask: () => gettext("Pause %(topic)s?"),
-    say: gettext("Workers stop taking messages of this topic; sending goes on."),
-    done: () => gettext("The topic is paused."),
+    say: group
+      ? gettext("Workers stop taking entries for this group; the others go on.")
+      : gettext("Workers stop taking messages of this topic; sending goes on."),
+    done: () => (group ? gettext("The group is paused.") : gettext("The topic is paused.")),
   },
   resume: {
-    label: gettext("Resume topic"),
+    label: group ? gettext("Resume group") : gettext("Resume topic"),
     symbol: "play_circle",
     ask: () => gettext("Resume %(topic)s?"),
-    say: gettext("Workers take messages of this topic again."),
-    done: () => gettext("The topic is resumed."),
+    say: group
+      ? gettext("Workers take entries for this group again.")
+      : gettext("Workers take messages of this topic again."),
+    done: () => (group ? gettext("The group is resumed.") : gettext("The topic is resumed.")),
   },
   acknowledge: {
     label: gettext("Acknowledge"),

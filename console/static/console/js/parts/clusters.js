@@ -13,18 +13,18 @@ const REFRESH_MS = 5000;
 const ACTIONS = ["requeue", "drop"];
 
 export class Clusters {
-  /** `topic`: {name, …}; null: of all topics. */
-  constructor(topic, onLoaded = (_found) => {}) {
-    const everywhere = topic === null;
-    this.path = everywhere ? "dead" : ofTopic(topic.name, "/clusters");
+  /** `topic`: {name, …}; null: of all topics. `several`: of a stream, whose groups have them. */
+  constructor(topic, onLoaded = (_found) => {}, several = false) {
+    const everywhere = topic === null || several;
+    this.path = topic === null ? "dead" : ofTopic(topic.name, "/clusters");
     this.everywhere = everywhere;
-    this.topic = topic;
+    this.topic = several ? null : topic;
     this.onLoaded = onLoaded;
     this.rows = new Map();
     this.body = h("tbody");
     this.note = h("span", { class: "rc-muted" });
     const titles = [
-      everywhere ? [gettext("Topic")] : null,
+      everywhere ? [several ? gettext("Group") : gettext("Topic")] : null,
       [gettext("Error")],
       [gettext("Dead"), "rc-num"],
       [gettext("Last hour")],

@@ -10,7 +10,7 @@ import { jsonTree } from "./jsontree.js";
 const HEX_BYTES = 4096;
 
 /** The content of a message as the API tells it: text, or base64 where it is none; neither where it may not be read. */
-export function contentView(message) {
+export function contentView(message, download = downloadOf(message)) {
   if (message.content === null && message.content_base64 === null)
     return h("p", { class: "rc-masked" }, gettext("Hidden: reading content needs the permission “read_payload”."));
   const views = availableViews(message);
@@ -22,8 +22,6 @@ export function contentView(message) {
     for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.name === name));
     replace(place, build());
   }
-  const path = ofTopic(page.topic.name, `/content/${ofId(message.id ?? "")}`);
-  const download = address(path, { slot: message.slot });
   const [first] = Object.entries(views);
   choose(first[0], first[1][1]);
   const cut = message.truncated
@@ -46,6 +44,10 @@ export function contentView(message) {
     cut,
     place,
   );
+}
+
+function downloadOf(message) {
+  return address(ofTopic(page.topic.name, `/content/${ofId(message.id ?? "")}`), { slot: message.slot });
 }
 
 function availableViews(message) {

@@ -37,6 +37,7 @@ export class DefinitionForm {
     this.isNew = isNew;
     this.onChange = onChange;
     this.rows = fields.map((field) => new Row(field, isNew, disabled, () => this.changed()));
+    this.kind = this.rows.find((row) => row.field.name === "kind");
     this.element = h(
       "div",
       { class: "rc-definition-fields" },
@@ -66,6 +67,9 @@ export class DefinitionForm {
   }
 
   changed() {
+    // What does not fit the kind is not asked for, and goes as it was.
+    const other = this.kind?.value() === "stream" ? "queues" : "streams";
+    for (const row of this.rows) row.element.hidden = row.field.of === other;
     for (const row of this.rows) row.mark(this.base[row.field.name], this.isNew);
     this.onChange(this.edited().length);
   }

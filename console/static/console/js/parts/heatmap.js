@@ -18,6 +18,8 @@ export const METRICS = {
   out_s: [gettext("Out/s"), rate],
   owner: [gettext("Owner"), (value) => value],
 };
+/** What the same is called of a stream: nothing waits in it, nothing is taken out. */
+const OF_STREAM = { backlog: [gettext("Entries"), count], out_s: [gettext("In/s"), rate] };
 const SMALLEST = 5;
 const HANDY = 14; // for a finger
 const LARGEST = 30;
@@ -25,9 +27,10 @@ const TALLEST = 360;
 const TABLE_ROWS = 64;
 
 export class HeatMap {
-  /** `onOpen(slot)` when a slot is chosen, `onMetric(name)` when another metric is. */
-  constructor(metric, onOpen, onMetric) {
-    this.metric = metric in METRICS ? metric : "backlog";
+  /** `onOpen(slot)` when a slot is chosen, `onMetric(name)` when another metric is; `kind`: of the topic. */
+  constructor(metric, kind, onOpen, onMetric) {
+    this.metrics = kind === "stream" ? OF_STREAM : METRICS;
+    this.metric = metric in this.metrics ? metric : "backlog";
     this.onOpen = onOpen;
     this.onMetric = onMetric;
     this.cursor = -1;
@@ -58,7 +61,7 @@ export class HeatMap {
     this.segments = h(
       "div",
       { class: "rc-segments", role: "group", "aria-label": gettext("Metric") },
-      Object.entries(METRICS).map(([name, [label]]) =>
+      Object.entries(this.metrics).map(([name, [label]]) =>
         h("button", { type: "button", dataset: { name }, onclick: () => this.choose(name) }, label),
       ),
     );
@@ -72,7 +75,7 @@ export class HeatMap {
       h("footer", { class: "rc-heat-foot" }, this.readout, this.legend),
     );
     this.ownerButton = all(this.segments, "[data-name=owner]")[0];
-    this.ownerButton.hidden = this.metric !== "owner";
+    if (this.ownerButton) this.ownerButton.hidden = this.metric !== "owner";
     this.choose(this.metric);
     // Its width is given, not asked for: to ask makes the browser lay out everything that has changed so far.
     new ResizeObserver(([entry]) => {
@@ -218,7 +221,7 @@ export class HeatMap {
   }
 
   showReadout() {
-    const [label] = METRICS[this.metric];
+    const [label] = this.metrics[this.metric];
     const slot = this.cursor;
     setText(
       this.readout,
@@ -234,11 +237,11 @@ export class HeatMap {
 
   word(slot) {
     const value = this.values[slot] ?? null;
-    return this.scale instanceof OwnerScale ? this.scale.word(value) : METRICS[this.metric][1](value);
+    return this.scale instanceof OwnerScale ? this.scale.word(value) : this.metrics[this.metric][1](value);
   }
 
   showLegend() {
-    const [, format] = METRICS[this.metric];
+    const [, format] = this.metrics[this.metric];
     const key = `${this.metric} ${this.scale.top}`;
     if (this.legendShown === key) return;
     this.legendShown = key;
@@ -257,7 +260,7 @@ export class HeatMap {
   }
 
   drawTable() {
-    const [label] = METRICS[this.metric];
+    const [label] = this.metrics[this.metric];
     const order = [...this.values.keys()]
       .sort((one, other) => this.values[other] - this.values[one])
       .slice(0, TABLE_ROWS);

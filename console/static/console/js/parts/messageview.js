@@ -28,7 +28,9 @@ export function messageView(message, nowMs, onDone) {
       "div",
       { class: "rc-actions" },
       actions,
-      message.state === "dead" && message.id !== null ? correctButton(message, onDone) : null,
+      message.state === "dead" && message.id !== null && page.topic.kind !== "group"
+        ? correctButton(message, onDone)
+        : null,
     ),
     message.state === "in_flight"
       ? h(

@@ -1,6 +1,6 @@
 // What each problem code means, in words.
 import { h, icon, replace } from "../core/dom.js";
-import { count, duration } from "../core/format.js";
+import { count, dateTime, duration } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 
@@ -43,11 +43,33 @@ const SENTENCES = {
           n: count(v.dead),
         }),
   paused: (v) =>
+    (v.until_ms ? `${fill(gettext("Paused until %(time)s."), { time: dateTime(v.until_ms) })} ` : "") +
     fill(ngettext("Paused; %(ready)s message is ready.", "Paused; %(ready)s messages are ready.", v.ready), {
       ready: count(v.ready),
     }),
   stuck: (v) => fill(gettext("A delivery has been in flight for %(age)s."), { age: duration(v.oldest_ms) }),
   ledger: (v) => fill(gettext("The ledger does not balance: %(gap)s messages unaccounted for."), { gap: count(v.gap) }),
+  group_stuck: (v) =>
+    fill(gettext("Stuck: for %(time)s it has read and finished nothing, and %(lag)s are ahead."), {
+      time: duration(v.for_ms),
+      lag: count(v.lag),
+    }),
+  group_behind: (v) =>
+    fill(gettext("Falling behind: %(lag)s are ahead, %(before)s were; the next one has waited for %(age)s."), {
+      lag: count(v.lag),
+      before: count(v.before),
+      age: duration(v.lag_ms),
+    }),
+  missed: (v) =>
+    fill(
+      ngettext(
+        "%(more)s entry was trimmed or deleted before it was read, within five minutes; %(missed)s in all.",
+        "%(more)s entries were trimmed or deleted before they were read, within five minutes; %(missed)s in all.",
+        v.more,
+      ),
+      { more: count(v.more), missed: count(v.missed) },
+    ),
+  lag_unknown: () => gettext("How much is ahead is not known: somebody wrote into the stream around us."),
   worker_lost: (v) => fill(gettext("Worker %(worker)s on %(host)s is silent."), v),
   eviction: (v) => fill(gettext("Redis may delete messages: maxmemory-policy is %(policy)s."), v),
   zookeeper_away: (v) =>
@@ -103,6 +125,10 @@ export const CHIPS = {
   stuck: gettext("Stuck"),
   ledger: gettext("Ledger"),
   journal_full: gettext("Journal full"),
+  group_stuck: gettext("Stuck"),
+  group_behind: gettext("Falling behind"),
+  missed: gettext("Entries missed"),
+  lag_unknown: gettext("Lag unknown"),
   paused: gettext("Paused"),
 };
 

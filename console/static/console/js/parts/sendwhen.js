@@ -10,10 +10,29 @@ const UNITS = [
   ["h", 3_600_000],
 ];
 
-/** {element, read()}: `read()` gives {due_ms}, {priority} or {range_ms}, as typed where it is no number. */
+/** {element, read()}: `read()` gives {due_ms}, {priority}, {range_ms} or {id}, as typed where it is no number. */
 export function whenField(kind) {
+  if (kind === "stream") return idField();
   if (kind === "priority") return priorityField();
   return kind === "fixed-time" ? dueField() : rangeField();
+}
+
+function idField() {
+  const input = h("input", {
+    class: "rc-input rc-mono",
+    name: "id",
+    autocomplete: "off",
+    placeholder: "1764000000000-0",
+  });
+  return {
+    element: h(
+      "label",
+      {},
+      gettext("Id (empty: the server gives the next; else larger than every one of its slot)"),
+      input,
+    ),
+    read: () => ({ id: input.value.trim() }),
+  };
 }
 
 function priorityField() {

@@ -70,13 +70,16 @@ export function showSent(results, answer, dry) {
 
 function line(each, dry) {
   const address = `${topicAddress(page.topic.name, "message")}?${new URLSearchParams({ id: each.id, slot: each.slot })}`;
+  const id = each.id ?? gettext("(given by the server)");
   return h(
     "tr",
     {},
     h(
       "td",
       { class: "rc-id" },
-      dry ? h("span", { class: "rc-mono" }, each.id) : h("a", { class: "rc-link rc-mono", href: address }, each.id),
+      dry || each.id === null
+        ? h("span", { class: "rc-mono" }, id)
+        : h("a", { class: "rc-link rc-mono", href: address }, id),
     ),
     h("td", { class: "rc-num" }, count(each.slot)),
     h("td", { class: "rc-num" }, bytes(each.size)),

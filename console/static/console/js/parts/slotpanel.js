@@ -38,10 +38,17 @@ function draw(drawer, slot, live) {
   // Keep the place while somebody reads or is about to press something.
   const { scrollTop } = drawer.body;
   const focus = drawer.body.contains(document.activeElement) ? focusedElement().textContent : null;
+  if (page.topic.kind === "stream") return drawStream(drawer, slot, live);
   drawer.show(
     pairList([
       ...owner(slot),
-      [gettext("Delayed"), count(slot.delayed)],
+      ...(page.topic.kind === "group"
+        ? [
+            [gettext("Ahead of it"), slot.lag === null ? gettext("unknown") : count(slot.lag)],
+            [gettext("Read up to"), h("span", { class: "rc-mono" }, slot.behind ?? "–")],
+            [gettext("Missed"), count(slot.missed)],
+          ]
+        : [[gettext("Delayed"), count(slot.delayed)]]),
       [gettext("Ready"), count(slot.ready)],
       [gettext("Retrying"), count(slot.retrying)],
       [gettext("In flight"), count(slot.in_flight)],
@@ -54,9 +61,15 @@ function draw(drawer, slot, live) {
       [gettext("Bodies kept"), count(slot.bodies)],
     ]),
     h("h3", {}, gettext("Ledger")),
-    ledger(slot),
+    ledger(slot, taken(slot)),
     h("h3", {}, gettext("Next messages")),
-    rows(slot.next, live, gettext("Nothing waits here.")),
+    rows(
+      slot.next,
+      live,
+      page.topic.kind === "group"
+        ? gettext("Nothing has come back; what is ahead waits in the stream.")
+        : gettext("Nothing waits here."),
+    ),
     h("h3", {}, gettext("In flight, oldest first")),
     rows(slot.prepared, live, gettext("Nothing is in flight.")),
     h("h3", {}, gettext("Counters")),
@@ -65,6 +78,30 @@ function draw(drawer, slot, live) {
   drawer.body.scrollTop = scrollTop;
   if (focus) [...drawer.body.querySelectorAll("button")].find((each) => each.textContent === focus)?.focus();
 }
+
+function drawStream(drawer, slot, live) {
+  const at = (id) => (id === null ? "–" : h("span", {}, h("span", { class: "rc-mono" }, id), ` (${ago(id, live)})`));
+  const c = slot.counters;
+  drawer.show(
+    pairList([
+      [gettext("Entries kept"), count(slot.length)],
+      [gettext("First"), at(slot.first_entry)],
+      [gettext("Last"), at(slot.last_entry)],
+    ]),
+    h("h3", {}, gettext("Ledger")),
+    ledger(
+      slot,
+      fill(gettext("added %(sent)s = trimmed %(trimmed)s + deleted %(deleted)s + kept %(held)s"), {
+        sent: exact(c.sent),
+        trimmed: exact(c.trimmed),
+        deleted: exact(c.deleted),
+        held: exact(slot.length),
+      }),
+    ),
+  );
+}
+
+const ago = (id, live) => relative(Number(id.split("-")[0]), live.nowMs());
 
 function owner(slot) {
   if (slot.epoch === null) return [[gettext("Owner"), gettext("shared: no owner")]];
@@ -75,10 +112,26 @@ function owner(slot) {
   ];
 }
 
-function ledger(slot) {
+function taken(slot) {
   const c = slot.counters;
-  const ended = `${exact(c.merged)} + ${exact(c.acked)} + ${exact(c.cancelled)} + ${exact(c.dropped)}`;
   const held = exact(slot.backlog + slot.in_flight + slot.dead);
+  const ends =
+    page.topic.kind === "group" ? [c.acked, c.cancelled, c.dropped] : [c.merged, c.acked, c.cancelled, c.dropped];
+  const ended = ends.map(exact).join(" + ");
+  return page.topic.kind === "group"
+    ? fill(gettext("read %(sent)s = acked + cancelled + dropped (%(ended)s) + held (%(held)s)"), {
+        sent: exact(c.sent),
+        ended,
+        held,
+      })
+    : fill(gettext("sent %(sent)s = merged + acked + cancelled + dropped (%(ended)s) + held (%(held)s)"), {
+        sent: exact(c.sent),
+        ended,
+        held,
+      });
+}
+
+function ledger(slot, words) {
   const balanced = slot.ledger_gap === 0;
   return h(
     "div",
@@ -92,15 +145,7 @@ function ledger(slot) {
         {},
         balanced ? gettext("Balances") : fill(gettext("Off by %(gap)s"), { gap: exact(slot.ledger_gap) }),
       ),
-      h(
-        "p",
-        {},
-        fill(gettext("sent %(sent)s = merged + acked + cancelled + dropped (%(ended)s) + held (%(held)s)"), {
-          sent: exact(c.sent),
-          ended,
-          held,
-        }),
-      ),
+      h("p", {}, words),
     ),
   );
 }

@@ -1,5 +1,8 @@
 // The states a waiting message can be in, and what may be done to it there.
+import { page } from "../core/page.js";
 import { gettext } from "../core/text.js";
+
+const inGroup = page.topic?.kind === "group";
 
 export const STATES = {
   delayed: gettext("delayed"),
@@ -20,12 +23,16 @@ export const TIME_TITLES = {
 };
 
 /** What the Messages tab can show; what is dead has a tab of its own. */
-export const WAITING = ["delayed", "ready", "retrying", "in_flight", "trash"];
+export const WAITING = ["delayed", "ready", "retrying", "in_flight", "trash"].filter(
+  (state) => state !== "delayed" || (page.topic?.timed && !inGroup),
+);
 
+/** In a group entries keep the order of their stream: no time of their own can be given to them. */
+const rescheduled = inGroup ? [] : ["reschedule"];
 export const ACTIONS_OF = {
-  delayed: ["run_now", "reschedule", "cancel"],
-  ready: ["reschedule", "cancel"],
-  retrying: ["run_now", "reschedule", "cancel"],
+  delayed: ["run_now", ...rescheduled, "cancel"],
+  ready: [...rescheduled, "cancel"],
+  retrying: ["run_now", ...rescheduled, "cancel"],
   in_flight: [],
   dead: ["requeue", "drop"],
   trash: ["restore"],

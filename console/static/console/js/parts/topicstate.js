@@ -3,7 +3,10 @@ import { h } from "../core/dom.js";
 import { gettext } from "../core/text.js";
 import { CHIPS } from "./problems.js";
 
-const STOPPED = ["no_workers", "unowned"];
+/** A stream that got something so lately is receiving: entries come in bursts. */
+const LATELY_MS = 15_000;
+let heardMs = 0;
+const STOPPED = ["no_workers", "unowned", "group_stuck"];
 
 /** `frame`: the newest of the topic, null before there is one. */
 export function topicState(topic, frame) {
@@ -12,8 +15,12 @@ export function topicState(topic, frame) {
 }
 
 function stateOf(topic, frame) {
-  if (topic.paused) return [gettext("Paused"), "paused"];
+  if (topic.paused || (frame && frame.at_ms < topic.paused_until_ms)) return [gettext("Paused"), "paused"];
   if (!frame) return [gettext("Loading…"), "neutral"];
+  if (topic.kind === "stream") {
+    if (frame.now.in_s) heardMs = frame.at_ms;
+    return frame.at_ms - heardMs < LATELY_MS ? [gettext("Receiving"), "good"] : [gettext("Quiet"), "neutral"];
+  }
   const stopped = frame.problems.find((problem) => STOPPED.includes(problem.code));
   if (stopped) return [CHIPS[stopped.code], "dead"];
   // Whoever takes through the API is no worker, but takes.

@@ -1,6 +1,6 @@
 // The table of topics: rows stay where they are and change in place; only those on the screen exist.
 import { h, icon, replace, setClass, setText, setTitle } from "../core/dom.js";
-import { count, duration, exact, rate } from "../core/format.js";
+import { count, duration, exact, NONE, rate } from "../core/format.js";
 import { topicAddress } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { pixels } from "../core/theme.js";
@@ -14,22 +14,48 @@ export const KINDS = {
   "range-merge": gettext("range merge"),
   priority: gettext("priority"),
   "fixed-time": gettext("fixed time"),
+  stream: gettext("stream"),
+  group: gettext("consumer group"),
 };
+/** Of a column that means nothing to streams: nothing waits in them, or fails. */
+const taken = (text) => (topic) => (topic.kind === "stream" ? NONE : text(topic));
+const UNKNOWN = gettext("unknown");
 
 // [name, title, text, title text, less important]
 const COLUMNS = [
   ["name", gettext("Topic")],
   ["strip", gettext("Slots")],
   ["spark", gettext("Backlog, 15 min")],
-  ["backlog", gettext("Backlog"), (t) => count(t.backlog), (t) => exact(t.backlog)],
+  ["backlog", gettext("Backlog"), backlog, backlogTitle],
   ["in_s", gettext("In/s"), (t) => rate(t.in_s)],
-  ["out_s", gettext("Out/s"), (t) => rate(t.out_s)],
-  ["lag_ms", gettext("Due lag"), (t) => (t.timed ? duration(t.lag_ms) : "–")],
-  ["in_flight", gettext("In flight"), (t) => count(t.in_flight), (t) => exact(t.in_flight)],
-  ["retrying", gettext("Retrying"), (t) => count(t.retrying), (t) => exact(t.retrying)],
-  ["dead", gettext("Dead"), (t) => count(t.dead), (t) => exact(t.dead)],
-  ["workers", gettext("Workers"), (t) => count(t.workers)],
+  ["out_s", gettext("Out/s"), taken((t) => rate(t.out_s))],
+  ["lag_ms", gettext("Due lag"), (t) => (t.timed ? duration(t.lag_ms) : NONE)],
+  ["in_flight", gettext("In flight"), taken((t) => count(t.in_flight)), (t) => exact(t.in_flight)],
+  ["retrying", gettext("Retrying"), taken((t) => count(t.retrying)), (t) => exact(t.retrying)],
+  ["dead", gettext("Dead"), taken((t) => count(t.dead)), (t) => exact(t.dead)],
+  ["workers", gettext("Workers"), taken((t) => count(t.workers))],
 ];
+
+const groupOf = (topic) => topic.name.slice(topic.name.indexOf("@") + 1);
+const groupWords = (topic) =>
+  fill(gettext("consumer group of %(stream)s"), { stream: topic.name.slice(0, topic.name.indexOf("@")) });
+
+/** What waits; of a stream what it keeps, of which nothing waits. */
+function backlog(topic) {
+  if (topic.kind === "stream") return fill(gettext("%(n)s kept"), { n: count(topic.length) });
+  return topic.kind === "group" && topic.lag === null ? UNKNOWN : count(topic.backlog);
+}
+
+function backlogTitle(topic) {
+  if (topic.kind === "stream") return fill(gettext("Entries kept: %(n)s"), { n: exact(topic.length) });
+  if (topic.kind !== "group") return exact(topic.backlog);
+  if (topic.lag === null) return gettext("Somebody wrote into the stream around us: how much is ahead is not known.");
+  return fill(gettext("Ahead: %(lag)s; retrying: %(retrying)s"), {
+    lag: exact(topic.lag),
+    retrying: exact(topic.retrying),
+  });
+}
+
 /** @type {any[][]} */
 const NUMERIC = COLUMNS.filter((column) => column[2]);
 export const SORTABLE = COLUMNS.map(([name]) => name).filter((name) => name !== "strip" && name !== "spark");
@@ -62,9 +88,13 @@ class Row {
     const drawn = [topic, colors.join(), devicePixelRatio, pixels("--rc-strip-width")];
     if (this.drawn?.every((value, at) => value === drawn[at])) return;
     this.drawn = drawn;
-    if (this.link.textContent !== topic.name) {
-      this.link.textContent = topic.name;
+    if (this.named !== topic.name) {
+      this.named = topic.name;
+      this.link.textContent = topic.kind === "group" ? groupOf(topic) : topic.name;
+      setTitle(this.link, topic.name);
       this.link.setAttribute("href", topicAddress(topic.name));
+      // A group stands below its stream.
+      this.element.classList.toggle("rc-of-stream", topic.kind === "group");
     }
     this.showMeta(topic);
     for (const [key, , text, title] of NUMERIC) {
@@ -74,18 +104,21 @@ class Row {
     setClass(this.cells.dead, "rc-bad", topic.problems.includes("dead_growing") || topic.problems.includes("dead"));
     setClass(this.cells.lag_ms, "rc-bad", topic.problems.includes("lagging"));
     setClass(this.cells.workers, "rc-bad", topic.problems.includes("no_workers"));
-    this.strip.setAttribute("aria-label", fill(gettext("Backlog of %(slots)s slots"), { slots: topic.slots }));
+    const words =
+      topic.kind === "stream" ? gettext("Entries in %(slots)s slots") : gettext("Backlog of %(slots)s slots");
+    this.strip.setAttribute("aria-label", fill(words, { slots: topic.slots }));
     drawStrip(this.strip, topic.strip, colors);
     drawSpark(this.spark, this.sparks(topic));
   }
 
   showMeta(topic) {
-    const state = [KINDS[topic.kind] ?? topic.kind, ...topic.problems.map((code) => CHIPS[code] ?? code)].join(" · ");
+    const kind = topic.kind === "group" ? groupWords(topic) : (KINDS[topic.kind] ?? topic.kind);
+    const state = [kind, ...topic.problems.map((code) => CHIPS[code] ?? code)].join(" · ");
     if (this.shown === state) return;
     this.shown = state;
     replace(
       this.meta,
-      KINDS[topic.kind] ?? topic.kind,
+      kind,
       topic.problems.map((code) => h("span", { class: `rc-tag rc-tag-${code}` }, CHIPS[code] ?? code)),
     );
   }

@@ -1,0 +1,192 @@
+// The Messages tab of a stream: its entries by id and time, page by page, or as they come.
+import { param, setParams } from "../core/address.js";
+import { get, ofTopic, post } from "../core/api.js";
+import { byId, h, press, replace, setText } from "../core/dom.js";
+import { time } from "../core/format.js";
+import { shortcut } from "../core/keys.js";
+import { page } from "../core/page.js";
+import { fill, gettext, ngettext } from "../core/text.js";
+import { toast } from "../core/toast.js";
+import { ask } from "../parts/ask.js";
+import { EntryList } from "../parts/entrylist.js";
+import { openEntry, openEntryFromAddress } from "../parts/entrypanel.js";
+import { guardedButton } from "../parts/guardedbutton.js";
+
+const REFRESH_MS = 3000;
+const PAGE = 50;
+const ID = /^\d{1,20}-\d{1,20}$/;
+const ORDERS = { newest: gettext("Newest first"), oldest: gettext("Oldest first") };
+
+export class EntriesTab {
+  constructor(live) {
+    this.live = live;
+    this.order = param("order") === "oldest" ? "oldest" : "newest";
+    this.slot = /^\d{1,4}$/.test(param("slot")) ? param("slot") : "";
+    this.at = /^\d{1,15}$/.test(param("at")) ? Number(param("at")) : null;
+    this.cursor = null;
+    this.pages = 1;
+    this.list = new EntryList((row) => this.open(row));
+    this.segments = h(
+      "div",
+      { class: "rc-segments", role: "group", "aria-label": gettext("Order") },
+      Object.entries(ORDERS).map(([name, label]) =>
+        h("button", { type: "button", dataset: { name }, onclick: () => this.choose({ order: name }) }, label),
+      ),
+    );
+    this.find = h("input", {
+      class: "rc-input rc-mono",
+      type: "search",
+      placeholder: "1764000000000-0",
+      "aria-label": gettext("Find an entry by its id"),
+    });
+    this.when = h("input", {
+      class: "rc-input",
+      type: "datetime-local",
+      step: 1,
+      value: this.at === null ? null : localText(this.at),
+      "aria-label": gettext("From this time on"),
+      onchange: () => this.choose({ at: this.when.value ? Date.parse(this.when.value) : null }),
+    });
+    this.note = h("span", { class: "rc-muted" });
+    this.more = h(
+      "button",
+      { type: "button", class: "rc-button", onclick: () => this.loadMore() },
+      gettext("Load more"),
+    );
+    this.foot = h("div", { class: "rc-more", hidden: true }, this.more);
+    replace(
+      byId("rc-tab"),
+      h(
+        "section",
+        { class: "rc-card rc-flush" },
+        h(
+          "div",
+          { class: "rc-toolbar" },
+          this.segments,
+          this.when,
+          this.slotInput(),
+          this.finder(),
+          this.note,
+          trimButton(),
+        ),
+        this.list.element,
+        this.foot,
+      ),
+    );
+    shortcut("/", gettext("Search"), () => this.find.focus());
+    this.load();
+    setInterval(() => this.refresh(), REFRESH_MS);
+    openEntryFromAddress(() => this.load());
+  }
+
+  slotInput() {
+    return h("input", {
+      class: "rc-input rc-slot",
+      type: "number",
+      min: 0,
+      max: page.topic.slots - 1,
+      value: this.slot,
+      placeholder: gettext("all slots"),
+      "aria-label": gettext("Only of slot"),
+      onchange: (event) => this.choose({ slot: event.target.value }),
+    });
+  }
+
+  finder() {
+    const form = h(
+      "form",
+      { class: "rc-find", role: "search" },
+      h("label", { class: "rc-search" }, this.find, h("kbd", {}, "/")),
+      h("button", { class: "rc-button" }, gettext("Find")),
+    );
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const id = this.find.value.trim();
+      if (ID.test(id)) this.open({ id, slot: null });
+      else toast(gettext("An entry's id looks like 1764000000000-0."), "error");
+    });
+    return form;
+  }
+
+  open(row) {
+    openEntry(row, () => this.load());
+  }
+
+  choose(values) {
+    Object.assign(this, values);
+    setParams({ order: this.order, slot: this.slot, at: this.at }, { order: "newest" });
+    this.load();
+  }
+
+  take() {}
+
+  render() {}
+
+  /** A refresh must not move what somebody reads. */
+  refresh() {
+    const still = this.live.paused || this.live.gone || document.hidden || this.pages > 1 || this.at !== null;
+    if (!still && !document.querySelector("dialog[open]")) this.load();
+  }
+
+  load() {
+    this.pages = 1;
+    const { slot, order } = this;
+    const bound = order === "newest" ? { until: this.at } : { since: this.at };
+    return this.fetch({ order, slot, ...bound }, []);
+  }
+
+  loadMore() {
+    this.pages += 1;
+    return this.fetch({ cursor: this.cursor }, this.list.rows);
+  }
+
+  async fetch(query, before) {
+    const wanted = this.wanted();
+    press(this.segments, this.order);
+    try {
+      const found = await get(ofTopic(page.topic.name, "/entries"), { ...query, limit: PAGE });
+      if (wanted !== this.wanted()) return;
+      this.cursor = found.cursor;
+      this.list.show([...before, ...found.rows], this.at !== null ? gettext("Nothing there.") : gettext("No entries."));
+      const held = this.pages > 1 ? ` · ${gettext("refreshing is paused while more than one page is shown")}` : "";
+      setText(this.note, fill(gettext("as of %(time)s"), { time: time(found.as_of_ms) }) + held);
+      this.foot.hidden = !found.more;
+    } catch (problem) {
+      setText(this.note, problem.message);
+    }
+  }
+
+  wanted() {
+    return `${this.order} ${this.slot} ${this.at} ${this.pages}`;
+  }
+}
+
+/** Cuts the stream to its bounds at once. */
+function trimButton() {
+  const about = {
+    action: "trim",
+    symbol: "content_cut",
+    label: gettext("Trim now"),
+    missing: page.grants.actions.trim,
+  };
+  const button = guardedButton({ ...about, look: "rc-end" }, () =>
+    ask({
+      title: fill(gettext("Trim %(topic)s to its bounds now?"), { topic: page.topic.name }),
+      body: [
+        h("p", {}, gettext("As sending and the keeper do by and by. What a durable group has not finished stays.")),
+      ],
+      label: gettext("Trim now"),
+      reason: "optional",
+      submit: async ({ reason }) => {
+        const { entries } = await post(ofTopic(page.topic.name, ":trim"), { reason });
+        toast(fill(ngettext("%(n)s entry trimmed.", "%(n)s entries trimmed.", entries), { n: entries }), "success");
+      },
+    }),
+  );
+  return button;
+}
+
+/** As a field for local times wants it. */
+function localText(ms) {
+  return new Date(ms - new Date(ms).getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+}

@@ -1,0 +1,244 @@
+"""The fields of a definition: what each is called, means and may hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from django.utils.translation import gettext_lazy
+
+from rmq_core.model.topic import (
+    MAX_AGE_MS,
+    MAX_BACKLOG,
+    MAX_JOURNAL,
+    MAX_LENGTH,
+    MAX_RATE,
+    MAX_RETRIES,
+    MAX_SLOTS,
+    NOT_OF_STREAMS,
+    ONLY_OF_STREAMS,
+    Journal,
+    Merge,
+    TopicKind,
+    Trim,
+)
+
+DAY_MS = 86_400_000
+DESCRIPTION_MAX = 2_000
+NAME_MAX = 100
+
+Input = Literal["name", "choice", "count", "duration", "bytes", "flag", "text"]
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field. `fixed`: can only be chosen when the topic is created. `low` and `high` are those of the engine."""
+
+    name: str
+    label: Any
+    help: Any
+    input: Input
+    low: int = 0
+    high: int = 0
+    options: tuple[tuple[str, Any], ...] = ()
+    fixed: bool = False
+    zero: Any = ""
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "label": str(self.label),
+            "help": str(self.help),
+            "input": self.input,
+            "low": self.low,
+            "high": self.high,
+            "options": [[value, str(label)] for value, label in self.options],
+            "fixed": self.fixed,
+            "zero": str(self.zero),
+            "of": "streams" if self.name in ONLY_OF_STREAMS else "queues" if self.name in NOT_OF_STREAMS else "",
+        }
+
+
+ALL = (
+    Field(
+        "name",
+        gettext_lazy("Name"),
+        gettext_lazy("Applications use it to send and to listen. It cannot be changed later."),
+        "name",
+        1,
+        NAME_MAX,
+        fixed=True,
+    ),
+    Field(
+        "kind",
+        gettext_lazy("Kind"),
+        gettext_lazy("When messages are delivered, and what a duplicate does. It cannot be changed later."),
+        "choice",
+        options=(
+            (TopicKind.RANGE_MERGE.value, gettext_lazy("range merge: a while after the first send")),
+            (TopicKind.PRIORITY.value, gettext_lazy("priority: highest first")),
+            (TopicKind.FIXED_TIME.value, gettext_lazy("fixed time: at a given time")),
+            (TopicKind.STREAM.value, gettext_lazy("stream: kept, for consumer groups to read")),
+        ),
+        fixed=True,
+    ),
+    Field(
+        "slots",
+        gettext_lazy("Slots"),
+        gettext_lazy("How far the work can be spread: a power of two. It cannot be changed later."),
+        "count",
+        1,
+        MAX_SLOTS,
+        fixed=True,
+    ),
+    Field(
+        "description",
+        gettext_lazy("Description"),
+        gettext_lazy("What it is for, and whom to ask."),
+        "text",
+        0,
+        DESCRIPTION_MAX,
+    ),
+    Field("paused", gettext_lazy("Paused"), gettext_lazy("Nothing is taken; sending goes on."), "flag"),
+    Field(
+        "max_retries",
+        gettext_lazy("Retries"),
+        gettext_lazy("Attempts after the first one, before a message is dead."),
+        "count",
+        0,
+        MAX_RETRIES,
+        zero=gettext_lazy("dead at the first failure"),
+    ),
+    Field(
+        "visibility_timeout_ms",
+        gettext_lazy("Visibility timeout"),
+        gettext_lazy("How long a delivery may stay unsettled before it is handed out again."),
+        "duration",
+        100,
+        DAY_MS,
+    ),
+    Field(
+        "backoff_ms",
+        gettext_lazy("First back-off"),
+        gettext_lazy("How long a message waits after its first failure; doubled with each further one."),
+        "duration",
+        0,
+        DAY_MS,
+        zero=gettext_lazy("tried again at once"),
+    ),
+    Field(
+        "backoff_max_ms",
+        gettext_lazy("Longest back-off"),
+        gettext_lazy("The wait is never longer than this."),
+        "duration",
+        0,
+        DAY_MS,
+    ),
+    Field(
+        "merge",
+        gettext_lazy("Merging keeps"),
+        gettext_lazy("Which content survives when a duplicate with a key merges into a waiting message."),
+        "choice",
+        options=(
+            (Merge.LATEST.value, gettext_lazy("the latest content")),
+            (Merge.FIRST.value, gettext_lazy("the first content")),
+        ),
+    ),
+    Field(
+        "max_content_bytes",
+        gettext_lazy("Largest content"),
+        gettext_lazy("Longer ones are refused when they are sent."),
+        "bytes",
+        64,
+        64 * 1_048_576,
+    ),
+    Field(
+        "max_length",
+        gettext_lazy("Most entries"),
+        gettext_lazy("So many are kept, over all slots, each its share; older ones are trimmed."),
+        "count",
+        0,
+        MAX_LENGTH,
+        zero=gettext_lazy("no limit"),
+    ),
+    Field(
+        "max_age_ms",
+        gettext_lazy("Longest age"),
+        gettext_lazy("Entries older than this are trimmed."),
+        "duration",
+        0,
+        MAX_AGE_MS,
+        zero=gettext_lazy("no limit"),
+    ),
+    Field(
+        "trim",
+        gettext_lazy("Trimming"),
+        gettext_lazy("How closely its bounds are kept when something is sent."),
+        "choice",
+        options=(
+            (Trim.NEARLY.value, gettext_lazy("nearly: up to some hundred entries more in a slot, cheaper")),
+            (Trim.EXACT.value, gettext_lazy("exactly")),
+        ),
+    ),
+    Field(
+        "trim_unread",
+        gettext_lazy("Trim what is unread"),
+        gettext_lazy("Also what a durable group has not finished. It is counted as missed there."),
+        "flag",
+    ),
+    Field(
+        "weight",
+        gettext_lazy("Weight"),
+        gettext_lazy("Its share of a worker's threads, beside other topics."),
+        "count",
+        1,
+        1_000,
+    ),
+    Field(
+        "max_backlog",
+        gettext_lazy("Backlog limit"),
+        gettext_lazy("Messages waiting, over all slots, above which sends are refused."),
+        "count",
+        0,
+        MAX_BACKLOG,
+        zero=gettext_lazy("no limit"),
+    ),
+    Field(
+        "rate_limit",
+        gettext_lazy("Rate limit"),
+        gettext_lazy("Messages taken per second, by all workers together."),
+        "count",
+        0,
+        MAX_RATE,
+        zero=gettext_lazy("no limit"),
+    ),
+    Field(
+        "undo_ms",
+        gettext_lazy("Undo period"),
+        gettext_lazy("How long cancelled and dropped messages can be restored."),
+        "duration",
+        0,
+        30 * DAY_MS,
+        zero=gettext_lazy("not at all"),
+    ),
+    Field(
+        "journal",
+        gettext_lazy("Journal"),
+        gettext_lazy("Whether every change is recorded: for timelines, the archive and reconciliation."),
+        "choice",
+        options=(
+            (Journal.OFF.value, gettext_lazy("off")),
+            (Journal.EVENTS.value, gettext_lazy("events: what happened to which message")),
+            (Journal.FULL.value, gettext_lazy("full: the contents too, so that messages can be restored")),
+        ),
+    ),
+    Field(
+        "journal_max",
+        gettext_lazy("Journal limit"),
+        gettext_lazy("Entries waiting for the journal's readers, over all slots, above which sends are refused."),
+        "count",
+        0,
+        MAX_JOURNAL,
+        zero=gettext_lazy("no limit"),
+    ),
+)

@@ -1,0 +1,27 @@
+-- Stores the definition of a consumer group, if its revision is still the expected one.
+-- KEYS   the topic's registry of groups
+-- ARGV   group, expected revision (0: there must be none), definition as JSON (without what is added here), channel of
+--        changes, topic, when the topic was created: a group of an earlier life of it is none
+-- reply  the stored definition; error RMQVERSION <stored revision>
+local LAST = '@' -- no group's name; when a group was created last
+local stored = redis.call('HGET', KEYS[1], ARGV[1])
+local revision, born = string.match(stored or '', '^{"revision":(%d+),"created_ms":(%d+),')
+revision, born = tonumber(revision), tonumber(born)
+if not born or born < tonumber(ARGV[6]) then
+  revision, born = 0, nil
+end
+if revision ~= tonumber(ARGV[2]) then
+  return redis.error_reply(string.format('RMQVERSION %d', revision))
+end
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+if not born then
+  born = math.max(now, tonumber(ARGV[6]), (tonumber(redis.call('HGET', KEYS[1], LAST) or nil) or 0) + 1)
+  redis.call('HSET', KEYS[1], LAST, string.format('%.0f', born))
+end
+local made = string.format(
+  '{"revision":%d,"created_ms":%.0f,"updated_ms":%.0f,', revision + 1, born, now
+) .. string.sub(ARGV[3], 2)
+redis.call('HSET', KEYS[1], ARGV[1], made)
+redis.call('PUBLISH', ARGV[4], ARGV[5])
+return made

@@ -1,0 +1,1 @@
+"""Stream topics: entries are added, kept, read by anybody, and trimmed."""

@@ -1,0 +1,125 @@
+"""Consumer groups, as sans-IO operations: created, changed, deleted. What they do is what every queue does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rmq_core.errors import InvalidTopic, TopicConflict, TopicNotEmpty, VersionConflict
+from rmq_core.model.group import CHANGEABLE, OWN_SETTINGS, STORED_WITH_EACH, Group, is_group_name, split
+from rmq_core.model.text import worded
+from rmq_core.model.topic import Topic
+from rmq_core.ops import journal_marks, registry
+from rmq_core.protocol.keys import Keyspace
+from rmq_core.protocol.scripts import Call, Operation, script
+from rmq_core.queries import definitions
+from rmq_core.queries.stored_groups import find, read, read_all
+from rmq_core.streams import positions
+from rmq_core.streams.positions import Where
+
+
+def define(
+    keyspace: Keyspace, topic: Topic, group: str, start: Where = "start", settings: Mapping[str, Any] | None = None
+) -> Operation[Group]:
+    """What an application declares: makes the group, or takes over the one there is, with its settings and position.
+
+    Raises `TopicConflict` where that one's ``acks``, ``durable`` or ``waits`` differs.
+    """
+    wanted = Group.of(topic, group, dict(settings or {}) | {"start": positions.start_text(start)})
+    unknown = sorted(set(settings or {}) - {*OWN_SETTINGS, *STORED_WITH_EACH})
+    if unknown:
+        known = ", ".join((*OWN_SETTINGS, "durable", "acks", "waits"))
+        raise InvalidTopic(f"a group has no {', '.join(unknown)}; it has {known}")
+    while True:
+        found = yield from find(keyspace, topic, group)
+        if found is not None:
+            if _fixed(found) != _fixed(wanted):
+                raise TopicConflict(
+                    f"group {found.name!r} is defined with {_fixed(found)}; this client says {_fixed(wanted)}. Use what"
+                    " is stored, or another name"
+                )
+            yield from complete(keyspace, found)
+            return found
+        try:
+            made = yield from _put(keyspace, topic, wanted, 0, (*STORED_WITH_EACH, *(settings or {})))
+        except VersionConflict:
+            continue  # somebody else made it between our two steps
+        # Should this process die in between, whoever defines it or is refused does it.
+        yield from complete(keyspace, made, fresh=True)
+        return made
+
+
+def _fixed(group: Group) -> str:
+    """What never changes, in words."""
+    return f"acks={group.acks.value}, durable={group.durable}, waits={group.waits}"
+
+
+def _put(keyspace: Keyspace, topic: Topic, group: Group, expected: int, own: Sequence[str]) -> Operation[Group]:
+    args = [group.group, expected, group.to_json(dict.fromkeys(own)), keyspace.changes, topic.name, topic.created_ms]
+    (reply,) = yield [Call(script("group_put"), [keyspace.groups(topic.name)], args)]
+    return Group.from_stored(topic, group.group, reply)
+
+
+def complete(keyspace: Keyspace, group: Group, *, fresh: bool = False) -> Operation[None]:
+    """Makes every slot know the group: its life, its place, its journal. Slots that do already stay as they are."""
+    yield from registry.mark_shape(keyspace, group)
+    # What was the end when it was made need not be the end of a slot that is come to only now.
+    start = group.created_ms if group.start == positions.END and not fresh else group.start
+    yield from positions.place(keyspace, group, "new", start)
+    yield from journal_marks.set_marks(keyspace, group)
+
+
+def change(keyspace: Keyspace, topic: Topic, group: str, settings: Mapping[str, Any]) -> Operation[Group]:
+    """Gives a group settings of its own; None: its topic's again. Raises `UnknownGroup`, `InvalidTopic`."""
+    for name in settings:
+        if name not in CHANGEABLE:
+            raise InvalidTopic(f"{worded(name)} of a group cannot be changed; {', '.join(CHANGEABLE)} can")
+    while True:
+        before = yield from read(keyspace, topic, group)
+        (stored,) = yield [("HGET", keyspace.groups(topic.name), group)]
+        own = {name: value for name, value in json.loads(stored or b"{}").items() if name in CHANGEABLE}
+        own = {name: value for name, value in (own | dict(settings)).items() if value is not None}
+        kept = {name: getattr(before, name) for name in STORED_WITH_EACH}
+        changed = Group.of(topic, group, kept | own)
+        try:
+            return (yield from _put(keyspace, topic, changed, before.revision, (*kept, *own)))
+        except VersionConflict:
+            continue  # somebody else's change was first: keep it and add ours
+
+
+def delete(keyspace: Keyspace, topic: Topic, name: str, force: bool = False) -> Operation[int]:
+    """Deletes a group; how many unfinished and dead entries it had. The entries themselves stay in the topic.
+
+    Raises `UnknownGroup`, and `TopicNotEmpty` while it has some, unless ``force``.
+    """
+    group = yield from read(keyspace, topic, name)
+    if not force:
+        held = yield from registry.count(keyspace, group)
+        if held:
+            raise TopicNotEmpty(
+                f"group {group.name!r} has {held} entries that are unfinished or dead; let it finish, and requeue or"
+                " drop them, or force the deletion"
+            )
+    args = [group.group, group.revision, group.created_ms, keyspace.changes, topic.name]
+    yield [Call(script("group_forget"), [keyspace.groups(topic.name)], args)]
+    return (yield from registry.purge(keyspace, group))
+
+
+def delete_topic(keyspace: Keyspace, name: str, force: bool = False) -> Operation[int]:
+    """Deletes a topic with its groups, or a group. Raises `TopicNotEmpty` while it holds something, but by force."""
+    if is_group_name(name):
+        of, group = split(name)
+        return (yield from delete(keyspace, (yield from definitions.read(keyspace, of)), group, force))
+    topic = yield from definitions.read(keyspace, name)
+    if topic.is_stream:
+        yield from registry.check_empty(keyspace, topic, force)
+        # First: should this process die in between, the topic is still there, to be deleted again.
+        yield from _delete_all(keyspace, topic)
+    return (yield from registry.delete(keyspace, name, force))
+
+
+def _delete_all(keyspace: Keyspace, topic: Topic) -> Operation[None]:
+    for group in (yield from read_all(keyspace, topic)):
+        yield from delete(keyspace, topic, group.group, force=True)
+    yield [("DEL", keyspace.groups(topic.name))]
