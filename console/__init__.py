@@ -15,9 +15,12 @@ class _Apps(list[str]):
         return [*given, *(entry for entry in self if _package(entry) not in known)]
 
 
+_NINJA = "console.ninja_files.NinjaFiles"
+
+
 def _package(entry: str) -> str:
-    return entry.partition(".apps.")[0]
+    return "ninja" if entry == _NINJA else entry.partition(".apps.")[0]
 
 
-APPS = _Apps(["console", "console.outbox", "unfold.apps.BasicAppConfig", "unfold.contrib.filters", "ninja"])
-"""For `INSTALLED_APPS`: with the console, the outbox, Unfold for the frame and Ninja for the page about the API."""
+APPS = _Apps(["console", "console.outbox", "unfold.apps.BasicAppConfig", "unfold.contrib.filters", _NINJA])
+"""For `INSTALLED_APPS`: the console, the outbox, Unfold for the frame, Ninja's files for the page about the API."""

@@ -75,6 +75,11 @@ class Action(StrEnum):
     UNFENCE = "unfence"
     RECURRING = "recurring"
     RUN_RECURRING = "run_recurring"
+    PUT_ROUTE = "put_route"
+    PAUSE_ROUTE = "pause_route"
+    RESUME_ROUTE = "resume_route"
+    DELETE_ROUTE = "delete_route"
+    REDRIVE = "redrive"
     DELETE_ENTRIES = "delete_entries"
     TRIM = "trim"
     CREATE_GROUP = "create_group"
@@ -116,6 +121,11 @@ NEEDED: dict[Action, Permission] = {
     Action.UNFENCE: Permission.ADMINISTER,
     Action.RECURRING: Permission.EDIT_TOPICS,
     Action.RUN_RECURRING: Permission.OPERATE,
+    Action.PUT_ROUTE: Permission.EDIT_TOPICS,
+    Action.PAUSE_ROUTE: Permission.OPERATE,
+    Action.RESUME_ROUTE: Permission.OPERATE,
+    Action.DELETE_ROUTE: Permission.EDIT_TOPICS,
+    Action.REDRIVE: Permission.ADMINISTER,
     Action.DELETE_ENTRIES: Permission.ADMINISTER,
     Action.TRIM: Permission.OPERATE,
     Action.CREATE_GROUP: Permission.EDIT_TOPICS,

@@ -27,6 +27,13 @@ class TabName(TopicName):
     regex = "messages|dead|groups|slots|definition"
 
 
+class RouteName(TopicName):
+    """A route's name."""
+
+    regex = r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,59}"
+
+
 register_converter(TopicName, "rmq_topic")
+register_converter(RouteName, "rmq_route")
 register_converter(GroupName, "rmq_group")
 register_converter(TabName, "rmq_tab")

@@ -36,6 +36,7 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
             "items": [
                 overview,
                 _page(request, gettext("Workers"), "memory", "workers"),
+                _page(request, gettext("Routes"), "alt_route", "routes"),
                 _page(request, gettext("Dead letters"), "skull", "dead"),
                 _page(request, gettext("Operations"), "playlist_play", "operations"),
                 _page(request, gettext("Reconciliation"), "fact_check", "reconciliation"),
@@ -148,6 +149,7 @@ def _pages() -> list[tuple[str, str, str, str, Callable[[HttpRequest], bool]]]:
     return [
         (gettext("Overview"), gettext("All topics"), "console:overview", "monitoring", may_view),
         (gettext("Workers"), gettext("Who works, who owns which slot"), "console:workers", "memory", may_view),
+        (gettext("Routes"), gettext("What is forwarded from topic to topic"), "console:routes", "alt_route", may_view),
         (gettext("New topic"), gettext("Define a topic"), "console:define", "add_circle", _may(Action.CREATE_TOPIC)),
         (gettext("Topic definitions"), gettext("All topics, and who changed them last"),
          "console_admin:console_topicdefinition_changelist", "tune", may_view),

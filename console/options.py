@@ -49,6 +49,8 @@ class Options:
     """Topics recorded in the database while their journal is on; patterns such as `order*`."""
     record_days: int = field(default=30, metadata={"rule": rules.between(1, 3_650)})
     """How long transitions, and messages that have ended, stay recorded."""
+    run_routes: bool = True
+    """Whether the keeper runs routes; where much is forwarded, `rmq forward` does it in processes of its own."""
     history_max_mib: int = field(default=1024, metadata={"rule": rules.between(0, 1_048_576)})
     """What the history of days may hold in the database; 0: none is kept."""
     data_dir: Path = Path()
@@ -115,6 +117,8 @@ def _checked(each: Field[Any], value: Any) -> Any:
         if isinstance(value, str) or not all(isinstance(one, str) for one in value):
             raise ValueError("must be a list of texts.")
         value = list(value)
+    elif kind == "bool" and type(value) is not bool:
+        raise ValueError("must be True or False.")
     elif kind == "int" and type(value) is not int:
         raise ValueError("must be a whole number.")
     elif kind == "str" and not isinstance(value, str):

@@ -19,6 +19,8 @@ def of_slots() -> str:
     rows += ((f"`{getattr(of_group, name)}`", texts[name]) for name in ("open", "members"))
     rows.append((f"`{keys.positions}`", inspect.getdoc(SlotKeys.positions) or ""))
     rows.append((f"`{keys.sender('…')}`", inspect.getdoc(SlotKeys.sender) or ""))
+    for built in (SlotKeys.on_its_way, SlotKeys.received):
+        rows.append((f"`{built(keys, 1764000000000)}`", inspect.getdoc(built) or ""))
     return table(["key", "holds"], rows)
 
 
@@ -36,6 +38,9 @@ def of_topics() -> str:
         keyspace.wake,
     )
     rows += [(_names(build(TOPIC)), inspect.getdoc(build) or "") for build in builders]
+    rows.append((_names(keyspace.routes), inspect.getdoc(Keyspace.routes) or ""))
+    rows.append((f"`{keyspace.route_changes}`", inspect.getdoc(Keyspace.route_changes) or ""))
+    rows.append((_names(keyspace.route_stats("gates")), inspect.getdoc(keyspace.route_stats) or ""))
     rows.append((_names(keyspace.election(ROLE)), inspect.getdoc(keyspace.election) or ""))
     return table(["key", "holds"], rows)
 

@@ -18,6 +18,7 @@ def metrics() -> str:
     topic: dict[str, Any] = defaultdict(int, topic="", counters={}, lateness={})
     sample: dict[str, Any] = {"topics": [topic], "workers": {}, "server": {"used_memory": 0, "maxmemory": 0}}
     sample["outboxes"] = [defaultdict(int, database="")]
+    sample["routes"] = [defaultdict(int, route="", state="")]
     rows = []
     for metric in Sample(0, sample, everything=True).collect():
         labels = ", ".join(sorted({label for each in metric.samples for label in each.labels} - {"le"}))

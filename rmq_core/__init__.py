@@ -23,14 +23,17 @@ if TYPE_CHECKING:
     from rmq_core.model.json_text import to_json
     from rmq_core.model.message import DelayedMessage, FixedTimeMessage, Message, PriorityMessage, RangeMergeMessage
     from rmq_core.model.outcomes import Reject, Release, Retry
+    from rmq_core.model.route import Route, Target
     from rmq_core.model.topic import Journal, Merge, Topic, TopicKind, Trim
     from rmq_core.ops.actions import ActionResult
     from rmq_core.ops.matching import MatchingResult
     from rmq_core.ops.sent import Sent, SentMany
     from rmq_core.ownership.config import ZooKeeperConfig
+    from rmq_core.routes.status import RouteStatus
     from rmq_core.state_machine import StateMachine, Step
     from rmq_core.streams.reading import EntryPage
     from rmq_core.worker import Listener, Worker, listener
+    from rmq_core.worker.routing import Routing
 
     __version__: str
 
@@ -68,6 +71,9 @@ __all__ = [
     "Reject",
     "Release",
     "Retry",
+    "Route",
+    "RouteStatus",
+    "Routing",
     "SendOptions",
     "Sending",
     "Sent",
@@ -75,6 +81,7 @@ __all__ = [
     "StateMachine",
     "Step",
     "StreamMessage",
+    "Target",
     "Topic",
     "TopicKind",
     "Trim",
@@ -107,14 +114,17 @@ _HOMES = {
     "model.json_text": ("to_json",),
     "model.message": ("DelayedMessage", "FixedTimeMessage", "Message", "PriorityMessage", "RangeMergeMessage"),
     "model.outcomes": ("Reject", "Release", "Retry"),
+    "model.route": ("Route", "Target"),
     "model.topic": ("Journal", "Merge", "Topic", "TopicKind", "Trim"),
     "ops.actions": ("ActionResult",),
     "ops.matching": ("MatchingResult",),
     "ops.sent": ("Sent", "SentMany"),
     "ownership.config": ("ZooKeeperConfig",),
+    "routes.status": ("RouteStatus",),
     "state_machine": ("StateMachine", "Step"),
     "streams.reading": ("EntryPage",),
     "worker": ("Listener", "Worker", "listener"),
+    "worker.routing": ("Routing",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -23,6 +23,12 @@ Their tree:
     │   ├── DueInThePast        a fixed time that has already gone by
     │   ├── IdNotLarger         an id of one's own that a stream's slot is past already
     │   └── WrongKind           a message, or a call, that does not fit the kind of the topic
+    ├── RouteError
+    │   ├── InvalidRoute        a definition of a route that breaks a rule, or does not fit its topics
+    │   ├── UnknownRoute        nobody has defined that route
+    │   ├── RouteConflict       the same name is already defined with another source or other targets
+    │   ├── RouteNotEmpty       refusing to delete a route that has something on its way
+    │   └── TargetRefuses       a target takes nothing now
     ├── InvalidFilter           a filter of messages with a field that is none or has a wrong value
     ├── BacklogFull             the topic holds as many waiting messages as it may; send again later
     │   └── JournalFull         the readers of its journal are too far behind; send again later
@@ -148,6 +154,30 @@ class InvalidFilter(RMQError):
         self.problem = problem
 
 
+class RouteError(RMQError):
+    """Something about a route."""
+
+
+class InvalidRoute(RouteError):
+    """A definition of a route that breaks a rule, or does not fit its topics."""
+
+
+class UnknownRoute(RouteError):
+    """Nobody has defined that route."""
+
+
+class RouteConflict(RouteError):
+    """The name is already defined with another source or other targets."""
+
+
+class RouteNotEmpty(RouteError):
+    """The route has taken something that its targets have not got yet."""
+
+
+class TargetRefuses(RouteError):
+    """A target of the route takes nothing now; nothing was moved."""
+
+
 class BacklogFull(RMQError):
     """The topic's ``max_backlog`` is reached; duplicates of waiting messages still merge.
 
@@ -246,6 +276,10 @@ _SCRIPT_ERRORS: dict[str, tuple[type[RMQError], str]] = {
         "a delivery time lies {detail} ms in the past by the server's clock; send a later time, or allow_past=True"
         " to deliver at once",
     ),
+    "RMQFULL": (
+        TargetRefuses,
+        "{detail} messages of this slot are on their way to the targets already, which have to take them first",
+    ),
     "RMQID": (
         IdNotLarger,
         "ids grow within a slot, and the last one there was {detail}: nothing was added; give a larger one of your own,"
@@ -271,7 +305,7 @@ _SCRIPT_ERRORS: dict[str, tuple[type[RMQError], str]] = {
 
 def is_usage(error: BaseException) -> bool:
     """Whether what was asked for can be nothing, rather than that a server or what it holds refuses it."""
-    return type(error) in (ConfigurationError, InvalidTopic, InvalidMessage, InvalidFilter)
+    return type(error) in (ConfigurationError, InvalidTopic, InvalidMessage, InvalidFilter, InvalidRoute)
 
 
 _NEWER_SHAPE = re.compile(r"f(\d+) ")

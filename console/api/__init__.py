@@ -20,6 +20,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     groups,
     health,
     history,
+    history_moment,
     me,
     messages,
     metrics,
@@ -30,6 +31,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     record,
     recurring,
     routers,
+    routes,
     schedules,
     searching,
     sending,
@@ -60,6 +62,7 @@ api.add_router("/history", history.router)
 api.add_router("/workers", fleet.router)
 api.add_router("/reconciliations/schedules", schedules.router)
 api.add_router("/reconciliations", reconciliations.router)
+api.add_router("/routes", routes.router)
 api.add_router("/audit", audit.router)
 api.add_router("/recurring", recurring.router)
 api.add_router("/outbox", outbox.router)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from ninja import Schema
-from pydantic import Field
+from pydantic import ConfigDict, Field, model_validator
 
-from console.api.schemas import Reason, Strict
+from console.api.schemas import NEEDS_REASON, Reason, Strict
 from rmq_core.model.group import Acks
 from rmq_core.model.topic import MAX_SLOTS
 
@@ -107,7 +107,21 @@ class GroupBody(Strict):
     reason: Reason = ""
 
 
-class MoveBody(Strict):
+class Planned(Strict):
+    """What needs a reason, unless it is only asked what would happen."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra=NEEDS_REASON)
+    validate_only: bool = False
+    reason: Reason = ""
+
+    @model_validator(mode="after")
+    def _why(self) -> Planned:
+        if not self.validate_only and not self.reason.strip():
+            raise ValueError("reason: say why: this is kept with its reason; only validate_only needs none")
+        return self
+
+
+class MoveBody(Planned):
     """`to`: start, end, a time (ms since the epoch; what came then is read), or an entry's id, behind which it reads.
     A reason is needed, but for `validate_only`: then nothing is changed, and the answer is the plan."""
 
@@ -115,8 +129,6 @@ class MoveBody(Strict):
     slots: list[Annotated[int, Field(ge=0, lt=MAX_SLOTS)]] = Field(
         default_factory=list, max_length=MAX_SLOTS, description="Only these; all where it is empty."
     )
-    validate_only: bool = False
-    reason: Reason = ""
 
 
 class MovedSlot(Schema):
@@ -140,14 +152,12 @@ class MovePlan(Schema):
     command: str
 
 
-class ClaimBody(Strict):
+class ClaimBody(Planned):
     """`force`: also what a worker has that runs; its answer will be stale. A reason is needed, but for
     `validate_only`."""
 
     member: str = Field(max_length=100, description='As in the list of members; "": all who gave no name.')
     force: bool = False
-    validate_only: bool = False
-    reason: Reason = ""
 
 
 class ClaimedSlot(Schema):

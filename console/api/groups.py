@@ -129,8 +129,6 @@ def move(request: HttpRequest, topic: TopicName, group: GroupName, body: MoveBod
     if body.validate_only:
         caller.require(Action.MOVE_GROUP, name)
         return _plan(name, where, slots, usecase.plan_move(name, where, slots))
-    if not body.reason.strip():
-        raise invalid("reason", "say why: this is kept with its reason; only validate_only needs none")
     return _plan(name, where, slots, usecase.move(caller.actor, name, where, slots, body.reason))
 
 
@@ -160,8 +158,6 @@ def claim(request: HttpRequest, topic: TopicName, group: GroupName, body: ClaimB
     if body.validate_only:
         caller.require(Action.CLAIM, name)
         claimed = usecase.plan_claim(name, body.member, body.force)
-    elif not body.reason.strip():
-        raise invalid("reason", "say why: this is kept with its reason; only validate_only needs none")
     else:
         claimed = usecase.claim(caller.actor, name, body.member, body.force, body.reason)
     quoted = "'" + body.member.replace("'", "'\\''") + "'"

@@ -56,13 +56,18 @@ def moment_ms(text: str) -> int:
 Moment = Annotated[str, AfterValidator(_moment), Field(max_length=40)]
 
 
-class Span(Schema):
-    """From when, until when (without), and how finely."""
+class Bounds(Schema):
+    """From when, and until when (without)."""
 
     from_: Moment | None = Field(
         None, alias="from", description="Milliseconds since the epoch, or ISO 8601 with a zone; an hour before `to`."
     )
     to: Moment | None = Field(None, description="The same; now where it is left out.")
+
+
+class Span(Bounds):
+    """And how finely."""
+
     step: int | None = Field(
         None, ge=SECOND, le=366 * DAY, description="Milliseconds of a row; so that there are some hundred rows."
     )
@@ -156,13 +161,19 @@ def kept(request: HttpRequest) -> dict[str, Any]:
     return {"mib": round(total / 1_048_576, 1), "max_mib": options().history_max_mib, "tiers": lines}
 
 
-def _read(topic: str, wanted: Span) -> Chart:
-    inspector: Inspector = engine().inspector
-    now_ms = inspector.now_ms()
+def bounds_of(wanted: Bounds, now_ms: int) -> tuple[int, int]:
+    """Raises `ApiError`."""
     to_ms = moment_ms(wanted.to) if wanted.to else now_ms
     from_ms = moment_ms(wanted.from_) if wanted.from_ else max(0, to_ms - HOUR)
     if from_ms >= to_ms:
         raise invalid("from", "must be before `to`")
+    return from_ms, to_ms
+
+
+def _read(topic: str, wanted: Span) -> Chart:
+    inspector: Inspector = engine().inspector
+    now_ms = inspector.now_ms()
+    from_ms, to_ms = bounds_of(wanted, now_ms)
     newest = engine().client.run(read_history(LiveKeys(options().namespace).history(topic)))
     try:
         found = chart(topic, from_ms, to_ms, now_ms, newest, wanted.step)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -115,6 +115,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
     sample["topics"] = [
         {"retrying": topic.get("waiting")} | topic for topic in sample["topics"] if caller.sees(topic["topic"])
     ]
+    sample["routes"] = [each for each in sample.get("routes", ()) if all(map(caller.sees, each["topics"]))]
     registry = CollectorRegistry(auto_describe=False)
     registry.register(Sample(at_ms, sample, everything=caller.sees("")))
     return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_PLAIN_0_0_4)
@@ -145,6 +146,7 @@ class Sample:
                     family.add_metric([topic["topic"]], value)
             yield family
         yield lateness(topics)
+        yield from routes(self._sample.get("routes", ()))
         if self._everything:
             yield from self._about_all()
 
@@ -165,6 +167,40 @@ class Sample:
         if server is not None:
             yield _gauge("rmq_redis_used_memory_bytes", "Memory Redis uses", server["used_memory"])
             yield _gauge("rmq_redis_max_memory_bytes", "Redis' maxmemory; 0: no limit", server["maxmemory"])
+
+
+ROUTE_COUNTERS = {
+    "forwarded": "Messages that reached the targets of a route",
+    "filtered": "Messages that no target of a route wanted",
+    "parked": "Messages that could not be forwarded: dead letters of the source",
+    "refused": "Attempts that met a problem",
+}
+ROUTE_GAUGES: dict[str, tuple[str, Callable[[dict[str, Any]], float | None]]] = {
+    "rmq_route_waiting": ("Messages that are due and not forwarded", lambda route: route["waiting"]),
+    "rmq_route_lag_seconds": (
+        "How long the first of them has been waiting",
+        lambda route: None if route["behind_ms"] is None else route["behind_ms"] / 1000,
+    ),
+    "rmq_route_failing": ("1 while a problem keeps it", lambda route: int(route["state"] == "failing")),
+    "rmq_route_running": ("1 while somebody runs it", lambda route: int(route["state"] in {"running", "failing"})),
+}
+
+
+def routes(found: Sequence[dict[str, Any]]) -> Iterator[Metric]:
+    """Of each route what it has done, and how far behind it is."""
+    if not found:
+        return
+    for name, text in ROUTE_COUNTERS.items():
+        counter = CounterMetricFamily(f"rmq_route_{name}", text, labels=["route"])
+        for route in found:
+            counter.add_metric([route["route"]], route[name])
+        yield counter
+    for name, (text, value) in ROUTE_GAUGES.items():
+        family = GaugeMetricFamily(name, text, labels=["route"])
+        for route in found:
+            if (now := value(route)) is not None:
+                family.add_metric([route["route"]], now)
+        yield family
 
 
 def lateness(topics: Iterable[dict[str, Any]]) -> HistogramMetricFamily:

@@ -78,6 +78,8 @@ class Environment:
     """Messages per second that the demo sends, from 0 to 20000."""
     record_days: int
     """How long transitions, and messages that have ended, stay recorded."""
+    run_routes: bool
+    """Whether the keeper runs routes; where much is forwarded, `rmq forward` does it in processes of its own."""
     history_max_mib: int
     """What the history of days may hold in the database, in MiB; 0: none is kept."""
     pipeline_archive: str
@@ -128,6 +130,7 @@ def read_environment(environ: Mapping[str, str] | None = None) -> Environment:
         "pipeline_ledgers": env.path("RMQ_PIPELINE_LEDGERS", data_dir.resolve() / "ledgers"),
         "history_max_mib": env.int("RMQ_HISTORY_MAX_MIB", 1024, validate=_check(rules.between(0, 1_048_576))),
         "record_days": env.int("RMQ_RECORD_DAYS", 30, validate=_check(rules.between(1, 3_650))),
+        "run_routes": env.bool("RMQ_RUN_ROUTES", True),
         "record_topics": env.list("RMQ_RECORD_TOPICS", ["*"]),
         "log_level": env.str("RMQ_LOG_LEVEL", "INFO", validate=_check(_log_level)),
         "database": env.str("RMQ_DATABASE_URL", None, validate=_check(_database_of)),

@@ -47,7 +47,7 @@ INSTALLED_APPS = [
     "console.outbox.apps.OutboxConfig",
     "unfold.apps.BasicAppConfig",
     "unfold.contrib.filters",
-    "django.contrib.admin",
+    "console.config.apps.LateAdmin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -55,7 +55,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "axes",
     "django_rq",
-    "ninja",
+    "console.ninja_files.NinjaFiles",
 ]
 RQ_SHOW_ADMIN_LINK = False
 
@@ -131,6 +131,7 @@ RMQ_CONSOLE = {
     "LAG_WARNING_MS": ENVIRONMENT.lag_warning_ms,
     "RECORD_TOPICS": ENVIRONMENT.record_topics,
     "RECORD_DAYS": ENVIRONMENT.record_days,
+    "RUN_ROUTES": ENVIRONMENT.run_routes,
     "HISTORY_MAX_MIB": ENVIRONMENT.history_max_mib,
     "DATA_DIR": DATA_DIR,
     "PIPELINE_ARCHIVE": ENVIRONMENT.pipeline_archive,

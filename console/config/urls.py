@@ -1,8 +1,11 @@
 """The addresses of the project: the console at the root, and a brake on signing in."""
 
+from django.contrib.admin import autodiscover
 from django.urls import include, path
 
 from console.config import signin
+
+autodiscover()
 
 handler400 = "console.pages.failures.bad_request"
 handler403 = "console.pages.failures.forbidden"

@@ -21,7 +21,7 @@ from console.demo.schedule import (
     messages,
     refreshes,
 )
-from console.demo.topics import DEPARTURE_BOARD, FLIGHT_EVENTS, GATE_CLOSE, TOPICS
+from console.demo.topics import DEPARTURE_BOARD, FLIGHT_EVENTS, GATE_CLOSE, ROUTE, TOPICS
 from rmq_core import RMQ, Inspector
 from rmq_core.errors import ConnectionLost, ServerFull, UnknownTopic
 
@@ -124,6 +124,7 @@ class Replay:
     def _start(self, now_ms: int) -> Progress:
         for topic in TOPICS:
             self.rmq.define(topic)
+        self.rmq.define_route(ROUTE)
         progress = resume(self._results.progress(), now_ms, self.speed)
         self._coming = self.program.events_after(progress.sent_until)
         self._next = next(self._coming)

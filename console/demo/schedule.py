@@ -132,7 +132,7 @@ def event_message(event: Event) -> StreamMessage:
     """What happened, as an entry of the stream; those of one flight are in order."""
     flight = event.flight
     values = {**described(flight), "event": event.kind, "delay_min": None if flight.cancelled else flight.delay_min}
-    return StreamMessage(json.dumps(values), slot_basis=flight.id)
+    return StreamMessage(json.dumps(values), slot_basis=flight.id, headers={"event": event.kind.value})
 
 
 def described(flight: Flight) -> dict[str, str | None]:

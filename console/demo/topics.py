@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rmq_core import Topic, TopicKind
+from rmq_core import Route, Target, Topic, TopicKind
 from rmq_core.model.topic import Journal
 
 GATE_CLOSE = Topic(
@@ -51,4 +51,20 @@ FLIGHT_EVENTS = Topic(
 STATISTICS, NOTIFICATIONS, CACHE = "statistics", "notifications", "cache"
 """Its consumer groups."""
 
-TOPICS = (GATE_CLOSE, DEPARTURE_BOARD, REBOOKING, FLIGHT_EVENTS)
+# Nobody listens: it is there to be read.
+CANCELLATIONS = Topic(
+    "cancellations",
+    TopicKind.STREAM,
+    slots=4,
+    max_length=10_000,
+    description="Flights that were cancelled, out of `flight-events` by the route of the same name.",
+)
+ROUTE = Route(
+    CANCELLATIONS.name,
+    FLIGHT_EVENTS.name,
+    (Target(CANCELLATIONS.name, when={"event": "cancelled"}),),
+    start="start",
+    description="Of everything that happens to a flight, only that it was cancelled.",
+)
+
+TOPICS = (GATE_CLOSE, DEPARTURE_BOARD, REBOOKING, FLIGHT_EVENTS, CANCELLATIONS)

@@ -16,6 +16,8 @@ POINT = (
 RATES = frozenset({"in_s", "out_s", "failed_s", "merged_s"})
 """Of several rows these are averaged; of all others the highest stays: a peak of a second shows in a year."""
 LATENESS = ("p50", "p95", "p99")
+PERCENTILES = slice(POINT.index(LATENESS[0]), POINT.index(LATENESS[-1]) + 1)
+"""Their places in a row."""
 
 
 def merged(at_ms: int, points: Sequence[Point]) -> list[Value]:

@@ -24,8 +24,9 @@ _GROWING = (0, 4, 5)
 class SlotsBlock:
     """What the keeper writes. A slot in which nothing happened, and whose owner stayed, costs nothing."""
 
-    def __init__(self, tier: Tier, start_ms: int, slots: int) -> None:
+    def __init__(self, tier: Tier, start_ms: int, slots: int, stream: bool = False) -> None:
         self.tier = tier
+        self._stream = stream
         self.start_ms = self.end_ms = start_ms
         self.slots = slots
         self._columns = [array("q") for _ in range(2 + len(_NOTHING))]
@@ -52,7 +53,7 @@ class SlotsBlock:
                 continue
             name = owners[slot] if owners else None
             owner = NOBODY if name is None else self._owner(name)
-            values = _values(now, at_ms, owner)
+            values = _values(now, at_ms, owner, self._stream)
             last = self._last[slot]
             if values != last:
                 self._last[slot] = values
@@ -117,14 +118,14 @@ def picture(tier: Tier, start_ms: int, end_ms: int, data: bytes, at_ms: int) -> 
     )
 
 
-def _values(slot: SlotSample, at_ms: int, owner: int) -> _Values:
+def _values(slot: SlotSample, at_ms: int, owner: int, stream: bool) -> _Values:
     return (
-        slot.store + slot.retry,
+        slot.length if stream else slot.store + slot.retry + (slot.lag or 0),
         _age(at_ms, slot.oldest_due_ms),
         _age(at_ms, slot.oldest_taken_ms),
         slot.prepare,
         slot.dead,
-        slot.counters.acked,
+        slot.counters.sent if stream else slot.counters.acked,
         owner,
     )
 

@@ -14,7 +14,7 @@ from itertools import pairwise
 from console.history import store
 from console.history.columns import Unreadable
 from console.history.numbers import NumbersBlock
-from console.history.points import POINT, Point, Value, merged
+from console.history.points import PERCENTILES, Point, Value, merged
 from console.history.store import Row
 from console.history.tiers import NUMBERS, Tier
 from console.models import HistoryBlock
@@ -22,7 +22,6 @@ from console.models import HistoryBlock
 log = logging.getLogger("console.history")
 
 _SERIES = HistoryBlock.Series.NUMBERS
-_PERCENTILES = POINT.index("p50")
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ def _bring_in(blocks: _Blocks, batch: Batch) -> None:
                 continue
             row = merged(step, parts)
             if measured := batch.lateness.get((coarser.step_ms, step)):
-                row[_PERCENTILES:] = measured
+                row[PERCENTILES] = measured
             blocks.put(batch.topic, coarser, row)
         touched = steps
 

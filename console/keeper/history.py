@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from uuid import uuid4
 
 from console.engine import AsyncEngine
-from console.history import store
+from console.history import problems, store, workers
 from console.history.points import Point, grouped
 from console.history.reading import rows_of
 from console.history.writing import Batch, write
@@ -59,7 +59,7 @@ class KeepHistory(PeriodicTask):
             self._workers, self._owners = workers, {}
         for state, sample in zip(done.states, done.samples, strict=True):
             name = sample.topic.name
-            buffer = self._buffers.get(name) or self._new(name)
+            buffer = self._buffers.get(name) or self._new(name, sample.topic.is_stream)
             buffer.take(state.numbers.point(), done.lateness[name], sample.slots, self._owners_of(sample.topic))
         self._gone = set(self._buffers) - {sample.topic.name for sample in done.samples}
 
@@ -108,11 +108,13 @@ class KeepHistory(PeriodicTask):
         text = await self.engine.client.run(read_history(self.keys.history(name)))
         return [row for row in grouped(rows_of(text), FINEST.step_ms) if int(row[0] or 0) <= first_ms]
 
-    def _new(self, name: str) -> HistoryBuffer:
-        most = max(ROWS_LEAST, ROWS_MOST // (len(self._buffers) + 1))
-        for each in self._buffers.values():
-            each.limit(most)
-        self._buffers[name] = HistoryBuffer(name, most)
+    def _new(self, name: str, stream: bool = False) -> HistoryBuffer:
+        number = len(self._buffers)
+        most = max(ROWS_LEAST, ROWS_MOST >> number.bit_length())
+        if number & (number - 1) == 0:  # twice as many as when it was said last
+            for each in self._buffers.values():
+                each.limit(most)
+        self._buffers[name] = HistoryBuffer(name, most, stream)
         share = (len(self._buffers) * 0.618) % 1  # spread evenly, however many there are
         self._turns[name] = time.monotonic() + WRITE_EVERY_S * share
         return self._buffers[name]
@@ -137,3 +139,5 @@ class OldHistory(PeriodicTask):
     async def round(self) -> None:
         now_ms = await self.engine.inspector.now_ms()
         await with_database(store.forget, now_ms, options().history_max_mib * MIB)
+        await with_database(problems.forget, now_ms)
+        await with_database(workers.forget, now_ms)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from console.history.points import LATENESS, Point, Value, merged
+from console.history.points import LATENESS, PERCENTILES, Point, Value, merged
 from console.history.slots import SlotsBlock
 from console.history.store import Row
 from console.history.tiers import NUMBERS, SLOTS, Tier
@@ -22,8 +22,9 @@ FINEST = NUMBERS[0]
 class HistoryBuffer:
     """Rows are kept until `written` says that they are; at most `rows_most`, then the oldest go."""
 
-    def __init__(self, topic: str, rows_most: int) -> None:
+    def __init__(self, topic: str, rows_most: int, stream: bool = False) -> None:
         self._topic = topic
+        self._stream = stream
         self._now: list[Point] = []
         self._step: int | None = None
         self._rows: deque[list[Value]] = deque(maxlen=rows_most)
@@ -89,7 +90,7 @@ class HistoryBuffer:
         row = merged(step, self._now)
         found = self._measured.pop((FINEST.step_ms, step), None)
         if found:
-            row[-len(LATENESS) :] = found
+            row[PERCENTILES] = found
         self._rows.append(row)
         self._now = []
         while len(self._measured) > len(self._rows) + len(
@@ -106,7 +107,7 @@ class HistoryBuffer:
         if block is None or not block.takes(step, len(slots)):
             if block is not None:
                 self._done.append(self._row(block))
-            block = self._slots[tier.step_ms] = SlotsBlock(tier, step, len(slots))
+            block = self._slots[tier.step_ms] = SlotsBlock(tier, step, len(slots), self._stream)
         block.add(step, slots, owners)
 
     def _row(self, block: SlotsBlock) -> Row:

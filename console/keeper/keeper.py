@@ -11,7 +11,9 @@ import socket
 from console.engine import AsyncEngine, new_async_engine
 from console.keeper.announce import close_layer
 from console.keeper.definitions import DefinitionHistory
+from console.keeper.forwarding import Forwarding
 from console.keeper.history import KeepHistory, OldHistory
+from console.keeper.incidents import Incidents
 from console.keeper.jobs import DueJobs, OldJobs
 from console.keeper.live_tasks import Sampling, WatchedDetails
 from console.keeper.outbox import Outboxes
@@ -74,9 +76,12 @@ class Keeper:
         outboxes = Outboxes(self._engine(), self.keys)
         recurrences = Recurrences(self._engine(), self.keys)
         sampling = Sampling(self._engine(), self.keys, outboxes, recurrences, lambda: term.valid)
-        kinds = (SayWhose, DefinitionHistory, DueJobs, OldJobs, ClusterTrends, Recording, OldRecords, OldHistory)
+        kinds: list[type[PeriodicTask]] = [SayWhose, DefinitionHistory, DueJobs, OldJobs, ClusterTrends, Recording]
+        kinds += [OldRecords, OldHistory]
+        if options().run_routes:
+            kinds.append(Forwarding)
         others = [kind(self._engine(), self.keys) for kind in kinds]
-        with_samples = [kind(self._engine(), self.keys, sampling) for kind in (WatchedDetails, KeepHistory)]
+        with_samples = [kind(self._engine(), self.keys, sampling) for kind in (WatchedDetails, KeepHistory, Incidents)]
         return [sampling, outboxes, recurrences, *with_samples, *others]
 
     def _engine(self) -> AsyncEngine:

@@ -12,6 +12,7 @@ from console.keeper.tracker import numbers_of
 from console.outbox.figures import Figures
 from rmq_core.model.samples import TopicSample
 from rmq_core.model.views import ServerInfo, WorkerInfo
+from rmq_core.routes.status import RouteStatus
 
 METRICS_MS = 5_000
 """Sums over every slot; scrapes come every 15 s or so, so not every sample needs them."""
@@ -23,16 +24,25 @@ def metrics_frame(
     workers: Sequence[WorkerInfo],
     server: ServerInfo | None,
     outboxes: Sequence[Figures] = (),
+    routes: Sequence[RouteStatus] = (),
     recurring_failing: int = 0,
 ) -> dict[str, Any]:
     """One object per topic, and what concerns all of them."""
     return {
         "topics": [_topic(state, sample) for state, sample in zip(states, samples, strict=True)],
         "workers": dict(Counter(worker.state for worker in workers)),
+        "routes": [_route(status) for status in routes],
         "server": None if server is None else {"used_memory": server.used_memory, "maxmemory": server.maxmemory},
         "outboxes": [asdict(each) for each in outboxes if not each.problem],
         "recurring_failing": recurring_failing,
     }
+
+
+def _route(status: RouteStatus) -> dict[str, Any]:
+    route = status.route
+    topics = [route.source, *(target.topic for target in route.targets)]
+    told = ("forwarded", "filtered", "parked", "refused", "waiting", "behind_ms", "on_its_way", "state")
+    return {"route": route.name, "topics": topics, **{name: getattr(status, name) for name in told}}
 
 
 def _topic(state: TopicState, sample: TopicSample) -> dict[str, Any]:

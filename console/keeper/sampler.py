@@ -150,7 +150,10 @@ class Sampler:
             frames[self.keys.topic(name)] = dumps(topic_frame(seen, state, trackers[name], groups))
         if at_ms - self._metrics_at >= METRICS_MS:
             self._metrics_at = at_ms
-            frame = metrics_frame(states, samples, self._workers, self._server, self.outboxes, self.recurring_failing)
+            routes = await self.engine.inspector.routes()
+            frame = metrics_frame(
+                states, samples, self._workers, self._server, self.outboxes, routes, self.recurring_failing
+            )
             frames[self.keys.metrics] = dumps(frame)
         if not self._leads():  # this process was frozen, and another keeper has looked meanwhile
             return Round(at_ms, (), reaped)

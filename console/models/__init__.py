@@ -1,7 +1,7 @@
 """The console's own tables."""
 
 from console.models.audit import AuditEntry
-from console.models.history import HistoryBlock, HistoryWriter
+from console.models.history import HistoryBlock, HistoryProblem, HistoryWorker, HistoryWriter
 from console.models.installation import Installation
 from console.models.operation import Operation, OperationPart
 from console.models.permissions import ConsolePermission
@@ -18,6 +18,8 @@ __all__ = [
     "ConsolePermission",
     "Finding",
     "HistoryBlock",
+    "HistoryProblem",
+    "HistoryWorker",
     "HistoryWriter",
     "Installation",
     "KeptAnswer",

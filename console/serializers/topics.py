@@ -33,6 +33,7 @@ def topic_json(topic: Topic) -> dict[str, Any]:
     """Of those what every page needs: frames hold a thousand. The kind of a consumer group is ``group``."""
     kind = GROUP if topic.is_group else topic.kind.value
     own = {"kind": kind, "timed": topic.timed, "paused_until_ms": getattr(topic, "paused_until_ms", 0)}
+    own["broadcast"] = bool(getattr(topic, "member", ""))
     return {name: getattr(topic, name) for name in _IN_FRAMES} | own
 
 

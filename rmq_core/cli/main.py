@@ -48,6 +48,12 @@ ENGINE: Sections = {
         "claim": "rmq_core.cli.members",
         "stuck": "rmq_core.cli.members",
     },
+    "Routes": {
+        "routes": "rmq_core.cli.routes",
+        "route": "rmq_core.cli.routes",
+        "forward": "rmq_core.cli.routes",
+        "redrive": "rmq_core.cli.routes",
+    },
     "Workers": {
         "worker": "rmq_core.cli.working",
         "owners": "rmq_core.cli.owners",

@@ -18,12 +18,14 @@ from rmq_core.model.delivery import Delivery, SettleStatus
 from rmq_core.model.entry import AnyMessage, Entry, is_message
 from rmq_core.model.group import Group
 from rmq_core.model.outcomes import check_delay
+from rmq_core.model.route import Route
 from rmq_core.model.topic import Topic
 from rmq_core.ops import consuming, registry, sending
 from rmq_core.ops.hints import note_heads
 from rmq_core.ops.sent import NOTHING_SENT, Sent, SentMany, count, minus, plus
 from rmq_core.protocol.scripts import Call, Operation, batches
 from rmq_core.protocol.takes import NOT_DUE
+from rmq_core.routes import definitions as routes
 from rmq_core.streams import sending as entries
 from rmq_core.streams.positions import Where
 from rmq_core.streams.reading import PAGE_MAX, Bound, EntryPage, Reading
@@ -101,6 +103,10 @@ class AsyncRMQ(ClientCore):
         ``undo_ms``. Raises `UnknownTopic`, `WrongKind`, `InvalidTopic`, `TopicConflict`.
         """
         return await self.run(self.group_defined(topic, group, start, settings))
+
+    async def define_route(self, route: Route) -> Route:
+        """Declares a route; see `RMQ.define_route`."""
+        return await self.run(routes.define(self.keyspace, route))
 
     # -- sending
 

@@ -16,11 +16,14 @@ from rmq_core.model.entry import Entry
 from rmq_core.model.filters import MessageFilter
 from rmq_core.model.group import Group
 from rmq_core.model.ids import MessageRef
+from rmq_core.model.route import Route, Target
 from rmq_core.model.topic import Topic
 from rmq_core.ops import actions, matching, placement, registry
 from rmq_core.ops.actions import ActionResult, References
 from rmq_core.ops.matching import MatchingAction, MatchingResult
 from rmq_core.ops.sent import Sent
+from rmq_core.routes import definitions as routes
+from rmq_core.routes import redrive
 from rmq_core.streams import entries
 from rmq_core.streams.members import Claimed
 from rmq_core.streams.positions import Moved, Where
@@ -161,6 +164,26 @@ class Control:
         `InvalidMessage`.
         """
         return self.client.run(self.client.moved(group, where, slots, dry_run))
+
+    def put_route(self, route: Route, expected_version: int) -> Route:
+        """Creates (0) or replaces (its version) a route. Raises `InvalidRoute`, `RouteConflict`, `VersionConflict`."""
+        return self.client.run(routes.put(self.client.keyspace, route, expected_version))
+
+    def pause_route(self, name: str) -> Route:
+        """Stops the forwarding; what falls due meanwhile stays at the source. Raises `UnknownRoute`."""
+        return self.client.run(routes.pause(self.client.keyspace, name, True))
+
+    def resume_route(self, name: str) -> Route:
+        """Starts it again."""
+        return self.client.run(routes.pause(self.client.keyspace, name, False))
+
+    def delete_route(self, name: str, force: bool = False) -> None:
+        """Deletes a route, and its group of a stream. Raises `UnknownRoute`, `RouteNotEmpty`."""
+        self.client.run(routes.delete(self.client.keyspace, name, force))
+
+    def redrive(self, topic: str | Topic, refs: References, target: Target | str) -> list[ActionResult]:
+        """Moves dead letters to another topic: a route by hand. See `rmq_core.routes.redrive`."""
+        return self.client.run(self.client.on_topic(redrive.redrive, topic, actions.listed(refs), target))
 
     def claim(self, group: str | Topic, member: str, *, dry_run: bool = False, force: bool = False) -> list[Claimed]:
         """Puts back at once, uncounted, what a member of a group has: it is handed out again, alone at first.
@@ -325,6 +348,26 @@ class AsyncControl:
         `InvalidMessage`.
         """
         return await self.client.run(self.client.moved(group, where, slots, dry_run))
+
+    async def put_route(self, route: Route, expected_version: int) -> Route:
+        """Creates (0) or replaces (its version) a route. Raises `InvalidRoute`, `RouteConflict`, `VersionConflict`."""
+        return await self.client.run(routes.put(self.client.keyspace, route, expected_version))
+
+    async def pause_route(self, name: str) -> Route:
+        """Stops the forwarding; what falls due meanwhile stays at the source. Raises `UnknownRoute`."""
+        return await self.client.run(routes.pause(self.client.keyspace, name, True))
+
+    async def resume_route(self, name: str) -> Route:
+        """Starts it again."""
+        return await self.client.run(routes.pause(self.client.keyspace, name, False))
+
+    async def delete_route(self, name: str, force: bool = False) -> None:
+        """Deletes a route, and its group of a stream. Raises `UnknownRoute`, `RouteNotEmpty`."""
+        await self.client.run(routes.delete(self.client.keyspace, name, force))
+
+    async def redrive(self, topic: str | Topic, refs: References, target: Target | str) -> list[ActionResult]:
+        """Moves dead letters to another topic: a route by hand. See `rmq_core.routes.redrive`."""
+        return await self.client.run(self.client.on_topic(redrive.redrive, topic, actions.listed(refs), target))
 
     async def claim(
         self, group: str | Topic, member: str, *, dry_run: bool = False, force: bool = False

@@ -45,6 +45,8 @@ from rmq_core.queries import (
 )
 from rmq_core.queries.owners import OwnershipEvent, SlotOwner
 from rmq_core.queries.sampling import SampleCache
+from rmq_core.routes import status as route_status
+from rmq_core.routes.status import RouteStatus
 from rmq_core.streams.members import Member
 
 
@@ -186,6 +188,10 @@ class Inspector:
     def placement_overrides(self) -> Overrides:
         """Drained workers and pinned slots."""
         return self.client.run(placement.read(self.client.keyspace))
+
+    def routes(self, name: str | None = None) -> list[RouteStatus]:
+        """How the routes do (None: all), by name. Raises `UnknownRoute`."""
+        return self.client.run(route_status.read(self.client.keyspace, self._cache, self.now_ms(), name))
 
     def workers(self) -> list[WorkerInfo]:
         """Workers seen lately."""
@@ -336,6 +342,11 @@ class AsyncInspector:
     async def placement_overrides(self) -> Overrides:
         """Drained workers and pinned slots."""
         return await self.client.run(placement.read(self.client.keyspace))
+
+    async def routes(self, name: str | None = None) -> list[RouteStatus]:
+        """How the routes do (None: all), by name. Raises `UnknownRoute`."""
+        now_ms = await self.now_ms()
+        return await self.client.run(route_status.read(self.client.keyspace, self._cache, now_ms, name))
 
     async def workers(self) -> list[WorkerInfo]:
         """Workers seen lately."""

@@ -59,6 +59,11 @@ class Delivery:
         return id_to_text(self.raw_id)
 
     @property
+    def raw_body(self) -> Any:
+        """What the server holds beside the id, as it stands there; None: nothing."""
+        return self._body
+
+    @property
     def content(self) -> bytes:
         """The content as sent, as bytes."""
         return self.raw_id if self._body is None else self._decode().content

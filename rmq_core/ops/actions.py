@@ -16,9 +16,10 @@ from rmq_core.model.views import MessageRow
 from rmq_core.ops.hints import with_looks
 from rmq_core.ops.sent import Sent
 from rmq_core.protocol.keys import Keyspace, slot_for
-from rmq_core.protocol.scripts import Operation, batches
+from rmq_core.protocol.scripts import Operation
 from rmq_core.protocol.slot_calls import on_ids
 from rmq_core.queries import by_id, owners
+from rmq_core.queries.portions import portions
 
 ActionStatus: TypeAlias = Literal["done", "in_flight", "not_found", "occupied", "replaced"]
 Reference: TypeAlias = MessageRef | MessageRow | Sent | Delivery | str | bytes
@@ -72,11 +73,10 @@ def _acted(
     for position, ref in enumerate(refs):
         by_slot.setdefault(ref.slot, []).append(position)
     results: list[Removal] = [Removal(ref, "not_found", 0) for ref in refs]
-    groups = [(slot, some) for slot, positions in by_slot.items() for some in batches(positions)]
-    calls = [
-        on_ids(name, keyspace, topic, slot, [raw_id(refs[position].id) for position in some], *values)
-        for slot, some in groups
-    ]
+    ids = {slot: [raw_id(refs[position].id) for position in positions] for slot, positions in by_slot.items()}
+    cut = yield from portions(keyspace, topic, name, ids)
+    groups = [(slot, by_slot[slot][part]) for slot, part in cut]
+    calls = [on_ids(name, keyspace, topic, slot, ids[slot][part], *values) for slot, part in cut]
     replies = yield from with_looks(keyspace, topic, list(by_slot), calls)
     for (_, some), reply in zip(groups, replies, strict=True):
         *statuses, at_ms = reply if name in {"cancel", "drop"} else (*reply, 0)

@@ -11,7 +11,7 @@ from rmq_core.errors import (
 )
 from rmq_core.model import formats
 from rmq_core.model.topic import Journal, Topic
-from rmq_core.ops import journal_marks, placement, quotas
+from rmq_core.ops import journal_marks, on_its_way, placement, quotas
 from rmq_core.protocol.keys import QUEUES, Keyspace
 from rmq_core.protocol.scripts import Call, Operation, batches, script
 from rmq_core.queries import definitions, owners
@@ -133,6 +133,7 @@ def purge(keyspace: Keyspace, topic: Topic) -> Operation[int]:
     yield from owners.forget(keyspace, name)
     yield from placement.forget(keyspace, name)
     yield from quotas.forget(keyspace, name)
+    yield from on_its_way.forget(keyspace, topic)
     yield from journal_marks.forget(keyspace, name)
     yield [("DEL", key) for key in keyspace.hints(name)]
     return gone
@@ -148,8 +149,8 @@ def check_empty(keyspace: Keyspace, topic: Topic, force: bool) -> Operation[None
 
 
 def count(keyspace: Keyspace, topic: Topic) -> Operation[int]:
-    """How many messages it holds."""
-    held = 0
+    """How many messages it holds, or are on their way from it to the targets of a route."""
+    held = yield from on_its_way.count(keyspace, topic)
     if topic.is_stream:
         stores = [("XLEN", keyspace.slot(topic.name, slot).store) for slot in range(topic.slots)]
         return sum((yield stores))

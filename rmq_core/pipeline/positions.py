@@ -50,8 +50,11 @@ def committed(
             known = client.run(reader.positions(client.keyspace, topic))
             if known:
                 elsewhere = any(is_archive(name) and name not in ours for name in known)
-                least = {slot: min(slots.get(slot, START).n for slots in known.values()) for slot in range(topic.slots)}
-                rows += [(topic.name, slot, n, ", ".join(known), elsewhere) for slot, n in least.items()]
+                for slot in range(topic.slots):
+                    # An archive that has nothing of a slot came when that was trimmed: it holds back what is there.
+                    held = [slots for name, slots in known.items() if slot in slots or name not in ours]
+                    least = min((slots.get(slot, START).n for slots in held), default=START.n)
+                    rows.append((topic.name, slot, least, ", ".join(known), elsewhere))
     return rows
 
 

@@ -87,6 +87,15 @@ class SlotKeys:
         """Hash, of a stream topic: group → where it stands (``lua/shared/positions.lua``)."""
         return f"positions{{{self.entries}}}"
 
+    def on_its_way(self, created_ms: int) -> str:
+        """Stream, on Cluster: what routes took from this life of the slot, and are bringing to their targets."""
+        of = f"@{self.group}" if self.group else ""
+        return f"outbound-{created_ms}{of}{{{self.entries}}}"
+
+    def received(self, created_ms: int) -> str:
+        """Hash, on Cluster: what this life of the slot got last from each slot that routes bring to it from."""
+        return f"received-{created_ms}{{{self.entries}}}"
+
     def all(self) -> tuple[str, ...]:
         """Every key of the slot itself, without the topic's hints."""
         return tuple(getattr(self, name) for name in OWN_KEYS)
@@ -193,6 +202,20 @@ class Keyspace:
     def groups(self, topic: str) -> str:
         """Hash, of a stream topic: group → its definition."""
         return f"groups{{{self.namespace}:{topic}}}"
+
+    @property
+    def routes(self) -> tuple[str, str]:
+        """Hashes: route → definition; and when a route of that name was deleted."""
+        return f"routes{{{self.namespace}:topics}}", f"routes-deleted{{{self.namespace}:topics}}"
+
+    @property
+    def route_changes(self) -> str:
+        """Channel: names of routes whose definition has changed."""
+        return f"{self.namespace}:route-changes"
+
+    def route_stats(self, name: str) -> str:
+        """Hash: what the runners of a route count and say."""
+        return f"route-{name}{{{self.namespace}:topics}}"
 
     def election(self, role: str) -> tuple[str, str]:
         """The lease of a role and the counter of its terms."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from rmq_core.errors import (
@@ -70,7 +71,7 @@ def read_everything(keyspace: Keyspace) -> Operation[Definitions]:
 def parsed(keyspace: Keyspace, name: str, stored: bytes) -> Topic:
     """A stored definition; raises `UnreadableTopic`."""
     try:
-        topic = Topic.from_stored(stored)
+        topic = _topic_of(bytes(stored))
     except InvalidTopic as error:
         problem = str(error)
     else:
@@ -81,6 +82,12 @@ def parsed(keyspace: Keyspace, name: str, stored: bytes) -> Topic:
         f"the stored definition of topic {name!r} cannot be read: {shown(problem, 300)}. Until field {name!r} of the"
         f" hash {keyspace.topics} is put right or removed, or read by a newer release, the topic is left out"
     )
+
+
+@lru_cache(maxsize=4_096)
+def _topic_of(stored: bytes) -> Topic:
+    """Read once, however often it is looked at: a keeper looks at all definitions several times a second."""
+    return Topic.from_stored(stored)
 
 
 def deletions(keyspace: Keyspace) -> Operation[dict[str, int]]:

@@ -15,6 +15,7 @@ from rmq_core.protocol.scripts import Operation
 from rmq_core.protocol.slot_calls import on_ids
 from rmq_core.queries import paging
 from rmq_core.queries.paging import Entry
+from rmq_core.queries.portions import portions
 from rmq_core.queries.present import now_ms, now_of
 from rmq_core.queries.trash import Trashed
 
@@ -53,13 +54,13 @@ def rows(keyspace: Keyspace, topic: Topic, state: State, found: list[Entry]) -> 
     by_slot: dict[int, list[Entry]] = {}
     for entry in found:
         by_slot.setdefault(entry.slot, []).append(entry)
-    replies = yield [
-        on_ids("view", keyspace, topic, number, [entry.id for entry in some]) for number, some in by_slot.items()
-    ]
+    ids = {number: [entry.id for entry in some] for number, some in by_slot.items()}
+    cut = yield from portions(keyspace, topic, "view", ids)
+    replies = yield [on_ids("view", keyspace, topic, number, ids[number][part]) for number, part in cut]
     known = {
-        (number, entry.id): view
-        for (number, some), reply in zip(by_slot.items(), replies, strict=True)
-        for entry, view in zip(some, reply, strict=True)
+        (number, each): view
+        for (number, part), reply in zip(cut, replies, strict=True)
+        for each, view in zip(ids[number][part], reply, strict=True)
     }
     return tuple(row_of(topic, state, entry, known[entry.slot, entry.id]) for entry in found)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from rmq_core.errors import RMQError
-from rmq_core.model.group import is_group_name
+from rmq_core.model.group import AT, is_group_name
 from rmq_core.model.samples import SlotSample, TopicSample
 from rmq_core.model.stats import Counters, Histogram
 from rmq_core.model.topic import Topic
@@ -46,11 +46,12 @@ def sample(
     A topic of which no node serves some slot is left out and named; raises only where that is all of them.
     """
     defined, unreadable = yield from definitions.read_everything(keyspace)
+    asked = {name.partition(AT)[0] for name in names or () if is_group_name(name)}
+    streams = [topic for topic in defined if topic.is_stream and (groups or topic.name in asked)]
+    of_streams = yield from stored_groups.read_each(keyspace, streams)
     topics: list[Topic] = []
     for topic in defined:
-        topics.append(topic)
-        if topic.is_stream and (groups or any(name.startswith(f"{topic.name}@") for name in names or ())):
-            topics += yield from stored_groups.read_all(keyspace, topic)
+        topics += [topic, *of_streams.get(topic.name, ())]
     cache.unreadable = tuple(unreadable)
     if names is not None:
         topics = [topic for topic in topics if topic.name in set(names)]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 from rmq_core.errors import InvalidTopic, ScriptFailed, UnknownGroup, UnreadableTopic
 from rmq_core.model.group import AT, OWN_SETTINGS, Group
 from rmq_core.model.text import shown
 from rmq_core.model.topic import Topic
 from rmq_core.protocol.keys import Keyspace
-from rmq_core.protocol.scripts import Operation
+from rmq_core.protocol.scripts import Each, Operation
 from rmq_core.queries.namespace_format import ask
 
 
@@ -28,6 +29,18 @@ def read(keyspace: Keyspace, topic: Topic, group: str) -> Operation[Group]:
 def read_all(keyspace: Keyspace, topic: Topic) -> Operation[list[Group]]:
     """Every group of a topic that can be read, by name."""
     (stored,) = yield [("HGETALL", keyspace.groups(topic.name))]
+    return _groups(topic, stored)
+
+
+def read_each(keyspace: Keyspace, streams: Sequence[Topic]) -> Operation[dict[str, list[Group]]]:
+    """The same of several topics, by topic, with one look."""
+    if not streams:
+        return {}
+    stored = yield [("HGETALL", keyspace.groups(topic.name)) for topic in streams]
+    return {topic.name: _groups(topic, each) for topic, each in zip(streams, stored, strict=True)}
+
+
+def _groups(topic: Topic, stored: Any) -> list[Group]:
     pairs = stored.items() if isinstance(stored, dict) else zip(stored[::2], stored[1::2], strict=True)
     found = []
     for raw, text in pairs:
@@ -51,12 +64,20 @@ def own_settings(keyspace: Keyspace, topic: Topic, group: str) -> Operation[set[
 
 def read_queues(keyspace: Keyspace, topics: Sequence[Topic]) -> Operation[list[Topic]]:
     """What is taken from and settled: those of the topics that are no streams, and the groups of those that are."""
+    streams = [topic for topic in topics if topic.is_stream]
+    replies = (yield Each(("HGETALL", keyspace.groups(topic.name)) for topic in streams)) if streams else []
+    stored = dict(zip((topic.name for topic in streams), replies, strict=True))
     found: list[Topic] = []
     for topic in topics:
-        try:
-            found += (yield from read_all(keyspace, topic)) if topic.is_stream else [topic]
-        except ScriptFailed:  # the key holds something else than groups
+        reply = stored.get(topic.name)
+        if not topic.is_stream:
+            found.append(topic)
+        elif isinstance(reply, ScriptFailed):  # the key holds something else than groups
             continue
+        elif isinstance(reply, Exception):
+            raise reply
+        else:
+            found += _groups(topic, reply)
     return found
 
 

@@ -29,7 +29,7 @@ VIEWERS = [
     "overview", "workers", "topic", "topic-tab", "message",
     "define", "send",
     "reconciliation", "run",
-    "dead", "operations", "operation", "outbox", "recurring",
+    "dead", "operations", "operation", "outbox", "routes", "recurring",
 ]  # fmt: skip
 AUDIT = [
     "audit",
@@ -61,6 +61,7 @@ def addresses(ident: str = "a") -> dict[str, str]:
         "send": "/topics/orders/send/",
         "audit": "/audit/",
         "dead": "/dead/",
+        "routes": "/routes/",
         "operations": "/operations/",
         "outbox": "/outbox/",
         "recurring": "/recurring/",

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.models import User
 
+from console.config.environment import BASE_DIR
 from console.supervise.account import ensure_admin
 from console.supervise.folder import DataFolder, FolderInUse
 from console.supervise.supervisor import Supervisor
@@ -141,6 +142,16 @@ def test_the_supervisor_loads_nothing_that_only_its_children_need() -> None:
     program = "import sys, console.supervise.up; print(*sys.modules)"
     loaded = set(subprocess.check_output([sys.executable, "-c", program], text=True).split())
     assert not {"django", "channels", "rq", "environs", "kazoo", "http.client", "rmq_core.client"} & loaded
+
+
+def test_processes_without_pages_load_none(tmp_path: Path) -> None:
+    commands = ", ".join(f"console.management.commands.{name}" for name in ("jobs", "keeper", "token", "worker"))
+    program = f"import django, sys; django.setup(); import {commands}; print(*sys.modules)"
+    tmp_path.chmod(0o700)
+    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(BASE_DIR), "RMQ_DATA_DIR": str(tmp_path)}
+    environ["DJANGO_SETTINGS_MODULE"] = "console.config.settings"
+    loaded = set(subprocess.check_output([sys.executable, "-c", program], env=environ, text=True).split())
+    assert not {"ninja", "pydantic", "unfold.admin", "console.urls", "console.admin", "console.pages"} & loaded
 
 
 def test_a_wrong_environment_is_told_before_anything_is_started(tmp_path: Path) -> None:

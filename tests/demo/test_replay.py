@@ -45,6 +45,9 @@ def running(replay: Replay) -> Iterator[None]:
         thread.join()
 
 
+FLIGHT = "2013-02-08/US/1791/JFK"
+
+
 async def test_a_short_replay_leads_to_deliveries_and_a_real_dead_letter(
     rmq: RMQ, redis_server: EmbeddedRedis, namespace: str, morning: Program
 ) -> None:
@@ -61,7 +64,7 @@ async def test_a_short_replay_leads_to_deliveries_and_a_real_dead_letter(
                 what="every topic has delivered",
             )
             view = await wait_until_async(
-                lambda: [view for view in inspector.find(REBOOKING.name, "2013-02-08/US/1791/JFK") if view.failure],
+                lambda: [each for each in inspector.find(REBOOKING.name, FLIGHT) if each.row.state == "dead"],
                 what="the flight without a tail number is a dead letter",
             )
     finally:
@@ -93,6 +96,7 @@ def test_a_second_replay_goes_on_where_the_first_was_killed(rmq: RMQ, morning: P
         "rebooking": expected.count("rebooking"),
         "gate-close": len(morning.days[0].flights),
         "flight-events": len(happened),
+        "cancellations": 0,  # what the keeper's route brings
     }
 
 
@@ -247,9 +251,10 @@ def happened_until(program: Program, position: int) -> Iterator[Event]:
 
 
 def acked(inspector: Inspector) -> list[int]:
-    """Of every topic, and of every consumer group of those that are streams."""
+    """Of every topic, and of every consumer group of those that are streams; no keeper runs the route here."""
     samples = inspector.sample(groups=True)
-    return [sample.counters.acked for sample in samples if not sample.topic.is_stream]
+    queues = [each for each in samples if not each.topic.is_stream and "@route-" not in each.topic.name]
+    return [sample.counters.acked for sample in queues]
 
 
 def sent(inspector: Inspector, topic: str) -> int:

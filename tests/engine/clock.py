@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+from hashlib import sha1
 from typing import Any, Self
 
 import redis
@@ -9,59 +11,55 @@ from redis.exceptions import NoScriptError, ResponseError
 
 START_MS = 1_700_000_000_000
 _TIME = "redis.call('TIME')"
+_KEY = "clock-of-a-test"  # the same in all tests, so that a server compiles each script once
+_taught: dict[str, str] = {}
+"""Names of scripts → those of the same ones in which the key stands instead of TIME."""
 
 
 class ClockedRedis(redis.Redis):
-    """Hand it to a client as ``client=``; `move` is the only thing that makes time pass."""
+    """Hand it to a client as ``client=``; `move` is the only thing that makes time pass. One at a time per server."""
 
-    clock_key = "clock"
     now_ms = START_MS
-    _known: dict[str, str]
 
     @classmethod
-    def open(cls, url: str, namespace: str) -> Self:
+    def open(cls, url: str) -> Self:
         client = cls.from_url(url)
-        client.begin(namespace)
+        client.move(0)
         return client
-
-    def begin(self, namespace: str) -> None:
-        """Gives the client its clock."""
-        self.clock_key = f"{namespace}:clock"
-        self._known = {}
-        self.move(0)
 
     def move(self, by_ms: int) -> None:
         """Lets time pass, in whole milliseconds."""
         self.now_ms += by_ms
         seconds, ms = divmod(self.now_ms, 1000)
-        super().execute_command("HSET", self.clock_key, "s", seconds, "us", ms * 1000)
+        super().execute_command("HSET", _KEY, "s", seconds, "us", ms * 1000)
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
         if args[0] == "TIME":
             return divmod(self.now_ms * 1000, 1_000_000)
         if args[0] == "EVAL":
-            self._known[sha_of(args[1])] = self._clocked(args[1])
-            args = ("EVAL", self._clocked(args[1]), *args[2:])
+            args = ("EVAL", _clocked(args[1]), *args[2:])
         elif args[0] == "EVALSHA":
-            if args[1] not in self._known:
-                raise NoScriptError("not one this client has seen")
-            args = ("EVAL", self._known[args[1]], *args[2:])
+            if args[1] not in _taught:
+                raise NoScriptError("nobody has taught it")
+            args = ("EVALSHA", _taught[args[1]], *args[2:])
         return super().execute_command(*args, **options)
-
-    def _clocked(self, text: str) -> str:
-        return text.replace(_TIME, f"redis.call('HMGET', '{self.clock_key}', 's', 'us')")
 
     def pipeline(self, transaction: bool = True, shard_hint: str | None = None) -> Any:
         return _Pipeline(self)
 
     def forget(self) -> None:
         """Removes the clock."""
-        super().execute_command("DEL", self.clock_key)
+        super().execute_command("DEL", _KEY)
 
 
-def sha_of(text: str) -> str:
-    from hashlib import sha1
+@cache
+def _clocked(text: str) -> str:
+    clocked = text.replace(_TIME, f"redis.call('HMGET', '{_KEY}', 's', 'us')")
+    _taught[_sha_of(text)] = _sha_of(clocked)
+    return clocked
 
+
+def _sha_of(text: str) -> str:
     return sha1(text.encode()).hexdigest()
 
 

@@ -12,6 +12,7 @@ from rmq_core.protocol.scripts import Call, script
 from rmq_core.protocol.slot_calls import reap
 from tests.engine.clock import ClockedRedis
 from tests.engine.ledgers import assert_ledger_balances
+from tests.support.keys import remove_keys_of
 
 BACK_MS = 600_000
 TIMEOUT_MS, BACKOFF_MS = 5_000, 2_000
@@ -19,7 +20,7 @@ TIMEOUT_MS, BACKOFF_MS = 5_000, 2_000
 
 @pytest.fixture
 def clock(redis_server: EmbeddedRedis, namespace: str) -> Iterator[ClockedRedis]:
-    client = ClockedRedis.open(redis_server.url, namespace)
+    client = ClockedRedis.open(redis_server.url)
     yield client
     client.forget()
     client.close()
@@ -31,9 +32,7 @@ def rmq(clock: ClockedRedis, redis_server: EmbeddedRedis, namespace: str) -> Ite
         yield opened
         raw = redis_server.client()
         assert_ledger_balances(raw, namespace)
-        for key in raw.scan_iter(f"*{namespace}:*"):
-            if b":clock" not in key:
-                raw.delete(key)
+        remove_keys_of(raw, namespace)
         raw.close()
 
 

@@ -107,7 +107,7 @@ class Old:
 def old(request: pytest.FixtureRequest, redis_server: EmbeddedRedis, namespace: str) -> Iterator[Old]:
     raw = redis_server.client()
     load(raw, namespace)
-    clock = ClockedRedis.open(redis_server.url, namespace)
+    clock = ClockedRedis.open(redis_server.url)
     clock.now_ms = DUMPED_MS
     clock.move(0)
     rmq = RMQ("redis://clocked", namespace, client=clock)
@@ -119,6 +119,7 @@ def old(request: pytest.FixtureRequest, redis_server: EmbeddedRedis, namespace: 
     journal = rmq.run(reader.read(rmq.keyspace, rmq.topic(made.name), count=100_000))
     assert_replay_is_the_truth(journal.transitions, made.ledger(), full=False)
     remove_keys_of(raw, namespace)
+    clock.forget()
     clock.close()
     raw.close()
 

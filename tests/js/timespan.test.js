@@ -12,6 +12,7 @@ test("a span is a minute at least, a year at most, and never in the future", () 
   assert.deepEqual(within({ from: NOW, to: NOW + DAY }, NOW), { from: NOW - DAY, to: NOW });
   const short = within({ from: NOW - DAY, to: NOW - DAY + 10 }, NOW);
   assert.equal(short.to - short.from, MINUTE);
+  assert.deepEqual(within({ from: NOW - DAY + 0.3, to: NOW - 5.6 }, NOW), { from: NOW - DAY, to: NOW - 6 });
   assert.ok(short.from < NOW - DAY && short.to > NOW - DAY + 10, "around what was asked for");
 });
 

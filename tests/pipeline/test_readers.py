@@ -13,6 +13,7 @@ from rmq_core.journal import reader, trimmer
 from rmq_core.journal.archives import reader_of
 from rmq_core.pipeline.archive import archive
 from rmq_core.pipeline.archived import Archive
+from rmq_core.pipeline.positions import committed, register
 from rmq_core.pipeline.sources.journal import JournalSource
 from rmq_core.pipeline.sources.options import SourceOptions
 from tests.pipeline import journal_rows
@@ -114,3 +115,21 @@ def test_an_archive_is_known_by_its_path_however_that_is_written(monkeypatch: An
     monkeypatch.chdir(tmp_path)
     assert len({reader_of(f"{tmp_path}/a"), reader_of("a"), reader_of("./a/"), reader_of(f"file://{tmp_path}/a")}) == 1
     assert reader_of("hdfs://h/a") == reader_of("hdfs://h/a/") != reader_of("hdfs://h/b")
+
+
+def test_what_was_trimmed_before_an_archive_came_was_trimmed_by_rule(
+    client: RMQ, options: SourceOptions, tmp_path: Path
+) -> None:
+    """A report would blame a person, or a lost server."""
+    be_busy(client)
+    topic, keys, mine = client.topic("work"), client.keyspace, str(tmp_path / "archive")
+    found = client.run(reader.read(keys, topic))
+    client.run(reader.commit(keys, topic, "record", found.positions))
+    trim(client)
+    ends = {slot: position.n for slot, position in found.positions.items()}
+    assert sum(ends.values()) > 0
+    register(options, mine, {})
+    for archive_read in (mine, None, str(tmp_path / "another")):
+        rows = committed(options, [topic], archive_read)
+        expected = ends if archive_read == mine else dict.fromkeys(ends, 0)
+        assert {slot: n for _, slot, n, *_ in rows if slot in ends} == expected

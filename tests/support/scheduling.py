@@ -9,9 +9,9 @@ from xdist.scheduler import LoadFileScheduling
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
 
-TOGETHER = ("tests/console/browser/", "tests/pipeline/")
-"""One installation serves all tests of the pages, one Spark all of the pipeline; starting these costs more than many
-tests."""
+TOGETHER = ("tests/console/browser/", "tests/pipeline/", "tests/ownership/", "tests/engine/conformance/")
+"""One installation serves all tests of the pages, one Spark all of the pipeline, one ZooKeeper all of ownership, one
+server of each kind all of conformance; starting these costs more than many tests."""
 
 APART = ("tests/pipeline/test_standalone.py", "tests/pipeline/test_starting.py")
 """Of these folders, what starts a Spark of its own and would only make the longest row of tests longer."""
@@ -25,10 +25,7 @@ FIRST = (
     "tests/console/api/test_hostile.py",
     "tests/engine/worker/test_poison.py",
     "tests/engine/model/test_cells.py",
-    "tests/ownership/test_faults.py",
     "tests/console/test_up.py",
-    "tests/ownership/test_poison_owned.py",
-    "tests/ownership/test_workers.py",
     "tests/engine/model/test_model.py",
     "tests/embedded/test_redis_sentinel.py",
     "tests/console/test_failover.py",

@@ -22,6 +22,7 @@ LEVELS = ("WARNING", "INFO", "DEBUG", "DEBUG")
 
 class Command(BaseCommand):
     help = "Work off this console's background jobs: bulk operations (default), runs of the pipeline, or both."
+    requires_system_checks: list[str] = []  # they would load every page
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("queues", nargs="*", help="default, pipeline; both where none is named")

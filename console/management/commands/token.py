@@ -24,6 +24,7 @@ from console.usecases.tokens import DAYS_DEFAULT, DAYS_MAX
 
 class Command(BaseCommand):
     help = "Make, list and revoke API tokens."
+    requires_system_checks: list[str] = []  # they would load every page
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")

@@ -16,6 +16,7 @@ from rmq_core.worker import Worker, find_listeners
 
 class Command(BaseCommand):
     help = "Consume with the listeners named by LISTENERS of RMQ_CONSOLE, or here (module, or module:attribute)."
+    requires_system_checks: list[str] = []  # they would load every page
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("listeners", nargs="*", help="instead of those of the settings")

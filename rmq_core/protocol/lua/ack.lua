@@ -29,8 +29,14 @@ ack(FIRST, (#ARGV - FIRST + 1) / WIDTH, statuses)
 write_counts()
 if redis.call('EXISTS', STORE) == 1 then
   -- A duplicate that waited for this end can be taken now.
+  local ids = {}
   for i, status in ipairs(statuses) do
-    if status == 1 and redis.call('ZSCORE', STORE, ARGV[FIRST + (i - 1) * WIDTH]) then
+    if status == 1 then
+      ids[#ids + 1] = ARGV[FIRST + (i - 1) * WIDTH]
+    end
+  end
+  for _, waits in ipairs(#ids > 0 and redis.call('ZMSCORE', STORE, unpack(ids)) or {}) do
+    if waits then
       announce_change()
       break
     end

@@ -2,7 +2,8 @@
 -- KEYS   the slot's keys
 -- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch ('' in shared mode), shape,
 --        '<host> <worker>' or ''
---        wake channel, slot, limit (0 takes nothing), how (several|alone), least fresh priority to take ('': any),
+--        wake channel, slot, limit (0 takes nothing), how (several|alone), least fresh priority to take ('': any; 'waits':
+--        any, but nothing while something that was handed out before is in flight, or waits for its next try),
 --        most bytes of bodies to take, n acks, n nacks, n releases, then the groups of shared/settle.lua
 -- reply  {now, next_due_ms (-1: none), statuses of the settled (1 done, 0 stale), {id, store score, …}, bodies or {},
 --        microseconds of `now` beyond the millisecond, head of what is left ('' none), 1 where the next message must be
@@ -41,6 +42,9 @@ local releases = tonumber(ARGV[POLICY + 9])
 release(at, releases, statuses)
 local busy = roll_back(REAPED_MOST) == REAPED_MOST
 busy = promote(REAPED_MOST) == REAPED_MOST or busy
+if ARGV[POLICY + 5] == 'waits' and redis.call('EXISTS', PREPARE, RETRY) > 0 then
+  limit = 0
+end
 local taken, bodies, suspects_next, cut = take(limit, alone, floor, bytes)
 write_counts()
 local next_due_ms = now

@@ -1,5 +1,5 @@
 -- Adds entries to one slot of a stream topic, all or none; what a sender asks for again after a lost answer, once.
--- KEYS   the slot's stream, stats, journal, groups' positions; the sender's memory: ' <number>:<first id>:<last id>:<how many>' of each of
+-- KEYS   the slot's stream, stats, journal, groups' positions; the sender's memory (none: nothing is asked for again): ' <number>:<first id>:<last id>:<how many>' of each of
 --        its calls that may be asked for again
 -- ARGV   wake channel, slot, shape, number of the call, lowest number of the sender's calls without an answer,
 --        length to keep and age to keep (ms) of the slot (0: any), trim (exact|nearly), what groups have not finished
@@ -22,7 +22,7 @@ if unfit then
   return unfit
 end
 
-local memory = redis.call('GET', SENDER) or ''
+local memory = SENDER and redis.call('GET', SENDER) or ''
 local from, to, number = string.match(memory, ' ' .. NUMBER .. ':(%S+):(%S+):(%d+)')
 if from then
   -- Nobody else came in between.
@@ -96,14 +96,16 @@ if problem then
   return redis.error_reply(text)
 end
 
-local kept = {}
-for known, rest in string.gmatch(memory, ' (%d+)(:%S+)') do
-  if tonumber(known) >= FLOOR then
-    kept[#kept + 1] = ' ' .. known .. rest
+if SENDER then
+  local kept = {}
+  for known, rest in string.gmatch(memory, ' (%d+)(:%S+)') do
+    if tonumber(known) >= FLOOR then
+      kept[#kept + 1] = ' ' .. known .. rest
+    end
   end
+  kept[#kept + 1] = string.format(' %s:%s:%s:%d', NUMBER, reply[2], reply[added], added - 1)
+  redis.call('SET', SENDER, table.concat(kept), 'PX', MEMORY_MS)
 end
-kept[#kept + 1] = string.format(' %s:%s:%s:%d', NUMBER, reply[2], reply[added], added - 1)
-redis.call('SET', SENDER, table.concat(kept), 'PX', MEMORY_MS)
 
 count('sent', added - 1)
 local exact = ARGV[8] == 'exact'

@@ -16,6 +16,9 @@ from django.utils import timezone
 from console.api import api
 from console.models import ApiToken
 from console.usecases import tokens
+from tests.support.profiles import load_profile
+
+load_profile()
 
 BASE = "/api/v1"
 REFUSAL = {"code", "message", "request_id", "fields", "type", "title", "status", "detail", "instance"}

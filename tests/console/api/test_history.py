@@ -12,10 +12,11 @@ from urllib.parse import quote
 
 import pytest
 
-from console.history import store
+from console.history import problems, store
 from console.history.points import POINT
 from console.history.tiers import HOUR, MINUTE
 from console.history.writing import Batch, write
+from console.models import HistoryProblem, TopicRevision
 from tests.console.api.conftest import Caller, problem
 from tests.console.conftest import Queue
 from tests.console.history.samples import point
@@ -83,3 +84,39 @@ def test_how_much_is_kept_is_said(viewer: Caller) -> None:
     ]  # fmt: skip
     assert found["tiers"][0]["blocks"] == 2 and found["tiers"][0]["bytes"] > 0
     assert found["tiers"][3]["oldest_ms"] is None
+
+
+def test_how_it_was_at_a_moment_and_what_happened_around_it(viewer: Caller, caller: Callable[..., Caller]) -> None:
+    def problem_of(topic: str) -> HistoryProblem:
+        said = problems.pack([[BASE_MS, "warning", {"lag_ms": 5}]])
+        return HistoryProblem(
+            topic=topic,
+            key="k",
+            code="lagging",
+            severity="warning",
+            begun_ms=BASE_MS,
+            seen_ms=BASE_MS + HOUR,
+            said=said,
+        )
+
+    HistoryProblem.objects.bulk_create([problem_of("orders"), problem_of(""), problem_of("secret")])
+    TopicRevision.objects.create(
+        topic="orders", version=9, stored_ms=BASE_MS + 1, change="edited", username="ann", definition={"paused": True}
+    )
+    found = viewer.ok("GET", f"/topics/orders/history/moment?at={BASE_MS + 15_000}")
+    assert (found["numbers"]["backlog"], found["numbers_step_ms"], found["slots"]) == (1, 10_000, None)
+    assert [(each["topic"], each["values"]) for each in found["problems"]] == [("orders", {"lag_ms": 5})]
+    assert found["definition"] == {"paused": True}
+    (mark,) = viewer.ok("GET", f"/topics/orders/history/markers?{SPAN}")["marks"]
+    assert (mark["count"], mark["kinds"]) == (2, {"definition": 1, "problem": 1})
+    assert [each["who"] for each in mark["markers"] if each["kind"] == "definition"] == [""], (
+        "it may not read the audit"
+    )
+    admin = caller("Admin")
+    assert len(admin.ok("GET", f"/topics/orders/history/moment?at={BASE_MS + 15_000}")["problems"]) == 2
+    marks = admin.ok("GET", f"/topics/orders/history/markers?{SPAN}&most=1000")["marks"]
+    assert {"ann"} < {each["who"] for mark in marks for each in mark["markers"]}
+    problem(viewer.get("/topics/secret/history/moment?at=1"), 403, "out_of_scope")
+    problem(viewer.get("/topics/orders/history/moment"), 422, "invalid")
+    problem(viewer.get("/topics/orders/history/markers?most=0"), 422, "invalid")
+    problem(viewer.get("/topics/orders-2/history/moment?at=1"), 404, "unknown_topic")

@@ -269,8 +269,8 @@ def test_the_description_says_which_reasons_are_needed(queue: Queue, admin: Call
         body = {name: value for name, value in (route.body or {}).items() if name != "reason"}
         required = "reason" in schema.get("required", [])
         needed = required or "anyOf" in schema
-        # Of messages that are named, only what takes something out or brings it back needs one.
         if "ids" in body and not required:
+            # Of messages that are named, only what takes something out or brings it back.
             needed = route.needs in REASON_NEEDED
         for empty in (body, {**body, "reason": ""}, {**body, "reason": " \t"}):
             answer = admin(key[0], route.path, empty)

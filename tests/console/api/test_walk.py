@@ -72,6 +72,8 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("GET", "/topics/{topic}/biography/{id}"): Route(VIEW, "/topics/orders/biography/a"),
     ("GET", "/topics/{topic}/history"): Route(VIEW, "/topics/orders/history?from=1&to=3600000"),
     ("GET", "/topics/{topic}/history:export"): Route(VIEW, "/topics/orders/history:export"),
+    ("GET", "/topics/{topic}/history/moment"): Route(VIEW, "/topics/orders/history/moment?at=2026-01-01T00:00:00Z"),
+    ("GET", "/topics/{topic}/history/markers"): Route(VIEW, "/topics/orders/history/markers"),
     ("GET", "/history"): Route(VIEW, "/history"),
     ("GET", "/topics/{topic}/ownership"): Route(VIEW, "/topics/orders/ownership"),
     ("GET", "/topics/{topic}/messages/{id}"): Route(VIEW, "/topics/orders/messages/a"),
@@ -173,6 +175,19 @@ ROUTES: dict[tuple[str, str], Route] = {
         Action.SCHEDULE, "/reconciliations/schedules/1", {"enabled": False}
     ),
     ("DELETE", "/reconciliations/schedules/{number}"): Route(Action.SCHEDULE, "/reconciliations/schedules/1?reason=x"),
+    ("GET", "/routes"): Route(VIEW, "/routes"),
+    ("GET", "/routes/{name}"): Route(VIEW, "/routes/r"),
+    ("PUT", "/routes/{name}"): Route(
+        Action.PUT_ROUTE, "/routes/r", {"source": "orders", "targets": [{"topic": "events"}]}
+    ),
+    ("POST", "/routes/{name}:pause"): Route(VIEW, "/routes/r:pause", {}),
+    ("POST", "/routes/{name}:resume"): Route(VIEW, "/routes/r:resume", {}),
+    ("DELETE", "/routes/{name}"): Route(VIEW, "/routes/r?reason=x"),
+    ("POST", "/topics/{topic}/dead:redrive"): Route(
+        Action.REDRIVE,
+        "/topics/orders/dead:redrive",
+        {"messages": [{"slot": 0, "id": "a"}], "target": {"topic": "events"}, **REASON},
+    ),
     ("GET", "/audit"): Route(Permission.AUDIT, "/audit"),
     ("GET", "/audit/{number}"): Route(Permission.AUDIT, "/audit/1"),
     ("GET", "/audit/export"): Route(Permission.AUDIT, "/audit/export", also=READ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import msgpack
 import pytest
@@ -15,6 +16,7 @@ from console.history.numbers import NumbersBlock
 from console.history.points import POINT, grouped, merged
 from console.history.slots import SlotsBlock, picture
 from console.history.tiers import NUMBERS, SLOTS
+from rmq_core.model.stats import Counters
 from tests.console.history.samples import START_MS, point, slot
 
 FINEST = NUMBERS[0]
@@ -114,6 +116,20 @@ def test_pictures_of_slots_are_what_was_seen() -> None:
         assert found.slots["out_s"] == [each / 10 for each in done]
         names = None if found.owners is None else [*found.owners["names"], None]
         assert (None if names is None else tuple(names[of] for of in found.owners["of"])) == owned
+
+
+def test_of_a_stream_what_is_kept_and_added_counts_and_of_a_group_what_is_ahead() -> None:
+    tier = SLOTS[0]
+    for stream, first, second in ((True, (5, 5), (7, 0.2)), (False, (1, 0), (4, 0))):
+        block = SlotsBlock(tier, START_MS, 1, stream)
+        for step, (length, lag) in enumerate(((5, 1), (7, 4))):
+            counters = Counters(sent=length)
+            seen = replace(slot(0, length=length if stream else 0, lag=None if stream else lag), counters=counters)
+            block.add(START_MS + step * tier.step_ms, (seen,), None)
+        data = block.pack()
+        assert picture(tier, START_MS, block.end_ms, data, START_MS).slots["backlog"] == [first[0]]
+        later = picture(tier, START_MS, block.end_ms, data, block.end_ms).slots
+        assert (later["backlog"], later["out_s"]) == ([second[0]], [second[1]])
 
 
 def test_slots_in_which_nothing_happens_take_no_room() -> None:

@@ -190,7 +190,7 @@ def test_a_thousand_topics_have_their_turns_one_after_the_other(queue: Queue) ->
         task._new(f"t{number}")
     turns = sorted(turn - time.monotonic() for turn in task._turns.values())
     assert max(later - earlier for earlier, later in pairwise(turns)) < 0.5
-    assert all(buffer._rows.maxlen == 200 for buffer in task._buffers.values())
+    assert all(100 < (buffer._rows.maxlen or 0) <= 200 for buffer in task._buffers.values())
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from console.history import store
-from console.history.points import POINT, Point
+from console.history.points import PERCENTILES, POINT, Point
 from console.history.reading import TooMany, chart, tier_for
 from console.history.store import OtherWriter, Row
 from console.history.tiers import DAY, HOUR, MINUTE, NUMBERS, SLOTS
@@ -49,9 +49,10 @@ def test_minutes_and_quarters_follow_from_tens_of_seconds() -> None:
 
 
 def test_lateness_that_was_measured_over_a_minute_is_better_than_the_highest_of_its_parts() -> None:
-    points = [point(START_MS + 10_000 * step, p50=step, p95=step, p99=step) for step in range(12)]
+    points = [point(START_MS + 10_000 * step, p50=step, p95=step, p99=step, length=9) for step in range(12)]
     keep(*points, lateness={(MINUTE, START_MS): [1, 2, 3]})
-    assert [row[-3:] for row in rows(MINUTE)] == [[1, 2, 3], [11, 11, 11]]
+    assert [row[PERCENTILES] for row in rows(MINUTE)] == [[1, 2, 3], [11, 11, 11]]
+    assert {row[POINT.index("length")] for row in rows(MINUTE)} == {9}
 
 
 def test_it_goes_on_in_the_block_of_a_keeper_that_is_no_more() -> None:

@@ -33,6 +33,13 @@ _CLIENTS = [pytest.param((flavour, "redis"), id=f"{flavour}-redis") for flavour 
 clients_alone = pytest.mark.parametrize("bench", _CLIENTS, indirect=True)
 """For what a client refuses before any server hears of it: there is nothing in it that differs by deployment."""
 
+_SERVERS = {("async", "redis"), ("sync", "fakeredis"), ("sync", "cluster"), *(("sync", kind) for kind in SERVER_KINDS)}
+scripts_alone = pytest.mark.parametrize(
+    "bench", [each for each in BENCHES if each.values[0] in _SERVERS], indirect=True
+)
+"""For what happens inside a script, or in one after the other: each kind of server once, with either client. How these
+reach their servers, and find what lies in several slots, is in the other files."""
+
 JOURNALS = ("full", "off", "events")
 """Every scenario is also one of the journal: each mode meets every deployment or every client."""
 BENCHES_AT = {each.values[0]: position for position, each in enumerate(BENCHES)}
@@ -79,6 +86,8 @@ async def bench(request: pytest.FixtureRequest, namespace: str, client_of: Calla
         assert_ledger_balances(raw, namespace)
         for sample in await opened.inspector.sample(groups=True):
             assert [slot.ledger_gap for slot in sample.slots] == [0] * sample.topic.slots
+        for route in await opened.inspector.routes():
+            await opened.control.delete_route(route.route.name, force=True)
         for topic in await opened.inspector.topics():
             await opened.control.delete_topic(topic.name, force=True)
     if deployment in {"fakeredis", "sentinel"}:  # the others' servers are looked at where the namespace ends

@@ -7,6 +7,9 @@ import pytest
 from rmq_core import FixedTimeMessage, PriorityMessage, TopicKind
 from rmq_core.protocol.takes import cycle, extend, read_cycle
 from tests.engine.conformance.bench import Bench
+from tests.engine.conformance.conftest import scripts_alone
+
+pytestmark = scripts_alone
 
 TIMEOUT_MS = 100
 

@@ -9,7 +9,10 @@ import pytest
 from rmq_core import MessageFilter, PriorityMessage, TopicKind
 from rmq_core.model.fingerprints import OTHER, UNKNOWN, fingerprint
 from tests.engine.conformance.bench import FAR_MS, Bench, message
+from tests.engine.conformance.conftest import scripts_alone
 from tests.engine.conformance.test_controlling import KINDS, Scene
+
+pytestmark = scripts_alone
 
 LETTERS = str.maketrans("0123456789", "ghijklmnop")
 

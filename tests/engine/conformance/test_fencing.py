@@ -10,6 +10,9 @@ from rmq_core import PriorityMessage, Topic, errors
 from rmq_core.protocol.slot_calls import acquire, epoch_text, reap
 from rmq_core.protocol.takes import Ack, cycle, extend, read_cycle, settle
 from tests.engine.conformance.bench import FAR_MS, Bench
+from tests.engine.conformance.conftest import scripts_alone
+
+pytestmark = scripts_alone
 
 OLD, NEW = 7, 12_345_678_901
 

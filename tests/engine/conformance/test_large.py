@@ -11,7 +11,7 @@ from rmq_core import MessageFilter, PriorityMessage, TopicKind
 from rmq_core.ops import consuming, sending
 from rmq_core.protocol import takes
 from rmq_core.protocol.scripts import Call, Request
-from rmq_core.queries import contents
+from rmq_core.queries import contents, portions
 from tests.engine.conformance.bench import Bench, message
 
 pytestmark = pytest.mark.parametrize("bench", [pytest.param(("sync", "redis"), id="redis")], indirect=True)
@@ -27,6 +27,7 @@ def calls(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> list[Sequence[Reques
         (takes, "TAKE_BYTES"),
         (sending, "CALL_BYTES"),
         (contents, "CONTENT_BYTES"),
+        (portions, "PORTION_BYTES"),
     ):
         monkeypatch.setattr(module, name, 100 * KB)
     seen: list[Sequence[Request]] = []
@@ -123,3 +124,30 @@ async def test_contents_are_searched_some_bytes_at_a_time(bench: Bench, calls: l
     assert [row.id for row in found.rows] == ["k007"] and found.looked_at == 150
     reads = [each[2:] for trip in calls for each in trip if each[0] == "HMGET" and ":work_" in each[1]]
     assert max(map(len, reads)) == contents.FIRST_CONTENTS and sum(map(len, reads)) == 150
+
+
+async def test_actions_move_so_many_bytes_at_a_time(bench: Bench, calls: list[Sequence[Request]]) -> None:
+    """Else a script takes longer than its caller waits, and the second try finds nothing left to do."""
+    await bench.topic(max_retries=0)
+    names = [f"k{n:02}" for n in range(20)]
+    ids = {name.encode() for name in names}
+    await bench.q.send_many("work", [large(name) for name in names])
+
+    async def done(name: str, act: Any) -> None:
+        calls.clear()
+        assert [(result.ref.id, result.status) for result in await act] == [(each, "done") for each in names]
+        told = [each.args for trip in calls for each in trip if isinstance(each, Call) and each.script.name == name]
+        together = [sum(arg in ids for arg in args) for args in told]
+        assert (len(together), max(together)) == (7, 3)
+
+    await done("cancel", bench.control.cancel("work", names))
+    await done("restore", bench.control.restore("work", names))
+    while deliveries := await bench.q.take("work", 100):
+        await bench.q.reject(deliveries)
+    await done("requeue", bench.control.requeue("work", names))
+    while deliveries := await bench.q.take("work", 100):
+        await bench.q.reject(deliveries)
+    calls.clear()
+    assert len((await bench.inspector.messages("work", "dead")).rows) == 20
+    assert sum(isinstance(each, Call) and each.script.name == "view" for trip in calls for each in trip) == 7
+    await done("drop", bench.control.drop("work", names))

@@ -9,6 +9,9 @@ import pytest
 from rmq_core import FixedTimeMessage, PriorityMessage, RangeMergeMessage, TopicKind
 from rmq_core.model.topic import QUEUE_KINDS
 from tests.engine.conformance.bench import FAR_MS, SOON_MS, Bench, message
+from tests.engine.conformance.conftest import scripts_alone
+
+pytestmark = scripts_alone
 
 POOLED: dict[str, Any] = {"key": "k"}
 

@@ -12,6 +12,9 @@ from rmq_core.model.scores import PRIORITY_MAX
 from rmq_core.model.topic import QUEUE_KINDS
 from rmq_core.protocol.keys import slot_for
 from tests.engine.conformance.bench import FAR_MS, SOON_MS, Bench
+from tests.engine.conformance.conftest import scripts_alone
+
+pytestmark = scripts_alone
 
 KINDS = QUEUE_KINDS
 STEPS = ["pay", "cancel", "book", "arrive"]

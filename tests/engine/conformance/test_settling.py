@@ -7,6 +7,9 @@ import pytest
 from rmq_core import FixedTimeMessage, PriorityMessage, RangeMergeMessage, TopicKind, errors
 from rmq_core.model.topic import QUEUE_KINDS
 from tests.engine.conformance.bench import FAR_MS, SOON_MS, Bench, message
+from tests.engine.conformance.conftest import scripts_alone
+
+pytestmark = scripts_alone
 
 TIMEOUT_MS = 100
 """The shortest visibility timeout a topic may have."""

@@ -9,7 +9,10 @@ from rmq_core.ops.reaper import reap_overdue
 from rmq_core.protocol.slot_calls import reap
 from rmq_core.queries.trash import Trashed
 from tests.engine.conformance.bench import FAR_MS, Bench
+from tests.engine.conformance.conftest import scripts_alone
 from tests.engine.conformance.test_controlling import KINDS, Scene, scene  # noqa: F401 - a fixture
+
+pytestmark = scripts_alone
 
 
 def queues_and_pools(bench: Bench) -> tuple[object, ...]:

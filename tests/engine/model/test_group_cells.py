@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from rmq_core.embedded.redis import EmbeddedRedis
 from tests.engine.clock import ClockedRedis
-from tests.engine.model.test_cells import SETTLING, Walker
+from tests.engine.model.test_cells import SETTLING
 from tests.engine.model.test_group_model import GroupMachine
 from tests.engine.model.test_model import TIMEOUT_MS
+from tests.engine.model.walker import Walker
 
 FAR_MS = 60_000
 DAY_MS = 86_400_000
@@ -144,7 +145,7 @@ def walk(walker: GroupWalker, copies: Copies) -> None:
 
 
 def test_every_cell_of_a_group(redis_server: EmbeddedRedis, namespace: str) -> None:
-    client, plain = ClockedRedis.open(redis_server.url, namespace), redis_server.client()
+    client, plain = ClockedRedis.open(redis_server.url), redis_server.client()
     for copies in ALL:
         walker = GroupWalker.__new__(GroupWalker)
         client.move(0)

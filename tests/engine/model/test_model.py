@@ -69,7 +69,7 @@ class Machine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         namespace = f"m{uuid.uuid4().hex[:10]}"
-        self.open(ClockedRedis.open(self.url, namespace), Redis.from_url(self.url), namespace)
+        self.open(ClockedRedis.open(self.url), Redis.from_url(self.url), namespace)
 
     def open(self, client: ClockedRedis, plain: Redis, namespace: str) -> None:
         """Begins, in a namespace of its own."""
@@ -82,6 +82,7 @@ class Machine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         self.clear()
+        self.redis.forget()
         self.plain.close()
         self.redis.close()
 

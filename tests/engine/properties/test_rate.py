@@ -27,7 +27,7 @@ steps = st.lists(st.tuples(st.sampled_from([0, 1, 3, 20, 50, 400, 1_000]), st.in
 
 @pytest.fixture
 def clocked(redis_server: EmbeddedRedis, namespace: str) -> Iterator[ClockedRedis]:
-    client = ClockedRedis.open(redis_server.url, namespace)
+    client = ClockedRedis.open(redis_server.url)
     yield client
     client.forget()
     client.close()

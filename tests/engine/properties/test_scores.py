@@ -152,7 +152,7 @@ def test_lua_counts_retries_as_python_does(
 
 @pytest.fixture
 def clocked(redis_server: EmbeddedRedis, namespace: str) -> Iterator[ClockedRedis]:
-    client = ClockedRedis.open(redis_server.url, namespace)
+    client = ClockedRedis.open(redis_server.url)
     yield client
     client.forget()
     client.close()

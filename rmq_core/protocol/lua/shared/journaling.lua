@@ -1,8 +1,8 @@
 -- One journal entry per call, written together with the change: `rmq_core/journal/entries.py` tells the layout.
 -- Needs clock, counting, marks.
 local items_of, entered, number_of, last_of
--- '<host> <worker>' of the worker that makes the change, where one does; see shared/policy.lua.
-local changed_by
+-- '<host> <worker>' of the worker that makes the change, where one does; see shared/policy.lua, shared/receiving.lua.
+local changed_by = KEYS.by
 
 local function begin_entry()
   local entry = {now}

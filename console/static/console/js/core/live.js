@@ -1,6 +1,6 @@
 // Live data of a page: the socket, how old the data is, pausing, the banner.
 import { byId, h, icon, replace, setClass, setText } from "./dom.js";
-import { duration, time } from "./format.js";
+import { dateTime, duration, time } from "./format.js";
 import { shortcut } from "./keys.js";
 import { page } from "./page.js";
 import { Socket } from "./socket.js";
@@ -26,6 +26,8 @@ export class Live {
     this.intervalMs = page.interval_ms;
     this.greeted = false;
     this.nextTry = 0;
+    /** The moment that is shown instead of now, and what leads back. @type {{ at: number, back: () => void } | null} */
+    this.replay = null;
     /** Why the page shows nothing new any more: words, and a button. @type {any[] | null} */
     this.gone = null;
     this.dot = h("span", { class: "rc-dot", "aria-hidden": "true" });
@@ -89,6 +91,7 @@ export class Live {
   }
 
   toggle() {
+    if (this.replay) return this.replay.back();
     this.paused = !this.paused;
     this.look();
     this.draw();
@@ -114,6 +117,7 @@ export class Live {
   look() {
     // As long as a new connection brings nothing, the old one is lost.
     const lost = this.wasLost || !["open", "connecting"].includes(this.state);
+    if (this.replay) return this.lookBack(this.replay.at);
     const old = lost || this.stale() || Boolean(this.gone);
     const word = this.paused
       ? gettext("Paused")
@@ -134,6 +138,17 @@ export class Live {
       this.paused ? gettext("Resume live updates") : gettext("Pause live updates"),
     );
     setClass(byId("rc-page"), "rc-stale", old && this.atMs);
+    this.banner();
+  }
+
+  /** What is shown is of another time, and not old. */
+  lookBack(/** @type {number} */ at) {
+    setText(this.word, gettext("Replay"));
+    this.dot.dataset.state = "paused";
+    setText(this.asOf, fill(gettext("as of %(time)s"), { time: dateTime(at) }));
+    setText(this.symbol, "play_arrow");
+    this.button.setAttribute("aria-label", gettext("Back to now"));
+    setClass(byId("rc-page"), "rc-stale", false);
     this.banner();
   }
 

@@ -10,7 +10,9 @@ import { Bars } from "../parts/bars.js";
 import { HeatMap } from "../parts/heatmap.js";
 import { History } from "../parts/history.js";
 import { LineChart } from "../parts/linechart.js";
+import { Past } from "../parts/past.js";
 import { PrepareQueue } from "../parts/prepare.js";
+import { ReplayBar } from "../parts/replaybar.js";
 import { Series } from "../parts/series.js";
 import { openSlot } from "../parts/slotpanel.js";
 import { TimeBar } from "../parts/timebar.js";
@@ -66,20 +68,27 @@ function streamCharts(acts) {
 }
 
 export class LiveTab {
-  constructor(live) {
+  /** `onMoment`: what is shown is of another moment, or has come only now. */
+  constructor(live, onMoment) {
     this.live = live;
+    this.onMoment = onMoment;
+    /** The topic as it was at the moment that is replayed; null: it is not, or nothing of it has come. */
+    this.past = null;
     this.series = new Series();
     const { kind } = page.topic;
     this.stream = kind === "stream";
     this.queue = page.topic.timed && !this.stream && kind !== "group";
     this.view = new TimeView(
       () => live.nowMs(),
-      () => this.draw(),
+      () => this.changed(),
     );
     this.history = new History(page.topic.name, () => this.draw());
+    this.pasts = new Past(page.topic.name, () => this.changed());
     this.bar = new TimeBar(this.view);
+    this.replay = new ReplayBar(this.view, page.topic.name);
     const acts = {
       onZoom: (from, to) => this.view.show({ from, to }),
+      onMoment: (at) => this.view.replay(at),
     };
     const lateness = this.queue
       ? [
@@ -99,7 +108,7 @@ export class LiveTab {
     this.heat = new HeatMap(
       param("metric", "backlog"),
       kind,
-      (slot) => this.open(slot),
+      (slot) => (this.live.replay ? this.heat.mark(slot) : this.open(slot)),
       (metric) => setParams({ metric }, { metric: "backlog" }),
     );
     this.prepare = new PrepareQueue(live);
@@ -110,6 +119,7 @@ export class LiveTab {
     replace(
       byId("rc-tab"),
       this.bar.element,
+      this.replay.element,
       h(
         "div",
         { class: "rc-grid" },
@@ -120,6 +130,7 @@ export class LiveTab {
       this.queue ? h("div", { class: "rc-grid" }, this.prepare.ages.element, this.forecast.element) : null,
       this.stream ? null : this.prepare.oldest,
     );
+    this.look();
     this.render();
     onThemeChange(() => {
       for (const chart of this.charts) chart.restyle();
@@ -143,6 +154,24 @@ export class LiveTab {
     if (message.type === "details") this.details = message;
   }
 
+  /** Another span or moment is looked at. */
+  changed() {
+    this.look();
+    this.draw();
+    this.onMoment();
+    this.live.look();
+  }
+
+  look() {
+    const { at } = this.view;
+    const back = () => this.view.follow(this.view.range);
+    this.live.replay = at === null ? null : { at, back };
+    this.past = at === null ? null : this.pasts.at(at);
+    // The prepare queue and what will be due are of now alone.
+    for (const each of [this.prepare.ages.element, this.prepare.oldest, this.forecast.element])
+      each.hidden = at !== null;
+  }
+
   /** What somebody did is shown at once, also while updates are paused. */
   draw() {
     this.shownHistory = null;
@@ -150,6 +179,7 @@ export class LiveTab {
   }
 
   drawCharts() {
+    this.replay.update(this.past, this.pasts.problem);
     if (this.view.pushed) {
       this.bar.update(null);
       const points = this.series.since(this.view.length());
@@ -180,13 +210,25 @@ export class LiveTab {
 
   render() {
     this.drawCharts();
+    if (this.live.replay) return this.showPast();
     if (this.frame) this.heat.update(this.frame.slots);
+    if (this.wasPast) {
+      this.wasPast = false;
+      this.shownDetails = null;
+    }
     if (this.details && this.details !== this.shownDetails) {
       this.shownDetails = this.details;
       this.heat.own(this.details.owners);
       this.prepare.update(this.details);
       this.showForecast();
     }
+  }
+
+  showPast() {
+    this.wasPast = true;
+    if (!this.past) return;
+    this.heat.update(this.past.slots);
+    this.heat.own(this.past.owners);
   }
 
   showForecast() {

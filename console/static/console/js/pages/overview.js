@@ -81,7 +81,9 @@ function render() {
   if (frame.problems.length) showProblems(problemList, frame.problems, place);
   else showNone();
   showServer();
-  const groups = filter.apply(frame.topics);
+  // Every worker has a group of its own of a broadcast: those are on the page of their stream.
+  const listed = frame.topics.filter((topic) => !topic.broadcast || topic.problems.length);
+  const groups = filter.apply(listed);
   const shown = groups.reduce((sum, [, some]) => sum + some.length, 0);
   nothing.hidden = shown > 0 || frame.topics.length === 0;
   showFirstSteps(frame.topics.length === 0);

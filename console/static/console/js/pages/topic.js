@@ -49,7 +49,7 @@ addEventListener("resize", () => live.draw());
 showState(page.topic);
 
 function buildTab() {
-  if (page.tab === "live") return new LiveTab(live);
+  if (page.tab === "live") return new LiveTab(live, () => render());
   if (page.tab === "slots") return new SlotsTab(live);
   if (page.tab === "groups") return new GroupsTab(live);
   if (page.tab === "dead" && page.topic.kind === "stream") return new GroupsDeadTab();
@@ -82,21 +82,29 @@ function goneWords({ topic }) {
 function render() {
   if (live.gone) return;
   tab.render();
-  if (!frame) return;
-  page.topic = frame.topic;
-  showState(frame.topic);
-  showProblems(problems, frame.problems, place, acknowledge);
-  problems.hidden = !frame.problems.length;
-  const now = frame.now;
-  const facts = [
-    ...(frame.topic.kind === "stream" ? kept(now) : waiting(now)),
-    frame.journal ? journal(frame.journal) : null,
-    frame.acknowledged && now.dead ? acknowledged(frame.acknowledged) : null,
-  ];
-  setText(byId("rc-facts"), facts.filter(Boolean).join(" · "));
+  const past = live.replay ? /** @type {any} */ (tab).past : null;
+  if (live.replay && !past) return;
+  const shown = past ?? frame;
+  if (!shown) return;
+  if (!past) page.topic = shown.topic;
+  showState(shown.topic, shown);
+  showProblems(problems, shown.problems, place, past ? () => null : acknowledge);
+  problems.hidden = !shown.problems.length;
+  setText(byId("rc-facts"), facts(shown).filter(Boolean).join(" · "));
   const dead = byId("rc-dead-count");
-  const died = frame.groups.reduce((sum, group) => sum + group.dead, now.dead);
-  if (dead) setText(dead, died ? ` ${count(died)}` : "");
+  if (!dead || past) return;
+  const died = shown.groups.reduce((sum, group) => sum + group.dead, shown.now.dead);
+  setText(dead, died ? ` ${count(died)}` : "");
+}
+
+function facts(shown) {
+  const { now, topic, journal: held, acknowledged: known } = shown;
+  if (!now) return [gettext("Nothing was kept of this moment.")];
+  return [
+    ...(topic.kind === "stream" ? kept(now) : waiting(shown)),
+    held ? journal(held) : null,
+    known && now.dead ? acknowledged(known) : null,
+  ];
 }
 
 function kept(now) {
@@ -106,12 +114,11 @@ function kept(now) {
   ];
 }
 
-function waiting(now) {
-  const { topic, workers } = frame;
+function waiting({ now, topic, workers }) {
   const words =
     topic.kind === "group"
       ? [
-          now.lag === null ? gettext("lag unknown") : fill(gettext("lag %(n)s"), { n: count(now.lag) }),
+          now.lag === null ? gettext("lag unknown") : fill(gettext("lag %(n)s"), { n: count(now.lag ?? now.ready) }),
           fill(gettext("read %(in)s/s"), { in: rate(now.in_s) }),
         ]
       : [
@@ -123,7 +130,7 @@ function waiting(now) {
     fill(gettext("out %(out)s/s"), { out: rate(now.out_s) }),
     topic.timed ? fill(gettext("due lag %(lag)s"), { lag: duration(now.lag_ms) }) : null,
     now.missed ? fill(gettext("%(n)s missed"), { n: count(now.missed) }) : null,
-    fill(ngettext("%(n)s worker", "%(n)s workers", workers), { n: count(workers) }),
+    workers === null ? null : fill(ngettext("%(n)s worker", "%(n)s workers", workers), { n: count(workers) }),
   ];
 }
 
@@ -167,11 +174,12 @@ function journal(state) {
   return `${held} (${fill(gettext("%(reader)s is %(time)s behind"), { reader: slowest.name, time: duration(slowest.behind_ms) })})`;
 }
 
-function showState(topic) {
+function showState(topic, shown = frame) {
   const badge = byId("rc-topic-state");
-  const state = topicState(topic, frame);
+  const state = topicState(topic, shown);
   if (badge.firstElementChild?.outerHTML !== state.outerHTML) replace(badge, state);
   const place = byId("rc-topic-actions");
+  if (live.replay) return; // what can be done is done now
   const paused = topic.paused || (frame !== null && frame.at_ms < topic.paused_until_ms);
   if (place.dataset.paused === String(paused)) return;
   place.dataset.paused = String(paused);

@@ -39,6 +39,7 @@ export class TimeBar {
       this.button("zoom_in", gettext("Closer"), () => view.zoom(0.5)),
       this.button("zoom_out", gettext("Wider"), () => view.zoom(2)),
       this.later,
+      this.button("replay", gettext("Replay"), () => view.replay(view.at ?? view.span().from)),
     );
     this.words = h("span", { class: "rc-time-words", "aria-live": "polite" });
     this.note = h("span", { class: "rc-muted" });

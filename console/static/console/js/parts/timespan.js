@@ -10,7 +10,7 @@ export const LIVE_MOST = 15 * MINUTE;
 /** @typedef {{ from: number, to: number }} Span */
 
 /**
- * At least a minute, at most a year, and not in the future.
+ * At least a minute, at most a year, not in the future, and whole milliseconds.
  * @param {Span} span
  * @param {number} now
  * @returns {Span}
@@ -18,8 +18,8 @@ export const LIVE_MOST = 15 * MINUTE;
 export function within({ from, to }, now) {
   const length = Math.min(LONGEST, Math.max(SHORTEST, to - from));
   const middle = (from + to) / 2;
-  const end = Math.min(now, Math.max(to, Math.round(middle + length / 2)));
-  return { from: Math.max(0, end - length), to: end };
+  const end = Math.round(Math.min(now, Math.max(to, middle + length / 2)));
+  return { from: Math.max(0, Math.round(end - length)), to: end };
 }
 
 /**

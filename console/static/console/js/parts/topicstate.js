@@ -17,13 +17,16 @@ export function topicState(topic, frame) {
 function stateOf(topic, frame) {
   if (topic.paused || (frame && frame.at_ms < topic.paused_until_ms)) return [gettext("Paused"), "paused"];
   if (!frame) return [gettext("Loading…"), "neutral"];
+  if (frame.workers === null && !frame.problems.some(stops)) return [gettext("Replay"), "neutral"];
   if (topic.kind === "stream") {
     if (frame.now.in_s) heardMs = frame.at_ms;
     return frame.at_ms - heardMs < LATELY_MS ? [gettext("Receiving"), "good"] : [gettext("Quiet"), "neutral"];
   }
-  const stopped = frame.problems.find((problem) => STOPPED.includes(problem.code));
+  const stopped = frame.problems.find(stops);
   if (stopped) return [CHIPS[stopped.code], "dead"];
   // Whoever takes through the API is no worker, but takes.
   if (!frame.workers && !frame.now.out_s) return [CHIPS.no_workers, "neutral"];
   return [gettext("Running"), "good"];
 }
+
+const stops = (problem) => STOPPED.includes(problem.code);

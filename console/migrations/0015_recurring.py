@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("console", "0013_history"),
+        ("console", "0014_history_incidents"),
     ]
 
     operations = [

@@ -1,0 +1,39 @@
+"""The Routes page: a route is made, watched, paused, resumed and deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+
+from rmq_core import TopicKind
+from tests.console.conftest import Queue
+
+
+def test_a_route_is_made_watched_paused_and_deleted(open_page: Callable[..., Page], queue: Queue, topic: str) -> None:
+    source, target = f"{topic}-from", f"{topic}-to"
+    queue.topic(source, TopicKind.PRIORITY, slots=1)
+    queue.topic(target, TopicKind.STREAM, slots=1)
+    page = open_page("/routes/", "admin")
+    page.get_by_role("button", name="New route").click()
+    page.fill("input[name=name]", topic)
+    page.select_option("select[name=source]", source)
+    page.select_option("select[name=target]", target)
+    page.locator("dialog button[type=submit]").click()
+    row = page.locator(".rc-routes tbody tr").filter(has_text=topic)
+    expect(row).to_contain_text("Running")
+    queue.client.send(source, "one", priority=20)
+    expect(row.locator("[data-field=forwarded]")).to_contain_text("1")
+    row.locator("[data-action=pause]").click()
+    expect(row).to_contain_text("Paused")
+    queue.client.send(source, "two", priority=20)
+    expect(row.locator("[data-field=waiting]")).to_contain_text("1")
+    row.locator("[data-action=resume]").click()
+    expect(row.locator("[data-field=forwarded]")).to_contain_text("2")
+    row.locator("[data-action=delete]").click()
+    page.fill("input[name=reason]", "seen enough")
+    page.locator("dialog button[type=submit]").click()
+    expect(row).to_have_count(0)
+    assert [entry.text for entry in queue.client.read(target).entries] == ["one", "two"]
+    viewer = open_page("/routes/", "viewer")
+    expect(viewer.get_by_role("button", name="New route")).to_have_attribute("aria-disabled", "true")
