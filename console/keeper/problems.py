@@ -12,6 +12,7 @@ from console.snapshots.acknowledgements import Acknowledgement
 from rmq_core.journal.trimmer import JournalState
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import ServerInfo, Unreadable, WorkerInfo
+from rmq_core.routes.status import RouteStatus
 from rmq_core.streams.course import Course, Verdict
 
 Severity = Literal["critical", "warning", "info"]
@@ -70,6 +71,7 @@ def find_problems(
     lag_warning_ms: int,
     unreadable: Sequence[Unreadable] = (),
     outboxes: Sequence[Figures] = (),
+    routes: Sequence[RouteStatus] = (),
     recurring_failing: int = 0,
 ) -> list[Problem]:
     """Everything that needs somebody's attention, worst first."""
@@ -92,6 +94,8 @@ def find_problems(
         found += _of_outbox(outbox, lag_warning_ms)
     if recurring_failing:
         found.append(Problem("recurring_failing", "warning", None, {"count": recurring_failing}))
+    for route in routes:
+        found += _of_route(route)
     return sorted(found, key=lambda problem: (SEVERITIES.index(problem.severity), problem.topic or ""))
 
 
@@ -142,6 +146,14 @@ def _of_topic(state: TopicState, lag_warning_ms: int) -> list[Problem]:
         if share >= JOURNAL_WARNING:
             add("journal_full", "critical" if share >= JOURNAL_CRITICAL else "warning", share=min(100, share))
     return found
+
+
+def _of_route(status: RouteStatus) -> Iterable[Problem]:
+    name = {"route": status.route.name}
+    if status.state == "failing":
+        yield Problem("route_failing", "warning", None, name | {"problem": status.problem})
+    elif status.state == "idle" and status.waiting:
+        yield Problem("route_idle", "warning", None, name | {"waiting": status.waiting})
 
 
 def _of_outbox(outbox: Figures, lag_warning_ms: int) -> Iterable[Problem]:

@@ -32,6 +32,7 @@ from rmq_core.model.topic import Topic
 from rmq_core.model.views import ServerInfo, Unreadable, WorkerInfo
 from rmq_core.ops.reaper import reap_overdue
 from rmq_core.queries import fleet as workers_of
+from rmq_core.routes.status import RouteStatus
 
 log = logging.getLogger("console.keeper")
 
@@ -100,6 +101,7 @@ class Sampler:
         self._server: ServerInfo | None = None
         self.outboxes: Sequence[Figures] = ()
         self.recurring_failing = 0
+        self._routes: Sequence[RouteStatus] = ()
         self._rounds = 0
         self._heard = False
         self._sparks_at = -1
@@ -134,6 +136,7 @@ class Sampler:
             self.lag_warning_ms,
             self._unreadable(),
             self.outboxes,
+            self._routes,
             self.recurring_failing,
         )
         seen = Observed(at_ms, self.interval_ms, problems, self._workers, self._server)
@@ -150,9 +153,9 @@ class Sampler:
             frames[self.keys.topic(name)] = dumps(topic_frame(seen, state, trackers[name], groups))
         if at_ms - self._metrics_at >= METRICS_MS:
             self._metrics_at = at_ms
-            routes = await self.engine.inspector.routes()
+            self._routes = await self.engine.inspector.routes()
             frame = metrics_frame(
-                states, samples, self._workers, self._server, self.outboxes, routes, self.recurring_failing
+                states, samples, self._workers, self._server, self.outboxes, self._routes, self.recurring_failing
             )
             frames[self.keys.metrics] = dumps(frame)
         if not self._leads():  # this process was frozen, and another keeper has looked meanwhile

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 
 from console.engine import new_async_engine
 from console.keeper.forwarding import Forwarding
+from console.keeper.problems import find_problems
 from console.models import AuditEntry
 from console.options import options
 from console.snapshots.store import LiveKeys
-from rmq_core import TopicKind
+from rmq_core import Route, RouteStatus, TopicKind
 from tests.console.api.conftest import Caller
 from tests.console.api.test_metrics import sample, scrape
 from tests.console.conftest import Queue
@@ -93,6 +95,26 @@ def test_dead_letters_are_moved_by_hand(queue: Queue, caller: Callable[..., Call
     assert [entry.text for entry in queue.client.read("events").entries] == ["poison"]
     assert admin.ok("GET", "/topics/orders/dead")["rows"] == []
     assert AuditEntry.objects.filter(action="redrive", done=1).exists()
+
+
+def test_what_keeps_a_route_is_a_problem() -> None:
+    route = Route("r", "orders", ("events",))
+    found = find_problems(
+        [],
+        None,
+        [],
+        10_000,
+        routes=[
+            RouteStatus(route, problem="full", waiting=3, runners=("keeper",)),
+            RouteStatus(route, waiting=3),
+            RouteStatus(route, waiting=0),
+            RouteStatus(replace(route, paused=True), waiting=3, problem="full"),
+        ],
+    )
+    assert [(each.code, each.values) for each in found] == [
+        ("route_failing", {"route": "r", "problem": "full"}),
+        ("route_idle", {"route": "r", "waiting": 3}),
+    ]
 
 
 def test_the_keeper_runs_routes(queue: Queue, caller: Callable[..., Caller]) -> None:

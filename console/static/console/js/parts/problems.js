@@ -112,6 +112,12 @@ const SENTENCES = {
     fill(ngettext("%(n)s recurring message cannot be sent.", "%(n)s recurring messages cannot be sent.", v.count), {
       n: count(v.count),
     }),
+  route_failing: (v) => fill(gettext("The route %(route)s forwards nothing: %(problem)s"), v),
+  route_idle: (v) =>
+    fill(gettext("Nobody runs the route %(route)s, and %(n)s messages are waiting."), {
+      route: v.route,
+      n: count(v.waiting),
+    }),
   memory: (v) => fill(gettext("Redis uses %(share)s percent of its memory limit."), v),
 };
 
