@@ -97,9 +97,12 @@ class Group(Schema):
 class Detail(Run):
     """`tables`: the report's figures, a row per topic. `changes`: by kind, against the run before. `ledger_left_out`:
     rows of the business ledger about other topics, `{rows, topics}`. `restored`: of a restore, `{back, present, said}`:
-    copies put back, copies that were there, and sentences: what was left out, and why."""
+    copies put back, copies that were there, and sentences: what was left out, and why. `read`: `events`, transitions
+    that were read; `known`, those that a run before had closed the books on; `from_scratch`: topics of which all was
+    read, and why."""
 
     gaps: list[Any]
+    read: dict[str, Any] | None
     changes: Any
     compared_with: str | None
     ledger_left_out: dict[str, Any] | None

@@ -55,6 +55,7 @@ def detail_json(run: Reconciliation, payload: bool) -> dict[str, Any]:
         "compared_with": run.summary.get("compared_with"),
         "restored": run.summary.get("restored"),
         "ledger_left_out": _left_out(_inputs(run).get("of_ledger")),
+        "read": _read(run.summary.get("read")),
         "tables": tables,
     }
 
@@ -83,6 +84,16 @@ def _left_out(inputs: Any) -> dict[str, Any] | None:
     match inputs:
         case {"left_out_rows": int(rows), "left_out": dict(topics)} if rows:
             return {"rows": rows, "topics": topics}
+    return None
+
+
+def _read(said: Any) -> dict[str, Any] | None:
+    """How many transitions a reconciliation read, and how many it knew; None: it does not say."""
+    match said:
+        case {"events": int(events), "events_known": int(known), "from_scratch": dict(scratch)}:
+            return {"events": events, "known": known, "from_scratch": scratch}
+        case {"events": int(events)}:
+            return {"events": events, "known": 0, "from_scratch": {}}
     return None
 
 

@@ -249,7 +249,8 @@ class EntryDelivery(Delivery):
         try:
             return self._entry
         except AttributeError:
-            pairs = from_body(self._body) if isinstance(self._body, bytes) else self._body
+            body = self._body
+            pairs = from_body(body) if isinstance(body, bytes) else [CONTENT, *body] if type(body) is tuple else body
             entry_id = EntryId.parse(self.raw_id)
             self._entry: Entry = Entry(self.topic.partition("@")[0], self.slot, entry_id, pairs)
             return self._entry
@@ -258,8 +259,8 @@ class EntryDelivery(Delivery):
     def content(self) -> bytes:
         """The content as sent; ``b""`` where it has fields."""
         body = self._body
-        if type(body) is list and len(body) == 2 and body[0] == CONTENT:
-            return body[1]  # type: ignore[no-any-return]
+        if type(body) is tuple:  # as most are handed out for the first time: a content and nothing else
+            return body[0]  # type: ignore[no-any-return]
         return self.entry.content
 
     @property

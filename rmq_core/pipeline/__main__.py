@@ -56,6 +56,8 @@ def parser(program: str) -> argparse.ArgumentParser:
     sub.add_argument("--ledger", metavar="PATH", help="CSV, Parquet or jdbc:…#table: topic, id[, expected][, at]")
     sub.add_argument("--since", type=_moment, metavar="TIME", help="the ledger speaks of what was sent from then on")
     sub.add_argument("--until", type=_moment, metavar="TIME", help="… and before then; 2027-01-15, or with a time")
+    whole = "read all of the archive, whatever the run before knew"
+    sub.add_argument("--from-scratch", action="store_true", help=whole)
     stuck = f"in flight so long beyond the visibility timeout is stuck ({verdicts.STUCK_MS})"
     sub.add_argument("--stuck-ms", type=_whole, default=verdicts.STUCK_MS, metavar="N", help=stuck)
     overdue = f"due so long ago, and not taken, is overdue ({verdicts.OVERDUE_MS})"
@@ -127,7 +129,7 @@ def run(given: argparse.Namespace) -> dict[str, Any]:
         check_reports(session, given.reports)
         inputs = reconcile.Inputs(
             *(options, given.archive, given.reports, given.ledger, given.run, given.stuck_ms, given.overdue_ms),
-            *(given.since, given.until),
+            *(given.since, given.until, given.from_scratch),
         )
         return reconcile.reconcile(session, inputs, progress)
     finally:

@@ -6,6 +6,7 @@
     <archive>/events/topic=<t>/date=<yyyy-mm-dd>/batch=<first>-<last>/…     several, compacted
     <archive>/compacted/*.json                                              which of the latter count
     <archive>/checkpoint/                                               Spark's; its commits say which batches are whole
+    <archive>/state/                                                    closing states (`closing`)
     <archive>/topics/*.json                                                 the topics' definitions, and deletions
     <archive>/data-sets/*.json                                              whose journals these are (`data_set`)
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.errors import PipelineError
@@ -46,6 +47,15 @@ class Archive:
 
     session: SparkSession
     path: str
+    until: int | None = None
+    """The last batch to be looked at; None: the last that is whole."""
+
+    notes: tuple[Any, ...] | None = None
+    """The compactions to be known of; None: all there are."""
+
+    def pinned(self) -> Archive:
+        """The archive as it is now, whatever other jobs add or compact meanwhile."""
+        return replace(self, until=self.last_committed(), notes=tuple(self.compaction_notes()))
 
     @property
     def events(self) -> str:
@@ -94,6 +104,8 @@ class Archive:
 
     def last_committed(self) -> int | None:
         """The last batch that is whole; None before the first."""
+        if self.until is not None:
+            return self.until
         numbers = [int(name) for name in self.files(f"{self.checkpoint}/commits") if name.isdigit()]
         return max(numbers, default=None)
 
@@ -106,7 +118,7 @@ class Archive:
         return found
 
     def compactions(self) -> list[Any]:
-        """Rows (topic, date, batch, last, at_ms): the compacted folder of a day that counts, and its last batch."""
+        """Rows as `compaction_notes`: the compacted folder of a day that counts, and its last batch."""
         newest: dict[tuple[str, str], Any] = {}
         for row in self.compaction_notes():
             known = newest.get((row.topic, row.date))
@@ -115,22 +127,26 @@ class Archive:
         return list(newest.values())
 
     def compaction_notes(self) -> list[Any]:
-        """The same of every compaction there was; ``at_ms``: when it was done."""
+        """Rows (topic, date, batch, last, at_ms, sources, made) of every compaction there was; ``at_ms``: when it was
+        done; ``sources``, ``made``: the marks of the folders it read (JSON) and of its own (see `unchanged`)."""
+        if self.notes is not None:
+            return list(self.notes)
         if not self.files(self.compacted):
             return []
-        columns = "topic string, date string, batch string, last string, at_ms long"
+        columns = "topic string, date string, batch string, last string, at_ms long, sources string, made string"
         return list(self.session.read.schema(columns).json(self.compacted).collect())
 
-    def read(self) -> DataFrame:
-        """Every archived transition once (columns of `schemas.EVENTS`)."""
+    def read(self, paths: list[str] | None = None) -> DataFrame:
+        """Every archived transition once (columns of `schemas.EVENTS`); ``paths``: only of these folders."""
         from pyspark.sql import functions as F
 
         self._notes()  # for their format
         schema = ddl(EVENTS) + ", batch string"
         last = self.last_committed()
-        if last is None:
+        if last is None or paths == []:
             return self.session.createDataFrame([], ddl(EVENTS))
-        frame = self.session.read.schema(schema).parquet(self.events)
+        several = [self.events] if paths is None else paths
+        frame = self.session.read.schema(schema).option("basePath", self.events).parquet(*several)
         plain = ~F.col("batch").contains("-")
         wanted = plain & (F.col("batch") <= batch_name(last))
         compactions = self.compactions()

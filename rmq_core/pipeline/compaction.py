@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import defaultdict
 from typing import Any
@@ -10,6 +11,7 @@ from rmq_core.pipeline.archived import Archive
 from rmq_core.pipeline.files import java_path
 from rmq_core.pipeline.schemas import EVENTS, ddl
 from rmq_core.pipeline.small import small
+from rmq_core.pipeline.unchanged import mark
 
 FOLDERS_MOST = 8
 """A day of a topic is compacted when it has more folders than that."""
@@ -58,14 +60,18 @@ def _remove_leftovers(
 
 def _merge(kept: Archive, topic: str, date: str, batches: list[str]) -> Any:
     folder = f"{kept.events}/topic={topic}/date={date}"
+    sources = {batch: mark(kept.session, f"{folder}/batch={batch}") for batch in batches}
     first, last = batches[0].partition("-")[0], batches[-1].rpartition("-")[2]
     merged = f"{first}-{last}"
     columns = tuple(each for each in EVENTS if each[0] not in {"topic", "date"})
     frame = kept.session.read.schema(ddl(columns)).parquet(*(f"{folder}/batch={batch}" for batch in batches))
     ordered = frame.coalesce(1).sortWithinPartitions("slot", "position", "seq")
     ordered.write.mode("overwrite").option("maxRecordsPerFile", ROWS_PER_FILE).parquet(f"{folder}/batch={merged}")
-    columns_of_note = "topic string, date string, batch string, first string, last string, at_ms long"
-    row = (topic, date, merged, first, last, int(time.time() * 1000))
+    columns_of_note = (
+        "topic string, date string, batch string, first string, last string, at_ms long, sources string, made string"
+    )
+    made = mark(kept.session, f"{folder}/batch={merged}")
+    row = (topic, date, merged, first, last, int(time.time() * 1000), json.dumps(sources), made)
     note = small(kept.session, [row], columns_of_note)
     # Notes are only ever added: the one that comes furthest counts, and covers the folders of the others.
     note.coalesce(1).write.mode("append").json(kept.compacted)

@@ -5,6 +5,7 @@ Over Spark Connect there is no Hadoop on this side: paths are then taken as fold
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -105,6 +106,30 @@ def folders(session: SparkSession, path: str) -> list[str]:
     known = [status for status in fs.listStatus(where) if status.isDirectory()]
     known.sort(key=lambda status: int(status.getModificationTime()), reverse=True)
     return [str(status.getPath().getName()) for status in known]
+
+
+def tree(session: SparkSession, path: str) -> list[tuple[str, int, int]]:
+    """Every file below a folder: its path from there, its size, and when it was changed (ms)."""
+    hadoop = _hadoop(session, path)
+    local = _local(path) if hadoop is None else None
+    if hadoop is not None and hadoop[0].getUri().getScheme() == "file":  # thousands of files, thousands of calls
+        local = Path(hadoop[1].toUri().getPath())
+    if local is not None:
+        found = []
+        for folder, _, names in os.walk(local):
+            for name in names:
+                status = (each := Path(folder, name)).stat()
+                found.append((str(each.relative_to(local)), status.st_size, status.st_mtime_ns // 1_000_000))
+        return found
+    assert hadoop is not None
+    fs, where = hadoop
+    if not fs.exists(where):
+        return []
+    begin, several, found = len(fs.makeQualified(where).toString()) + 1, fs.listFiles(where, True), []
+    while several.hasNext():
+        each = several.next()
+        found.append((str(each.getPath().toString())[begin:], int(each.getLen()), int(each.getModificationTime())))
+    return found
 
 
 def remove(session: SparkSession, path: str) -> None:

@@ -112,10 +112,13 @@ def begins_behind() -> Column:
     return F.coalesce(F.col("first_life") & behind, F.lit(False))
 
 
-def forked(events: DataFrame, holes: DataFrame) -> DataFrame:
+FORKS = "topic string, slot int, life int"
+
+
+def forked(events: DataFrame, holes: DataFrame, forks: DataFrame | None = None) -> DataFrame:
     """`holes`, where those doubled by a server that lost its end are distinguished from those doubled by hand.
 
-    ``events`` need ``life``. Only the slots concerned are looked at again.
+    ``events`` need ``life``. Only the slots concerned are looked at again. ``forks``: those known already.
     """
     from pyspark.sql import functions as F
 
@@ -123,7 +126,10 @@ def forked(events: DataFrame, holes: DataFrame) -> DataFrame:
     places = events.where("seq = 0").join(F.broadcast(twice), [*SLOT, "life"], "left_semi").groupBy(*SLOT).agg(
         F.countDistinct("n").alias("numbers"), F.countDistinct("position").alias("places")
     )  # fmt: skip
-    several = places.where("places > numbers").select(*SLOT, F.lit("forked").alias("fork"))
+    several = places.where("places > numbers").select(*SLOT)
+    if forks is not None:
+        several = several.union(forks.join(F.broadcast(twice), [*SLOT, "life"], "left_semi").select(*SLOT)).distinct()
+    several = several.withColumn("fork", F.lit("forked"))
     known = holes.join(F.broadcast(several), [*SLOT], "left")
     return known.withColumn("reason", F.coalesce("fork", "reason")).drop("fork")
 

@@ -8,14 +8,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.errors import PipelineError
-from rmq_core.model.topic import Journal, Topic
+from rmq_core.model.topic import Journal
 from rmq_core.pipeline import business as of_business
-from rmq_core.pipeline import data_set, figures, gaps, positions, repair_data, report, verdicts
-from rmq_core.pipeline.archived import Archive, without_deleted
+from rmq_core.pipeline import data_set, gaps, positions, repair_data, report, sums, verdicts
+from rmq_core.pipeline.archived import Archive
 from rmq_core.pipeline.business import Ledger
 from rmq_core.pipeline.confirm import confirmed
+from rmq_core.pipeline.judged import Judged, Repeated, judge, told
 from rmq_core.pipeline.progress import QUIET, Progress
-from rmq_core.pipeline.replay import SLOT, accounts, replay, slots, with_lives
+from rmq_core.pipeline.reading import History, StoredTables, load
 from rmq_core.pipeline.sentences import plain_errors, with_retries
 from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.journal import JournalSource
@@ -31,7 +32,8 @@ STAGES = ("snapshot", "journals", "replay", "findings", "report")
 @dataclass(frozen=True)
 class Inputs:
     """What a reconciliation compares. ``stuck_ms``, ``overdue_ms``: how late a delivery may be before that counts.
-    ``since_ms``, ``until_ms``: the time the ledger speaks of, where it does not say so itself."""
+    ``since_ms``, ``until_ms``: the time the ledger speaks of, where it does not say so itself. ``from_scratch``: all of
+    the archive is read, whatever the closing state knows."""
 
     options: SourceOptions
     archive: str | None
@@ -42,6 +44,7 @@ class Inputs:
     overdue_ms: int = verdicts.OVERDUE_MS
     since_ms: int | None = None
     until_ms: int | None = None
+    from_scratch: bool = False
 
 
 def reconcile(session: SparkSession, inputs: Inputs, progress: Progress = QUIET) -> dict[str, Any]:
@@ -74,23 +77,34 @@ def _reconcile(session: SparkSession, inputs: Inputs, progress: Progress, run: s
         snapshot = kept.write("snapshot", load(session, inputs.options, "rmq_queues"))
     with progress.stage("journals", session):
         journal = kept.write("journal", load(session, inputs.options, "rmq_journal"))
-        archive = Archive(session, inputs.archive) if inputs.archive else None
-        events = together(archive, journal, inputs.options.deletions())
-        events = events.where(events.topic.isin(names))
+        archive = Archive(session, inputs.archive).pinned() if inputs.archive else None
+        history = History(session, names, archive, journal, inputs.options.deletions())
         committed = positions.committed(inputs.options, topics, inputs.archive)
         readers = small(session, committed, gaps.READERS)
         reached = small(session, archive.reached() if archive else [], gaps.REACHED)
     with progress.stage("replay", session):
-        suspected = findings(session, snapshot, events, topics, inputs, ledger, kept, readers, reached)
+        judged = Judged(topics, inputs, kept, readers, reached)
+        suspected = _without_repetition(judged, snapshot, history, ledger, from_scratch=inputs.from_scratch)
         suspected = kept.write("findings", suspected)
     with progress.stage("findings", session):
         written = report.write_findings(confirmed(suspected, inputs.options), f"{inputs.reports}/{run}")
     with progress.stage("report", session):
-        counts = figures.held_by_slots(kept.read("slot_ledgers"))
-        table = figures.topics(kept.read("accounts"), kept.read("messages"), events, counts)
-        report.write_topics(table, f"{inputs.reports}/{run}")
+        read = sums.written(kept, history, f"{inputs.reports}/{run}", run)
         described = _described(inputs, names, ledger) | {"streams_not_judged": streams}
-        return report.summarize(session, inputs.reports, run, started_ms, written, described, kept.folder)
+        return report.summarize(session, inputs.reports, run, started_ms, written, described, kept.folder, read)
+
+
+def _without_repetition(
+    judged: Judged, snapshot: DataFrame, history: History, ledger: Ledger | None, *, from_scratch: bool
+) -> DataFrame:
+    """What is found with the closing state, as far as it holds."""
+    scratch = {"*": "asked"} if from_scratch else dict[str, str]()
+    while True:
+        history.open(scratch)
+        try:
+            return findings(judged, snapshot, history, ledger)
+        except Repeated as error:
+            scratch |= dict.fromkeys(error.topics, "twice")
 
 
 def _ledger(session: SparkSession, inputs: Inputs, names: list[str], kept: StoredTables) -> Ledger:
@@ -102,91 +116,12 @@ def _ledger(session: SparkSession, inputs: Inputs, names: list[str], kept: Store
     return replace(found, rows=kept.write("ledger", found.rows), since_ms=since, until_ms=until)
 
 
-@dataclass
-class StoredTables:
-    """Tables in between, recorded once: whoever looks twice must see the same, and need not wait again."""
+def findings(judged: Judged, snapshot: DataFrame, history: History, ledger: Ledger | None = None) -> DataFrame:
+    """Every finding, unconfirmed. Stores what `judge` does. Raises `Repeated`."""
 
-    session: SparkSession
-    folder: str
-
-    def write(self, name: str, frame: DataFrame) -> DataFrame:
-        """Computes and stores a table; gives it back as stored."""
-        frame.write.mode("overwrite").parquet(f"{self.folder}/{name}")
-        return self.session.read.schema(frame.schema).parquet(f"{self.folder}/{name}")
-
-    def read(self, name: str) -> DataFrame:
-        """A table that was stored."""
-        return self.session.read.parquet(f"{self.folder}/{name}")
-
-
-def load(session: SparkSession, options: SourceOptions, source: str) -> DataFrame:
-    """A batch read of one of our sources."""
-    reader = session.read.format(source).option("url", options.url).option("namespace", options.namespace)
-    reader = reader.option("topics", ",".join(options.topics))
-    return reader.option("slots_per_partition", str(options.slots_per_partition)).load()
-
-
-def together(archive: Archive | None, journal: DataFrame, deletions: dict[str, int] | None = None) -> DataFrame:
-    """What is archived, and what the journals hold behind that. ``journal`` must have been read first.
-
-    ``vouched``: whether the archive must hold it. ``deletions``: what a topic had before it was deleted is not its.
-    """
-    from pyspark.sql import functions as F
-
-    if archive is None:
-        return without_deleted(journal, deletions or {}).withColumn("vouched", F.lit(False))
-    known = archive.deletions()
-    gone = known | {name: max(at_ms, known.get(name, -1)) for name, at_ms in (deletions or {}).items()}
-    reached = small(archive.session, archive.reached(), gaps.REACHED)
-    fresh = journal.join(F.broadcast(reached), [*SLOT], "left").where("reached IS NULL OR position > reached")
-    archived = archive.read().join(F.broadcast(reached), [*SLOT], "left")
-    vouched = (F.col("n") >= F.col("since")) & (F.col("n") <= F.col("reached_n"))
-    both = archived.withColumn("vouched", F.coalesce(vouched, F.lit(False))).unionByName(
-        fresh.withColumn("vouched", F.lit(False))
-    )
-    return without_deleted(both.drop("reached", "reached_n", "since"), gone)
-
-
-def findings(
-    session: SparkSession,
-    snapshot: DataFrame,
-    events: DataFrame,
-    topics: list[Topic],
-    inputs: Inputs,
-    ledger: Ledger | None,
-    kept: StoredTables,
-    readers: DataFrame | None = None,
-    reached: DataFrame | None = None,
-) -> DataFrame:
-    """Every finding, unconfirmed. ``readers``, ``reached``: see `gaps`.
-
-    Stores ``slot_ledgers``, ``accounts``, ``messages`` and ``suspects``.
-    """
-    from pyspark.sql import functions as F
-
-    defined = small(
-        session,
-        [
-            (topic.name, topic.kind.value, topic.journal.value, topic.visibility_timeout_ms, topic.paused)
-            for topic in topics
-        ],
-        "topic string, kind string, journal string, visibility_timeout_ms long, paused boolean",
-    )
-    slot_ledgers = kept.write("slot_ledgers", verdicts.slot_ledgers(snapshot))
-    lively = with_lives(events)
-    known = slots(kept.write("accounts", accounts(lively)))
-    holes = kept.write("holes", gaps.forked(lively, gaps.holes(known, slot_ledgers, readers, reached)))
-    whole = (
-        known.where("complete")
-        .join(slot_ledgers, [*SLOT])
-        .join(holes, [*SLOT], "left_anti")
-        .select(*SLOT, "life", "lost_lives", "begin", "end")
-    )
-    until = lively.join(F.broadcast(whole.select(*SLOT, "end")), [*SLOT], "left")
-    judged = until.where("end IS NULL OR position <= end")
-    messages = kept.write("messages", replay(judged, snapshot))
-    suspects = verdicts.suspicious(messages, whole, defined, inputs.stuck_ms, inputs.overdue_ms)
-    suspects = kept.write("suspects", suspects)
+    session, kept, topics = history.session, judged.kept, judged.topics
+    judge(judged, snapshot, history)
+    slot_ledgers, holes, suspects, messages = map(kept.read, ("slot_ledgers", "holes", "suspects", "messages"))
     several = [
         verdicts.misplaced(suspects),
         verdicts.impossible(suspects),
@@ -197,17 +132,20 @@ def findings(
     ]
     if ledger is not None:
         silent = [topic.name for topic in topics if topic.journal is Journal.OFF]
-        named = ledger.rows.where(F.col("topic").isin(silent)).select("topic").distinct().collect()
-        holes = holes.union(gaps.without_journal(session, [row.topic for row in named]))
+        named = [row.topic for row in ledger.rows.select("topic").distinct().collect()]
+        holes = holes.union(gaps.without_journal(session, sorted({*silent} & {*named})))
         here = messages.where(verdicts.in_a_queue())
         misplaced = suspects.where("misplaced IS NOT NULL")
+        # What a ledger speaks of, no closing state remembers.
+        events = history.whole(named, ledger.since_ms)
         several.append(of_business.business(ledger, events, here, holes, misplaced))
     several.append(gaps.findings(holes))
     result = several[0]
     for more in several[1:]:
         result = result.union(more)
     kinds = {topic.name: topic.timed for topic in topics}
-    return repair_data.attached(kept.write("bare_findings", result), suspects, judged, kinds)
+    bare = kept.write("bare_findings", result)
+    return repair_data.attached(bare, suspects, told(judged, history), kinds)
 
 
 def _described(inputs: Inputs, names: list[str], ledger: Ledger | None) -> dict[str, Any]:

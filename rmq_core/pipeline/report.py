@@ -46,8 +46,9 @@ def summarize(
     findings: DataFrame,
     inputs: dict[str, Any],
     work: str,
+    read: dict[str, Any],
 ) -> dict[str, Any]:
-    """Compares with the previous run, writes ``summary.json`` and returns it; removes ``work``."""
+    """Compares with the previous run, writes ``summary.json`` and returns it; removes ``work``. ``read``: of `sums`."""
     counts = {row.kind: row["count"] for row in findings.groupBy("kind").count().collect()}
     holes = findings.where("kind = 'journal_gap'").limit(GAPS_MOST).collect()
     previous = previous_run(session, reports, run, started_ms, inputs["namespace"])
@@ -56,6 +57,7 @@ def summarize(
         "started_ms": started_ms,
         "finished_ms": int(time.time() * 1000),
         "inputs": inputs,
+        "read": read,
         "counts": dict(sorted(counts.items())),
         "findings": sum(counts.values()),
         "complete": "journal_gap" not in counts,

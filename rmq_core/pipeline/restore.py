@@ -15,11 +15,12 @@ from rmq_core.client.rmq import RMQ
 from rmq_core.errors import PipelineError
 from rmq_core.model.topic import Journal, Topic
 from rmq_core.pipeline import data_set, gaps, repair_data
+from rmq_core.pipeline.accounts import accounts, lives, with_lives
 from rmq_core.pipeline.archived import Archive
 from rmq_core.pipeline.progress import QUIET, Progress
 from rmq_core.pipeline.put_back import RESULT, putter
-from rmq_core.pipeline.reconcile import load, together
-from rmq_core.pipeline.replay import MARKS, MESSAGE, SLOT, accounts, lives, replay, with_lives
+from rmq_core.pipeline.reading import load, together
+from rmq_core.pipeline.replay import MARKS, MESSAGE, SLOT, replay
 from rmq_core.pipeline.sentences import plain_errors, with_retries
 from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.journal import JournalSource

@@ -78,12 +78,14 @@ STEPS: _Columns = (
     ("content", "long", "int64"),
     ("failed", "int", "int32"),
     ("at_ms", "long", "int64"),
+    ("carried", "binary", "binary"),
 )
-"""What `histories` reads: transitions, and rows of the live queues (``step`` tells which); -1: none. ``content``: what
-the pool holds from then on (`NO_CONTENT`: as before; `UNSAID`: nobody knows; `INLINE`: nothing, the content is the id;
-else a hash of it).
-``failed``: 1 where it says of what a message failed.
+"""What `histories` reads: transitions, rows of live queues, and of a closing state (``step`` tells which); -1: none.
+``content``: what the pool holds from then on (`NO_CONTENT`: as before; `UNSAID`: nobody knows; `INLINE`: nothing, the
+content is the id; else a hash of it).
+``failed``: 1 where it says of what a message failed. ``carried``: see the module of that name.
 """
+_CLOSING = STEPS[3:]
 
 UNSAID, NO_CONTENT, INLINE = -2, -1, 0
 
@@ -126,6 +128,9 @@ HISTORIES: _Columns = (
     ("queue", "string", "string"),
     ("lateness", "array<long>", "list"),
     ("end_to_end", "array<long>", "list"),
+    ("archived", "boolean", "bool"),
+    ("unsure", "boolean", "bool"),
+    ("closing", f"struct<{', '.join(f'{name}: {spark}' for name, spark, _ in _CLOSING)}>", "closing"),
     ("in_store", "long", "int64"),
     ("in_retry", "long", "int64"),
     ("in_prepare", "long", "int64"),
@@ -157,7 +162,11 @@ them was, and where the last is recorded.
 it, ``dead_hash``: the content of a dead letter with a record of its own, ``replaced_hash``: of what is in flight while
 another one waits; ``read_ms``: when its slot was read.
 
-Rows without an ``id`` carry times (ms) of some messages of a topic: ``lateness`` (delivered − due), ``end_to_end``.
+``unsure``: a closing state has dropped what would have to be known of it; ask the archive.
+
+Rows without an ``id`` carry times (ms) of some messages of a topic: ``lateness`` (delivered − due), ``end_to_end``; and
+whether an archive holds them. Rows with ``closing`` are not messages, but
+what the next run must know of one, a row of `STEPS` each.
 """
 
 FINDINGS = "kind string, topic string, slot int, id binary, evidence string, repair string, repair_data binary"
@@ -180,15 +189,14 @@ def arrow(columns: _Columns) -> pyarrow.Schema:
     """The schema of the batches a data source yields."""
     import pyarrow as pa
 
-    kinds = {
+    plain = {"int32": pa.int32(), "int64": pa.int64(), "double": pa.float64()}
+    kinds = plain | {
         "string": pa.string(),
         "binary": pa.binary(),
-        "int32": pa.int32(),
-        "int64": pa.int64(),
-        "double": pa.float64(),
         "timestamp": pa.timestamp("us", tz="UTC"),
         "bool": pa.bool_(),
         "list": pa.list_(pa.int64()),
+        "closing": pa.struct([(name, pa.binary() if kind == "binary" else plain[kind]) for name, _, kind in _CLOSING]),
         "wrong": pa.struct(
             [("position", pa.int64())]
             + [(name, pa.string()) for name in ("kind", "event", "origin", "target")]

@@ -163,15 +163,17 @@ def read_cycle(topic: Topic, slot: int, reply: list[Any], epoch: str = SHARED_EP
 def _entries(
     topic: Topic, slot: int, entries: list[Any], receipt: int, step: int, epoch: str
 ) -> Iterator[EntryDelivery]:
-    """New entries of a group; their receipts begin with that one."""
+    """New entries of a group; their receipts begin with that one. Most of them are a bare content."""
     settled = isinstance(topic, Group) and topic.acks is Acks.NONE
     retries, name = topic.max_retries, topic.name
     last_ms, score = b"", 0.0
-    for raw, pairs in entries:
+    taken = iter(entries)
+    for raw, told in zip(taken, taken, strict=True):
+        held = (told,) if type(told) is bytes else told
         ms = raw[: raw.index(b"-")]
         if ms != last_ms:
             last_ms, score = ms, float(ms) + ENTRY_PLACE
-        yield EntryDelivery(name, slot, raw, DONE if settled else receipt, score, pairs, True, retries, epoch)
+        yield EntryDelivery(name, slot, raw, DONE if settled else receipt, score, held, True, retries, epoch)
         receipt += step
 
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+from rmq_core.model.topic import Topic
+from rmq_core.pipeline.reading import History
 from rmq_core.pipeline.schemas import EVENTS, FINDINGS, QUEUES, ddl
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
 
@@ -124,6 +126,22 @@ def events(spark: Any, slots: Iterable[Slot]) -> Any:
 def snapshot(spark: Any, slots: Iterable[Slot]) -> Any:
     """Their queues as one frame."""
     return spark.createDataFrame([row for slot in slots for row in slot.rows()], ddl(QUEUES))
+
+
+class Told(History):
+    """A history that is told, not read: some events, and no archive."""
+
+    def __init__(self, events: Any, topics: list[Topic]) -> None:
+        super().__init__(events.sparkSession, [topic.name for topic in topics], None, events, {})
+        for name in {"vouched", "archived"} - {*events.columns}:
+            events = events.selectExpr("*", f"false AS {name}")
+        self.events = events
+
+    def news(self) -> Any:
+        return self.events
+
+    def whole(self, topics: list[str], since_ms: int | None = None) -> Any:
+        return self.events.where(self.events.topic.isin(topics))
 
 
 def listed(frame: Any) -> set[tuple[str, int | None, bytes | None]]:

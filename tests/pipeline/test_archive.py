@@ -18,7 +18,7 @@ from rmq_core.pipeline.archive import archive, batch_writer
 from rmq_core.pipeline.archived import Archive
 from rmq_core.pipeline.compaction import compact
 from rmq_core.pipeline.lock import ArchiveLock
-from rmq_core.pipeline.reconcile import load
+from rmq_core.pipeline.reading import load
 from rmq_core.pipeline.sources.journal import JournalSource
 from rmq_core.pipeline.sources.options import SourceOptions
 from tests.pipeline.journal_rows import be_busy, exactly, more, rows, transitions

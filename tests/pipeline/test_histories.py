@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rmq_core.journal.entries import EVENTS
-from rmq_core.pipeline.histories import LETTER_BITS, STEP_BITS, histories
+from rmq_core.pipeline.histories import histories
 from rmq_core.pipeline.schemas import STEPS, arrow
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
+from rmq_core.pipeline.steps import LETTER_BITS, STEP_BITS
 
 LIVES = {
     b"done": [("sent", "ns", 1_000), ("taken", "sp", 9), ("acked", "p-", 0)],

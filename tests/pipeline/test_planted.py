@@ -79,11 +79,14 @@ def test_each_is_found_and_repaired(spark: Any, desk: Desk, inputs: Inputs, tmp_
         planted.live()
         record(desk, "work")
         archive(spark, inputs.options, str(tmp_path / "archive"))
+        closed, _ = run(spark, inputs, "before")  # what is planted then is found on top of what this run knew
+        assert closed["read"]["closed"]
         expected = planted.in_the_queues() | planted.in_the_archive()
     assert {kind for kind, *_ in expected} == set(KINDS)
     first = Reconciliation.objects.create(state="done", username="chief")
     summary, found = run(spark, inputs, str(first.pk), Progress(STAGES, json_lines=True, out=out))
     assert found == expected
+    assert summary["read"]["from_scratch"] == dict.fromkeys(("holed", "work"), "files of the archive have changed")
     assert not summary["complete"]
     well_reported(out, tmp_path / "reports" / str(first.pk), summary)
     run_reports.take_in(first)
@@ -107,6 +110,7 @@ def test_each_is_found_and_repaired(spark: Any, desk: Desk, inputs: Inputs, tmp_
             0,
         ]
     second, left = run(spark, inputs, "second")
+    assert second["read"]["from_scratch"] == {}
     assert left == {each for each in expected if each[0] not in REPAIRED} - {NOT_CONTRARY}
     for kind, changes in second["changes"].items():
         gone = sum(each[0] == kind for each in expected - left)

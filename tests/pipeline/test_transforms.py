@@ -10,10 +10,12 @@ import pytest
 
 from rmq_core import Topic, TopicKind
 from rmq_core.pipeline import business, gaps
-from rmq_core.pipeline.reconcile import StoredTables, findings
+from rmq_core.pipeline.judged import Judged
+from rmq_core.pipeline.reading import StoredTables
+from rmq_core.pipeline.reconcile import findings
 from rmq_core.pipeline.schemas import FINDINGS
 from rmq_core.pipeline.verdicts import WHY
-from tests.pipeline.frames import DUE, LIMITS, T0, events, in_parts, snapshot
+from tests.pipeline.frames import DUE, LIMITS, T0, Told, events, in_parts, snapshot
 from tests.pipeline.scenarios import SCENARIOS, Finding
 from tests.pipeline.unproved import LEDGER, REACHED, READERS
 
@@ -38,7 +40,8 @@ def found(spark: Any, tmp_path_factory: Any) -> dict[str, list[Any]]:
     by_topic: dict[str, list[Any]] = defaultdict(list)
     kept = StoredTables(spark, work)
     with in_parts(spark):
-        result = findings(spark, *frames, topics, LIMITS, ledger, kept, readers, reached)  # type: ignore[arg-type]
+        judged = Judged(topics, LIMITS, kept, readers, reached)
+        result = findings(judged, frames[0], Told(frames[1], topics), ledger)
         assert result.schema.simpleString() == spark.createDataFrame([], FINDINGS).schema.simpleString()
         for row in result.collect():
             by_topic[row.topic].append(row)

@@ -4,7 +4,7 @@
 --        (waits|''), and behind how many are given back until when nothing is taken (ms). How
 --        (several|alone|unsettled): `unsettled` is several of a group whose new entries nobody settles
 -- reply  as of cycle.lua, where the third and fourth are of entries that came back, whose bodies may be names and values;
---        and behind it the new ones: {{id, {name, value, …}}, …}
+--        and behind it the new ones: {id, content or {name, value, …}, …}
 -- include shared/slot.lua
 -- include shared/journal.lua
 -- include shared/policy.lua
@@ -41,10 +41,10 @@ busy = promote(REAPED_MOST) == REAPED_MOST or busy
 if now < paused_until_ms or ARGV[POLICY + 5] == 'waits' and must_wait() then
   limit = 0
 end
-local returned, bodies, entries, suspects_next = take(limit, how == 'alone', how == 'unsettled')
+local returned, bodies, given, suspects_next = take(limit, how == 'alone', how == 'unsettled')
 write_counts()
 local next_due_ms = now
-if not busy and (limit == 0 or #returned / 2 + #entries < limit) then
+if not busy and (limit == 0 or (#returned + #given) / 2 < limit) then
   next_due_ms = earlier(next_due(), now < paused_until_ms and paused_until_ms or nil) or -1
 end
 local head = write_hints(slot, next_due_ms ~= -1 and next_due_ms or nil, next_due_or_ready())
@@ -53,5 +53,5 @@ if releases > 0 and limit == 0 then
   redis.call('PUBLISH', channel, head == '' and slot or slot .. ' ' .. head)
 end
 return {
-  now, next_due_ms, statuses, returned, bodies, micros % 1000, head, suspects_next and 1 or 0, entries,
+  now, next_due_ms, statuses, returned, bodies, micros % 1000, head, suspects_next and 1 or 0, given,
 }

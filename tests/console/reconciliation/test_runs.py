@@ -117,6 +117,16 @@ def test_rows_of_other_topics_in_a_ledger_are_told(office: Office) -> None:
     assert shown == {"rows": 12, "topics": {"gate-close": 10, "boarding": 2}}
 
 
+def test_a_run_says_what_it_read_and_what_it_knew(office: Office) -> None:
+    run = office.do(topics=("orders",))
+    run.summary["read"] = {"events": 7, "events_known": 900, "from_scratch": {"orders": "asked for"}, "closed": "1"}
+    shown = shapes.detail_json(run, True)["read"]
+    assert shown == {"events": 7, "known": 900, "from_scratch": {"orders": "asked for"}}
+    for nonsense in (None, [], {"events": "many"}):
+        run.summary["read"] = nonsense
+        assert shapes.detail_json(run, True)["read"] is None
+
+
 def test_a_restore_says_what_it_did_and_what_it_left_out(office: Office) -> None:
     run = office.do(kind="restore", reason="the server is new", confirm="restore")
     assert run.state == "done"

@@ -49,7 +49,7 @@ class GroupModel(Model):
 
     def next_ones(self, most: int) -> tuple[list[bytes], bool]:
         found, suspects_next = self.look(most, alone=most == 1)
-        if not found and suspects_next and most > 1:
+        if not found and suspects_next:  # the consumer asks once more, alone
             return self.look(1, alone=True)[0], True
         return found, most == 1
 

@@ -56,10 +56,6 @@ class GroupWalker(GroupMachine, Walker):
         self.steer("start")
         self.grab(most)
 
-    def steer(self, where: str) -> None:
-        self.control.set_position(self.queue, where)
-        self.model.move(where)
-
     def settle_last(self, how: str, delay_ms: int | None = None) -> None:
         (delivery,) = [d for d in self.deliveries if d.raw_id == self.raw and self.model.valid(d.raw_id, d.receipt)]
         self.settle_one(delivery, how, delay_ms)

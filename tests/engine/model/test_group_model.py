@@ -89,6 +89,16 @@ class GroupMachine(Machine):
     def take_some(self, most: int, member: str) -> None:
         self.take(most, member)
 
+    @rule(how=st.sampled_from(["reject", "release", "nack"]), again=st.booleans())
+    def end_one(self, how: str, again: bool) -> None:
+        """What two copies come from: one that was read before is dead, or waits, and is perhaps read again."""
+        self.take(1, "anna")
+        held = [each for each in self.deliveries[-1:] if self.model.valid(each.raw_id, each.receipt)]
+        for delivery in held:
+            self.settle_one(delivery, how, None)
+        if again:
+            self.steer("start")
+
     @precondition(lambda self: self.ids)
     @rule(data=st.data(), action=st.sampled_from(ACTIONS), span=st.sampled_from([1, 60, 900]))
     def act(self, data: st.DataObject, action: str, span: int) -> None:
@@ -107,7 +117,9 @@ class GroupMachine(Machine):
 
     @rule(data=st.data())
     def move(self, data: st.DataObject) -> None:
-        where = data.draw(st.sampled_from(["start", "start", "end", *(raw.decode() for raw in self.ids[-5:])]))
+        self.steer(data.draw(st.sampled_from(["start", "start", "end", *(raw.decode() for raw in self.ids[-5:])])))
+
+    def steer(self, where: str) -> None:
         self.control.set_position(self.queue, where)
         self.model.move(where)
 

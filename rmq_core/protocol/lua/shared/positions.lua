@@ -46,7 +46,7 @@ end
 
 -- `n` entries ahead of the group are gone.
 local function pass_over(at, n)
-  if at.first_number == at.number + 1 then
+  if at.first == at.cursor and at.first_number == at.number + 1 then -- nothing is open
     at.first_number = at.first_number + n
   end
   at.number, at.missed = at.number + n, at.missed + n

@@ -166,6 +166,7 @@ function showFacts() {
     : "";
   const pairs = [
     [gettext("Topics"), scope(run)],
+    [gettext("What was read"), run.read ? read(run.read) : ""],
     [gettext("Nothing is said of, for their journal is off"), run.without_journal.join(", ")],
     [gettext("Business ledger"), [run.ledger, others].filter(Boolean).join(" · ")],
     [gettext("Reason"), run.reason],
@@ -182,6 +183,20 @@ function showFacts() {
     [gettext("Gaps in journals"), gaps.length ? gaps : ""],
   ].filter(([, value]) => value);
   replace(facts, pairList(pairs));
+}
+
+/** @param {{events: number, known: number, from_scratch: Record<string, string>}} said */
+function read(said) {
+  const lines = [
+    fill(gettext("%(new)s transitions; %(known)s were known from the run before"), {
+      new: exact(said.events),
+      known: exact(said.known),
+    }),
+  ];
+  const whole = Object.keys(said.from_scratch);
+  if (said.known && whole.length)
+    lines.push(fill(gettext("Read from the beginning: %(topics)s"), { topics: whole.slice(0, 20).join(", ") }));
+  return lines.map((line) => h("div", {}, line));
 }
 
 function showFigures() {

@@ -1,0 +1,291 @@
+"""The closing state: what a reconciliation leaves for the next one, so that its cost follows what is new.
+
+::
+
+    <archive>/state/<version>/messages/topic=<t>/*.parquet   of messages to which something happened since the version
+                                                            before: what is carried of them (`carried`)
+    <archive>/state/<version>/{accounts,ends,sketches}       sums over all that is archived (`accounts`, `figures`)
+    <archive>/state/<version>.json                           written last: a version without one does not count
+
+A version covers what the archive held then, topic by topic, and says of which files. A topic of which that does not
+hold any more is read from scratch. See ``docs/decisions/215-closing-states.md``.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from rmq_core.pipeline import files, unchanged
+from rmq_core.pipeline.accounts import ACCOUNTS
+from rmq_core.pipeline.archived import Archive, batch_name
+from rmq_core.pipeline.figures import ENDS, SKETCHES
+from rmq_core.pipeline.histories import Closing
+from rmq_core.pipeline.schemas import STEPS, ddl
+from rmq_core.pipeline.sources.decoding import position_of
+from rmq_core.pipeline.sources.journal import since_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+FORMAT = 1
+TABLES = {"accounts": ACCOUNTS, "ends": ENDS, "sketches": SKETCHES}
+KEPT = 3
+"""So many versions stay, and those younger than `READ_WITHIN_MS`: whoever began with one may still read it."""
+READ_WITHIN_MS = 3_600_000
+DELTAS_MOST = 8
+"""What a state's messages lie in more folders than that is merged."""
+
+WHY = {
+    "asked": "asked for",
+    "first": "no closing state has it yet",
+    "deleted": "it was deleted and made anew",
+    "journal": "its journals were read otherwise since",
+    "files": "files of the archive have changed",
+    "twice": "running numbers came a second time",
+    "format": "another release wrote the closing state",
+}
+"""Why a topic is read from scratch."""
+
+
+@dataclass(frozen=True)
+class Covered:
+    """What a version knows of a topic: the ``folder`` with its sums, those with its messages, the oldest first, and
+    what of the archive that covers: ``until`` a batch, its ``offsets`` per slot and its ``files``. ``forks``: slots and
+    lives in which numbers were given twice by a server that had lost its end."""
+
+    folder: str
+    messages: list[str]
+    until: str
+    offsets: dict[str, str]
+    files: unchanged.Folders
+    deleted_ms: int
+    forks: list[tuple[int, int]]
+
+
+@dataclass
+class ClosingState:
+    """The newest version of an archive, as far as it holds, and what the next one must say.
+
+    ``known``: by topic; ``scratch``: why the others are not. ``now``: the archive's folders, by topic.
+    """
+
+    archive: Archive
+    deletions: Mapping[str, int] = field(default_factory=dict)
+    number: int = 0
+    version: str | None = None
+    run: str | None = None
+    known: dict[str, Covered] = field(default_factory=dict)
+    others: dict[str, Covered] = field(default_factory=dict)
+    scratch: dict[str, str] = field(default_factory=dict)
+    now: dict[str, unchanged.Folders] = field(default_factory=dict)
+
+    @property
+    def path(self) -> str:
+        """Where the versions are."""
+        return f"{self.archive.path}/state"
+
+    @property
+    def closing(self) -> Closing:
+        """How `replay` closes what comes next."""
+        return Closing(self.number + 1, frozenset(self.known))
+
+    def carried(self) -> DataFrame | None:
+        """Of the known topics, what is carried of their messages (`schemas.STEPS`); None: nothing."""
+        from pyspark.sql import DataFrame
+
+        session, by_folder = self.archive.session, dict[str, list[str]]()
+        for topic, covered in self.known.items():
+            for folder in covered.messages:
+                by_folder.setdefault(folder, []).append(topic)
+        several = []
+        for folder, topics in by_folder.items():
+            base = f"{self.path}/{folder}/messages"
+            there = set(files.folders(session, base))
+            if paths := [f"{base}/topic={topic}" for topic in topics if f"topic={topic}" in there]:
+                several.append(session.read.schema(ddl(STEPS)).option("basePath", base).parquet(*paths))
+        return reduce(DataFrame.unionByName, several) if several else None
+
+    def table(self, name: str) -> DataFrame | None:
+        """Of the known topics, one of the `TABLES`; None: there is none."""
+        from pyspark.sql import DataFrame
+        from pyspark.sql import functions as F
+
+        by_folder: dict[str, list[str]] = {}
+        for topic, covered in self.known.items():
+            by_folder.setdefault(covered.folder, []).append(topic)
+        several = [
+            self.archive.session.read.schema(TABLES[name])
+            .parquet(f"{self.path}/{folder}/{name}")
+            .where(F.col("topic").isin(topics))
+            for folder, topics in by_folder.items()
+        ]
+        return reduce(DataFrame.unionByName, several) if several else None
+
+    def paths(self, topics: list[str]) -> list[str] | None:
+        """The folders of the archive with what these topics have that is not covered; None: all there are."""
+        if not self.known:
+            return None
+        notes, until, found = self.archive.compactions(), batch_name(self.archive.until or 0), []
+        for topic in topics:
+            here, root = self.now.get(topic, {}), f"{self.archive.events}/topic={topic}"
+            if topic not in self.known:
+                found += [root] if here else []
+                continue
+            for folder in unchanged.counting(here, [note for note in notes if note.topic == topic], until):
+                date, _, batch = folder.partition("/")
+                if unchanged.last_of(batch) > self.known[topic].until:
+                    found.append(f"{root}/date={date}/batch={batch}")
+        return found
+
+    def positions(self) -> list[tuple[str, int, int]]:
+        """Per topic and slot the last position that is covered."""
+        return [
+            (topic, int(slot), position_of(end))
+            for topic, covered in self.known.items()
+            for slot, end in covered.offsets.items()
+        ]
+
+    def forks(self) -> list[tuple[str, int, int]]:
+        """Topic, slot and life of those that are known."""
+        return [(topic, slot, life) for topic, covered in self.known.items() for slot, life in covered.forks]
+
+    def has_news(self, topics: list[str]) -> bool:
+        """Whether the archive has more than is covered."""
+        ends = self.archive.committed_offsets()
+        return any(topic not in self.known or self.known[topic].offsets != ends.get(topic, {}) for topic in topics)
+
+    def close(
+        self, topics: list[str], run: str, tables: Mapping[str, DataFrame], forks: list[tuple[str, int, int]]
+    ) -> str:
+        """Writes the next version; returns its name. ``tables``: ``messages``, as `schemas.STEPS`, and `TABLES`."""
+        folder = f"{batch_name(self.number + 1)}-{uuid.uuid4().hex[:8]}"
+        for name, frame in tables.items():
+            writer = frame.write.mode("overwrite")
+            (writer.partitionBy("topic") if name == "messages" else writer).parquet(f"{self.path}/{folder}/{name}")
+        ends, until = self.archive.committed_offsets(), batch_name(self.archive.until or 0)
+        notes = self.archive.compaction_notes()
+        known = dict(self.others)
+        for topic in topics:
+            before = self.known.get(topic)
+            of_topic = [note for note in notes if note.topic == topic]
+            known[topic] = Covered(
+                folder,
+                [*(before.messages if before else []), folder],
+                until,
+                ends.get(topic, {}),
+                unchanged.counting(self.now.get(topic, {}), of_topic, until),
+                self.deletions.get(topic, -1),
+                [(slot, life) for of, slot, life in forks if of == topic],
+            )
+        self._write(folder, run, known)
+        if any(len(each.messages) > DELTAS_MOST for each in known.values()):
+            self._merge(run, known)
+        self._prune()
+        return folder
+
+    def _write(self, folder: str, run: str, known: dict[str, Covered]) -> None:
+        said = {"format": FORMAT, "number": int(folder.partition("-")[0]), "run": run, "at_ms": int(time.time() * 1000)}
+        topics = {topic: asdict(covered) for topic, covered in known.items()}
+        files.write_text(self.archive.session, f"{self.path}/{folder}.json", json.dumps(said | {"topics": topics}))
+
+    def _merge(self, run: str, known: dict[str, Covered]) -> None:
+        """One folder of messages instead of many: of each what was carried last, nothing of those that have ended."""
+        from pyspark.sql import functions as F
+        from pyspark.sql.window import Window
+
+        folder = f"{batch_name(self.number + 2)}-{uuid.uuid4().hex[:8]}"
+        rows = ClosingState(self.archive, known=known).carried()
+        if rows is None:
+            return
+        newest = F.max("position").over(Window.partitionBy("topic", "slot", "id"))
+        kept = rows.withColumn("newest", newest).where("position = newest AND length(carried) > 0").drop("newest")
+        kept.write.mode("overwrite").partitionBy("topic").parquet(f"{self.path}/{folder}/messages")
+        merged = {topic: Covered(**(asdict(each) | {"messages": [folder]})) for topic, each in known.items()}
+        self._write(folder, run, merged)
+
+    def _prune(self) -> None:
+        """Removes versions that nobody needs any more, and what a run that was stopped has left."""
+        session, names = self.archive.session, sorted(_manifests(self.archive.session, self.path), reverse=True)
+        old_ms = int(time.time() * 1000) - READ_WITHIN_MS
+        needed, gone = set(), []
+        for place, name in enumerate(names):
+            said = _said(session, self.path, name)
+            if said and (place < KEPT or said["at_ms"] > old_ms):
+                needed |= {name, *(each["folder"] for each in said["topics"].values())}
+                needed |= {folder for each in said["topics"].values() for folder in each["messages"]}
+            else:
+                gone.append(name)
+        for name in gone:
+            files.remove(session, f"{self.path}/{name}.json")
+        oldest = min(needed, default="")
+        for name in files.folders(session, self.path):
+            if name not in needed and name < oldest:
+                files.remove(session, f"{self.path}/{name}")
+
+
+def opened(
+    archive: Archive, topics: list[str], deletions: Mapping[str, int], *, scratch: Mapping[str, str] | None = None
+) -> ClosingState:
+    """The newest closing state of an archive, as far as it holds for these topics. ``scratch``: those that are to be
+    read from scratch, and why; ``"*"``: all."""
+    session = archive.session
+    state = ClosingState(archive, deletions, now=unchanged.listing(session, archive.events))
+    said: dict[str, Any] | None = None
+    for name in sorted(_manifests(session, state.path), reverse=True):
+        state.number = max(state.number, int(name.partition("-")[0]))
+        if (said := _said(session, state.path, name)) is not None:
+            state.version, state.run = name, said["run"]
+            break
+    covered = {topic: Covered(**each) for topic, each in (said or {"topics": {}})["topics"].items()}
+    state.others = {
+        topic: each
+        for topic, each in covered.items()
+        if topic not in topics and each.deleted_ms == deletions.get(topic, -1)
+    }
+    ends, notes = archive.committed_offsets(), archive.compaction_notes()
+    for topic in topics:
+        why = (scratch or {}).get(topic) or (scratch or {}).get("*")
+        if topic not in covered:
+            why = why or "first"
+        elif not why:
+            of_topic = [note for note in notes if note.topic == topic]
+            why = _doubt(
+                covered[topic], ends.get(topic, {}), state.now.get(topic, {}), of_topic, deletions.get(topic, -1)
+            )
+        if why:
+            state.scratch[topic] = why
+        else:
+            state.known[topic] = covered[topic]
+    return state
+
+
+def _doubt(
+    covered: Covered, ends: Mapping[str, str], now: unchanged.Folders, notes: list[Any], deleted_ms: int
+) -> str | None:
+    """Why what is known of a topic does not hold any more."""
+    if covered.deleted_ms != deleted_ms:
+        return "deleted"
+    for slot, end in covered.offsets.items():
+        here = ends.get(slot)
+        if here is None or position_of(here) < position_of(end) or since_of(here) != since_of(end):
+            return "journal"
+    return None if unchanged.is_unchanged(covered.files, covered.until, now, notes) else "files"
+
+
+def _manifests(session: Any, path: str) -> list[str]:
+    return [name.removesuffix(".json") for name in files.files(session, path) if name.endswith(".json")]
+
+
+def _said(session: Any, path: str, name: str) -> dict[str, Any] | None:
+    """What a version says; None where it cannot be read, or another release wrote it."""
+    try:
+        said: dict[str, Any] = json.loads(files.read_text(session, f"{path}/{name}.json") or "null")
+        return said if said["format"] == FORMAT else None
+    except (ValueError, TypeError, KeyError):
+        return None

@@ -1,0 +1,155 @@
+"""What a job reads: the sources, tables in between, and history, which is archived or in the journals behind that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rmq_core.pipeline import gaps
+from rmq_core.pipeline.archived import Archive, without_deleted
+from rmq_core.pipeline.closing import ClosingState, opened
+from rmq_core.pipeline.files import seen_here
+from rmq_core.pipeline.replay import SLOT
+from rmq_core.pipeline.small import small
+from rmq_core.pipeline.sources.decoding import DAY_MS
+from rmq_core.pipeline.sources.options import SourceOptions
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass
+class StoredTables:
+    """Tables in between, recorded once: whoever looks twice must see the same, and need not wait again."""
+
+    session: SparkSession
+    folder: str
+    frames: dict[str, DataFrame] = field(default_factory=dict)
+
+    def write(self, name: str, frame: DataFrame) -> DataFrame:
+        """Computes and stores a table; gives it back as stored."""
+        frame.write.mode("overwrite").parquet(f"{self.folder}/{name}")
+        return self.put(name, self.session.read.schema(frame.schema).parquet(f"{self.folder}/{name}"))
+
+    def put(self, name: str, frame: DataFrame) -> DataFrame:
+        """Names a table that follows from those that are stored."""
+        self.frames[name] = frame
+        return frame
+
+    def read(self, name: str) -> DataFrame:
+        """A table that was stored, or named."""
+        return self.frames[name]
+
+
+def load(session: SparkSession, options: SourceOptions, source: str) -> DataFrame:
+    """A batch read of one of our sources."""
+    reader = session.read.format(source).option("url", options.url).option("namespace", options.namespace)
+    reader = reader.option("topics", ",".join(options.topics))
+    return reader.option("slots_per_partition", str(options.slots_per_partition)).load()
+
+
+def together(
+    archive: Archive | None,
+    journal: DataFrame,
+    deletions: dict[str, int] | None = None,
+    *,
+    paths: list[str] | None = None,
+) -> DataFrame:
+    """What is archived, and what the journals hold behind that. ``journal`` must have been read first. ``paths``: of
+    the archive only these folders.
+
+    ``archived``: whether an archive holds it; ``vouched``: whether it must. ``deletions``: what a topic had before it
+    was deleted is not its.
+    """
+    from pyspark.sql import functions as F
+
+    false = F.lit(False)
+    if archive is None:
+        alone = without_deleted(journal, deletions or {})
+        return alone.withColumn("vouched", false).withColumn("archived", false)
+    reached = small(archive.session, archive.reached(), gaps.REACHED)
+    fresh = journal.join(F.broadcast(reached), [*SLOT], "left").where("reached IS NULL OR position > reached")
+    archived = archive.read(paths).join(F.broadcast(reached), [*SLOT], "left")
+    archived = archived.where("reached IS NULL OR position <= reached")
+    vouched = (F.col("n") >= F.col("since")) & (F.col("n") <= F.col("reached_n"))
+    both = (
+        archived.withColumn("vouched", F.coalesce(vouched, false))
+        .withColumn("archived", F.lit(True))
+        .unionByName(fresh.withColumn("vouched", false).withColumn("archived", false))
+    )
+    return without_deleted(both.drop("reached", "reached_n", "since"), all_deletions(archive, deletions or {}))
+
+
+def all_deletions(archive: Archive, deletions: dict[str, int]) -> dict[str, int]:
+    """Those that the server remembers, and those that the archive does."""
+    known = archive.deletions()
+    return known | {name: max(at_ms, known.get(name, -1)) for name, at_ms in deletions.items()}
+
+
+@dataclass
+class History:
+    """The history of some topics, as far as a job needs it.
+
+    ``news``: what no closing state covers. Without ``state`` that is all. See `together` for the columns.
+    """
+
+    session: SparkSession
+    topics: list[str]
+    archive: Archive | None
+    journal: DataFrame
+    deletions: dict[str, int]
+    state: ClosingState | None = None
+
+    def open(self, scratch: Mapping[str, str]) -> None:
+        """Looks for a closing state. ``scratch``: what not to take from one, and why (see `closing.opened`)."""
+        if self.archive is not None and self.archive.until is not None and seen_here(self.session):
+            deletions = all_deletions(self.archive, self.deletions)
+            self.state = opened(self.archive, self.topics, deletions, scratch=scratch)
+
+    def news(self) -> DataFrame:
+        """What happened since the books were closed."""
+        from pyspark.sql import functions as F
+
+        if self.state is None:
+            events = together(self.archive, self.journal, self.deletions)
+        else:
+            events = together(self.archive, self.journal, self.deletions, paths=self.state.paths(self.topics))
+        return self._behind(events, "closed IS NULL OR position > closed").where(F.col("topic").isin(self.topics))
+
+    def _behind(self, events: DataFrame, where: str) -> DataFrame:
+        from pyspark.sql import functions as F
+
+        if self.state is None or not self.state.known:
+            return events
+        closed = small(self.session, self.state.positions(), "topic string, slot int, closed long")
+        return events.join(F.broadcast(closed), [*SLOT], "left").where(where).drop("closed")
+
+    def past(self, topics: Iterable[str], days: Iterable[int] | None = None) -> DataFrame | None:
+        """What a closing state covers, of these topics. ``days``: only what happened on them, or next to them (in days
+        since 1970). None: nothing is covered."""
+        from pyspark.sql import functions as F
+
+        known = [topic for topic in topics if self.state and topic in self.state.known]
+        if self.archive is None or not known:
+            return None
+        events = together(self.archive, self.journal.where("false"), self.deletions).where(F.col("topic").isin(known))
+        if days is not None:
+            dates = sorted({day + near for day in days for near in (-1, 0, 1)})
+            events = events.where(F.col("date").isin([_date(day) for day in dates]))
+        return self._behind(events, "position <= closed")
+
+    def whole(self, topics: list[str], since_ms: int | None = None) -> DataFrame:
+        """All that is known of these topics, whatever is covered. ``since_ms``: what is before is not wanted."""
+        from pyspark.sql import functions as F
+
+        events = together(self.archive, self.journal, self.deletions).where(F.col("topic").isin(topics))
+        if since_ms is not None:
+            events = events.where(F.col("date") >= _date(since_ms // DAY_MS - 1))
+        return events
+
+
+def _date(day: int) -> str:
+    import numpy as np
+
+    return str(np.datetime64(day, "D"))

@@ -1,0 +1,62 @@
+"""Adding up what is new and what was known: the report's figures, and the next closing state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rmq_core.pipeline import accounts, figures, report
+from rmq_core.pipeline.closing import WHY
+from rmq_core.pipeline.reading import History, StoredTables
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def written(kept: StoredTables, history: History, folder: str, run: str) -> dict[str, Any]:
+    """Writes the report's table of topics, and closes the books; returns what was read, for the summary."""
+    state = history.state
+    ends = kept.write("new_ends", figures.ends(kept.read("news")))
+    sketches = kept.write("new_sketches", figures.sketches(kept.read("messages")))
+
+    def known(name: str) -> DataFrame | None:
+        return state.table(name) if state else None
+
+    table = figures.topics(
+        kept.read("accounts"),
+        figures.added_ends(known("ends"), ends),
+        figures.added_sketches(known("sketches"), sketches),
+        figures.held_by_slots(kept.read("slot_ledgers")),
+    )
+    report.write_topics(table, folder)
+    new, every = _events(kept)
+    if state is None:
+        return {"events": new}
+    before = known("accounts")
+    said: dict[str, Any] = {
+        "events": new,
+        "events_known": every - new,
+        "closing_state": state.version if state.known else None,
+        "of_run": state.run if state.known else None,
+        "from_scratch": {topic: WHY[why] for topic, why in sorted(state.scratch.items())},
+        "looked_up": kept.read("doubtful").count() if "doubtful" in kept.frames else 0,
+        "closed": None,
+    }
+    if not state.has_news(history.topics):
+        return said
+    closed = kept.read("new_accounts").where("closed").drop("closed")
+    tables = {
+        "messages": kept.read("messages").where("closing IS NOT NULL").select("topic", "slot", "id", "closing.*"),
+        "accounts": closed if before is None else accounts.added(before, closed),
+        "ends": figures.added_ends(known("ends"), ends.where("archived")),
+        "sketches": figures.added_sketches(known("sketches"), sketches.where("archived")),
+    }
+    holes = kept.read("holes").where("reason = 'forked'").select("topic", "slot", "life").collect()
+    forks = [(row.topic, row.slot, row.life) for row in holes]
+    return said | {"closed": state.close(history.topics, run, tables, forks)}
+
+
+def _events(kept: StoredTables) -> tuple[int, int]:
+    """How many were read, and how many there are."""
+    new = kept.read("new_accounts").where("NOT closed").selectExpr("events AS new", "0L AS every")
+    sums = new.union(kept.read("accounts").selectExpr("0L", "events")).groupBy().sum("new", "every").collect()[0]
+    return sums[0] or 0, sums[1] or 0
