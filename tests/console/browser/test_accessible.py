@@ -37,6 +37,7 @@ PAGES = {
     "/operations/": ".rc-card",
     "/reconciliation/": ".rc-card",
     "/outbox/": ".rc-card tbody td",
+    "/recurring/": ".rc-card",
     "/routes/": ".rc-card",
     "/audit/": ".rc-card",
     "/define/": "#rc-define form",
