@@ -73,6 +73,8 @@ class Action(StrEnum):
     SCHEDULE = "schedule"
     REPAIR = "repair"
     UNFENCE = "unfence"
+    RECURRING = "recurring"
+    RUN_RECURRING = "run_recurring"
     PUT_ROUTE = "put_route"
     PAUSE_ROUTE = "pause_route"
     RESUME_ROUTE = "resume_route"
@@ -117,6 +119,8 @@ NEEDED: dict[Action, Permission] = {
     Action.SCHEDULE: Permission.EDIT_TOPICS,
     Action.REPAIR: Permission.OPERATE,
     Action.UNFENCE: Permission.ADMINISTER,
+    Action.RECURRING: Permission.EDIT_TOPICS,
+    Action.RUN_RECURRING: Permission.OPERATE,
     Action.PUT_ROUTE: Permission.EDIT_TOPICS,
     Action.PAUSE_ROUTE: Permission.OPERATE,
     Action.RESUME_ROUTE: Permission.OPERATE,

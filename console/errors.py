@@ -17,5 +17,9 @@ class UnknownSchedule(BadRequest):
     """There is no such schedule, or no longer."""
 
 
+class UnknownRecurring(BadRequest):
+    """There is no recurring message of that name, or no longer."""
+
+
 class OtherConsole(RuntimeError):
     """A console with another database looks after this namespace; the text says what to do."""

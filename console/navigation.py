@@ -41,6 +41,7 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
                 _page(request, gettext("Operations"), "playlist_play", "operations"),
                 _page(request, gettext("Reconciliation"), "fact_check", "reconciliation"),
                 _page(request, gettext("Outbox"), "outbox", "outbox"),
+                _page(request, gettext("Recurring"), "event_repeat", "recurring"),
             ],
         },
         {
@@ -157,6 +158,7 @@ def _pages() -> list[tuple[str, str, str, str, Callable[[HttpRequest], bool]]]:
          may_view),
         (gettext("Reconciliation"), gettext("Did every message do what it should?"), "console:reconciliation",
          "fact_check", may_view),
+        (gettext("Recurring"), gettext("Messages sent again and again"), "console:recurring", "event_repeat", may_view),
         (gettext("Outbox"), gettext("What was committed and is not sent yet"), "console:outbox", "outbox", may_view),
         (gettext("Audit"), gettext("Who did what, and why"), "console:audit", "history", may_audit),
     ]  # fmt: skip

@@ -39,6 +39,8 @@ class Options:
     """What `manage.py worker` runs, as `package.module:attribute`; it takes names on the command line, too."""
     hooks: list[str] = field(default_factory=list, metadata={"rule": rules.named_objects})
     """What runs around the listeners of `manage.py worker`, as `package.module:attribute`; the first outermost."""
+    recurring: list[str] = field(default_factory=list, metadata={"rule": rules.named_objects})
+    """Recurring messages that are declared in code, as `package.module:attribute`: a `Recurring`, or a list."""
     sample_interval_ms: int = field(default=1000, metadata={"rule": rules.at_least(200)})
     """How often the keeper looks at the queues."""
     lag_warning_ms: int = field(default=10_000, metadata={"rule": rules.at_least(1)})

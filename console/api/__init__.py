@@ -29,6 +29,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     ownership,
     reconciliations,
     record,
+    recurring,
     routers,
     routes,
     schedules,
@@ -63,6 +64,7 @@ api.add_router("/reconciliations/schedules", schedules.router)
 api.add_router("/reconciliations", reconciliations.router)
 api.add_router("/routes", routes.router)
 api.add_router("/audit", audit.router)
+api.add_router("/recurring", recurring.router)
 api.add_router("/outbox", outbox.router)
 api.add_router("/metrics", metrics.router)
 api.add_router("/health", health.router, tags=["health"])

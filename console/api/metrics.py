@@ -151,6 +151,8 @@ class Sample:
             yield from self._about_all()
 
     def _about_all(self) -> Iterator[Metric]:
+        failing = self._sample.get("recurring_failing", 0)
+        yield _gauge("rmq_recurring_failing", "Recurring messages that cannot be sent", failing)
         for gauge in OUTBOX_GAUGES:
             outbox = GaugeMetricFamily(gauge.name, gauge.help, labels=["database"])
             for each in self._sample.get("outboxes", ()):  # none of a keeper of the release before

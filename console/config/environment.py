@@ -66,6 +66,8 @@ class Environment:
     """Where slots get their owners, `host:port,host:port`; `up` starts a ZooKeeper of its own when it is not set."""
     listeners: list[str]
     """What `worker` runs: `package.module:attribute`, several separated by commas."""
+    recurring: list[str]
+    """Recurring messages that are declared in code, written alike: a `Recurring`, or a list of them."""
     hooks: list[str]
     """What runs around them, written alike; the first is the outermost."""
     sample_interval_ms: int
@@ -118,6 +120,7 @@ def read_environment(environ: Mapping[str, str] | None = None) -> Environment:
         "time_zone": env.str("RMQ_TIME_ZONE", "UTC", validate=_check(_time_zone)),
         "zookeeper_url": env.str("RMQ_ZOOKEEPER_URL", "", validate=_check(rules.zookeeper)),
         "listeners": env.list("RMQ_LISTENERS", [], validate=_check(rules.named_objects)),
+        "recurring": env.list("RMQ_RECURRING", [], validate=_check(rules.named_objects)),
         "hooks": env.list("RMQ_HOOKS", [], validate=_check(rules.named_objects)),
         "sample_interval_ms": env.int("RMQ_SAMPLE_INTERVAL_MS", 1000, validate=_check(rules.at_least(200))),
         "lag_warning_ms": env.int("RMQ_LAG_WARNING_MS", 10_000, validate=_check(rules.at_least(1))),

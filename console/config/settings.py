@@ -125,6 +125,7 @@ RMQ_CONSOLE = {
     "NAMESPACE": ENVIRONMENT.namespace,
     "ZOOKEEPER_URL": ENVIRONMENT.zookeeper_url,
     "LISTENERS": ENVIRONMENT.listeners,
+    "RECURRING": ENVIRONMENT.recurring,
     "HOOKS": ENVIRONMENT.hooks,
     "SAMPLE_INTERVAL_MS": ENVIRONMENT.sample_interval_ms,
     "LAG_WARNING_MS": ENVIRONMENT.lag_warning_ms,

@@ -19,6 +19,7 @@ from console.keeper.live_tasks import Sampling, WatchedDetails
 from console.keeper.outbox import Outboxes
 from console.keeper.periodic import ErrorLog, PeriodicTask, run_task
 from console.keeper.record import OldRecords, Recording
+from console.keeper.recurring import Recurrences
 from console.keeper.same_database import SayWhose
 from console.keeper.trends import ClusterTrends
 from console.options import options
@@ -73,14 +74,15 @@ class Keeper:
 
     def _tasks(self, term: Term) -> list[PeriodicTask]:
         outboxes = Outboxes(self._engine(), self.keys)
-        sampling = Sampling(self._engine(), self.keys, outboxes, lambda: term.valid)
+        recurrences = Recurrences(self._engine(), self.keys)
+        sampling = Sampling(self._engine(), self.keys, outboxes, recurrences, lambda: term.valid)
         kinds: list[type[PeriodicTask]] = [SayWhose, DefinitionHistory, DueJobs, OldJobs, ClusterTrends, Recording]
         kinds += [OldRecords, OldHistory]
         if options().run_routes:
             kinds.append(Forwarding)
         others = [kind(self._engine(), self.keys) for kind in kinds]
         with_samples = [kind(self._engine(), self.keys, sampling) for kind in (WatchedDetails, KeepHistory, Incidents)]
-        return [sampling, outboxes, *with_samples, *others]
+        return [sampling, outboxes, recurrences, *with_samples, *others]
 
     def _engine(self) -> AsyncEngine:
         self._engines.append(new_async_engine())

@@ -11,6 +11,7 @@ from console.keeper.announce import announce
 from console.keeper.details import Details
 from console.keeper.outbox import Outboxes
 from console.keeper.periodic import PeriodicTask
+from console.keeper.recurring import Recurrences
 from console.keeper.sampler import Round, Sampler
 from console.options import options
 from console.snapshots.groups import FLEET, FLEET_GROUP, OVERVIEW, topic_group
@@ -32,11 +33,13 @@ class Sampling(PeriodicTask):
         engine: AsyncEngine,
         keys: LiveKeys,
         outboxes: Outboxes | None = None,
+        recurrences: Recurrences | None = None,
         leads: Callable[[], bool] = lambda: True,
     ) -> None:
         super().__init__(engine, keys)
         self.every_s = options().sample_interval_ms / 1000
         self._outboxes = outboxes
+        self._recurrences = recurrences
         self.watched: frozenset[str] = frozenset()
         self.observers: list[Callable[[Round], None]] = []
         self._sampler = Sampler(engine, keys, options().sample_interval_ms, options().lag_warning_ms, leads)
@@ -56,6 +59,7 @@ class Sampling(PeriodicTask):
             await self._sampler.restore()
             self._restored = True
         self._sampler.outboxes = self._outboxes.figures if self._outboxes else ()
+        self._sampler.recurring_failing = self._recurrences.failing if self._recurrences else 0
         done = await self._sampler.round()
         for observe in self.observers if done.observed else ():
             observe(done)

@@ -25,6 +25,7 @@ def metrics_frame(
     server: ServerInfo | None,
     outboxes: Sequence[Figures] = (),
     routes: Sequence[RouteStatus] = (),
+    recurring_failing: int = 0,
 ) -> dict[str, Any]:
     """One object per topic, and what concerns all of them."""
     return {
@@ -33,6 +34,7 @@ def metrics_frame(
         "routes": [_route(status) for status in routes],
         "server": None if server is None else {"used_memory": server.used_memory, "maxmemory": server.maxmemory},
         "outboxes": [asdict(each) for each in outboxes if not each.problem],
+        "recurring_failing": recurring_failing,
     }
 
 

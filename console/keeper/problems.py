@@ -72,6 +72,7 @@ def find_problems(
     unreadable: Sequence[Unreadable] = (),
     outboxes: Sequence[Figures] = (),
     routes: Sequence[RouteStatus] = (),
+    recurring_failing: int = 0,
 ) -> list[Problem]:
     """Everything that needs somebody's attention, worst first."""
     found = list(_of_server(server)) if server else []
@@ -91,6 +92,8 @@ def find_problems(
         found += _of_topic(state, lag_warning_ms)
     for outbox in outboxes:
         found += _of_outbox(outbox, lag_warning_ms)
+    if recurring_failing:
+        found.append(Problem("recurring_failing", "warning", None, {"count": recurring_failing}))
     for route in routes:
         found += _of_route(route)
     return sorted(found, key=lambda problem: (SEVERITIES.index(problem.severity), problem.topic or ""))

@@ -100,6 +100,7 @@ class Sampler:
         self._bad: frozenset[Unreadable] = frozenset()
         self._server: ServerInfo | None = None
         self.outboxes: Sequence[Figures] = ()
+        self.recurring_failing = 0
         self._routes: Sequence[RouteStatus] = ()
         self._rounds = 0
         self._heard = False
@@ -129,7 +130,14 @@ class Sampler:
         await self._look_at_dead_letters(samples)
         states = [self._take_in(sample) for sample in samples]
         problems = find_problems(
-            states, self._server, self._workers, self.lag_warning_ms, self._unreadable(), self.outboxes, self._routes
+            states,
+            self._server,
+            self._workers,
+            self.lag_warning_ms,
+            self._unreadable(),
+            self.outboxes,
+            self._routes,
+            self.recurring_failing,
         )
         seen = Observed(at_ms, self.interval_ms, problems, self._workers, self._server)
         trackers = {name: known.tracker for name, known in self._known.items()}
@@ -146,7 +154,9 @@ class Sampler:
         if at_ms - self._metrics_at >= METRICS_MS:
             self._metrics_at = at_ms
             self._routes = await self.engine.inspector.routes()
-            frame = metrics_frame(states, samples, self._workers, self._server, self.outboxes, self._routes)
+            frame = metrics_frame(
+                states, samples, self._workers, self._server, self.outboxes, self._routes, self.recurring_failing
+            )
             frames[self.keys.metrics] = dumps(frame)
         if not self._leads():  # this process was frozen, and another keeper has looked meanwhile
             return Round(at_ms, (), reaped)

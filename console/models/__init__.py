@@ -7,6 +7,7 @@ from console.models.operation import Operation, OperationPart
 from console.models.permissions import ConsolePermission
 from console.models.pipeline import Finding, PipelineSchedule, Reconciliation
 from console.models.record import MessageRecord, MessageTransition, RecordPosition
+from console.models.recurring import RecurringMessage, RecurringTick
 from console.models.revision import TopicRevision
 from console.models.tokens import ApiToken, KeptAnswer
 from console.models.topic import TopicDefinition
@@ -29,6 +30,8 @@ __all__ = [
     "PipelineSchedule",
     "Reconciliation",
     "RecordPosition",
+    "RecurringMessage",
+    "RecurringTick",
     "TopicDefinition",
     "TopicRevision",
 ]

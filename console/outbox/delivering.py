@@ -17,7 +17,7 @@ from rmq_core.errors import (
     ServerFull,
     TopicError,
 )
-from rmq_core.model.message import Message
+from rmq_core.model.entry import AnyMessage
 
 log = logging.getLogger("console.outbox")
 
@@ -86,7 +86,7 @@ class _Topic:
         else:
             self.outcome.sent += [row for row, _ in made]
 
-    def _all(self, made: Sequence[tuple[Row, Message]], error: Exception) -> None:
+    def _all(self, made: Sequence[tuple[Row, AnyMessage]], error: Exception) -> None:
         """An error that is not of one row. What may have been sent is sent again: at least once."""
         unsent = {id(message) for message in error.unsent} if isinstance(error, BacklogFull) else set()
         for row, message in made:
@@ -95,7 +95,7 @@ class _Topic:
             else:
                 self._one_failed(row, error)
 
-    def _one_by_one(self, made: Sequence[tuple[Row, Message]]) -> None:
+    def _one_by_one(self, made: Sequence[tuple[Row, AnyMessage]]) -> None:
         for row, message in made:
             if self.outcome.away is not None:
                 self.outcome.untried.append(row)

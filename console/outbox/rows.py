@@ -8,9 +8,12 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
+import msgpack
+
 from rmq_core.client.base import topic_name
 from rmq_core.errors import DueInThePast, InvalidMessage
 from rmq_core.model.composing import Content, SendOptions, compose
+from rmq_core.model.entry import AnyMessage, StreamMessage, encode_entry, is_message
 from rmq_core.model.ids import id_to_text
 from rmq_core.model.message import (
     DelayedMessage,
@@ -32,6 +35,7 @@ _KINDS: dict[str, type[Message]] = {
     "fixed_time": FixedTimeMessage,
     "delayed": DelayedMessage,
 }
+STREAM, STREAM_FIELDS = "stream", "stream_fields"
 _WORDS = {kind: word for word, kind in _KINDS.items()}
 
 
@@ -53,15 +57,15 @@ class Row(NamedTuple):
 
 
 def row_of(
-    topic: str | Topic, message: Message | Content, options: SendOptions | None = None, *, allow_past: bool = False
+    topic: str | Topic, message: AnyMessage | Content, options: SendOptions | None = None, *, allow_past: bool = False
 ) -> dict[str, Any]:
     """The columns that a message is written with; the table has defaults for the others.
 
     ``message``, ``options`` and ``allow_past`` are those of `RMQ.send`. Raises `InvalidMessage`, `DueInThePast`.
     """
-    ready: Any = compose(message, options) if options else message
-    if type(ready) not in _WORDS:
-        ready = compose(message, SendOptions())  # which says what is missing
+    ready: Any = compose(message, options or SendOptions()) if options or not is_message(message) else message
+    if isinstance(ready, StreamMessage):
+        return _row_of_entry(topic_name(topic), ready)
     encoded = encode(ready)
     now_ms = time.time_ns() // 1_000_000
     if isinstance(ready, FixedTimeMessage) and not allow_past and ready.due_ms < now_ms - PRESENT_MS:
@@ -84,14 +88,38 @@ def row_of(
     }
 
 
-def message_of(row: Row, now_ms: int) -> Message:
+def _row_of_entry(topic: str, entry: StreamMessage) -> dict[str, Any]:
+    if entry.id is not None:
+        raise InvalidMessage(
+            "an entry of an outbox has no id of its own: it must be larger than all before it, and nobody knows what"
+            " those are when the row is sent"
+        )
+    fields = entry.fields
+    return {
+        "topic": topic,
+        "kind": STREAM if fields is None else STREAM_FIELDS,
+        "value": 0,
+        "content": _bytes(entry.content) if fields is None else msgpack.packb(dict(fields)),
+        "key": None,
+        "slot_basis": None if entry.slot_basis is None else _bytes(entry.slot_basis),
+        "headers": json.dumps(dict(entry.headers)) if entry.headers else "",
+        "version": 0,
+        "lane": lane_of(topic, encode_entry(entry).basis),
+        "written_ms": time.time_ns() // 1_000_000,
+    }
+
+
+def message_of(row: Row, now_ms: int) -> AnyMessage:
     """The message that is sent now. Raises `InvalidMessage`, also for a row that no release of ours has written.
 
     A delay counts from when it was written, so what the row has waited is taken off.
     """
+    if row.kind in (STREAM, STREAM_FIELDS):
+        return _entry_of(row)
     kind = _KINDS.get(row.kind)
     if kind is None:
-        raise InvalidMessage(f"the row's kind {row.kind!r:.40} is none of {', '.join(_KINDS)}")
+        known = ", ".join((*_KINDS, STREAM, STREAM_FIELDS))
+        raise InvalidMessage(f"the row's kind {row.kind!r:.40} is none of {known}")
     value = row.value
     if kind is DelayedMessage:
         value -= min(max(0, now_ms - row.written_ms), value)
@@ -105,10 +133,25 @@ def message_of(row: Row, now_ms: int) -> Message:
     )
 
 
-def id_of(row: Row) -> str:
-    """The message's id, by which it is found after it was sent; "" where the row holds no message."""
+def _entry_of(row: Row) -> StreamMessage:
+    more: dict[str, Any] = {
+        "slot_basis": None if row.slot_basis is None else bytes(row.slot_basis),
+        "headers": _headers(row.headers) if row.headers else None,
+    }
+    if row.kind == STREAM:
+        return StreamMessage(bytes(row.content), **more)
     try:
-        return id_to_text(encode(message_of(row, row.written_ms)).id)
+        fields = msgpack.unpackb(bytes(row.content))
+    except (ValueError, msgpack.UnpackException):
+        raise InvalidMessage("the row's fields cannot be read") from None
+    return StreamMessage(fields=fields, **more)
+
+
+def id_of(row: Row) -> str:
+    """The message's id, by which it is found after it was sent; "" where there is none, as of entries of streams."""
+    try:
+        message = message_of(row, row.written_ms)
+        return "" if isinstance(message, StreamMessage) else id_to_text(encode(message).id)
     except InvalidMessage:
         return ""
 

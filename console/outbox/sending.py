@@ -16,7 +16,7 @@ from console.outbox.options import options as outbox_options
 from console.outbox.rows import row_of
 from rmq_core.errors import ConfigurationError
 from rmq_core.model.composing import Content, SendOptions
-from rmq_core.model.message import Message
+from rmq_core.model.entry import AnyMessage, is_message
 from rmq_core.model.topic import Topic
 
 P = ParamSpec("P")
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 def send(
     topic: str | Topic,
-    message: Message | Content,
+    message: AnyMessage | Content,
     *,
     using: str = DEFAULT_DB_ALIAS,
     allow_past: bool = False,
@@ -82,7 +82,7 @@ def sends_after_commit(
         def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
             with transaction.atomic(using=using):
                 result = function(*args, **kwargs)
-                if isinstance(result, Message):
+                if is_message(result):
                     send(topic, result, using=using)
                 elif result is not None:
                     send(topic, result, using=using, **options)  # type: ignore[arg-type]

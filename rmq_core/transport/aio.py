@@ -342,8 +342,14 @@ class AsyncConnection:
         return list(await pipeline.execute(raise_on_error=False))
 
     async def pubsub(self) -> Any:
-        """A subscription of its own; the caller closes it."""
-        return self.client.pubsub(ignore_subscribe_messages=True)
+        """A subscription of its own; the caller closes it. Raises `ConnectionLost` where a Cluster cannot be asked."""
+        client = self.client
+        if isinstance(self._routes, ClusterRoutes):  # which node it asks is known after the first command only
+            try:
+                await client.initialize()
+            except redis.RedisClusterException as error:
+                raise lost(error) from error
+        return client.pubsub(ignore_subscribe_messages=True)
 
     async def close(self) -> None:
         """Closes what this object opened; what is still under way fails."""

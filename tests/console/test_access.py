@@ -29,7 +29,7 @@ VIEWERS = [
     "overview", "workers", "topic", "topic-tab", "message",
     "define", "send",
     "reconciliation", "run",
-    "dead", "operations", "operation", "outbox", "routes",
+    "dead", "operations", "operation", "outbox", "routes", "recurring",
 ]  # fmt: skip
 AUDIT = [
     "audit",
@@ -64,6 +64,7 @@ def addresses(ident: str = "a") -> dict[str, str]:
         "routes": "/routes/",
         "operations": "/operations/",
         "outbox": "/outbox/",
+        "recurring": "/recurring/",
         "operation": f"/operations/{OPERATION}/",
         "reconciliation": "/reconciliation/",
         "run": f"/reconciliation/{OPERATION}/",

@@ -59,3 +59,8 @@ def test_what_lags_or_is_parked_is_a_problem() -> None:
         ("outbox_parked", "warning", "shop"),
         ("outbox_lagging", "warning", "other"),
     ]
+
+
+def test_a_recurring_message_that_cannot_be_sent_is_a_problem() -> None:
+    (problem,) = find_problems([], None, [], 10_000, recurring_failing=2)
+    assert (problem.code, problem.severity, problem.values) == ("recurring_failing", "warning", {"count": 2})

@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import get_resolver, reverse
 
 from console.access import ROLES
-from console.models import AuditEntry, TopicRevision
+from console.models import AuditEntry, RecurringMessage, TopicRevision
 from console.usecases import topic_history
 from tests.console.api.conftest import make_token
 from tests.console.conftest import Queue
@@ -19,6 +19,8 @@ from tests.console.test_access import names
 NOBODY: frozenset[str] = frozenset()
 ADMIN = frozenset({"Admin"})
 EVERYBODY = frozenset(ROLES)
+READERS = EVERYBODY - {"Viewer"}
+EDITORS = frozenset({"Editor", "Admin"})
 FORMS = ("changelist", "add", "change", "delete", "history")
 # Who gets a page: list, add, change (or only look), delete, history.
 MODELS: dict[str, tuple[frozenset[str], ...]] = {
@@ -27,6 +29,7 @@ MODELS: dict[str, tuple[frozenset[str], ...]] = {
     "console_auditentry": (ADMIN, NOBODY, ADMIN, NOBODY, ADMIN),
     "console_apitoken": (ADMIN, ADMIN, ADMIN, NOBODY, ADMIN),
     "console_topicrevision": (EVERYBODY, NOBODY, EVERYBODY, NOBODY, EVERYBODY),
+    "console_recurringmessage": (READERS, EDITORS, READERS, EDITORS, READERS),
     # These lead to the console's own pages, which decide by themselves.
     "console_topicdefinition": (EVERYBODY, NOBODY, NOBODY, NOBODY, NOBODY),
 }
@@ -55,6 +58,9 @@ def rows(queue: Queue, person: Callable[..., User]) -> dict[str, int | str]:
         "console_auditentry": AuditEntry.objects.create(username="somebody", action="pause").pk,
         "console_apitoken": make_token()[1].pk,
         "console_topicrevision": TopicRevision.objects.get().pk,
+        "console_recurringmessage": RecurringMessage.objects.create(
+            name="n", topic="orders", content="x", when="in_ms", value=0, every_ms=60_000
+        ).pk,
         "console_topicdefinition": "orders",
     }
 

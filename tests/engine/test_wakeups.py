@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from redis.exceptions import ResponseError
 
+from rmq_core import AsyncRMQ
+from rmq_core.embedded.redis_cluster import EmbeddedCluster
 from rmq_core.transport import notifications
 from rmq_core.transport.notifications import Wakeups
 from rmq_core.transport.retry import lost
@@ -97,3 +99,16 @@ def test_a_server_that_answers_but_does_nothing_is_not_called_away() -> None:
     for code, sentence in (("BUSY", "SCRIPT KILL"), ("NOREPLICAS", "min-replicas-to-write")):
         said = str(lost(ResponseError(f"{code} something")))
         assert sentence in said and code in said and "did not answer" not in said
+
+
+async def test_a_subscription_may_be_what_a_client_of_a_cluster_does_first(
+    redis_cluster: EmbeddedCluster, namespace: str
+) -> None:
+    heard: list[bytes | None] = []
+    channel = f"{namespace}:wake:work"
+    async with AsyncRMQ(redis_cluster.url, namespace) as client:
+        await client.wakeups.add(channel, heard.append)
+        await wait_until_async(lambda: len(heard) > 1, what="the subscription")  # once at first, once when it stands
+        with redis_cluster.client() as other:
+            other.execute_command("PUBLISH", channel, "7")
+        await wait_until_async(lambda: b"7" in heard, what="the notification")

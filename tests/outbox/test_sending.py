@@ -63,7 +63,7 @@ def test_it_takes_what_rmq_send_takes_and_the_same_message_comes(
 
 def test_it_refuses_at_once_what_can_be_no_message(shop: Shop) -> None:
     with transaction.atomic(using=shop.alias):
-        for bad in ({}, {"priority": 3}, {"priority": 900, "in_ms": 1}, {"prio": 3}):
+        for bad in ({"key": "a"}, {"id": "5-0"}, {"priority": 3}, {"priority": 900, "in_ms": 1}, {"prio": 3}):
             with pytest.raises(InvalidMessage):
                 outbox.send("mail", "x", using=shop.alias, **bad)  # type: ignore[arg-type]
         with pytest.raises(InvalidMessage):
@@ -89,6 +89,17 @@ def test_a_delay_counts_from_when_it_was_written() -> None:
     assert message_of(row, 1) == DelayedMessage(b"x", 3_000), "its writer's clock is ahead"
     assert message_of(row._replace(kind="range_merge"), 99_000) == RangeMergeMessage(b"x", 3_000)
     assert message_of(row._replace(kind="fixed_time"), 99_000) == FixedTimeMessage(b"x", 3_000)
+
+
+def test_entries_of_streams(shop: Shop) -> None:
+    shop.rmq.define(Topic("events", TopicKind.STREAM, slots=1))
+    with transaction.atomic(using=shop.alias):
+        outbox.send("events", {"a": 1}, using=shop.alias)
+        outbox.send("events", "", using=shop.alias, fields={"x": b"\xff", "y": "z"}, headers={"h": "v"}, slot_basis="b")
+    assert shop.step().sent == 2
+    first, second = shop.rmq.read("events").entries
+    assert first.json() == {"a": 1}
+    assert (dict(second.fields), second.headers) == ({"x": b"\xff", "y": b"z"}, {"h": "v"})
 
 
 # -- the decorator ---------------------------------------------------------------------------------------------------

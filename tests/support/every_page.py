@@ -11,7 +11,7 @@ from django.contrib.contenttypes.models import ContentType
 from django.urls import get_resolver, reverse
 from django.utils import timezone
 
-from console.models import ApiToken, AuditEntry, Operation, Reconciliation, TopicRevision
+from console.models import ApiToken, AuditEntry, Operation, Reconciliation, RecurringMessage, TopicRevision
 from console.usecases import tokens
 
 token = ApiToken(name="walk", role="Viewer", topics="*", expires_at=timezone.now() + timedelta(hours=1))
@@ -19,6 +19,9 @@ tokens.give_secret(token)
 token.save()
 revision, _ = TopicRevision.objects.get_or_create(topic="orders", version=99, stored_ms=1)
 entry = AuditEntry.objects.create(username="admin", action="pause")
+recurring = RecurringMessage.objects.create(
+    name="n", topic="orders", content="x", when="in_ms", value=0, every_ms=60_000
+)
 keys = {
     "operation": Operation.objects.create(action="cancel", topic="orders", state="done").pk,
     "run": Reconciliation.objects.create(state="done").pk,
@@ -27,6 +30,7 @@ keys = {
     "console_auditentry": entry.pk,
     "console_apitoken": token.pk,
     "console_topicrevision": revision.pk,
+    "console_recurringmessage": recurring.pk,
     "console_topicdefinition": "orders",
     "view_on_site": entry.pk,
 }

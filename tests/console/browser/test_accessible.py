@@ -24,6 +24,7 @@ LOOKS = {
 PAGES = {
     "/": ".rc-topics tbody a",
     "/topics/{topic}/": "#rc-facts:not(:empty)",
+    "/topics/{topic}/?from=2026-01-01T10:00:00Z&to=2026-01-01T11:00:00Z&at=2026-01-01T10:30:00Z": ".rc-replay-slider",
     "/topics/{topic}/messages/": ".rc-messages tbody td",
     "/topics/{topic}/dead/": ".rc-clusters tbody td",
     "/topics/{topic}/slots/": "#rc-tab tbody td",
@@ -36,6 +37,7 @@ PAGES = {
     "/operations/": ".rc-card",
     "/reconciliation/": ".rc-card",
     "/outbox/": ".rc-card tbody td",
+    "/recurring/": ".rc-card",
     "/routes/": ".rc-card",
     "/audit/": ".rc-card",
     "/define/": "#rc-define form",

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
-from asgiref.sync import sync_to_async
 
 from console.engine import new_async_engine
 from console.history import problems, store, workers
@@ -23,11 +22,11 @@ from console.keeper.sampler import Round
 from console.models import AuditEntry, HistoryProblem, HistoryWorker, Operation, TopicRevision
 from console.options import options
 from console.snapshots.store import LiveKeys
+from console.threads import with_database
 from rmq_core.model.views import WorkerInfo
 from tests.console.conftest import Queue
 from tests.console.history.samples import START_MS, point, slot
 
-in_database = sync_to_async
 real = [
     pytest.mark.django_db(transaction=True, serialized_rollback=True),
     pytest.mark.usefixtures("roles_come_back"),
@@ -49,11 +48,13 @@ class Watched:
 
     def __init__(self, engine: Any) -> None:
         self.engine = engine
+        self.tasks: list[Incidents] = []
         self.begin()
 
     def begin(self) -> None:
         sampling = Sampling(self.engine, LiveKeys(options().namespace))
         self.task = Incidents(self.engine, LiveKeys(options().namespace), sampling)
+        self.tasks.append(self.task)
         self.observers = sampling.observers
 
     async def sees(self, second: int, found: Sequence[Problem], workers: Sequence[WorkerInfo] = ()) -> None:
@@ -68,12 +69,13 @@ async def keeper(queue: Queue) -> AsyncIterator[Watched]:
     engine = new_async_engine()
     found = Watched(engine)
     yield found
-    await found.task.close()
+    for task in found.tasks:
+        await task.close()
     await engine.client.close()
 
 
 async def wrong(second: int, topics: Sequence[str] = ("orders", "")) -> list[tuple[str, str, Any]]:
-    found = await in_database(problems.at)(topics, START_MS + 1000 * second)
+    found = await with_database(problems.at, topics, START_MS + 1000 * second)
     return [(each["code"], each["severity"], each["values"].get("lag_ms")) for each in found]
 
 
@@ -89,7 +91,7 @@ class TestProblems:
             await keeper.sees(second, [lagging(second, "critical" if second >= 100 else "warning")])
         for second in range(200, 260, 10):
             await keeper.sees(second, [])
-        (row,) = [each async for each in HistoryProblem.objects.all()]
+        (row,) = await with_database(list, HistoryProblem.objects.all())
         assert (row.begun_ms - START_MS, row.seen_ms - START_MS, row.open) == (10_000, 190_000, False)
         assert await wrong(5) == [] and await wrong(195) == []
         assert await wrong(30) == [("lagging", "warning", 10)]
@@ -107,8 +109,12 @@ class TestMore:
         await keeper.sees(10, [Problem("worker_lost", "warning", None, {"worker": "b"})])
         await keeper.sees(20, [lagging(1)])
         await keeper.sees(20 + GONE_MS // 1000, [])
-        rows = [(each.topic, each.code) async for each in HistoryProblem.objects.order_by("id")]
-        assert rows == [("orders", "lagging"), ("", "worker_lost"), ("", "worker_lost")]
+        rows = await with_database(list, HistoryProblem.objects.order_by("id"))
+        assert [(each.topic, each.code) for each in rows] == [
+            ("orders", "lagging"),
+            ("", "worker_lost"),
+            ("", "worker_lost"),
+        ]
 
     async def test_an_open_one_nobody_looks_for_any_more_is_not_there_for_ever(self, keeper: Watched) -> None:
         await keeper.sees(0, [lagging(1)])
@@ -130,8 +136,8 @@ class TestMore:
             await keeper.sees(second, [], [worker("w1", START_MS + started), worker("w2", topics=("other",))])
         keeper.begin()
         await keeper.sees(9, [], [worker("w1", START_MS + 5)])
-        assert await HistoryWorker.objects.acount() == 3
-        found = await in_database(workers.started)("orders", START_MS, START_MS + 10)
+        assert await with_database(HistoryWorker.objects.count) == 3
+        found = await with_database(workers.started, "orders", START_MS, START_MS + 10)
         assert [(each.name, each.started_ms - START_MS, each.version) for each in found] == [
             ("w1", 5, "1.2"),
             ("w1", 0, "1.2"),

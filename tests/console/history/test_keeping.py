@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from asgiref.sync import sync_to_async
 from django.db import OperationalError
 
 from console.engine import AsyncEngine, new_async_engine
@@ -29,6 +28,7 @@ from console.models import HistoryBlock
 from console.options import options
 from console.serializers.text import dumps
 from console.snapshots.store import LiveKeys, append_history
+from console.threads import with_database
 from rmq_core.model.samples import TopicSample
 from rmq_core.model.stats import Histogram
 from rmq_core.model.topic import Topic, TopicKind
@@ -41,7 +41,6 @@ pytestmark = [
     pytest.mark.usefixtures("roles_come_back"),
 ]
 ORDERS = Topic("orders", TopicKind.FIXED_TIME, slots=2)
-in_database = sync_to_async
 
 
 class Clocked:
@@ -51,12 +50,19 @@ class Clocked:
         self.engine = engine
         self.keys = LiveKeys(options().namespace)
         self.tracker = TopicTracker()
+        self.tasks: list[KeepHistory] = []
         self.begin()
 
     def begin(self) -> None:
         """As another process would, and without a word of the one before."""
         self.sampling = Sampling(self.engine, self.keys)
         self.task = KeepHistory(self.engine, self.keys, self.sampling)
+        self.tasks.append(self.task)
+
+    async def end(self) -> None:
+        await self.task.close()
+        for killed in self.tasks[:-1]:
+            await killed._database.close()
 
     async def sees(self, second: float, waiting: int, workers: tuple[WorkerInfo, ...] = (), acked: int = 0) -> None:
         at_ms = START_MS + round(second * 1000)
@@ -79,13 +85,13 @@ async def keeper(queue: Queue) -> AsyncIterator[Clocked]:
     engine = new_async_engine()
     found = Clocked(engine)
     yield found
-    await found.task.close()
+    await found.end()
     await engine.client.close()
 
 
 async def kept(name: str = "backlog") -> list[tuple[int, Any]]:
     now = START_MS + HOUR
-    found = await in_database(chart)("orders", START_MS, now, now, step_ms=10_000)
+    found = await with_database(chart, "orders", START_MS, now, now, step_ms=10_000)
     return [((int(row[0] or 0) - START_MS) // 1000, row[POINT.index(name)]) for row in found.points]
 
 
@@ -136,7 +142,7 @@ async def test_a_database_that_is_away_for_a_while(keeper: Clocked, monkeypatch:
 async def test_one_that_was_believed_dead_writes_nothing_over_the_other(keeper: Clocked) -> None:
     await keeper.sees(0, waiting=1)
     await keeper.writes()
-    await in_database(store.begin)("another")
+    await with_database(store.begin, "another")
     await keeper.sees(11, waiting=2)
     await keeper.writes()
     assert await kept() == []
@@ -152,7 +158,7 @@ async def test_slots_and_their_owners_are_kept(keeper: Clocked, worker: Callable
         await keeper.sees(second, waiting=second, workers=(owner,), acked=second)
     await keeper.writes()
     for tier, moment, seen_at, rate in ((SLOTS[0], 49_000, 40, 1.0), (SLOTS[1], 119_000, 60, 1.0)):
-        (block,) = await in_database(store.between)("orders", "slots", tier, START_MS, START_MS + HOUR)
+        (block,) = await with_database(store.between, "orders", "slots", tier, START_MS, START_MS + HOUR)
         found = picture(tier, block.start_ms, block.end_ms, block.data, START_MS + moment)
         assert found.at_ms == START_MS + seen_at * 1000
         assert found.slots["backlog"] == [seen_at, 0] and found.slots["out_s"] == [rate, 0]
@@ -166,9 +172,9 @@ async def test_nothing_is_kept_where_nothing_may_be(queue: Queue, settings: Any)
     await keeper.sees(0, waiting=1)
     await keeper.sees(11, waiting=1)
     await keeper.writes()
-    await in_database(store.save)([store.Row("orders", "numbers", 10_000, START_MS, START_MS + HOUR, b"of before")])
+    await with_database(store.save, [store.Row("orders", "numbers", 10_000, START_MS, START_MS + HOUR, b"of before")])
     await OldHistory(engine, keeper.keys).round()
-    assert not await HistoryBlock.objects.aexists()
+    assert not await with_database(HistoryBlock.objects.exists)
     await keeper.task.close()
     await engine.client.close()
 

@@ -1,4 +1,4 @@
-"""The same tests of the record again, on PostgreSQL."""
+"""The same tests of the record, and of how the history is written, again, on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ def test_the_record_on_postgres() -> None:
     except EmbeddedServerError as error:
         missing(str(error))
     tests = [HERE / name for name in ("test_intake.py", "test_follow.py", "test_reading.py")]
+    tests.append(HERE.parent / "history" / "test_writing.py")
     # Of this run the other one must not know: neither what distributes it nor what it is told to do.
     environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     with EmbeddedPostgres(settings=HASTY) as server:

@@ -109,6 +109,7 @@ function showNone() {
 function place(problem) {
   if (FLEET.includes(problem.code)) return `${page.root}workers/`;
   if (problem.code === "outbox_parked") return `${page.root}outbox/?state=parked&database=${problem.values.database}`;
+  if (problem.code === "recurring_failing") return `${page.root}recurring/`;
   if (problem.code.startsWith("route_")) return `${page.root}routes/`;
   if (problem.code.startsWith("outbox_")) return `${page.root}outbox/`;
   return problem.topic ? topicAddress(problem.topic, DEAD.includes(problem.code) ? "dead" : "") : null;

@@ -58,7 +58,7 @@ export class Marks {
     this.key = "";
     this.askedAt = 0;
     this.element = h("div", { class: "rc-marks", role: "group", "aria-label": gettext("What happened") });
-    this.list = h("ul", { class: "rc-mark-list" });
+    this.list = h("ul", { class: "rc-mark-list", tabindex: "0", "aria-label": gettext("What happened") });
   }
 
   /** @param {import("./timespan.js").Span} span */

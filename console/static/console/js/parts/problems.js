@@ -108,6 +108,10 @@ const SENTENCES = {
       ),
       { parked: count(v.parked), database: v.database },
     ),
+  recurring_failing: (v) =>
+    fill(ngettext("%(n)s recurring message cannot be sent.", "%(n)s recurring messages cannot be sent.", v.count), {
+      n: count(v.count),
+    }),
   route_failing: (v) => fill(gettext("The route %(route)s forwards nothing: %(problem)s"), v),
   route_idle: (v) =>
     fill(gettext("Nobody runs the route %(route)s, and %(n)s messages are waiting."), {

@@ -1,0 +1,232 @@
+"""Recurring messages: definitions, the history of their ticks, one more by hand."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext
+from ninja import Path as PathParam
+from ninja import Router, Schema, Status
+from ninja.params.functions import Body
+from pydantic import Field
+
+from console.access import Action, Permission
+from console.api.callers import caller_of
+from console.api.cursors import cursor_of, number_in
+from console.api.errors import ApiError, invalid
+from console.api.lists import readable
+from console.api.schemas import NEEDED_WHY, Cursor, Limit, Reason, Strict, WithReason
+from console.clock import now_ms
+from console.models import RecurringMessage
+from console.recurring.rule import (
+    EVERY_LEAST_MS,
+    EVERY_MOST_MS,
+    JITTER_MOST_MS,
+    NAME_MAX,
+    TEXT_MAX,
+    InvalidRecurring,
+)
+from console.serializers.recurring import recurring_json, tick_json, upcoming_of
+from console.usecases import recurring
+
+router = Router(tags=["recurring"])
+CONTENT_MAX = 1_048_576
+RecurringName = Annotated[
+    str, PathParam(description="Its name.", min_length=1, max_length=NAME_MAX, examples=["daily-summary"])
+]
+Moment = Annotated[int, Field(ge=0, le=2**53)]
+
+
+class TickOut(Schema):
+    """`how`: on_time, late, skipped, by_hand. `missed`: so many before it were not sent. `message`: the id."""
+
+    id: int
+    tick_ms: int
+    at_ms: int
+    how: str
+    missed: int
+    message: str
+    outbox_row: int | None
+    username: str
+
+
+class RecurringOut(Schema):
+    """`next_tick_ms` without, `next_ms` with its jitter; null where there will be none. `origin` code: it is changed
+    there. `content`: null for callers who may not read content."""
+
+    name: str
+    description: str
+    topic: str
+    content: str | None
+    when: str
+    value: int
+    cron: str
+    every_ms: int | None
+    time_zone: str
+    jitter_ms: int
+    misfire: str
+    start_ms: int | None
+    end_ms: int | None
+    enabled: bool
+    origin: str
+    next_tick_ms: int | None
+    next_ms: int | None
+    error: str
+    username: str
+    last: TickOut | None
+
+
+class RecurringWithUpcoming(RecurringOut):
+    """With its next ticks."""
+
+    upcoming: list[int]
+
+
+class RecurringList(Schema):
+    as_of_ms: int
+    recurring: list[RecurringOut]
+    next: str | None
+
+
+class TickList(Schema):
+    as_of_ms: int
+    ticks: list[TickOut]
+    next: str | None
+
+
+class RecurringChange(Strict):
+    """What is left out stays as it is."""
+
+    description: str | None = Field(None, max_length=TEXT_MAX)
+    topic: str | None = Field(None, max_length=100)
+    content: str | None = Field(None, min_length=1, max_length=CONTENT_MAX)
+    when: Literal["priority", "range_ms", "in_ms"] | None = None
+    value: int | None = Field(None, ge=0, le=2**53)
+    cron: str | None = Field(None, max_length=100, examples=["0 7 * * MON-FRI"])
+    every_ms: int | None = Field(None, ge=EVERY_LEAST_MS, le=EVERY_MOST_MS)
+    time_zone: str | None = Field(None, max_length=100, examples=["Europe/Berlin"])
+    jitter_ms: int | None = Field(None, ge=0, le=JITTER_MOST_MS)
+    misfire: Literal["skip", "once", "all"] | None = None
+    start_ms: Moment | None = None
+    end_ms: Moment | None = None
+    enabled: bool | None = None
+    reason: Reason = ""
+
+
+class RecurringBody(RecurringChange):
+    """A cron expression, or an interval; `when` and `value` say what the topic's kind asks for."""
+
+    name: str = Field(min_length=1, max_length=NAME_MAX, pattern=r"^[^/:]+$")
+    topic: str = Field(max_length=100)
+    content: str = Field(min_length=1, max_length=CONTENT_MAX)
+    when: Literal["priority", "range_ms", "in_ms"]
+    value: int = Field(ge=0, le=2**53)
+
+
+@router.get("", response=RecurringList, url_name="recurring", summary="All recurring messages, by name")
+def all_recurring(request: HttpRequest, limit: Limit = 100, cursor: Cursor = None) -> dict[str, Any]:
+    """A token that is for some topics may get fewer on a page."""
+    caller = caller_of(request)
+    caller.require(Permission.VIEW)
+    found = recurring.page(number_in(cursor, "recurring") if cursor else None, limit)
+    seen = [row for row in found.rows if caller.sees(row.topic)]
+    return {
+        "as_of_ms": now_ms(),
+        "recurring": readable(
+            RecurringOut, seen, lambda row: recurring_json(row, found.last.get(row.pk), caller.payload)
+        ),
+        "next": cursor_of(found.rows[-1].pk, "recurring") if found.more else None,
+    }
+
+
+@router.post("", response={201: RecurringWithUpcoming}, url_name="recurring-create", summary="Define one")
+def create_recurring(request: HttpRequest, response: HttpResponse, body: RecurringBody) -> Any:
+    """Its first tick is the first from now on."""
+    caller = caller_of(request)
+    caller.require(Action.RECURRING, body.topic)
+    if RecurringMessage.objects.filter(name=body.name).exists():
+        raise ApiError(409, "recurring_exists", gettext("There is a recurring message of this name already."))
+    row = _put(request, RecurringMessage(name=body.name), body)
+    response["Location"] = reverse("console-api:recurring-one", kwargs={"name": row.name})
+    return Status(201, _with_upcoming(row, caller.payload))
+
+
+# Before the route of the name alone, which would take this for a name.
+@router.post("/{name}:run", response=TickOut, url_name="recurring-run", summary="Send one more, now")
+def run_recurring(
+    request: HttpRequest,
+    name: RecurringName,
+    body: WithReason = Body(WithReason()),  # noqa: B008
+) -> dict[str, Any]:
+    """The ticks go on as they would."""
+    caller = caller_of(request)
+    caller.require(Action.RUN_RECURRING)
+    return tick_json(recurring.run_now(caller.actor, recurring.find(caller.user, name), body.reason))
+
+
+@router.get("/{name}", response=RecurringWithUpcoming, url_name="recurring-one", summary="One of them")
+def one_recurring(request: HttpRequest, name: RecurringName) -> dict[str, Any]:
+    caller = caller_of(request)
+    caller.require(Permission.VIEW)
+    return _with_upcoming(recurring.find(caller.user, name), caller.payload)
+
+
+@router.patch("/{name}", response=RecurringWithUpcoming, url_name="recurring-change", summary="Change or disable it")
+def change_recurring(request: HttpRequest, name: RecurringName, body: RecurringChange) -> dict[str, Any]:
+    """Where when it is due changes, its next tick is the first from now on."""
+    caller = caller_of(request)
+    caller.require(Action.RECURRING)
+    row = recurring.find(caller.user, name)
+    given = body.model_dump(exclude_unset=True, exclude={"reason"})
+    if given.keys() == {"enabled"} and given["enabled"] is not None:  # also of one that code defines
+        return _with_upcoming(recurring.switch(caller.actor, row, given["enabled"], body.reason), caller.payload)
+    return _with_upcoming(_put(request, row, body), caller.payload)
+
+
+@router.delete("/{name}", response={204: None}, url_name="recurring-delete", summary="Delete it with its history")
+def delete_recurring(request: HttpRequest, name: RecurringName, reason: str = NEEDED_WHY) -> Any:
+    caller = caller_of(request)
+    caller.require(Action.RECURRING)
+    recurring.remove(caller.actor, recurring.find(caller.user, name), reason)
+    return Status(204, None)
+
+
+@router.get("/{name}/ticks", response=TickList, url_name="recurring-ticks", summary="What was sent, newest first")
+def ticks(request: HttpRequest, name: RecurringName, limit: Limit = 50, cursor: Cursor = None) -> dict[str, Any]:
+    caller = caller_of(request)
+    caller.require(Permission.VIEW)
+    row = recurring.find(caller.user, name)
+    query = ("ticks", str(row.pk))
+    found = row.ticks.all()
+    if cursor:
+        found = found.filter(tick_ms__lt=number_in(cursor, *query))
+    listed = list(found[: limit + 1])
+    more = len(listed) > limit
+    return {
+        "as_of_ms": now_ms(),
+        "ticks": readable(TickOut, listed[:limit], tick_json),
+        "next": cursor_of(listed[limit - 1].tick_ms, *query) if more else None,
+    }
+
+
+def _put(request: HttpRequest, row: RecurringMessage, body: RecurringChange) -> RecurringMessage:
+    nullable = {"every_ms", "start_ms", "end_ms"}
+    for field, value in body.model_dump(exclude_unset=True, exclude={"reason", "name"}).items():
+        if value is not None or field in nullable:
+            setattr(row, field, value)
+    try:
+        row.clean_fields(exclude=["name"])
+        return recurring.put(caller_of(request).actor, row, body.reason)
+    except InvalidRecurring as error:
+        field, problem = next(iter(error.problems.items()))
+        raise invalid(field, problem) from None
+    except ValidationError as error:
+        field, problems = next(iter(error.message_dict.items()))
+        raise invalid(field, problems[0]) from None
+
+
+def _with_upcoming(row: RecurringMessage, payload: bool) -> dict[str, Any]:
+    return recurring_json(row, row.ticks.first(), payload) | {"upcoming": upcoming_of(row)}

@@ -1,0 +1,59 @@
+"""Recurring messages: the active keeper writes each tick into the outbox when it is due."""
+
+from __future__ import annotations
+
+import time
+
+from console.engine import AsyncEngine
+from console.keeper.periodic import PeriodicTask
+from console.outbox import clock
+from console.snapshots.store import LiveKeys
+from console.threads import DatabaseThread
+from console.usecases import recurring, recurring_ticks
+
+LOOK_EVERY_S = 1.0
+"""How long a change of a definition may go unnoticed."""
+SOON_S = 0.1
+COUNT_EVERY_S = 5.0
+FORGET_EVERY_S = 3_600.0
+
+
+class Recurrences(PeriodicTask):
+    """Sleeps until the next tick, but not longer than `LOOK_EVERY_S`. `failing`: definitions that cannot be sent."""
+
+    name = "sending recurring messages"
+
+    def __init__(self, engine: AsyncEngine, keys: LiveKeys) -> None:
+        super().__init__(engine, keys)
+        self._database = DatabaseThread()
+        self._has_code = False
+        self._forgot_at = 0.0
+        self._counted_at = 0.0
+        self.failing = 0
+
+    async def round(self) -> None:
+        self.every_s = LOOK_EVERY_S
+        self.every_s = await self._database.call(self._look)
+
+    def _look(self) -> float:
+        if not self._has_code:
+            recurring.from_code()
+            self._has_code = True
+        if time.monotonic() - self._forgot_at > FORGET_EVERY_S:
+            recurring_ticks.forget_old()
+            self._forgot_at = time.monotonic()
+        if time.monotonic() - self._counted_at > COUNT_EVERY_S:
+            self.failing = recurring_ticks.failing()
+            self._counted_at = time.monotonic()
+        due_ms = recurring_ticks.next_due_ms()
+        if due_ms is None:
+            return LOOK_EVERY_S
+        left_s = (due_ms - clock.now_ms(recurring_ticks.DATABASE)) / 1000
+        if left_s > SOON_S:
+            return min(left_s - SOON_S, LOOK_EVERY_S)
+        time.sleep(max(0.0, left_s))  # in this thread, which nobody waits for: the loop's shortest pause is too long
+        recurring_ticks.send_due()
+        return 0.0
+
+    async def close(self) -> None:
+        await self._database.close()

@@ -1,0 +1,5 @@
+"""Recurring messages: when their ticks are, and how code declares them."""
+
+from console.recurring.rule import Recurring
+
+__all__ = ["Recurring"]

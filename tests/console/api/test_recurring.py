@@ -1,0 +1,107 @@
+"""Recurring messages over REST."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from console.models import AuditEntry, RecurringMessage
+from console.outbox.models import OutboxMessage
+from tests.console.api.conftest import Caller, problem
+from tests.console.conftest import Queue
+
+BODY = {
+    "name": "daily", "topic": "orders", "content": '{"a": 1}', "when": "priority", "value": 900, "cron": "0 7 * * *",
+    "time_zone": "Europe/Berlin",
+}  # fmt: skip
+
+
+@pytest.fixture
+def editor(queue: Queue, caller: Callable[..., Caller]) -> Caller:
+    return caller("Editor")
+
+
+def test_one_is_made_changed_run_disabled_and_deleted(editor: Caller) -> None:
+    answer = editor.post("/recurring", BODY | {"reason": "wanted"})
+    assert answer.status_code == 201, answer.content
+    made = answer.json()
+    assert answer["Location"] == "/api/v1/recurring/daily"
+    assert len(made["upcoming"]) == 5
+    assert made["next_ms"] == made["upcoming"][0]
+    problem(editor.post("/recurring", BODY), 409, "recurring_exists")
+    (listed,) = editor.ok("GET", "/recurring")["recurring"]
+    assert (listed["name"], listed["content"], listed["last"]) == ("daily", '{"a": 1}', None)
+
+    changed = editor.ok("PATCH", "/recurring/daily", {"cron": "", "every_ms": 60_000, "misfire": "all"})
+    assert (changed["cron"], changed["every_ms"], changed["misfire"]) == ("", 60_000, "all")
+    tick = editor.ok("POST", "/recurring/daily:run", {"reason": "now"})
+    assert (tick["how"], tick["username"][:5]) == ("by_hand", "token")
+    assert OutboxMessage.objects.get(pk=tick["outbox_row"]).topic == "orders"
+    assert [each["id"] for each in editor.ok("GET", "/recurring/daily/ticks")["ticks"]] == [tick["id"]]
+    assert editor.ok("PATCH", "/recurring/daily", {"enabled": False})["upcoming"] == []
+
+    problem(editor("DELETE", "/recurring/daily"), 422, "invalid")
+    assert editor("DELETE", "/recurring/daily?reason=done").status_code == 204
+    problem(editor.get("/recurring/daily"), 404, "unknown_recurring")
+    actions = AuditEntry.objects.order_by("pk").values_list("action", "result")
+    assert [*actions] == [
+        ("recurring", "done"), ("recurring", "done"), ("run_recurring", "done"), ("recurring", "done"),
+        ("recurring", "done"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"cron": "61 * * * *"}, "cron"),
+        ({"every_ms": 60_000}, "cron"),
+        ({"time_zone": "Mars"}, "time_zone"),
+        ({"value": 3}, "content"),
+        ({"topic": "a b"}, "topic"),
+        ({"misfire": "twice"}, "misfire"),
+    ],
+)
+def test_what_cannot_be_is_named(editor: Caller, changes: dict[str, object], field: str) -> None:
+    refused = problem(editor.post("/recurring", BODY | changes), 422, "invalid")
+    assert field in refused["fields"][0]["field"]
+    assert not RecurringMessage.objects.exists()
+
+
+def test_pages_of_ticks(editor: Caller) -> None:
+    editor.post("/recurring", BODY)
+    made = [editor.ok("POST", "/recurring/daily:run", {})["id"] for _ in range(3)]
+    first = editor.ok("GET", "/recurring/daily/ticks?limit=2")
+    rest = editor.ok("GET", f"/recurring/daily/ticks?limit=2&cursor={first['next']}")
+    assert [each["id"] for each in first["ticks"] + rest["ticks"]] == made[::-1]
+    assert rest["next"] is None
+
+
+def test_what_code_defines_can_only_be_disabled(editor: Caller) -> None:
+    editor.post("/recurring", BODY)
+    RecurringMessage.objects.update(origin="code")
+    problem(editor("PATCH", "/recurring/daily", {"value": 500}), 422, "bad_request")
+    problem(editor("DELETE", "/recurring/daily?reason=x"), 422, "bad_request")
+    assert editor.ok("PATCH", "/recurring/daily", {"enabled": False})["enabled"] is False
+
+
+def test_a_token_for_some_topics_sees_and_defines_theirs(editor: Caller, caller: Callable[..., Caller]) -> None:
+    editor.post("/recurring", BODY)
+    scoped = caller("Editor", topics="mail")
+    assert scoped.ok("GET", "/recurring")["recurring"] == []
+    problem(scoped.get("/recurring/daily"), 404, "unknown_recurring")
+    problem(scoped.post("/recurring", BODY | {"name": "other"}), 403, "out_of_scope")
+    assert scoped.post("/recurring", BODY | {"name": "other", "topic": "mail"}).status_code == 201
+    problem(scoped("PATCH", "/recurring/other", {"topic": "orders"}), 403, "out_of_scope")
+    assert caller("Viewer").ok("GET", "/recurring/daily")["content"] is None
+
+
+def test_pages_of_definitions(editor: Caller) -> None:
+    for name in "cab":
+        editor.post("/recurring", BODY | {"name": name})
+    tick = editor.ok("POST", "/recurring/a:run", {})
+    first = editor.ok("GET", "/recurring?limit=2")
+    rest = editor.ok("GET", f"/recurring?limit=2&cursor={first['next']}")
+    assert [each["name"] for each in first["recurring"] + rest["recurring"]] == ["a", "b", "c"]
+    assert rest["next"] is None
+    assert [each["last"] for each in first["recurring"]] == [tick, None]

@@ -1,0 +1,228 @@
+"""Each tick is one message, however many keepers run or die, and missed ones become what the rule says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from console.models import RecurringMessage, RecurringTick
+from console.outbox import clients, clock
+from console.outbox.models import OutboxMessage
+from console.outbox.relay import Relay
+from console.recurring import Recurring
+from console.usecases import recurring, recurring_ticks
+from rmq_core import TopicKind
+from rmq_core.errors import ConfigurationError
+from tests.console.conftest import Queue
+from tests.support.console_options import set_options
+
+pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
+MINUTE_MS = 60_000
+NOW_MS = 1_800_000_000_000
+DECLARED = [
+    Recurring(name="summary", topic="mail", content={"kind": "summary"}, priority=500, cron="0 7 * * *"),
+    Recurring(name="tidy", topic="mail", content="tidy", priority=17, every_ms=MINUTE_MS),
+]
+
+
+class Clock:
+    """The database's, set by hand."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now_ms = NOW_MS
+        monkeypatch.setattr(clock, "now_ms", lambda _: self.now_ms)
+
+
+@pytest.fixture
+def time(monkeypatch: pytest.MonkeyPatch, settings: Any, queue: Queue) -> Iterator[Clock]:
+    settings.RMQ_OUTBOX = {"FAST_PATH": False}
+    yield Clock(monkeypatch)
+    clients.patient().close()
+
+
+def define(**changes: Any) -> RecurringMessage:
+    usual = {"name": "n", "topic": "mail", "content": "x", "when": "priority", "value": 900, "every_ms": MINUTE_MS}
+    row = RecurringMessage(**(usual | changes))
+    recurring._save(row)
+    return row
+
+
+def ticks() -> list[tuple[int, str, int]]:
+    rows = RecurringTick.objects.order_by("tick_ms").values_list("tick_ms", "how", "missed")
+    return [((tick - NOW_MS) // 1000, how, missed) for tick, how, missed in rows]
+
+
+def test_a_tick_is_sent_when_it_is_due_and_its_id_is_the_tick(time: Clock, queue: Queue) -> None:
+    queue.topic("mail", TopicKind.PRIORITY)
+    define(content='{"a": 1}')
+    assert recurring_ticks.send_due() == 0
+    time.now_ms += MINUTE_MS
+    assert recurring_ticks.next_due_ms() == time.now_ms
+    assert recurring_ticks.send_due() == 1
+    assert recurring_ticks.send_due() == 0
+    Relay("default", clients.patient()).step()
+    (delivery,) = queue.client.take("mail", 5)
+    assert (delivery.text, delivery.id) == ('{"a": 1}', "n@2027-01-15T08:01:00.000+00:00")
+    assert ticks() == [(60, "on_time", 0)]
+
+
+@pytest.mark.parametrize(
+    ("misfire", "expected"),
+    [
+        ("skip", [(600, "on_time", 9)]),
+        ("once", [(600, "late", 9)]),
+        ("all", [(tick, "late", 0) for tick in range(60, 601, 60)]),
+    ],
+)
+def test_ticks_for_which_nobody_was_there(time: Clock, misfire: str, expected: list[tuple[int, str, int]]) -> None:
+    define(misfire=misfire)
+    time.now_ms += 10 * MINUTE_MS + 5_000
+    recurring_ticks.send_due()
+    assert ticks() == expected
+    assert recurring_ticks.next_due_ms() == NOW_MS + 11 * MINUTE_MS
+
+
+def test_ticks_that_are_skipped_are_told(time: Clock) -> None:
+    define(misfire="skip")
+    time.now_ms += 10 * MINUTE_MS + 40_000
+    recurring_ticks.send_due()
+    assert ticks() == [(600, "skipped", 10)]
+    assert OutboxMessage.objects.count() == 0
+
+
+def test_of_very_many_missed_ticks_the_last_are_sent(time: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recurring_ticks, "ALL_MOST", 3)
+    define(misfire="all")
+    time.now_ms += 10 * MINUTE_MS + 5_000
+    recurring_ticks.send_due()
+    assert ticks() == [(480, "late", 7), (540, "late", 0), (600, "late", 0)]
+
+
+def test_a_clock_that_is_set_back_sends_no_tick_twice(time: Clock) -> None:
+    define()
+    time.now_ms += MINUTE_MS
+    recurring_ticks.send_due()
+    time.now_ms -= 30 * MINUTE_MS
+    recurring_ticks.send_due()
+    time.now_ms += 31 * MINUTE_MS
+    recurring_ticks.send_due()
+    assert [tick for tick, _, _ in ticks()] == [60, 120]
+
+
+def test_an_end_ends_it(time: Clock) -> None:
+    row = define(end_ms=NOW_MS + MINUTE_MS)
+    time.now_ms += MINUTE_MS
+    recurring_ticks.send_due()
+    row.refresh_from_db()
+    assert row.next_ms is None
+    assert recurring_ticks.next_due_ms() is None
+
+
+def test_one_that_fails_keeps_no_other_from_its_ticks(time: Clock) -> None:
+    bad, good = define(name="bad"), define(name="good")
+    RecurringMessage.objects.filter(pk=bad.pk).update(value=3)
+    time.now_ms += MINUTE_MS
+    recurring_ticks.send_due()
+    bad.refresh_from_db()
+    assert "InvalidRecurring" in bad.error
+    assert RecurringTick.objects.get().recurring == good
+    RecurringMessage.objects.filter(pk=bad.pk).update(value=900)
+    time.now_ms += recurring_ticks.BROKEN_MS
+    recurring_ticks.send_due()
+    bad.refresh_from_db()
+    assert bad.error == ""
+    assert bad.ticks.count() == 1, "its tick was not lost"
+
+
+class Died(BaseException):
+    """What no `except Exception` sees, as little as the end of a process."""
+
+
+@contextmanager
+def dying_at(step: int) -> Iterator[list[int]]:
+    """Ends what runs before its nth statement, or after it."""
+    left = [step]
+
+    def wrapper(execute: Any, *args: Any) -> Any:
+        if args[0].startswith("BEGIN"):  # nothing has begun
+            return execute(*args)
+        for act in (lambda: None, lambda: execute(*args)):
+            result = act()
+            if left[0] == 0:
+                raise Died
+            left[0] -= 1
+        return result
+
+    with connection.execute_wrapper(wrapper):
+        yield left
+
+
+def test_a_keeper_that_dies_at_any_statement_leaves_no_tick_twice_and_none_out(time: Clock) -> None:
+    define(name="one")
+    define(name="two", misfire="all")
+    died = 0
+    for step in range(200):
+        time.now_ms += 2 * MINUTE_MS
+        before = OutboxMessage.objects.count()
+        try:
+            with dying_at(step) as left:
+                recurring_ticks.send_due()
+        except Died:
+            died += 1
+        recurring_ticks.send_due()  # the keeper that takes over
+        assert OutboxMessage.objects.count() == before + 3, f"died at step {step}"
+        assert RecurringMessage.objects.filter(next_ms__lte=time.now_ms).count() == 0
+        if left[0] > 0:
+            break
+    assert died > 20
+    keys = [bytes(key) for key in OutboxMessage.objects.values_list("key", flat=True)]
+    assert len(keys) == len({*keys}) == RecurringTick.objects.count()
+
+
+def test_one_more_by_hand_leaves_the_ticks_as_they_are(time: Clock) -> None:
+    row = define()
+    for _ in range(2):
+        recurring_ticks.send_by_hand(row, "me")
+    assert ticks() == [(0, "by_hand", 0), (0, "by_hand", 0)]
+    assert recurring_ticks.next_due_ms() == NOW_MS + MINUTE_MS
+
+
+def test_only_a_change_of_when_begins_anew(time: Clock) -> None:
+    row = define()
+    time.now_ms += MINUTE_MS + 1
+    row.description = "about it"
+    recurring._save(row)
+    assert row.next_ms == NOW_MS + MINUTE_MS, "what is due stays due"
+    row.cron, row.every_ms = "0 * * * *", None
+    recurring._save(row)
+    assert row.next_ms is not None
+    assert row.next_ms > time.now_ms
+
+
+def test_code_defines_changes_and_takes_back(time: Clock, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    set_options(settings, RECURRING=["tests.console.recurring.test_ticks:DECLARED"])
+    recurring.from_code()
+    assert [(row.name, row.origin) for row in RecurringMessage.objects.all()] == [("summary", "code"), ("tidy", "code")]
+    row = RecurringMessage.objects.get(name="tidy")
+    row.enabled = False
+    row.save()
+    monkeypatch.setattr("tests.console.recurring.test_ticks.DECLARED", DECLARED[1:])
+    recurring.from_code()
+    (left,) = RecurringMessage.objects.all()
+    assert (left.name, left.enabled) == ("tidy", False), "what somebody has disabled stays so"
+    set_options(settings, RECURRING=["tests.console.recurring.test_ticks:MINUTE_MS"])
+    with pytest.raises(ConfigurationError, match="neither a Recurring"):
+        recurring.from_code()
+
+
+def test_old_ticks_are_forgotten(time: Clock) -> None:
+    define()
+    time.now_ms += MINUTE_MS
+    recurring_ticks.send_due()
+    assert recurring_ticks.forget_old() == 0
+    time.now_ms += recurring_ticks.KEEP_MS + 1
+    assert recurring_ticks.forget_old() == 1
