@@ -77,6 +77,11 @@ position s@g start --slot one
 members
 claim s@g
 stuck s@g --for-ms 0
+routes --nonsense
+route
+forward --nonsense
+redrive p a
+outbox --nonsense
 pause s@g --for-ms 5 --until-ms 5
 worker nothing_here
 worker os
@@ -148,6 +153,9 @@ position s@nowhere start
 members p
 claim p ann
 stuck nowhere
+routes --url redis://127.0.0.1:AWAY/0
+route nowhere
+redrive nowhere a --to p
 worker {LISTENERS}
 owners nowhere
 drain ann --url redis://127.0.0.1:AWAY/0
@@ -215,7 +223,7 @@ def test_what_is_refused_ends_with_1(
 def test_every_command_is_there() -> None:
     named = {name for section in SECTIONS.values() for name in section}
     assert {line.split()[0] for line in USAGE.strip().splitlines()} == named
-    # What those three are refused is shown where they are run: a taken port, an archive that is none.
-    elsewhere = {"up", "archive", "reconcile"}
+    # What those are refused is shown where they are run: a taken port, an archive that is none, a database.
+    elsewhere = {"up", "archive", "reconcile", "outbox", "forward"}
     assert {line.split()[0] for line in REFUSED.strip().splitlines()} == named - elsewhere
     assert named >= {name for section in ENGINE.values() for name in section}
