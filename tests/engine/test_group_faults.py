@@ -119,33 +119,37 @@ def test_a_server_that_is_killed_loses_nothing_of_a_group(tmp_path: Path) -> Non
         group = rmq.define_group("events", "g", visibility_timeout_ms=500)
         accepted: list[str] = []
         seen: Counter[str] = Counter()
-        stop = threading.Event()
+        sent, stop = threading.Event(), threading.Event()
 
         def send() -> None:
-            while not stop.is_set():
+            while not sent.is_set():
                 text = str(len(accepted))
                 rmq.send("events", text)
                 accepted.append(text)
                 time.sleep(0.001)
 
         def work() -> None:
-            while not (stop.is_set() and accepted and finished(rmq, group, len(accepted))):
+            while not stop.is_set():
                 taken = rmq.take(group, 5, timeout_ms=50)
                 seen.update(each.text for each in taken)
                 rmq.ack(taken)
 
-        threads = [threading.Thread(target=send), threading.Thread(target=work)]
-        for thread in threads:
-            thread.start()
+        sender, worker = threading.Thread(target=send), threading.Thread(target=work)
+        sender.start()
+        worker.start()
         try:
             for _ in range(2):
                 before = len(accepted)
                 wait_until(lambda before=before: len(accepted) > before + 50, what="work")  # type: ignore[misc]
                 server.restart(kill=True)
+            sent.set()
+            sender.join()  # what it was sending when the server was killed is accepted late
+            wait_until(lambda: finished(rmq, group, len(accepted)), what="all that was accepted")
         finally:
+            sent.set()
             stop.set()
-            for thread in threads:
-                thread.join()
+            sender.join()
+            worker.join()
         assert seen.keys() == set(accepted)
         with server.client() as raw:
             assert_ledger_balances(raw, "killed")

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import shlex
 import sys
+import warnings
 
 from rmq_core.pipeline.__main__ import main
 
 if __name__ == "__main__":
+    # What is interrupted in the middle of talking to Java may be told so by PySpark, on a busy machine.
+    warnings.filterwarnings("ignore", "Unable to cleanly shutdown Spark JVM process", RuntimeWarning)
     for command in sys.argv[1:]:
         print(f"exit {main(shlex.split(command))}", flush=True)
