@@ -21,7 +21,7 @@ LOOKS = 20
 @command
 @click.argument("group", metavar="TOPIC@GROUP")
 def members(shell: Shell, group: str) -> None:
-    """List who takes from a consumer group: what each has in flight, how much it does."""
+    """List who takes from a consumer group, and what each has in flight."""
     with shell.client() as rmq:
         inspector = Inspector(rmq)
         found, now_ms = inspector.members(group), inspector.now_ms()
@@ -68,7 +68,10 @@ def claim(shell: Shell, group: str, member: str, dry_run: bool, force: bool) -> 
 @click.option("--until-ms", type=int, help="Of a group: until then, epoch milliseconds; then it goes on by itself.")
 @click.option("--for-ms", type=click.IntRange(1), help="Of a group: for so long.")
 def pause(shell: Shell, topic: str, until_ms: int | None, for_ms: int | None) -> None:
-    """Stop the taking of a topic's messages, or of a group's (TOPIC@GROUP) entries; sending goes on."""
+    """Stop the taking from a topic, or a group (TOPIC@GROUP).
+
+    Sending goes on.
+    """
     if until_ms is not None and for_ms is not None:
         raise Usage("--until-ms or --for-ms, not both")
     with shell.client() as rmq:
@@ -81,7 +84,7 @@ def pause(shell: Shell, topic: str, until_ms: int | None, for_ms: int | None) ->
 @command
 @click.argument("topic")
 def resume(shell: Shell, topic: str) -> None:
-    """Start the taking again of a topic's messages, or of a group's (TOPIC@GROUP) entries."""
+    """Start the taking from a topic, or a group (TOPIC@GROUP), again."""
     with shell.client() as rmq:
         Control(rmq).resume(topic)
     shell.show({"paused": False}, ["resumed"])
@@ -91,7 +94,10 @@ def resume(shell: Shell, topic: str) -> None:
 @click.argument("group", metavar="TOPIC@GROUP")
 @click.option("--for-ms", type=click.IntRange(100), default=2 * LEAST_MS, help="Look at it for so long.")
 def stuck(shell: Shell, group: str, for_ms: int) -> None:
-    """Say whether a group is stuck, by its course: what it reads, and whether what is ahead gets less."""
+    """Say whether a group is stuck, by its course.
+
+    That is: what it reads, and whether what is ahead of it gets less.
+    """
     with shell.client() as rmq:
         rmq.topic(group)
         verdict = judge(_course(rmq, group, for_ms), for_ms // 2)

@@ -56,7 +56,10 @@ def route(
     delete: bool,
     force: bool,
 ) -> None:
-    """Show a route; make it (--from, --to), give it other targets (--to), pause, resume or delete it."""
+    """Show a route, make one, edit, pause, resume or delete it.
+
+    Make it by --from and --to; --to alone gives it other targets.
+    """
     if delete and (source or targets or pause is not None):
         raise Usage("--delete goes alone")
     wanted = tuple(_target(text) for text in targets)
@@ -95,7 +98,9 @@ def _put(
 @click.argument("names", nargs=-1)
 @click.option("--name", "runner", help="Unique among those who run routes (the host and process).")
 def forward(shell: Shell, names: tuple[str, ...], runner: str | None) -> None:
-    """Run routes (all, or those NAMES) until SIGTERM or Ctrl-C, beside the console's keeper or without one.
+    """Run routes (all, or those NAMES) until SIGTERM or Ctrl-C.
+
+    Beside the console's keeper, or without one.
 
     Any number may: each message is forwarded once, in its order.
     """
@@ -121,7 +126,10 @@ async def _forward(shell: Shell, names: tuple[str, ...], runner: str) -> None:
 @click.argument("ids", nargs=-1, required=True)
 @click.option("--to", "target", required=True, metavar="TOPIC|JSON", help="As of a route; see rmq route.")
 def redrive(shell: Shell, topic: str, ids: tuple[str, ...], target: str) -> int:
-    """Move dead letters to another topic: they are sent there, then dropped here (and can be restored)."""
+    """Move dead letters to another topic.
+
+    They are sent there, then dropped here, and can be restored.
+    """
     with shell.client() as rmq:
         results = Control(rmq).redrive(topic, list(ids), _target(target))
     shell.table(

@@ -8,8 +8,6 @@ from rmq_core.journal.archives import ALL_ARCHIVES, is_archive, reader_as_writte
 from rmq_core.journal.reader import START, Position
 from rmq_core.model.topic import Topic
 from rmq_core.pipeline.sources.options import SourceOptions
-from rmq_core.protocol.keys import Keyspace
-from rmq_core.protocol.scripts import Operation
 
 
 def register(options: SourceOptions, path: str, offsets: dict[str, dict[str, str]]) -> None:
@@ -22,21 +20,12 @@ def register(options: SourceOptions, path: str, offsets: dict[str, dict[str, str
     with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_ms=options.retry_for_ms) as client:
         for topic in options.definitions():
             keys, ends = client.keyspace, offsets.get(topic.name, {})
-            known = client.run(reader.positions(keys, topic))
-            is_new = bool(known) and reader_of(path) not in known
-            ours = (client.run(_trimmed(keys, topic)) if is_new else {}) | _positions(topic, ends)
-            client.run(reader.commit(keys, topic, reader_of(path), ours))
+            client.run(reader.commit(keys, topic, reader_of(path), _positions(topic, ends)))
             known = client.run(reader.positions(keys, topic))
             shared = known.get(ALL_ARCHIVES)
             old = {ALL_ARCHIVES} if shared is not None and (ends or not shared) else set()
             for name in old | (links & known.keys()):
                 client.run(reader.forget(keys, topic, name))
-
-
-def _trimmed(keys: Keyspace, topic: Topic) -> Operation[dict[int, Position]]:
-    """Where an archive begins that comes when other readers were done with all there was: it holds nothing of that."""
-    seen = yield from reader.read(keys, topic, count=1)
-    return {slot: at for slot, at in seen.positions.items() if at.id == START.id and at.n}
 
 
 def move(options: SourceOptions, path: str, offsets: dict[str, dict[str, str]]) -> int:

@@ -130,7 +130,7 @@ def cycle(
         args.append(most_bytes)
     args += (len(acks), len(nacks), len(releases))
     if isinstance(topic, Group):
-        args.append(topic.paused_until_ms)
+        args += (topic.paused_until_ms, most_bytes)
     for groups in (acks, nacks, releases):
         args += chain.from_iterable(groups)
     return Call(script("group_cycle" if topic.is_group else "cycle"), keyspace.slot_keys(topic.name, slot), args)

@@ -17,6 +17,7 @@ from rmq_core.errors import (
     RMQError,
     TargetRefuses,
     TopicReshaped,
+    UnknownFormat,
     from_reply,
 )
 from rmq_core.model.delivery import Delivery
@@ -253,14 +254,16 @@ def noted(keyspace: Keyspace, topic: Topic, slots: Sequence[int], asked: Each) -
 
 def refusal(topic: Topic, why: bytes) -> RMQError:
     """Why a target takes nothing now."""
-    if why.startswith(b"RMQSHAPE"):
+    error = from_reply(why.decode(errors="replace"))
+    if isinstance(error, UnknownFormat):
+        return error
+    if isinstance(error, TopicReshaped):
         return TopicReshaped(f"{topic.name!r} was deleted, or made again")
     if why.startswith(b"RMQFULL"):
         return TargetRefuses(
             f"{topic.name!r} holds as many waiting messages as its max_backlog={topic.max_backlog} lets it: the route"
             " goes on when consumers have taken some"
         )
-    error = from_reply(why.decode(errors="replace"))
     return TargetRefuses(f"{topic.name!r}: {error}")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rmq_core.errors import InvalidTopic, TopicConflict, TopicNotEmpty, VersionConflict
+from rmq_core.model import formats
 from rmq_core.model.group import CHANGEABLE, OWN_SETTINGS, STORED_WITH_EACH, Group, is_group_name, split
 from rmq_core.model.text import worded
 from rmq_core.model.topic import Topic
@@ -57,8 +58,15 @@ def _fixed(group: Group) -> str:
 
 def _put(keyspace: Keyspace, topic: Topic, group: Group, expected: int, own: Sequence[str]) -> Operation[Group]:
     args = [group.group, expected, group.to_json(dict.fromkeys(own)), keyspace.changes, topic.name, topic.created_ms]
-    (reply,) = yield [Call(script("group_put"), [keyspace.groups(topic.name)], args)]
+    args.append(formats.NAMESPACE)
+    (reply,) = yield [Call(script("group_put"), _keys(keyspace, topic), args)]
     return Group.from_stored(topic, group.group, reply)
+
+
+def _keys(keyspace: Keyspace, topic: Topic) -> list[str]:
+    """Those of the scripts that change a definition; on Cluster the format was only compared when that was read."""
+    groups = keyspace.groups(topic.name)
+    return [groups] if keyspace.spread else [groups, keyspace.format]
 
 
 def complete(keyspace: Keyspace, group: Group, *, fresh: bool = False) -> Operation[None]:
@@ -101,8 +109,8 @@ def delete(keyspace: Keyspace, topic: Topic, name: str, force: bool = False) -> 
                 f"group {group.name!r} has {held} entries that are unfinished or dead; let it finish, and requeue or"
                 " drop them, or force the deletion"
             )
-    args = [group.group, group.revision, group.created_ms, keyspace.changes, topic.name]
-    yield [Call(script("group_forget"), [keyspace.groups(topic.name)], args)]
+    args = [group.group, group.revision, group.created_ms, keyspace.changes, topic.name, formats.NAMESPACE]
+    yield [Call(script("group_forget"), _keys(keyspace, topic), args)]
     return (yield from registry.purge(keyspace, group))
 
 

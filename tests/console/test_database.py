@@ -19,4 +19,4 @@ def test_tables_of_a_newer_release_are_refused() -> None:
     MigrationRecorder(connection).record_applied("console", "0999_what_comes")
     for command in (["keeper"], ["jobs", "default"], ["migrate"]):
         with pytest.raises(SystemCheckError, match="0999_what_comes"):
-            call_command(*command, verbosity=0, skip_checks=False)
+            call_command(*command, verbosity=0, **({"skip_checks": False} if command == ["migrate"] else {}))

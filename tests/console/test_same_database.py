@@ -59,7 +59,7 @@ def test_the_active_keeper_says_whose_the_namespace_is_and_another_one_of_its_da
 def test_a_program_with_another_database_ends_with_a_sentence(queue: Queue, command: list[str]) -> None:
     say(queue, "somebody else's")
     with pytest.raises(CommandError, match="another console, which has a database of its own, looks after namespace"):
-        call_command(*command, skip_checks=False)
+        call_command(*command)
     assert said(queue) == "somebody else's"
 
 

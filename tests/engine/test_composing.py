@@ -130,8 +130,8 @@ def test_the_keyword_that_says_when_makes_the_message() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({}, "say when"),
-        ({"priority": None}, "say when"),
+        ({"key": "k"}, "say when"),
+        ({"priority": None, "version": 2}, "say when"),
         ({"priority": 20, "at": 1}, "not by priority= and at="),
         ({"in_ms": 1, "at": None, "range_ms": 1}, "range_ms= and in_ms=|in_ms= and range_ms="),
         ({"delay": 5}, "no keyword 'delay'"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,10 @@ from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import UnknownFormat
 from rmq_core.journal import reader
 from rmq_core.model.topic import Topic as StoredTopic
-from rmq_core.protocol import scripts, sends, slot_calls
+from rmq_core.protocol import routes, scripts, sends, slot_calls, streams, takes
 from rmq_core.protocol.scripts import Call, script
 from rmq_core.protocol.takes import policy_at
+from rmq_core.routes.forwarding import refusal
 from tests.support.keys import remove_keys_of
 
 NEWER = "f2 priority 2 1790000000000 and whatever else it will say"
@@ -156,9 +158,53 @@ def called(rmq: RMQ, name: str, topic: Topic) -> Call:
         return getattr(sends, name)(space, topic, 0, [20, b"b", b"body"], 20)  # type: ignore[no-any-return]
     if name == "acquire":
         return slot_calls.acquire(space, topic, 0, 7)
+    if name.startswith(("group_", "stream_")):
+        return called_of_streams(rmq, name)
+    if name in {"forward", "forward_out", "receive"}:
+        return called_by_routes(rmq, name, topic)
     if name in about_ids:
         return slot_calls.on_ids(name, space, topic, 0, [b"a"])
     return Call(script(name), space.slot_keys(topic.name, 0), arguments[name])
+
+
+def called_of_streams(rmq: RMQ, name: str) -> Call:
+    """The same, of the scripts of a stream with two entries, of which its group has the first in flight."""
+    space = rmq.keyspace
+    topic = rmq.define(Topic("events", TopicKind.STREAM, slots=1))
+    group = rmq.define_group("events", "all")
+    entry = rmq.send("events", "a").id
+    rmq.take(group.name)
+    rmq.send("events", "b")
+    registry = [space.groups(topic.name), space.format]
+    told = [space.changes, topic.name]
+    calls = {
+        "group_claim": streams.claim(space, group, 0, "do", ["", 2**53, 0, 10]),
+        "group_cycle": takes.cycle(space, group, 0, 1),
+        "group_forget": Call(
+            script("group_forget"), registry, [group.group, group.revision, group.created_ms, *told, 1]
+        ),
+        "group_place": streams.place(space, group, 0, "set", ["start"]),
+        "group_put": Call(
+            script("group_put"), registry, [group.group, group.revision, "{}", *told, topic.created_ms, 1]
+        ),
+        "stream_add": streams.add(space, topic, 0, "sender", 1, 1, [b"c"], plain=True),
+        "stream_delete": streams.delete(space, topic, 0, [entry]),
+        "stream_trim": streams.trim(space, replace(topic, max_length=1, trim_unread=True), 0),
+    }
+    return calls[name]
+
+
+def called_by_routes(rmq: RMQ, name: str, topic: Topic) -> Call:
+    """The same, of the scripts that forward from the topic and bring to it."""
+    space = rmq.keyspace
+    (taken,) = rmq.take(topic.name)
+    part = routes.Part(topic, 0, 20, [(1, (20, b"b", b""))])
+    calls = {
+        "forward": routes.forward(space, topic, 0, [taken], [part], "route", "route"),
+        "forward_out": routes.forward_out(space, topic, 0, [taken], [(1, b"packed")], "route"),
+        "receive": routes.receive(space, part, "", "route"),
+    }
+    return calls[name]
 
 
 SCRIPTS = sorted(path.stem for path in (Path(scripts.__file__).parent / "lua").glob("*.lua"))
@@ -198,10 +244,13 @@ def test_every_script_that_writes_refuses_another_format(rmq: RMQ, namespace: st
     call = called(rmq, name, topic)
     client = rmq.connection.client
     a_namespace_of_the_next_release(rmq)
-    client.hset(rmq.keyspace.slot("work", 0).stats, "shape", NEWER)
+    for queue in ("work", "events", "events@all"):
+        client.hset(rmq.keyspace.slot(queue, 0).stats, "shape", NEWER)
     before = everything(client, namespace)
     with pytest.raises(UnknownFormat, match="format 2"):
-        rmq.connection.run([call])
+        (reply,) = rmq.connection.run([call])
+        if name == "receive":  # says why in its reply
+            raise refusal(topic, reply[0])
     assert everything(client, namespace) == before
 
 

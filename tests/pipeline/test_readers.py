@@ -11,7 +11,6 @@ from rmq_core import RMQ
 from rmq_core.errors import ConfigurationError
 from rmq_core.journal import reader, trimmer
 from rmq_core.journal.archives import reader_of
-from rmq_core.pipeline import positions
 from rmq_core.pipeline.archive import archive
 from rmq_core.pipeline.archived import Archive
 from rmq_core.pipeline.positions import committed, register
@@ -104,27 +103,6 @@ def test_an_archive_of_an_older_release_goes_on_under_its_own_name(
     assert readers(client) == {"archive", reader_of(str(tmp_path / "other"))}
     archive(spark, options, path)
     assert readers(client) == {reader_of(path), reader_of(str(tmp_path / "other"))}
-
-
-def test_what_was_done_with_before_an_archive_came_was_trimmed_by_rule(
-    client: RMQ, options: SourceOptions, tmp_path: Path
-) -> None:
-    """As it was found: a topic that is first used after an archive of all topics had run."""
-    be_busy(client)
-    topic = client.topic("work")
-    seen = client.run(reader.read(client.keyspace, topic))
-    client.run(reader.commit(client.keyspace, topic, "record", seen.positions))
-    trim(client)
-    path = str(tmp_path / "archive")
-    for _ in range(2):
-        positions.register(options, path, {})
-    ended = {slot: at.n for slot, at in seen.positions.items()}
-    committed = {row[1]: row[2] for row in positions.committed(options, [topic], path)}
-    assert committed == ended and any(ended.values())
-    more(client, 3)
-    wanted = transitions(client)
-    trim(client)
-    assert transitions(client) == wanted != set(), "from now on nothing is trimmed that it does not hold"
 
 
 @pytest.mark.parametrize("name", ["archive", "archive.0123", "record", "no name"])

@@ -1,8 +1,8 @@
 -- One turn of a consumer of a group: settle what is finished, put back what timed out, take what came back and what is new.
 -- KEYS   the slot's keys of the group
 -- ARGV   as of cycle.lua; in the place of the least priority stands whether entries behind one that failed wait for it
---        (waits|''), and behind how many are given back until when nothing is taken (ms). How
---        (several|alone|unsettled): `unsettled` is several of a group whose new entries nobody settles
+--        (waits|''), and behind how many are given back until when nothing is taken (ms), and the most bytes to take.
+--        How (several|alone|unsettled): `unsettled` is several of a group whose new entries nobody settles
 -- reply  as of cycle.lua, where the third and fourth are of entries that came back, whose bodies may be names and values;
 --        and behind it the new ones: {id, content or {name, value, …}, …}
 -- include shared/slot.lua
@@ -32,7 +32,7 @@ local channel, slot, limit = ARGV[POLICY + 1], ARGV[POLICY + 2], tonumber(ARGV[P
 local how = ARGV[POLICY + 4]
 local statuses = {}
 local paused_until_ms = tonumber(ARGV[POLICY + 9])
-local at = ack(POLICY + 10, tonumber(ARGV[POLICY + 6]), statuses)
+local at = ack(POLICY + 11, tonumber(ARGV[POLICY + 6]), statuses)
 at = nack(at, tonumber(ARGV[POLICY + 7]), statuses)
 local releases = tonumber(ARGV[POLICY + 8])
 release(at, releases, statuses)
@@ -41,10 +41,12 @@ busy = promote(REAPED_MOST) == REAPED_MOST or busy
 if now < paused_until_ms or ARGV[POLICY + 5] == 'waits' and must_wait() then
   limit = 0
 end
-local returned, bodies, given, suspects_next = take(limit, how == 'alone', how == 'unsettled')
+local returned, bodies, given, suspects_next, cut = take(
+  limit, how == 'alone', how == 'unsettled', tonumber(ARGV[POLICY + 10])
+)
 write_counts()
 local next_due_ms = now
-if not busy and (limit == 0 or (#returned + #given) / 2 < limit) then
+if not busy and not cut and (limit == 0 or (#returned + #given) / 2 < limit) then
   next_due_ms = earlier(next_due(), now < paused_until_ms and paused_until_ms or nil) or -1
 end
 local head = write_hints(slot, next_due_ms ~= -1 and next_due_ms or nil, next_due_or_ready())

@@ -1,7 +1,11 @@
 -- Forgets the definition of a consumer group, if its revision is still the expected one.
--- KEYS   the topic's registry of groups
--- ARGV   group, expected revision, when it was created, channel of changes, topic
--- reply  1; error RMQVERSION <stored revision>
+-- KEYS   the topic's registry of groups; the format of the namespace (not given where that is on another node)
+-- ARGV   group, expected revision, when it was created, channel of changes, topic, the format the caller knows
+-- reply  1; error RMQVERSION <stored revision>, RMQFORMAT <format>: nothing was done
+local format = KEYS[2] and redis.call('GET', KEYS[2])
+if format and format ~= ARGV[6] then
+  return redis.error_reply('RMQFORMAT ' .. format)
+end
 local stored = redis.call('HGET', KEYS[1], ARGV[1])
 local revision, born = string.match(stored or '', '^{"revision":(%d+),"created_ms":(%d+),')
 if revision ~= ARGV[2] or born ~= ARGV[3] then

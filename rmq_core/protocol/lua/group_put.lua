@@ -1,8 +1,13 @@
 -- Stores the definition of a consumer group, if its revision is still the expected one.
--- KEYS   the topic's registry of groups
+-- KEYS   the topic's registry of groups; the format of the namespace (not given where that is on another node)
 -- ARGV   group, expected revision (0: there must be none), definition as JSON (without what is added here), channel of
---        changes, topic, when the topic was created: a group of an earlier life of it is none
--- reply  the stored definition; error RMQVERSION <stored revision>
+--        changes, topic, when the topic was created: a group of an earlier life of it is none; the format that the
+--        caller writes
+-- reply  the stored definition; error RMQVERSION <stored revision>, RMQFORMAT <format>: nothing was done
+local format = KEYS[2] and redis.call('GET', KEYS[2])
+if format and format ~= ARGV[7] then
+  return redis.error_reply('RMQFORMAT ' .. format)
+end
 local LAST = '@' -- no group's name; when a group was created last
 local stored = redis.call('HGET', KEYS[1], ARGV[1])
 local revision, born = string.match(stored or '', '^{"revision":(%d+),"created_ms":(%d+),')

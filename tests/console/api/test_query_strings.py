@@ -12,6 +12,7 @@ WITH_BODY = {"post", "put", "patch"}
 METHODS = {"get", "delete", *WITH_BODY}
 NAMED = {
     "topic": "orders",
+    "name": "gates",
     "id": "m1",
     "slot": 0,
     "number": 1,

@@ -20,10 +20,11 @@ pytestmark = [
     pytest.mark.usefixtures("roles_come_back"),
 ]
 
+NAME = r"[A-Za-z0-9_.\-]{0,99}"
 SOCKETS = {
     "live/overview/": "/live/overview/",
     "live/workers/": "/live/workers/",
-    r"^live/topics/(?P<topic>[A-Za-z][A-Za-z0-9_.\-]{0,99})/$": "/live/topics/orders/",
+    rf"^live/topics/(?P<topic>[A-Za-z]{NAME}(?:@[A-Za-z0-9]{NAME})?)/$": "/live/topics/orders/",
 }
 
 

@@ -36,12 +36,21 @@ Finding.objects.create(
 
 @pytest.fixture
 def damaged(stack: Stack) -> Iterator[RMQ]:
-    """A recorded topic in which lies content without a message."""
+    """A recorded topic in which lies content without a message: in slot 0, whose journal stays whole because somebody
+    has not read it yet, and in slot 1, of which nothing is proved once what was read is trimmed."""
     with stack.client() as client:
         client.define(Topic("reconciled", TopicKind.FIXED_TIME, slots=2, journal="full"))
-        client.send("reconciled", FixedTimeMessage("content", 4_000_000_000_000, key="m3"))
-        client.connection.run([("HSET", client.keyspace.slot("reconciled", 0).body, "ghost", "0 {} x")])
+        auditor = client.journal("reconciled", reader="auditor", slots=1)
+        auditor.read()  # nothing is trimmed from now on that it has not committed
+        for key, slot in (("m4", 0), ("m3", 1)):
+            sent = client.send("reconciled", FixedTimeMessage("content", 4_000_000_000_000, key=key))
+            assert sent.slot == slot
+        auditor.read()
+        auditor.commit()
+        for slot, ident in enumerate(("ghost", "remains")):
+            client.connection.run([("HSET", client.keyspace.slot("reconciled", slot).body, ident, "0 {} x")])
         yield client
+        auditor.forget()
 
 
 @pytest.fixture
@@ -56,10 +65,13 @@ def test_from_the_button_to_the_repair(stack: Stack, open_page: Callable[..., Pa
     """Of one topic, against a ledger that names another one, too."""
     if find_spec("pyspark") is None:
         missing("pyspark")
-    wait_until(lambda: not entries(damaged), what="the record has read the journal")
+    wait_until(lambda: not entries(damaged, 1), what="the record has read the journal")
+    assert entries(damaged, 0)
     damaged.define(Topic("gate-close", TopicKind.PRIORITY, slots=1))
     (stack.folder / "ledgers").mkdir(exist_ok=True)
-    (stack.folder / "ledgers" / "flights.csv").write_text("topic,id\nreconciled,m3\ngate-close,a\ngate-close,b\n")
+    (stack.folder / "ledgers" / "flights.csv").write_text(
+        "topic,id\nreconciled,m3\nreconciled,m4\ngate-close,a\ngate-close,b\n"
+    )
     page = open_page("/reconciliation/", "admin")
     page.get_by_role("button", name="Start a run").click()
     dialog = page.get_by_role("dialog")
@@ -73,12 +85,17 @@ def test_from_the_button_to_the_repair(stack: Stack, open_page: Callable[..., Pa
     expect(progress).to_contain_text("Reading the queues", timeout=SPARK_MS)
     expect(progress).to_contain_text("Done", timeout=SPARK_MS)
     # Nobody archives here, so the record's keeper has trimmed what it had read, and that is said.
-    expect(progress).to_contain_text("2 findings · incomplete")
+    expect(progress).to_contain_text("3 findings · incomplete")
     expect(page.locator(".rc-findings tbody tr").filter(has_text="Gap")).to_contain_text(
         "archive the topic on schedule"
     )
     facts = page.locator(".rc-pairs")
     expect(facts).to_contain_text("flights.csv · 2 rows are about other topics (gate-close) and were left out.")
+    # Where no whole journal proves that it is not lost, it stays.
+    kept = page.locator(".rc-findings tbody tr").filter(has_text="remains")
+    expect(kept).to_contain_text("Content without a message")
+    expect(kept).to_contain_text("this may be all that is left of a lost message")
+    expect(kept.get_by_role("button")).to_have_count(0)
     assert_repairable(page, damaged)
 
 
@@ -115,16 +132,16 @@ PipelineSchedule.objects.create(kind="archive", every_ms=86_400_000, next_ms=2**
 """
 
 
-def entries(client: RMQ) -> int:
-    """In the topic's journals."""
-    return sum(client.connection.run([("XLEN", client.keyspace.slot("reconciled", slot).journal) for slot in range(2)]))
+def entries(client: RMQ, slot: int) -> int:
+    """In the journal of a slot."""
+    return client.connection.run([("XLEN", client.keyspace.slot("reconciled", slot).journal)])[0]
 
 
 def assert_repairable(page: Page, client: RMQ) -> None:
     expect(page.get_by_role("progressbar")).to_have_attribute("aria-valuenow", "100")
-    finding = page.locator(".rc-findings tbody tr").filter(has_text="Content without a message")
+    finding = page.locator(".rc-findings tbody tr").filter(has_text="ghost")
     expect(finding).to_have_count(1)
-    expect(finding).to_contain_text("ghost")
+    expect(finding).to_contain_text("Content without a message")
     finding.get_by_role("button").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("1 would be repaired")

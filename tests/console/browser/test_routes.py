@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 
 from rmq_core import TopicKind
 from tests.console.conftest import Queue
+from tests.support.waiting import wait_until
 
 
 def test_a_route_is_made_watched_paused_and_deleted(open_page: Callable[..., Page], queue: Queue, topic: str) -> None:
@@ -26,6 +27,8 @@ def test_a_route_is_made_watched_paused_and_deleted(open_page: Callable[..., Pag
     expect(row.locator("[data-field=forwarded]")).to_contain_text("1")
     row.locator("[data-action=pause]").click()
     expect(row).to_contain_text("Paused")
+    # Who runs it follows within a second, and until then it forwards what comes.
+    wait_until(lambda: not queue.inspector.routes(topic)[0].runners, what="nobody runs the route")
     queue.client.send(source, "two", priority=20)
     expect(row.locator("[data-field=waiting]")).to_contain_text("1")
     row.locator("[data-action=resume]").click()

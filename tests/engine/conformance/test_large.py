@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rmq_core import MessageFilter, PriorityMessage, TopicKind
+from rmq_core import MessageFilter, PriorityMessage, StreamMessage, TopicKind
 from rmq_core.ops import consuming, sending
 from rmq_core.protocol import takes
 from rmq_core.protocol.scripts import Call, Request
@@ -151,3 +151,29 @@ async def test_actions_move_so_many_bytes_at_a_time(bench: Bench, calls: list[Se
     assert len((await bench.inspector.messages("work", "dead")).rows) == 20
     assert sum(isinstance(each, Call) and each.script.name == "view" for trip in calls for each in trip) == 7
     await done("drop", bench.control.drop("work", names))
+
+
+async def test_a_group_takes_so_many_bytes_at_most_in_order(bench: Bench, calls: Any) -> None:
+    await bench.topic(TopicKind.STREAM, backoff_ms=0)
+    await bench.q.define_group("work", "g")
+    sizes = {"a": 30, "b": 30, "c": 30, "d": 30, "e": 200, "f": 1, "g": 1}
+    for name, size in sizes.items():
+        await bench.q.send("work", StreamMessage(name.encode() + b"x" * size * KB))
+
+    async def take(settle: Any) -> list[str]:
+        took = []
+        while deliveries := await bench.q.take("work@g", 100):
+            took.append("".join(delivery.text[0] for delivery in deliveries))
+            await settle(deliveries)
+        return took
+
+    held: list[Any] = []
+
+    async def hold(deliveries: list[Any]) -> None:
+        held.extend(deliveries)
+
+    assert await take(hold) == ["abc", "d", "e", "fg"]
+    await bench.q.release(held)
+    assert await take(bench.q.ack) == ["abc", "d", "e", "fg"]
+    (sample,) = await bench.inspector.sample(["work@g"])
+    assert (sample.lag, sample.ledger_gap) == (0, 0)

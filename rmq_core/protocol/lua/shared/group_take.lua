@@ -56,13 +56,31 @@ do
     return free
   end
 
-  -- What they hold. Of what was deleted meanwhile, or trimmed on purpose, nothing can be had any more: it ends here.
-  local function with_content(candidates)
-    local taken, contents, gone = {}, {}, {}
+  -- How much a body holds, or an entry's names and values.
+  local function size_of(content)
+    if type(content) == 'string' then
+      return #content
+    end
+    local size = 0
+    for i = 2, #content, 2 do
+      size = size + #content[i]
+    end
+    return size
+  end
+
+  -- What they hold, up to so many bytes; what stands behind that stays, but never the first. Of what was deleted
+  -- meanwhile, or trimmed on purpose, nothing can be had any more: it ends here. Also says how many bytes, and whether
+  -- some stay.
+  local function with_content(candidates, bytes)
+    local taken, contents, gone, size, cut = {}, {}, {}, 0, false
     for i = 1, #candidates, 2 do
       local id = candidates[i]
       local body = redis.call('HGET', BODY, id) or entry_of(id)
-      if body then
+      size = size + (body and size_of(body) or 0)
+      if size > bytes and #taken > 0 then
+        cut = true
+        break
+      elseif body then
         taken[#taken + 1], taken[#taken + 2], contents[#contents + 1] = id, candidates[i + 1], body
       else
         redis.call('ZREM', STORE, id)
@@ -76,7 +94,7 @@ do
       finished(gone)
       forget(gone, {RETRY, PREPARE, DEAD})
     end
-    return taken, contents
+    return taken, contents, size, cut
   end
 
   -- Behind a position that was set back stands what is still under way; that is not taken twice.
@@ -100,12 +118,38 @@ do
     return free, their_numbers
   end
 
+  -- The next entries of the stream, up to so many bytes, but one where nothing else was taken (`first`); and whether
+  -- some are left for their size. What is read in vain is at most what the sizes so far let one expect.
+  local PORTION = 32
+
+  local function next_entries(cursor, most, bytes, first)
+    local entries, size, wanted = {}, 0, PORTION
+    while #entries < most do
+      wanted = math.min(wanted, most - #entries)
+      local some = redis.call('XRANGE', ENTRIES, '(' .. cursor, '+', 'COUNT', wanted)
+      for i = 1, #some do
+        size = size + size_of(some[i][2])
+        if size > bytes and not (first and #entries == 0) then
+          return entries, true
+        end
+        entries[#entries + 1] = some[i]
+      end
+      if #some < wanted then
+        break
+      end
+      cursor = some[wanted][1]
+      wanted = math.max(PORTION, math.floor((bytes - size) / (size / #entries + 1)))
+    end
+    return entries, false
+  end
+
   -- The next entries of the stream, and their numbers (false: they follow that one); the group stands behind them now.
-  local function read_on(most)
+  -- `cut`: some are left for their size.
+  local function read_on(most, bytes, first)
     local at = own_position()
-    local entries = redis.call('XRANGE', ENTRIES, '(' .. at.cursor, '+', 'COUNT', most)
+    local entries, cut = next_entries(at.cursor, most, bytes, first)
     if #entries == 0 then
-      return entries, false, at.number
+      return entries, false, at.number, cut
     end
     local before_them = at.number
     local again = at.cursor ~= at.furthest
@@ -120,10 +164,11 @@ do
         at.furthest = at.cursor
       end
       count('moved', 1) -- for whoever samples: perhaps nothing else is counted
-      return not_under_way(entries, numbers)
+      entries, numbers = not_under_way(entries, numbers)
+      return entries, numbers, before_them, cut
     end
     at.furthest = at.cursor
-    return entries, false, before_them
+    return entries, false, before_them, cut
   end
 
   -- Whether something that was handed out before is neither done nor dead. An owner takes nothing before it has settled
@@ -146,29 +191,32 @@ do
   -- With `alone`, at most one, which the caller runs while nothing else runs in its process; it has no origin then.
   -- With `unsettled` nobody settles what is new: it is done.
   -- Returns {id, store score, …} of what came back, what these hold (a body, or an entry's names and values), {id, what
-  -- it holds, …} of the new ones, and whether the next one must be taken alone.
-  function take(limit, alone, unsettled)
+  -- it holds, …} of the new ones, whether the next one must be taken alone, and whether some that are ready were left
+  -- for their size.
+  function take(limit, alone, unsettled, bytes)
     if limit == 0 then
-      return {}, {}, {}, false
+      return {}, {}, {}, false, false
     end
     if alone then
       limit = 1
     end
     local in_flight = redis.call('ZCARD', PREPARE)
-    local returned, bodies, suspects_next, entries, numbers, before_them = {}, {}, false, {}, false, 0
+    local returned, bodies, suspects_next, size, cut = {}, {}, false, 0, false
+    local entries, numbers, before_them = {}, false, 0
     if redis.call('EXISTS', STORE) == 1 then
       returned, suspects_next = before_suspects(free_ones(alone and SUSPECTS_AHEAD or limit), alone)
       if alone then
         returned = {returned[1], returned[2]}
       end
-      returned, bodies = with_content(returned)
+      returned, bodies, size, cut = with_content(returned, bytes)
+      suspects_next = suspects_next and not cut
     end
     local n = #returned / 2
-    if n < limit and not suspects_next then
-      entries, numbers, before_them = read_on(limit - n)
+    if n < limit and not suspects_next and not cut then
+      entries, numbers, before_them, cut = read_on(limit - n, bytes - size, n == 0)
     end
     if n + #entries == 0 then
-      return returned, bodies, {}, suspects_next
+      return returned, bodies, {}, suspects_next, cut
     end
     local given = flat(entries)
     count('sent', #entries)
@@ -230,6 +278,6 @@ do
         end
       end
     end
-    return returned, bodies, given, suspects_next
+    return returned, bodies, given, suspects_next, cut
   end
 end
