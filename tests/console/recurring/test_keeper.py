@@ -50,7 +50,7 @@ def test_ticks_of_two_keepers(queue: Queue, settings: Any) -> None:
 
     async def both() -> None:
         done = asyncio.Event()
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(240):
             await asyncio.gather(keep(done), keep(done), take(done))
 
     asyncio.run(both())
