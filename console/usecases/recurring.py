@@ -48,7 +48,7 @@ def put(actor: Actor, row: RecurringMessage, reason: str = "") -> RecurringMessa
 
 
 def switch(actor: Actor, row: RecurringMessage, enabled: bool, reason: str = "") -> RecurringMessage:
-    """Let it rest, or go on with the next tick from now. Raises `Forbidden`, `BadRequest`."""
+    """Disable it, or enable it again from the next tick on. Raises `Forbidden`, `BadRequest`."""
     query = {"recurring": row.name, "enabled": enabled}
     with audited(actor, Action.RECURRING, topic=row.topic, query=query, reason=reason) as entry:
         require(actor.user, Action.RECURRING, row.topic)
