@@ -24,8 +24,6 @@ from rmq_core.model.delivery import Delivery
 from rmq_core.worker.calling import call
 from rmq_core.worker.listeners import Listener
 
-log = logging.getLogger(__name__)
-
 CHILD = "rmq_core.worker.isolated_child"
 START_S = 60.0
 """For the imports of the listener's module."""
@@ -141,7 +139,7 @@ class Processes:
 
     def _take(self, listener: Listener) -> Child:
         with self._lock:
-            free = self._free.setdefault(listener.topic, [])
+            free = self._free.setdefault(listener.queue, [])
             child = free.pop() if free else None
         if child is not None and not child.alive:
             child.end()
@@ -158,7 +156,7 @@ class Processes:
         now = time.monotonic()
         with self._lock:
             self._busy.discard(child)
-            free = self._free[listener.topic]
+            free = self._free[listener.queue]
             if child.alive and not self._closed:
                 child.idle_since = now
                 free.append(child)
@@ -172,7 +170,7 @@ class Processes:
         with self._lock:
             self._closed = True
             children = [*self._busy, *(child for free in self._free.values() for child in free)]
-            self._free = {topic: [] for topic in self._free}
+            self._free = {queue: [] for queue in self._free}
         for child in children:
             child.end()
 

@@ -61,3 +61,11 @@ def set_up() -> None:
 
 def needs_setup(delivery: Delivery) -> None:
     assert os.environ["SET_UP"] == "yes"
+
+
+def keep_to_one(delivery: Delivery) -> None:
+    assert delivery.group == "one"
+
+
+def keep_to_two(delivery: Delivery) -> None:
+    assert delivery.group == "two"

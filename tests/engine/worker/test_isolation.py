@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rmq_core import Listener
+from rmq_core import Listener, TopicKind
 from rmq_core.errors import ConfigurationError
 from rmq_core.model.views import MessageRow
 from tests.engine.worker import isolated_listeners as isolated
@@ -78,6 +78,24 @@ async def test_a_batch_fails_as_one(bench: WorkerBench) -> None:
     async with bench.running(apart(isolated.act_on_many, batch=3)):
         await wait_until_async(lambda: len(dead(bench)) + bench.total("acked") == 3, what="the end of all")
     assert "fail" in dead(bench)
+
+
+async def test_groups_of_one_topic_do_not_share_processes(bench: WorkerBench) -> None:
+    bench.topic(kind=TopicKind.STREAM, max_retries=0)
+    for n in range(5):
+        bench.rmq.send("work", f"entry {n}")
+    for name in ("one", "two"):
+        bench.rmq.define_group("work", name)
+        assert left(bench, f"work@{name}") == 5
+    one, two = apart(isolated.keep_to_one, group="one"), apart(isolated.keep_to_two, group="two")
+    async with bench.running(one, two, threads=2):
+        await wait_until_async(lambda: not left(bench, "work@one") + left(bench, "work@two"), what="all to end")
+    assert [bench.inspector.messages(f"work@{name}", "dead").rows for name in ("one", "two")] == [(), ()]
+
+
+def left(bench: WorkerBench, group: str) -> int:
+    (sample,) = bench.inspector.sample([group])
+    return (sample.lag or 0) + sample.backlog + sample.prepare
 
 
 async def test_setup_runs_before_the_listener_is_loaded(bench: WorkerBench) -> None:
