@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import logging
 import os
@@ -116,8 +115,7 @@ async def _forward(shell: Shell, names: tuple[str, ...], runner: str) -> None:
     async with AsyncRMQ(shell.url, shell.namespace) as client:
         routing = Routing(client, runner, names)
         for number in (signal.SIGINT, signal.SIGTERM):
-            with contextlib.suppress(NotImplementedError):
-                asyncio.get_running_loop().add_signal_handler(number, routing.stop)
+            asyncio.get_running_loop().add_signal_handler(number, routing.stop)
         await routing.run()
 
 
