@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from console.alerts.standing import Standing
 from console.engine import AsyncEngine
 from console.keeper.courses import GroupCourse
 from console.keeper.fleet import fleet_frame, unowned
@@ -101,6 +102,7 @@ class Sampler:
         self._server: ServerInfo | None = None
         self.outboxes: Sequence[Figures] = ()
         self.recurring_failing = 0
+        self.alerts = Standing()
         self._routes: Sequence[RouteStatus] = ()
         self._rounds = 0
         self._heard = False
@@ -155,7 +157,14 @@ class Sampler:
             self._metrics_at = at_ms
             self._routes = await self.engine.inspector.routes()
             frame = metrics_frame(
-                states, samples, self._workers, self._server, self.outboxes, self._routes, self.recurring_failing
+                states,
+                samples,
+                self._workers,
+                self._server,
+                self.outboxes,
+                self._routes,
+                self.recurring_failing,
+                self.alerts,
             )
             frames[self.keys.metrics] = dumps(frame)
         if not self._leads():  # this process was frozen, and another keeper has looked meanwhile
