@@ -16,7 +16,11 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import display
-from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import (
+    UnfoldAdminCheckboxSelectMultipleWidget,
+    UnfoldAdminPasswordWidget,
+    UnfoldAdminTextInputWidget,
+)
 
 from console.access import Action, Permission, allowed
 from console.alerts import channels
@@ -38,7 +42,13 @@ class RuleForm(forms.ModelForm):  # type: ignore[type-arg]  # at run time it has
     class Meta:
         model = AlertRule
         fields = "__all__"
-        widgets = {"topics": UnfoldAdminTextInputWidget}
+        widgets = {"topics": UnfoldAdminTextInputWidget, "receivers": UnfoldAdminCheckboxSelectMultipleWidget}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in ("problem", "metric"):
+            if field := self.fields.get(name):  # none for who may only look
+                field.choices = [("", "–"), *((value, label) for value, label in field.choices if value)]
 
     def clean_topics(self) -> str:
         return ", ".join(split_patterns(self.cleaned_data["topics"]))
@@ -64,7 +74,6 @@ class AlertRuleAdmin(ModelAdmin):
     search_fields = ("name", "topics", "description")
     fields = RULE_FIELDS
     readonly_fields = ("preview",)
-    filter_horizontal = ("receivers",)
     list_per_page = 50
     actions = ()
 
@@ -111,12 +120,12 @@ class ReceiverForm(forms.ModelForm):  # type: ignore[type-arg]
     """The address and the secret go in and never come out: left empty, they stay as they are."""
 
     new_address = forms.CharField(
-        label=_("address"), required=False, max_length=2_000, widget=UnfoldAdminPasswordWidget(render_value=False),
+        label=_("Address"), required=False, max_length=2_000, widget=UnfoldAdminPasswordWidget(render_value=False),
         help_text=_("Of a webhook https://…; for Apprise one of its addresses, such as slack://… or mailto://…. It is"
                     " not shown again; empty: as it is."),
     )  # fmt: skip
     new_secret = forms.CharField(
-        label=_("secret"), required=False, max_length=200, widget=UnfoldAdminPasswordWidget(render_value=False),
+        label=_("Secret"), required=False, max_length=200, widget=UnfoldAdminPasswordWidget(render_value=False),
         help_text=_("Of a webhook: what it is sent is signed with this. It is not shown again; empty: as it is."),
     )  # fmt: skip
 
