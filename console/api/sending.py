@@ -175,7 +175,7 @@ _GIVES = {
     TopicKind.FIXED_TIME: ("due_ms", "delay_ms"),
 }
 _OF_STREAMS = ("fields", "id")
-_NOT_OF_STREAMS = ("range_ms", "priority", "due_ms", "delay_ms", "key", "version")
+_NOT_OF_STREAMS = ("range_ms", "priority", "due_ms", "delay_ms", "key", "version", "expires_ms")
 
 
 def _message(topic: Topic, given: OneMessage, place: str) -> AnyMessage:
@@ -200,6 +200,7 @@ def _message(topic: Topic, given: OneMessage, place: str) -> AnyMessage:
         "slot_basis": given.slot_basis,
         "headers": given.headers,
         "version": given.version,
+        "expires_ms": given.expires_ms,
     }
     try:
         message: Message = _BUILD[values[0]](content, getattr(given, values[0]), **options)

@@ -27,6 +27,7 @@ DUE_MIN_MS = PRIORITY_MIN
 DUE_MAX_MS = SCORE_MAX // 1000
 DUE_RULE = "epoch milliseconds (int(seconds * 1000)), before the year 2255"
 RANGE_RULE = "a whole number of milliseconds, above 0, up to ten years"
+EXPIRES_RULE = "a whole number of milliseconds, up to ten years (0: it never expires)"
 PRIORITY_RULE = f"a whole number from {PRIORITY_MIN} (16 and below mark retried messages) to {PRIORITY_MAX:,}"
 
 
@@ -46,6 +47,8 @@ class _Message:
 
     ``key``: the merge identity, else the content. ``slot_basis``: messages with the same one are consumed one at
     a time, else the key or the content. ``version``: an older one never replaces a newer one of the same id.
+    ``expires_ms``: so long after it is due (`PriorityMessage`: after it was accepted) it is still delivered, later not:
+    then it has expired. 0: always; None: as the topic says.
     """
 
     content: str | bytes
@@ -53,6 +56,7 @@ class _Message:
     slot_basis: str | bytes | None = field(default=None, kw_only=True)
     headers: Mapping[str, str] | None = field(default=None, kw_only=True)
     version: int = field(default=0, kw_only=True)
+    expires_ms: int | None = field(default=None, kw_only=True)
 
     kind: ClassVar[TopicKind]
 
@@ -69,6 +73,10 @@ class _Message:
             as_bytes(self.content, "content")
         if self.key is not None or self.slot_basis is not None or self.headers is not None or self.version != 0:
             self._check_extras()
+        if self.expires_ms is not None and (
+            type(self.expires_ms) is not int or not 0 <= self.expires_ms <= DELAY_MAX_MS
+        ):
+            raise InvalidMessage(f"expires_ms={worded(self.expires_ms)} must be {EXPIRES_RULE}")
 
     def _check_extras(self) -> None:
         for name, value in (("key", self.key), ("slot_basis", self.slot_basis)):
@@ -190,14 +198,19 @@ def header_bytes(headers: Mapping[str, str]) -> bytes:
     return json.dumps(dict(headers), separators=(",", ":")).encode()
 
 
-def encode(message: Message) -> Encoded:
-    """Identity, slot basis and body of a message (``docs/explanation/merging.md``, Identity)."""
+def encode(message: Message, expires_ms: int = 0) -> Encoded:
+    """Identity, slot basis and body of a message (``docs/explanation/merging.md``, Identity).
+
+    ``expires_ms``: the topic's, for a message that does not say its own.
+    """
     content = message.content if isinstance(message.content, bytes) else as_bytes(message.content, "content")
     key = None if message.key is None else as_bytes(message.key, "key")
     identity = key or (content if len(content) <= INLINE_MAX else digest(content))
     basis = key or content if message.slot_basis is None else as_bytes(message.slot_basis, "slot_basis")
     stored_basis = b"" if message.slot_basis is None or basis == identity else basis
-    if identity is content and not message.headers and message.version == 0 and not stored_basis:
+    wait_ms = expires_ms if message.expires_ms is None else message.expires_ms
+    if identity is content and not message.headers and message.version == 0 and not stored_basis and not wait_ms:
         return Encoded(identity, basis, None)
     headers = header_bytes(message.headers) if message.headers else b""
-    return Encoded(identity, basis, encode_body(content, headers, message.version, stored_basis))
+    expires = b"+%d" % wait_ms if wait_ms else b""
+    return Encoded(identity, basis, encode_body(content, headers, message.version, stored_basis, expires=expires))

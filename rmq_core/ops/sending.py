@@ -55,7 +55,7 @@ def send(keyspace: Keyspace, topic: Topic, message: Message, *, allow_past: bool
     """Sends one message."""
     if getattr(message, "kind", None) is not topic.kind:
         raise _refuse(topic, message)
-    encoded = encode(message)
+    encoded = encode(message, topic.expires_ms)
     if topic.max_backlog:
         return (yield from _send_limited(keyspace, topic, message, encoded, allow_past))
     slot = slot_for(encoded.basis, topic.slots)
@@ -87,7 +87,7 @@ class _Item(NamedTuple):
 def _item(topic: Topic, message: Message) -> _Item:
     if getattr(message, "kind", None) is not topic.kind:
         raise _refuse(topic, message)
-    encoded = encode(message)
+    encoded = encode(message, topic.expires_ms)
     if encoded.body is not None:
         _check_size(topic, message, encoded)
     group = (message.value, encoded.id, encoded.body or b"")
@@ -213,7 +213,7 @@ def remembered(groups: Iterable[list[Call]], calls: deque[list[Call]]) -> Iterat
 
 def _group(keyspace: Keyspace, topic: Topic, messages: list[Message], allow_past: bool) -> list[Call]:
     """The calls for some messages, per slot in the order given: all of a slot go the way of its pooled ones."""
-    kind, slots = topic.kind, topic.slots
+    kind, slots, expires_ms = topic.kind, topic.slots, topic.expires_ms
     inline: dict[int, list[Any]] = {}
     pooled: dict[int, list[Any]] = {}
     for message in messages:
@@ -221,7 +221,13 @@ def _group(keyspace: Keyspace, topic: Topic, messages: list[Message], allow_past
             raise _refuse(topic, message)
         content = message.content
         # The common message has nothing but its content; everything else goes the long way.
-        if message.key is None and message.slot_basis is None and not message.headers and message.version == 0:
+        if (
+            message.key is None
+            and message.slot_basis is None
+            and not message.headers
+            and message.version == 0
+            and not (expires_ms if message.expires_ms is None else message.expires_ms)
+        ):
             try:
                 raw = content if type(content) is bytes else content.encode()  # type: ignore[union-attr]
             except UnicodeEncodeError:
@@ -236,7 +242,7 @@ def _group(keyspace: Keyspace, topic: Topic, messages: list[Message], allow_past
                 else:
                     inline[slot] = [message.value, raw]
                 continue
-        encoded = encode(message)
+        encoded = encode(message, expires_ms)
         slot = slot_for(encoded.basis, slots)
         if encoded.body is not None:
             _check_size(topic, message, encoded)

@@ -9,7 +9,7 @@ import { entryView } from "../parts/entryview.js";
 import { endWords } from "../parts/gone.js";
 import { messageView } from "../parts/messageview.js";
 
-const SYMBOLS = { done: "check_circle", cancelled: "cancel", dropped: "delete" };
+const SYMBOLS = { done: "check_circle", cancelled: "cancel", dropped: "delete", expired: "timer_off" };
 
 if (page.topic.kind === "stream") await showEntries();
 else await showMessages();
