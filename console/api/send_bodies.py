@@ -31,7 +31,7 @@ class OneMessage(Strict):
         None,
         ge=0,
         le=DELAY_MAX_MS,
-        description="Not delivered so long after it is due (priority: accepted), it expires; 0: never; else the topic's.",
+        description="Not delivered so long after it is due (priority: accepted), it expires. 0: never.",
     )
     range_ms: int | None = None
     priority: BigIn | None = None

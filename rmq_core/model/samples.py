@@ -82,7 +82,7 @@ class SlotSample:
 
     @property
     def ledger_gap(self) -> int:
-        """sent + restored − (merged + acked + cancelled + dropped + lapsed + all held): 0 when nothing was lost or doubled.
+        """sent + restored − (merged + acked + cancelled + dropped + lapsed + all held): 0 when none is lost or doubled.
 
         Of a stream topic: sent − (trimmed + deleted + length).
         """

@@ -276,7 +276,8 @@ def back_where_it_was(deed: Deed) -> bool:
 
 def expires(deed: Deed) -> bool:
     """One in flight holds it back, and so does its own retry, which a duplicate does not end on a range-merge topic."""
-    held = deed.before.flight or (deed.before.waiting and deed.before.waiting.queue == "retry" and not deed.ends_retries)
+    before = deed.before.waiting
+    held = deed.before.flight or (before and before.queue == "retry" and not deed.ends_retries)
     return bool(deed.after.waiting) if held else not deed.after.waiting and deed.counted("lapsed") == 1
 
 

@@ -54,6 +54,7 @@ SETTLING = ["ack", "nack", "nack", "reject", "release", "extend"]
 ACTIONS = ["cancel", "run_now", "reschedule", "requeue", "requeue", "drop", "restore", "restore"]
 names = st.sampled_from(["a", "b", "c"])
 delays = st.sampled_from([None, 0, 1, 30, 2_000])
+lasts = st.sampled_from([0, 0, 1, 45, 5_000])
 spans = st.sampled_from([1, 20, 60, 900, 1_500])
 FROM_NOW = {20, 900}
 
@@ -115,7 +116,7 @@ class Machine(RuleBasedStateMachine):
 
     # -- what applications do
 
-    @rule(name=names, value=spans, version=st.none() | st.integers(0, 3), lasts_ms=st.sampled_from([0, 0, 1, 45, 5_000]))
+    @rule(name=names, value=spans, version=st.none() | st.integers(0, 3), lasts_ms=lasts)
     def send(self, name: str, value: int, version: int | None, lasts_ms: int = 0) -> None:
         """``lasts_ms``: it expires so long after it is due, or accepted; 0, or without a version: never."""
         message, body = self.message(name, value, version)
