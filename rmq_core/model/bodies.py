@@ -53,8 +53,8 @@ def decode_body(body: bytes) -> Body:
     """Inverse of the body half of `encode`, of older bodies too. Raises `InvalidMessage` for an unknown format."""
     expires_at_ms = None
     if body[:1] == LIMITED_FORMAT:
-        limit, body = body[1:].split(b" ", 1)
-        body = BODY_FORMAT + body
+        limit, _, rest = body[1:].partition(b" ")
+        body = BODY_FORMAT + rest
         if _LIMIT.fullmatch(limit) is None:
             raise InvalidMessage(f"a body that says {limit!r:.40} was written by a newer release; update this one")
         expires_at_ms = int(limit[1:]) if limit[1:2] != b"+" else None

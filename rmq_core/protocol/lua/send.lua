@@ -43,7 +43,10 @@ end
 
 local new
 if more and redis.call('EXISTS', RETRY, BODY) > 0 then
-  -- With a look at what is known of each.
+  -- With a look at what is known of each, and whether it may still be delivered.
+  if not now then
+-- include shared/clock.lua
+  end
 -- include shared/counting.lua
 -- include shared/journaling.lua
 -- include shared/bodies.lua
