@@ -135,6 +135,7 @@ def message_of(row: Row, now_ms: int) -> AnyMessage:
         headers=_headers(row.headers) if row.headers else None,
         version=row.version,
         expires_ms=_left_ms(row, kind, waited_ms),
+        own_id=b"%x-%x-%x" % (row.written_ms, row.lane % 2**64, row.id),  # the same, should it be sent twice
     )
 
 

@@ -143,6 +143,7 @@ ALL = (
         options=(
             (Merge.LATEST.value, gettext_lazy("the latest content")),
             (Merge.FIRST.value, gettext_lazy("the first content")),
+            (Merge.NEVER.value, gettext_lazy("both: nothing merges")),
         ),
     ),
     Field(

@@ -9,6 +9,7 @@ from typing import ClassVar, NamedTuple, TypeAlias
 
 from rmq_core.errors import InvalidMessage
 from rmq_core.model.bodies import digest, encode_body
+from rmq_core.model.ids import new_id
 from rmq_core.model.outcomes import DELAY_MAX_MS
 from rmq_core.model.scores import (
     PRIORITY_MAX,
@@ -16,7 +17,7 @@ from rmq_core.model.scores import (
     SCORE_MAX,
 )
 from rmq_core.model.text import shown, unencodable, worded
-from rmq_core.model.topic import TopicKind
+from rmq_core.model.topic import Merge, Topic, TopicKind
 
 INLINE_MAX = 64
 """A content of at most this many bytes, with no key and no headers, is its own id."""
@@ -48,7 +49,8 @@ class _Message:
     ``key``: the merge identity, else the content. ``slot_basis``: messages with the same one are consumed one at
     a time, else the key or the content. ``version``: an older one never replaces a newer one of the same id.
     ``expires_ms``: so long after it is due (`PriorityMessage`: after it was accepted) it is still delivered, later not:
-    then it has expired. 0: always; None: as the topic says.
+    then it has expired. 0: always; None: as the topic says. ``own_id``: what its id is on a topic that merges nothing
+    (None: a new one), for those who may have to send it again.
     """
 
     content: str | bytes
@@ -57,6 +59,7 @@ class _Message:
     headers: Mapping[str, str] | None = field(default=None, kw_only=True)
     version: int = field(default=0, kw_only=True)
     expires_ms: int | None = field(default=None, kw_only=True)
+    own_id: bytes | None = field(default=None, kw_only=True, compare=False, repr=False)
 
     kind: ClassVar[TopicKind]
 
@@ -198,17 +201,26 @@ def header_bytes(headers: Mapping[str, str]) -> bytes:
     return json.dumps(dict(headers), separators=(",", ":")).encode()
 
 
-def encode(message: Message, expires_ms: int = 0) -> Encoded:
+def encode(message: Message, topic: Topic | None = None) -> Encoded:
     """Identity, slot basis and body of a message (``docs/explanation/merging.md``, Identity).
 
-    ``expires_ms``: the topic's, for a message that does not say its own.
+    ``topic``: where it goes, for one that says by itself when messages expire, or that they do not merge.
     """
     content = message.content if isinstance(message.content, bytes) else as_bytes(message.content, "content")
     key = None if message.key is None else as_bytes(message.key, "key")
-    identity = key or (content if len(content) <= INLINE_MAX else digest(content))
-    basis = key or content if message.slot_basis is None else as_bytes(message.slot_basis, "slot_basis")
-    stored_basis = b"" if message.slot_basis is None or basis == identity else basis
-    wait_ms = expires_ms if message.expires_ms is None else message.expires_ms
+    if topic is not None and topic.merge is Merge.NEVER:
+        identity = message.own_id or new_id()
+        basis = key or identity
+    else:
+        identity = key or (content if len(content) <= INLINE_MAX else digest(content))
+        basis = key or content
+    stored_basis = b""
+    if message.slot_basis is not None:
+        basis = as_bytes(message.slot_basis, "slot_basis")
+        stored_basis = b"" if basis == identity else basis
+    elif basis is key and key != identity:
+        stored_basis = key
+    wait_ms = topic.expires_ms if message.expires_ms is None and topic is not None else message.expires_ms
     if identity is content and not message.headers and message.version == 0 and not stored_basis and not wait_ms:
         return Encoded(identity, basis, None)
     headers = header_bytes(message.headers) if message.headers else b""

@@ -47,10 +47,11 @@ class Trim(StrEnum):
 
 
 class Merge(StrEnum):
-    """Which content survives when a duplicate with a key merges."""
+    """Which content survives when a duplicate merges. Never: nothing merges, each send is a message of its own."""
 
     LATEST = "latest"
     FIRST = "first"
+    NEVER = "never"
 
 
 class Journal(StrEnum):
@@ -105,7 +106,7 @@ class Topic:
     """A message not delivered so long after it was due (priority topics: accepted) expires; 0: it waits for ever. For
     messages sent from now on that do not say so themselves."""
     merge: Merge = Merge.LATEST
-    """Whose content survives when a duplicate with a key merges."""
+    """Whose content survives when a duplicate with a key merges; never: each send is a message of its own."""
     max_content_bytes: int = 1_048_576
     """Larger contents are refused (`ContentTooLarge`)."""
     weight: int = 1

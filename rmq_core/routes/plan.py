@@ -11,10 +11,11 @@ from rmq_core.model.bodies import Body, basis_of, digest, encode_body
 from rmq_core.model.delivery import Delivery
 from rmq_core.model.entry import EntryDelivery
 from rmq_core.model.entry_form import BASIS, CONTENT, FIELD, HEADERS
+from rmq_core.model.ids import new_id
 from rmq_core.model.message import INLINE_MAX, header_bytes
 from rmq_core.model.route import Route, Target
 from rmq_core.model.text import shown
-from rmq_core.model.topic import Topic
+from rmq_core.model.topic import Merge, Topic
 from rmq_core.protocol.keys import crc32
 from rmq_core.protocol.routes import Part
 
@@ -84,13 +85,16 @@ def _values(delivery: Delivery, target: Target, topic: Topic, headers: Mapping[s
         pairs = _entry_pairs(delivery)
         return ("*", len(pairs), *pairs)
     expires = _expires(delivery, topic)
-    if not target.key and not isinstance(delivery, EntryDelivery) and expires[:1] != b"+":
+    merges = topic.merge is not Merge.NEVER
+    if merges and not target.key and not isinstance(delivery, EntryDelivery) and expires[:1] != b"+":
         return (None, delivery.raw_id, delivery.raw_body or b"")
     content, all_headers = _content(delivery), delivery.headers
     if not content:
         raise InvalidMessage("its content is empty, and a message of a queue has one: drop it")
     identity = content if len(content) <= INLINE_MAX else digest(content)
-    if target.key:
+    if not merges:
+        identity = new_id()
+    elif target.key:
         identity = target.key_of(delivery.id, headers)
     elif not isinstance(delivery, EntryDelivery):
         identity = delivery.raw_id
