@@ -130,6 +130,8 @@ cancel p nope
 restore nowhere --all
 restore p nope
 dead nowhere
+report nowhere a
+report p a
 clusters nowhere
 requeue nowhere --all
 requeue p nope
