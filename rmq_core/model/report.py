@@ -18,8 +18,8 @@ LINES_MAX = 100
 """Older lines make room for newer ones."""
 LINE_MAX = 500
 """Characters; the rest of a line is cut off."""
-PROGRESS_MAX = 16_384
-RESULT_MAX = 65_536
+PROGRESS_MAX = 65_536
+RESULT_MAX = 262_144
 """Bytes as JSON."""
 RESULT_HEADER = "rmq-result-for-ms"
 """A message that bears it has its result kept so long, whatever its topic says."""

@@ -47,6 +47,8 @@ cancel p --since-ms {HUGE}
 cancel p --since-ms 5 --until-ms 4
 restore p
 restore p --slot 4096
+report p
+report p a --wait-ms -1
 dead p --limit -1
 dead
 clusters

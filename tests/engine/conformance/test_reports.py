@@ -154,8 +154,8 @@ async def test_a_group_of_a_stream_has_its_own(bench: Bench) -> None:
     ("told", "words"),
     [
         ({"progress": object()}, "cannot be written as JSON"),
-        ({"progress": "x" * 20_000}, "at most 16,384 bytes"),
-        ({"result": "x" * 70_000}, "at most 65,536 bytes"),
+        ({"progress": "x" * 70_000}, "at most 65,536 bytes"),
+        ({"result": "x" * 270_000}, "at most 262,144 bytes"),
         ({"result": float("nan")}, "nan"),
     ],
 )
