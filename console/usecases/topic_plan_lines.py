@@ -191,6 +191,14 @@ def _undo(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     ]
 
 
+def _results(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    if not wanted.result_for_ms:
+        text = gettext("No more results are kept, but of messages that ask for it. Those that are stay for their time.")
+    else:
+        text = gettext("What a listener returns from now on is kept for %(time)s.")
+    return [Line("result_for_ms", "info", text % {"time": spoken(wanted.result_for_ms)})]
+
+
 def _journal(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     if wanted.journal is Journal.OFF:
         text = gettext("Nothing is recorded from now on. What was recorded stays for its readers.")
@@ -267,6 +275,7 @@ LINES: dict[str, Callable[[Topic, Topic, TopicSample], list[Line]]] = {
     "max_backlog": _max_backlog,
     "rate_limit": _rate_limit,
     "undo_ms": _undo,
+    "result_for_ms": _results,
     "journal": _journal,
     "journal_max": _journal_max,
     **{name: _bounds_once(name) for name in _BOUNDS},
