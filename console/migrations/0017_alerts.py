@@ -9,7 +9,7 @@ import console.models.tokens
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("console", "0015_recurring"),
+        ("console", "0016_record_expired"),
     ]
 
     operations = [
