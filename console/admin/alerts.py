@@ -25,6 +25,7 @@ from unfold.widgets import (
 from console.access import Action, Permission, allowed
 from console.alerts import channels
 from console.models import AlertReceiver, AlertRule
+from console.models.alerts import METRICS, PROBLEMS
 from console.models.tokens import split_patterns
 from console.site import site
 from console.usecases import alerts
@@ -46,9 +47,10 @@ class RuleForm(forms.ModelForm):  # type: ignore[type-arg]  # at run time it has
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        for name in ("problem", "metric"):
-            if field := self.fields.get(name):  # none for who may only look
-                field.choices = [("", "–"), *((value, label) for value, label in field.choices if value)]
+        for name, choices in (("problem", [(each, each) for each in PROBLEMS]), ("metric", METRICS)):
+            field = self.fields.get(name)  # none for who may only look
+            if isinstance(field, forms.ChoiceField):
+                field.choices = [("", "–"), *choices]
 
     def clean_topics(self) -> str:
         return ", ".join(split_patterns(self.cleaned_data["topics"]))

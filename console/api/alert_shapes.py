@@ -91,7 +91,7 @@ class SilenceList(Schema):
 
 
 class ReceiverOut(Schema):
-    """Where it is and its secret are told nobody. `waiting`: messages that are not sent; `error`: of the newest."""
+    """Where it is and its secret are told nobody. `unsent`: messages that are not sent yet; `error`: of the newest."""
 
     id: int
     name: str
@@ -99,7 +99,7 @@ class ReceiverOut(Schema):
     least: str
     resolved: bool
     enabled: bool
-    waiting: int
+    unsent: int
     error: str
 
 

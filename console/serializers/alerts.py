@@ -42,6 +42,6 @@ def silence_json(row: AlertSilence) -> dict[str, Any]:
     return {name: getattr(row, name) for name in _SILENCE}
 
 
-def receiver_json(row: AlertReceiver, waiting: int, errors: Sequence[str]) -> dict[str, Any]:
+def receiver_json(row: AlertReceiver, unsent: int, errors: Sequence[str]) -> dict[str, Any]:
     names = ("id", "name", "kind", "least", "resolved", "enabled")
-    return {**{name: getattr(row, name) for name in names}, "waiting": waiting, "error": errors[0] if errors else ""}
+    return {**{name: getattr(row, name) for name in names}, "unsent": unsent, "error": errors[0] if errors else ""}
