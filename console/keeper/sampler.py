@@ -102,6 +102,7 @@ class Sampler:
         self.outboxes: Sequence[Figures] = ()
         self.recurring_failing = 0
         self._routes: Sequence[RouteStatus] = ()
+        self._routed: frozenset[str] = frozenset()
         self._rounds = 0
         self._heard = False
         self._sparks_at = -1
@@ -154,6 +155,7 @@ class Sampler:
         if at_ms - self._metrics_at >= METRICS_MS:
             self._metrics_at = at_ms
             self._routes = await self.engine.inspector.routes()
+            self._routed = frozenset(each.queue for each in self._routes if each.state == "running")
             frame = metrics_frame(
                 states, samples, self._workers, self._server, self.outboxes, self._routes, self.recurring_failing
             )
@@ -268,6 +270,7 @@ class Sampler:
             sample.topic, numbers, listening, dead_before, ready_before, gaps, missing, journal=known.journal,
             unacknowledged=known.fresh_dead, acknowledgement=self._acknowledged.get(sample.topic.name),
             missed_before=missed_before, verdict=known.course.update(sample) if sample.topic.is_group else None,
+            routed=sample.topic.name in self._routed,
         )  # fmt: skip
 
     async def _write_sparks(self, at_ms: int) -> None:
