@@ -93,7 +93,7 @@ class Desk:
             self._results.save_notified(str(day.date), flight.id, told)
 
     def remember(self, delivery: Delivery) -> None:
-        """Of the broadcast `cache`: every worker knows what happened to each flight before its gate closed, or after."""
+        """Of the broadcast `cache`: every worker knows what happened last to each flight, its gate apart."""
         _, flight = self._flight(delivery)
         if (event := delivery.json().get("event")) != Kind.GATE_CLOSED:
             self._latest[flight.id] = str(event)

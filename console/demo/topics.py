@@ -45,8 +45,8 @@ FLIGHT_EVENTS = Topic(
     max_retries=2,
     backoff_ms=2_000,
     max_length=100_000,
-    description="Everything that happens to a flight, kept: for the groups `statistics`, `notifications` and `gates`, and"
-    " for a cache in every worker.",
+    description="Everything that happens to a flight, kept: for the groups `statistics`, `notifications` and `gates`,"
+    " and for a cache in every worker.",
 )
 STATISTICS, NOTIFICATIONS, GATES, CACHE = "statistics", "notifications", "gates", "cache"
 """Its consumer groups."""
@@ -62,7 +62,7 @@ CANCELLATIONS = Topic(
 GATES_CLOSED = Route(
     "gates-closed",
     GATE_CLOSE.name,
-    (FLIGHT_EVENTS.name,),
+    (Target(FLIGHT_EVENTS.name),),
     description="What falls due in `gate-close` happens to a flight: everybody who reads `flight-events` hears of it.",
 )
 ONLY_CANCELLED = Route(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ from django.utils.translation import gettext
 
 from console.engine import engine
 from console.serializers.topics import definition_json
+from console.usecases.groups import SETTINGS, own_settings
 from console.usecases.topic_fields import difference
 from console.usecases.topic_plan_lines import LINES, Count, Line, Severity
 from rmq_core.errors import TopicConflict
@@ -48,7 +50,27 @@ def change_plan(now: Topic | None, wanted: Topic) -> Plan:
     changed = difference(definition_json(now), definition_json(wanted))
     (sample,) = engine().inspector.sample([now.name])
     lines = [line for each in changed for line in LINES[each["field"]](now, wanted, sample)]
+    if now.is_stream:
+        lines += _of_groups(now, [each["field"] for each in changed if each["field"] in SETTINGS])
     return Plan(tuple(lines), tuple(changed), sample.at_ms)
+
+
+def _of_groups(stream: Topic, fields: Sequence[str]) -> list[Line]:
+    """Which consumer groups take changed settings over, and which keep their own."""
+    groups = engine().inspector.groups(stream) if fields else []
+    own = {group.group: own_settings(group) for group in groups}
+    lines = []
+    for field in fields:
+        takes = ", ".join(name for name, settings in own.items() if field not in settings)
+        keeps = ", ".join(name for name, settings in own.items() if field in settings)
+        if takes:
+            lines.append(
+                Line(field, "info", gettext("Its consumer groups take it over: %(groups)s.") % {"groups": takes})
+            )
+        if keeps:
+            text = gettext("Consumer groups with a setting of their own keep that: %(groups)s.")
+            lines.append(Line(field, "info", text % {"groups": keeps}))
+    return lines
 
 
 def deletion_plan(topic: Topic) -> Plan:

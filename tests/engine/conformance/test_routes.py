@@ -192,6 +192,11 @@ async def test_what_cannot_be_forwarded_is_parked_with_what_to_do(bench: Bench) 
     assert "raise the max_content_bytes of that topic and requeue it" in long.failure.message
     # By hand, as something else.
     await topic(bench, "stream", "parking")
+    named = Target("target", priority=20, key="{header.flight}")
+    headless, long, gone = await bench.control.plan_redrive("source", ["headless", "long", "unknown"], named)
+    assert ("no header 'flight'" in headless.reason, "64" in long.reason, gone.status) == (True, True, "not_found")
+    (becomes,) = await bench.control.plan_redrive("source", ["headless"], Target("target", priority=20, key="x/{id}"))
+    assert (becomes.status, becomes.id, becomes.slot) == ("done", "x/headless", slot_for(b"headless", 4))
     results = await bench.control.redrive("source", ["headless", "long", "unknown"], "parking")
     assert [result.status for result in results] == ["done", "done", "not_found"]
     assert sorted(await contents(bench, "parking")) == [b"headless", b"x" * 65]

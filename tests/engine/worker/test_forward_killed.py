@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rmq_core import RMQ, AsyncRMQ, Control, Inspector, PriorityMessage, Route, Routing, StreamMessage, Topic
+from rmq_core import RMQ, AsyncRMQ, Control, FixedTimeMessage, Inspector, Route, Routing, StreamMessage, Topic
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.embedded.redis_cluster import EmbeddedCluster
 from tests.engine.worker.forward_program import main
@@ -23,7 +23,7 @@ AT_ONCE = 21
 def message(kind: str, n: int) -> Any:
     if kind == "stream":
         return StreamMessage(f"{n}", slot_basis=f"basis {n % 7}")
-    return PriorityMessage(f"{n}", 100, key=f"{n}", slot_basis=f"basis {n % 7}")
+    return FixedTimeMessage(f"{n}", 1_000 + n, key=f"{n}", slot_basis=f"basis {n % 7}")
 
 
 async def forwarded_once(url: str, namespace: str, kind: str, steps: list[str]) -> None:
@@ -33,7 +33,9 @@ async def forwarded_once(url: str, namespace: str, kind: str, steps: list[str]) 
         rmq.define_route(Route("route", "source", ("target",), start="start" if kind == "stream" else "end"))
         sent = 0
         for step, after in product(steps, (False, True)):
-            rmq.send_many("source", [message(kind, n) for n in range(sent, sent + AT_ONCE)])
+            rmq.send_many(
+                "source", [message(kind, n) for n in range(sent, sent + AT_ONCE)], allow_past=kind != "stream"
+            )
             sent += AT_ONCE
             options = {"url": url, "namespace": namespace, "step": step, "after": after}
             assert Program(main, options).wait(60) == -signal.SIGKILL, (step, after)
@@ -57,11 +59,11 @@ async def forwarded_once(url: str, namespace: str, kind: str, steps: list[str]) 
             Control(rmq).delete_topic(name, force=True)
 
 
-@pytest.mark.parametrize(("kind", "take"), [("priority", "cycle"), ("stream", "group_cycle")])
+@pytest.mark.parametrize(("kind", "take"), [("fixed-time", "cycle"), ("stream", "group_cycle")])
 async def test_on_one_node(redis_server: EmbeddedRedis, namespace: str, kind: str, take: str) -> None:
     await forwarded_once(redis_server.url, namespace, kind, [take, "forward"])
 
 
 @pytest.mark.cluster
 async def test_on_a_cluster(redis_cluster: EmbeddedCluster, namespace: str) -> None:
-    await forwarded_once(redis_cluster.url, namespace, "priority", ["cycle", "forward_out", "receive", "XDEL"])
+    await forwarded_once(redis_cluster.url, namespace, "fixed-time", ["cycle", "forward_out", "receive", "XDEL"])

@@ -131,7 +131,9 @@ function waiting({ now, topic, workers, routed }) {
     topic.timed ? fill(gettext("due lag %(lag)s"), { lag: duration(now.lag_ms) }) : null,
     now.missed ? fill(gettext("%(n)s missed"), { n: count(now.missed) }) : null,
     routed ? gettext("forwarded by a route") : null,
-    workers === null || (routed && !workers) ? null : fill(ngettext("%(n)s worker", "%(n)s workers", workers), { n: count(workers) }),
+    workers === null || (routed && !workers)
+      ? null
+      : fill(ngettext("%(n)s worker", "%(n)s workers", workers), { n: count(workers) }),
   ];
 }
 

@@ -8,6 +8,7 @@ import { activity } from "./activity.js";
 import { correctButton } from "./bulkedit.js";
 import { contentView } from "./content.js";
 import { failureView, pairList } from "./failure.js";
+import { redriveButton } from "./redrivedialog.js";
 import { ACTIONS_OF, STATES, TIME_TITLES } from "./states.js";
 
 /** The address of a message's page. */
@@ -28,6 +29,7 @@ export function messageView(message, nowMs, onDone) {
       "div",
       { class: "rc-actions" },
       actions,
+      message.state === "dead" && message.id !== null ? redriveButton(refs, onDone) : null,
       message.state === "dead" && message.id !== null && page.topic.kind !== "group"
         ? correctButton(message, onDone)
         : null,
