@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from ninja import Path as PathParam
 from ninja import Router, Schema, Status
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from console.access import Action, Permission
 from console.api.callers import Caller, caller_of
@@ -19,7 +19,7 @@ from console.api.lists import readable
 from console.api.messages import canonical
 from console.api.preconditions import IfMatch, IfNoneMatch, tags_of
 from console.api.routers import topics as topics_router
-from console.api.schemas import ID_MAX, NEEDED_WHY, WHY, Reason, Strict, TopicName
+from console.api.schemas import ID_MAX, NEEDED_WHY, NEEDS_REASON, WHY, Reason, Strict, TopicName
 from console.engine import engine
 from console.serializers.routes import redriven_json, route_etag, route_json
 from console.usecases import routes as store
@@ -108,6 +108,7 @@ class DeadRef(Strict):
 class RedriveBody(Strict):
     """Dead letters, and where they go. With `validate_only` nothing is moved: the answer is what each would become."""
 
+    model_config = ConfigDict(extra="forbid", json_schema_extra=NEEDS_REASON)
     messages: list[DeadRef] = Field(min_length=1, max_length=REDRIVE_MOST)
     target: TargetBody
     reason: Reason = ""

@@ -51,12 +51,15 @@ def test_of_a_stream_it_says_which_groups_take_a_setting_over(queue: Queue) -> N
     stream = queue.client.define(Topic("events", "stream", slots=1))
     queue.client.define_group("events", "mail")
     queue.client.define_group("events", "sums", max_retries=3)
-    plan = change_plan(stream, dataclasses.replace(stream, max_retries=9, max_length=100))
-    said = [line.text for line in plan.lines if "onsumer group" in line.text]
-    assert said == [
-        "Its consumer groups take it over: mail.",
-        "Consumer groups with a setting of their own keep that: sums.",
-    ]
+    queue.client.send("events", "one")
+    queue.client.nack(queue.client.take("events@mail"), delay_ms=60_000)
+    plan = change_plan(stream, dataclasses.replace(stream, max_retries=1, weight=7, max_length=100))
+    said = {line.field: [] for line in plan.lines}
+    for line in plan.lines:
+        said[line.field].append((line.text.split(" ")[0], line.severity, line.count and line.count.number))
+    assert said["max_retries"] == [("mail:", "info", None), ("mail:", "danger", 1), ("Consumer", "info", None)]
+    assert said["weight"] == [("mail:", "info", None), ("sums:", "info", None)]
+    assert said["max_length"]
     queue.control.delete_topic("events", force=True)
 
 
