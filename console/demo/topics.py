@@ -12,7 +12,7 @@ GATE_CLOSE = Topic(
     max_retries=4,
     journal=Journal.FULL,
     description="Closes a flight's gate 15 minutes before its scheduled departure, in the replay's time: then the route"
-    " `gates-closed` forwards it to `flight-events`. Some days' worth wait: cancel or reschedule any.",
+    " gates-closed forwards it to flight-events. Some days' worth wait: cancel or reschedule any.",
 )
 
 DEPARTURE_BOARD = Topic(
@@ -45,7 +45,7 @@ FLIGHT_EVENTS = Topic(
     max_retries=2,
     backoff_ms=2_000,
     max_length=100_000,
-    description="Everything that happens to a flight, kept: for the groups `statistics`, `notifications` and `gates`,"
+    description="Everything that happens to a flight, kept: for the groups statistics, notifications and gates,"
     " and for a cache in every worker.",
 )
 STATISTICS, NOTIFICATIONS, GATES, CACHE = "statistics", "notifications", "gates", "cache"
@@ -57,13 +57,13 @@ CANCELLATIONS = Topic(
     TopicKind.STREAM,
     slots=4,
     max_length=10_000,
-    description="Flights that were cancelled, out of `flight-events` by the route of the same name.",
+    description="Flights that were cancelled, out of flight-events by the route of the same name.",
 )
 GATES_CLOSED = Route(
     "gates-closed",
     GATE_CLOSE.name,
     (Target(FLIGHT_EVENTS.name),),
-    description="What falls due in `gate-close` happens to a flight: everybody who reads `flight-events` hears of it.",
+    description="What falls due in gate-close happens to a flight: everybody who reads flight-events hears of it.",
 )
 ONLY_CANCELLED = Route(
     CANCELLATIONS.name,
