@@ -97,10 +97,10 @@ def append_history(points: dict[str, str], keep: int, round_number: int) -> Oper
         yield from if_there_is_room(commands)
 
 
-def read_history(key: str) -> Operation[str]:
-    """All points, as one JSON array; what is no point is left out."""
+def read_history(key: str, last: int = 0) -> Operation[str]:
+    """All points (or the ``last`` so many), as one JSON array; what is no point is left out."""
     try:
-        (stored,) = yield [("LRANGE", key, 0, -1)]
+        (stored,) = yield [("LRANGE", key, -last, -1)]
     except ScriptFailed:  # something else than a list
         stored = []
     return "[" + ",".join(point.decode() for point in stored if _POINT.fullmatch(point)) + "]"

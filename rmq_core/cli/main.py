@@ -23,6 +23,7 @@ ENGINE: Sections = {
         "take": "rmq_core.cli.taking",
         "peek": "rmq_core.cli.reading",
         "tail": "rmq_core.cli.tailing",
+        "why": "rmq_core.cli.asking",
         "cancel": "rmq_core.cli.actions",
         "run-now": "rmq_core.cli.actions",
         "reschedule": "rmq_core.cli.actions",

@@ -9,6 +9,7 @@ import { actionButton } from "../parts/actions.js";
 import { showProblems } from "../parts/problems.js";
 import { WAITING } from "../parts/states.js";
 import { topicState } from "../parts/topicstate.js";
+import { openWhy } from "../parts/why.js";
 import { DefinitionTab } from "./definition.js";
 import { EntriesTab } from "./entries.js";
 import { GroupsTab } from "./groups.js";
@@ -18,6 +19,7 @@ import { MessagesTab } from "./messages.js";
 import { SlotsTab } from "./slots.js";
 
 const DEAD = ["dead_growing", "dead"];
+const LATE = ["lagging", "falling_behind", "no_workers", "unowned", "stuck", "group_stuck", "group_behind"];
 const FLEET = ["unowned", "no_workers", "group_stuck"];
 /** @type {any} */
 let frame = null;
@@ -88,7 +90,7 @@ function render() {
   if (!shown) return;
   if (!past) page.topic = shown.topic;
   showState(shown.topic, shown);
-  showProblems(problems, shown.problems, place, past ? () => null : acknowledge);
+  showProblems(problems, shown.problems, place, past ? () => null : act);
   problems.hidden = !shown.problems.length;
   setText(byId("rc-facts"), facts(shown).filter(Boolean).join(" · "));
   const dead = byId("rc-dead-count");
@@ -139,9 +141,22 @@ function place(problem) {
   return FLEET.includes(problem.code) ? `${page.root}workers/` : null;
 }
 
+function act(problem) {
+  if (DEAD.includes(problem.code)) return acknowledge();
+  return LATE.includes(problem.code) ? small(whyButton()) : null;
+}
+
+function whyButton() {
+  return h(
+    "button",
+    { type: "button", class: "rc-button", onclick: () => openWhy(live) },
+    icon("help"),
+    gettext("Why is it late?"),
+  );
+}
+
 /** Of what is shown: who died since then is news. */
-function acknowledge(problem) {
-  if (!DEAD.includes(problem.code)) return null;
+function acknowledge() {
   const button = actionButton(
     "acknowledge",
     () => [],
@@ -149,6 +164,10 @@ function acknowledge(problem) {
     () => [],
     () => ({ until_ms: live.shownMs }),
   );
+  return small(button);
+}
+
+function small(button) {
   button.classList.add("rc-small");
   return button;
 }
@@ -185,6 +204,7 @@ function showState(topic, shown = frame) {
   place.dataset.paused = String(paused);
   replace(
     place,
+    topic.kind === "stream" ? null : whyButton(),
     topic.kind === "group" ? null : sendLink(),
     topic.kind === "stream"
       ? null
