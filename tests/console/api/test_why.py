@@ -84,4 +84,4 @@ def test_what_cannot_be_asked(ranked: Queue, caller: Callable[..., Caller]) -> N
     problem(viewer.get("/topics/events/why"), 422, "wrong_kind")
     problem(viewer.get("/topics/ranked/why?slot=7"), 422, "invalid")
     problem(viewer.get("/topics/nowhere/why"), 404, "unknown_topic")
-    problem(viewer.get("/topics/ranked/why/%25zz"), 422, "invalid")
+    problem(viewer.get("/topics/ranked/why/%25zz"), 422, "invalid_message")

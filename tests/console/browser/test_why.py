@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 
 from rmq_core import StreamMessage, TopicKind
 from tests.console.browser.conftest import forgive
+from tests.console.browser.contexts import Contexts
 from tests.console.conftest import Queue
 
 Open = Callable[..., Page]
@@ -37,7 +38,7 @@ def test_the_topic_the_slot_and_the_message_say_it(open_page: Open, queue: Queue
     expect(page.locator(".rc-why strong")).to_have_text("No worker listens to it; 1 ready.")
 
 
-def test_a_name_is_shown_and_never_run(open_page: Open, queue: Queue) -> None:
+def test_a_name_is_shown_and_never_run(open_page: Open, queue: Queue, contexts: Contexts) -> None:
     queue.topic("lone", slots=1)
     for key in (HOSTILE, "next"):
         queue.delayed(key, topic="lone", in_ms=0)
@@ -49,14 +50,16 @@ def test_a_name_is_shown_and_never_run(open_page: Open, queue: Queue) -> None:
         ["No worker listens", f"Slot 0 is busy with {HOSTILE}, in flight"]
     )
     assert page.title() != "1"
+    contexts.close()
     queue.control.delete_topic("lone", force=True)
 
 
-def test_an_entry_that_a_group_has_not_come_to(open_page: Open, queue: Queue) -> None:
+def test_an_entry_that_a_group_has_not_come_to(open_page: Open, queue: Queue, contexts: Contexts) -> None:
     queue.topic("events", TopicKind.STREAM, slots=1, max_retries=16)
     queue.client.define_group("events", "g", start="start")
     sent = [queue.client.send("events", StreamMessage(f"{n}")) for n in range(3)]
     page = open_page(f"/topics/events@g/message/?id={sent[-1].id}&slot=0")
     expect(page.locator(".rc-why")).to_contain_text("2 entries of its slot come before it")
     forgive(page, 404)  # it is no message of the group yet
+    contexts.close()
     queue.control.delete_topic("events", force=True)

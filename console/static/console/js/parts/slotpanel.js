@@ -81,7 +81,7 @@ function draw(drawer, slot, live, why) {
     pairList(Object.entries(slot.counters).map(([name, value]) => [name, exact(value)])),
   );
   drawer.body.scrollTop = scrollTop;
-  if (focus) [...drawer.body.querySelectorAll("button")].find((each) => each.textContent === focus)?.focus();
+  if (focus) [...drawer.body.querySelectorAll("a, button")].find((each) => each.textContent === focus)?.focus();
 }
 
 function drawStream(drawer, slot, live) {

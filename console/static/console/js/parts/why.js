@@ -21,17 +21,17 @@ export function openWhy(live) {
 /** `{id, slot}`: of a message; `{slot}`: of a slot; `{}`: of the topic. `load()` looks again. */
 export function whyView({ id = null, slot = null }) {
   const body = h("div", {}, h("p", { class: "rc-muted" }, gettext("Loading…")));
-  const element = h("section", { class: "rc-why", "aria-live": "polite" }, body);
+  const asked = h("p", { class: "rc-muted" });
+  const element = h("section", { class: "rc-why" }, body, asked);
   const path = id === null ? "/why" : `/why/${ofId(id)}`;
   let shown = "";
   async function load() {
     try {
       const answer = await get(ofTopic(page.topic.name, path), { slot });
-      const text = JSON.stringify([answer.reasons.map(sentence), answer.late_ms === null]);
-      if (text !== shown) replace(body, draw(answer, slot));
+      const text = JSON.stringify(answer.reasons.map(sentence));
+      if (text !== shown) keepingFocus(body, () => replace(body, draw(answer.reasons, slot)));
       shown = text;
-      const asked = body.querySelector("time");
-      if (asked) asked.textContent = fill(gettext("as of %(time)s"), { time: time(answer.at_ms) });
+      asked.textContent = asOf(answer);
     } catch (problem) {
       shown = "";
       replace(body, h("p", { class: "rc-error" }, problem.message));
@@ -41,13 +41,25 @@ export function whyView({ id = null, slot = null }) {
   return { element, load };
 }
 
-function draw(answer, slot) {
-  const [first, ...others] = answer.reasons;
+/** Durations move, and whoever stands on a link stays there. */
+function keepingFocus(body, change) {
+  const at = [...body.querySelectorAll("a")].indexOf(document.activeElement);
+  change();
+  if (at >= 0) body.querySelectorAll("a")[at]?.focus();
+}
+
+function asOf({ late_ms: late, at_ms: at }) {
+  if (!late) return fill(gettext("as of %(time)s"), { time: time(at) });
+  return fill(gettext("Late by %(late)s, as of %(time)s"), { late: duration(late), time: time(at) });
+}
+
+function draw([first, ...others], slot) {
+  const calm = CALM.has(first.code);
   return [
     h(
       "p",
-      { class: CALM.has(first.code) ? "rc-why-answer rc-why-calm" : "rc-why-answer" },
-      icon(CALM.has(first.code) ? "info" : "hourglass_top"),
+      { class: calm ? "rc-why-answer rc-why-calm" : "rc-why-answer" },
+      icon(calm ? "info" : "hourglass_top"),
       h("strong", {}, sentence(first)),
     ),
     ways(first.values, slot),
@@ -62,12 +74,6 @@ function draw(answer, slot) {
           ),
         ]
       : null,
-    h(
-      "p",
-      { class: "rc-muted" },
-      answer.late_ms ? `${fill(gettext("Late by %(time)s"), { time: duration(answer.late_ms) })}, ` : null,
-      h("time", {}),
-    ),
   ];
 }
 
