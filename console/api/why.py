@@ -16,7 +16,7 @@ from console.api.slots import Slot, check_slot
 from console.usecases import why as asking
 
 
-class Reason(Schema):
+class Cause(Schema):
     """`code` names the cause, `text` says it in English, `values` are its evidence: times end in `_ms`; an id is null
     where it is content that the caller may not read."""
 
@@ -25,7 +25,7 @@ class Reason(Schema):
     values: dict[str, Any]
 
 
-class Why(Schema):
+class Lateness(Schema):
     """`late_ms`: for how long the message, or the oldest that is due, has waited; null where that is not known.
     `reasons`: what decides comes first, then whatever else holds it up."""
 
@@ -34,11 +34,11 @@ class Why(Schema):
     id: str | None
     at_ms: int
     late_ms: int | None
-    reasons: list[Reason]
+    reasons: list[Cause]
 
 
 @router.get(
-    "/{rmq_topic:topic}/why", response=Why, tags=["topics"], url_name="why", summary="Why a topic or a slot is late"
+    "/{rmq_topic:topic}/why", response=Lateness, tags=["topics"], url_name="why", summary="Why a topic or a slot is late"
 )
 def why(request: HttpRequest, topic: TopicName, slot: Slot = None) -> dict[str, Any]:
     """Of the topic, or the consumer group, as a whole; with `slot`, of that one."""
@@ -47,7 +47,7 @@ def why(request: HttpRequest, topic: TopicName, slot: Slot = None) -> dict[str, 
 
 @router.get(
     "/{rmq_topic:topic}/why/{path:id}",
-    response=Why,
+    response=Lateness,
     tags=["messages"],
     url_name="why-message",
     summary="Why a message is late",

@@ -1,6 +1,6 @@
 // A topic's page: header, actions, and the tab that is shown.
 import { byId, h, icon, replace, setText } from "../core/dom.js";
-import { count, dateTime, duration, rate } from "../core/format.js";
+import { count, dateTime, duration, percent, rate } from "../core/format.js";
 import { shortcut } from "../core/keys.js";
 import { Live } from "../core/live.js";
 import { page, topicAddress } from "../core/page.js";
@@ -19,7 +19,16 @@ import { MessagesTab } from "./messages.js";
 import { SlotsTab } from "./slots.js";
 
 const DEAD = ["dead_growing", "dead"];
-const LATE = ["lagging", "falling_behind", "no_workers", "unowned", "stuck", "group_stuck", "group_behind"];
+const LATE = [
+  "objective_burning",
+  "lagging",
+  "falling_behind",
+  "no_workers",
+  "unowned",
+  "stuck",
+  "group_stuck",
+  "group_behind",
+];
 const FLEET = ["unowned", "no_workers", "group_stuck"];
 /** @type {any} */
 let frame = null;
@@ -105,6 +114,7 @@ function facts(shown) {
   return [
     ...(topic.kind === "stream" ? kept(now) : waiting(shown)),
     held ? journal(held) : null,
+    shown.objective ? objective(shown.objective) : null,
     known && now.dead ? acknowledged(known) : null,
   ];
 }
@@ -181,6 +191,17 @@ function acknowledged(found) {
     ),
     { n: count(found.count), who: found.by, time: dateTime(found.at_ms) },
   );
+}
+
+/** How the lateness objective is kept, over a week. */
+function objective({ objective_ms: most, kept, budget, burn }) {
+  if (kept === null) return fill(gettext("at most %(time)s late: nothing delivered yet"), { time: duration(most) });
+  return fill(gettext("at most %(time)s late: %(kept)s, %(budget)s of the budget left, burn rate %(burn)s"), {
+    time: duration(most),
+    kept: percent(kept),
+    budget: percent(budget),
+    burn: rate(burn),
+  });
 }
 
 /** How many entries the journal holds, and who has not read them. */
