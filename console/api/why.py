@@ -38,7 +38,11 @@ class Lateness(Schema):
 
 
 @router.get(
-    "/{rmq_topic:topic}/why", response=Lateness, tags=["topics"], url_name="why", summary="Why a topic or a slot is late"
+    "/{rmq_topic:topic}/why",
+    response=Lateness,
+    tags=["topics"],
+    url_name="why",
+    summary="Why a topic or a slot is late",
 )
 def why(request: HttpRequest, topic: TopicName, slot: Slot = None) -> dict[str, Any]:
     """Of the topic, or the consumer group, as a whole; with `slot`, of that one."""

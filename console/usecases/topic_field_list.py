@@ -232,6 +232,15 @@ ALL = (
         zero=gettext_lazy("not at all"),
     ),
     Field(
+        "result_for_ms",
+        gettext_lazy("Results kept"),
+        gettext_lazy("How long it is kept what a listener returned for a message, readable by its id."),
+        "duration",
+        0,
+        30 * DAY_MS,
+        zero=gettext_lazy("not at all"),
+    ),
+    Field(
         "journal",
         gettext_lazy("Journal"),
         gettext_lazy("Whether every change is recorded: for timelines, the archive and reconciliation."),

@@ -193,6 +193,14 @@ def _undo(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     ]
 
 
+def _results(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    if not wanted.result_for_ms:
+        text = gettext("No more results are kept, but of messages that ask for it. Those that are stay for their time.")
+    else:
+        text = gettext("What a listener returns from now on is kept for %(time)s.")
+    return [Line("result_for_ms", "info", text % {"time": spoken(wanted.result_for_ms)})]
+
+
 def _journal(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     if wanted.journal is Journal.OFF:
         text = gettext("Nothing is recorded from now on. What was recorded stays for its readers.")
@@ -269,6 +277,7 @@ LINES: dict[str, Callable[[Topic, Topic, TopicSample], list[Line]]] = {
     "rate_limit": _rate_limit,
     "lateness_objective_ms": _objective,
     "undo_ms": _undo,
+    "result_for_ms": _results,
     "journal": _journal,
     "journal_max": _journal_max,
     **{name: _bounds_once(name) for name in _BOUNDS},

@@ -17,6 +17,7 @@ MAX_RETRIES = 16
 MAX_BACKLOG = 10**12
 MAX_RATE = 1_000_000
 UNDO_MS = 86_400_000
+MAX_RESULT_MS = 30 * 86_400_000
 MAX_JOURNAL = 10**9
 MAX_UNDO_MS = 30 * UNDO_MS
 MAX_LENGTH = 10**12
@@ -76,6 +77,7 @@ NOT_OF_STREAMS: dict[str, tuple[object, str]] = {
     "rate_limit": (0, "nothing is taken from a stream itself; limit its groups"),
     "paused": (False, "nothing is taken from a stream itself; pause its groups"),
     "lateness_objective_ms": (0, "nothing falls due in a stream"),
+    "result_for_ms": (0, "nothing is handled in a stream itself; an entry asks for it by its header"),
 }
 """Field → its value on streams, and why."""
 
@@ -115,6 +117,8 @@ class Topic:
     """Messages taken per second by the whole fleet; 0: as many as can be."""
     undo_ms: int = UNDO_MS
     """How long cancelled and dropped messages can be restored; 0: not at all."""
+    result_for_ms: int = 0
+    """How long it is kept what a listener returned for a message; 0: not at all, but of messages that ask for it."""
     journal: Journal = Journal.OFF
     """Whether every change of a message is written to the slots' journals."""
     journal_max: int = 1_000_000
@@ -160,6 +164,7 @@ class Topic:
         self._whole("max_backlog", 0, MAX_BACKLOG)
         self._whole("rate_limit", 0, MAX_RATE)
         self._whole("undo_ms", 0, MAX_UNDO_MS)
+        self._whole("result_for_ms", 0, MAX_RESULT_MS)
         self._whole("journal_max", 0, MAX_JOURNAL)
         self._whole("max_length", 0, MAX_LENGTH)
         self._whole("max_age_ms", 0, MAX_AGE_MS)

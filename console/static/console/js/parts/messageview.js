@@ -8,6 +8,7 @@ import { activity } from "./activity.js";
 import { correctButton } from "./bulkedit.js";
 import { contentView } from "./content.js";
 import { failureView, pairList } from "./failure.js";
+import { reportView } from "./messagereport.js";
 import { ACTIONS_OF, STATES, TIME_TITLES } from "./states.js";
 import { whyView } from "./why.js";
 
@@ -52,6 +53,7 @@ export function messageView(message, nowMs, onDone) {
     headers(message),
     h("h3", {}, gettext("Failures")),
     failureView(message.failure, nowMs),
+    message.id === null ? null : [h("h3", {}, gettext("What its listener told")), reportView(message.id)],
     h("h3", {}, gettext("What happened")),
     message.id === null
       ? h("p", { class: "rc-masked" }, gettext("(hidden)"))
