@@ -134,6 +134,12 @@ def _merge(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     return [Line("merge", "info", text % {"count": backlog}, backlog)]
 
 
+def _expires(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    backlog = Count(sample.backlog)
+    text = gettext("Messages sent from now on. Those waiting now (%(count)s) keep the time they were given.")
+    return [Line("expires_ms", "caution" if wanted.expires_ms else "info", text % {"count": backlog}, backlog)]
+
+
 def _max_content(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     if wanted.max_content_bytes > now.max_content_bytes:
         return [Line("max_content_bytes", "info", gettext("Larger messages are accepted within a second."))]
@@ -271,6 +277,7 @@ LINES: dict[str, Callable[[Topic, Topic, TopicSample], list[Line]]] = {
     "backoff_ms": _backoff,
     "backoff_max_ms": _backoff_max,
     "merge": _merge,
+    "expires_ms": _expires,
     "max_content_bytes": _max_content,
     "weight": _weight,
     "max_backlog": _max_backlog,

@@ -20,6 +20,7 @@ UNDO_MS = 86_400_000
 MAX_RESULT_MS = 30 * 86_400_000
 MAX_JOURNAL = 10**9
 MAX_UNDO_MS = 30 * UNDO_MS
+MAX_EXPIRES_MS = 10 * 366 * 86_400_000
 MAX_LENGTH = 10**12
 MAX_AGE_MS = 100 * 366 * 86_400_000
 MAX_OBJECTIVE_MS = 7 * UNDO_MS
@@ -48,10 +49,11 @@ class Trim(StrEnum):
 
 
 class Merge(StrEnum):
-    """Which content survives when a duplicate with a key merges."""
+    """Which content survives when a duplicate merges. Never: nothing merges, each send is a message of its own."""
 
     LATEST = "latest"
     FIRST = "first"
+    NEVER = "never"
 
 
 class Journal(StrEnum):
@@ -75,6 +77,7 @@ NOT_OF_STREAMS: dict[str, tuple[object, str]] = {
     "merge": (Merge.LATEST, "a stream merges nothing, every message is an entry of its own"),
     "max_backlog": (0, "nothing waits in a stream to be taken; bound it by max_length and max_age_ms"),
     "rate_limit": (0, "nothing is taken from a stream itself; limit its groups"),
+    "expires_ms": (0, "entries are kept until they are trimmed; bound them by max_length and max_age_ms"),
     "paused": (False, "nothing is taken from a stream itself; pause its groups"),
     "lateness_objective_ms": (0, "nothing falls due in a stream"),
     "result_for_ms": (0, "nothing is handled in a stream itself; an entry asks for it by its header"),
@@ -103,8 +106,11 @@ class Topic:
     """After failure ``f`` a message waits ``min(backoff_ms * 2**(f-1), backoff_max_ms)``; 0 retries at once."""
     backoff_max_ms: int = 60_000
     """The longest such wait."""
+    expires_ms: int = 0
+    """A message not delivered so long after it was due (priority topics: accepted) expires; 0: it waits for ever. For
+    messages sent from now on that do not say so themselves."""
     merge: Merge = Merge.LATEST
-    """Whose content survives when a duplicate with a key merges."""
+    """Whose content survives when a duplicate with a key merges; never: each send is a message of its own."""
     max_content_bytes: int = 1_048_576
     """Larger contents are refused (`ContentTooLarge`)."""
     weight: int = 1
@@ -159,6 +165,7 @@ class Topic:
         self._whole("visibility_timeout_ms", 100, 86_400_000)
         self._whole("backoff_ms", 0, 86_400_000)
         self._whole("backoff_max_ms", 0, 86_400_000)
+        self._whole("expires_ms", 0, MAX_EXPIRES_MS)
         self._whole("max_content_bytes", 64, 64 * 1_048_576)
         self._whole("weight", 1, 1_000)
         self._whole("max_backlog", 0, MAX_BACKLOG)
