@@ -20,6 +20,7 @@ from typing import Any
 
 from rmq_core.errors import ConfigurationError, ListenerProcessDied
 from rmq_core.model.delivery import Delivery
+from rmq_core.model.report import Note
 from rmq_core.worker.calling import call
 from rmq_core.worker.child_lines import Lines
 from rmq_core.worker.listeners import Listener
@@ -71,19 +72,23 @@ class Child:
     def call(self, listener: Listener, some: Sequence[Delivery]) -> None:
         """Raises what the listener raises, or `ListenerProcessDied` or TimeoutError, after which it has ended."""
         try:
-            error = self._ask(listener, list(some), listener.max_runtime_ms / 1000, "running")
+            reporter = some[0].reporter
+            what = list(some), reporter.result_for_ms if reporter is not None else 0
+            error = self._ask(listener, what, listener.max_runtime_ms / 1000, "running", some)
         except BaseException:
             self.end()
             raise
         if error is not None:
             raise error
 
-    def _ask(self, listener: Listener, what: Any, for_s: float, doing: str) -> BaseException | None:
+    def _ask(
+        self, listener: Listener, what: Any, for_s: float, doing: str, some: Sequence[Delivery] = ()
+    ) -> BaseException | None:
         deadline = time.monotonic() + for_s
         try:
             with contextlib.suppress(BrokenPipeError):  # it has died; reading tells how
                 self._lines.send(pickle.dumps(what), deadline)
-            return self._answer(deadline)
+            return self._answer(deadline, some)
         except TimeoutError:
             if doing == "running":
                 raise TimeoutError(f"killed after max_runtime_ms={listener.max_runtime_ms}") from None
@@ -94,19 +99,17 @@ class Child:
             how = f"signal {-code}" if code < 0 else f"exit code {code}"
             raise ListenerProcessDied(f"the process of {listener.name} ended by {how} while it was {doing}") from None
 
-    def _answer(self, deadline: float) -> BaseException | None:
-        """What the child says; until then its records are logged."""
+    def _answer(self, deadline: float, some: Sequence[Delivery]) -> BaseException | None:
+        """What the child says; until then its records are logged, and what deliveries tell of themselves is kept."""
         while True:
             kind, pickled = pickle.loads(self._lines.receive(deadline))
             if kind == "result":
                 said = pickle.loads(pickled)
                 return None if said is None else made(said)
             try:
-                record = pickle.loads(pickled)
-                if (logger := logging.getLogger(record.name)).isEnabledFor(record.levelno):
-                    logger.handle(record)
+                _told(kind, pickle.loads(pickled), some)
             except Exception:  # it is no fault of the call
-                log.warning("a listener's process has logged what cannot be logged here", exc_info=True)
+                log.warning("a listener's process has said what cannot be told here", exc_info=True)
 
     @property
     def alive(self) -> bool:
@@ -122,6 +125,15 @@ class Child:
             os.close(life)
         with contextlib.suppress(subprocess.TimeoutExpired):  # the kernel may hold it a while
             self._process.wait(1.0)
+
+
+def _told(kind: str, said: Any, some: Sequence[Delivery]) -> None:
+    if kind == "note":
+        position, values = said
+        if (reporter := some[position].reporter) is not None:
+            reporter.note(Note(some[position], *values))
+    elif (logger := logging.getLogger(said.name)).isEnabledFor(said.levelno):
+        logger.handle(said)
 
 
 class Processes:

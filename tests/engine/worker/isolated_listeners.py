@@ -136,3 +136,9 @@ def terminate(delivery: Delivery) -> None:
         time.sleep(0.1)
         program.terminate()
         assert program.wait(5.0) == -signal.SIGTERM
+
+
+def tell(delivery: Delivery) -> dict[str, str]:
+    """Tells of itself from there."""
+    delivery.log("in a process")
+    return {"by": "a process"}
