@@ -30,6 +30,9 @@ def overview_frame(
     seen: Observed, states: Sequence[TopicState], trackers: Mapping[str, TopicTracker]
 ) -> dict[str, Any]:
     """Totals, problems, and a line for each topic."""
+    codes: dict[str | None, list[str]] = {}
+    for each in seen.problems:
+        codes.setdefault(each.topic, []).append(each.code)
     return {
         "type": "overview",
         "at_ms": seen.at_ms,
@@ -43,7 +46,7 @@ def overview_frame(
                 **state.numbers.as_json(),
                 "workers": state.workers,
                 "strip": trackers[state.topic.name].strip(),
-                "problems": [each.code for each in seen.problems if each.topic == state.topic.name],
+                "problems": codes.get(state.topic.name, []),
                 **({"course": verdict_json(state.verdict)} if state.verdict else {}),
             }
             for state in states
