@@ -43,15 +43,18 @@ class Hooks:
     @contextmanager
     def sending(self, topic: str, messages: list[AnyMessage]) -> Iterator[Sending]:
         """Around a send of these. Raises `ConfigurationError` where a hook has lost a message, or an error."""
+        count = len(messages)
         sending = Sending(topic, messages)
         done = False
         with ExitStack() as stack:
             for around in self._sending:
                 stack.enter_context(around(sending))
-            if len(sending.messages) != len(messages):
+            found: Any = sending.messages
+            if not isinstance(found, list) or len(found) != count:
+                made = len(found) if isinstance(found, list) else f"{found!r:.100} instead of the list"
                 raise ConfigurationError(
-                    f"a hook made {len(sending.messages)} messages of {len(messages)}: it may put another one in the"
-                    " place of each, no more and no less"
+                    f"a hook made {made} of {count} messages: it may put another one in the place of each, no more and"
+                    " no less"
                 )
             yield sending
             done = True
@@ -96,7 +99,7 @@ class Hooks:
             for tell in self._dying:
                 try:
                     tell(delivery, error)
-                except Exception:
+                except BaseException:  # also SystemExit, or a cancellation that is not ours
                     log.exception("a hook failed at the death of %s of topic %s", delivery.id, delivery.topic)
 
 

@@ -18,14 +18,19 @@ import signal
 import sys
 import threading
 import traceback
+from collections.abc import Iterable
 from functools import reduce
-from multiprocessing.connection import Connection
+from io import BufferedReader, BufferedWriter
 from typing import Any
 
 from rmq_core.errors import ListenerProcessDied
 from rmq_core.model.outcomes import words_of
-from rmq_core.worker.calling import call
+from rmq_core.worker.calling import call, leave_child
+from rmq_core.worker.isolated_pipes import LENGTH, message_from
+from rmq_core.worker.isolation import OUTCOMES
 from rmq_core.worker.listeners import Listener
+
+SIGNALS = signal.SIGINT, signal.SIGTERM
 
 
 class _Forward(logging.handlers.QueueHandler):
@@ -36,33 +41,44 @@ class _Forward(logging.handlers.QueueHandler):
         self._said = results
 
     def enqueue(self, record: logging.LogRecord) -> None:
-        self._said.say("log", record)
+        try:
+            pickled = pickle.dumps(record)
+        except Exception:  # for something that was added to it
+            pickled = b""
+        self._said.say("log", (pickled, record.name, record.levelno, record.getMessage()))
 
 
 class Results:
-    """The line back. Safe to share between the listener's threads."""
+    """The line back. Safe to share between the listener's threads; what a listener forks says nothing there."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, pipe: BufferedWriter) -> None:
+        self._pipe = pipe
         self._lock = threading.RLock()
+        self._pid = os.getpid()
 
     def say(self, kind: str, what: Any) -> None:
         """Ends the process where nobody listens any more."""
         said = pickle.dumps((kind, what))
         with self._lock:
+            if os.getpid() != self._pid:
+                return
             try:
-                self._connection.send_bytes(said)
+                self._pipe.write(LENGTH.pack(len(said)) + said)
+                self._pipe.flush()
             except OSError:
                 os._exit(1)
 
 
 def main() -> None:
+    lines = calls_line, results_line, life_line = [int(each) for each in sys.argv[1:4]]
+    for line in lines:
+        os.set_inheritable(line, False)  # what the listener starts would keep them open
     # A signal for the worker's whole group is for the worker to act on: it waits for what runs.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
-    _end_with_worker(int(sys.argv[3]))
-    calls = Connection(int(sys.argv[1]), writable=False)
-    results = Results(Connection(int(sys.argv[2]), readable=False))
+    for number in SIGNALS:
+        signal.signal(number, _pass_over)
+    _end_with_worker(life_line)
+    calls = os.fdopen(calls_line, "rb")
+    results = Results(os.fdopen(results_line, "wb"))
     received: queue.SimpleQueue[Any] = queue.SimpleQueue()
     # A thread reads, so that the worker's end is noticed while the listener runs, on every system.
     threading.Thread(target=_receive, args=(calls, received), name="rmq-isolated", daemon=True).start()
@@ -70,7 +86,9 @@ def main() -> None:
     sys.path[:] = path
     root = logging.getLogger()  # by hand: a formatter here would format what the worker formats again
     root.setLevel(level)
-    root.addHandler(_Forward(results))
+    root.addHandler(forward := _Forward(results))
+    pid = os.getpid()
+    os.register_at_fork(after_in_child=lambda: _be_nobody(lines, forward))
     try:
         if setup:
             where, _, function = setup.partition(":")
@@ -89,6 +107,8 @@ def main() -> None:
             call(listener, deliveries)
         except BaseException as error:
             failure = error
+        if os.getpid() != pid:
+            leave_child(failure)
         results.say("result", None if failure is None else portable(failure))
 
 
@@ -100,10 +120,25 @@ def _end_with_worker(life: int) -> None:
         fcntl.fcntl(life, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)
 
 
-def _receive(calls: Connection, received: queue.SimpleQueue[Any]) -> None:
+def _pass_over(*_: object) -> None:
+    """Not SIG_IGN: what a listener starts would ignore them too."""
+
+
+def _be_nobody(lines: Iterable[int], forward: logging.Handler) -> None:
+    """In a process that the listener has forked: it logs for itself, can be ended, and keeps no pipe open."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
+    logging.getLogger().removeHandler(forward)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for line in lines:
+        os.dup2(nothing, line, inheritable=False)
+    os.close(nothing)
+
+
+def _receive(calls: BufferedReader, received: queue.SimpleQueue[Any]) -> None:
     while True:
         try:
-            received.put(calls.recv_bytes())
+            received.put(message_from(calls))
         except (EOFError, OSError):
             os._exit(1)
 
@@ -112,14 +147,19 @@ def _found(module: str, name: str) -> Any:
     return reduce(getattr, name.split("."), importlib.import_module(module))
 
 
-def portable(error: BaseException) -> tuple[bytes, str, str, str]:
-    """What `isolation.made` makes it of again: its pickle (b"" if it has none), its type's name, words, traceback."""
+def portable(error: BaseException) -> tuple[bytes, str, str, str, str, int | None]:
+    """What `isolation.made` makes it of again: its pickle (b"" if it has none), its type's name, words, traceback, and
+    which outcome it is ("": none), with its delay.
+    """
     try:
         pickled = pickle.dumps(error)
         pickle.loads(pickled)
     except Exception:
         pickled = b""
-    return pickled, type(error).__name__, words_of(error), "".join(traceback.format_exception(error))
+    outcome = next((name for name, kind in OUTCOMES.items() if isinstance(error, kind)), "")
+    delay_ms = getattr(error, "delay_ms", None) if outcome else None
+    trace = "".join(traceback.format_exception(error))
+    return pickled, type(error).__name__, words_of(error), trace, outcome, delay_ms
 
 
 if __name__ == "__main__":

@@ -16,12 +16,13 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from multiprocessing.connection import Connection
 from typing import Any
 
 from rmq_core.errors import ConfigurationError, ListenerProcessDied
 from rmq_core.model.delivery import Delivery
+from rmq_core.model.outcomes import Outcome, Reject, Release, Retry
 from rmq_core.worker.calling import call
+from rmq_core.worker.isolated_pipes import LOOK_EVERY_S, WorkerEnd
 from rmq_core.worker.listeners import Listener
 
 CHILD = "rmq_core.worker.isolated_child"
@@ -51,13 +52,17 @@ class Child:
         finally:
             for line in (calls_read, results_write, life_read):
                 os.close(line)
-        self._calls, self._results = Connection(calls_write, readable=False), Connection(results_read, writable=False)
+        self._calls = WorkerEnd(calls_write, self._ended)
+        self._results = WorkerEnd(results_read, self._ended)
         self.idle_since = 0.0
         module, name = place_of(listener)
         level = logging.getLogger().getEffectiveLevel()
+        beginning = list(sys.path), setup, module, name, listener.topic, listener.batch, level
         try:
-            self._send((list(sys.path), setup, module, name, listener.topic, listener.batch, level))
-            error = self._answer(listener, time.monotonic() + START_S, "starting")
+            error = self._ask(beginning, listener, time.monotonic() + START_S, "starting")
+        except TimeoutError:
+            self.end()
+            raise ListenerProcessDied(f"the process of {listener.name} had not started after {START_S:g} s") from None
         except BaseException:
             self.end()
             raise
@@ -68,45 +73,53 @@ class Child:
     def call(self, listener: Listener, some: Sequence[Delivery]) -> None:
         """Raises what the listener raises, or `ListenerProcessDied` or TimeoutError, after which it has ended."""
         try:
-            self._send(list(some))
-            error = self._answer(listener, time.monotonic() + listener.max_runtime_ms / 1000, "running")
+            error = self._ask(list(some), listener, time.monotonic() + listener.max_runtime_ms / 1000, "running")
+        except TimeoutError:
+            self.end()
+            raise TimeoutError(f"killed after max_runtime_ms={listener.max_runtime_ms}") from None
         except BaseException:
             self.end()
             raise
         if error is not None:
             raise error
 
-    def _send(self, what: Any) -> None:
-        with contextlib.suppress(BrokenPipeError):  # it has died; reading tells how
-            self._calls.send_bytes(pickle.dumps(what))
+    def _ask(self, what: Any, listener: Listener, deadline: float, doing: str) -> BaseException | None:
+        """What the child answers; until then its records are logged. Raises TimeoutError, `ListenerProcessDied`."""
+        try:
+            with contextlib.suppress(EOFError):  # it has died; what it said before tells more
+                self._calls.send(pickle.dumps(what), deadline)
+            while True:
+                kind, said = pickle.loads(self._results.receive(deadline))
+                if kind == "result":
+                    return None if said is None else made(*said)
+                log_of_child(*said)
+                if time.monotonic() >= deadline:
+                    raise TimeoutError
+        except EOFError:
+            raise ListenerProcessDied(f"the process of {listener.name} {self._how()} while it was {doing}") from None
 
-    def _answer(self, listener: Listener, deadline: float, doing: str) -> BaseException | None:
-        """What the child says; until then its records are logged."""
-        while self._results.poll(max(0.0, deadline - time.monotonic())):
-            try:
-                kind, said = pickle.loads(self._results.recv_bytes())
-            except (EOFError, OSError):
-                code = self._process.wait()
-                how = f"signal {-code}" if code < 0 else f"exit code {code}"
-                raise ListenerProcessDied(
-                    f"the process of {listener.name} ended by {how} while it was {doing}"
-                ) from None
-            if kind == "result":
-                return None if said is None else made(*said)
-            if (logger := logging.getLogger(said.name)).isEnabledFor(said.levelno):
-                logger.handle(said)
-        if doing == "running":
-            raise TimeoutError(f"killed after max_runtime_ms={listener.max_runtime_ms}")
-        raise ListenerProcessDied(f"the process of {listener.name} had not started after {START_S:g} s")
+    def _how(self) -> str:
+        try:
+            code = self._process.wait(LOOK_EVERY_S)
+        except subprocess.TimeoutExpired:
+            return "closed the pipes to its worker"
+        return f"ended by signal {-code}" if code < 0 else f"ended by exit code {code}"
+
+    def _ended(self) -> bool:
+        return self._process.poll() is not None
 
     @property
     def alive(self) -> bool:
         """Whether it can take another call."""
-        return self._process.poll() is None
+        return not self._ended()
+
+    def kill(self) -> None:
+        """Whatever it does; for any thread. Who waits for its answer learns it, and ends it."""
+        self._process.kill()
 
     def end(self) -> None:
-        """Kills it, whatever it does."""
-        self._process.kill()
+        """Kills it; for the thread that has it."""
+        self.kill()
         self._calls.close()
         self._results.close()
         life, self._life = self._life, -1
@@ -149,7 +162,7 @@ class Processes:
             self._busy.add(child)
             closed = self._closed
         if closed:
-            child.end()
+            child.kill()
         return child
 
     def _give_back(self, listener: Listener, child: Child) -> None:
@@ -169,7 +182,9 @@ class Processes:
         """Ends all of them, also those that still run: nobody would settle what they do."""
         with self._lock:
             self._closed = True
-            children = [*self._busy, *(child for free in self._free.values() for child in free)]
+            for child in self._busy:
+                child.kill()
+            children = [child for free in self._free.values() for child in free]
             self._free = {queue: [] for queue in self._free}
         for child in children:
             child.end()
@@ -197,11 +212,28 @@ class ChildTraceback(Exception):
         return f'\n"""\n{self.args[0]}"""'
 
 
-def made(pickled: bytes, name: str, words: str, trace: str) -> BaseException:
-    """The error that a child sent; one of the same name and words where it cannot be had itself."""
+OUTCOMES: dict[str, type[Outcome]] = {"retry": Retry, "reject": Reject, "release": Release}
+
+
+def made(pickled: bytes, name: str, words: str, trace: str, outcome: str, delay_ms: int | None) -> BaseException:
+    """The error that a child sent; one of the same name, words and meaning where it cannot be had itself."""
     try:
         error: BaseException = pickle.loads(pickled)
     except Exception:
-        error = type(name, (Exception,), {})(words)
+        error = type(name, (OUTCOMES.get(outcome, Exception),), {})(words)
+        if isinstance(error, Retry | Release):
+            error.delay_ms = delay_ms
     error.__cause__ = ChildTraceback(trace)
     return error
+
+
+def log_of_child(pickled: bytes, name: str, level: int, words: str) -> None:
+    """Logs a record of a child here; without what was added to it, where that cannot be had."""
+    logger = logging.getLogger(name)
+    if not logger.isEnabledFor(level):
+        return
+    try:
+        record = pickle.loads(pickled)
+    except Exception:
+        record = logger.makeRecord(name, level, "(another process)", 0, "%s", (words,), None)
+    logger.handle(record)

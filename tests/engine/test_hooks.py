@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
@@ -170,10 +170,11 @@ def test_what_a_hook_raises_is_the_failure() -> None:
         assert not ran and dead.failures == 1
 
 
-def test_a_death_that_a_hook_cannot_bear_is_a_death(queue: TestQueue, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("raised", [OSError("no room"), SystemExit(1), asyncio.CancelledError(), KeyboardInterrupt()])
+def test_a_death_that_a_hook_cannot_bear_is_a_death(raised: BaseException, caplog: pytest.LogCaptureFixture) -> None:
     class Broken(Hook):
         def dying(self, delivery: Delivery, error: BaseException) -> None:
-            raise OSError("no room")
+            raise raised
 
     with TestQueue(hooks=[Broken()]) as other:
         other.define(MAIL)
@@ -223,10 +224,15 @@ def test_sends_that_fail_are_heard(queue: TestQueue, notes: list[str]) -> None:
     assert notes == []
 
 
-class Losing(Hook):
+class Changed(Hook):
+    """What becomes of the list of messages."""
+
+    def __init__(self, change: Callable[[Sending], object]) -> None:
+        self.change = change
+
     @contextmanager
     def sending(self, sending: Sending) -> Iterator[None]:
-        sending.messages = []
+        self.change(sending)
         yield
 
 
@@ -238,7 +244,15 @@ class Swallowing(Hook):
 
 
 @pytest.mark.parametrize(
-    ("hook", "words"), [(Losing(), "made 0 messages of 1"), (Swallowing(), "has swallowed the error")]
+    ("hook", "words"),
+    [
+        (Changed(lambda sending: setattr(sending, "messages", [])), "made 0 of 1 messages"),
+        (Changed(lambda sending: sending.messages.clear()), "made 0 of 1 messages"),
+        (Changed(lambda sending: sending.messages.append(sending.messages[0])), "made 2 of 1 messages"),
+        (Changed(lambda sending: setattr(sending, "messages", None)), "made None instead of the list of 1 messages"),
+        (Changed(lambda sending: setattr(sending, "messages", iter(()))), "instead of the list of 1 messages"),
+        (Swallowing(), "has swallowed the error"),
+    ],
 )
 def test_hooks_may_not_lose_messages_or_errors(hook: Hook, words: str) -> None:
     with TestQueue(hooks=[hook]) as queue, pytest.raises(ConfigurationError, match=words):
@@ -264,8 +278,8 @@ def test_what_is_no_hook_is_refused() -> None:
 
 def test_hooks_are_found_by_name() -> None:
     here = "tests.engine.test_hooks"
-    (made,) = find_hooks(f"{here}:Losing")
-    assert isinstance(made, Losing)
+    (made,) = find_hooks(f"{here}:Swallowing")
+    assert isinstance(made, Swallowing)
     for wrong, words in (
         (here, "package.module:attribute"),
         (f"{here}:nothing", "cannot load hooks"),

@@ -5,7 +5,10 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
+import signal
+import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -17,6 +20,23 @@ class Odd(Exception):
 
     def __init__(self, one: str, two: str) -> None:
         super().__init__(f"{one} and {two}")
+
+
+class NotYet(Retry):
+    """Outcomes of an application's own, which cannot be unpickled."""
+
+    def __init__(self, order: int, delay_ms: int) -> None:
+        super().__init__(f"order {order}", delay_ms=delay_ms)
+
+
+class Never(Reject):
+    def __init__(self, one: str, two: str) -> None:
+        super().__init__(f"{one} and {two}")
+
+
+class Busy(Release):
+    def __init__(self, order: int, delay_ms: int) -> None:
+        super().__init__(f"order {order}", delay_ms=delay_ms)
 
 
 def act(delivery: Delivery) -> None:
@@ -43,6 +63,30 @@ def act(delivery: Delivery) -> None:
         raise Retry("later", delay_ms=60_000)
     elif word == "release":
         raise Release("busy", delay_ms=60_000)
+    elif word == "my-retry":
+        raise NotYet(7, 60_000)
+    elif word == "my-reject":
+        raise Never("this", "that")
+    elif word == "my-release":
+        raise Busy(7, 60_000)
+    elif word == "fork":  # both come back
+        if not os.fork() and rest:
+            raise ValueError("in the fork")
+    elif word == "odd-log":
+        logging.getLogger("app").warning("a record of %s", "mine", extra={"error": Odd("this", "that")})
+        logging.getLogger("app").warning("another of %s", "mine", extra={"lock": threading.Lock()})
+    elif word == "chatter":
+        while True:
+            logging.getLogger("app").warning("and on")
+    elif word == "end-another":
+        other = subprocess.Popen(["sleep", "600"])
+        other.terminate()
+        assert other.wait(60) == -15
+    elif word == "close":
+        os.closerange(3, 1_000)
+        time.sleep(600)
+    elif word == "stop":
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGSTOP)).start()
     elif word == "lazy":
         return (each for each in ())  # type: ignore[return-value]
     elif word == "write":
