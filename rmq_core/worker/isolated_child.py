@@ -24,7 +24,9 @@ from io import BufferedReader, BufferedWriter
 from typing import Any
 
 from rmq_core.errors import ListenerProcessDied
+from rmq_core.model.delivery import Delivery
 from rmq_core.model.outcomes import words_of
+from rmq_core.model.report import Note
 from rmq_core.worker.calling import call, leave_child
 from rmq_core.worker.isolated_pipes import LENGTH, message_from
 from rmq_core.worker.isolation import OUTCOMES
@@ -69,6 +71,20 @@ class Results:
                 os._exit(1)
 
 
+class _Reporter:
+    """Hands what deliveries tell of themselves to the worker. See `Reporter`."""
+
+    def __init__(self, results: Results, deliveries: list[Delivery], result_for_ms: int) -> None:
+        self.result_for_ms = result_for_ms
+        self._results = results
+        self._deliveries = deliveries
+
+    def note(self, note: Note) -> None:
+        """Says which delivery it is by its place."""
+        position = next(n for n, each in enumerate(self._deliveries) if each is note.delivery)
+        self._results.say("note", (position, tuple(note)[1:]))
+
+
 def main() -> None:
     lines = calls_line, results_line, life_line = [int(each) for each in sys.argv[1:4]]
     for line in lines:
@@ -101,7 +117,10 @@ def main() -> None:
         return
     results.say("result", None)
     while True:
-        deliveries = pickle.loads(received.get())
+        deliveries, result_for_ms = pickle.loads(received.get())
+        reporter = _Reporter(results, deliveries, result_for_ms)
+        for delivery in deliveries:
+            delivery.reporter = reporter
         failure: BaseException | None = None
         try:
             call(listener, deliveries)

@@ -21,6 +21,7 @@ from typing import Any
 from rmq_core.errors import ConfigurationError, ListenerProcessDied
 from rmq_core.model.delivery import Delivery
 from rmq_core.model.outcomes import Outcome, Reject, Release, Retry
+from rmq_core.model.report import Note
 from rmq_core.worker.calling import call
 from rmq_core.worker.isolated_pipes import LOOK_EVERY_S, WorkerEnd
 from rmq_core.worker.listeners import Listener
@@ -73,7 +74,9 @@ class Child:
     def call(self, listener: Listener, some: Sequence[Delivery]) -> None:
         """Raises what the listener raises, or `ListenerProcessDied` or TimeoutError, after which it has ended."""
         try:
-            error = self._ask(list(some), listener, time.monotonic() + listener.max_runtime_ms / 1000, "running")
+            reporter = some[0].reporter
+            what = list(some), reporter.result_for_ms if reporter is not None else 0
+            error = self._ask(what, listener, time.monotonic() + listener.max_runtime_ms / 1000, "running", some)
         except TimeoutError:
             self.end()
             raise TimeoutError(f"killed after max_runtime_ms={listener.max_runtime_ms}") from None
@@ -83,8 +86,13 @@ class Child:
         if error is not None:
             raise error
 
-    def _ask(self, what: Any, listener: Listener, deadline: float, doing: str) -> BaseException | None:
-        """What the child answers; until then its records are logged. Raises TimeoutError, `ListenerProcessDied`."""
+    def _ask(
+        self, what: Any, listener: Listener, deadline: float, doing: str, some: Sequence[Delivery] = ()
+    ) -> BaseException | None:
+        """What the child answers; until then its records are logged, and what deliveries tell of themselves is kept.
+
+        Raises TimeoutError, `ListenerProcessDied`.
+        """
         try:
             with contextlib.suppress(EOFError):  # it has died; what it said before tells more
                 self._calls.send(pickle.dumps(what), deadline)
@@ -92,7 +100,12 @@ class Child:
                 kind, said = pickle.loads(self._results.receive(deadline))
                 if kind == "result":
                     return None if said is None else made(*said)
-                log_of_child(*said)
+                if kind == "note":
+                    position, values = said
+                    if (reporter := some[position].reporter) is not None:
+                        reporter.note(Note(some[position], *values))
+                else:
+                    log_of_child(*said)
                 if time.monotonic() >= deadline:
                     raise TimeoutError
         except EOFError:
