@@ -43,17 +43,16 @@ class Hooks:
     @contextmanager
     def sending(self, topic: str, messages: list[AnyMessage]) -> Iterator[Sending]:
         """Around a send of these. Raises `ConfigurationError` where a hook has lost a message, or an error."""
-        count = len(messages)
-        sending = Sending(topic, messages)
+        sending, given = Sending(topic, messages), len(messages)
         done = False
         with ExitStack() as stack:
             for around in self._sending:
                 stack.enter_context(around(sending))
-            found: Any = sending.messages
-            if not isinstance(found, list) or len(found) != count:
-                made = len(found) if isinstance(found, list) else f"{found!r:.100} instead of the list"
+            # They may have been changed in place, so what was given is counted before.
+            if not isinstance(sending.messages, Sequence) or len(sending.messages) != given:
+                made = len(sending.messages) if isinstance(sending.messages, Sequence) else type(sending.messages)
                 raise ConfigurationError(
-                    f"a hook made {made} of {count} messages: it may put another one in the place of each, no more and"
+                    f"a hook made {made} messages of {given}: it may put another one in the place of each, no more and"
                     " no less"
                 )
             yield sending
@@ -99,7 +98,7 @@ class Hooks:
             for tell in self._dying:
                 try:
                     tell(delivery, error)
-                except BaseException:  # also SystemExit, or a cancellation that is not ours
+                except BaseException:  # a SystemExit, too, would leave the death itself undone
                     log.exception("a hook failed at the death of %s of topic %s", delivery.id, delivery.topic)
 
 

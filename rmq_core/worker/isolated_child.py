@@ -18,9 +18,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterable
 from functools import reduce
-from io import BufferedReader, BufferedWriter
 from typing import Any
 
 from rmq_core.errors import ListenerProcessDied
@@ -28,11 +26,11 @@ from rmq_core.model.delivery import Delivery
 from rmq_core.model.outcomes import words_of
 from rmq_core.model.report import Note
 from rmq_core.worker.calling import call, leave_child
-from rmq_core.worker.isolated_pipes import LENGTH, message_from
-from rmq_core.worker.isolation import OUTCOMES
+from rmq_core.worker.child_lines import read_part, write_part
 from rmq_core.worker.listeners import Listener
+from rmq_core.worker.portable_errors import portable
 
-SIGNALS = signal.SIGINT, signal.SIGTERM
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class _Forward(logging.handlers.QueueHandler):
@@ -43,30 +41,34 @@ class _Forward(logging.handlers.QueueHandler):
         self._said = results
 
     def enqueue(self, record: logging.LogRecord) -> None:
-        try:
-            pickled = pickle.dumps(record)
-        except Exception:  # for something that was added to it
-            pickled = b""
-        self._said.say("log", (pickled, record.name, record.levelno, record.getMessage()))
+        for name in vars(record).keys() - _OF_EVERY_RECORD:
+            try:
+                pickle.loads(pickle.dumps(vars(record)[name]))
+            except Exception:
+                vars(record)[name] = f"{vars(record)[name]!r:.1000}"
+        self._said.say("log", record)
+
+
+_OF_EVERY_RECORD = frozenset(vars(logging.makeLogRecord({})))
 
 
 class Results:
-    """The line back. Safe to share between the listener's threads; what a listener forks says nothing there."""
+    """The line back. Safe to share between the listener's threads; what a process says that the listener forked goes
+    nowhere, for the answer is not its own."""
 
-    def __init__(self, pipe: BufferedWriter) -> None:
-        self._pipe = pipe
+    def __init__(self, line: int) -> None:
+        self._line = line
         self._lock = threading.RLock()
         self._pid = os.getpid()
 
     def say(self, kind: str, what: Any) -> None:
         """Ends the process where nobody listens any more."""
-        said = pickle.dumps((kind, what))
+        if os.getpid() != self._pid:
+            return
+        said = pickle.dumps((kind, pickle.dumps(what)))
         with self._lock:
-            if os.getpid() != self._pid:
-                return
             try:
-                self._pipe.write(LENGTH.pack(len(said)) + said)
-                self._pipe.flush()
+                write_part(self._line, said)
             except OSError:
                 os._exit(1)
 
@@ -86,15 +88,13 @@ class _Reporter:
 
 
 def main() -> None:
-    lines = calls_line, results_line, life_line = [int(each) for each in sys.argv[1:4]]
-    for line in lines:
-        os.set_inheritable(line, False)  # what the listener starts would keep them open
     # A signal for the worker's whole group is for the worker to act on: it waits for what runs.
     for number in SIGNALS:
-        signal.signal(number, _pass_over)
-    _end_with_worker(life_line)
-    calls = os.fdopen(calls_line, "rb")
-    results = Results(os.fdopen(results_line, "wb"))
+        # No SIG_IGN, which programs that a listener starts would have as well.
+        signal.signal(number, lambda number, frame: None)
+    calls, answers, life = map(int, sys.argv[1:])
+    _end_with_worker(life)
+    results = Results(answers)
     received: queue.SimpleQueue[Any] = queue.SimpleQueue()
     # A thread reads, so that the worker's end is noticed while the listener runs, on every system.
     threading.Thread(target=_receive, args=(calls, received), name="rmq-isolated", daemon=True).start()
@@ -103,8 +103,7 @@ def main() -> None:
     root = logging.getLogger()  # by hand: a formatter here would format what the worker formats again
     root.setLevel(level)
     root.addHandler(forward := _Forward(results))
-    pid = os.getpid()
-    os.register_at_fork(after_in_child=lambda: _be_nobody(lines, forward))
+    os.register_at_fork(after_in_child=lambda: _be_a_process_of_the_listener(forward, calls, answers, life))
     try:
         if setup:
             where, _, function = setup.partition(":")
@@ -116,6 +115,7 @@ def main() -> None:
         results.say("result", portable(ListenerProcessDied(words)))
         return
     results.say("result", None)
+    own = os.getpid()
     while True:
         deliveries, result_for_ms = pickle.loads(received.get())
         reporter = _Reporter(results, deliveries, result_for_ms)
@@ -126,7 +126,7 @@ def main() -> None:
             call(listener, deliveries)
         except BaseException as error:
             failure = error
-        if os.getpid() != pid:
+        if os.getpid() != own:
             leave_child(failure)
         results.say("result", None if failure is None else portable(failure))
 
@@ -139,46 +139,26 @@ def _end_with_worker(life: int) -> None:
         fcntl.fcntl(life, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)
 
 
-def _pass_over(*_: object) -> None:
-    """Not SIG_IGN: what a listener starts would ignore them too."""
-
-
-def _be_nobody(lines: Iterable[int], forward: logging.Handler) -> None:
-    """In a process that the listener has forked: it logs for itself, can be ended, and keeps no pipe open."""
-    for number in SIGNALS:
-        signal.signal(number, signal.SIG_DFL)
+def _be_a_process_of_the_listener(forward: logging.Handler, *lines: int) -> None:
+    """In what a listener forked: the lines are not its own, and signals do what they do elsewhere."""
     logging.getLogger().removeHandler(forward)
-    nothing = os.open(os.devnull, os.O_RDWR)
     for line in lines:
-        os.dup2(nothing, line, inheritable=False)
-    os.close(nothing)
+        with contextlib.suppress(OSError):
+            os.close(line)
+    for number in SIGNALS:
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 
-def _receive(calls: BufferedReader, received: queue.SimpleQueue[Any]) -> None:
+def _receive(calls: int, received: queue.SimpleQueue[Any]) -> None:
     while True:
         try:
-            received.put(message_from(calls))
+            received.put(read_part(calls))
         except (EOFError, OSError):
             os._exit(1)
 
 
 def _found(module: str, name: str) -> Any:
     return reduce(getattr, name.split("."), importlib.import_module(module))
-
-
-def portable(error: BaseException) -> tuple[bytes, str, str, str, str, int | None]:
-    """What `isolation.made` makes it of again: its pickle (b"" if it has none), its type's name, words, traceback, and
-    which outcome it is ("": none), with its delay.
-    """
-    try:
-        pickled = pickle.dumps(error)
-        pickle.loads(pickled)
-    except Exception:
-        pickled = b""
-    outcome = next((name for name, kind in OUTCOMES.items() if isinstance(error, kind)), "")
-    delay_ms = getattr(error, "delay_ms", None) if outcome else None
-    trace = "".join(traceback.format_exception(error))
-    return pickled, type(error).__name__, words_of(error), trace, outcome, delay_ms
 
 
 if __name__ == "__main__":

@@ -20,11 +20,13 @@ from typing import Any
 
 from rmq_core.errors import ConfigurationError, ListenerProcessDied
 from rmq_core.model.delivery import Delivery
-from rmq_core.model.outcomes import Outcome, Reject, Release, Retry
 from rmq_core.model.report import Note
 from rmq_core.worker.calling import call
-from rmq_core.worker.isolated_pipes import LOOK_EVERY_S, WorkerEnd
+from rmq_core.worker.child_lines import Lines
 from rmq_core.worker.listeners import Listener
+from rmq_core.worker.portable_errors import made
+
+log = logging.getLogger(__name__)
 
 CHILD = "rmq_core.worker.isolated_child"
 START_S = 60.0
@@ -53,17 +55,13 @@ class Child:
         finally:
             for line in (calls_read, results_write, life_read):
                 os.close(line)
-        self._calls = WorkerEnd(calls_write, self._ended)
-        self._results = WorkerEnd(results_read, self._ended)
+        self._lines = Lines(results_read, calls_write)
         self.idle_since = 0.0
         module, name = place_of(listener)
         level = logging.getLogger().getEffectiveLevel()
-        beginning = list(sys.path), setup, module, name, listener.topic, listener.batch, level
         try:
-            error = self._ask(beginning, listener, time.monotonic() + START_S, "starting")
-        except TimeoutError:
-            self.end()
-            raise ListenerProcessDied(f"the process of {listener.name} had not started after {START_S:g} s") from None
+            called = (list(sys.path), setup, module, name, listener.topic, listener.batch, level)
+            error = self._ask(listener, called, START_S, "starting")
         except BaseException:
             self.end()
             raise
@@ -76,10 +74,7 @@ class Child:
         try:
             reporter = some[0].reporter
             what = list(some), reporter.result_for_ms if reporter is not None else 0
-            error = self._ask(what, listener, time.monotonic() + listener.max_runtime_ms / 1000, "running", some)
-        except TimeoutError:
-            self.end()
-            raise TimeoutError(f"killed after max_runtime_ms={listener.max_runtime_ms}") from None
+            error = self._ask(listener, what, listener.max_runtime_ms / 1000, "running", some)
         except BaseException:
             self.end()
             raise
@@ -87,59 +82,62 @@ class Child:
             raise error
 
     def _ask(
-        self, what: Any, listener: Listener, deadline: float, doing: str, some: Sequence[Delivery] = ()
+        self, listener: Listener, what: Any, for_s: float, doing: str, some: Sequence[Delivery] = ()
     ) -> BaseException | None:
-        """What the child answers; until then its records are logged, and what deliveries tell of themselves is kept.
-
-        Raises TimeoutError, `ListenerProcessDied`.
-        """
+        deadline = time.monotonic() + for_s
         try:
-            with contextlib.suppress(EOFError):  # it has died; what it said before tells more
-                self._calls.send(pickle.dumps(what), deadline)
-            while True:
-                kind, said = pickle.loads(self._results.receive(deadline))
-                if kind == "result":
-                    return None if said is None else made(*said)
-                if kind == "note":
-                    position, values = said
-                    if (reporter := some[position].reporter) is not None:
-                        reporter.note(Note(some[position], *values))
-                else:
-                    log_of_child(*said)
-                if time.monotonic() >= deadline:
-                    raise TimeoutError
-        except EOFError:
-            raise ListenerProcessDied(f"the process of {listener.name} {self._how()} while it was {doing}") from None
+            with contextlib.suppress(BrokenPipeError):  # it has died; reading tells how
+                self._lines.send(pickle.dumps(what), deadline)
+            return self._answer(deadline, some)
+        except TimeoutError:
+            if doing == "running":
+                raise TimeoutError(f"killed after max_runtime_ms={listener.max_runtime_ms}") from None
+            raise ListenerProcessDied(f"the process of {listener.name} had not started after {for_s:g} s") from None
+        except (EOFError, OSError):
+            self._process.kill()  # where it has closed its lines, it lives
+            code = self._process.wait()
+            how = f"signal {-code}" if code < 0 else f"exit code {code}"
+            raise ListenerProcessDied(f"the process of {listener.name} ended by {how} while it was {doing}") from None
 
-    def _how(self) -> str:
-        try:
-            code = self._process.wait(LOOK_EVERY_S)
-        except subprocess.TimeoutExpired:
-            return "closed the pipes to its worker"
-        return f"ended by signal {-code}" if code < 0 else f"ended by exit code {code}"
-
-    def _ended(self) -> bool:
-        return self._process.poll() is not None
+    def _answer(self, deadline: float, some: Sequence[Delivery]) -> BaseException | None:
+        """What the child says; until then its records are logged, and what deliveries tell of themselves is kept."""
+        while True:
+            kind, pickled = pickle.loads(self._lines.receive(deadline))
+            if kind == "result":
+                said = pickle.loads(pickled)
+                return None if said is None else made(said)
+            try:
+                _told(kind, pickle.loads(pickled), some)
+            except Exception:  # it is no fault of the call
+                log.warning("a listener's process has said what cannot be told here", exc_info=True)
 
     @property
     def alive(self) -> bool:
         """Whether it can take another call."""
-        return not self._ended()
+        return self._process.poll() is None
 
     def kill(self) -> None:
-        """Whatever it does; for any thread. Who waits for its answer learns it, and ends it."""
+        """Whatever it does; for any thread. The one that waits for its answer learns it, and ends it."""
         self._process.kill()
 
     def end(self) -> None:
         """Kills it; for the thread that has it."""
         self.kill()
-        self._calls.close()
-        self._results.close()
+        self._lines.close()
         life, self._life = self._life, -1
         if life >= 0:
             os.close(life)
         with contextlib.suppress(subprocess.TimeoutExpired):  # the kernel may hold it a while
             self._process.wait(1.0)
+
+
+def _told(kind: str, said: Any, some: Sequence[Delivery]) -> None:
+    if kind == "note":
+        position, values = said
+        if (reporter := some[position].reporter) is not None:
+            reporter.note(Note(some[position], *values))
+    elif (logger := logging.getLogger(said.name)).isEnabledFor(said.levelno):
+        logger.handle(said)
 
 
 class Processes:
@@ -216,37 +214,3 @@ def place_of(listener: Listener) -> tuple[str, str]:
             " top of a module, and not in the program that is started itself"
         )
     return str(module), name
-
-
-class ChildTraceback(Exception):
-    """Where an error was raised in the other process: the cause of it here."""
-
-    def __str__(self) -> str:
-        return f'\n"""\n{self.args[0]}"""'
-
-
-OUTCOMES: dict[str, type[Outcome]] = {"retry": Retry, "reject": Reject, "release": Release}
-
-
-def made(pickled: bytes, name: str, words: str, trace: str, outcome: str, delay_ms: int | None) -> BaseException:
-    """The error that a child sent; one of the same name, words and meaning where it cannot be had itself."""
-    try:
-        error: BaseException = pickle.loads(pickled)
-    except Exception:
-        error = type(name, (OUTCOMES.get(outcome, Exception),), {})(words)
-        if isinstance(error, Retry | Release):
-            error.delay_ms = delay_ms
-    error.__cause__ = ChildTraceback(trace)
-    return error
-
-
-def log_of_child(pickled: bytes, name: str, level: int, words: str) -> None:
-    """Logs a record of a child here; without what was added to it, where that cannot be had."""
-    logger = logging.getLogger(name)
-    if not logger.isEnabledFor(level):
-        return
-    try:
-        record = pickle.loads(pickled)
-    except Exception:
-        record = logger.makeRecord(name, level, "(another process)", 0, "%s", (words,), None)
-    logger.handle(record)

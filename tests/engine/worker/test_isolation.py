@@ -41,20 +41,11 @@ async def test_what_a_listener_does_in_a_process_counts_as_in_a_thread(
         "retry": "Retry: later",
         "release": None,
         "lazy": "UnfinishedWork",
-        "my-retry": "NotYet: order 7",
-        "my-reject": "Never: this and that",
-        "my-release": None,
-        "fork": None,
-        "fork and fail": None,
-        "odd-log": None,
-        "end-another": None,
-        "close": "ListenerProcessDied: the process of tests.engine.worker.isolated_listeners.act closed the pipes to"
-        " its worker while it was running",
         "fine again": None,
     }
     bench.send(*fates)
     async with bench.running(apart(), name="ann"):
-        await wait_until_async(lambda: bench.total("acked") == 6 and len(dead(bench)) == 10, what="the end of all")
+        await wait_until_async(lambda: bench.total("acked") == 2 and len(dead(bench)) == 7, what="the end of all")
     found = {word: row.error for word, row in dead(bench).items()}
     for word, error in fates.items():
         assert (found.get(word) or "").startswith(error or ""), word
@@ -65,13 +56,12 @@ async def test_what_a_listener_does_in_a_process_counts_as_in_a_thread(
         strict=True,
     )
     assert sorted(words) == sorted(word.split()[0] for word in fates) and str(os.getpid()) not in pids
-    assert len(set(pids)) == 3
-    assert {"a record of mine", "another of mine"} <= set(caplog.messages)
+    assert len(set(pids)) == 2
     (failed,) = bench.inspector.find("work", "fail")
     assert "isolated_listeners.py" in str(failed)
 
 
-@pytest.mark.parametrize("word", ["hang", "spin", "chatter"])
+@pytest.mark.parametrize("word", ["hang", "spin"])
 async def test_a_call_that_hangs_is_killed_and_its_neighbours_are_unharmed(bench: WorkerBench, word: str) -> None:
     bench.topic(max_retries=0, slots=4, visibility_timeout_ms=2_000)
     bench.send(word, *(f"fine {i}" for i in range(20)))
@@ -80,24 +70,6 @@ async def test_a_call_that_hangs_is_killed_and_its_neighbours_are_unharmed(bench
     (row,) = dead(bench).values()
     assert row.error == "TimeoutError: killed after max_runtime_ms=1500" and row.failures == 1
     assert bench.total("timed_out") == 0
-
-
-def is_stopped(pid: str) -> bool:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="tells by /proc whether a process is stopped")
-async def test_a_process_that_is_stopped_stops_nobody(bench: WorkerBench, caplog: pytest.LogCaptureFixture) -> None:
-    bench.topic(max_retries=0, max_content_bytes=2_000_000)
-    bench.send("stop")
-    async with bench.running(apart(max_runtime_ms=1_500)):
-        await wait_until_async(lambda: bench.total("acked") == 1, what="the call that stops its process later")
-        (pid,) = (message.split()[-1] for message in caplog.messages if message.startswith("stop in "))
-        await wait_until_async(lambda: is_stopped(pid), what="the process to stop")
-        bench.send("fine " + "x" * 1_000_000)  # more than its pipe holds
-        await wait_until_async(lambda: dead(bench), what="the end of the next call")
-    (row,) = dead(bench).values()
-    assert row.error == "TimeoutError: killed after max_runtime_ms=1500"
 
 
 async def test_a_batch_fails_as_one(bench: WorkerBench) -> None:
