@@ -30,6 +30,9 @@ def overview_frame(
     seen: Observed, states: Sequence[TopicState], trackers: Mapping[str, TopicTracker]
 ) -> dict[str, Any]:
     """Totals, problems, and a line for each topic."""
+    codes: dict[str | None, list[str]] = {}
+    for each in seen.problems:
+        codes.setdefault(each.topic, []).append(each.code)
     return {
         "type": "overview",
         "at_ms": seen.at_ms,
@@ -44,7 +47,7 @@ def overview_frame(
                 "workers": state.workers,
                 "routed": state.routed,
                 "strip": trackers[state.topic.name].strip(),
-                "problems": [each.code for each in seen.problems if each.topic == state.topic.name],
+                "problems": codes.get(state.topic.name, []),
                 **({"course": verdict_json(state.verdict)} if state.verdict else {}),
             }
             for state in states

@@ -167,7 +167,9 @@ class Sampler:
             return Round(at_ms, (), reaped)
         await run(store.write_frames(frames, at_ms))
         points = {self.keys.history(state.topic.name): dumps(state.numbers.point()) for state in states}
-        await run(store.append_history(points, store.HISTORY_S * 1000 // self.interval_ms, self._rounds))
+        keep = store.HISTORY_S * 1000 // self.interval_ms
+        at_once = 1 if self.engine.client.keyspace.spread else store.LISTS_AT_ONCE
+        await run(store.append_history(points, keep, self._rounds, at_once))
         await self._write_sparks(at_ms)
         await self._objectives.write()
         self._rounds += 1
@@ -207,7 +209,7 @@ class Sampler:
 
         for sample in samples:
             self._known.setdefault(sample.topic.name, _Known()).journal = None
-        with_journals = [sample.topic for sample in samples if any(slot.journal_mark for slot in sample.slots)]
+        with_journals = [sample.topic for sample in samples if sample.journal_marks - {None}]
         await self._reader.each("its journal", with_journals, look)
 
     async def _reap(self, samples: Sequence[TopicSample]) -> dict[str, int]:
