@@ -80,7 +80,7 @@ class AlertRuleAdmin(ModelAdmin):
     actions = ()
 
     class Media:
-        js = (Script("console/js/alertpreview.js", type="module"),)
+        js = (Script("console/js/pages/alertpreview.js", type="module"),)
 
     @display(description=_("last seven days"))
     def preview(self, rule: AlertRule) -> str:
