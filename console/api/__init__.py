@@ -36,6 +36,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     searching,
     sending,
     topics,
+    windows,
 )
 from console.api.bodies import StrictParser
 from console.api.description import ABOUT, ConsoleAPI
