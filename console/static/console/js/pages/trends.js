@@ -87,8 +87,8 @@ export class TrendsTab {
   }
 
   earlier(lines, name, before) {
-    const [, label] = lines.find(([each]) => each === name);
-    return fill(gettext("%(line)s, %(before)s"), { line: label, before });
+    const line = lines.find(([each]) => each === name)?.[1] ?? name;
+    return fill(gettext("%(line)s, %(before)s"), { line, before });
   }
 
   async load() {
