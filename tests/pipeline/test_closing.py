@@ -73,7 +73,7 @@ def live(client: RMQ, turn: int) -> list[bytes]:
 
 
 def test_increments_say_what_a_run_from_scratch_says(
-    spark: Any, client: RMQ, inputs: Inputs, redis_server: Any, tmp_path: Path
+    spark: Any, client: RMQ, inputs: Inputs, redis_server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "archive"
     options = {"journal": Journal.FULL, "backoff_ms": FAR_MS, "backoff_max_ms": FAR_MS, "visibility_timeout_ms": FAR_MS}
@@ -94,6 +94,7 @@ def test_increments_say_what_a_run_from_scratch_says(
     archive(spark, inputs.options, str(path))
     parquet.add(path, "work", 0, ("acked", "p-", done[1]))
     live(client, 2)  # of which nothing is archived yet
+    monkeypatch.setattr(closing, "DELTAS_MOST", 1)  # what there is in parts becomes one
     summary, found, figures = run(spark, inputs, "second")
     said = summary["read"]
     assert said["of_run"] == "first" and said["from_scratch"] == {} and said["looked_up"] == 2
