@@ -41,7 +41,7 @@ def archive_files(
 def _day(moment: datetime | date | None) -> str | None:
     if isinstance(moment, datetime):
         moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-    return moment and f"{moment:%Y-%m-%d}"
+    return None if moment is None else f"{moment:%Y-%m-%d}"
 
 
 def _counting(path: str) -> list[tuple[str, str, str, str]]:
