@@ -30,6 +30,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     reconciliations,
     record,
     recurring,
+    reports,
     routers,
     routes,
     schedules,

@@ -42,6 +42,7 @@ COUNTER_HELP = {
     "extended": "Deliveries given more time",
     "trimmed": "Entries of a stream that were trimmed",
     "deleted": "Entries of a stream that were deleted",
+    "lapsed": "Messages that expired before they were delivered",
 }
 OCTAVES = range(1, 25)
 """Bounds of 2^k - 1 ms, from 1 ms to 4.6 hours, where buckets of ours begin: what lasted exactly that long is in the

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy
 from rmq_core.model.topic import (
     MAX_AGE_MS,
     MAX_BACKLOG,
+    MAX_EXPIRES_MS,
     MAX_JOURNAL,
     MAX_LENGTH,
     MAX_RATE,
@@ -142,7 +143,17 @@ ALL = (
         options=(
             (Merge.LATEST.value, gettext_lazy("the latest content")),
             (Merge.FIRST.value, gettext_lazy("the first content")),
+            (Merge.NEVER.value, gettext_lazy("both: nothing merges")),
         ),
+    ),
+    Field(
+        "expires_ms",
+        gettext_lazy("Expires after"),
+        gettext_lazy("A message not delivered so long after it was due (or accepted, by priority) never is any more."),
+        "duration",
+        0,
+        MAX_EXPIRES_MS,
+        zero=gettext_lazy("never"),
     ),
     Field(
         "max_content_bytes",
@@ -216,6 +227,15 @@ ALL = (
         "undo_ms",
         gettext_lazy("Undo period"),
         gettext_lazy("How long cancelled and dropped messages can be restored."),
+        "duration",
+        0,
+        30 * DAY_MS,
+        zero=gettext_lazy("not at all"),
+    ),
+    Field(
+        "result_for_ms",
+        gettext_lazy("Results kept"),
+        gettext_lazy("How long it is kept what a listener returned for a message, readable by its id."),
         "duration",
         0,
         30 * DAY_MS,

@@ -134,6 +134,12 @@ def _merge(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     return [Line("merge", "info", text % {"count": backlog}, backlog)]
 
 
+def _expires(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    backlog = Count(sample.backlog)
+    text = gettext("Messages sent from now on. Those waiting now (%(count)s) keep the time they were given.")
+    return [Line("expires_ms", "caution" if wanted.expires_ms else "info", text % {"count": backlog}, backlog)]
+
+
 def _max_content(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     if wanted.max_content_bytes > now.max_content_bytes:
         return [Line("max_content_bytes", "info", gettext("Larger messages are accepted within a second."))]
@@ -183,6 +189,14 @@ def _undo(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     return [
         Line("undo_ms", "caution" if wanted.undo_ms < now.undo_ms else "info", text % {"time": spoken(wanted.undo_ms)})
     ]
+
+
+def _results(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    if not wanted.result_for_ms:
+        text = gettext("No more results are kept, but of messages that ask for it. Those that are stay for their time.")
+    else:
+        text = gettext("What a listener returns from now on is kept for %(time)s.")
+    return [Line("result_for_ms", "info", text % {"time": spoken(wanted.result_for_ms)})]
 
 
 def _journal(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
@@ -255,11 +269,13 @@ LINES: dict[str, Callable[[Topic, Topic, TopicSample], list[Line]]] = {
     "backoff_ms": _backoff,
     "backoff_max_ms": _backoff_max,
     "merge": _merge,
+    "expires_ms": _expires,
     "max_content_bytes": _max_content,
     "weight": _weight,
     "max_backlog": _max_backlog,
     "rate_limit": _rate_limit,
     "undo_ms": _undo,
+    "result_for_ms": _results,
     "journal": _journal,
     "journal_max": _journal_max,
     **{name: _bounds_once(name) for name in _BOUNDS},

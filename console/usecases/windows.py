@@ -7,11 +7,11 @@ from rmq_core.pipeline.trends import QUANTILES, Trend, Window, trend
 
 Row = list[int | bool | None]
 NAMES = (
-    *("at_ms", "complete", "sent", "merged", "taken", "acked", "retried", "expired", "died", "late"),
+    *("at_ms", "complete", "sent", "merged", "taken", "acked", "retried", "expired", "died", "lapsed", "late"),
     *(f"{name}_p{round(q * 100)}_ms" for name in ("lateness", "end_to_end") for q in QUANTILES),
 )
 """Of a row."""
-_COUNTED, _TIMES = NAMES[2:10], ("lateness", "end_to_end")
+_COUNTED, _TIMES = NAMES[2:11], ("lateness", "end_to_end")
 
 
 def windows_of(topic: str, size: str, from_ms: int, to_ms: int) -> Trend | None:

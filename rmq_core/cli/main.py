@@ -22,6 +22,7 @@ ENGINE: Sections = {
         "send": "rmq_core.cli.sending",
         "take": "rmq_core.cli.taking",
         "peek": "rmq_core.cli.reading",
+        "report": "rmq_core.cli.reporting",
         "tail": "rmq_core.cli.tailing",
         "cancel": "rmq_core.cli.actions",
         "run-now": "rmq_core.cli.actions",

@@ -9,7 +9,7 @@ SIZES = {"minute": MINUTE_MS, "hour": HOUR_MS, "day": DAY_MS}
 KEPT_MS = {"minute": 7 * DAY_MS, "hour": 366 * DAY_MS}
 """Older windows go; days stay for ever."""
 
-COUNTED = ("sent", "merged", "taken", "acked", "retried", "expired", "died", "late")
+COUNTED = ("sent", "merged", "taken", "acked", "retried", "expired", "died", "lapsed", "late")
 """``sent``: all that arrived, also what merged. ``late``: handed out more than `LATE_MS` after its time."""
 TIMES = ("lateness", "end_to_end")
 LATE_MS = 1_000

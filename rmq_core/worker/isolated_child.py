@@ -23,7 +23,9 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from rmq_core.errors import ListenerProcessDied
+from rmq_core.model.delivery import Delivery
 from rmq_core.model.outcomes import words_of
+from rmq_core.model.report import Note
 from rmq_core.worker.calling import call
 from rmq_core.worker.listeners import Listener
 
@@ -56,6 +58,20 @@ class Results:
                 os._exit(1)
 
 
+class _Reporter:
+    """Hands what deliveries tell of themselves to the worker. See `Reporter`."""
+
+    def __init__(self, results: Results, deliveries: list[Delivery], result_for_ms: int) -> None:
+        self.result_for_ms = result_for_ms
+        self._results = results
+        self._deliveries = deliveries
+
+    def note(self, note: Note) -> None:
+        """Says which delivery it is by its place."""
+        position = next(n for n, each in enumerate(self._deliveries) if each is note.delivery)
+        self._results.say("note", (position, tuple(note)[1:]))
+
+
 def main() -> None:
     # A signal for the worker's whole group is for the worker to act on: it waits for what runs.
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -83,7 +99,10 @@ def main() -> None:
         return
     results.say("result", None)
     while True:
-        deliveries = pickle.loads(received.get())
+        deliveries, result_for_ms = pickle.loads(received.get())
+        reporter = _Reporter(results, deliveries, result_for_ms)
+        for delivery in deliveries:
+            delivery.reporter = reporter
         failure: BaseException | None = None
         try:
             call(listener, deliveries)

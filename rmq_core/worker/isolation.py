@@ -21,6 +21,7 @@ from typing import Any
 
 from rmq_core.errors import ConfigurationError, ListenerProcessDied
 from rmq_core.model.delivery import Delivery
+from rmq_core.model.report import Note
 from rmq_core.worker.calling import call
 from rmq_core.worker.listeners import Listener
 
@@ -68,8 +69,9 @@ class Child:
     def call(self, listener: Listener, some: Sequence[Delivery]) -> None:
         """Raises what the listener raises, or `ListenerProcessDied` or TimeoutError, after which it has ended."""
         try:
-            self._send(list(some))
-            error = self._answer(listener, time.monotonic() + listener.max_runtime_ms / 1000, "running")
+            reporter = some[0].reporter
+            self._send((list(some), reporter.result_for_ms if reporter is not None else 0))
+            error = self._answer(listener, time.monotonic() + listener.max_runtime_ms / 1000, "running", some)
         except BaseException:
             self.end()
             raise
@@ -80,8 +82,10 @@ class Child:
         with contextlib.suppress(BrokenPipeError):  # it has died; reading tells how
             self._calls.send_bytes(pickle.dumps(what))
 
-    def _answer(self, listener: Listener, deadline: float, doing: str) -> BaseException | None:
-        """What the child says; until then its records are logged."""
+    def _answer(
+        self, listener: Listener, deadline: float, doing: str, some: Sequence[Delivery] = ()
+    ) -> BaseException | None:
+        """What the child says; until then its records are logged, and what deliveries tell of themselves is kept."""
         while self._results.poll(max(0.0, deadline - time.monotonic())):
             try:
                 kind, said = pickle.loads(self._results.recv_bytes())
@@ -93,6 +97,11 @@ class Child:
                 ) from None
             if kind == "result":
                 return None if said is None else made(*said)
+            if kind == "note":
+                position, values = said
+                if (reporter := some[position].reporter) is not None:
+                    reporter.note(Note(some[position], *values))
+                continue
             if (logger := logging.getLogger(said.name)).isEnabledFor(said.levelno):
                 logger.handle(said)
         if doing == "running":

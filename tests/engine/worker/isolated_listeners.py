@@ -69,3 +69,9 @@ def keep_to_one(delivery: Delivery) -> None:
 
 def keep_to_two(delivery: Delivery) -> None:
     assert delivery.group == "two"
+
+
+def tell(delivery: Delivery) -> dict[str, str]:
+    """Tells of itself from there."""
+    delivery.log("in a process")
+    return {"by": "a process"}
