@@ -37,6 +37,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     searching,
     sending,
     topics,
+    why,
     windows,
 )
 from console.api.bodies import StrictParser

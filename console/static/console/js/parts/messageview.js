@@ -10,6 +10,9 @@ import { contentView } from "./content.js";
 import { failureView, pairList } from "./failure.js";
 import { reportView } from "./messagereport.js";
 import { ACTIONS_OF, STATES, TIME_TITLES } from "./states.js";
+import { whyView } from "./why.js";
+
+const ENDED = ["dead", "trash"];
 
 /** The address of a message's page. */
 export function messageAddress(message) {
@@ -40,6 +43,9 @@ export function messageView(message, nowMs, onDone) {
           gettext("A worker has it now; it can be changed when it is settled or its time is over."),
         )
       : null,
+    message.id === null || ENDED.includes(message.state)
+      ? null
+      : [h("h3", {}, gettext("Why is it late?")), whyView(message).element],
     pairList(facts(message, nowMs)),
     h("h3", {}, gettext("Content")),
     contentView(message),
