@@ -10,8 +10,10 @@ from django.utils.translation import gettext_lazy
 from rmq_core.model.topic import (
     MAX_AGE_MS,
     MAX_BACKLOG,
+    MAX_EXPIRES_MS,
     MAX_JOURNAL,
     MAX_LENGTH,
+    MAX_OBJECTIVE_MS,
     MAX_RATE,
     MAX_RETRIES,
     MAX_SLOTS,
@@ -142,7 +144,17 @@ ALL = (
         options=(
             (Merge.LATEST.value, gettext_lazy("the latest content")),
             (Merge.FIRST.value, gettext_lazy("the first content")),
+            (Merge.NEVER.value, gettext_lazy("both: nothing merges")),
         ),
+    ),
+    Field(
+        "expires_ms",
+        gettext_lazy("Expires after"),
+        gettext_lazy("A message not delivered so long after it was due (or accepted, by priority) never is any more."),
+        "duration",
+        0,
+        MAX_EXPIRES_MS,
+        zero=gettext_lazy("never"),
     ),
     Field(
         "max_content_bytes",
@@ -211,6 +223,15 @@ ALL = (
         0,
         MAX_RATE,
         zero=gettext_lazy("no limit"),
+    ),
+    Field(
+        "lateness_objective_ms",
+        gettext_lazy("Lateness objective"),
+        gettext_lazy("Of topics with due times: 99 of 100 deliveries should be no later than this, over a week."),
+        "duration",
+        0,
+        MAX_OBJECTIVE_MS,
+        zero=gettext_lazy("none"),
     ),
     Field(
         "undo_ms",

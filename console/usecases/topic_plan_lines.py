@@ -134,6 +134,12 @@ def _merge(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     return [Line("merge", "info", text % {"count": backlog}, backlog)]
 
 
+def _expires(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    backlog = Count(sample.backlog)
+    text = gettext("Messages sent from now on. Those waiting now (%(count)s) keep the time they were given.")
+    return [Line("expires_ms", "caution" if wanted.expires_ms else "info", text % {"count": backlog}, backlog)]
+
+
 def _max_content(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     if wanted.max_content_bytes > now.max_content_bytes:
         return [Line("max_content_bytes", "info", gettext("Larger messages are accepted within a second."))]
@@ -171,6 +177,14 @@ def _rate_limit(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     }
     lowered = not now.rate_limit or wanted.rate_limit < now.rate_limit
     return [Line("rate_limit", "caution" if lowered and ready.number else "info", text % values, ready)]
+
+
+def _objective(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    if not wanted.lateness_objective_ms:
+        text = gettext("Nobody is told any more how many deliveries are late. No message is affected.")
+        return [Line("lateness_objective_ms", "info", text)]
+    text = gettext("What is later than %(time)s is counted from now on. No message is affected.")
+    return [Line("lateness_objective_ms", "info", text % {"time": spoken(wanted.lateness_objective_ms)})]
 
 
 def _undo(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
@@ -263,10 +277,12 @@ LINES: dict[str, Callable[[Topic, Topic, TopicSample], list[Line]]] = {
     "backoff_ms": _backoff,
     "backoff_max_ms": _backoff_max,
     "merge": _merge,
+    "expires_ms": _expires,
     "max_content_bytes": _max_content,
     "weight": _weight,
     "max_backlog": _max_backlog,
     "rate_limit": _rate_limit,
+    "lateness_objective_ms": _objective,
     "undo_ms": _undo,
     "result_for_ms": _results,
     "journal": _journal,

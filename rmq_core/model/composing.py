@@ -58,6 +58,7 @@ class SendOptions(TypedDict, total=False):
     slot_basis: str | bytes | None
     headers: Mapping[str, str] | None
     version: int | None
+    expires_ms: int | None
     result_for_ms: int | None
     fields: Mapping[str, str | bytes] | None
     id: str | None

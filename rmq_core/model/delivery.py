@@ -101,6 +101,11 @@ class Delivery:
         return self._decode().version
 
     @property
+    def expires_at_ms(self) -> int | None:
+        """From then on it is not delivered, not even for a retry; None: always."""
+        return self._decode().expires_at_ms
+
+    @property
     def slot_basis(self) -> bytes:
         """What its slot was chosen by: what the sender gave, else the key or the content."""
         return basis_of(self.raw_id, self._decode())
