@@ -47,6 +47,7 @@ WHY = {
     "deleted": "it was deleted and made anew",
     "journal": "its journals were read otherwise since",
     "files": "files of the archive have changed",
+    "state": "files of its closing state are lost or have changed",
     "twice": "running numbers came a second time",
     "format": "another release wrote the closing state",
 }
@@ -67,6 +68,11 @@ class Covered:
     files: unchanged.Folders
     deleted_ms: int
     forks: list[tuple[int, int]]
+
+    @property
+    def folders(self) -> set[str]:
+        """Those it has something in."""
+        return {self.folder, *self.messages}
 
 
 @dataclass
@@ -208,8 +214,16 @@ class ClosingState:
         return folder
 
     def _write(self, folder: str, run: str, known: dict[str, Covered]) -> None:
-        said = {"format": FORMAT, "number": int(folder.partition("-")[0]), "run": run, "at_ms": int(time.time() * 1000)}
+        said: dict[str, Any] = {
+            "format": FORMAT,
+            "number": int(folder.partition("-")[0]),
+            "run": run,
+            "at_ms": int(time.time() * 1000),
+        }
         topics = {topic: asdict(covered) for topic, covered in known.items()}
+        needed = {name for covered in known.values() for name in covered.folders}
+        there = unchanged.marks(self.archive.session, self.path)
+        said["kept"] = {place: mark for place, mark in there.items() if place.partition("/")[0] in needed}
         files.write_text(self.archive.session, f"{self.path}/{folder}.json", json.dumps(said | {"topics": topics}))
 
     def _merge(self, run: str, known: dict[str, Covered]) -> None:
@@ -248,10 +262,13 @@ def opened(
         if topic not in topics and each.deleted_ms == deletions.get(topic, -1)
     }
     ends, notes = archive.committed_offsets(), archive.compaction_notes()
+    recorded, kept = (said or {}).get("kept") or {}, unchanged.marks(session, state.path) if covered else {}
     for topic in topics:
         why = (scratch or {}).get(topic) or (scratch or {}).get("*")
         if topic not in covered:
             why = why or "first"
+        elif not why and unchanged.changed_for(topic, covered[topic].folders, recorded, kept):
+            why = "state"
         elif not why:
             of_topic = [note for note in notes if note.topic == topic]
             why = _doubt(

@@ -4,6 +4,7 @@ does not hold any more."""
 from __future__ import annotations
 
 import json
+import os
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -120,6 +121,16 @@ def test_increments_say_what_a_run_from_scratch_says(
     opened = closing.opened(kept, ["work", "later"], {})
     assert opened.scratch == {"work": "files"} and set(opened.known) == {"later"}
     assert closing.opened(kept, ["later"], {"later": 1}).scratch == {"later": "deleted"}
+    # Nor is a state believed that has lost something itself: what it forgot would be missed by nobody.
+    assert opened.version
+    for table, of in (("messages/topic=later", "later"), ("accounts", "later")):
+        lost = min((path / "state" / opened.known["later"].folder / table).glob("*.parquet"))
+        content, times = lost.read_bytes(), lost.stat()
+        lost.unlink()
+        assert closing.opened(kept, [of], {}).scratch == {of: "state"}
+        lost.write_bytes(content)
+        os.utime(lost, ns=(times.st_atime_ns, times.st_mtime_ns))
+        assert closing.opened(kept, [of], {}).scratch == {}
 
 
 def test_accounts_add_up_wherever_they_are_cut(spark: Any) -> None:
