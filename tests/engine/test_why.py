@@ -99,11 +99,11 @@ def test_what_is_not_due(rmq: RMQ) -> None:
 
 
 def test_what_is_in_flight_and_then_overdue(rmq: RMQ) -> None:
-    define(rmq, visibility_timeout_ms=300)
+    define(rmq, visibility_timeout_ms=1_500)
     send(rmq, "a")
     assert rmq.take("work")
     (reason,) = why(rmq, "a").reasons
-    assert reason.code == "in_flight" and 0 < reason.values["left_ms"] <= 300
+    assert reason.code == "in_flight" and 0 < reason.values["left_ms"] <= 1_500
     send(rmq, "a")
     assert codes(why(rmq, "a")) == ["behind_itself"]
     wait_until(lambda: "overdue" in codes(why(rmq)), what="its time to be over")
