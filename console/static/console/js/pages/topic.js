@@ -126,7 +126,7 @@ function kept(now) {
   ];
 }
 
-function waiting({ now, topic, workers }) {
+function waiting({ now, topic, workers, routed }) {
   const words =
     topic.kind === "group"
       ? [
@@ -142,7 +142,10 @@ function waiting({ now, topic, workers }) {
     fill(gettext("out %(out)s/s"), { out: rate(now.out_s) }),
     topic.timed ? fill(gettext("due lag %(lag)s"), { lag: duration(now.lag_ms) }) : null,
     now.missed ? fill(gettext("%(n)s missed"), { n: count(now.missed) }) : null,
-    workers === null ? null : fill(ngettext("%(n)s worker", "%(n)s workers", workers), { n: count(workers) }),
+    routed ? gettext("forwarded by a route") : null,
+    workers === null || (routed && !workers)
+      ? null
+      : fill(ngettext("%(n)s worker", "%(n)s workers", workers), { n: count(workers) }),
   ];
 }
 
