@@ -20,7 +20,7 @@ STEPS: dict[Unit, tuple[int, int]] = {"minutes": (60, 1), "hours": (24, 60), "da
 """How many steps, of how many minutes each."""
 
 
-class Forecast(Schema):
+class DueForecast(Schema):
     """`due`: messages, delayed and retrying, that become due in each step, beginning at `at_ms`. `ready`: what waits
     now. `out_s`: drained a second lately, null where that is not known. `waiting`: what would wait at the end of each
     step at that pace, if nothing else were sent; null without one."""
@@ -35,7 +35,7 @@ class Forecast(Schema):
 
 @router.get(
     "/{rmq_topic:topic}/forecast",
-    response=Forecast,
+    response=DueForecast,
     tags=["topics"],
     url_name="forecast",
     summary="What becomes due, against what is drained",

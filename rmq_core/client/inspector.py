@@ -137,7 +137,9 @@ class Inspector:
         pace: Pace | None = None,
     ) -> Why:
         """Why a message, a slot or the whole topic is late, with evidence. ``pace``: what was measured of the topic."""
-        return self.client.run(self.client.on_topic(asking.why, topic, ident, slot, slot_basis, pace))
+        spread = self.client.target.is_cluster
+        asked = (ident, slot, slot_basis, pace)
+        return self.client.run(self.client.on_topic(asking.why, topic, self._cache, spread, *asked))
 
     def search(
         self,
@@ -301,7 +303,9 @@ class AsyncInspector:
         pace: Pace | None = None,
     ) -> Why:
         """Why a message, a slot or the whole topic is late, with evidence. ``pace``: what was measured of the topic."""
-        return await self.client.run(self.client.on_topic(asking.why, topic, ident, slot, slot_basis, pace))
+        spread = self.client.target.is_cluster
+        asked = (ident, slot, slot_basis, pace)
+        return await self.client.run(self.client.on_topic(asking.why, topic, self._cache, spread, *asked))
 
     async def search(
         self,
