@@ -184,6 +184,7 @@ def _tabs(topic: Topic | None = None) -> list[tuple[str, str, str]]:
         ("dead", gettext("Dead letters"), "skull"),
         ("groups", gettext("Groups"), "groups"),
         ("slots", gettext("Slots"), "grid_view"),
+        ("trends", gettext("Trends"), "show_chart"),
         ("definition", gettext("Definition"), "tune"),
     ]
     return [each for each in found if topic is None or each[0] in tabs_of(topic)]

@@ -39,6 +39,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     sending,
     topics,
     why,
+    windows,
 )
 from console.api.bodies import StrictParser
 from console.api.description import ABOUT, ConsoleAPI
