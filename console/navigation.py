@@ -20,6 +20,7 @@ from console.access import Action, Permission, allowed
 from console.engine import engine
 from console.topic_tabs import tabs_of
 from rmq_core.errors import RMQError
+from rmq_core.model.group import AT
 from rmq_core.model.topic import Topic
 
 RESULTS_MOST = 60
@@ -29,12 +30,16 @@ LANGUAGES = ("en", "zh-hans")
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     """The navigation; entries one may not open are left out."""
     overview = _entry(gettext("Overview"), "monitoring", "console:overview")
-    overview["active"] = request.path == overview["link"] or "/topics/" in request.path
+    groups = _entry(gettext("Groups"), "groups", "console:overview")
+    groups["active"] = request.path == groups["link"] and request.GET.get("q") == AT
+    overview["active"] = not groups["active"] and (request.path == overview["link"] or "/topics/" in request.path)
+    groups["link"] += f"?q={AT}"
     return [
         {
             "title": gettext("Queue"),
             "items": [
                 overview,
+                groups,
                 _page(request, gettext("Workers"), "memory", "workers"),
                 _page(request, gettext("Routes"), "alt_route", "routes"),
                 _page(request, gettext("Dead letters"), "skull", "dead"),

@@ -37,6 +37,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     searching,
     sending,
     topics,
+    why,
 )
 from console.api.bodies import StrictParser
 from console.api.description import ABOUT, ConsoleAPI

@@ -60,6 +60,12 @@ class Gauge:
     """None: it has no such number, or that is not known."""
 
 
+def _of_objective(topic: dict[str, Any], name: str, per: int = 1) -> float | None:
+    """None where the topic has no lateness objective, as with a keeper of the release before."""
+    value = (topic.get("objective") or {}).get(name)
+    return None if value is None else value / per
+
+
 GAUGES = (
     Gauge("rmq_backlog", "Messages waiting in any way", lambda topic: topic["backlog"]),
     Gauge("rmq_ready", "Messages that could be taken now", lambda topic: topic["ready"]),
@@ -83,6 +89,26 @@ GAUGES = (
         "rmq_group_missed_entries",
         "Entries that were trimmed or deleted before the group had read them",
         lambda topic: topic.get("missed"),
+    ),
+    Gauge(
+        "rmq_lateness_objective_seconds",
+        "99 of 100 deliveries should be no later",
+        lambda topic: _of_objective(topic, "objective_ms", 1000),
+    ),
+    Gauge(
+        "rmq_lateness_kept_ratio",
+        "The part of a week's deliveries that were no later than the objective",
+        lambda topic: _of_objective(topic, "kept"),
+    ),
+    Gauge(
+        "rmq_lateness_budget_ratio",
+        "The part of the late deliveries allowed in a week that is left; below 0: overdrawn",
+        lambda topic: _of_objective(topic, "budget"),
+    ),
+    Gauge(
+        "rmq_lateness_burn_rate",
+        "How many times faster than allowed the last hour used the budget up",
+        lambda topic: _of_objective(topic, "burn"),
     ),
 )
 

@@ -46,7 +46,7 @@ class MessageReport(Schema):
     url_name="report",
     summary="How far a message is, and what came of it",
 )
-def report(request: HttpRequest, topic: TopicName, id: MessageId, slot_basis: Basis = None) -> dict[str, Any]:
+def message_report(request: HttpRequest, topic: TopicName, id: MessageId, slot_basis: Basis = None) -> dict[str, Any]:
     """What its listener told, also while it runs; kept for a day, and a result as long as `result_for_ms` says."""
     caller = caller_of(request)
     caller.require(Permission.VIEW, topic)

@@ -14,6 +14,7 @@ from console.keeper.courses import GroupCourse
 from console.keeper.fleet import fleet_frame, unowned
 from console.keeper.frames import Observed, group_line, overview_frame, topic_frame
 from console.keeper.metrics import METRICS_MS, metrics_frame
+from console.keeper.objectives import Objectives
 from console.keeper.problems import TopicState, find_problems
 from console.keeper.readable import AWAY, TopicReader, words_of
 from console.keeper.tracker import TopicTracker
@@ -102,14 +103,17 @@ class Sampler:
         self.outboxes: Sequence[Figures] = ()
         self.recurring_failing = 0
         self._routes: Sequence[RouteStatus] = ()
+        self._routed: frozenset[str] = frozenset()
         self._rounds = 0
         self._heard = False
         self._sparks_at = -1
         self._metrics_at = 0
         self._acknowledged: dict[str, Acknowledgement] = {}
+        self._objectives = Objectives(engine, keys.objectives)
 
     async def restore(self) -> None:
         """Go on with the coarse history another keeper has left."""
+        await self._objectives.restore()
         try:
             stored = await self.engine.client.run(store.read_text(self.keys.sparks))
             for name, values in (json.loads(stored)["sparks"] if stored else {}).items():
@@ -154,6 +158,7 @@ class Sampler:
         if at_ms - self._metrics_at >= METRICS_MS:
             self._metrics_at = at_ms
             self._routes = await self.engine.inspector.routes()
+            self._routed = frozenset(each.queue for each in self._routes if each.state == "running")
             frame = metrics_frame(
                 states, samples, self._workers, self._server, self.outboxes, self._routes, self.recurring_failing
             )
@@ -162,8 +167,11 @@ class Sampler:
             return Round(at_ms, (), reaped)
         await run(store.write_frames(frames, at_ms))
         points = {self.keys.history(state.topic.name): dumps(state.numbers.point()) for state in states}
-        await run(store.append_history(points, store.HISTORY_S * 1000 // self.interval_ms, self._rounds))
+        keep = store.HISTORY_S * 1000 // self.interval_ms
+        at_once = 1 if self.engine.client.keyspace.spread else store.LISTS_AT_ONCE
+        await run(store.append_history(points, keep, self._rounds, at_once))
         await self._write_sparks(at_ms)
+        await self._objectives.write()
         self._rounds += 1
         self._drop_unknown({sample.topic.name for sample in samples})
         looked_at = tuple(state.topic.name for state in shown) + ((FLEET,) if FLEET in watched else ())
@@ -201,7 +209,7 @@ class Sampler:
 
         for sample in samples:
             self._known.setdefault(sample.topic.name, _Known()).journal = None
-        with_journals = [sample.topic for sample in samples if any(slot.journal_mark for slot in sample.slots)]
+        with_journals = [sample.topic for sample in samples if sample.journal_marks - {None}]
         await self._reader.each("its journal", with_journals, look)
 
     async def _reap(self, samples: Sequence[TopicSample]) -> dict[str, int]:
@@ -268,6 +276,8 @@ class Sampler:
             sample.topic, numbers, listening, dead_before, ready_before, gaps, missing, journal=known.journal,
             unacknowledged=known.fresh_dead, acknowledgement=self._acknowledged.get(sample.topic.name),
             missed_before=missed_before, verdict=known.course.update(sample) if sample.topic.is_group else None,
+            routed=sample.topic.name in self._routed,
+            objective=self._objectives.update(sample),
         )  # fmt: skip
 
     async def _write_sparks(self, at_ms: int) -> None:
@@ -279,5 +289,6 @@ class Sampler:
         await self.engine.client.run(store.write_text(self.keys.sparks, text, SPARKS * SPARK_MS))
 
     def _drop_unknown(self, names: set[str]) -> None:
+        self._objectives.forget_others(names)
         for name in set(self._known) - names:
             del self._known[name]

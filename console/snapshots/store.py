@@ -13,6 +13,7 @@ every kind of Redis the queue works on. All keys expire by themselves.
 | `topic:<topic>`, `details:<topic>`, `masked:<topic>` | newest frames of a watched topic |
 | `clusters:<topic>` | how many dead letters each cluster had in the last hour |
 | `acknowledged` | dead letters somebody has seen and leaves: topic → who, when, up to when |
+| `objectives` | how much of each topic was late, every hour of a week: topic → marks |
 | `database` | the mark of the database of whoever is the active keeper |
 | `watch` | which topics somebody looks at: name → until when (ms) |
 """
@@ -28,7 +29,7 @@ from typing import Any
 
 from rmq_core.errors import ScriptFailed, ServerFull
 from rmq_core.protocol.keys import Keyspace
-from rmq_core.protocol.scripts import Call, Operation, Request, script
+from rmq_core.protocol.scripts import Call, Operation, Request, batches, script
 from rmq_core.queries.present import now_ms
 
 log = logging.getLogger(__name__)
@@ -36,6 +37,7 @@ log = logging.getLogger(__name__)
 HISTORY_S = 15 * 60
 FRAME_TTL_MS = 60_000
 WATCH_MS = 12_000
+LISTS_AT_ONCE = 100
 _TRIM_EVERY = 20
 _POINT = re.compile(rb"\[[-+0-9.eE,\[\]nul ]*\]")
 """Numbers and nulls: only the outside is looked at."""
@@ -54,6 +56,7 @@ class LiveKeys:
         self.watch = prefix + "watch"
         self.database = prefix + "database"
         self.acknowledged = prefix + "acknowledged"
+        self.objectives = prefix + "objectives"
         self._prefix = prefix
 
     def clusters(self, topic: str) -> str:
@@ -85,22 +88,29 @@ def read_frame(key: str) -> Operation[tuple[int, str] | None]:
     return None if found is None else (int(found[1]), found[2])
 
 
-def append_history(points: dict[str, str], keep: int, round_number: int) -> Operation[None]:
-    """Add one point to each list; now and then cut the lists to `keep` and renew their expiry."""
-    commands: list[tuple[str | int, ...]] = []
-    for index, (key, point) in enumerate(points.items()):
-        commands.append(("RPUSH", key, point))
-        if (round_number + index) % _TRIM_EVERY == 0:
-            commands.append(("LTRIM", key, -keep, -1))
-            commands.append(("EXPIRE", key, HISTORY_S + 60))
-    if commands:
-        yield from if_there_is_room(commands)
+def append_history(
+    points: dict[str, str], keep: int, round_number: int, at_once: int = LISTS_AT_ONCE
+) -> Operation[None]:
+    """Add one point to each list; now and then cut the lists to `keep` and renew their expiry.
+
+    `at_once`: lists of one call, 1 where they are on several nodes.
+    """
+    calls: list[Request] = []
+    first = 0
+    for some in batches(points, at_once):
+        due = [place for place in range(len(some)) if (round_number + first + place) % _TRIM_EVERY == 0]
+        texts = [points[key].encode() for key in some]
+        args = (b"%d" % keep, b"%d" % (HISTORY_S + 60), *texts, *(b"%d" % (place + 1) for place in due))
+        calls.append(Call(script("append"), tuple(some), args))
+        first += len(some)
+    if calls:
+        yield from if_there_is_room(calls)
 
 
-def read_history(key: str) -> Operation[str]:
-    """All points, as one JSON array; what is no point is left out."""
+def read_history(key: str, last: int = 0) -> Operation[str]:
+    """All points (or the ``last`` so many), as one JSON array; what is no point is left out."""
     try:
-        (stored,) = yield [("LRANGE", key, 0, -1)]
+        (stored,) = yield [("LRANGE", key, -last, -1)]
     except ScriptFailed:  # something else than a list
         stored = []
     return "[" + ",".join(point.decode() for point in stored if _POINT.fullmatch(point)) + "]"

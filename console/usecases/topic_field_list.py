@@ -13,6 +13,7 @@ from rmq_core.model.topic import (
     MAX_EXPIRES_MS,
     MAX_JOURNAL,
     MAX_LENGTH,
+    MAX_OBJECTIVE_MS,
     MAX_RATE,
     MAX_RETRIES,
     MAX_SLOTS,
@@ -232,6 +233,15 @@ ALL = (
         0,
         MAX_RATE,
         zero=gettext_lazy("no limit"),
+    ),
+    Field(
+        "lateness_objective_ms",
+        gettext_lazy("Lateness objective"),
+        gettext_lazy("Of topics with due times: 99 of 100 deliveries should be no later than this, over a week."),
+        "duration",
+        0,
+        MAX_OBJECTIVE_MS,
+        zero=gettext_lazy("none"),
     ),
     Field(
         "undo_ms",

@@ -188,6 +188,14 @@ def _rate_limit(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     return [Line("rate_limit", "caution" if lowered and ready.number else "info", text % values, ready)]
 
 
+def _objective(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    if not wanted.lateness_objective_ms:
+        text = gettext("Nobody is told any more how many deliveries are late. No message is affected.")
+        return [Line("lateness_objective_ms", "info", text)]
+    text = gettext("What is later than %(time)s is counted from now on. No message is affected.")
+    return [Line("lateness_objective_ms", "info", text % {"time": spoken(wanted.lateness_objective_ms)})]
+
+
 def _undo(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     if not wanted.undo_ms:
         text = gettext("Cancelled and dropped messages are gone at once.")
@@ -284,6 +292,7 @@ LINES: dict[str, Callable[[Topic, Topic, TopicSample], list[Line]]] = {
     "weight": _weight,
     "max_backlog": _max_backlog,
     "rate_limit": _rate_limit,
+    "lateness_objective_ms": _objective,
     "undo_ms": _undo,
     "result_for_ms": _results,
     "journal": _journal,

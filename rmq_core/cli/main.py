@@ -24,6 +24,7 @@ ENGINE: Sections = {
         "peek": "rmq_core.cli.reading",
         "report": "rmq_core.cli.reporting",
         "tail": "rmq_core.cli.tailing",
+        "why": "rmq_core.cli.asking",
         "cancel": "rmq_core.cli.actions",
         "run-now": "rmq_core.cli.actions",
         "reschedule": "rmq_core.cli.actions",

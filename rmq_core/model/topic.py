@@ -24,6 +24,7 @@ MAX_EXPIRES_MS = 10 * 366 * 86_400_000
 MAX_UNIQUE_MS = 366 * 86_400_000
 MAX_LENGTH = 10**12
 MAX_AGE_MS = 100 * 366 * 86_400_000
+MAX_OBJECTIVE_MS = 7 * UNDO_MS
 MAX_DESCRIPTION = 2_000
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,99}")
 
@@ -80,6 +81,7 @@ NOT_OF_STREAMS: dict[str, tuple[object, str]] = {
     "expires_ms": (0, "entries are kept until they are trimmed; bound them by max_length and max_age_ms"),
     "unique_for_ms": (0, "a stream merges nothing, every message is an entry of its own"),
     "paused": (False, "nothing is taken from a stream itself; pause its groups"),
+    "lateness_objective_ms": (0, "nothing falls due in a stream"),
     "result_for_ms": (0, "nothing is handled in a stream itself; an entry asks for it by its header"),
 }
 """Field → its value on streams, and why."""
@@ -140,6 +142,8 @@ class Topic:
     """Streams: nearly leaves up to some hundred entries more per slot, and costs less than exact."""
     trim_unread: bool = False
     """Streams: whether trimming cuts even what a durable group has not finished."""
+    lateness_objective_ms: int = 0
+    """Topics with due times: 99 of 100 deliveries should be no later than this; the console measures it; 0: none."""
     description: str = ""
     """For people."""
     version: int = 0
@@ -177,6 +181,7 @@ class Topic:
         self._whole("journal_max", 0, MAX_JOURNAL)
         self._whole("max_length", 0, MAX_LENGTH)
         self._whole("max_age_ms", 0, MAX_AGE_MS)
+        self._whole("lateness_objective_ms", 0, MAX_OBJECTIVE_MS)
         self._whole("version", 0, 2**53)
         self._whole("updated_ms", 0, 2**53)
         self._whole("created_ms", 0, 2**53)
@@ -197,6 +202,8 @@ class Topic:
         for field, (normal, why) in (NOT_OF_STREAMS if self.is_stream else ONLY_OF_STREAMS).items():
             if getattr(self, field) != normal:
                 raise InvalidTopic(f"{field}={getattr(self, field)!r} does not fit a {self.kind.value} topic: {why}")
+        if self.lateness_objective_ms and self.kind is TopicKind.PRIORITY:
+            raise InvalidTopic("lateness_objective_ms does not fit a priority topic: its messages have no due times")
 
     def _choice(self, field: str, choices: type[StrEnum]) -> StrEnum:
         try:

@@ -47,6 +47,8 @@ ROUTES: dict[tuple[str, str], Route] = {
     ),
     ("GET", "/topics/{topic}/slots"): Route(VIEW, "/topics/orders/slots"),
     ("GET", "/topics/{topic}/slots/{slot}"): Route(VIEW, "/topics/orders/slots/0"),
+    ("GET", "/topics/{topic}/why"): Route(VIEW, "/topics/orders/why"),
+    ("GET", "/topics/{topic}/why/{id}"): Route(VIEW, "/topics/orders/why/a"),
     ("POST", "/topics/{topic}/slots:pin"): Route(
         Action.PIN, "/topics/orders/slots:pin", {"worker": "w", "slots": "0", **REASON}
     ),

@@ -9,6 +9,7 @@ import { entryView } from "../parts/entryview.js";
 import { endWords } from "../parts/gone.js";
 import { reportOf, reportView } from "../parts/messagereport.js";
 import { messageView } from "../parts/messageview.js";
+import { whyView } from "../parts/why.js";
 
 const SYMBOLS = { done: "check_circle", cancelled: "cancel", dropped: "delete", expired: "timer_off" };
 
@@ -30,6 +31,15 @@ async function showMessages() {
   const report = page.ident && !views.length ? await reportOf(page.ident) : null;
   replace(
     byId("rc-message"),
+    // What a group has not read yet is no message of it.
+    views.length || !page.ident || page.topic.kind !== "group"
+      ? null
+      : h(
+          "section",
+          { class: "rc-card" },
+          h("h3", {}, gettext("Why is it late?")),
+          whyView({ id: page.ident, slot: page.slot }).element,
+        ),
     views.length
       ? views
       : h(

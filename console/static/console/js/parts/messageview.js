@@ -9,7 +9,11 @@ import { correctButton } from "./bulkedit.js";
 import { contentView } from "./content.js";
 import { failureView, pairList } from "./failure.js";
 import { reportView } from "./messagereport.js";
+import { redriveButton } from "./redrivedialog.js";
 import { ACTIONS_OF, STATES, TIME_TITLES } from "./states.js";
+import { whyView } from "./why.js";
+
+const ENDED = ["dead", "trash"];
 
 /** The address of a message's page. */
 export function messageAddress(message) {
@@ -29,6 +33,7 @@ export function messageView(message, nowMs, onDone) {
       "div",
       { class: "rc-actions" },
       actions,
+      message.state === "dead" && message.id !== null ? redriveButton(refs, onDone) : null,
       message.state === "dead" && message.id !== null && page.topic.kind !== "group"
         ? correctButton(message, onDone)
         : null,
@@ -40,6 +45,9 @@ export function messageView(message, nowMs, onDone) {
           gettext("A worker has it now; it can be changed when it is settled or its time is over."),
         )
       : null,
+    message.id === null || ENDED.includes(message.state)
+      ? null
+      : [h("h3", {}, gettext("Why is it late?")), whyView(message).element],
     pairList(facts(message, nowMs)),
     h("h3", {}, gettext("Content")),
     contentView(message),
@@ -75,10 +83,7 @@ function facts(message, nowMs) {
   if (message.priority !== null) pairs.push([gettext("Priority"), count(message.priority)]);
   if (message.retries_left !== null) pairs.push([gettext("Retries left"), count(message.retries_left)]);
   if (message.expires_at_ms !== null)
-    pairs.push([
-      gettext("Expires"),
-      `${dateTime(message.expires_at_ms)} (${relative(message.expires_at_ms, nowMs)})`,
-    ]);
+    pairs.push([gettext("Expires"), `${dateTime(message.expires_at_ms)} (${relative(message.expires_at_ms, nowMs)})`]);
   if (message.version) pairs.push([gettext("Version"), String(message.version)]);
   pairs.push([gettext("Size"), bytes(message.size)]);
   return pairs;

@@ -8,6 +8,7 @@ import { fill, gettext } from "../core/text.js";
 import { Drawer } from "./drawer.js";
 import { pairList } from "./failure.js";
 import { openMessage } from "./messagepanel.js";
+import { whyView } from "./why.js";
 
 const REFRESH_MS = 2000;
 
@@ -20,10 +21,12 @@ export function openSlot(slot, live, onClose) {
     onClose();
   });
   setParams({ slot });
+  const why = page.topic.kind === "stream" ? null : whyView({ slot });
   const load = async () => {
     if (live.paused || document.hidden) return;
     try {
-      draw(drawer, await get(ofTopic(page.topic.name, `/slots/${slot}`)), live);
+      draw(drawer, await get(ofTopic(page.topic.name, `/slots/${slot}`)), live, why);
+      why?.load();
     } catch (problem) {
       drawer.show(h("p", { class: "rc-error" }, problem.message));
     }
@@ -34,12 +37,14 @@ export function openSlot(slot, live, onClose) {
   return drawer;
 }
 
-function draw(drawer, slot, live) {
+function draw(drawer, slot, live, why) {
   // Keep the place while somebody reads or is about to press something.
   const { scrollTop } = drawer.body;
   const focus = drawer.body.contains(document.activeElement) ? focusedElement().textContent : null;
   if (page.topic.kind === "stream") return drawStream(drawer, slot, live);
   drawer.show(
+    h("h3", {}, gettext("Why is it late?")),
+    why.element,
     pairList([
       ...owner(slot),
       ...(page.topic.kind === "group"
@@ -76,7 +81,7 @@ function draw(drawer, slot, live) {
     pairList(Object.entries(slot.counters).map(([name, value]) => [name, exact(value)])),
   );
   drawer.body.scrollTop = scrollTop;
-  if (focus) [...drawer.body.querySelectorAll("button")].find((each) => each.textContent === focus)?.focus();
+  if (focus) [...drawer.body.querySelectorAll("a, button")].find((each) => each.textContent === focus)?.focus();
 }
 
 function drawStream(drawer, slot, live) {
