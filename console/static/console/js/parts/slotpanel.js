@@ -131,11 +131,16 @@ function taken(slot) {
         ended,
         held,
       })
-    : fill(gettext("sent %(sent)s = merged + duplicates + acked + cancelled + dropped + expired (%(ended)s) + held (%(held)s)"), {
-        sent: exact(c.sent),
-        ended,
-        held,
-      });
+    : fill(
+        gettext(
+          "sent %(sent)s = merged + duplicates + acked + cancelled + dropped + expired (%(ended)s) + held (%(held)s)",
+        ),
+        {
+          sent: exact(c.sent),
+          ended,
+          held,
+        },
+      );
 }
 
 function ledger(slot, words) {
