@@ -20,6 +20,8 @@ from rmq_core.queries import fleet, owners
 from rmq_core.queries.owners import SlotOwner
 from rmq_core.queries.present import now_ms, now_of
 from rmq_core.queries.sampling import SLOTS_AT_ONCE, slot_sample
+from rmq_core.routes import status
+from rmq_core.routes.status import RouteStatus
 
 FOCUS_MOST = 32
 """Of so many slots, those that are latest, what is in flight is looked at."""
@@ -72,6 +74,8 @@ class Facts:
     slots: Sequence[SlotFacts]
     permit_in_us: int = 0
     pace: Pace | None = None
+    route: RouteStatus | None = None
+    """The one that takes from it."""
     ready: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -97,6 +101,7 @@ def look(keyspace: Keyspace, topic: Topic, slot: int | None = None, pace: Pace |
     overrides = yield from placement.read(keyspace)
     owned = yield from owners.owners(keyspace, topic)
     permit_in_us = yield from _permit(keyspace, topic, now)
+    route = yield from status.of_queue(keyspace, topic, now)
     latest = sorted(samples, key=lambda each: _lateness(each, now), reverse=True)[:FOCUS_MOST]
     closer = yield from _closer(keyspace, topic, [each.slot for each in latest], now)
     return Facts(
@@ -109,6 +114,7 @@ def look(keyspace: Keyspace, topic: Topic, slot: int | None = None, pace: Pace |
         slots=[SlotFacts(each, owned[each.slot], *closer.get(each.slot, ())) for each in samples],
         permit_in_us=permit_in_us,
         pace=pace,
+        route=route,
     )
 
 
