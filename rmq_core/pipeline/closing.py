@@ -34,7 +34,7 @@ from rmq_core.pipeline.sources.journal import since_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-FORMAT = 3
+FORMAT = 4
 TABLES = {"accounts": ACCOUNTS, "ends": ENDS, "sketches": SKETCHES}
 PARTED = ("messages", "windows")
 """Tables with a folder for each topic."""
