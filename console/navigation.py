@@ -40,6 +40,7 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
             "items": [
                 overview,
                 groups,
+                _page(request, gettext("Alerts"), "notifications", "alerts"),
                 _page(request, gettext("Workers"), "memory", "workers"),
                 _page(request, gettext("Routes"), "alt_route", "routes"),
                 _page(request, gettext("Dead letters"), "skull", "dead"),
@@ -55,6 +56,13 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
             "items": [
                 _page(request, gettext("Audit"), "history", "audit", may_audit),
                 _entry(gettext("Topic definitions"), "tune", "console_admin:console_topicdefinition_changelist"),
+                _entry(gettext("Alert rules"), "rule", "console_admin:console_alertrule_changelist"),
+                _entry(
+                    gettext("Alert receivers"),
+                    "outgoing_mail",
+                    "console_admin:console_alertreceiver_changelist",
+                    may_define_receivers,
+                ),
                 _entry(gettext("API tokens"), "key", "console_admin:console_apitoken_changelist", may_manage_tokens),
                 _entry(gettext("API documentation"), "api", "console-api:openapi-view"),
                 *_admin_item(gettext("Users"), "person", get_user_model()),
@@ -70,6 +78,10 @@ def may_view(request: HttpRequest) -> bool:
 
 def may_audit(request: HttpRequest) -> bool:
     return allowed(request.user, Permission.AUDIT)
+
+
+def may_define_receivers(request: HttpRequest) -> bool:
+    return allowed(request.user, Action.ALERT_RECEIVER)
 
 
 def may_manage_tokens(request: HttpRequest) -> bool:
@@ -165,6 +177,8 @@ def _pages() -> list[tuple[str, str, str, str, Callable[[HttpRequest], bool]]]:
          "fact_check", may_view),
         (gettext("Recurring"), gettext("Messages sent again and again"), "console:recurring", "event_repeat", may_view),
         (gettext("Outbox"), gettext("What was committed and is not sent yet"), "console:outbox", "outbox", may_view),
+        (gettext("Alerts"), gettext("What fires, since when, who silenced it"), "console:alerts", "notifications",
+         may_view),
         (gettext("Audit"), gettext("Who did what, and why"), "console:audit", "history", may_audit),
     ]  # fmt: skip
 
@@ -184,6 +198,7 @@ def _tabs(topic: Topic | None = None) -> list[tuple[str, str, str]]:
         ("dead", gettext("Dead letters"), "skull"),
         ("groups", gettext("Groups"), "groups"),
         ("slots", gettext("Slots"), "grid_view"),
+        ("trends", gettext("Trends"), "show_chart"),
         ("definition", gettext("Definition"), "tune"),
     ]
     return [each for each in found if topic is None or each[0] in tabs_of(topic)]

@@ -17,6 +17,7 @@ import { GroupsDeadTab } from "./groupsdead.js";
 import { LiveTab } from "./live.js";
 import { MessagesTab } from "./messages.js";
 import { SlotsTab } from "./slots.js";
+import { TrendsTab } from "./trends.js";
 
 const DEAD = ["dead_growing", "dead"];
 const LATE = [
@@ -47,6 +48,7 @@ shortcut("g m", gettext("Go to this topic's messages"), () =>
   location.assign(topicAddress(page.topic.name, "messages")),
 );
 shortcut("g s", gettext("Go to this topic's slots"), () => location.assign(topicAddress(page.topic.name, "slots")));
+shortcut("g t", gettext("Go to this topic's trends"), () => location.assign(topicAddress(page.topic.name, "trends")));
 shortcut("g l", gettext("Go to this topic's live view"), () => location.assign(topicAddress(page.topic.name)));
 if (page.topic.kind !== "group") {
   shortcut("g e", gettext("Go to this topic's definition"), () =>
@@ -62,6 +64,7 @@ showState(page.topic);
 function buildTab() {
   if (page.tab === "live") return new LiveTab(live, () => render());
   if (page.tab === "slots") return new SlotsTab(live);
+  if (page.tab === "trends") return new TrendsTab();
   if (page.tab === "groups") return new GroupsTab(live);
   if (page.tab === "dead" && page.topic.kind === "stream") return new GroupsDeadTab();
   if (page.tab === "definition") return new DefinitionTab();
