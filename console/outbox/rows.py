@@ -184,5 +184,5 @@ def _bytes(value: str | bytes) -> bytes:
 def _headers(text: str) -> Mapping[str, str]:
     try:
         return json.loads(text)  # type: ignore[no-any-return]  # the message looks at what it is
-    except ValueError:
+    except (ValueError, RecursionError):
         raise InvalidMessage("the row's headers are no JSON") from None

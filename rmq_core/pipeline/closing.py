@@ -72,7 +72,7 @@ class Covered:
     @property
     def folders(self) -> set[str]:
         """Those it has something in."""
-        return {self.folder, *self.messages}
+        return {self.folder, *self.messages, *self.windows}
 
 
 @dataclass

@@ -82,8 +82,14 @@ class Facts:
         object.__setattr__(self, "ready", sum(each.ready for each in self.slots))
 
 
-def look(keyspace: Keyspace, topic: Topic, slot: int | None = None, pace: Pace | None = None) -> Operation[Facts]:
-    """At a topic, or at one slot of it."""
+def look(
+    keyspace: Keyspace,
+    topic: Topic,
+    slot: int | None = None,
+    pace: Pace | None = None,
+    sampled: Sequence[SlotSample] = (),
+) -> Operation[Facts]:
+    """At a topic, or at one slot of it. ``sampled``: all slots of the topic, where that is known already."""
     yield from now_of(keyspace, topic, slot)
     answers: list[float] = []
     now = 0
@@ -93,8 +99,8 @@ def look(keyspace: Keyspace, topic: Topic, slot: int | None = None, pace: Pace |
         answers.append(time.monotonic() - began)
     here_ms = int(time.time() * 1000)
     numbers = range(topic.slots) if slot is None else range(slot, slot + 1)
-    samples: list[SlotSample] = []
-    for some in batches(numbers, SLOTS_AT_ONCE):
+    samples = list(sampled)
+    for some in batches(numbers if not samples else (), SLOTS_AT_ONCE):
         rows = yield [snapshot(keyspace, topic, number) for number in some]
         samples += [slot_sample(number, row) for number, row in zip(some, rows, strict=True)]
     everybody = yield from fleet.workers(keyspace)
