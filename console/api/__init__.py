@@ -18,6 +18,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     errors,
     findings,
     fleet,
+    forecast,
     groups,
     health,
     history,

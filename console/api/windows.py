@@ -25,7 +25,7 @@ BEFORE = {"day": DAY, "week": 7 * DAY}
 MOST = 3_000
 
 
-class Wanted(Bounds):
+class WindowsWanted(Bounds):
     """And of which length; beside which time before."""
 
     size: Literal["minute", "hour", "day"] = "hour"
@@ -61,7 +61,7 @@ class Windows(Schema):
     url_name="windows",
     summary="What it did, window by window, as reconciliations have added it up",
 )
-def windows(request: HttpRequest, topic: TopicName, wanted: Query[Wanted]) -> dict[str, Any]:
+def windows(request: HttpRequest, topic: TopicName, wanted: Query[WindowsWanted]) -> dict[str, Any]:
     caller_of(request).require(Permission.VIEW, topic)
     engine().client.topic(topic)
     step_ms, earlier_ms = STEPS[wanted.size], BEFORE.get(wanted.compare or "")
@@ -80,7 +80,7 @@ def windows(request: HttpRequest, topic: TopicName, wanted: Query[Wanted]) -> di
     }
 
 
-def _bounds(wanted: Wanted) -> tuple[int, int]:
+def _bounds(wanted: WindowsWanted) -> tuple[int, int]:
     """Raises `ApiError`."""
     to_ms = moment_ms(wanted.to) if wanted.to else engine().inspector.now_ms()
     from_ms = moment_ms(wanted.from_) if wanted.from_ else max(0, to_ms - SPANS[wanted.size])

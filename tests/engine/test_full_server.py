@@ -52,6 +52,7 @@ def test_consumers_and_operators_go_on(full: RMQ, limits: dict[str, int]) -> Non
     full.reject(dead)
     fill_up(full)
     taken = full.take("work", 2)
+    assert full.note(taken[0], progress=0.5, log="goes on") == "done"  # else nothing with a result were acknowledged
     assert full.ack(taken[0]) == ["done"]
     assert full.nack(taken[1]) == ["done"]
     (waiting, *_) = inspector.messages("work", "ready").rows

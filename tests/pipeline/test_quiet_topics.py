@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rmq_core import RMQ, PriorityMessage, Route, Target, Topic, TopicKind
+from rmq_core import RMQ, Control, PriorityMessage, Route, Target, Topic, TopicKind
 from rmq_core.pipeline import reconcile as reconciling
 from rmq_core.pipeline import sentences
 from rmq_core.pipeline.archive import archive
@@ -37,6 +37,7 @@ def test_what_was_never_written_is_no_gap(
     summary = reconcile(spark, Inputs(options, path, str(tmp_path / "reports"), stuck_ms=10**12))
     assert (summary["counts"], summary["complete"]) == ({}, True)
     assert len(tries) == 2
+    Control(client).delete_route("r")
 
 
 def forwarded(client: RMQ) -> None:

@@ -202,12 +202,11 @@ function acknowledged(found) {
 /** How the lateness objective is kept, over a week. */
 function objective({ objective_ms: most, kept, budget, burn }) {
   if (kept === null) return fill(gettext("at most %(time)s late: nothing delivered yet"), { time: duration(most) });
-  return fill(gettext("at most %(time)s late: %(kept)s, %(budget)s of the budget left, burn rate %(burn)s"), {
-    time: duration(most),
-    kept: percent(kept),
-    budget: percent(budget),
-    burn: rate(burn),
-  });
+  const words =
+    budget > 0
+      ? gettext("at most %(time)s late: %(kept)s, %(budget)s of the budget left, burn rate %(burn)s")
+      : gettext("at most %(time)s late: %(kept)s, the budget is used up, burn rate %(burn)s");
+  return fill(words, { time: duration(most), kept: percent(kept), budget: percent(budget), burn: rate(burn) });
 }
 
 /** How many entries the journal holds, and who has not read them. */
