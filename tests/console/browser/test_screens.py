@@ -62,4 +62,4 @@ def test_a_screen_outlives_lost_networks_and_releases(
 
     row.locator("[data-action=revoke]").click()
     page.locator("dialog button[type=submit]").click()
-    expect(wall.get_by_role("heading")).to_have_text("This link has ended")
+    expect(wall.locator("h1")).to_have_text("This link has ended")
