@@ -9,6 +9,7 @@ from typing import Any
 
 from rmq_core import RMQ, Listener, PriorityMessage, Topic, TopicKind, Worker
 from rmq_core.protocol.takes import Ack, cycle, read_cycle
+from rmq_core.worker.event_loop import new_event_loop
 
 IDLE_LIMIT_S = 60.0
 TAKE = 500
@@ -80,4 +81,6 @@ def drain_seconds(url: str, listener: Listener, wanted: int, handled: Callable[[
         await serving
         return took
 
-    return asyncio.run(drain())
+    # As `Worker.run` does.
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        return runner.run(drain())

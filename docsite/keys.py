@@ -19,6 +19,7 @@ def of_slots() -> str:
     rows += ((f"`{getattr(of_group, name)}`", texts[name]) for name in ("open", "members"))
     rows.append((f"`{keys.positions}`", inspect.getdoc(SlotKeys.positions) or ""))
     rows.append((f"`{keys.sender('…')}`", inspect.getdoc(SlotKeys.sender) or ""))
+    rows.append((_names(keys.reports), inspect.getdoc(SlotKeys.reports) or ""))
     for built in (SlotKeys.on_its_way, SlotKeys.received):
         rows.append((f"`{built(keys, 1764000000000)}`", inspect.getdoc(built) or ""))
     return table(["key", "holds"], rows)

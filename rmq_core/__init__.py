@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rmq_core.model.json_text import to_json
     from rmq_core.model.message import DelayedMessage, FixedTimeMessage, Message, PriorityMessage, RangeMergeMessage
     from rmq_core.model.outcomes import Reject, Release, Retry
+    from rmq_core.model.report import Report
     from rmq_core.model.route import Route, Target
     from rmq_core.model.topic import Journal, Merge, Topic, TopicKind, Trim
     from rmq_core.ops.actions import ActionResult
@@ -70,6 +71,7 @@ __all__ = [
     "RangeMergeMessage",
     "Reject",
     "Release",
+    "Report",
     "Retry",
     "Route",
     "RouteStatus",
@@ -114,6 +116,7 @@ _HOMES = {
     "model.json_text": ("to_json",),
     "model.message": ("DelayedMessage", "FixedTimeMessage", "Message", "PriorityMessage", "RangeMergeMessage"),
     "model.outcomes": ("Reject", "Release", "Retry"),
+    "model.report": ("Report",),
     "model.route": ("Route", "Target"),
     "model.topic": ("Journal", "Merge", "Topic", "TopicKind", "Trim"),
     "ops.actions": ("ActionResult",),

@@ -22,6 +22,8 @@ Their tree:
     │   ├── ContentTooLarge     above the topic's max_content_bytes
     │   ├── DueInThePast        a fixed time that has already gone by
     │   ├── IdNotLarger         an id of one's own that a stream's slot is past already
+    │   ├── NoResult            nothing is kept of what a message's listener returned, or not yet
+    │   │   └── MessageFailed   nor will be: it is a dead letter
     │   └── WrongKind           a message, or a call, that does not fit the kind of the topic
     ├── RouteError
     │   ├── InvalidRoute        a definition of a route that breaks a rule, or does not fit its topics
@@ -143,6 +145,14 @@ class IdNotLarger(MessageError):
 
 class WrongKind(MessageError):
     """The message's kind is not the topic's, or the topic's kind has no such call."""
+
+
+class NoResult(MessageError):
+    """No result of a message is kept, or not yet."""
+
+
+class MessageFailed(NoResult):
+    """The message is a dead letter, so it has no result."""
 
 
 class InvalidFilter(RMQError):

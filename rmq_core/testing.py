@@ -34,7 +34,9 @@ from rmq_core.model.delivery import Delivery
 from rmq_core.model.entry import AnyMessage
 from rmq_core.model.message import DUE_MAX_MS
 from rmq_core.model.outcomes import Reject, Release, Retry, words_of
+from rmq_core.model.report import Note
 from rmq_core.model.topic import Topic
+from rmq_core.ops import reporting
 from rmq_core.ops.sent import Sent
 from rmq_core.worker.calls import calls_through
 from rmq_core.worker.listeners import Listener, as_listeners
@@ -132,6 +134,18 @@ class _Clock:
                 return session
 
         return fakeredis.FakeRedis(connection_class=Connection)
+
+
+class _Reporter:
+    """Keeps what a delivery tells of itself at once. See `rmq_core.model.report.Reporter`."""
+
+    def __init__(self, rmq: RMQ, delivery: Delivery) -> None:
+        self._rmq = rmq
+        self._topic = rmq.topic(delivery.topic)
+        self.result_for_ms = self._topic.result_for_ms
+
+    def note(self, note: Note) -> None:
+        self._rmq.run(reporting.note(self._rmq.keyspace, self._topic, [note]))
 
 
 class TestQueue:
@@ -239,6 +253,8 @@ class TestQueue:
         deliveries = self.rmq.take(listener.queue, most)
         if not deliveries and self._waits_for_its_rate(listener.queue):
             deliveries = self.rmq.take(listener.queue, most, timeout_ms=RATE_WAIT_MS)
+        for delivery in deliveries:
+            delivery.reporter = _Reporter(self.rmq, delivery)
         return deliveries
 
     def _waits_for_its_rate(self, topic: str) -> bool:

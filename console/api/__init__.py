@@ -30,12 +30,14 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     reconciliations,
     record,
     recurring,
+    reports,
     routers,
     routes,
     schedules,
     searching,
     sending,
     topics,
+    why,
 )
 from console.api.bodies import StrictParser
 from console.api.description import ABOUT, ConsoleAPI

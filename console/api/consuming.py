@@ -63,6 +63,7 @@ class Taken(Schema):
     due_ms: int | None
     priority: BigOut | None
     version: BigOut
+    expires_at_ms: int | None
     headers: dict[str, str]
     content: str | None
     content_base64: str | None
@@ -216,6 +217,7 @@ def _taken(topic: Topic, delivery: Delivery) -> dict[str, Any]:
         "due_ms": delivery.due_ms,
         "priority": lossless(delivery.priority),
         "version": lossless(delivery.version),
+        "expires_at_ms": delivery.expires_at_ms,
         "headers": headers_json(delivery.headers),
         **content_fields(delivery.content),
     }

@@ -42,6 +42,7 @@ COUNTER_HELP = {
     "extended": "Deliveries given more time",
     "trimmed": "Entries of a stream that were trimmed",
     "deleted": "Entries of a stream that were deleted",
+    "lapsed": "Messages that expired before they were delivered",
 }
 OCTAVES = range(1, 25)
 """Bounds of 2^k - 1 ms, from 1 ms to 4.6 hours, where buckets of ours begin: what lasted exactly that long is in the
@@ -56,6 +57,12 @@ class Gauge:
     help: str
     value: Callable[[dict[str, Any]], float | None]
     """None: it has no such number, or that is not known."""
+
+
+def _of_objective(topic: dict[str, Any], name: str, per: int = 1) -> float | None:
+    """None where the topic has no lateness objective, as with a keeper of the release before."""
+    value = (topic.get("objective") or {}).get(name)
+    return None if value is None else value / per
 
 
 GAUGES = (
@@ -81,6 +88,26 @@ GAUGES = (
         "rmq_group_missed_entries",
         "Entries that were trimmed or deleted before the group had read them",
         lambda topic: topic.get("missed"),
+    ),
+    Gauge(
+        "rmq_lateness_objective_seconds",
+        "99 of 100 deliveries should be no later",
+        lambda topic: _of_objective(topic, "objective_ms", 1000),
+    ),
+    Gauge(
+        "rmq_lateness_kept_ratio",
+        "The part of a week's deliveries that were no later than the objective",
+        lambda topic: _of_objective(topic, "kept"),
+    ),
+    Gauge(
+        "rmq_lateness_budget_ratio",
+        "The part of the late deliveries allowed in a week that is left; below 0: overdrawn",
+        lambda topic: _of_objective(topic, "budget"),
+    ),
+    Gauge(
+        "rmq_lateness_burn_rate",
+        "How many times faster than allowed the last hour used the budget up",
+        lambda topic: _of_objective(topic, "burn"),
     ),
 )
 

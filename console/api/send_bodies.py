@@ -27,6 +27,12 @@ class OneMessage(Strict):
     slot_basis: str | None = Field(None, min_length=1, description="Messages with the same one run one after another.")
     headers: dict[str, str] | None = None
     version: BigIn = Field(0, description="An older version never replaces a newer one of the same id.")
+    expires_ms: int | None = Field(
+        None,
+        ge=0,
+        le=DELAY_MAX_MS,
+        description="Not delivered so long after it is due (priority: accepted), it expires. 0: never.",
+    )
     range_ms: int | None = None
     priority: BigIn | None = None
     due_ms: BigIn | None = None

@@ -28,9 +28,9 @@ from console.usecases.audit import require_audited
 from rmq_core.errors import MessageError, RMQError, WrongKind
 from rmq_core.model.entry import AnyMessage, StreamMessage, encode_entry
 from rmq_core.model.group import AT
-from rmq_core.model.ids import MessageRef, id_to_text
+from rmq_core.model.ids import MessageRef, id_to_text, new_id
 from rmq_core.model.message import DelayedMessage, FixedTimeMessage, Message, PriorityMessage, RangeMergeMessage, encode
-from rmq_core.model.topic import Topic, TopicKind
+from rmq_core.model.topic import Merge, Topic, TopicKind
 from rmq_core.ops.sent import Sent
 from rmq_core.protocol.keys import slot_for
 from rmq_core.streams import sending as adding
@@ -106,6 +106,8 @@ async def _prospect(
     address = _address(topic, message)
     if isinstance(message, StreamMessage):
         return {**address, "found": []}
+    if topic.merge is Merge.NEVER:
+        return {**address, "id": None, "found": []}
     if isinstance(message, FixedTimeMessage) and message.due_ms < now_ms - PRESENT_MS and not allow_past:
         problem = gettext("Its due time is over: sending it is refused.")
         return {**address, "error": "due_in_the_past", "message": problem}
@@ -161,7 +163,7 @@ def ref_of(topic: Topic, message: AnyMessage) -> MessageRef:
     """Where a message goes; in a stream its id is "" until the server gives one."""
     if isinstance(message, StreamMessage):
         return MessageRef(slot_for(encode_entry(message).basis, topic.slots), message.id or "")
-    encoded = encode(message)
+    encoded = encode(message, topic)
     return MessageRef(slot_for(encoded.basis, topic.slots), id_to_text(encoded.id))
 
 
@@ -175,7 +177,7 @@ _GIVES = {
     TopicKind.FIXED_TIME: ("due_ms", "delay_ms"),
 }
 _OF_STREAMS = ("fields", "id")
-_NOT_OF_STREAMS = ("range_ms", "priority", "due_ms", "delay_ms", "key", "version")
+_NOT_OF_STREAMS = ("range_ms", "priority", "due_ms", "delay_ms", "key", "version", "expires_ms")
 
 
 def _message(topic: Topic, given: OneMessage, place: str) -> AnyMessage:
@@ -200,6 +202,8 @@ def _message(topic: Topic, given: OneMessage, place: str) -> AnyMessage:
         "slot_basis": given.slot_basis,
         "headers": given.headers,
         "version": given.version,
+        "expires_ms": given.expires_ms,
+        "own_id": new_id(),  # told before it is sent, where nothing merges
     }
     try:
         message: Message = _BUILD[values[0]](content, getattr(given, values[0]), **options)

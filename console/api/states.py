@@ -9,7 +9,9 @@ from pydantic import BeforeValidator
 from console.models import MessageRecord
 from rmq_core.model.states import FORMER, State
 
-RecordState = Literal["delayed", "ready", "retrying", "in_flight", "dead", "done", "cancelled", "dropped", "unknown"]
+RecordState = Literal[
+    "delayed", "ready", "retrying", "in_flight", "dead", "done", "cancelled", "dropped", "expired", "unknown"
+]
 assert set(get_args(RecordState)) == set(MessageRecord.State.values)
 
 

@@ -115,9 +115,8 @@ def held() -> list[Held]:
     return [Held(*each) for each in sums]
 
 
-def forget(now_ms: int, most_bytes: int) -> int:
-    """Delete what is older than its tier is kept, or from a clock that was ahead; then the oldest until no more than
-    `most_bytes` are left, slots first. Returns how many blocks."""
+def forget(now_ms: int) -> int:
+    """Delete what is older than its tier is kept, or from a clock that was ahead. Returns how many blocks."""
     until = time.monotonic() + LONGEST_S
     total = 0
     for series, tiers in TIERS.items():
@@ -127,6 +126,13 @@ def forget(now_ms: int, most_bytes: int) -> int:
             rows = HistoryBlock.objects.filter(series=series, step_ms=tier.step_ms)
             total += _delete(rows.filter(end_ms__lt=now_ms - tier.keep_ms), until)
             total += _delete(rows.filter(start_ms__gt=now_ms + DAY), until)
+    return total
+
+
+def shrink(most_bytes: int) -> int:
+    """Delete the oldest until no more than `most_bytes` are left, slots first. Returns how many blocks."""
+    until = time.monotonic() + LONGEST_S
+    total = 0
     over = sum(each.size for each in held()) - most_bytes
     for series in (Series.SLOTS, Series.NUMBERS):
         for tier in TIERS[series]:

@@ -66,6 +66,7 @@ def topic_frame(
         "journal": None if state.journal is None else asdict(state.journal),
         "acknowledged": None if state.acknowledgement is None else state.acknowledgement.as_json(),
         "course": verdict_json(state.verdict),
+        "objective": None if state.objective is None else state.objective.as_json(),
         "groups": list(groups),
         "slots": tracker.slots(),
         "fenced": tracker.fenced(),

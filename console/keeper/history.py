@@ -18,6 +18,7 @@ from console.keeper.history_buffer import FINEST, HistoryBuffer
 from console.keeper.live_tasks import Sampling
 from console.keeper.periodic import PeriodicTask
 from console.keeper.sampler import Round
+from console.keeper.steady_clock import SteadyClock
 from console.options import options
 from console.snapshots.store import LiveKeys, read_history
 from console.threads import DatabaseThread, with_database
@@ -131,13 +132,19 @@ class KeepHistory(PeriodicTask):
 
 
 class OldHistory(PeriodicTask):
-    """What is older than it is kept, and what is more than `HISTORY_MAX_MIB`."""
+    """What is older than it is kept, by a clock that is steady, and what is more than `HISTORY_MAX_MIB`."""
 
     name = "forgetting old history"
     every_s = 600.0
 
+    def __init__(self, engine: AsyncEngine, keys: LiveKeys) -> None:
+        super().__init__(engine, keys)
+        self._clock = SteadyClock()
+
     async def round(self) -> None:
         now_ms = await self.engine.inspector.now_ms()
-        await with_database(store.forget, now_ms, options().history_max_mib * MIB)
-        await with_database(problems.forget, now_ms)
-        await with_database(workers.forget, now_ms)
+        if self._clock.is_steady(now_ms):
+            await with_database(store.forget, now_ms)
+            await with_database(problems.forget, now_ms)
+            await with_database(workers.forget, now_ms)
+        await with_database(store.shrink, options().history_max_mib * MIB)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from console.keeper.tracker import Numbers
 from console.outbox.figures import Figures
 from console.snapshots.acknowledgements import Acknowledgement
+from console.snapshots.objectives import Objective
 from rmq_core.journal.trimmer import JournalState
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import ServerInfo, Unreadable, WorkerInfo
@@ -25,6 +26,8 @@ BACKLOG_NOTED, BACKLOG_GROWTH = 1_000, 1.2
 """Above the first a backlog of ready messages falls behind, once it is so many times larger than it was."""
 JOURNAL_WARNING, JOURNAL_CRITICAL = 50, 90
 """Percent of what the fullest slot may hold before sends to it are refused."""
+BURN_CRITICAL, BURN_LATE_LEAST = 10, 10
+"""The lateness budget of a week, used up so many times too fast for an hour, by so many late deliveries at least."""
 STUCK_AFTER = 2.0
 """A delivery is stuck when it is older than this many visibility timeouts."""
 
@@ -62,6 +65,8 @@ class TopicState:
     """Of a consumer group: what it had missed a few minutes ago."""
     verdict: Verdict | None = None
     """Of a consumer group: how it does, by its course."""
+    objective: Objective | None = None
+    """Where it has a lateness objective: how that is kept."""
 
 
 def find_problems(
@@ -141,6 +146,12 @@ def _of_topic(state: TopicState, lag_warning_ms: int) -> list[Problem]:
         add("dead", "warning", dead=numbers.dead, fresh=fresh)
     if numbers.oldest_ms is not None and numbers.oldest_ms > STUCK_AFTER * topic.visibility_timeout_ms:
         add("stuck", "warning", oldest_ms=numbers.oldest_ms)
+    if (kept := state.objective) is not None:
+        if kept.burn >= BURN_CRITICAL and kept.burn_now >= 1 and kept.late_in_hour >= BURN_LATE_LEAST:
+            values = {"burn": kept.burn, "late": kept.late_in_hour, "objective_ms": kept.objective_ms}
+            add("objective_burning", "critical", **values)
+        elif kept.budget <= 0 and kept.late >= BURN_LATE_LEAST:
+            add("objective_missed", "warning", late=kept.late, total=kept.total, objective_ms=kept.objective_ms)
     if state.journal is not None and state.journal.slot_limit:
         share = 100 * state.journal.fullest // state.journal.slot_limit
         if share >= JOURNAL_WARNING:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from console.engine import AsyncEngine
 from console.keeper.periodic import PeriodicTask
+from console.keeper.steady_clock import SteadyClock
 from console.record import retention
 from console.record.follow import Follower
+from console.snapshots.store import LiveKeys
 from console.threads import with_database
 
 
@@ -24,12 +27,18 @@ class Recording(PeriodicTask):
 
 
 class OldRecords(PeriodicTask):
-    """What is older than `RECORD_DAYS`."""
+    """What is older than `RECORD_DAYS`, by a clock that is steady."""
 
     name = "forgetting old records"
     every_s = 600.0
 
+    def __init__(self, engine: AsyncEngine, keys: LiveKeys) -> None:
+        super().__init__(engine, keys)
+        self._clock = SteadyClock()
+
     async def round(self) -> None:
         inspector = self.engine.inspector
-        names = {topic.name for topic in [*await inspector.topics(), *await inspector.queues()]}
-        await with_database(retention.prune, await self.engine.inspector.now_ms(), names)
+        now_ms = await inspector.now_ms()
+        if self._clock.is_steady(now_ms):
+            names = {topic.name for topic in [*await inspector.topics(), *await inspector.queues()]}
+            await with_database(retention.prune, now_ms, names)

@@ -14,6 +14,7 @@ from console.keeper.courses import GroupCourse
 from console.keeper.fleet import fleet_frame, unowned
 from console.keeper.frames import Observed, group_line, overview_frame, topic_frame
 from console.keeper.metrics import METRICS_MS, metrics_frame
+from console.keeper.objectives import Objectives
 from console.keeper.problems import TopicState, find_problems
 from console.keeper.readable import AWAY, TopicReader, words_of
 from console.keeper.tracker import TopicTracker
@@ -107,9 +108,11 @@ class Sampler:
         self._sparks_at = -1
         self._metrics_at = 0
         self._acknowledged: dict[str, Acknowledgement] = {}
+        self._objectives = Objectives(engine, keys.objectives)
 
     async def restore(self) -> None:
         """Go on with the coarse history another keeper has left."""
+        await self._objectives.restore()
         try:
             stored = await self.engine.client.run(store.read_text(self.keys.sparks))
             for name, values in (json.loads(stored)["sparks"] if stored else {}).items():
@@ -164,6 +167,7 @@ class Sampler:
         points = {self.keys.history(state.topic.name): dumps(state.numbers.point()) for state in states}
         await run(store.append_history(points, store.HISTORY_S * 1000 // self.interval_ms, self._rounds))
         await self._write_sparks(at_ms)
+        await self._objectives.write()
         self._rounds += 1
         self._drop_unknown({sample.topic.name for sample in samples})
         looked_at = tuple(state.topic.name for state in shown) + ((FLEET,) if FLEET in watched else ())
@@ -268,6 +272,7 @@ class Sampler:
             sample.topic, numbers, listening, dead_before, ready_before, gaps, missing, journal=known.journal,
             unacknowledged=known.fresh_dead, acknowledgement=self._acknowledged.get(sample.topic.name),
             missed_before=missed_before, verdict=known.course.update(sample) if sample.topic.is_group else None,
+            objective=self._objectives.update(sample),
         )  # fmt: skip
 
     async def _write_sparks(self, at_ms: int) -> None:
@@ -279,5 +284,6 @@ class Sampler:
         await self.engine.client.run(store.write_text(self.keys.sparks, text, SPARKS * SPARK_MS))
 
     def _drop_unknown(self, names: set[str]) -> None:
+        self._objectives.forget_others(names)
         for name in set(self._known) - names:
             del self._known[name]

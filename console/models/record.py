@@ -22,9 +22,10 @@ class MessageRecord(models.Model):
         DONE = "done"
         CANCELLED = "cancelled"
         DROPPED = "dropped"
+        EXPIRED = "expired"
         UNKNOWN = "unknown"
 
-    ENDED = (State.DONE, State.CANCELLED, State.DROPPED)
+    ENDED = (State.DONE, State.CANCELLED, State.DROPPED, State.EXPIRED)
 
     key = models.UUIDField(primary_key=True, editable=False)
     topic = models.CharField(max_length=100)

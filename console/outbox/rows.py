@@ -54,6 +54,7 @@ class Row(NamedTuple):
     lane: int
     written_ms: int
     tries: int
+    expires_ms: int | None = None
 
 
 def row_of(
@@ -85,6 +86,8 @@ def row_of(
         "version": ready.version,
         "lane": lane_of(name, encoded.basis),
         "written_ms": now_ms,
+        # Left out where it is not said: tables of before it was there take the row as it is.
+        **({} if ready.expires_ms is None else {"expires_ms": ready.expires_ms}),
     }
 
 
@@ -112,7 +115,7 @@ def _row_of_entry(topic: str, entry: StreamMessage) -> dict[str, Any]:
 def message_of(row: Row, now_ms: int) -> AnyMessage:
     """The message that is sent now. Raises `InvalidMessage`, also for a row that no release of ours has written.
 
-    A delay counts from when it was written, so what the row has waited is taken off.
+    A delay, and the time after which it expires, count from when it was written: what the row has waited is taken off.
     """
     if row.kind in (STREAM, STREAM_FIELDS):
         return _entry_of(row)
@@ -120,9 +123,10 @@ def message_of(row: Row, now_ms: int) -> AnyMessage:
     if kind is None:
         known = ", ".join((*_KINDS, STREAM, STREAM_FIELDS))
         raise InvalidMessage(f"the row's kind {row.kind!r:.40} is none of {known}")
-    value = row.value
+    value, waited_ms = row.value, max(0, now_ms - row.written_ms)
     if kind is DelayedMessage:
-        value -= min(max(0, now_ms - row.written_ms), value)
+        value -= min(waited_ms, value)
+        waited_ms -= row.value - value
     return kind(
         bytes(row.content),
         value,
@@ -130,7 +134,16 @@ def message_of(row: Row, now_ms: int) -> AnyMessage:
         slot_basis=None if row.slot_basis is None else bytes(row.slot_basis),
         headers=_headers(row.headers) if row.headers else None,
         version=row.version,
+        expires_ms=_left_ms(row, kind, waited_ms),
+        own_id=b"%x-%x-%x" % (row.written_ms, row.lane % 2**64, row.id),  # the same, should it be sent twice
     )
+
+
+def _left_ms(row: Row, kind: type[Message], waited_ms: int) -> int | None:
+    """What it has waited here counts, but for a message whose time is fixed: what is late then expires at once."""
+    if not row.expires_ms or kind is FixedTimeMessage:
+        return row.expires_ms
+    return max(1, row.expires_ms - waited_ms)
 
 
 def _entry_of(row: Row) -> StreamMessage:

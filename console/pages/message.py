@@ -36,9 +36,11 @@ def _entry(topic: str, ident: str, slot: int | None) -> bool:
 
 
 def _known(topic: str, ident: str, slot: int | None) -> bool:
-    """Whether the queue, the trash or the record has it."""
+    """Whether the queue, the trash or the record has it, or what its listener told is still kept."""
     inspector = engine().inspector
     views = inspector.find(topic, ident) or inspector.removed(topic, ident)
     if any(slot in (None, view.row.slot) for view in views):
         return True
-    return bool(timeline.of_message(engine().client.topic(topic), ident))
+    if timeline.of_message(engine().client.topic(topic), ident):
+        return True
+    return engine().client.report(topic, ident) is not None

@@ -18,7 +18,7 @@ from rmq_core.journal.entries import MARKS
 State = MessageRecord.State
 ERROR_MAX = 1_000
 INT_MAX = 2**31 - 1
-_INTO = {"acked": State.DONE, "cancelled": State.CANCELLED, "dropped": State.DROPPED}
+_INTO = {"acked": State.DONE, "cancelled": State.CANCELLED, "dropped": State.DROPPED, "lapsed": State.EXPIRED}
 _QUEUES = frozenset({"store", "retry"})
 _MINUS = {"store": "queued", "retry": "queued", "prepare": "in_flight", "dead": "dead"}
 ABOUT_THE_SLOT = MARKS

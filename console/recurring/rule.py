@@ -122,10 +122,11 @@ class Recurring:
     def _next_by_cron(self, after_ms: int) -> int | None:
         zone = zoneinfo.ZoneInfo(self.time_zone)
         try:
-            found = next(CronSim(self.cron, datetime.fromtimestamp(after_ms // 1000, zone)))
+            found = CronSim(self.cron, datetime.fromtimestamp(after_ms // 1000, zone))
+            # In an hour that comes a second time it begins with the first one, which is over.
+            return next(tick for each in found if (tick := round(each.timestamp() * 1000)) > after_ms)
         except (CronSimError, StopIteration, OverflowError):
             return None
-        return round(found.timestamp() * 1000)
 
     def _problems(self) -> Iterator[tuple[str, str]]:
         yield from self._bad_texts()

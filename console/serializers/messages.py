@@ -6,9 +6,11 @@ Ids appear in their text form. An id that *is* the content (an inline message) c
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Mapping
 from typing import Any
 
+from rmq_core.model.report import Report
 from rmq_core.model.text import encodable
 from rmq_core.model.views import FailureRecord, MessageRow
 
@@ -71,6 +73,28 @@ def failure_json(failure: FailureRecord | None, payload: bool) -> dict[str, Any]
         "first_ms": failure.first_ms,
         "last_ms": failure.last_ms,
         "traceback": failure.traceback if payload else None,
+    }
+
+
+def report_json(report: Report, payload: bool) -> dict[str, Any]:
+    """What listeners told of a message. Masked: that something was told, and when."""
+
+    def told(value: Any, at_ms: int | None) -> str | None:
+        return None if at_ms is None or not payload else encodable(json.dumps(value, ensure_ascii=False))
+
+    return {
+        "slot": report.slot,
+        "state": report.state,
+        "done": report.done,
+        "progress": told(report.progress, report.progress_ms),
+        "progress_ms": report.progress_ms,
+        "lines": [
+            {"at_ms": line.at_ms, "attempt": line.attempt, "text": encodable(line.text) if payload else None}
+            for line in report.lines
+        ],
+        "lines_dropped": report.lines_dropped,
+        "result": told(report.result, report.result_ms),
+        "result_ms": report.result_ms,
     }
 
 

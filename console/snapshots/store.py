@@ -13,6 +13,7 @@ every kind of Redis the queue works on. All keys expire by themselves.
 | `topic:<topic>`, `details:<topic>`, `masked:<topic>` | newest frames of a watched topic |
 | `clusters:<topic>` | how many dead letters each cluster had in the last hour |
 | `acknowledged` | dead letters somebody has seen and leaves: topic → who, when, up to when |
+| `objectives` | how much of each topic was late, every hour of a week: topic → marks |
 | `database` | the mark of the database of whoever is the active keeper |
 | `watch` | which topics somebody looks at: name → until when (ms) |
 """
@@ -54,6 +55,7 @@ class LiveKeys:
         self.watch = prefix + "watch"
         self.database = prefix + "database"
         self.acknowledged = prefix + "acknowledged"
+        self.objectives = prefix + "objectives"
         self._prefix = prefix
 
     def clusters(self, topic: str) -> str:
@@ -97,10 +99,10 @@ def append_history(points: dict[str, str], keep: int, round_number: int) -> Oper
         yield from if_there_is_room(commands)
 
 
-def read_history(key: str) -> Operation[str]:
-    """All points, as one JSON array; what is no point is left out."""
+def read_history(key: str, last: int = 0) -> Operation[str]:
+    """All points (or the ``last`` so many), as one JSON array; what is no point is left out."""
     try:
-        (stored,) = yield [("LRANGE", key, 0, -1)]
+        (stored,) = yield [("LRANGE", key, -last, -1)]
     except ScriptFailed:  # something else than a list
         stored = []
     return "[" + ",".join(point.decode() for point in stored if _POINT.fullmatch(point)) + "]"

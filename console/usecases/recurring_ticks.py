@@ -96,18 +96,22 @@ def _send(row: RecurringMessage, now_ms: int) -> None:
     rule = row.rule()
     assert row.next_tick_ms is not None
     last = row.next_tick_ms
-    for tick in _due(rule, row.next_tick_ms, now_ms):
+    # A tick that a jitter puts before the one in front of it is not late for that: it comes after it. (What failed is
+    # tried at a time that says nothing of when it was due.)
+    due_ms = rule.due_ms(last) if row.error or row.next_ms is None else row.next_ms
+    for tick in _due(rule, row.next_tick_ms, due_ms, now_ms):
         last = tick.tick_ms
         if not row.ticks.filter(tick_ms=tick.tick_ms).exists():  # the definition may have been set back
             _write(row, rule, tick, now_ms)
     row.error = ""
     plan_next(row, last, rule)
+    if row.next_ms is not None:
+        row.next_ms = max(row.next_ms, due_ms, rule.due_ms(last))
     _rows(row).update(next_tick_ms=row.next_tick_ms, next_ms=row.next_ms, error="")
 
 
-def _due(rule: Recurring, first_ms: int, now_ms: int) -> Iterator[Tick]:
+def _due(rule: Recurring, first_ms: int, due_ms: int, now_ms: int) -> Iterator[Tick]:
     """What is sent now, of the ticks from the first on: that one, or, where some were missed, what the rule says."""
-    due_ms = rule.due_ms(first_ms)
     if now_ms - due_ms < MISSED_AFTER_MS:
         yield Tick(first_ms, How.ON_TIME)
         return

@@ -67,6 +67,8 @@ def wanted_topic(values: Mapping[str, Any], base: Topic | None = None) -> Topic:
     for name, (normal, why) in left_out.items():
         if name not in problems and merged[name] != normal:
             problems[name] = gettext("It does not fit this kind: %(why)s.") % {"why": why}
+    if merged["kind"] == TopicKind.PRIORITY and merged["lateness_objective_ms"]:
+        problems.setdefault("lateness_objective_ms", gettext("A priority topic has no due times."))
     if problems:
         raise InvalidDefinition(problems)
     return Topic.from_mapping(merged)

@@ -134,6 +134,12 @@ def _merge(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     return [Line("merge", "info", text % {"count": backlog}, backlog)]
 
 
+def _expires(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    backlog = Count(sample.backlog)
+    text = gettext("Messages sent from now on. Those waiting now (%(count)s) keep the time they were given.")
+    return [Line("expires_ms", "caution" if wanted.expires_ms else "info", text % {"count": backlog}, backlog)]
+
+
 def _max_content(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     if wanted.max_content_bytes > now.max_content_bytes:
         return [Line("max_content_bytes", "info", gettext("Larger messages are accepted within a second."))]
@@ -173,6 +179,14 @@ def _rate_limit(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     return [Line("rate_limit", "caution" if lowered and ready.number else "info", text % values, ready)]
 
 
+def _objective(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    if not wanted.lateness_objective_ms:
+        text = gettext("Nobody is told any more how many deliveries are late. No message is affected.")
+        return [Line("lateness_objective_ms", "info", text)]
+    text = gettext("What is later than %(time)s is counted from now on. No message is affected.")
+    return [Line("lateness_objective_ms", "info", text % {"time": spoken(wanted.lateness_objective_ms)})]
+
+
 def _undo(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     if not wanted.undo_ms:
         text = gettext("Cancelled and dropped messages are gone at once.")
@@ -183,6 +197,14 @@ def _undo(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     return [
         Line("undo_ms", "caution" if wanted.undo_ms < now.undo_ms else "info", text % {"time": spoken(wanted.undo_ms)})
     ]
+
+
+def _results(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    if not wanted.result_for_ms:
+        text = gettext("No more results are kept, but of messages that ask for it. Those that are stay for their time.")
+    else:
+        text = gettext("What a listener returns from now on is kept for %(time)s.")
+    return [Line("result_for_ms", "info", text % {"time": spoken(wanted.result_for_ms)})]
 
 
 def _journal(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
@@ -255,11 +277,14 @@ LINES: dict[str, Callable[[Topic, Topic, TopicSample], list[Line]]] = {
     "backoff_ms": _backoff,
     "backoff_max_ms": _backoff_max,
     "merge": _merge,
+    "expires_ms": _expires,
     "max_content_bytes": _max_content,
     "weight": _weight,
     "max_backlog": _max_backlog,
     "rate_limit": _rate_limit,
+    "lateness_objective_ms": _objective,
     "undo_ms": _undo,
+    "result_for_ms": _results,
     "journal": _journal,
     "journal_max": _journal_max,
     **{name: _bounds_once(name) for name in _BOUNDS},

@@ -9,7 +9,7 @@ import click
 
 from rmq_core.cli.shell import Shell, Usage, command
 from rmq_core.client.inspector import Inspector
-from rmq_core.model.topic import Topic, TopicKind, Trim
+from rmq_core.model.topic import Merge, Topic, TopicKind, Trim
 
 HEADS = (
     *("topic", "backlog", "ready", "retrying", "in_flight", "dead", "entries", "sent", "merged", "acked"),
@@ -21,6 +21,10 @@ HEADS = (
 @click.argument("define", metavar="[NAME]", required=False)
 @click.option("--kind", type=click.Choice([kind.value for kind in TopicKind]), help="Of the topic to define.")
 @click.option("--slots", type=int, default=64, help="Of the topic to define: a power of two.")
+@click.option(
+    "--merge", type=click.Choice([how.value for how in Merge]), help="What a duplicate does to one that waits."
+)
+@click.option("--expires-ms", type=int, help="Messages not delivered so long after they were due expire; 0: never.")
 @click.option("--max-length", type=int, help="Of a stream: entries kept, over all slots.")
 @click.option("--max-age-ms", type=int, help="Of a stream: older entries are trimmed.")
 @click.option("--trim", type=click.Choice([how.value for how in Trim]), help="Of a stream: how closely.")

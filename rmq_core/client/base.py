@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from enum import Enum
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from rmq_core.client.sender import CallNumbers
@@ -26,10 +27,11 @@ from rmq_core.model.delivery import Delivery, SettleStatus
 from rmq_core.model.entry import AnyMessage, is_message
 from rmq_core.model.group import AT, Group, is_group_name, split
 from rmq_core.model.programs import per_node, program_of
+from rmq_core.model.report import Note, line_bytes, progress_bytes, result_bytes, result_for_ms
 from rmq_core.model.states import former_name
 from rmq_core.model.text import NotText, check_unicode, shown
 from rmq_core.model.topic import Topic
-from rmq_core.ops import registry, sending
+from rmq_core.ops import registry, reporting, sending
 from rmq_core.ops.consuming import Consumer, Statuses, Taken, same_topic
 from rmq_core.ops.sent import Sent
 from rmq_core.protocol.keys import Keyspace
@@ -49,9 +51,20 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 PATIENCE_MAX_MS = 86_400_000
+RESULT_LOOK_S = 0.25
+"""Whoever waits for a result looks for it at least so often."""
 OLDEST_SERVER = (6, 2)
 DEFINITION_TTL_S = 1.0
 """How long a client trusts a definition it read: an operator's edit reaches it within this time."""
+
+
+class Unset(Enum):
+    """What was not given, where None is a value."""
+
+    UNSET = "not given"
+
+
+UNSET = Unset.UNSET
 
 
 def patience_ms(retry_for_ms: int, retry_for_s: float | None) -> int:
@@ -367,6 +380,23 @@ class ClientCore:
                 break
             self.forget(name)
         return statuses
+
+    def noted(self, delivery: Delivery, progress: Any, line: str, result: Any) -> Operation[SettleStatus]:
+        """Keeps what is told of a delivery. Raises `InvalidMessage`."""
+        deliveries_of(delivery)
+        told = Note(
+            delivery,
+            progress=b"" if progress is UNSET else progress_bytes(progress),
+            lines=(line_bytes(line),) if line else (),
+        )
+        try:
+            topic = yield from self.checked_topic(delivery.topic)
+            if result is not UNSET and (for_ms := result_for_ms(delivery, topic.result_for_ms)):
+                told = told._replace(result=result_bytes(result), result_for_ms=for_ms)
+            (kept,) = yield from reporting.note(self.keyspace, topic, [told])
+        except (UnknownTopic, TopicReshaped):
+            return "stale"
+        return "done" if kept else "stale"
 
     def taken(self, name: str, most: int, member: str = "") -> Operation[Taken]:
         """One look for messages of a topic by its pull consumer."""

@@ -48,6 +48,9 @@ from rmq_core.queries.sampling import SampleCache
 from rmq_core.routes import status as route_status
 from rmq_core.routes.status import RouteStatus
 from rmq_core.streams.members import Member
+from rmq_core.why import asking
+from rmq_core.why.answer import Why
+from rmq_core.why.facts import Pace
 
 
 class Inspector:
@@ -123,6 +126,18 @@ class Inspector:
     def removed(self, topic: str, ident: str | bytes, slot_basis: str | bytes | None = None) -> list[MessageView]:
         """What was cancelled or dropped under that id and can still be restored."""
         return self.client.run(self.client.on_topic(by_id.removed, topic, ident, slot_basis))
+
+    def why(
+        self,
+        topic: str,
+        ident: str | bytes | None = None,
+        *,
+        slot: int | None = None,
+        slot_basis: str | bytes | None = None,
+        pace: Pace | None = None,
+    ) -> Why:
+        """Why a message, a slot or the whole topic is late, with evidence. ``pace``: what was measured of the topic."""
+        return self.client.run(self.client.on_topic(asking.why, topic, ident, slot, slot_basis, pace))
 
     def search(
         self,
@@ -275,6 +290,18 @@ class AsyncInspector:
     async def removed(self, topic: str, ident: str | bytes, slot_basis: str | bytes | None = None) -> list[MessageView]:
         """What was cancelled or dropped under that id and can still be restored."""
         return await self.client.run(self.client.on_topic(by_id.removed, topic, ident, slot_basis))
+
+    async def why(
+        self,
+        topic: str,
+        ident: str | bytes | None = None,
+        *,
+        slot: int | None = None,
+        slot_basis: str | bytes | None = None,
+        pace: Pace | None = None,
+    ) -> Why:
+        """Why a message, a slot or the whole topic is late, with evidence. ``pace``: what was measured of the topic."""
+        return await self.client.run(self.client.on_topic(asking.why, topic, ident, slot, slot_basis, pace))
 
     async def search(
         self,

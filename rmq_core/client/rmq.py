@@ -8,7 +8,16 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from rmq_core.client.base import ClientCore, deliveries_of, patience_ms, several, topic_name
+from rmq_core.client.base import (
+    RESULT_LOOK_S,
+    UNSET,
+    ClientCore,
+    Unset,
+    deliveries_of,
+    patience_ms,
+    several,
+    topic_name,
+)
 from rmq_core.client.journal import JournalReader
 from rmq_core.errors import TopicReshaped
 from rmq_core.hooks.hook import Hook
@@ -16,7 +25,9 @@ from rmq_core.model.composing import Content, SendOptions, compose
 from rmq_core.model.delivery import Delivery, SettleStatus
 from rmq_core.model.entry import AnyMessage, Entry, is_message
 from rmq_core.model.group import Group
+from rmq_core.model.json_text import Json
 from rmq_core.model.outcomes import check_delay
+from rmq_core.model.report import Report
 from rmq_core.model.route import Route
 from rmq_core.model.topic import Topic
 from rmq_core.ops import consuming, registry, sending
@@ -24,6 +35,7 @@ from rmq_core.ops.hints import note_heads
 from rmq_core.ops.sent import NOTHING_SENT, Sent, SentMany, count, minus, plus
 from rmq_core.protocol.scripts import Call, Operation, batches
 from rmq_core.protocol.takes import NOT_DUE
+from rmq_core.queries import reports
 from rmq_core.routes import definitions as routes
 from rmq_core.streams import sending as entries
 from rmq_core.streams.positions import Where
@@ -336,6 +348,43 @@ class RMQ(ClientCore):
         if not listed:
             return []
         return self.run(self.settled(operation, listed, **options))
+
+    # -- what listeners told
+
+    def note(
+        self, delivery: Delivery, *, progress: Json | Unset = UNSET, log: str = "", result: Json | Unset = UNSET
+    ) -> SettleStatus:
+        """Keeps of a delivery that `take` gave what a listener would tell: its progress, a line of its log, and, where
+        its topic or itself asks for it (``result_for_ms``), a result, before it is acknowledged. Raises
+        `InvalidMessage`.
+        """
+        return self.run(self.noted(delivery, progress, log, result))
+
+    def report(self, topic: str | Topic, ident: str | bytes, slot_basis: str | bytes | None = None) -> Report | None:
+        """Where a message is, and what its listener told: progress, lines, what it returned. None: nothing is known."""
+        return self.run(self.on_topic(reports.read, topic, ident, slot_basis))
+
+    def result(
+        self,
+        topic: str | Topic,
+        ident: str | bytes,
+        slot_basis: str | bytes | None = None,
+        *,
+        timeout_ms: int = 0,
+    ) -> Any:
+        """What the listener returned; waits up to ``timeout_ms`` for it. Raises `MessageFailed` where the message is a
+        dead letter, and `NoResult` where it has none, or not yet.
+        """
+        name = topic_name(topic)
+        deadline = time.monotonic() + check_delay(timeout_ms, "timeout_ms") / 1000
+        wait_s = 0.01
+        while True:
+            report = self.report(topic, ident, slot_basis)
+            left_s = deadline - time.monotonic()
+            if left_s <= 0 or report is None or report.state in (None, "dead"):
+                return reports.result_of(name, ident, report)
+            time.sleep(min(wait_s, left_s))
+            wait_s = min(wait_s * 1.5, RESULT_LOOK_S)
 
     # -- the journal
 

@@ -43,15 +43,17 @@ class Hooks:
     @contextmanager
     def sending(self, topic: str, messages: list[AnyMessage]) -> Iterator[Sending]:
         """Around a send of these. Raises `ConfigurationError` where a hook has lost a message, or an error."""
-        sending = Sending(topic, messages)
+        sending, given = Sending(topic, messages), len(messages)
         done = False
         with ExitStack() as stack:
             for around in self._sending:
                 stack.enter_context(around(sending))
-            if len(sending.messages) != len(messages):
+            # They may have been changed in place, so what was given is counted before.
+            if not isinstance(sending.messages, Sequence) or len(sending.messages) != given:
+                made = len(sending.messages) if isinstance(sending.messages, Sequence) else type(sending.messages)
                 raise ConfigurationError(
-                    f"a hook made {len(sending.messages)} messages of {len(messages)}: it may put another one in the"
-                    " place of each, no more and no less"
+                    f"a hook made {made} messages of {given}: it may put another one in the place of each, no more and"
+                    " no less"
                 )
             yield sending
             done = True
@@ -96,7 +98,7 @@ class Hooks:
             for tell in self._dying:
                 try:
                     tell(delivery, error)
-                except Exception:
+                except BaseException:  # a SystemExit, too, would leave the death itself undone
                     log.exception("a hook failed at the death of %s of topic %s", delivery.id, delivery.topic)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -19,23 +20,44 @@ def digest(content: bytes) -> bytes:
 BODY_FORMAT = b"\x01"
 """The first byte of a body tells its format; bodies before there were formats begin with a digit."""
 
+LIMITED_FORMAT = b"\x03"
+"""A body of `BODY_FORMAT` behind ``e<ms> ``: from then on its message is not delivered. ``e+<ms> `` on its way to the
+server, which makes a time of it: so long after the message is due, or (priority topics) was accepted."""
+
+_LIMIT = re.compile(rb"e\+?\d+")
+
 
 class Body(NamedTuple):
-    """A pooled body taken apart. ``basis``: the slot basis its sender gave, where it is not the id; else None."""
+    """A pooled body taken apart. ``basis``: the slot basis its sender gave, where it is not the id; else None.
+
+    ``expires_at_ms``: from then on its message is not delivered; None: always.
+    """
 
     content: bytes
     headers: dict[str, str]
     version: int
     basis: bytes | None = None
+    expires_at_ms: int | None = None
 
 
-def encode_body(content: bytes, headers: bytes, version: int, basis: bytes) -> bytes:
-    """``<format><version> <length of the basis> <length of the headers> <basis><headers><content>``."""
-    return b"%b%d %d %d %b%b%b" % (BODY_FORMAT, version, len(basis), len(headers), basis, headers, content)
+def encode_body(content: bytes, headers: bytes, version: int, basis: bytes, *, expires: bytes = b"") -> bytes:
+    """``<format><version> <length of the basis> <length of the headers> <basis><headers><content>``.
+
+    ``expires``: b"" never, b"+<ms>" so long after it is due or accepted, b"<ms>" at that time.
+    """
+    form = b"%be%b " % (LIMITED_FORMAT, expires) if expires else BODY_FORMAT
+    return b"%b%d %d %d %b%b%b" % (form, version, len(basis), len(headers), basis, headers, content)
 
 
 def decode_body(body: bytes) -> Body:
     """Inverse of the body half of `encode`, of older bodies too. Raises `InvalidMessage` for an unknown format."""
+    expires_at_ms = None
+    if body[:1] == LIMITED_FORMAT:
+        limit, _, rest = body[1:].partition(b" ")
+        body = BODY_FORMAT + rest
+        if _LIMIT.fullmatch(limit) is None:
+            raise InvalidMessage(f"a body that says {limit!r:.40} was written by a newer release; update this one")
+        expires_at_ms = int(limit[1:]) if limit[1:2] != b"+" else None
     if body[:1].isdigit():
         version, size, rest = body.split(b" ", 2)
         basis_end, headers_end = 0, int(size)
@@ -48,7 +70,7 @@ def decode_body(body: bytes) -> Body:
     else:
         raise InvalidMessage(f"a body of format {body[:1]!r} was written by a newer release; update this one")
     headers = json.loads(rest[basis_end:headers_end]) if headers_end > basis_end else {}
-    return Body(rest[headers_end:], headers, int(version), rest[:basis_end] or None)
+    return Body(rest[headers_end:], headers, int(version), rest[:basis_end] or None, expires_at_ms)
 
 
 def _decode_entry(body: bytes) -> Body:

@@ -12,6 +12,7 @@ from operator import index
 from typing import Any, SupportsIndex, TypeAlias, TypedDict
 
 from rmq_core.errors import InvalidMessage
+from rmq_core.model.bounds import whole as bounded
 from rmq_core.model.entry import AnyMessage, StreamMessage
 from rmq_core.model.json_text import Json, to_json
 from rmq_core.model.message import (
@@ -22,15 +23,16 @@ from rmq_core.model.message import (
     PriorityMessage,
     RangeMergeMessage,
 )
+from rmq_core.model.report import RESULT_HEADER
 from rmq_core.model.text import worded
-from rmq_core.model.topic import TopicKind
+from rmq_core.model.topic import MAX_RESULT_MS, TopicKind
 
 Content: TypeAlias = Json | bytes
 """Text and bytes are sent as they are, everything else as JSON."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)
-_STREAM = frozenset(("slot_basis", "headers", "fields", "id"))
+_STREAM = frozenset(("slot_basis", "headers", "fields", "id", "result_for_ms"))
 KEYWORD_OF = {
     TopicKind.PRIORITY: "priority=",
     TopicKind.RANGE_MERGE: "range_ms=",
@@ -44,7 +46,8 @@ class SendOptions(TypedDict, total=False):
 
     On a topic that is no stream exactly one says when: ``priority``, ``range_ms``, ``in_ms`` (from now, by the server's
     clock; 0: at once), or ``at`` (a datetime with a time zone, or epoch milliseconds). The others are those of the
-    message classes; ``fields`` and ``id`` are of streams, which take nothing else but ``slot_basis`` and ``headers``.
+    message classes; ``result_for_ms``: so long its result is kept, whatever its topic says; ``fields`` and ``id`` are
+    of streams, which take nothing else but ``slot_basis``, ``headers`` and ``result_for_ms``.
     """
 
     priority: int | None
@@ -55,6 +58,8 @@ class SendOptions(TypedDict, total=False):
     slot_basis: str | bytes | None
     headers: Mapping[str, str] | None
     version: int | None
+    expires_ms: int | None
+    result_for_ms: int | None
     fields: Mapping[str, str | bytes] | None
     id: str | None
 
@@ -80,6 +85,9 @@ def compose(content: AnyMessage | Content, options: SendOptions) -> AnyMessage:
             raise InvalidMessage(f"say once when a message is delivered, not by {how}= and {name}=: {WHEN}")
         else:
             how, value = name, given
+    if "result_for_ms" in more:
+        kept_ms = bounded("result_for_ms", more.pop("result_for_ms"), 0, MAX_RESULT_MS)
+        more["headers"] = {**(more.get("headers") or {}), RESULT_HEADER: str(kept_ms)}
     if not how and not more.keys() <= _STREAM:
         raise InvalidMessage(f"say when a message is delivered: {WHEN}")
     if how and (own := more.keys() & {"fields", "id"}):

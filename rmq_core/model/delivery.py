@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any, Literal, TypeAlias
 
+from rmq_core.errors import InvalidMessage
 from rmq_core.model.bodies import Body, basis_of, decode_body
 from rmq_core.model.ids import MessageRef, id_to_text
+from rmq_core.model.json_text import Json
+from rmq_core.model.report import Note, Reporter, line_bytes, progress_bytes
 from rmq_core.model.scores import (
     due_of,
     failures_of,
@@ -23,7 +26,10 @@ class Delivery:
     written by listeners can refuse whatever comes with an older one.
     """
 
-    __slots__ = ("_body", "_decoded", "_max_retries", "_timed", "epoch", "raw_id", "receipt", "score", "slot", "topic")
+    __slots__ = (
+        *("_body", "_decoded", "_max_retries", "_timed", "epoch", "raw_id", "receipt", "reporter", "score"),
+        *("slot", "topic"),
+    )
 
     def __init__(
         self,
@@ -47,6 +53,13 @@ class Delivery:
         self._max_retries = max_retries
         self.epoch = epoch
         self._decoded: Body | None = None
+        self.reporter: Reporter | None = None
+        """Who is told what it says of itself; None: nobody, as of one that a client took."""
+
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
+        """For another process, where somebody else is told."""
+        names = [name for kind in type(self).__mro__ for name in getattr(kind, "__slots__", ()) if hasattr(self, name)]
+        return None, {name: getattr(self, name) for name in names} | {"reporter": None}
 
     def _decode(self) -> Body:
         if self._decoded is None:
@@ -86,6 +99,11 @@ class Delivery:
     def version(self) -> int:
         """The message version as sent."""
         return self._decode().version
+
+    @property
+    def expires_at_ms(self) -> int | None:
+        """From then on it is not delivered, not even for a retry; None: always."""
+        return self._decode().expires_at_ms
 
     @property
     def slot_basis(self) -> bytes:
@@ -129,6 +147,22 @@ class Delivery:
     def taken_ms(self) -> int:
         """When it was taken, or last extended, by the Redis clock."""
         return read_stamp(self.receipt).at_ms
+
+    def progress(self, value: Json) -> None:
+        """Tells how far its listener is: anything small that JSON can hold, readable by its id for a day.
+
+        A number from 0 to 1, or ``{"done": 3, "of": 10}``, is shown as a bar. Raises `InvalidMessage`.
+        """
+        self._told().note(Note(self, progress=progress_bytes(value)))
+
+    def log(self, text: object) -> None:
+        """Adds a line to what is readable by its id for a day: the last 100, of at most 500 characters."""
+        self._told().note(Note(self, lines=(line_bytes(text),)))
+
+    def _told(self) -> Reporter:
+        if self.reporter is None:
+            raise InvalidMessage("a delivery that a client took tells of itself by client.note(delivery, …)")
+        return self.reporter
 
     @property
     def ref(self) -> MessageRef:

@@ -279,6 +279,11 @@ class EntryDelivery(Delivery):
         return 0
 
     @property
+    def expires_at_ms(self) -> int | None:
+        """Always None: entries are trimmed, and do not expire."""
+        return None
+
+    @property
     def slot_basis(self) -> bytes:
         """What its slot was chosen by, where its sender gave that; else the content."""
         return self.entry.slot_basis or self.content

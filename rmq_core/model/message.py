@@ -9,6 +9,7 @@ from typing import ClassVar, NamedTuple, TypeAlias
 
 from rmq_core.errors import InvalidMessage
 from rmq_core.model.bodies import digest, encode_body
+from rmq_core.model.ids import new_id
 from rmq_core.model.outcomes import DELAY_MAX_MS
 from rmq_core.model.scores import (
     PRIORITY_MAX,
@@ -16,7 +17,7 @@ from rmq_core.model.scores import (
     SCORE_MAX,
 )
 from rmq_core.model.text import shown, unencodable, worded
-from rmq_core.model.topic import TopicKind
+from rmq_core.model.topic import Merge, Topic, TopicKind
 
 INLINE_MAX = 64
 """A content of at most this many bytes, with no key and no headers, is its own id."""
@@ -27,6 +28,7 @@ DUE_MIN_MS = PRIORITY_MIN
 DUE_MAX_MS = SCORE_MAX // 1000
 DUE_RULE = "epoch milliseconds (int(seconds * 1000)), before the year 2255"
 RANGE_RULE = "a whole number of milliseconds, above 0, up to ten years"
+EXPIRES_RULE = "a whole number of milliseconds, up to ten years (0: it never expires)"
 PRIORITY_RULE = f"a whole number from {PRIORITY_MIN} (16 and below mark retried messages) to {PRIORITY_MAX:,}"
 
 
@@ -46,6 +48,9 @@ class _Message:
 
     ``key``: the merge identity, else the content. ``slot_basis``: messages with the same one are consumed one at
     a time, else the key or the content. ``version``: an older one never replaces a newer one of the same id.
+    ``expires_ms``: so long after it is due (`PriorityMessage`: after it was accepted) it is still delivered, later not:
+    then it has expired. 0: always; None: as the topic says. ``own_id``: what its id is on a topic that merges nothing
+    (None: a new one), for those who may have to send it again.
     """
 
     content: str | bytes
@@ -53,6 +58,8 @@ class _Message:
     slot_basis: str | bytes | None = field(default=None, kw_only=True)
     headers: Mapping[str, str] | None = field(default=None, kw_only=True)
     version: int = field(default=0, kw_only=True)
+    expires_ms: int | None = field(default=None, kw_only=True)
+    own_id: bytes | None = field(default=None, kw_only=True, compare=False, repr=False)
 
     kind: ClassVar[TopicKind]
 
@@ -69,6 +76,10 @@ class _Message:
             as_bytes(self.content, "content")
         if self.key is not None or self.slot_basis is not None or self.headers is not None or self.version != 0:
             self._check_extras()
+        if self.expires_ms is not None and (
+            type(self.expires_ms) is not int or not 0 <= self.expires_ms <= DELAY_MAX_MS
+        ):
+            raise InvalidMessage(f"expires_ms={worded(self.expires_ms)} must be {EXPIRES_RULE}")
 
     def _check_extras(self) -> None:
         for name, value in (("key", self.key), ("slot_basis", self.slot_basis)):
@@ -190,14 +201,28 @@ def header_bytes(headers: Mapping[str, str]) -> bytes:
     return json.dumps(dict(headers), separators=(",", ":")).encode()
 
 
-def encode(message: Message) -> Encoded:
-    """Identity, slot basis and body of a message (``docs/explanation/merging.md``, Identity)."""
+def encode(message: Message, topic: Topic | None = None) -> Encoded:
+    """Identity, slot basis and body of a message (``docs/explanation/merging.md``, Identity).
+
+    ``topic``: where it goes, for one that says by itself when messages expire, or that they do not merge.
+    """
     content = message.content if isinstance(message.content, bytes) else as_bytes(message.content, "content")
     key = None if message.key is None else as_bytes(message.key, "key")
-    identity = key or (content if len(content) <= INLINE_MAX else digest(content))
-    basis = key or content if message.slot_basis is None else as_bytes(message.slot_basis, "slot_basis")
-    stored_basis = b"" if message.slot_basis is None or basis == identity else basis
-    if identity is content and not message.headers and message.version == 0 and not stored_basis:
+    if topic is not None and topic.merge is Merge.NEVER:
+        identity = message.own_id or new_id()
+        basis = key or identity
+    else:
+        identity = key or (content if len(content) <= INLINE_MAX else digest(content))
+        basis = key or content
+    stored_basis = b""
+    if message.slot_basis is not None:
+        basis = as_bytes(message.slot_basis, "slot_basis")
+        stored_basis = b"" if basis == identity else basis
+    elif basis is key and key != identity:
+        stored_basis = key
+    wait_ms = topic.expires_ms if message.expires_ms is None and topic is not None else message.expires_ms
+    if identity is content and not message.headers and message.version == 0 and not stored_basis and not wait_ms:
         return Encoded(identity, basis, None)
     headers = header_bytes(message.headers) if message.headers else b""
-    return Encoded(identity, basis, encode_body(content, headers, message.version, stored_basis))
+    expires = b"+%d" % wait_ms if wait_ms else b""
+    return Encoded(identity, basis, encode_body(content, headers, message.version, stored_basis, expires=expires))

@@ -82,12 +82,12 @@ class SlotSample:
 
     @property
     def ledger_gap(self) -> int:
-        """sent + restored − (merged + acked + cancelled + dropped + all held): 0 when nothing was lost or doubled.
+        """sent + restored − (merged + acked + cancelled + dropped + lapsed + all held): 0 when none is lost or doubled.
 
         Of a stream topic: sent − (trimmed + deleted + length).
         """
         counters = self.counters
-        ended = counters.merged + counters.acked + counters.cancelled + counters.dropped
+        ended = counters.merged + counters.acked + counters.cancelled + counters.dropped + counters.lapsed
         ended += counters.trimmed + counters.deleted
         held = self.store + self.retry + self.prepare + self.dead + self.length
         return counters.sent + counters.restored - ended - held

@@ -31,6 +31,7 @@ class Counters:
     erased: int = 0
     trimmed: int = 0
     deleted: int = 0
+    lapsed: int = 0
 
     @classmethod
     def read(cls, stats: Mapping[bytes, bytes]) -> Counters:

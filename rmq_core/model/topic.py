@@ -17,10 +17,13 @@ MAX_RETRIES = 16
 MAX_BACKLOG = 10**12
 MAX_RATE = 1_000_000
 UNDO_MS = 86_400_000
+MAX_RESULT_MS = 30 * 86_400_000
 MAX_JOURNAL = 10**9
 MAX_UNDO_MS = 30 * UNDO_MS
+MAX_EXPIRES_MS = 10 * 366 * 86_400_000
 MAX_LENGTH = 10**12
 MAX_AGE_MS = 100 * 366 * 86_400_000
+MAX_OBJECTIVE_MS = 7 * UNDO_MS
 MAX_DESCRIPTION = 2_000
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,99}")
 
@@ -46,10 +49,11 @@ class Trim(StrEnum):
 
 
 class Merge(StrEnum):
-    """Which content survives when a duplicate with a key merges."""
+    """Which content survives when a duplicate merges. Never: nothing merges, each send is a message of its own."""
 
     LATEST = "latest"
     FIRST = "first"
+    NEVER = "never"
 
 
 class Journal(StrEnum):
@@ -73,7 +77,10 @@ NOT_OF_STREAMS: dict[str, tuple[object, str]] = {
     "merge": (Merge.LATEST, "a stream merges nothing, every message is an entry of its own"),
     "max_backlog": (0, "nothing waits in a stream to be taken; bound it by max_length and max_age_ms"),
     "rate_limit": (0, "nothing is taken from a stream itself; limit its groups"),
+    "expires_ms": (0, "entries are kept until they are trimmed; bound them by max_length and max_age_ms"),
     "paused": (False, "nothing is taken from a stream itself; pause its groups"),
+    "lateness_objective_ms": (0, "nothing falls due in a stream"),
+    "result_for_ms": (0, "nothing is handled in a stream itself; an entry asks for it by its header"),
 }
 """Field → its value on streams, and why."""
 
@@ -99,8 +106,11 @@ class Topic:
     """After failure ``f`` a message waits ``min(backoff_ms * 2**(f-1), backoff_max_ms)``; 0 retries at once."""
     backoff_max_ms: int = 60_000
     """The longest such wait."""
+    expires_ms: int = 0
+    """A message not delivered so long after it was due (priority topics: accepted) expires; 0: it waits for ever. For
+    messages sent from now on that do not say so themselves."""
     merge: Merge = Merge.LATEST
-    """Whose content survives when a duplicate with a key merges."""
+    """Whose content survives when a duplicate with a key merges; never: each send is a message of its own."""
     max_content_bytes: int = 1_048_576
     """Larger contents are refused (`ContentTooLarge`)."""
     weight: int = 1
@@ -113,6 +123,8 @@ class Topic:
     """Messages taken per second by the whole fleet; 0: as many as can be."""
     undo_ms: int = UNDO_MS
     """How long cancelled and dropped messages can be restored; 0: not at all."""
+    result_for_ms: int = 0
+    """How long it is kept what a listener returned for a message; 0: not at all, but of messages that ask for it."""
     journal: Journal = Journal.OFF
     """Whether every change of a message is written to the slots' journals."""
     journal_max: int = 1_000_000
@@ -125,6 +137,8 @@ class Topic:
     """Streams: nearly leaves up to some hundred entries more per slot, and costs less than exact."""
     trim_unread: bool = False
     """Streams: whether trimming cuts even what a durable group has not finished."""
+    lateness_objective_ms: int = 0
+    """Topics with due times: 99 of 100 deliveries should be no later than this; the console measures it; 0: none."""
     description: str = ""
     """For people."""
     version: int = 0
@@ -151,14 +165,17 @@ class Topic:
         self._whole("visibility_timeout_ms", 100, 86_400_000)
         self._whole("backoff_ms", 0, 86_400_000)
         self._whole("backoff_max_ms", 0, 86_400_000)
+        self._whole("expires_ms", 0, MAX_EXPIRES_MS)
         self._whole("max_content_bytes", 64, 64 * 1_048_576)
         self._whole("weight", 1, 1_000)
         self._whole("max_backlog", 0, MAX_BACKLOG)
         self._whole("rate_limit", 0, MAX_RATE)
         self._whole("undo_ms", 0, MAX_UNDO_MS)
+        self._whole("result_for_ms", 0, MAX_RESULT_MS)
         self._whole("journal_max", 0, MAX_JOURNAL)
         self._whole("max_length", 0, MAX_LENGTH)
         self._whole("max_age_ms", 0, MAX_AGE_MS)
+        self._whole("lateness_objective_ms", 0, MAX_OBJECTIVE_MS)
         self._whole("version", 0, 2**53)
         self._whole("updated_ms", 0, 2**53)
         self._whole("created_ms", 0, 2**53)
@@ -177,6 +194,8 @@ class Topic:
         for field, (normal, why) in (NOT_OF_STREAMS if self.is_stream else ONLY_OF_STREAMS).items():
             if getattr(self, field) != normal:
                 raise InvalidTopic(f"{field}={getattr(self, field)!r} does not fit a {self.kind.value} topic: {why}")
+        if self.lateness_objective_ms and self.kind is TopicKind.PRIORITY:
+            raise InvalidTopic("lateness_objective_ms does not fit a priority topic: its messages have no due times")
 
     def _choice(self, field: str, choices: type[StrEnum]) -> StrEnum:
         try:

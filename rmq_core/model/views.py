@@ -82,7 +82,7 @@ class MessageView:
     """Everything known of one message. ``row``: its most advanced state; ``states``: all it is in.
 
     ``content``, ``headers``, ``version``, ``failure``: of the copy in that state. ``slot_basis``: what its slot was
-    chosen by.
+    chosen by. ``expires_at_ms``: from then on it is not delivered; None: always.
     """
 
     row: MessageRow
@@ -92,6 +92,7 @@ class MessageView:
     version: int
     failure: FailureRecord | None
     slot_basis: bytes = b""
+    expires_at_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from rmq_core.model.composing import KEYWORD_OF, WHEN
 from rmq_core.model.ids import id_to_text
 from rmq_core.model.message import INLINE_MAX, Delay, Encoded, Message, encode
 from rmq_core.model.text import worded
-from rmq_core.model.topic import Topic, TopicKind
+from rmq_core.model.topic import Merge, Topic, TopicKind
 from rmq_core.ops import quotas
 from rmq_core.ops.hints import note_heads
 from rmq_core.ops.sent import NOTHING_SENT, Sent, SentMany, count, plus, replayed, sent_as
@@ -55,9 +55,9 @@ def send(keyspace: Keyspace, topic: Topic, message: Message, *, allow_past: bool
     """Sends one message."""
     if getattr(message, "kind", None) is not topic.kind:
         raise _refuse(topic, message)
-    encoded = encode(message)
     if topic.max_backlog:
-        return (yield from _send_limited(keyspace, topic, message, encoded, allow_past))
+        return (yield from _send_limited(keyspace, topic, message, allow_past))
+    encoded = encode(message, topic)
     slot = slot_for(encoded.basis, topic.slots)
     value = message.value
     if encoded.body is None:
@@ -87,7 +87,7 @@ class _Item(NamedTuple):
 def _item(topic: Topic, message: Message) -> _Item:
     if getattr(message, "kind", None) is not topic.kind:
         raise _refuse(topic, message)
-    encoded = encode(message)
+    encoded = encode(message, topic)
     if encoded.body is not None:
         _check_size(topic, message, encoded)
     group = (message.value, encoded.id, encoded.body or b"")
@@ -105,14 +105,12 @@ def _full(topic: Topic, wait_ms: int, sent: SentMany, unsent: Sequence[_Item]) -
     )
 
 
-def _send_limited(
-    keyspace: Keyspace, topic: Topic, message: Message, encoded: Encoded, allow_past: bool
-) -> Operation[Sent]:
+def _send_limited(keyspace: Keyspace, topic: Topic, message: Message, allow_past: bool) -> Operation[Sent]:
     item = _item(topic, message)
     sent, unsent, wait_ms = yield from _push(keyspace, topic, [item], allow_past)
     if unsent:
         raise _full(topic, wait_ms, SentMany(0, 0), unsent)
-    return sent_as(encoded.id, item.slot, sent)
+    return sent_as(item.group[1], item.slot, sent)
 
 
 def send_many_limited(
@@ -213,7 +211,7 @@ def remembered(groups: Iterable[list[Call]], calls: deque[list[Call]]) -> Iterat
 
 def _group(keyspace: Keyspace, topic: Topic, messages: list[Message], allow_past: bool) -> list[Call]:
     """The calls for some messages, per slot in the order given: all of a slot go the way of its pooled ones."""
-    kind, slots = topic.kind, topic.slots
+    kind, slots, expires_ms, merges = topic.kind, topic.slots, topic.expires_ms, topic.merge is not Merge.NEVER
     inline: dict[int, list[Any]] = {}
     pooled: dict[int, list[Any]] = {}
     for message in messages:
@@ -221,7 +219,14 @@ def _group(keyspace: Keyspace, topic: Topic, messages: list[Message], allow_past
             raise _refuse(topic, message)
         content = message.content
         # The common message has nothing but its content; everything else goes the long way.
-        if message.key is None and message.slot_basis is None and not message.headers and message.version == 0:
+        if (
+            merges
+            and message.key is None
+            and message.slot_basis is None
+            and not message.headers
+            and message.version == 0
+            and not (expires_ms if message.expires_ms is None else message.expires_ms)
+        ):
             try:
                 raw = content if type(content) is bytes else content.encode()  # type: ignore[union-attr]
             except UnicodeEncodeError:
@@ -236,7 +241,7 @@ def _group(keyspace: Keyspace, topic: Topic, messages: list[Message], allow_past
                 else:
                     inline[slot] = [message.value, raw]
                 continue
-        encoded = encode(message)
+        encoded = encode(message, topic)
         slot = slot_for(encoded.basis, slots)
         if encoded.body is not None:
             _check_size(topic, message, encoded)

@@ -33,7 +33,7 @@ from rmq_core.pipeline.sources.journal import since_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-FORMAT = 1
+FORMAT = 2
 TABLES = {"accounts": ACCOUNTS, "ends": ENDS, "sketches": SKETCHES}
 KEPT = 3
 """So many versions stay, and those younger than `READ_WITHIN_MS`: whoever began with one may still read it."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 STAGES = ("read", "restore")
-USED = ("taken", "cancelled", "dropped", "requeued")
+USED = ("taken", "cancelled", "dropped", "requeued", "lapsed")
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ TAIL, LATER, OLD = 1, 2, 4
 and it is looked at again."""
 
 _COPIES = {"waiting": "sr", "in_flight": "p", "dead": "d"}
-_ENDS = ("acked", "dropped", "cancelled")
+_ENDS = ("acked", "dropped", "cancelled", "lapsed")
 _ARRIVALS = ("sent", "merged", "rescheduled")
 
 

@@ -80,10 +80,10 @@ def slot_ledgers(snapshot: DataFrame) -> DataFrame:
     numbers = {name: F.get_json_object("ledger", f"$.{name}").cast("long") for name in QUEUES}
     counter = {
         name: F.coalesce(F.get_json_object("ledger", f"$.counters.{name}").cast("long"), F.lit(0))
-        for name in ("sent", "restored", "merged", "acked", "cancelled", "dropped")
+        for name in ("sent", "restored", "merged", "acked", "cancelled", "dropped", "lapsed")
     }
     gap = counter["sent"] + counter["restored"]
-    for name in ("merged", "acked", "cancelled", "dropped"):
+    for name in ("merged", "acked", "cancelled", "dropped", "lapsed"):
         gap = gap - counter[name]
     for number in numbers.values():
         gap = gap - number

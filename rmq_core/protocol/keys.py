@@ -87,6 +87,12 @@ class SlotKeys:
         """Hash, of a stream topic: group → where it stands (``lua/shared/positions.lua``)."""
         return f"positions{{{self.entries}}}"
 
+    @property
+    def reports(self) -> tuple[str, str]:
+        """What listeners told of messages (a hash), and how long it is kept (a sorted set); they end by themselves."""
+        of = f"@{self.group}" if self.group else ""
+        return f"reports{of}{{{self.entries}}}", f"reports-end{of}{{{self.entries}}}"
+
     def on_its_way(self, created_ms: int) -> str:
         """Stream, on Cluster: what routes took from this life of the slot, and are bringing to their targets."""
         of = f"@{self.group}" if self.group else ""

@@ -86,6 +86,7 @@ def _removed(keyspace: Keyspace, topic: Topic, raw: bytes, slots: Sequence[int])
                 version=body.version,
                 failure=FailureRecord.read(trashed.failed) if trashed.failed else None,
                 slot_basis=basis_of(raw, body),
+                expires_at_ms=body.expires_at_ms,
             )
         )
     return views
@@ -111,4 +112,5 @@ def _view(topic: Topic, number: int, raw: bytes, reply: list[bytes], now: int) -
         version=decoded.version,
         failure=FailureRecord.read(failed) if failed else None,
         slot_basis=basis_of(raw, decoded),
+        expires_at_ms=decoded.expires_at_ms,
     )

@@ -11,10 +11,11 @@ from rmq_core.model.bodies import Body, basis_of, digest, encode_body
 from rmq_core.model.delivery import Delivery
 from rmq_core.model.entry import EntryDelivery
 from rmq_core.model.entry_form import BASIS, CONTENT, FIELD, HEADERS
+from rmq_core.model.ids import new_id
 from rmq_core.model.message import INLINE_MAX, header_bytes
 from rmq_core.model.route import Route, Target
 from rmq_core.model.text import shown
-from rmq_core.model.topic import Topic
+from rmq_core.model.topic import Merge, Topic
 from rmq_core.protocol.keys import crc32
 from rmq_core.protocol.routes import Part
 
@@ -83,21 +84,34 @@ def _values(delivery: Delivery, target: Target, topic: Topic, headers: Mapping[s
     if topic.is_stream:
         pairs = _entry_pairs(delivery)
         return ("*", len(pairs), *pairs)
-    if not target.key and not isinstance(delivery, EntryDelivery):
+    expires = _expires(delivery, topic)
+    merges = topic.merge is not Merge.NEVER
+    if merges and not target.key and not isinstance(delivery, EntryDelivery) and expires[:1] != b"+":
         return (None, delivery.raw_id, delivery.raw_body or b"")
     content, all_headers = _content(delivery), delivery.headers
     if not content:
         raise InvalidMessage("its content is empty, and a message of a queue has one: drop it")
     identity = content if len(content) <= INLINE_MAX else digest(content)
-    if target.key:
+    if not merges:
+        identity = new_id()
+    elif target.key:
         identity = target.key_of(delivery.id, headers)
+    elif not isinstance(delivery, EntryDelivery):
+        identity = delivery.raw_id
     basis = _basis(delivery)
     plain = Body(content, {}, 0)
     stored_basis = b"" if basis == basis_of(identity, plain) else basis
-    if identity == content and not all_headers and delivery.version == 0 and not stored_basis:
+    if identity == content and not all_headers and delivery.version == 0 and not stored_basis and not expires:
         return (None, identity, b"")
     headers_text = header_bytes(all_headers) if all_headers else b""
-    return (None, identity, encode_body(content, headers_text, delivery.version, stored_basis))
+    return (None, identity, encode_body(content, headers_text, delivery.version, stored_basis, expires=expires))
+
+
+def _expires(delivery: Delivery, topic: Topic) -> bytes:
+    """Its own time goes with it; else the target's counts."""
+    if delivery.raw_body is not None and delivery.expires_at_ms is not None:
+        return b"%d" % delivery.expires_at_ms
+    return b"+%d" % topic.expires_ms if topic.expires_ms else b""
 
 
 def _entry_pairs(delivery: Delivery) -> list[bytes]:

@@ -26,6 +26,8 @@ from rmq_core.worker.topic_runner import TopicRunner
 from rmq_core.worker.trouble import Trouble
 
 SLOTS_AT_ONCE = 128
+READ_AT_ONCE = 8
+"""Who takes messages meanwhile waits behind one such reading: half a millisecond."""
 TAKEN_FROM = 1 + QUEUE_KEYS.index("prepare")
 """The first so many keys of a slot: store, retry, prepare."""
 _Idle: TypeAlias = tuple[TopicRunner, SlotRunner]
@@ -61,7 +63,7 @@ class IdleSlots:
         idle = [(topic, runner) for topic in self._topics for runner in topic.idle]
         suspects = await (self._apart(idle) if self._client.target.is_cluster else self._together(idle))
         heard: list[tuple[SlotRunner, int | None]] = []
-        for some in batches(suspects):
+        for some in batches(suspects, READ_AT_ONCE):
             heard += await self._read(some)
         # All at once: the best of them is to be taken first.
         for runner, head in heard:

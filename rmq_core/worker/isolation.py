@@ -16,13 +16,17 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from multiprocessing.connection import Connection
 from typing import Any
 
 from rmq_core.errors import ConfigurationError, ListenerProcessDied
 from rmq_core.model.delivery import Delivery
+from rmq_core.model.report import Note
 from rmq_core.worker.calling import call
+from rmq_core.worker.child_lines import Lines
 from rmq_core.worker.listeners import Listener
+from rmq_core.worker.portable_errors import made
+
+log = logging.getLogger(__name__)
 
 CHILD = "rmq_core.worker.isolated_child"
 START_S = 60.0
@@ -51,13 +55,13 @@ class Child:
         finally:
             for line in (calls_read, results_write, life_read):
                 os.close(line)
-        self._calls, self._results = Connection(calls_write, readable=False), Connection(results_read, writable=False)
+        self._lines = Lines(results_read, calls_write)
         self.idle_since = 0.0
         module, name = place_of(listener)
         level = logging.getLogger().getEffectiveLevel()
         try:
-            self._send((list(sys.path), setup, module, name, listener.topic, listener.batch, level))
-            error = self._answer(listener, time.monotonic() + START_S, "starting")
+            called = (list(sys.path), setup, module, name, listener.topic, listener.batch, level)
+            error = self._ask(listener, called, START_S, "starting")
         except BaseException:
             self.end()
             raise
@@ -68,36 +72,44 @@ class Child:
     def call(self, listener: Listener, some: Sequence[Delivery]) -> None:
         """Raises what the listener raises, or `ListenerProcessDied` or TimeoutError, after which it has ended."""
         try:
-            self._send(list(some))
-            error = self._answer(listener, time.monotonic() + listener.max_runtime_ms / 1000, "running")
+            reporter = some[0].reporter
+            what = list(some), reporter.result_for_ms if reporter is not None else 0
+            error = self._ask(listener, what, listener.max_runtime_ms / 1000, "running", some)
         except BaseException:
             self.end()
             raise
         if error is not None:
             raise error
 
-    def _send(self, what: Any) -> None:
-        with contextlib.suppress(BrokenPipeError):  # it has died; reading tells how
-            self._calls.send_bytes(pickle.dumps(what))
+    def _ask(
+        self, listener: Listener, what: Any, for_s: float, doing: str, some: Sequence[Delivery] = ()
+    ) -> BaseException | None:
+        deadline = time.monotonic() + for_s
+        try:
+            with contextlib.suppress(BrokenPipeError):  # it has died; reading tells how
+                self._lines.send(pickle.dumps(what), deadline)
+            return self._answer(deadline, some)
+        except TimeoutError:
+            if doing == "running":
+                raise TimeoutError(f"killed after max_runtime_ms={listener.max_runtime_ms}") from None
+            raise ListenerProcessDied(f"the process of {listener.name} had not started after {for_s:g} s") from None
+        except (EOFError, OSError):
+            self._process.kill()  # where it has closed its lines, it lives
+            code = self._process.wait()
+            how = f"signal {-code}" if code < 0 else f"exit code {code}"
+            raise ListenerProcessDied(f"the process of {listener.name} ended by {how} while it was {doing}") from None
 
-    def _answer(self, listener: Listener, deadline: float, doing: str) -> BaseException | None:
-        """What the child says; until then its records are logged."""
-        while self._results.poll(max(0.0, deadline - time.monotonic())):
-            try:
-                kind, said = pickle.loads(self._results.recv_bytes())
-            except (EOFError, OSError):
-                code = self._process.wait()
-                how = f"signal {-code}" if code < 0 else f"exit code {code}"
-                raise ListenerProcessDied(
-                    f"the process of {listener.name} ended by {how} while it was {doing}"
-                ) from None
+    def _answer(self, deadline: float, some: Sequence[Delivery]) -> BaseException | None:
+        """What the child says; until then its records are logged, and what deliveries tell of themselves is kept."""
+        while True:
+            kind, pickled = pickle.loads(self._lines.receive(deadline))
             if kind == "result":
-                return None if said is None else made(*said)
-            if (logger := logging.getLogger(said.name)).isEnabledFor(said.levelno):
-                logger.handle(said)
-        if doing == "running":
-            raise TimeoutError(f"killed after max_runtime_ms={listener.max_runtime_ms}")
-        raise ListenerProcessDied(f"the process of {listener.name} had not started after {START_S:g} s")
+                said = pickle.loads(pickled)
+                return None if said is None else made(said)
+            try:
+                _told(kind, pickle.loads(pickled), some)
+            except Exception:  # it is no fault of the call
+                log.warning("a listener's process has said what cannot be told here", exc_info=True)
 
     @property
     def alive(self) -> bool:
@@ -107,13 +119,21 @@ class Child:
     def end(self) -> None:
         """Kills it, whatever it does."""
         self._process.kill()
-        self._calls.close()
-        self._results.close()
+        self._lines.close()
         life, self._life = self._life, -1
         if life >= 0:
             os.close(life)
         with contextlib.suppress(subprocess.TimeoutExpired):  # the kernel may hold it a while
             self._process.wait(1.0)
+
+
+def _told(kind: str, said: Any, some: Sequence[Delivery]) -> None:
+    if kind == "note":
+        position, values = said
+        if (reporter := some[position].reporter) is not None:
+            reporter.note(Note(some[position], *values))
+    elif (logger := logging.getLogger(said.name)).isEnabledFor(said.levelno):
+        logger.handle(said)
 
 
 class Processes:
@@ -188,20 +208,3 @@ def place_of(listener: Listener) -> tuple[str, str]:
             " top of a module, and not in the program that is started itself"
         )
     return str(module), name
-
-
-class ChildTraceback(Exception):
-    """Where an error was raised in the other process: the cause of it here."""
-
-    def __str__(self) -> str:
-        return f'\n"""\n{self.args[0]}"""'
-
-
-def made(pickled: bytes, name: str, words: str, trace: str) -> BaseException:
-    """The error that a child sent; one of the same name and words where it cannot be had itself."""
-    try:
-        error: BaseException = pickle.loads(pickled)
-    except Exception:
-        error = type(name, (Exception,), {})(words)
-    error.__cause__ = ChildTraceback(trace)
-    return error

@@ -40,6 +40,8 @@ class Running:
         self._topic = topic
         self._settling = settling
         self._on_stuck = on_stuck
+        for delivery in deliveries:
+            delivery.reporter = topic.reports
         self.batch = Batch(topic.listener, deliveries, topic.lease, alone=alone, waits=topic.waits, calls=topic.calls)
         self.stuck = False
         self._cancelled = False

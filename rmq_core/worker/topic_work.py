@@ -24,6 +24,7 @@ from rmq_core.worker.fair_share import Gate
 from rmq_core.worker.handing_back import hand_back, set_ended
 from rmq_core.worker.listeners import Listener
 from rmq_core.worker.ranks import rank_of, rank_of_head
+from rmq_core.worker.reports import Reports
 from rmq_core.worker.server_clock import ServerClock
 from rmq_core.worker.take_queue import TakeQueue
 from rmq_core.worker.threads import Threads
@@ -77,6 +78,7 @@ class TopicWork:
         """The engine's: to ask for it again and again costs a system call each time."""
         self.clock = ServerClock()
         """Of the only server; on a Cluster each slot has one of its own."""
+        self.reports = Reports(self)
         self._asked = False
         self._threads = threads
         self._coroutines = (coroutines or Coroutines(worker_name, own=False)) if listener.is_async else None

@@ -37,6 +37,7 @@ from rmq_core.worker.alone import Alone
 from rmq_core.worker.calling import call
 from rmq_core.worker.calls import calls_through
 from rmq_core.worker.coroutines import Coroutines
+from rmq_core.worker.event_loop import new_event_loop
 from rmq_core.worker.fair_share import FairShare
 from rmq_core.worker.handing_back import hand_back
 from rmq_core.worker.heartbeat import Heartbeat
@@ -142,7 +143,8 @@ class Worker:
         numbers = SIGNALS if threading.current_thread() is threading.main_thread() else ()
         before = {number: signal.getsignal(number) for number in numbers}
         try:
-            asyncio.run(self._run_with_signals(numbers))
+            with asyncio.Runner(loop_factory=new_event_loop) as runner:
+                runner.run(self._run_with_signals(numbers))
         finally:
             for number, handler in before.items():
                 if handler is not None:

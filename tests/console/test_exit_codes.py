@@ -47,6 +47,8 @@ cancel p --since-ms {HUGE}
 cancel p --since-ms 5 --until-ms 4
 restore p
 restore p --slot 4096
+report p
+report p a --wait-ms -1
 dead p --limit -1
 dead
 clusters
@@ -130,6 +132,8 @@ cancel p nope
 restore nowhere --all
 restore p nope
 dead nowhere
+report nowhere a
+report p a
 clusters nowhere
 requeue nowhere --all
 requeue p nope

@@ -15,7 +15,9 @@ from rmq_core import RMQ, Control, FixedTimeMessage, Inspector, Journal, Priorit
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import UnknownFormat
 from rmq_core.journal import reader
+from rmq_core.model.report import Note
 from rmq_core.model.topic import Topic as StoredTopic
+from rmq_core.ops import reporting
 from rmq_core.protocol import routes, scripts, sends, slot_calls, streams, takes
 from rmq_core.protocol.scripts import Call, script
 from rmq_core.protocol.takes import policy_at
@@ -156,6 +158,9 @@ def called(rmq: RMQ, name: str, topic: Topic) -> Call:
         return sends.send(space, topic, 0, [20, b"b"], 20)
     if name in {"send_pooled", "send_limited"}:
         return getattr(sends, name)(space, topic, 0, [20, b"b", b"body"], 20)  # type: ignore[no-any-return]
+    if name == "report":
+        (taken,) = rmq.take(topic.name)
+        return reporting.report(space, topic, Note(taken, progress=b"1"))
     if name == "acquire":
         return slot_calls.acquire(space, topic, 0, 7)
     if name.startswith(("group_", "stream_")):

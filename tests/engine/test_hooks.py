@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
@@ -170,10 +170,11 @@ def test_what_a_hook_raises_is_the_failure() -> None:
         assert not ran and dead.failures == 1
 
 
-def test_a_death_that_a_hook_cannot_bear_is_a_death(queue: TestQueue, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("raised", [OSError("no room"), SystemExit(1), asyncio.CancelledError()])
+def test_a_death_that_a_hook_cannot_bear_is_a_death(raised: BaseException, caplog: pytest.LogCaptureFixture) -> None:
     class Broken(Hook):
         def dying(self, delivery: Delivery, error: BaseException) -> None:
-            raise OSError("no room")
+            raise raised
 
     with TestQueue(hooks=[Broken()]) as other:
         other.define(MAIL)
@@ -230,6 +231,16 @@ class Losing(Hook):
         yield
 
 
+class ChangingInPlace(Hook):
+    def __init__(self, change: Callable[[list[Any]], object]) -> None:
+        self.change = change
+
+    @contextmanager
+    def sending(self, sending: Sending) -> Iterator[None]:
+        self.change(sending.messages)
+        yield
+
+
 class Swallowing(Hook):
     @contextmanager
     def sending(self, sending: Sending) -> Iterator[None]:
@@ -243,6 +254,17 @@ class Swallowing(Hook):
 def test_hooks_may_not_lose_messages_or_errors(hook: Hook, words: str) -> None:
     with TestQueue(hooks=[hook]) as queue, pytest.raises(ConfigurationError, match=words):
         queue.send("mial", "hello", priority=20)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"), [(list.clear, "made 0 messages of 2"), (lambda some: some.append(some[0]), "made 3 messages")]
+)
+def test_nor_change_their_number_in_place(change: Callable[[list[Any]], object], words: str) -> None:
+    with TestQueue(hooks=[ChangingInPlace(change)]) as queue:
+        queue.define(MAIL)
+        with pytest.raises(ConfigurationError, match=words):
+            queue.rmq.send_many("mail", [PriorityMessage("a", 20), PriorityMessage("b", 20)])
+        assert not queue.inspector.messages("mail", "ready").rows
 
 
 def test_many_go_in_parts_and_count_as_one(queue: TestQueue, notes: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

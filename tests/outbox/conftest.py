@@ -31,7 +31,8 @@ def add_database(alias: str, url: str) -> None:
     """As if it stood in DATABASES, with the table of the outbox and one of a business."""
     connections.databases[alias] = {**connections.databases["default"], "OPTIONS": {}, **dj_database_url.parse(url)}
     connection = connections[alias]
-    MigrationExecutor(connection).migrate([("rmq_outbox", "0001_initial")])
+    migrations = MigrationExecutor(connection)
+    migrations.migrate(migrations.loader.graph.leaf_nodes("rmq_outbox"))
     with connection.cursor() as cursor:
         cursor.execute("CREATE TABLE orders (number INTEGER)")
 

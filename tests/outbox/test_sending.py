@@ -38,6 +38,7 @@ def test_what_is_committed_is_sent_and_what_is_rolled_back_is_not(shop: Shop) ->
 
 EACH_KIND: list[tuple[TopicKind, Any, dict[str, Any]]] = [
     (TopicKind.PRIORITY, PriorityMessage("x", 900, key=b"\xff", slot_basis="b", headers={"a": "ü"}, version=7), {}),
+    (TopicKind.PRIORITY, PriorityMessage("brief", 900, expires_ms=3_600_000), {}),
     (TopicKind.RANGE_MERGE, [1], {"range_ms": 1}),
     (TopicKind.FIXED_TIME, b"\x00\xfe" * 100, {"at": datetime(2026, 1, 1, tzinfo=UTC)}),
     (TopicKind.FIXED_TIME, "later", {"in_ms": 0, "key": "k"}),
@@ -89,6 +90,18 @@ def test_a_delay_counts_from_when_it_was_written() -> None:
     assert message_of(row, 1) == DelayedMessage(b"x", 3_000), "its writer's clock is ahead"
     assert message_of(row._replace(kind="range_merge"), 99_000) == RangeMergeMessage(b"x", 3_000)
     assert message_of(row._replace(kind="fixed_time"), 99_000) == FixedTimeMessage(b"x", 3_000)
+
+
+def test_the_time_after_which_it_expires_counts_from_then_too() -> None:
+    row = Row(1, "t", "priority", 20, b"x", None, None, "", 0, 0, 10_000, 0, 5_000)
+    assert message_of(row, 12_000) == PriorityMessage(b"x", 20, expires_ms=3_000)
+    assert message_of(row, 99_000) == PriorityMessage(b"x", 20, expires_ms=1), "it is sent, and expires"
+    assert message_of(row._replace(expires_ms=0), 99_000) == PriorityMessage(b"x", 20, expires_ms=0)
+    late = row._replace(kind="delayed", value=3_000)
+    assert message_of(late, 12_000) == DelayedMessage(b"x", 1_000, expires_ms=5_000)
+    assert message_of(late, 14_000) == DelayedMessage(b"x", 0, expires_ms=4_000)
+    fixed = message_of(row._replace(kind="fixed_time", value=3_000), 99_000)
+    assert fixed == FixedTimeMessage(b"x", 3_000, expires_ms=5_000)
 
 
 def test_entries_of_streams(shop: Shop) -> None:

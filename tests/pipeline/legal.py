@@ -20,6 +20,8 @@ def legal_steps(slot: Slot, id: bytes) -> list[list[tuple[Any, ...]]]:
         steps.append([("taken", "sp", id, now * 1000)])
     if waits:
         steps += [[("cancelled", f"{waits}t", id, 0)], [("rescheduled", f"{waits}s", id, DUE + 5)]]
+    if waits and not in_flight:
+        steps.append([("lapsed", f"{waits}-", id, 0)])
     if waits == "r":
         steps += [[("promoted", "rs", id, 16)], [("rescheduled", "rr", id, DUE * 1000 + 1)]]
     if in_flight:

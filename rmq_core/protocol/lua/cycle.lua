@@ -23,6 +23,7 @@
 -- include shared/failing.lua
 -- include shared/settle.lua
 -- include shared/due.lua
+-- include shared/lapsing.lua
 -- include shared/reaping.lua
 -- include shared/take.lua
 -- include shared/hints.lua

@@ -43,7 +43,10 @@ end
 
 local new
 if more and redis.call('EXISTS', RETRY, BODY) > 0 then
-  -- With a look at what is known of each.
+  -- With a look at what is known of each, and whether it may still be delivered.
+  if not now then
+-- include shared/clock.lua
+  end
 -- include shared/counting.lua
 -- include shared/journaling.lua
 -- include shared/bodies.lua
@@ -55,8 +58,7 @@ if more and redis.call('EXISTS', RETRY, BODY) > 0 then
 
   -- One that retries, or whose id has a body.
   local function send_one(id, value, position)
-    local waits = waiting(id)
-    local old = redis.call('HGET', BODY, id)
+    local waits, old = meets(id)
     -- A plain message is version 0 of its id: where a newer one waits or is in flight, it merges into that.
     if outdated(id, old, '', waits) then
       note('merged', 'n-', id, 0, false)

@@ -30,9 +30,8 @@ end
 local new, reply = 0, {0, 0, false}
 for i = 1, n do
   local at = FIRST + (i - 1) * 3
-  local value, id, body = ARGV[at] + later, ARGV[at + 1], ARGV[at + 2]
-  local waits = waiting(id)
-  local old = redis.call('HGET', BODY, id)
+  local value, id = ARGV[at] + later, ARGV[at + 1]
+  local body, waits, old = with_end(ARGV[at + 2], value), meets(id)
   -- An older version never replaces a newer one that waits or is in flight: it merges into that.
   if outdated(id, old, body, waits) then
     note('merged', 'n-', id, 0, false)

@@ -217,3 +217,22 @@ def test_the_audit_is_read_by_those_who_may(queue: Queue, caller: Callable[..., 
     problem(admin.get("/audit?since_ms=yesterday"), 422, "invalid")
     problem(admin.get("/audit?text=%00"), 422, "bad_request")
     assert caller("Admin", topics="orders").ok("GET", "/audit?topic=orders&limit=1")["entries"]
+
+
+def test_what_a_listener_told(queue: Queue, caller: Callable[..., Caller]) -> None:
+    queue.topic(result_for_ms=60_000)
+    reader, viewer = caller("Payload reader"), caller("Viewer")
+    problem(reader.get("/topics/orders/report/k"), 404, "unknown_message")
+    queue.delayed("k", in_ms=0)
+    (delivery,) = queue.client.take("orders", timeout_ms=2000)
+    queue.client.note(delivery, progress={"n": 2**60}, log="halfway")
+    found = reader.ok("GET", "/topics/orders/report/k")
+    assert (found["state"], found["done"], found["progress"]) == ("in_flight", False, '{"n": 1152921504606846976}')
+    assert [(line["text"], line["attempt"]) for line in found["lines"]] == [("halfway", 1)]
+    queue.client.note(delivery, result="secret")
+    queue.client.ack(delivery)
+    found = reader.ok("GET", "/topics/orders/report/k")
+    assert (found["state"], found["done"], found["result"]) == (None, True, '"secret"')
+    masked = viewer.ok("GET", "/topics/orders/report/k")
+    assert (masked["result"], masked["progress"], masked["lines"][0]["text"]) == (None, None, None)
+    assert masked["result_ms"] == found["result_ms"]

@@ -47,6 +47,25 @@ def test_every_kind(queue: Queue, operator: Caller, kind: TopicKind, value: dict
     assert queue.find("k").content == raw
 
 
+def test_one_that_expires(queue: Queue, operator: Caller) -> None:
+    queue.topic()
+    due = queue.inspector.now_ms() + 60_000
+    assert operator.ok("POST", SEND, {"content": "hello", "due_ms": due, "expires_ms": 5_000})["sent"] == 1
+    (message,) = operator.ok("GET", "/topics/orders/messages/hello")["messages"]
+    assert message["expires_at_ms"] == due + 5_000
+    problem(operator.post(SEND, {"content": "x", "due_ms": due, "expires_ms": -1}), 422, "invalid")
+
+
+def test_where_nothing_merges_each_has_an_id_that_is_told(queue: Queue, operator: Caller) -> None:
+    queue.topic(merge="never")
+    body = {"content": "same", "key": "k", "delay_ms": 60_000}
+    checked = operator.ok("POST", SEND, body | {"validate_only": True})
+    assert [each["id"] for each in checked["results"]] == [None]
+    ids = [operator.ok("POST", SEND, body)["results"][0]["id"] for _ in "12"]
+    assert len({*ids}) == 2
+    assert [queue.find(each).content for each in ids] == [b"same"] * 2
+
+
 def test_a_batch_tells_of_each(queue: Queue, operator: Caller) -> None:
     queue.topic()
     messages = [{"content": f"m{n % 4}", "delay_ms": 60_000} for n in range(6)]

@@ -47,6 +47,8 @@ ROUTES: dict[tuple[str, str], Route] = {
     ),
     ("GET", "/topics/{topic}/slots"): Route(VIEW, "/topics/orders/slots"),
     ("GET", "/topics/{topic}/slots/{slot}"): Route(VIEW, "/topics/orders/slots/0"),
+    ("GET", "/topics/{topic}/why"): Route(VIEW, "/topics/orders/why"),
+    ("GET", "/topics/{topic}/why/{id}"): Route(VIEW, "/topics/orders/why/a"),
     ("POST", "/topics/{topic}/slots:pin"): Route(
         Action.PIN, "/topics/orders/slots:pin", {"worker": "w", "slots": "0", **REASON}
     ),
@@ -69,6 +71,7 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("GET", "/topics/{topic}/messages"): Route(VIEW, "/topics/orders/messages?state=delayed"),
     ("GET", "/topics/{topic}/messages:search"): Route(READ, "/topics/orders/messages:search?text=x"),
     ("GET", "/topics/{topic}/messages:find"): Route(VIEW, "/topics/orders/messages:find?id=a"),
+    ("GET", "/topics/{topic}/report/{id}"): Route(VIEW, "/topics/orders/report/a"),
     ("GET", "/topics/{topic}/biography/{id}"): Route(VIEW, "/topics/orders/biography/a"),
     ("GET", "/topics/{topic}/history"): Route(VIEW, "/topics/orders/history?from=1&to=3600000"),
     ("GET", "/topics/{topic}/history:export"): Route(VIEW, "/topics/orders/history:export"),

@@ -16,8 +16,10 @@ from console.history import store
 from console.history.points import POINT
 from console.history.reading import chart
 from console.history.slots import picture
-from console.history.tiers import HOUR, SLOTS
+from console.history.store import Row
+from console.history.tiers import DAY, HOUR, SLOTS
 from console.keeper import history as keeping
+from console.keeper import steady_clock
 from console.keeper.frames import Observed
 from console.keeper.history import KeepHistory, OldHistory
 from console.keeper.live_tasks import Sampling
@@ -209,3 +211,32 @@ def worker() -> Callable[..., WorkerInfo]:
         return replace(known)
 
     return make
+
+
+async def test_a_clock_that_is_wrong_for_a_moment_makes_nothing_forgotten(
+    queue: Queue, keeper: Clocked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one of 1970 when a machine starts, or one that is ahead."""
+    at = Row("orders", "numbers", 60_000, START_MS, START_MS + HOUR, b"x")
+    await with_database(store.save, [at])
+    clock = {"s": 0.0, "ms": 0}
+
+    async def now_ms() -> int:
+        return clock["ms"]
+
+    monkeypatch.setattr(steady_clock.time, "monotonic", lambda: clock["s"])
+    monkeypatch.setattr(keeper.engine.inspector, "now_ms", now_ms)
+    old = OldHistory(keeper.engine, keeper.keys)
+    for now in (
+        0,
+        START_MS + DAY,
+        START_MS + 900 * DAY,
+        *(START_MS + DAY + minute * 60_000 for minute in range(10, 90, 10)),
+    ):
+        clock |= {"s": clock["s"] + 600.0, "ms": now}
+        await old.round()
+        assert await with_database(HistoryBlock.objects.count) == 1
+    for minute in range(10, 80, 10):
+        clock |= {"s": clock["s"] + 600.0, "ms": START_MS + 900 * DAY + minute * 60_000}
+        await old.round()
+    assert await with_database(HistoryBlock.objects.count) == 0, "it has gone on like that for an hour"

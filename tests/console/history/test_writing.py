@@ -70,7 +70,7 @@ def test_a_clock_that_went_back_writes_its_times_anew_and_one_that_was_ahead_is_
     assert [value for _, value in backlogs(10_000)] == [2] * 3 + [1] * 9
     assert [value for _, value in backlogs(MINUTE)] == [2, 1]
     keep(point(START_MS + 400 * DAY, backlog=7))
-    assert store.forget(START_MS + HOUR, 2**40) == 2
+    assert store.forget(START_MS + HOUR) == 2
     assert [value for _, value in backlogs(MINUTE)] == [2, 1]
 
 
@@ -126,11 +126,11 @@ def test_what_is_old_goes_and_of_too_much_the_oldest_pictures_of_slots_first() -
         Row("orders", "slots", 7_000, now - DAY, now, b"a tier of another release"),
     ]
     store.save(blocks)
-    assert store.forget(now, 2**40) == 3
+    assert store.forget(now) == 3 and store.shrink(2**40) == 0
     assert [(each.series, each.blocks, each.size) for each in store.held()] == [("numbers", 1, 100), ("slots", 2, 200)]
-    assert store.forget(now, 299) == 1
+    assert store.shrink(299) == 1
     assert [(each.series, each.oldest_ms) for each in store.held()] == [
         ("numbers", now - 6 * HOUR),
         ("slots", now - DAY),
     ]
-    assert store.forget(now, 100) == 1 and store.forget(now, 0) == 1 and not HistoryBlock.objects.exists()
+    assert store.shrink(100) == 1 and store.shrink(0) == 1 and not HistoryBlock.objects.exists()

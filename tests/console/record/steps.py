@@ -14,6 +14,7 @@ ROUTES = {
     "expired": ("", ""),
     "died": ("prepare", "dead"),
     "cancelled": ("store", "trash"),
+    "lapsed": ("store", "gone"),
     "dropped": ("dead", "trash"),
     "requeued": ("dead", "store"),
     "restored": ("trash", "store"),

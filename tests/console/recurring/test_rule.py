@@ -39,6 +39,13 @@ def test_an_hour_that_is_left_out_or_comes_twice_has_one_tick() -> None:
     assert said(upcoming(nightly, ms("2026-10-24T12:00"), 2)) == ["10-25 00:30", "10-26 01:30"], "not twice"
 
 
+def test_in_the_hour_that_comes_a_second_time_nothing_is_due_that_is_over() -> None:
+    nightly = rule(cron="30 2 * * *", time_zone="Europe/Berlin")
+    assert said(upcoming(nightly, ms("2026-10-25T01:05"), 2)) == ["10-26 01:30", "10-27 01:30"]
+    early = rule(cron="15,45 1-3 * * *", time_zone="Europe/Berlin")
+    assert said(upcoming(early, ms("2026-10-25T01:05"), 1)) == ["10-25 02:15"]
+
+
 def test_what_comes_every_half_hour_goes_on_through_both() -> None:
     often = rule(cron="*/30 * * * *", time_zone="Europe/Berlin")
     found = upcoming(often, ms("2026-10-24T22:00"), 12)

@@ -94,6 +94,15 @@ def test_ticks_that_are_skipped_are_told(time: Clock) -> None:
     assert OutboxMessage.objects.count() == 0
 
 
+@pytest.mark.parametrize("misfire", ["skip", "once", "all"])
+def test_a_jitter_larger_than_the_interval_misses_nothing(time: Clock, misfire: str) -> None:
+    define(misfire=misfire, jitter_ms=10 * MINUTE_MS)
+    for _ in range(30):
+        time.now_ms = max(time.now_ms, recurring_ticks.next_due_ms() or 0)
+        recurring_ticks.send_due()
+    assert ticks() == [(60 * number, "on_time", 0) for number in range(1, 31)]
+
+
 def test_of_very_many_missed_ticks_the_last_are_sent(time: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recurring_ticks, "ALL_MOST", 3)
     define(misfire="all")

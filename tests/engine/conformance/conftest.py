@@ -40,6 +40,13 @@ scripts_alone = pytest.mark.parametrize(
 """For what happens inside a script, or in one after the other: each kind of server once, with either client. How these
 reach their servers, and find what lies in several slots, is in the other files."""
 
+few_servers = pytest.mark.parametrize(
+    "bench",
+    [each for each in BENCHES if each.values[0] in {("async", "redis"), ("sync", "fakeredis"), ("sync", "cluster")}],
+    indirect=True,
+)
+"""For what is in the scripts alone, and the same on every server: each way of running them once."""
+
 JOURNALS = ("full", "off", "events")
 """Every scenario is also one of the journal: each mode meets every deployment or every client."""
 BENCHES_AT = {each.values[0]: position for position, each in enumerate(BENCHES)}

@@ -274,6 +274,13 @@ def back_where_it_was(deed: Deed) -> bool:
     return bool(deed.before.waiting) or (now is not None and (now.queue, now.body) == (old.queue, old.body))
 
 
+def expires(deed: Deed) -> bool:
+    """One in flight holds it back, and so does its own retry, which a duplicate does not end on a range-merge topic."""
+    before = deed.before.waiting
+    held = deed.before.flight or (before and before.queue == "retry" and not deed.ends_retries)
+    return bool(deed.after.waiting) if held else not deed.after.waiting and deed.counted("lapsed") == 1
+
+
 def stays(column: str) -> Check:
     return lambda deed: deed.stays(column)
 
@@ -291,6 +298,7 @@ SAYS: dict[tuple[str, str], Check] = {
     ("waiting", "to the trash (`undo_ms`)"): to_the_trash("waiting"),
     ("waiting", "has another time or priority, behind its equals"): elsewhere,
     ("waiting", "ready; a retry keeps its count"): is_ready,
+    ("waiting", "gone at the next take or send that meets it"): expires,
     ("waiting", "stays; the dead one goes to the trash"): requeued_beside,
     ("waiting", "stays; one that waited merges into it"): restore_merges,
     ("flight", "a second one waits"): second_waits,
@@ -300,6 +308,7 @@ SAYS: dict[tuple[str, str], Check] = {
     ("flight", "stays, and holds back the requeued one"): holds_back,
     ("flight", "stays, and holds back the restored one"): holds_back,
     ("flight", "holds it back"): holds_back,
+    ("flight", "stays, and holds back the late one"): holds_back,
     ("flight", "done; the one that waits is free"): done_and_free,
     ("flight", "waits in store, or dies"): fails_into("store"),
     ("flight", "waits in retry, or dies"): fails_into("retry"),

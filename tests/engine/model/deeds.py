@@ -6,11 +6,12 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from rmq_core.model.topic import TopicKind
 from tests.engine.model.model import SHIFT, Body, Dead, Model, Trashed
 
 OLDER = "send, older version"
 FAILING = {"nack", "nack, with a delay", "reject", "run out of time", "takeover"}
-SENT_VERSION = {"send, inline": 0, "send, pooled": 2, "send, newer version": 3, OLDER: 1}
+SENT_VERSION = {"send, inline": 0, "send, pooled": 2, "send, newer version": 3, OLDER: 1, "expire": 3}
 
 
 class Waiting(NamedTuple):
@@ -81,6 +82,11 @@ class Deed(NamedTuple):
         """Of what a send would replace."""
         known = self.before.waiting or self.before.flight
         return known.body.version if known and known.body else 0
+
+    @property
+    def ends_retries(self) -> bool:
+        """Whether a send brings a failed one back at once."""
+        return self.model.topic.kind is not TopicKind.RANGE_MERGE
 
     @property
     def brings_older(self) -> bool:

@@ -22,10 +22,11 @@ TIMEOUT = fingerprint("Timeout", "not settled within 1 ms")
 
 @dataclass(frozen=True)
 class Body:
-    """What a pooled message has beside its id."""
+    """What a pooled message has beside its id. ``ends_ms``: from then on it is not delivered."""
 
     content: bytes
     version: int
+    ends_ms: int | None = None
 
 
 class Behind(NamedTuple):
@@ -132,6 +133,8 @@ class Model:
     def send(self, raw: bytes, value: int, body: Body | None) -> bool:
         """Whether it merged."""
         self.counts["sent"] += 1
+        if self.is_late(raw):
+            self.lapse(raw)
         waited = self.waits(raw)
         known = self.waiting_bodies.get(raw) if waited else self.flight_bodies.get(raw)
         if known and known.version > (body.version if body else 0):
@@ -150,6 +153,21 @@ class Model:
                 self.store[raw] = self.behind(value)
         self.counts["merged"] += waited
         return waited
+
+    # -- expiring
+
+    def is_late(self, raw: bytes) -> bool:
+        """Whether the copy that waits may not be delivered any more."""
+        body = self.waiting_bodies.get(raw) if self.waits(raw) else None
+        return body is not None and body.ends_ms is not None and body.ends_ms <= self.now_ms
+
+    def lapse(self, raw: bytes) -> None:
+        """The copy that waits is gone."""
+        self.store.pop(raw, None)
+        self.retry.pop(raw, None)
+        del self.waiting_bodies[raw]
+        self.counts["lapsed"] += 1
+        self.tidy(raw)
 
     # -- reaping and taking
 
@@ -210,7 +228,18 @@ class Model:
         ]
 
     def next_ones(self, most: int) -> tuple[list[bytes], bool]:
-        """What a pull consumer is handed, and whether alone; of retried ones there is at least one."""
+        """What a pull consumer is handed, and whether alone; late ones that it would be handed are gone."""
+        while True:
+            found, alone = self.next_before_any_is_late(most)
+            late = [raw for raw in found if self.is_late(raw)]
+            if not late:
+                return found, alone
+            for raw in late:
+                self.suspects.discard(raw)
+                self.lapse(raw)
+
+    def next_before_any_is_late(self, most: int) -> tuple[list[bytes], bool]:
+        """Of retried ones there is at least one."""
         ready = self.ready()
         if not self.topic.timed:
             retried = [raw for raw in ready if self.is_retried(raw)]
@@ -224,7 +253,7 @@ class Model:
                 if raw in self.suspects:
                     break
                 several.append(raw)
-            return (several, False) if several or not ready else self.next_ones(1)
+            return (several, False) if several or not ready else self.next_before_any_is_late(1)
         return ready, True
 
     def is_retried(self, raw: bytes) -> bool:

@@ -35,6 +35,12 @@ def promote(walker: Walker) -> None:
     walker.keep()
 
 
+def expire(walker: Walker) -> None:
+    """One that is late by the time it could be taken."""
+    walker.send(ID, 20, 3, 1)
+    walker.grab(1)
+
+
 def send_several(walker: Walker) -> None:
     walker.send_many([(ID, 20, 2), (ID, 60, None), ("c", 20, None), (ID, 20, 3)])
 
@@ -56,6 +62,7 @@ OPERATIONS: dict[str, Callable[[Walker], None]] = {
     "requeue": lambda walker: walker.act("requeue"),
     "drop": lambda walker: walker.act("drop"),
     "restore": lambda walker: walker.act("restore"),
+    "expire": expire,
 }
 CELLS = cells_in_words.table()
 SETTLING: dict[str, tuple[str, int | None]] = {

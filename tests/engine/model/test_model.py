@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import uuid
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import pytest
@@ -53,6 +54,7 @@ SETTLING = ["ack", "nack", "nack", "reject", "release", "extend"]
 ACTIONS = ["cancel", "run_now", "reschedule", "requeue", "requeue", "drop", "restore", "restore"]
 names = st.sampled_from(["a", "b", "c"])
 delays = st.sampled_from([None, 0, 1, 30, 2_000])
+lasts = st.sampled_from([0, 0, 1, 45, 5_000])
 spans = st.sampled_from([1, 20, 60, 900, 1_500])
 FROM_NOW = {20, 900}
 
@@ -114,9 +116,15 @@ class Machine(RuleBasedStateMachine):
 
     # -- what applications do
 
-    @rule(name=names, value=spans, version=st.none() | st.integers(0, 3))
-    def send(self, name: str, value: int, version: int | None) -> None:
+    @rule(name=names, value=spans, version=st.none() | st.integers(0, 3), lasts_ms=lasts)
+    def send(self, name: str, value: int, version: int | None, lasts_ms: int = 0) -> None:
+        """``lasts_ms``: it expires so long after it is due, or accepted; 0, or without a version: never."""
         message, body = self.message(name, value, version)
+        if body and lasts_ms:
+            message = replace(message, expires_ms=lasts_ms)
+            due_ms = 0 if self.kind is TopicKind.PRIORITY else self.value_of(message)
+            starts_ms = due_ms if self.kind is TopicKind.FIXED_TIME else self.model.now_ms + due_ms
+            body = replace(body, ends_ms=starts_ms + lasts_ms)
         sent = self.rmq.send("t", message)
         assert sent == (name, 0, self.model.send(name.encode(), self.value_of(message), body))
 
@@ -319,7 +327,7 @@ def read_body(raw: bytes | None) -> Body | None:
     if not raw:
         return None
     decoded = decode_body(raw)
-    return Body(decoded.content, decoded.version)
+    return Body(decoded.content, decoded.version, decoded.expires_at_ms)
 
 
 def failures_in(record: bytes | None) -> int:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
+import signal
+import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -69,3 +72,73 @@ def keep_to_one(delivery: Delivery) -> None:
 
 def keep_to_two(delivery: Delivery) -> None:
     assert delivery.group == "two"
+
+
+class NotYet(Retry):
+    """As applications have them: what it takes is not what its class takes, so it cannot be unpickled."""
+
+    def __init__(self, order: int, delay_ms: int) -> None:
+        super().__init__(f"order {order}", delay_ms=delay_ms)
+
+
+class Never(Reject):
+    def __init__(self, order: int, why: str) -> None:
+        super().__init__(f"{order}: {why}")
+
+
+class Full(Release):
+    def __init__(self, order: int, delay_ms: int) -> None:
+        super().__init__(delay_ms=delay_ms)
+
+
+def decide(delivery: Delivery) -> None:
+    """Raises an outcome of its own class."""
+
+    class Local(Never):
+        lock = None
+
+    local = Local(3, "no")
+    local.lock = threading.Lock()  # type: ignore[assignment]
+    outcomes = {"retry": NotYet(1, 60_000), "reject": Never(1, "no"), "release": Full(1, 60_000), "local": local}
+    raise outcomes[delivery.text]
+
+
+def fork(delivery: Delivery) -> None:
+    """Forks for the content "fork …", and both come back; fails for others."""
+    word, _, path = delivery.text.partition(" ")
+    if word != "fork":
+        raise ValueError("no")
+    if os.fork() == 0:
+        Path(path).write_text(str(os.getpid()))
+        logging.getLogger("app").warning("x" * 100_000)
+    else:
+        time.sleep(0.3)
+
+
+def log_oddly(delivery: Delivery) -> None:
+    logging.getLogger("app").warning("about", extra={"error": Odd("this", "that"), "lock": threading.Lock()})
+
+
+def stop(delivery: Delivery) -> None:
+    """Is stopped after the first call, in the middle of the second's log."""
+    word, _, path = delivery.text.partition(" ")
+    if word == "pid":
+        Path(path).write_text(str(os.getpid()))
+    elif word == "log":
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGSTOP)).start()
+        while True:
+            logging.getLogger("app").debug("x" * 1_000_000)
+
+
+def terminate(delivery: Delivery) -> None:
+    """Starts a program, and ends it as one does."""
+    with subprocess.Popen(["sleep", "60"]) as program:
+        time.sleep(0.1)
+        program.terminate()
+        assert program.wait(5.0) == -signal.SIGTERM
+
+
+def tell(delivery: Delivery) -> dict[str, str]:
+    """Tells of itself from there."""
+    delivery.log("in a process")
+    return {"by": "a process"}

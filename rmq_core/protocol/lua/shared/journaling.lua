@@ -87,9 +87,10 @@ local function note(event, route, id, detail, body)
   if JOURNAL_FULL and body ~= nil then
     known[4] = known[4] or {}
     known[4][#items / 2] = body
-  elseif body and string.byte(body) == 1 then
+  elseif body and (string.byte(body) == 1 or string.byte(body) == 3) then
     -- Without the body, its slot basis: what a message belongs together with must not be lost.
-    local length, from = string.match(body, '^\1%d+ (%d+) %d+ ()')
+    local before = string.byte(body) == 3 and '^\3%S+ %d+' or '^\1%d+'
+    local length, from = string.match(body, before .. ' (%d+) %d+ ()')
     if length ~= '0' then
       known[4], known[5] = false, known[5] or {}
       table.insert(known[5], #items / 2)

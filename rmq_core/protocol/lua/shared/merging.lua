@@ -1,4 +1,5 @@
--- What a send does to a message that may be known already. Needs sending, bodies, records, and both kinds of places.
+-- What a send does to a message that may be known already. Needs sending, bodies, records, and both kinds of
+-- places.
 
 -- The score of a new message of that value, behind its equals.
 local function place(value, number)
@@ -18,9 +19,32 @@ end
 
 -- include shared/noting_sent.lua
 
--- The version of a body, whose first byte may tell its format (`message.decode_body`).
+-- The version of a body, whose first byte may tell its format (`bodies.decode_body`).
 local function version_of(body)
-  return body and tonumber(string.match(body, '^\1?(%d+) ')) or 0
+  return body and tonumber(string.match(body, '^\1?(%d+) ') or string.match(body, '^\3%S+ (%d+) ')) or 0
+end
+
+-- A body that says how long its message may be waited for, with the time that is: from when it is due, or accepted.
+local function with_end(body, value)
+  local wait_ms, from = string.match(body, '^\3e%+(%d+)()')
+  if not wait_ms then
+    return body
+  end
+  local due = KIND == 'range-merge' and now + value or KIND == 'fixed-time' and value or now
+  return '\3e' .. ms_text(due + wait_ms) .. string.sub(body, from)
+end
+
+-- include shared/lapsing.lua
+
+-- What a new message of the id meets: the copy that waits, and the body in the pool. One that may not be delivered any
+-- more ends here: nothing may merge into it.
+local function meets(id)
+  local waits, old = waiting(id), redis.call('HGET', BODY, id)
+  if waits and has_lapsed(old) then
+    lapse({id}, redis.call('ZSCORE', RETRY, id) and 'r' or 's')
+    return nil, redis.call('HGET', BODY, id)
+  end
+  return waits, old
 end
 
 -- Puts one message into the store, or moves the one that waits; returns its score, nil where nothing moves.

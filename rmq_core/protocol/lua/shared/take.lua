@@ -1,4 +1,4 @@
--- Moves up to `limit` ready messages from store to prepare. Needs policy, journal, bodies, origins.
+-- Moves up to `limit` ready messages from store to prepare. Needs policy, journal, bodies, origins, lapsing.
 
 local take
 -- A block, for a script may have 200 locals at most.
@@ -10,6 +10,8 @@ do
   local BLOCKED_MOST = 1000
   -- How far whoever takes alone looks for the next one that must be taken alone.
   local SUSPECTS_AHEAD = 100
+  -- Of those that may not be delivered any more, a take ends so many before it gives back what else it found.
+  local LAPSED_MOST = 100
   -- So many bodies are read at once: what is read in vain is never more.
   local BODIES_AT_ONCE = 32
 
@@ -156,39 +158,76 @@ do
     return bodies, false
   end
 
+  -- What comes next: {id, store score, …}, its bodies in the same order ({} when no message of the slot has one), whether
+  -- it is the top and the bottom of the store, whole, whether the next one must be taken alone, and whether some that are
+  -- ready were left for their size.
+  local function next_ones(limit, alone, floor, bytes, in_flight)
+    local found, is_top, is_bottom, suspects_next
+    if TIMED then
+      local wanted = alone and SUSPECTS_AHEAD or limit
+      found, is_bottom = unblocked('ZRANGEBYSCORE', '-inf', '(' .. ms_text(now + 1), wanted, in_flight)
+    elseif alone then
+      found = by_priority(1, in_flight, floor)
+      for _, each in ipairs(unblocked('ZREVRANGEBYSCORE', '+inf', '-inf', SUSPECTS_AHEAD, in_flight)) do
+        found[#found + 1] = each
+      end
+    else
+      found, is_top = by_priority(limit, in_flight, floor)
+    end
+    found, suspects_next = before_suspects(found, alone)
+    if alone then
+      for i = #found, 3, -1 do
+        found[i] = nil
+      end
+    end
+    local bodies, cut = {}, false
+    if #found > 0 and redis.call('EXISTS', BODY) == 1 then
+      bodies, cut = bodies_within(found, bytes)
+    end
+    return found, bodies, is_top, is_bottom, suspects_next, cut
+  end
+
+  -- Ends those of the found that may not be delivered any more. Returns the others, their bodies, and how many ended.
+  local function without_lapsed(found, bodies)
+    local gone = {}
+    for i, body in ipairs(bodies) do
+      if has_lapsed(body) then
+        gone[#gone + 1] = found[i * 2 - 1]
+      end
+    end
+    if #gone == 0 then
+      return found, bodies, 0
+    end
+    local left, left_bodies = {}, {}
+    for i, body in ipairs(bodies) do
+      if not has_lapsed(body) then
+        left[#left + 1], left_bodies[#left_bodies + 1] = found[i * 2 - 1], body
+        left[#left + 1] = found[i * 2]
+      end
+    end
+    lapse(gone, 's')
+    return left, left_bodies, #gone
+  end
+
   -- With `alone`, at most one, which the caller runs while nothing else runs in its process; it has no origin then.
   -- Of bodies, at most so many `bytes`, unless the first one alone is larger. Returns {id, store score, …}, the
   -- bodies in the same order ({} when no message of the slot has one), whether the next one must be taken alone, and
-  -- whether some that are ready were left for their size.
+  -- whether some that are ready were left, for their size or because so many others had to be ended.
   function take(limit, alone, floor, bytes)
     if limit == 0 then
       return {}, {}, false, false
     end
     local in_flight = redis.call('ZCARD', PREPARE)
-    local taken, is_top, is_bottom, suspects_next
-    if TIMED then
-      local wanted = alone and SUSPECTS_AHEAD or limit
-      taken, is_bottom = unblocked('ZRANGEBYSCORE', '-inf', '(' .. ms_text(now + 1), wanted, in_flight)
-    elseif alone then
-      taken = by_priority(1, in_flight, floor)
-      for _, each in ipairs(unblocked('ZREVRANGEBYSCORE', '+inf', '-inf', SUSPECTS_AHEAD, in_flight)) do
-        taken[#taken + 1] = each
-      end
-    else
-      taken, is_top = by_priority(limit, in_flight, floor)
-    end
-    taken, suspects_next = before_suspects(taken, alone)
-    if alone then
-      for i = #taken, 3, -1 do
-        taken[i] = nil
-      end
-    end
+    local taken, bodies, is_top, is_bottom, suspects_next, cut
+    local ended, ended_in_all = 0, 0
+    repeat
+      taken, bodies, is_top, is_bottom, suspects_next, cut = next_ones(limit, alone, floor, bytes, in_flight)
+      taken, bodies, ended = without_lapsed(taken, bodies)
+      ended_in_all = ended_in_all + ended
+    until ended == 0 or ended_in_all >= LAPSED_MOST
+    cut = cut or ended > 0
     if #taken == 0 then
-      return taken, {}, suspects_next, false
-    end
-    local bodies, cut = {}, false
-    if redis.call('EXISTS', BODY) == 1 then
-      bodies, cut = bodies_within(taken, bytes)
+      return taken, {}, suspects_next and not cut, cut
     end
     local ids, prepared, priorities = {}, {}, {}
     local fresh_from

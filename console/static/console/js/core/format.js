@@ -40,6 +40,12 @@ export function rate(/** @type {number | null | undefined} */ value) {
   return value < 10 ? fraction.format(value) : count(Math.round(value));
 }
 
+/** A part of 1; nearly all is not all. */
+export function percent(/** @type {number} */ part) {
+  const shown = part < 1 && part > 0.9999 ? 0.9999 : part;
+  return `${new Intl.NumberFormat(language, { maximumFractionDigits: 2 }).format(shown * 100)} %`;
+}
+
 /** A duration in ms. */
 export function duration(/** @type {number | null | undefined} */ ms) {
   if (ms === null || ms === undefined) return NONE;

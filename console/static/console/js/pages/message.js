@@ -7,9 +7,11 @@ import { gettext } from "../core/text.js";
 import { activity } from "../parts/activity.js";
 import { entryView } from "../parts/entryview.js";
 import { endWords } from "../parts/gone.js";
+import { reportOf, reportView } from "../parts/messagereport.js";
 import { messageView } from "../parts/messageview.js";
+import { whyView } from "../parts/why.js";
 
-const SYMBOLS = { done: "check_circle", cancelled: "cancel", dropped: "delete" };
+const SYMBOLS = { done: "check_circle", cancelled: "cancel", dropped: "delete", expired: "timer_off" };
 
 if (page.topic.kind === "stream") await showEntries();
 else await showMessages();
@@ -26,27 +28,47 @@ async function showMessages() {
       messageView(message, Date.now(), () => location.reload()),
     ),
   );
+  const report = page.ident && !views.length ? await reportOf(page.ident) : null;
   replace(
     byId("rc-message"),
+    // What a group has not read yet is no message of it.
+    views.length || !page.ident || page.topic.kind !== "group"
+      ? null
+      : h(
+          "section",
+          { class: "rc-card" },
+          h("h3", {}, gettext("Why is it late?")),
+          whyView({ id: page.ident, slot: page.slot }).element,
+        ),
     views.length
       ? views
       : h(
           "div",
           { class: "rc-empty" },
-          found.records.length
-            ? found.records.map((record) => [icon(SYMBOLS[record.state] ?? "history"), h("h2", {}, endWords(record))])
-            : [
-                icon("search_off"),
-                h("h2", {}, gettext("No message has this id")),
-                h(
-                  "p",
-                  {},
-                  gettext(
-                    "It is not in the queue, and nothing is recorded of it: the id is different, or it ended while the topic's journal was off.",
+          report?.done && !found.records.length
+            ? [icon(SYMBOLS.done), h("h2", {}, gettext("It has been handled"))]
+            : found.records.length
+              ? found.records.map((record) => [icon(SYMBOLS[record.state] ?? "history"), h("h2", {}, endWords(record))])
+              : [
+                  icon("search_off"),
+                  h("h2", {}, gettext("No message has this id")),
+                  h(
+                    "p",
+                    {},
+                    gettext(
+                      "It is not in the queue, and nothing is recorded of it: the id is different, or it ended while the topic's journal was off.",
+                    ),
                   ),
-                ),
-              ],
+                ],
         ),
+    report
+      ? h(
+          "section",
+          { class: "rc-card" },
+          h("h3", {}, gettext("What its listener told")),
+          reportView(page.ident, report),
+        )
+      : null,
     views.length || !page.ident
       ? null
       : h("section", { class: "rc-card" }, h("h3", {}, gettext("What happened")), activity(page.ident, null)),

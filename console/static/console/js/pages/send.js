@@ -27,7 +27,7 @@ const MODES = {
           "Entries, each a JSON object in a line of its own: content or fields, slot_basis, headers, id; what it leaves out comes from the form",
         )
       : gettext(
-          "Messages, each a JSON object in a line of its own: content, key, slot_basis, headers, version and the time or priority; what it leaves out comes from the form",
+          "Messages, each a JSON object in a line of its own: content, key, slot_basis, headers, version, expires_ms and the time or priority; what it leaves out comes from the form",
         ),
   ],
 };
@@ -61,6 +61,7 @@ const when = whenField(page.topic.kind);
 const key = h("input", { class: "rc-input", name: "key", autocomplete: "off", maxlength: 512 });
 const basis = h("input", { class: "rc-input", name: "slot_basis", autocomplete: "off", maxlength: 512 });
 const version = h("input", { class: "rc-input", name: "version", type: "number", min: 0, step: 1 });
+const expires = h("input", { class: "rc-input", name: "expires_ms", type: "number", min: 0, step: 1 });
 const reason = h("input", { class: "rc-input", name: "reason", maxlength: 500, autocomplete: "off" });
 const headers = pairRows(gettext("Header"), gettext("Add a header"));
 const fields = pairRows(gettext("Field"), gettext("Add a field"));
@@ -97,6 +98,7 @@ const form = h(
       basis,
     ),
     stream ? null : h("label", {}, gettext("Version (older never replaces newer)"), version),
+    stream ? null : h("label", {}, gettext("Expires so many ms after it is due (empty: the topic's)"), expires),
     h("label", {}, gettext("Reason (optional)"), reason),
   ),
   h("h3", { class: "rc-strong" }, gettext("Headers")),
@@ -176,6 +178,7 @@ function read() {
     ...(mode === "lines" ? {} : { key: key.value }),
     slot_basis: basis.value,
     version: version.value,
+    expires_ms: expires.value,
     headers: headers.read(),
   };
 }

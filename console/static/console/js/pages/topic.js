@@ -1,6 +1,6 @@
 // A topic's page: header, actions, and the tab that is shown.
 import { byId, h, icon, replace, setText } from "../core/dom.js";
-import { count, dateTime, duration, rate } from "../core/format.js";
+import { count, dateTime, duration, percent, rate } from "../core/format.js";
 import { shortcut } from "../core/keys.js";
 import { Live } from "../core/live.js";
 import { page, topicAddress } from "../core/page.js";
@@ -9,6 +9,7 @@ import { actionButton } from "../parts/actions.js";
 import { showProblems } from "../parts/problems.js";
 import { WAITING } from "../parts/states.js";
 import { topicState } from "../parts/topicstate.js";
+import { openWhy } from "../parts/why.js";
 import { DefinitionTab } from "./definition.js";
 import { EntriesTab } from "./entries.js";
 import { GroupsTab } from "./groups.js";
@@ -18,6 +19,16 @@ import { MessagesTab } from "./messages.js";
 import { SlotsTab } from "./slots.js";
 
 const DEAD = ["dead_growing", "dead"];
+const LATE = [
+  "objective_burning",
+  "lagging",
+  "falling_behind",
+  "no_workers",
+  "unowned",
+  "stuck",
+  "group_stuck",
+  "group_behind",
+];
 const FLEET = ["unowned", "no_workers", "group_stuck"];
 /** @type {any} */
 let frame = null;
@@ -88,7 +99,7 @@ function render() {
   if (!shown) return;
   if (!past) page.topic = shown.topic;
   showState(shown.topic, shown);
-  showProblems(problems, shown.problems, place, past ? () => null : acknowledge);
+  showProblems(problems, shown.problems, place, past ? () => null : act);
   problems.hidden = !shown.problems.length;
   setText(byId("rc-facts"), facts(shown).filter(Boolean).join(" · "));
   const dead = byId("rc-dead-count");
@@ -103,6 +114,7 @@ function facts(shown) {
   return [
     ...(topic.kind === "stream" ? kept(now) : waiting(shown)),
     held ? journal(held) : null,
+    shown.objective ? objective(shown.objective) : null,
     known && now.dead ? acknowledged(known) : null,
   ];
 }
@@ -139,9 +151,22 @@ function place(problem) {
   return FLEET.includes(problem.code) ? `${page.root}workers/` : null;
 }
 
+function act(problem) {
+  if (DEAD.includes(problem.code)) return acknowledge();
+  return LATE.includes(problem.code) ? small(whyButton()) : null;
+}
+
+function whyButton() {
+  return h(
+    "button",
+    { type: "button", class: "rc-button", onclick: () => openWhy(live) },
+    icon("help"),
+    gettext("Why is it late?"),
+  );
+}
+
 /** Of what is shown: who died since then is news. */
-function acknowledge(problem) {
-  if (!DEAD.includes(problem.code)) return null;
+function acknowledge() {
   const button = actionButton(
     "acknowledge",
     () => [],
@@ -149,6 +174,10 @@ function acknowledge(problem) {
     () => [],
     () => ({ until_ms: live.shownMs }),
   );
+  return small(button);
+}
+
+function small(button) {
   button.classList.add("rc-small");
   return button;
 }
@@ -162,6 +191,17 @@ function acknowledged(found) {
     ),
     { n: count(found.count), who: found.by, time: dateTime(found.at_ms) },
   );
+}
+
+/** How the lateness objective is kept, over a week. */
+function objective({ objective_ms: most, kept, budget, burn }) {
+  if (kept === null) return fill(gettext("at most %(time)s late: nothing delivered yet"), { time: duration(most) });
+  return fill(gettext("at most %(time)s late: %(kept)s, %(budget)s of the budget left, burn rate %(burn)s"), {
+    time: duration(most),
+    kept: percent(kept),
+    budget: percent(budget),
+    burn: rate(burn),
+  });
 }
 
 /** How many entries the journal holds, and who has not read them. */
@@ -185,6 +225,7 @@ function showState(topic, shown = frame) {
   place.dataset.paused = String(paused);
   replace(
     place,
+    topic.kind === "stream" ? null : whyButton(),
     topic.kind === "group" ? null : sendLink(),
     topic.kind === "stream"
       ? null

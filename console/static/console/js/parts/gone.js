@@ -7,6 +7,7 @@ const ENDED = {
   done: gettext("Done %(time)s"),
   cancelled: gettext("Cancelled %(time)s"),
   dropped: gettext("Dropped %(time)s"),
+  expired: gettext("Expired %(time)s"),
 };
 
 /** How one record of the id ended, or where it was last seen: the record comes a moment after the queue. */

@@ -8,7 +8,11 @@ import { activity } from "./activity.js";
 import { correctButton } from "./bulkedit.js";
 import { contentView } from "./content.js";
 import { failureView, pairList } from "./failure.js";
+import { reportView } from "./messagereport.js";
 import { ACTIONS_OF, STATES, TIME_TITLES } from "./states.js";
+import { whyView } from "./why.js";
+
+const ENDED = ["dead", "trash"];
 
 /** The address of a message's page. */
 export function messageAddress(message) {
@@ -39,6 +43,9 @@ export function messageView(message, nowMs, onDone) {
           gettext("A worker has it now; it can be changed when it is settled or its time is over."),
         )
       : null,
+    message.id === null || ENDED.includes(message.state)
+      ? null
+      : [h("h3", {}, gettext("Why is it late?")), whyView(message).element],
     pairList(facts(message, nowMs)),
     h("h3", {}, gettext("Content")),
     contentView(message),
@@ -46,6 +53,7 @@ export function messageView(message, nowMs, onDone) {
     headers(message),
     h("h3", {}, gettext("Failures")),
     failureView(message.failure, nowMs),
+    message.id === null ? null : [h("h3", {}, gettext("What its listener told")), reportView(message.id)],
     h("h3", {}, gettext("What happened")),
     message.id === null
       ? h("p", { class: "rc-masked" }, gettext("(hidden)"))
@@ -72,6 +80,11 @@ function facts(message, nowMs) {
   if (message.was) pairs.push([gettext("Restored to"), STATES[message.was]]);
   if (message.priority !== null) pairs.push([gettext("Priority"), count(message.priority)]);
   if (message.retries_left !== null) pairs.push([gettext("Retries left"), count(message.retries_left)]);
+  if (message.expires_at_ms !== null)
+    pairs.push([
+      gettext("Expires"),
+      `${dateTime(message.expires_at_ms)} (${relative(message.expires_at_ms, nowMs)})`,
+    ]);
   if (message.version) pairs.push([gettext("Version"), String(message.version)]);
   pairs.push([gettext("Size"), bytes(message.size)]);
   return pairs;

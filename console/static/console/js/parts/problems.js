@@ -1,6 +1,6 @@
 // What each problem code means, in words.
 import { h, icon, replace } from "../core/dom.js";
-import { count, dateTime, duration } from "../core/format.js";
+import { count, dateTime, duration, rate } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 
@@ -70,6 +70,20 @@ const SENTENCES = {
       { more: count(v.more), missed: count(v.missed) },
     ),
   lag_unknown: () => gettext("How much is ahead is not known: somebody wrote into the stream around us."),
+  objective_burning: (v) =>
+    fill(
+      gettext(
+        "In the last hour %(late)s deliveries were later than %(time)s: the lateness budget is used up %(burn)s times too fast.",
+      ),
+      { late: count(v.late), time: duration(v.objective_ms), burn: rate(v.burn) },
+    ),
+  objective_missed: (v) =>
+    fill(
+      gettext(
+        "The lateness objective is missed: within a week %(late)s of %(total)s deliveries were later than %(time)s.",
+      ),
+      { late: count(v.late), total: count(v.total), time: duration(v.objective_ms) },
+    ),
   worker_lost: (v) => fill(gettext("Worker %(worker)s on %(host)s is silent."), v),
   eviction: (v) => fill(gettext("Redis may delete messages: maxmemory-policy is %(policy)s."), v),
   zookeeper_away: (v) =>
@@ -134,6 +148,8 @@ export const CHIPS = {
   group_stuck: gettext("Stuck"),
   group_behind: gettext("Falling behind"),
   missed: gettext("Entries missed"),
+  objective_burning: gettext("Lateness budget"),
+  objective_missed: gettext("Objective missed"),
   lag_unknown: gettext("Lag unknown"),
   paused: gettext("Paused"),
 };

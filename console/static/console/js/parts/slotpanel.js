@@ -8,6 +8,7 @@ import { fill, gettext } from "../core/text.js";
 import { Drawer } from "./drawer.js";
 import { pairList } from "./failure.js";
 import { openMessage } from "./messagepanel.js";
+import { whyView } from "./why.js";
 
 const REFRESH_MS = 2000;
 
@@ -20,10 +21,12 @@ export function openSlot(slot, live, onClose) {
     onClose();
   });
   setParams({ slot });
+  const why = page.topic.kind === "stream" ? null : whyView({ slot });
   const load = async () => {
     if (live.paused || document.hidden) return;
     try {
-      draw(drawer, await get(ofTopic(page.topic.name, `/slots/${slot}`)), live);
+      draw(drawer, await get(ofTopic(page.topic.name, `/slots/${slot}`)), live, why);
+      why?.load();
     } catch (problem) {
       drawer.show(h("p", { class: "rc-error" }, problem.message));
     }
@@ -34,12 +37,14 @@ export function openSlot(slot, live, onClose) {
   return drawer;
 }
 
-function draw(drawer, slot, live) {
+function draw(drawer, slot, live, why) {
   // Keep the place while somebody reads or is about to press something.
   const { scrollTop } = drawer.body;
   const focus = drawer.body.contains(document.activeElement) ? focusedElement().textContent : null;
   if (page.topic.kind === "stream") return drawStream(drawer, slot, live);
   drawer.show(
+    h("h3", {}, gettext("Why is it late?")),
+    why.element,
     pairList([
       ...owner(slot),
       ...(page.topic.kind === "group"
@@ -76,7 +81,7 @@ function draw(drawer, slot, live) {
     pairList(Object.entries(slot.counters).map(([name, value]) => [name, exact(value)])),
   );
   drawer.body.scrollTop = scrollTop;
-  if (focus) [...drawer.body.querySelectorAll("button")].find((each) => each.textContent === focus)?.focus();
+  if (focus) [...drawer.body.querySelectorAll("a, button")].find((each) => each.textContent === focus)?.focus();
 }
 
 function drawStream(drawer, slot, live) {
@@ -116,7 +121,9 @@ function taken(slot) {
   const c = slot.counters;
   const held = exact(slot.backlog + slot.in_flight + slot.dead);
   const ends =
-    page.topic.kind === "group" ? [c.acked, c.cancelled, c.dropped] : [c.merged, c.acked, c.cancelled, c.dropped];
+    page.topic.kind === "group"
+      ? [c.acked, c.cancelled, c.dropped]
+      : [c.merged, c.acked, c.cancelled, c.dropped, c.lapsed];
   const ended = ends.map(exact).join(" + ");
   return page.topic.kind === "group"
     ? fill(gettext("read %(sent)s = acked + cancelled + dropped (%(ended)s) + held (%(held)s)"), {
@@ -124,7 +131,7 @@ function taken(slot) {
         ended,
         held,
       })
-    : fill(gettext("sent %(sent)s = merged + acked + cancelled + dropped (%(ended)s) + held (%(held)s)"), {
+    : fill(gettext("sent %(sent)s = merged + acked + cancelled + dropped + expired (%(ended)s) + held (%(held)s)"), {
         sent: exact(c.sent),
         ended,
         held,

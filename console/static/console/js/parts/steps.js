@@ -17,12 +17,13 @@ export const EVENTS = {
   rescheduled: gettext("given another time or priority"),
   requeued: gettext("requeued"),
   dropped: gettext("dropped"),
+  lapsed: gettext("expired: it was not delivered in time"),
   released: gettext("given back without being tried"),
   restored: gettext("restored"),
   erased: gettext("can no longer be restored"),
 };
 const GOOD = new Set(["acked"]);
-const BAD = new Set(["retried", "expired", "died"]);
+const BAD = new Set(["retried", "expired", "died", "lapsed"]);
 
 /** One step, as the server tells it. */
 export function stepWords(step) {

@@ -1,0 +1,17 @@
+"""Recorded messages may have expired."""
+
+from django.db import migrations, models
+
+STATES = ["delayed", "ready", "retrying", "in_flight", "dead", "done", "cancelled", "dropped", "expired", "unknown"]
+
+
+class Migration(migrations.Migration):
+    dependencies = [("console", "0015_recurring")]
+
+    operations = [
+        migrations.AlterField(
+            "messagerecord",
+            "state",
+            models.CharField(choices=[(state, state.replace("_", " ").title()) for state in STATES], max_length=10),
+        ),
+    ]

@@ -1,0 +1,51 @@
+"""Why something is late: the engine's answer, with the pace the keeper has measured and who paused the topic."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from console.access import Action
+from console.engine import engine
+from console.history.points import POINT
+from console.models import AuditEntry
+from console.snapshots.store import LiveKeys, read_history
+from rmq_core.why.answer import Reason, Why
+from rmq_core.why.facts import Pace
+
+LATELY = 30
+"""So many samples are the pace, and they must be of this time."""
+LATELY_MS = 60_000
+
+
+def why(topic: str, ident: str | None, slot: int | None, slot_basis: str | None, *, payload: bool, audit: bool) -> Why:
+    """`payload`: the caller may read ids, which may be contents; `audit`: and who did what."""
+    answer = engine().inspector.why(topic, ident, slot=slot, slot_basis=slot_basis, pace=_pace(topic))
+    reasons = [each if payload or each.values.get("id") == ident else each.without("id") for each in answer.reasons]
+    if audit:
+        reasons = [_paused_by(topic, each) for each in reasons]
+    return replace(answer, reasons=tuple(reasons))
+
+
+def _paused_by(topic: str, reason: Reason) -> Reason:
+    if reason.code not in {"paused", "paused_until"}:
+        return reason
+    rows = AuditEntry.objects.filter(topic=topic, action=Action.PAUSE.value, result=AuditEntry.Result.DONE)
+    entry = rows.order_by("-id").first()
+    if entry is None:
+        return reason
+    about = {"by": entry.username, "since_ms": int(entry.at.timestamp() * 1000), "why": entry.reason}
+    return Reason(reason.code, {**reason.values, **about})
+
+
+def _pace(topic: str) -> Pace | None:
+    """Of the last half minute; None where nobody has measured it."""
+    client = engine().client
+    points = json.loads(client.run(read_history(LiveKeys(client.keyspace.namespace).history(topic), LATELY)))
+    since_ms = engine().inspector.now_ms() - LATELY_MS
+    at, came, went = (POINT.index(name) for name in ("at_ms", "in_s", "out_s"))
+    known = [(row[came], row[went]) for row in points if len(row) == len(POINT) and (row[at] or 0) > since_ms]
+    rates = [(into, out) for into, out in known if into is not None and out is not None]
+    if not rates:
+        return None
+    return Pace(*(round(sum(column) / len(rates), 1) for column in zip(*rates, strict=True)))

@@ -1,0 +1,24 @@
+-- Messages that may not be delivered any more: their body tells until when ('\3e<ms> ', see `rmq_core/model/bodies.py`).
+-- Looked at where a message is about to be handed out, and where another one is about to merge into it. Needs bodies.
+
+local function has_lapsed(body)
+  if not body or string.byte(body) ~= 3 then
+    return false
+  end
+  local last_ms = string.match(body, '^\3e(%d+)')
+  return last_ms and tonumber(last_ms) <= now
+end
+
+-- Ends messages that wait, all in one queue ('s' or 'r').
+local function lapse(ids, queue)
+  redis.call('ZREM', queue == 's' and STORE or RETRY, unpack(ids))
+  for _, id in ipairs(ids) do
+    note('lapsed', queue .. '-', id, 0)
+  end
+  count('lapsed', #ids)
+  if SUSPECT then
+    redis.call('HDEL', SUSPECT, unpack(ids))
+  end
+  waiting_left(ids)
+  forget(ids, {PREPARE, DEAD})
+end

@@ -1,0 +1,104 @@
+"""What listeners tell of their messages, and what they return."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+from rmq_core import Delivery, Listener
+from rmq_core.model.report import Note, Report
+from rmq_core.testing import TestQueue
+from rmq_core.worker.reports import together
+from tests.engine.test_testing import MAIL
+from tests.engine.worker import isolated_listeners as isolated
+from tests.engine.worker.bench import WorkerBench
+from tests.support.waiting import wait_until_async
+
+
+def report(bench: WorkerBench, ident: str) -> Report:
+    found = bench.rmq.report("work", ident)
+    assert found is not None
+    return found
+
+
+async def test_it_is_read_while_the_listener_runs(bench: WorkerBench) -> None:
+    bench.topic(result_for_ms=60_000)
+    go_on = threading.Event()
+
+    def act(delivery: Delivery) -> str:
+        delivery.progress({"done": 1, "of": 2})
+        for n in range(150):
+            delivery.log(f"line {n}")
+        go_on.wait(20)
+        delivery.progress({"done": 2, "of": 2})
+        return "all of it"
+
+    bench.send("a")
+    async with bench.running(Listener("work", act)):
+        await wait_until_async(lambda: len(report(bench, "a").lines) == 100, what="the lines")
+        assert (report(bench, "a").progress, report(bench, "a").state) == ({"done": 1, "of": 2}, "in_flight")
+        assert report(bench, "a").lines[-1].text == "line 149"
+        go_on.set()
+        assert await asyncio.to_thread(bench.rmq.result, "work", "a", timeout_ms=20_000) == "all of it"
+    assert report(bench, "a").progress == {"done": 2, "of": 2}
+
+
+async def test_coroutines_and_processes_tell_as_threads_do(bench: WorkerBench) -> None:
+    bench.topic(result_for_ms=60_000)
+
+    async def act(delivery: Delivery) -> dict[str, str]:
+        delivery.log("in a loop")
+        return {"by": "a coroutine"}
+
+    for listener, told, result in (
+        (Listener("work", act), "in a loop", {"by": "a coroutine"}),
+        (Listener("work", isolated.tell, isolation="process"), "in a process", {"by": "a process"}),
+    ):
+        bench.send(told)
+        async with bench.running(listener):
+            assert await asyncio.to_thread(bench.rmq.result, "work", told, timeout_ms=30_000) == result
+        assert [line.text for line in report(bench, told).lines] == [told]
+
+
+async def test_nothing_is_kept_of_what_nobody_asked_for(bench: WorkerBench) -> None:
+    bench.topic()
+    bench.send("a")
+    bench.rmq.send("work", "b", priority=20, result_for_ms=60_000)
+    async with bench.running(Listener("work", lambda delivery: None)):
+        await wait_until_async(lambda: bench.total("acked") == 2, what="both to be done")
+    assert bench.rmq.report("work", "a") is None
+    assert bench.rmq.result("work", "b") is None and report(bench, "b").done
+
+
+async def test_a_result_that_cannot_be_kept_fails_nothing(bench: WorkerBench) -> None:
+    bench.topic(result_for_ms=60_000)
+    bench.send("a")
+    async with bench.running(Listener("work", lambda delivery: {1, 2})):
+        await wait_until_async(lambda: bench.total("acked") == 1, what="it to be done")
+    (line,) = report(bench, "a").lines
+    assert line.text.startswith("what the listener returned is not kept") and "a set" in line.text
+
+
+def test_the_test_queue_keeps_them_too() -> None:
+    def act(delivery: Delivery) -> int:
+        delivery.progress(0.5)
+        return 42
+
+    with TestQueue() as queue:
+        queue.define(MAIL)
+        queue.send("mail", "a", priority=20, result_for_ms=60_000)
+        queue.drain(Listener("mail", act))
+        assert queue.rmq.result("mail", "a") == 42
+        assert (found := queue.rmq.report("mail", "a")) is not None and found.progress == 0.5
+
+
+def test_of_another_delivery_nothing_is_carried_over() -> None:
+    with TestQueue() as queue:
+        queue.define(MAIL)
+        queue.send("mail", "a", priority=20)
+        (one,) = queue.rmq.take("mail")
+        queue.rmq.release(one)
+        (two,) = queue.rmq.take("mail")
+        before, after = Note(one, progress=b"1"), Note(two, lines=(b'"x"',))
+        assert together(before, after) == after
+        assert together(before, Note(one, lines=(b'"x"',))) == Note(one, progress=b"1", lines=(b'"x"',))
