@@ -180,6 +180,13 @@ class Sample:
     def _about_all(self) -> Iterator[Metric]:
         failing = self._sample.get("recurring_failing", 0)
         yield _gauge("rmq_recurring_failing", "Recurring messages that cannot be sent", failing)
+        alerts = self._sample.get("alerts", {})  # none of a keeper of the release before
+        firing = GaugeMetricFamily("rmq_alerts_firing", "Alerts that fire", labels=["severity"])
+        for severity in ("critical", "warning", "info"):
+            firing.add_metric([severity], alerts.get("firing", {}).get(severity, 0))
+        yield firing
+        unsent = alerts.get("unsent", 0)
+        yield _gauge("rmq_alert_deliveries_unsent", "Messages about alerts that failed and are not sent", unsent)
         for gauge in OUTBOX_GAUGES:
             outbox = GaugeMetricFamily(gauge.name, gauge.help, labels=["database"])
             for each in self._sample.get("outboxes", ()):  # none of a keeper of the release before

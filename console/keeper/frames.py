@@ -30,6 +30,9 @@ def overview_frame(
     seen: Observed, states: Sequence[TopicState], trackers: Mapping[str, TopicTracker]
 ) -> dict[str, Any]:
     """Totals, problems, and a line for each topic."""
+    codes: dict[str | None, list[str]] = {}
+    for each in seen.problems:
+        codes.setdefault(each.topic, []).append(each.code)
     return {
         "type": "overview",
         "at_ms": seen.at_ms,
@@ -42,8 +45,9 @@ def overview_frame(
                 **topic_json(state.topic),
                 **state.numbers.as_json(),
                 "workers": state.workers,
+                "routed": state.routed,
                 "strip": trackers[state.topic.name].strip(),
-                "problems": [each.code for each in seen.problems if each.topic == state.topic.name],
+                "problems": codes.get(state.topic.name, []),
                 **({"course": verdict_json(state.verdict)} if state.verdict else {}),
             }
             for state in states
@@ -63,6 +67,7 @@ def topic_frame(
         "now": state.numbers.as_json(),
         "point": state.numbers.point(),
         "workers": state.workers,
+        "routed": state.routed,
         "journal": None if state.journal is None else asdict(state.journal),
         "acknowledged": None if state.acknowledgement is None else state.acknowledgement.as_json(),
         "course": verdict_json(state.verdict),
@@ -80,6 +85,7 @@ def group_line(state: TopicState, tracker: TopicTracker, sample: TopicSample) ->
         **group_json(sample),
         **state.numbers.as_json(),
         "workers": state.workers,
+        "routed": state.routed,
         "strip": tracker.strip(),
         "course": verdict_json(state.verdict),
     }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from console.history.points import POINT
@@ -41,7 +42,7 @@ class Numbers:
     """Of a stream: entries kept. None of them waits for anybody."""
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return dict(vars(self))
 
     def point(self) -> list[float | int | None]:
         """The same as a compact row of history, in the order of `POINT`."""
@@ -54,6 +55,8 @@ class TopicTracker:
     def __init__(self) -> None:
         self._sample: TopicSample | None = None
         self._before: TopicSample | None = None
+        self._strip: list[int] = []
+        self._strip_of: Sequence[SlotSample] | None = None
         self.lateness = Histogram()
         """What was delivered between the last two samples."""
 
@@ -85,6 +88,8 @@ class TopicTracker:
         now, before = self._sample, self._before
         if now is None or before is None or len(now.slots) != len(before.slots):
             return None
+        if now.slots is before.slots:
+            return []
         pairs = [(old, new) for old, new in zip(before.slots, now.slots, strict=True) if new is not old]
         if any(new.counters.sent < old.counters.sent for old, new in pairs):
             return None  # deleted and made again meanwhile
@@ -94,9 +99,12 @@ class TopicTracker:
         """Backlog over the slots, at most `STRIP_CELLS` values: the largest of neighbouring slots."""
         if self._sample is None:
             return []
-        values = _held(self._sample)
-        size = max(1, len(values) // STRIP_CELLS)
-        return values if size == 1 else [max(values[at : at + size]) for at in range(0, len(values), size)]
+        if self._strip_of is not self._sample.slots:
+            values = _held(self._sample)
+            size = max(1, len(values) // STRIP_CELLS)
+            self._strip = values if size == 1 else [max(values[at : at + size]) for at in range(0, len(values), size)]
+            self._strip_of = self._sample.slots
+        return self._strip
 
     def slots(self) -> dict[str, list[int | float]]:
         """Every slot's numbers, by metric, for the heat map."""

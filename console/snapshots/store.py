@@ -29,7 +29,7 @@ from typing import Any
 
 from rmq_core.errors import ScriptFailed, ServerFull
 from rmq_core.protocol.keys import Keyspace
-from rmq_core.protocol.scripts import Call, Operation, Request, script
+from rmq_core.protocol.scripts import Call, Operation, Request, batches, script
 from rmq_core.queries.present import now_ms
 
 log = logging.getLogger(__name__)
@@ -37,6 +37,7 @@ log = logging.getLogger(__name__)
 HISTORY_S = 15 * 60
 FRAME_TTL_MS = 60_000
 WATCH_MS = 12_000
+LISTS_AT_ONCE = 100
 _TRIM_EVERY = 20
 _POINT = re.compile(rb"\[[-+0-9.eE,\[\]nul ]*\]")
 """Numbers and nulls: only the outside is looked at."""
@@ -87,16 +88,23 @@ def read_frame(key: str) -> Operation[tuple[int, str] | None]:
     return None if found is None else (int(found[1]), found[2])
 
 
-def append_history(points: dict[str, str], keep: int, round_number: int) -> Operation[None]:
-    """Add one point to each list; now and then cut the lists to `keep` and renew their expiry."""
-    commands: list[tuple[str | int, ...]] = []
-    for index, (key, point) in enumerate(points.items()):
-        commands.append(("RPUSH", key, point))
-        if (round_number + index) % _TRIM_EVERY == 0:
-            commands.append(("LTRIM", key, -keep, -1))
-            commands.append(("EXPIRE", key, HISTORY_S + 60))
-    if commands:
-        yield from if_there_is_room(commands)
+def append_history(
+    points: dict[str, str], keep: int, round_number: int, at_once: int = LISTS_AT_ONCE
+) -> Operation[None]:
+    """Add one point to each list; now and then cut the lists to `keep` and renew their expiry.
+
+    `at_once`: lists of one call, 1 where they are on several nodes.
+    """
+    calls: list[Request] = []
+    first = 0
+    for some in batches(points, at_once):
+        due = [place for place in range(len(some)) if (round_number + first + place) % _TRIM_EVERY == 0]
+        texts = [points[key].encode() for key in some]
+        args = (b"%d" % keep, b"%d" % (HISTORY_S + 60), *texts, *(b"%d" % (place + 1) for place in due))
+        calls.append(Call(script("append"), tuple(some), args))
+        first += len(some)
+    if calls:
+        yield from if_there_is_room(calls)
 
 
 def read_history(key: str, last: int = 0) -> Operation[str]:

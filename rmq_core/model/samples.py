@@ -154,15 +154,38 @@ class TopicSample:
         return sum(slot.trash for slot in self.slots)
 
     @cached_property
-    def lag_ms(self) -> int:
-        """How long the oldest due message has been waiting."""
-        return max((slot.lag_ms(self.at_ms) for slot in self.slots), default=0)
+    def oldest_due_ms(self) -> int | None:
+        """When the message that has waited longest was due."""
+        return min((slot.oldest_due_ms for slot in self.slots if slot.oldest_due_ms is not None), default=None)
 
     @cached_property
+    def oldest_taken_ms(self) -> int | None:
+        """When what has been in flight for longest was taken."""
+        return min((slot.oldest_taken_ms for slot in self.slots if slot.oldest_taken_ms is not None), default=None)
+
+    @cached_property
+    def with_deadlines(self) -> tuple[SlotSample, ...]:
+        """The slots where time alone will end something: a delivery, a wait for the next try, the keeping of trash."""
+        return tuple(
+            slot
+            for slot in self.slots
+            if slot.oldest_taken_ms is not None or slot.next_retry_ms is not None or slot.oldest_trash_ms is not None
+        )
+
+    @cached_property
+    def journal_marks(self) -> frozenset[bytes | None]:
+        """How its slots journal; of most topics one mark."""
+        return frozenset(slot.journal_mark for slot in self.slots)
+
+    @property
+    def lag_ms(self) -> int:
+        """How long the oldest due message has been waiting."""
+        return 0 if self.oldest_due_ms is None else max(0, self.at_ms - self.oldest_due_ms)
+
+    @property
     def oldest_prepare_ms(self) -> int | None:
         """How long the oldest delivery has been in flight; None when none is."""
-        taken = [slot.oldest_taken_ms for slot in self.slots if slot.oldest_taken_ms is not None]
-        return max(0, self.at_ms - min(taken)) if taken else None
+        return None if self.oldest_taken_ms is None else max(0, self.at_ms - self.oldest_taken_ms)
 
     @cached_property
     def counters(self) -> Counters:

@@ -61,14 +61,15 @@ def reap_overdue(
     overdue = [
         (sample.topic, slot.slot)
         for sample in samples
-        for slot in sample.slots
+        for slot in sample.with_deadlines
         if overdue_ms(sample.topic, slot, sample.at_ms) > overdue_by_ms
         or trash_overdue_ms(sample.topic, slot, sample.at_ms) > overdue_by_ms
     ]
     for sample in samples:
+        if not any(journal_marks.outdated(sample.topic, mark) for mark in sample.journal_marks):
+            continue
         unmarked = [slot.slot for slot in sample.slots if journal_marks.outdated(sample.topic, slot.journal_mark)]
-        if unmarked:
-            yield from journal_marks.set_marks(keyspace, sample.topic, unmarked)
+        yield from journal_marks.set_marks(keyspace, sample.topic, unmarked)
     yield from _trim(keyspace, samples)
     moved: dict[str, int] = {}
     for some in batches(overdue, SLOTS_AT_ONCE):

@@ -54,11 +54,11 @@ def snapshot(keyspace: Keyspace, topic: Topic, slot: int) -> Call:
     return Call(script(name), keyspace.slot_keys(topic.name, slot), [topic.kind.value])
 
 
-def changed(keys: Sequence[str], slots: int, seen: Iterable[Any]) -> Call:
+def changed(keys: Sequence[str], slots: int, seen: Iterable[bytes]) -> Call:
     """Which of so many slots must be read again; ``keys``: the `stats_keys` of each, as many of one as of another;
     ``seen``: per slot its counters at the last look and the time until which that look holds.
     """
-    return Call(script("changed"), keys, [len(keys) // slots, *seen])
+    return Call(script("changed"), tuple(keys), (b"%d" % (len(keys) // slots), *seen))
 
 
 def stats_keys(keyspace: Keyspace, topic: Topic, slot: int) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from rmq_core.errors import RMQError
 from rmq_core.model.group import AT, is_group_name
@@ -22,9 +22,20 @@ SLOTS_AT_ONCE = 128
 SUMS = (
     *("backlog", "ready", "retrying", "prepare", "dead", "trash", "length", "lag", "missed"),
     *("counters", "lateness", "ledger_gap"),
+    *("oldest_due_ms", "oldest_taken_ms", "with_deadlines", "journal_marks"),
 )
+NEVER_SEEN = [b"-", b"-1"]
 ANOTHER_NODE_MS = 1_000
 """So long one slot of a Cluster that no node serves keeps the others waiting."""
+
+
+class _Question(NamedTuple):
+    """What is said of each slot of a topic to learn whether it has changed since that picture of it."""
+
+    picture: Sequence[SlotSample]
+    places: list[tuple[Topic, int]]
+    keys: list[str]
+    seen: list[bytes]
 
 
 class SampleCache:
@@ -33,6 +44,7 @@ class SampleCache:
 
     def __init__(self) -> None:
         self.topics: dict[str, TopicSample] = {}
+        self.questions: dict[str, _Question] = {}
         self.unreadable: tuple[Unreadable, ...] = ()
 
 
@@ -54,27 +66,30 @@ def sample(
         topics += [topic, *of_streams.get(topic.name, ())]
     cache.unreadable = tuple(unreadable)
     if names is not None:
-        topics = [topic for topic in topics if topic.name in set(names)]
+        wanted = set(names)
+        topics = [topic for topic in topics if topic.name in wanted]
     else:
         for gone in set(cache.topics) - {topic.name for topic in topics}:
             if groups or not is_group_name(gone):
                 del cache.topics[gone]
+                cache.questions.pop(gone, None)
     size = 1 if spread else SLOTS_AT_ONCE
-    parts = [(topic, slots) for topic in topics for slots in batches(range(topic.slots), size)]
+    questions = _calls(keyspace, cache, topics, size)
     lost: dict[str, RMQError] = {}
 
     def ask(calls: list[Call]) -> Sequence[Request]:
         return Within(calls, ANOTHER_NODE_MS) if spread else calls
 
-    replies = yield ask([_changed(keyspace, topic, slots, cache.topics.get(topic.name)) for topic, slots in parts])
+    replies = yield ask([call for call, _ in questions])
     clock: dict[str, int] = {}
     stale: list[tuple[Topic, int]] = []
-    for (topic, slots), reply in zip(parts, replies, strict=True):
+    for (_, places), reply in zip(questions, replies, strict=True):
         if isinstance(reply, RMQError):
-            lost[topic.name] = reply
+            lost |= {topic.name: reply for topic, _ in places}
         else:
-            clock[topic.name], positions = reply
-            stale += ((topic, slots[position - 1]) for position in positions)
+            at_ms, positions = reply
+            clock |= {topic.name: at_ms for topic, _ in places}
+            stale += (places[position - 1] for position in positions)
     fresh: dict[str, dict[int, SlotSample]] = {}
     for some in batches(each for each in stale if each[0].name not in lost):
         rows = yield ask([snapshot(keyspace, topic, slot) for topic, slot in some])
@@ -96,19 +111,54 @@ def sample(
     return [cache.topics[topic.name] for topic in topics]
 
 
-def _changed(keyspace: Keyspace, topic: Topic, slots: list[int], known: TopicSample | None) -> Call:
-    if known is None or known.topic != topic:  # deleted and defined again, its counters may look the same
-        args = [b"-", -1] * len(slots)
-    else:
-        args = []
-        for slot in slots:
-            seen = known.slots[slot]
-            args += (seen.signature, -1 if seen.holds_until_ms is None else seen.holds_until_ms)
-    return changed([key for slot in slots for key in stats_keys(keyspace, topic, slot)], len(slots), args)
+def _calls(
+    keyspace: Keyspace, cache: SampleCache, topics: Sequence[Topic], size: int
+) -> list[tuple[Call, list[tuple[Topic, int]]]]:
+    """Calls that ask at most ``size`` slots each for changes, and which these are."""
+    calls = []
+    for of_groups in (False, True):
+        asked = [_question(keyspace, cache, topic) for topic in topics if topic.is_group is of_groups]
+        places = [place for each in asked for place in each.places]
+        keys = [key for each in asked for key in each.keys]
+        seen = [text for each in asked for text in each.seen]
+        for at in range(0, len(places), size):
+            to, each = at + size, len(keys) // len(places)
+            call = changed(keys[at * each : to * each], len(places[at:to]), seen[at * 2 : to * 2])
+            calls.append((call, places[at:to]))
+    return calls
+
+
+def _question(keyspace: Keyspace, cache: SampleCache, topic: Topic) -> _Question:
+    """The same one, as long as nothing happens."""
+    known = cache.topics.get(topic.name)
+    if known is not None and not _same(known.topic, topic):
+        known = None  # deleted and defined again, its counters may look the same
+    asked = cache.questions.get(topic.name)
+    if known is None or asked is None or asked.picture is not known.slots:
+        slots = range(topic.slots)
+        picture = () if known is None else known.slots
+        keys = [key for slot in slots for key in stats_keys(keyspace, topic, slot)]
+        asked = _Question(picture, [(topic, slot) for slot in slots], keys, _seen(picture) or NEVER_SEEN * len(slots))
+        cache.questions[topic.name] = asked
+    return asked
+
+
+def _seen(picture: Sequence[SlotSample]) -> list[bytes]:
+    """Of each slot the counters, and until when nothing but a change makes the picture untrue."""
+    seen: list[bytes] = []
+    for slot in picture:
+        until_ms = slot.holds_until_ms
+        seen += (slot.signature, b"-1" if until_ms is None else b"%d" % until_ms)
+    return seen
+
+
+def _same(one: Topic, other: Topic) -> bool:
+    """Definitions are read once, so that most are the same object, which is faster to see than equality."""
+    return one is other or one == other
 
 
 def _merge(topic: Topic, known: TopicSample | None, fresh: dict[int, SlotSample], at_ms: int) -> TopicSample:
-    if known is not None and not fresh and known.topic == topic:
+    if known is not None and not fresh and _same(known.topic, topic):
         renewed = TopicSample(topic, at_ms, known.slots)
         # Nothing happened: the sums that do not depend on the clock are carried over.
         for name in SUMS:

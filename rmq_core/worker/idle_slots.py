@@ -138,8 +138,9 @@ def _held(group: list[_Idle]) -> Request:
 
 def _changed(group: list[_Idle]) -> Call:
     keys: list[str] = []
-    seen: list[bytes | int] = []
+    seen: list[bytes] = []
     for topic, runner in group:
         keys += _stats(topic, runner)
-        seen += (runner.sleep.seen, NOT_DUE if runner.sleep.until_ms is None else runner.sleep.until_ms)
+        until_ms = NOT_DUE if runner.sleep.until_ms is None else runner.sleep.until_ms
+        seen += (runner.sleep.seen, b"%d" % until_ms)
     return changed(keys, len(group), seen)

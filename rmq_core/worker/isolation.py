@@ -116,9 +116,13 @@ class Child:
         """Whether it can take another call."""
         return self._process.poll() is None
 
-    def end(self) -> None:
-        """Kills it, whatever it does."""
+    def kill(self) -> None:
+        """Whatever it does; for any thread. The one that waits for its answer learns it, and ends it."""
         self._process.kill()
+
+    def end(self) -> None:
+        """Kills it; for the thread that has it."""
+        self.kill()
         self._lines.close()
         life, self._life = self._life, -1
         if life >= 0:
@@ -169,7 +173,7 @@ class Processes:
             self._busy.add(child)
             closed = self._closed
         if closed:
-            child.end()
+            child.kill()
         return child
 
     def _give_back(self, listener: Listener, child: Child) -> None:
@@ -189,7 +193,9 @@ class Processes:
         """Ends all of them, also those that still run: nobody would settle what they do."""
         with self._lock:
             self._closed = True
-            children = [*self._busy, *(child for free in self._free.values() for child in free)]
+            for child in self._busy:
+                child.kill()
+            children = [child for free in self._free.values() for child in free]
             self._free = {queue: [] for queue in self._free}
         for child in children:
             child.end()

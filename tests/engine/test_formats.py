@@ -223,6 +223,7 @@ COMPARE_NOTHING = {
     "owned": "tells people of slots after acquire, which refuses",
     "journal_commit": "how far a reader is; readers compare the journal's own format",
     "replace": "a text of the console's, no topic's data",
+    "append": "points of the console's history, no topic's data",
     "mark": "what the console's viewers look at, no topic's data",
     "rate": "grants to a take, which refuses",
     "quota_ask": "grants to a send, which refuses",

@@ -38,6 +38,7 @@ PAGES = {
     "/reconciliation/": ".rc-card",
     "/outbox/": ".rc-card tbody td",
     "/recurring/": ".rc-card",
+    "/alerts/": ".rc-card",
     "/routes/": ".rc-card",
     "/audit/": ".rc-card",
     "/define/": "#rc-define form",

@@ -9,6 +9,7 @@ import pytest
 
 from rmq_core import FixedTimeMessage, PriorityMessage, Route, StreamMessage, Target, Topic, TopicKind, errors
 from rmq_core.ops import on_its_way
+from rmq_core.protocol.keys import slot_for
 from rmq_core.protocol.scripts import Operation
 from rmq_core.queries import definitions
 from rmq_core.routes.forwarding import Forwarder, Moved, bring
@@ -191,6 +192,11 @@ async def test_what_cannot_be_forwarded_is_parked_with_what_to_do(bench: Bench) 
     assert "raise the max_content_bytes of that topic and requeue it" in long.failure.message
     # By hand, as something else.
     await topic(bench, "stream", "parking")
+    named = Target("target", priority=20, key="{header.flight}")
+    headless, long, gone = await bench.control.plan_redrive("source", ["headless", "long", "unknown"], named)
+    assert ("no header 'flight'" in headless.reason, "64" in long.reason, gone.status) == (True, True, "not_found")
+    (becomes,) = await bench.control.plan_redrive("source", ["headless"], Target("target", priority=20, key="x/{id}"))
+    assert (becomes.status, becomes.id, becomes.slot) == ("done", "x/headless", slot_for(b"headless", 4))
     results = await bench.control.redrive("source", ["headless", "long", "unknown"], "parking")
     assert [result.status for result in results] == ["done", "done", "not_found"]
     assert sorted(await contents(bench, "parking")) == [b"headless", b"x" * 65]
@@ -293,6 +299,29 @@ def _having_read(operation: Operation[Any], read: list[Any]) -> Operation[Any]:
             requests = operation.send((yield requests))
         except StopIteration as done:
             return done.value
+
+
+@pytest.mark.parametrize("kind", ["priority", "stream"])
+async def test_what_a_dead_runner_left_in_many_slots_keeps_nobody_from_the_others(bench: Bench, kind: str) -> None:
+    await topic(bench, kind, "source", slots=256)
+    await topic(bench, "stream", "target", slots=1)
+    start = "start" if kind == "stream" else "end"
+    running = Running(bench, await routed(bench, "target", start=start))
+    basis_of = {slot_for(b"%d" % n, 256): f"{n}" for n in range(5_000)}
+    make: Any = StreamMessage if kind == "stream" else partial(PriorityMessage, priority=100)
+    await bench.q.send_many(
+        "source", [make(f"{each} {basis}", slot_basis=basis) for basis in basis_of.values() for each in range(2)]
+    )
+    left = {delivery.slot for delivery in await running.take(128)}
+    assert len(left) == 128
+    queue, _ = await running.parts()
+    taker = RouteTaker(bench.q.keyspace, queue)
+    found: set[int] = set()
+    while some := (await bench.q.run(taker.take(1_000))).deliveries:
+        found |= {delivery.slot for delivery in some}
+        await running.move(some)
+        await running.bring()
+    assert found == set(range(256)) - left
 
 
 async def test_a_target_that_takes_nothing_keeps_nothing_back_for_good(bench: Bench) -> None:

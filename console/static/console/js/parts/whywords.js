@@ -28,6 +28,11 @@ export const SENTENCES = {
   paused: () => gettext("It is paused: nothing is taken until somebody resumes it; %(ready)s ready."),
   paused_until: () => gettext("It is paused for %(left_ms)s more; %(ready)s ready."),
   no_worker: () => gettext("No worker listens to it; %(ready)s ready."),
+  route_paused: () => gettext("The route %(route)s takes from it, and is paused; %(ready)s ready."),
+  route_idle: () =>
+    gettext("The route %(route)s takes from it, and nobody runs it: a keeper does, or rmq forward; %(ready)s ready."),
+  route_failing: () =>
+    gettext("The route %(route)s takes from it, and something keeps it from forwarding; %(ready)s ready."),
   worker_lost: () =>
     gettext("Its worker %(worker)s has been silent for %(silent_ms)s and no other listens to it; %(ready)s ready."),
   stopping: () => gettext("All of its workers are stopping, %(worker)s among them; %(ready)s ready."),
