@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from tests.engine.model.model import Model
-from tests.engine.model.state import RETRIED_MAX, SHIFT, Behind, Body, Dead, Trashed
+from tests.engine.model.model import RETRIED_MAX, SHIFT, Behind, Body, Dead, Model, Trashed
 
 ENTRY_PLACE = 32
 SEQS = 4096
