@@ -81,10 +81,7 @@ function facts(message, nowMs) {
   if (message.priority !== null) pairs.push([gettext("Priority"), count(message.priority)]);
   if (message.retries_left !== null) pairs.push([gettext("Retries left"), count(message.retries_left)]);
   if (message.expires_at_ms !== null)
-    pairs.push([
-      gettext("Expires"),
-      `${dateTime(message.expires_at_ms)} (${relative(message.expires_at_ms, nowMs)})`,
-    ]);
+    pairs.push([gettext("Expires"), `${dateTime(message.expires_at_ms)} (${relative(message.expires_at_ms, nowMs)})`]);
   if (message.version) pairs.push([gettext("Version"), String(message.version)]);
   pairs.push([gettext("Size"), bytes(message.size)]);
   return pairs;
