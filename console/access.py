@@ -89,6 +89,9 @@ class Action(StrEnum):
     DELETE_GROUP = "delete_group"
     RETRY_OUTBOX = "retry_outbox"
     DISCARD_OUTBOX = "discard_outbox"
+    ALERT_RULE = "alert_rule"
+    ALERT_RECEIVER = "alert_receiver"
+    SILENCE = "silence"
 
 
 NEEDED: dict[Action, Permission] = {
@@ -135,6 +138,9 @@ NEEDED: dict[Action, Permission] = {
     Action.DELETE_GROUP: Permission.ADMINISTER,
     Action.RETRY_OUTBOX: Permission.OPERATE,
     Action.DISCARD_OUTBOX: Permission.ADMINISTER,
+    Action.ALERT_RULE: Permission.EDIT_TOPICS,
+    Action.ALERT_RECEIVER: Permission.ADMINISTER,
+    Action.SILENCE: Permission.OPERATE,
 }
 
 

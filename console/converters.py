@@ -24,7 +24,7 @@ class GroupName(TopicName):
 class TabName(TopicName):
     """A tab of the topic page other than the first."""
 
-    regex = "messages|dead|groups|slots|definition"
+    regex = "messages|dead|groups|slots|trends|definition"
 
 
 class RouteName(TopicName):

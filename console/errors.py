@@ -21,5 +21,9 @@ class UnknownRecurring(BadRequest):
     """There is no recurring message of that name, or no longer."""
 
 
+class UnknownAlert(BadRequest):
+    """There is no such rule, silence or receiver of alerts, or no longer."""
+
+
 class OtherConsole(RuntimeError):
     """A console with another database looks after this namespace; the text says what to do."""

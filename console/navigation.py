@@ -20,6 +20,7 @@ from console.access import Action, Permission, allowed
 from console.engine import engine
 from console.topic_tabs import tabs_of
 from rmq_core.errors import RMQError
+from rmq_core.model.group import AT
 from rmq_core.model.topic import Topic
 
 RESULTS_MOST = 60
@@ -29,12 +30,17 @@ LANGUAGES = ("en", "zh-hans")
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     """The navigation; entries one may not open are left out."""
     overview = _entry(gettext("Overview"), "monitoring", "console:overview")
-    overview["active"] = request.path == overview["link"] or "/topics/" in request.path
+    groups = _entry(gettext("Groups"), "groups", "console:overview")
+    groups["active"] = request.path == groups["link"] and request.GET.get("q") == AT
+    overview["active"] = not groups["active"] and (request.path == overview["link"] or "/topics/" in request.path)
+    groups["link"] += f"?q={AT}"
     return [
         {
             "title": gettext("Queue"),
             "items": [
                 overview,
+                groups,
+                _page(request, gettext("Alerts"), "notifications", "alerts"),
                 _page(request, gettext("Workers"), "memory", "workers"),
                 _page(request, gettext("Routes"), "alt_route", "routes"),
                 _page(request, gettext("Dead letters"), "skull", "dead"),
@@ -50,6 +56,13 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
             "items": [
                 _page(request, gettext("Audit"), "history", "audit", may_audit),
                 _entry(gettext("Topic definitions"), "tune", "console_admin:console_topicdefinition_changelist"),
+                _entry(gettext("Alert rules"), "rule", "console_admin:console_alertrule_changelist"),
+                _entry(
+                    gettext("Alert receivers"),
+                    "outgoing_mail",
+                    "console_admin:console_alertreceiver_changelist",
+                    may_define_receivers,
+                ),
                 _entry(gettext("API tokens"), "key", "console_admin:console_apitoken_changelist", may_manage_tokens),
                 _entry(gettext("API documentation"), "api", "console-api:openapi-view"),
                 *_admin_item(gettext("Users"), "person", get_user_model()),
@@ -65,6 +78,10 @@ def may_view(request: HttpRequest) -> bool:
 
 def may_audit(request: HttpRequest) -> bool:
     return allowed(request.user, Permission.AUDIT)
+
+
+def may_define_receivers(request: HttpRequest) -> bool:
+    return allowed(request.user, Action.ALERT_RECEIVER)
 
 
 def may_manage_tokens(request: HttpRequest) -> bool:
@@ -160,6 +177,8 @@ def _pages() -> list[tuple[str, str, str, str, Callable[[HttpRequest], bool]]]:
          "fact_check", may_view),
         (gettext("Recurring"), gettext("Messages sent again and again"), "console:recurring", "event_repeat", may_view),
         (gettext("Outbox"), gettext("What was committed and is not sent yet"), "console:outbox", "outbox", may_view),
+        (gettext("Alerts"), gettext("What fires, since when, who silenced it"), "console:alerts", "notifications",
+         may_view),
         (gettext("Audit"), gettext("Who did what, and why"), "console:audit", "history", may_audit),
     ]  # fmt: skip
 
@@ -179,6 +198,7 @@ def _tabs(topic: Topic | None = None) -> list[tuple[str, str, str]]:
         ("dead", gettext("Dead letters"), "skull"),
         ("groups", gettext("Groups"), "groups"),
         ("slots", gettext("Slots"), "grid_view"),
+        ("trends", gettext("Trends"), "show_chart"),
         ("definition", gettext("Definition"), "tune"),
     ]
     return [each for each in found if topic is None or each[0] in tabs_of(topic)]

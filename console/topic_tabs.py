@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rmq_core.model.topic import Topic
 
-TABS = ("live", "messages", "dead", "groups", "slots", "definition")
+TABS = ("live", "messages", "dead", "groups", "slots", "trends", "definition")
 
 
 def tabs_of(topic: Topic) -> list[str]:

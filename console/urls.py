@@ -5,6 +5,7 @@ from django.views.i18n import JavaScriptCatalog
 
 from console.api import urls as api_urls
 from console.pages import (
+    alerts,
     audit,
     dead_letters,
     definition,
@@ -42,6 +43,7 @@ page_urls: list[URLPattern | URLResolver] = [
     path("reconciliation/", reconciliation.page, name="reconciliation"),
     path("reconciliation/<uuid:ident>/", reconciliation.one, name="run"),
     path("recurring/", recurring.page, name="recurring"),
+    path("alerts/", alerts.page, name="alerts"),
     path("outbox/", outbox.page, name="outbox"),
     path("texts.js", JavaScriptCatalog.as_view(packages=["console"]), name="texts"),
     path("language/setlang/", language.choose, name="set_language"),

@@ -23,6 +23,7 @@ GENERATORS: Mapping[str, Callable[[], str]] = {
     "environment": settings.environment,
     "options": settings.options,
     "outbox-options": settings.outbox,
+    "tasks-options": settings.tasks,
     "metrics": metrics.metrics,
     "rest-routes": rest.routes,
 }

@@ -47,6 +47,16 @@ def outbox() -> str:
     return table(["key", "default", "what"], rows)
 
 
+def tasks() -> str:
+    """One row for each key of `OPTIONS` of a backend for tasks."""
+    project.start()
+    from console.tasks.options import Options
+
+    texts = attributes(Options)
+    rows = [(f"`{each.name.upper()}`", _usual(each), texts[each.name]) for each in fields(Options)]
+    return table(["key", "default", "what"], rows)
+
+
 def _usual(each: Field[Any]) -> str:
     if each.default_factory is not MISSING:
         return _shown(each.default_factory())

@@ -6,6 +6,7 @@ from django.views.decorators.http import require_safe
 
 from console import converters  # noqa: F401  (of the addresses below)
 from console.api import (  # noqa: F401  (of `routers.topics`)
+    alerts,
     audit,
     biography,
     bulk,
@@ -17,6 +18,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     errors,
     findings,
     fleet,
+    forecast,
     groups,
     health,
     history,
@@ -38,6 +40,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     sending,
     topics,
     why,
+    windows,
 )
 from console.api.bodies import StrictParser
 from console.api.description import ABOUT, ConsoleAPI
@@ -66,6 +69,7 @@ api.add_router("/reconciliations/schedules", schedules.router)
 api.add_router("/reconciliations", reconciliations.router)
 api.add_router("/routes", routes.router)
 api.add_router("/audit", audit.router)
+api.add_router("/alerts", alerts.router)
 api.add_router("/recurring", recurring.router)
 api.add_router("/outbox", outbox.router)
 api.add_router("/metrics", metrics.router)

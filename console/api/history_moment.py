@@ -53,8 +53,8 @@ class Past(Schema):
 
 
 class Marker(Schema):
-    """`kind`: definition, operation, placement, worker, problem; `what`: which of these; `who` is empty for callers who
-    may not read the audit; `id`: of the version, the operation or the audit entry."""
+    """`kind`: definition, operation, placement, worker, problem, alert; `what`: which of these; `who` is empty for
+    callers who may not read the audit; `id`: of the version, the operation, the audit entry or the alert."""
 
     at_ms: int
     kind: str

@@ -42,6 +42,7 @@ COUNTER_HELP = {
     "extended": "Deliveries given more time",
     "trimmed": "Entries of a stream that were trimmed",
     "deleted": "Entries of a stream that were deleted",
+    "duplicate": "Messages not accepted, for their id had been within its period",
     "lapsed": "Messages that expired before they were delivered",
 }
 OCTAVES = range(1, 25)
@@ -180,6 +181,13 @@ class Sample:
     def _about_all(self) -> Iterator[Metric]:
         failing = self._sample.get("recurring_failing", 0)
         yield _gauge("rmq_recurring_failing", "Recurring messages that cannot be sent", failing)
+        alerts = self._sample.get("alerts", {})  # none of a keeper of the release before
+        firing = GaugeMetricFamily("rmq_alerts_firing", "Alerts that fire", labels=["severity"])
+        for severity in ("critical", "warning", "info"):
+            firing.add_metric([severity], alerts.get("firing", {}).get(severity, 0))
+        yield firing
+        unsent = alerts.get("unsent", 0)
+        yield _gauge("rmq_alert_deliveries_unsent", "Messages about alerts that failed and are not sent", unsent)
         for gauge in OUTBOX_GAUGES:
             outbox = GaugeMetricFamily(gauge.name, gauge.help, labels=["database"])
             for each in self._sample.get("outboxes", ()):  # none of a keeper of the release before

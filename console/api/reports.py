@@ -9,7 +9,7 @@ from ninja import Schema
 
 from console.access import Permission
 from console.api.callers import caller_of
-from console.api.messages import Basis, unknown_message
+from console.api.messages import Basis
 from console.api.routers import topics as router
 from console.api.schemas import MessageId, TopicName
 from console.engine import engine
@@ -28,7 +28,7 @@ class MessageReport(Schema):
     where the caller may not read content. `state` null: no longer in the queue; `done`: it is handled, its result here.
     """
 
-    slot: int
+    slot: int | None
     state: State | None
     done: bool
     progress: str | None
@@ -39,6 +39,12 @@ class MessageReport(Schema):
     result_ms: int | None
 
 
+NOTHING: dict[str, Any] = {
+    **dict.fromkeys(("slot", "state", "progress", "progress_ms", "result", "result_ms")),
+    **{"done": False, "lines": [], "lines_dropped": 0},
+}
+
+
 @router.get(
     "/{rmq_topic:topic}/report/{path:id}",
     response=MessageReport,
@@ -47,10 +53,9 @@ class MessageReport(Schema):
     summary="How far a message is, and what came of it",
 )
 def message_report(request: HttpRequest, topic: TopicName, id: MessageId, slot_basis: Basis = None) -> dict[str, Any]:
-    """What its listener told, also while it runs; kept for a day, and a result as long as `result_for_ms` says."""
+    """What its listener told, also while it runs; kept for a day, and a result as long as `result_for_ms` says. Empty
+    where nothing is known."""
     caller = caller_of(request)
     caller.require(Permission.VIEW, topic)
     found = engine().client.report(topic, id, slot_basis or None)
-    if found is None:
-        raise unknown_message(id)
-    return report_json(found, caller.payload)
+    return report_json(found, caller.payload) if found is not None else NOTHING

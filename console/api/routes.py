@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from ninja import Path as PathParam
 from ninja import Router, Schema, Status
-from pydantic import Field
+from pydantic import ConfigDict, Field, model_validator
 
 from console.access import Action, Permission
 from console.api.callers import Caller, caller_of
@@ -17,9 +19,9 @@ from console.api.lists import readable
 from console.api.messages import canonical
 from console.api.preconditions import IfMatch, IfNoneMatch, tags_of
 from console.api.routers import topics as topics_router
-from console.api.schemas import ID_MAX, NEEDED_WHY, WHY, NeededReason, Reason, Strict, TopicName
+from console.api.schemas import ID_MAX, NEEDED_WHY, NEEDS_REASON, WHY, Reason, Strict, TopicName
 from console.engine import engine
-from console.serializers.routes import route_etag, route_json
+from console.serializers.routes import redriven_json, route_etag, route_json
 from console.usecases import routes as store
 from console.usecases.audit import require_audited
 from rmq_core.errors import InvalidRoute, VersionConflict
@@ -104,23 +106,37 @@ class DeadRef(Strict):
 
 
 class RedriveBody(Strict):
-    """Dead letters, and where they go."""
+    """Dead letters, and where they go. With `validate_only` nothing is moved: the answer is what each would become."""
 
+    model_config = ConfigDict(extra="forbid", json_schema_extra=NEEDS_REASON)
     messages: list[DeadRef] = Field(min_length=1, max_length=REDRIVE_MOST)
     target: TargetBody
-    reason: NeededReason
+    reason: Reason = ""
+    validate_only: bool = False
+
+    @model_validator(mode="after")
+    def _check(self) -> RedriveBody:
+        if not self.validate_only and not self.reason.strip():
+            raise ValueError("reason: say why: this is kept with its reason; only validate_only needs none")
+        return self
 
 
 class Redriven(Schema):
     slot: int
     id: str
     status: str
+    to_slot: int | None = None
+    to_id: str | None = None
+    problem: str = ""
 
 
 class RedrivenList(Schema):
-    """What became of each: done, or not_found where it is no dead letter any more."""
+    """What became of each, or would: done; not_found where it is no dead letter any more; of a plan also refused, for a
+    `problem`. Of a plan, `to_slot` and `to_id`: where it would be and as what; null where the stream gives an id.
+    `command`: the same for a terminal."""
 
     results: list[Redriven]
+    command: str
 
 
 @router.get("", response=RouteList, url_name="routes", summary="All routes, counted now")
@@ -201,10 +217,18 @@ def delete_route(request: HttpRequest, name: RouteName, reason: str = NEEDED_WHY
 def redrive(request: HttpRequest, topic: TopicName, body: RedriveBody) -> dict[str, Any]:
     """Each is sent there, then dropped here, and can be restored for a while."""
     caller = _may(request, Action.REDRIVE, topic)
-    target = _route({"name": "x", "source": "x", "targets": [body.target.model_dump(exclude_none=True)]}).targets[0]
+    given = body.target.model_dump(exclude_none=True, exclude_defaults=True)
+    target = _route({"name": "x", "source": "x", "targets": [given]}).targets[0]
     refs = [MessageRef(each.slot, canonical(each.id)) for each in body.messages]
-    results = store.redrive(caller.actor, topic, refs, target, body.reason)
-    return {"results": [{"slot": ref.slot, "id": ref.id, "status": status} for ref, status in results]}
+    if body.validate_only:
+        reads = caller.payload
+        planned = store.plan_redrive(caller.actor, topic, refs, target)
+        results = [redriven_json(each, reads) for each in planned]
+    else:
+        done = store.redrive(caller.actor, topic, refs, target, body.reason)
+        results = [{"slot": ref.slot, "id": ref.id, "status": status} for ref, status in done]
+    to = json.dumps(given) if len(given) > 1 else target.topic
+    return {"results": results, "command": shlex.join(["rmq", "redrive", topic, *(ref.id for ref in refs), "--to", to])}
 
 
 def _caller(request: HttpRequest) -> Caller:

@@ -16,7 +16,7 @@ from console.demo.program import Clock, Program, Scene, storm_program
 from console.demo.rebooking import offers, tail_of
 from console.demo.results import Results
 from console.demo.schedule import REBOOK_FROM_MIN, Kind, boards_of, gate_closes_ms, local_time
-from console.demo.topics import CACHE, DEPARTURE_BOARD, FLIGHT_EVENTS, GATE_CLOSE, NOTIFICATIONS, REBOOKING, STATISTICS
+from console.demo.topics import CACHE, DEPARTURE_BOARD, FLIGHT_EVENTS, GATES, NOTIFICATIONS, REBOOKING, STATISTICS
 from rmq_core import RMQ, Delivery, Listener, Reject, Release
 
 CLOCK_READ_MS = 1_000
@@ -38,8 +38,10 @@ class Desk:
         self._latest: dict[str, str] = {}
 
     def close_gate(self, delivery: Delivery) -> None:
-        """Notes the flight whose gate closed last, and what is known of it."""
+        """Of the group `gates`: notes the flight whose gate closed last, and what is known of it."""
         _, flight = self._flight(delivery)
+        if delivery.json().get("event") != Kind.GATE_CLOSED:
+            return
         now_ms = self._now_ms(flight, delivery.taken_ms)
         gate = {
             "flight": flight.id,
@@ -91,9 +93,10 @@ class Desk:
             self._results.save_notified(str(day.date), flight.id, told)
 
     def remember(self, delivery: Delivery) -> None:
-        """Of the broadcast `cache`: every worker knows what happened last to each flight."""
+        """Of the broadcast `cache`: every worker knows what happened last to each flight, its gate apart."""
         _, flight = self._flight(delivery)
-        self._latest[flight.id] = str(delivery.json().get("event"))
+        if (event := delivery.json().get("event")) != Kind.GATE_CLOSED:
+            self._latest[flight.id] = str(event)
 
     def _flight(self, delivery: Delivery) -> tuple[Day, Flight]:
         try:
@@ -128,13 +131,13 @@ def listeners_of(desk: Callable[[], Desk]) -> list[Listener]:
     return [
         Listener(topic.name, handler(method), topic)
         for topic, method in (
-            (GATE_CLOSE, Desk.close_gate),
             (DEPARTURE_BOARD, Desk.refresh_board),
             (REBOOKING, Desk.rebook),
         )
     ] + [
         Listener(FLIGHT_EVENTS.name, handler(Desk.count), FLIGHT_EVENTS, group=STATISTICS),
         Listener(FLIGHT_EVENTS.name, handler(Desk.notify), FLIGHT_EVENTS, group=NOTIFICATIONS),
+        Listener(FLIGHT_EVENTS.name, handler(Desk.close_gate), FLIGHT_EVENTS, group=GATES),
         Listener(FLIGHT_EVENTS.name, handler(Desk.remember), FLIGHT_EVENTS, group=CACHE, broadcast=True),
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 from collections import defaultdict
@@ -21,9 +22,9 @@ from console.demo.schedule import (
     messages,
     refreshes,
 )
-from console.demo.topics import DEPARTURE_BOARD, FLIGHT_EVENTS, GATE_CLOSE, ROUTE, TOPICS
-from rmq_core import RMQ, Inspector
-from rmq_core.errors import ConnectionLost, ServerFull, UnknownTopic
+from console.demo.topics import DEPARTURE_BOARD, FLIGHT_EVENTS, GATE_CLOSE, ROUTES, TOPICS
+from rmq_core import RMQ, Control, Inspector
+from rmq_core.errors import ConnectionLost, RouteConflict, ServerFull, UnknownTopic
 
 log = logging.getLogger(__name__)
 
@@ -124,7 +125,10 @@ class Replay:
     def _start(self, now_ms: int) -> Progress:
         for topic in TOPICS:
             self.rmq.define(topic)
-        self.rmq.define_route(ROUTE)
+        Control(self.rmq).unfence(GATE_CLOSE)  # in a former release workers owned its slots
+        for route in ROUTES:
+            with contextlib.suppress(RouteConflict):  # somebody gave it other targets: they stay
+                self.rmq.define_route(route)
         progress = resume(self._results.progress(), now_ms, self.speed)
         self._coming = self.program.events_after(progress.sent_until)
         self._next = next(self._coming)

@@ -34,6 +34,7 @@ class Kind(StrEnum):
     """What can happen to a flight."""
 
     CANCELLED = "cancelled"
+    GATE_CLOSED = "gate_closed"
     DELAYED = "delayed"
     DEPARTED = "departed"
     ARRIVED = "arrived"
@@ -124,8 +125,10 @@ def rebooking_message(flight: Flight, reason: Kind, priority: int) -> PriorityMe
 
 
 def gate_message(flight: Flight, due_ms: int) -> FixedTimeMessage:
-    """The gate of ``flight`` closes at ``due_ms``, on the wall's clock."""
-    return FixedTimeMessage(json.dumps(described(flight)), due_ms, key=flight.id)
+    """The gate of ``flight`` closes at ``due_ms``, on the wall's clock; from then on an entry of the stream."""
+    happened = Kind.GATE_CLOSED
+    content = json.dumps({**described(flight), "event": happened})
+    return FixedTimeMessage(content, due_ms, key=flight.id, headers={"event": happened.value})
 
 
 def event_message(event: Event) -> StreamMessage:

@@ -11,8 +11,8 @@ GATE_CLOSE = Topic(
     slots=64,
     max_retries=4,
     journal=Journal.FULL,
-    description="Closes a flight's gate 15 minutes before its scheduled departure, in the replay's time."
-    " Some days' worth of them wait: cancel or reschedule any.",
+    description="Closes a flight's gate 15 minutes before its scheduled departure, in the replay's time: then the route"
+    " gates-closed forwards it to flight-events. Some days' worth wait: cancel or reschedule any.",
 )
 
 DEPARTURE_BOARD = Topic(
@@ -45,10 +45,10 @@ FLIGHT_EVENTS = Topic(
     max_retries=2,
     backoff_ms=2_000,
     max_length=100_000,
-    description="Everything that happens to a flight, kept: for the groups `statistics` and `notifications`, and for a"
-    " cache in every worker.",
+    description="Everything that happens to a flight, kept: for the groups statistics, notifications and gates,"
+    " and for a cache in every worker.",
 )
-STATISTICS, NOTIFICATIONS, CACHE = "statistics", "notifications", "cache"
+STATISTICS, NOTIFICATIONS, GATES, CACHE = "statistics", "notifications", "gates", "cache"
 """Its consumer groups."""
 
 # Nobody listens: it is there to be read.
@@ -57,9 +57,15 @@ CANCELLATIONS = Topic(
     TopicKind.STREAM,
     slots=4,
     max_length=10_000,
-    description="Flights that were cancelled, out of `flight-events` by the route of the same name.",
+    description="Flights that were cancelled, out of flight-events by the route of the same name.",
 )
-ROUTE = Route(
+GATES_CLOSED = Route(
+    "gates-closed",
+    GATE_CLOSE.name,
+    (Target(FLIGHT_EVENTS.name),),
+    description="What falls due in gate-close happens to a flight: everybody who reads flight-events hears of it.",
+)
+ONLY_CANCELLED = Route(
     CANCELLATIONS.name,
     FLIGHT_EVENTS.name,
     (Target(CANCELLATIONS.name, when={"event": "cancelled"}),),
@@ -67,4 +73,5 @@ ROUTE = Route(
     description="Of everything that happens to a flight, only that it was cancelled.",
 )
 
+ROUTES = (GATES_CLOSED, ONLY_CANCELLED)
 TOPICS = (GATE_CLOSE, DEPARTURE_BOARD, REBOOKING, FLIGHT_EVENTS, CANCELLATIONS)

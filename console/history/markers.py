@@ -1,4 +1,4 @@
-"""What people and programs did meanwhile: edits, operations, drains, starts of workers, problems that began.
+"""What people and programs did meanwhile: edits, operations, drains, starts of workers, problems, alerts.
 
 Many in little time are one mark: however many there are, a chart gets some dozens.
 """
@@ -14,7 +14,7 @@ from typing import Any
 from console.access import Action
 from console.clock import ms_of
 from console.history import workers
-from console.models import AuditEntry, HistoryProblem, Operation, TopicRevision
+from console.models import Alert, AuditEntry, HistoryProblem, Operation, TopicRevision
 
 CLUSTERS_MOST = 60
 NAMED_MOST = 8
@@ -26,7 +26,7 @@ _PLACED = (Action.DRAIN, Action.UNDRAIN, Action.PIN, Action.UNPIN, Action.UNFENC
 
 @dataclass(frozen=True)
 class Marker:
-    """Something that happened. `kind`: definition, operation, placement, worker, problem; `what`: which of these."""
+    """What happened. `kind`: definition, operation, placement, worker, problem, alert; `what`: which of these."""
 
     at_ms: int
     kind: str
@@ -70,6 +70,7 @@ def _all(topic: str, from_ms: int, to_ms: int, everything: bool) -> Iterator[Mar
     yield from _placements(topics, from_ms, to_ms)
     for row in workers.started(topic, from_ms, to_ms):
         yield Marker(row.started_ms, "worker", "started", about=f"{row.name} {row.version}".strip())
+    yield from _alerts(topics, from_ms, to_ms)
     begun = HistoryProblem.objects.filter(
         topic__in=topics, begun_ms__gte=from_ms, begun_ms__lt=to_ms, severity__in=("critical", "warning")
     )
@@ -102,6 +103,13 @@ def _placements(topics: list[str], from_ms: int, to_ms: int) -> Iterator[Marker]
     for row in rows.order_by("-id")[:READ_MOST]:
         worker = row.query.get("worker", "") if isinstance(row.query, dict) else ""
         yield Marker(ms_of(row.at), "placement", row.action, row.username, str(worker), str(row.pk))
+
+
+def _alerts(topics: list[str], from_ms: int, to_ms: int) -> Iterator[Marker]:
+    rows = Alert.objects.filter(topic__in=topics, fired_ms__gte=from_ms, fired_ms__lt=to_ms)
+    for row in rows.order_by("-fired_ms")[:READ_MOST]:
+        if not row.topics or topics[0] in row.topics:  # one alert for many topics is of those
+            yield Marker(row.fired_ms or 0, "alert", "fired", about=row.name, id=str(row.pk))
 
 
 def _when(at_ms: int) -> datetime:

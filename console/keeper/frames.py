@@ -45,6 +45,7 @@ def overview_frame(
                 **topic_json(state.topic),
                 **state.numbers.as_json(),
                 "workers": state.workers,
+                "routed": state.routed,
                 "strip": trackers[state.topic.name].strip(),
                 "problems": codes.get(state.topic.name, []),
                 **({"course": verdict_json(state.verdict)} if state.verdict else {}),
@@ -66,6 +67,7 @@ def topic_frame(
         "now": state.numbers.as_json(),
         "point": state.numbers.point(),
         "workers": state.workers,
+        "routed": state.routed,
         "journal": None if state.journal is None else asdict(state.journal),
         "acknowledged": None if state.acknowledgement is None else state.acknowledgement.as_json(),
         "course": verdict_json(state.verdict),
@@ -83,6 +85,7 @@ def group_line(state: TopicState, tracker: TopicTracker, sample: TopicSample) ->
         **group_json(sample),
         **state.numbers.as_json(),
         "workers": state.workers,
+        "routed": state.routed,
         "strip": tracker.strip(),
         "course": verdict_json(state.verdict),
     }

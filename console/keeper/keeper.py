@@ -9,6 +9,7 @@ import os
 import socket
 
 from console.engine import AsyncEngine, new_async_engine
+from console.keeper.alerts import AlertDeliveries, Alerts
 from console.keeper.announce import close_layer
 from console.keeper.definitions import DefinitionHistory
 from console.keeper.forwarding import Forwarding
@@ -77,12 +78,13 @@ class Keeper:
         recurrences = Recurrences(self._engine(), self.keys)
         sampling = Sampling(self._engine(), self.keys, outboxes, recurrences, lambda: term.valid)
         kinds: list[type[PeriodicTask]] = [SayWhose, DefinitionHistory, DueJobs, OldJobs, ClusterTrends, Recording]
-        kinds += [OldRecords, OldHistory]
+        kinds += [OldRecords, OldHistory, AlertDeliveries]
         if options().run_routes:
             kinds.append(Forwarding)
         others = [kind(self._engine(), self.keys) for kind in kinds]
         with_samples = [kind(self._engine(), self.keys, sampling) for kind in (WatchedDetails, KeepHistory, Incidents)]
-        return [sampling, outboxes, recurrences, *with_samples, *others]
+        alerts = Alerts(self._engine(), self.keys, sampling, lambda: term.valid)
+        return [sampling, outboxes, recurrences, alerts, *with_samples, *others]
 
     def _engine(self) -> AsyncEngine:
         self._engines.append(new_async_engine())

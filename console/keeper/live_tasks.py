@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable
 
+from console.alerts.standing import Standing
 from console.engine import AsyncEngine
 from console.keeper.announce import announce
 from console.keeper.details import Details
@@ -43,6 +44,7 @@ class Sampling(PeriodicTask):
         self.watched: frozenset[str] = frozenset()
         self.observers: list[Callable[[Round], None]] = []
         self._sampler = Sampler(engine, keys, options().sample_interval_ms, options().lag_warning_ms, leads)
+        self.alerts = Standing()
         self._restored = False
 
     async def round(self) -> None:
@@ -60,6 +62,7 @@ class Sampling(PeriodicTask):
             self._restored = True
         self._sampler.outboxes = self._outboxes.figures if self._outboxes else ()
         self._sampler.recurring_failing = self._recurrences.failing if self._recurrences else 0
+        self._sampler.alerts = self.alerts
         done = await self._sampler.round()
         for observe in self.observers if done.observed else ():
             observe(done)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from console.alerts.standing import Standing
 from console.keeper.problems import TopicState
 from console.keeper.tracker import numbers_of
 from console.outbox.figures import Figures
@@ -26,6 +27,7 @@ def metrics_frame(
     outboxes: Sequence[Figures] = (),
     routes: Sequence[RouteStatus] = (),
     recurring_failing: int = 0,
+    alerts: Standing | None = None,
 ) -> dict[str, Any]:
     """One object per topic, and what concerns all of them."""
     return {
@@ -35,6 +37,7 @@ def metrics_frame(
         "server": None if server is None else {"used_memory": server.used_memory, "maxmemory": server.maxmemory},
         "outboxes": [asdict(each) for each in outboxes if not each.problem],
         "recurring_failing": recurring_failing,
+        "alerts": asdict(alerts or Standing()),
     }
 
 

@@ -65,6 +65,8 @@ class TopicState:
     """Of a consumer group: what it had missed a few minutes ago."""
     verdict: Verdict | None = None
     """Of a consumer group: how it does, by its course."""
+    routed: bool = False
+    """Whether a route takes from it, and runs."""
     objective: Objective | None = None
     """Where it has a lateness objective: how that is kept."""
 
@@ -123,7 +125,7 @@ def _of_topic(state: TopicState, lag_warning_ms: int) -> list[Problem]:
     if topic.paused_at(numbers.at_ms):
         until_ms = 0 if topic.paused else getattr(topic, "paused_until_ms", 0)
         add("paused", "info", ready=numbers.ready, until_ms=until_ms)
-    elif not state.workers and numbers.ready and not numbers.out_s:
+    elif not state.workers and not state.routed and numbers.ready and not numbers.out_s:
         add("no_workers", "critical", ready=numbers.ready)
     elif state.verdict is not None:
         if state.verdict.course is Course.STUCK:

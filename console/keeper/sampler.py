@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from console.alerts.standing import Standing
 from console.engine import AsyncEngine
 from console.keeper.courses import GroupCourse
 from console.keeper.fleet import fleet_frame, unowned
@@ -102,7 +103,9 @@ class Sampler:
         self._server: ServerInfo | None = None
         self.outboxes: Sequence[Figures] = ()
         self.recurring_failing = 0
+        self.alerts = Standing()
         self._routes: Sequence[RouteStatus] = ()
+        self._routed: frozenset[str] = frozenset()
         self._rounds = 0
         self._heard = False
         self._sparks_at = -1
@@ -157,8 +160,16 @@ class Sampler:
         if at_ms - self._metrics_at >= METRICS_MS:
             self._metrics_at = at_ms
             self._routes = await self.engine.inspector.routes()
+            self._routed = frozenset(each.queue for each in self._routes if each.state == "running")
             frame = metrics_frame(
-                states, samples, self._workers, self._server, self.outboxes, self._routes, self.recurring_failing
+                states,
+                samples,
+                self._workers,
+                self._server,
+                self.outboxes,
+                self._routes,
+                self.recurring_failing,
+                self.alerts,
             )
             frames[self.keys.metrics] = dumps(frame)
         if not self._leads():  # this process was frozen, and another keeper has looked meanwhile
@@ -274,6 +285,7 @@ class Sampler:
             sample.topic, numbers, listening, dead_before, ready_before, gaps, missing, journal=known.journal,
             unacknowledged=known.fresh_dead, acknowledgement=self._acknowledged.get(sample.topic.name),
             missed_before=missed_before, verdict=known.course.update(sample) if sample.topic.is_group else None,
+            routed=sample.topic.name in self._routed,
             objective=self._objectives.update(sample),
         )  # fmt: skip
 

@@ -1,5 +1,6 @@
 """The console's own tables."""
 
+from console.models.alerts import Alert, AlertDelivery, AlertLook, AlertReceiver, AlertRule, AlertSilence
 from console.models.audit import AuditEntry
 from console.models.history import HistoryBlock, HistoryProblem, HistoryWorker, HistoryWriter
 from console.models.installation import Installation
@@ -13,6 +14,12 @@ from console.models.tokens import ApiToken, KeptAnswer
 from console.models.topic import TopicDefinition
 
 __all__ = [
+    "Alert",
+    "AlertDelivery",
+    "AlertLook",
+    "AlertReceiver",
+    "AlertRule",
+    "AlertSilence",
     "ApiToken",
     "AuditEntry",
     "ConsolePermission",

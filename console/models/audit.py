@@ -19,6 +19,8 @@ ACTIONS = tuple(sorted({*(action.value for action in Action if action not in _NE
 """Every action that is recorded: what the audit can be filtered by. Nothing else is kept."""
 LABELS = {
     "acknowledge": _("acknowledge dead letters"),
+    "alert_receiver": _("define an alert receiver"),
+    "alert_rule": _("define an alert rule"),
     "archive": _("archive"),
     "cancel": _("cancel"),
     "claim": _("claim what a member has"),
@@ -59,6 +61,7 @@ LABELS = {
     "schedule": _("schedule runs"),
     "send": _("send"),
     "sign_in": _("sign in"),
+    "silence": _("silence alerts"),
     "stop_operation": _("stop an operation"),
     "trim": _("trim a stream"),
     "undrain": _("end a drain"),

@@ -70,7 +70,7 @@ def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 def _places(request: HttpRequest) -> dict[str, str]:
     """Addresses that keys lead to, of the pages one may open."""
-    names = ["overview", "workers", "routes", "dead", "operations", "reconciliation", "outbox", "recurring"]
+    names = ["overview", "workers", "routes", "dead", "operations", "reconciliation", "outbox", "recurring", "alerts"]
     if allowed(request.user, Permission.AUDIT):
         names.append("audit")
     return {name: reverse(f"console:{name}") for name in names}

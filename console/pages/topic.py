@@ -23,6 +23,7 @@ TABS = {
     "dead": gettext_lazy("Dead letters"),
     "groups": gettext_lazy("Groups"),
     "slots": gettext_lazy("Slots"),
+    "trends": gettext_lazy("Trends"),
     "definition": gettext_lazy("Definition"),
 }
 KINDS: dict[str, Any] = {

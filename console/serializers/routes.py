@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rmq_core.model.route import Route
+from rmq_core.routes.redrive import Redriven
 from rmq_core.routes.status import RouteStatus
 
 _TOLD = (
@@ -22,3 +23,15 @@ def route_json(status: RouteStatus) -> dict[str, Any]:
     """The definition, and how it does."""
     told = {name: getattr(status, name) for name in _TOLD}
     return {**status.route.to_dict(), **told, "runners": list(status.runners)}
+
+
+def redriven_json(planned: Redriven, reads: bool) -> dict[str, Any]:
+    """What moving a dead letter would do; its id may hold content, and so is not for everybody."""
+    return {
+        "slot": planned.ref.slot,
+        "id": planned.ref.id,
+        "status": planned.status,
+        "to_slot": planned.slot,
+        "to_id": planned.id or None if reads else None,
+        "problem": planned.reason,
+    }

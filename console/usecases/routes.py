@@ -14,6 +14,7 @@ from rmq_core.errors import UnknownRoute
 from rmq_core.model.ids import MessageRef
 from rmq_core.model.route import Route, Target
 from rmq_core.ops.actions import ActionResult
+from rmq_core.routes.redrive import Redriven
 from rmq_core.routes.status import RouteStatus
 
 
@@ -92,6 +93,13 @@ def delete(actor: Actor, name: str, reason: str, force: bool = False) -> None:
         check_reason(reason, needed=True)
         engine().control.delete_route(name, force)
         entry.done, entry.detail = 1, {"definition": route.to_dict()}
+
+
+def plan_redrive(actor: Actor, topic: str, refs: Sequence[MessageRef], target: Target) -> list[Redriven]:
+    """What `redrive` would do. Raises `Forbidden`, the engine's errors."""
+    require(actor.user, Action.REDRIVE, topic)
+    require(actor.user, Action.SEND, target.topic)
+    return engine().control.plan_redrive(topic, list(refs), target)
 
 
 def redrive(actor: Actor, topic: str, refs: Sequence[MessageRef], target: Target, reason: str) -> list[ActionResult]:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.utils.translation import gettext
 
 from console.engine import engine
 from console.serializers.topics import definition_json
+from console.usecases.groups import SETTINGS, own_settings
 from console.usecases.topic_fields import difference
 from console.usecases.topic_plan_lines import LINES, Count, Line, Severity
 from rmq_core.errors import TopicConflict
 from rmq_core.model.topic import Topic
+
+GROUPS_PLANNED = 20
+"""Of so many consumer groups a plan counts what a change reaches; others are named."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +52,35 @@ def change_plan(now: Topic | None, wanted: Topic) -> Plan:
         raise TopicConflict(gettext("Name, kind and slots of a topic cannot be changed; create another topic."))
     changed = difference(definition_json(now), definition_json(wanted))
     (sample,) = engine().inspector.sample([now.name])
-    lines = [line for each in changed for line in LINES[each["field"]](now, wanted, sample)]
+    fields = [each["field"] for each in changed]
+    of_groups = [field for field in fields if now.is_stream and field in SETTINGS]
+    lines = [line for field in fields if field not in of_groups for line in LINES[field](now, wanted, sample)]
+    lines += _of_groups(now, wanted, of_groups)
     return Plan(tuple(lines), tuple(changed), sample.at_ms)
+
+
+def _of_groups(stream: Topic, wanted: Topic, fields: Sequence[str]) -> list[Line]:
+    """Which consumer groups take changed settings over and what that does there, and which keep their own."""
+    groups = engine().inspector.groups(stream) if fields else []
+    own = {group.name: own_settings(group) for group in groups}
+    lines = []
+    for field in fields:
+        takes = [group for group in groups if field not in own[group.name]]
+        keeps = ", ".join(group.group for group in groups if field in own[group.name])
+        if not takes:
+            lines.append(Line(field, "info", gettext("No consumer group takes it over; those that are made will.")))
+        for group in takes[:GROUPS_PLANNED]:
+            changed = replace(group, **{each: getattr(wanted, each) for each in fields if each not in own[group.name]})
+            (sample,) = engine().inspector.sample([group.name])
+            found = LINES[field](group, changed, sample)
+            lines += [replace(line, text=f"{group.group}: {line.text}") for line in found]
+        if more := takes[GROUPS_PLANNED:]:
+            names = ", ".join(group.group for group in more)
+            lines.append(Line(field, "info", gettext("Taken over also by: %(groups)s.") % {"groups": names}))
+        if keeps:
+            text = gettext("Consumer groups with a setting of their own keep that: %(groups)s.")
+            lines.append(Line(field, "info", text % {"groups": keeps}))
+    return lines
 
 
 def deletion_plan(topic: Topic) -> Plan:

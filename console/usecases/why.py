@@ -20,7 +20,7 @@ LATELY_MS = 60_000
 
 def why(topic: str, ident: str | None, slot: int | None, slot_basis: str | None, *, payload: bool, audit: bool) -> Why:
     """`payload`: the caller may read ids, which may be contents; `audit`: and who did what."""
-    answer = engine().inspector.why(topic, ident, slot=slot, slot_basis=slot_basis, pace=_pace(topic))
+    answer = engine().inspector.why(topic, ident, slot=slot, slot_basis=slot_basis, pace=pace(topic))
     reasons = [each if payload or each.values.get("id") == ident else each.without("id") for each in answer.reasons]
     if audit:
         reasons = [_paused_by(topic, each) for each in reasons]
@@ -38,7 +38,7 @@ def _paused_by(topic: str, reason: Reason) -> Reason:
     return Reason(reason.code, {**reason.values, **about})
 
 
-def _pace(topic: str) -> Pace | None:
+def pace(topic: str) -> Pace | None:
     """Of the last half minute; None where nobody has measured it."""
     client = engine().client
     points = json.loads(client.run(read_history(LiveKeys(client.keyspace.namespace).history(topic), LATELY)))

@@ -123,12 +123,19 @@ async def _forward(shell: Shell, names: tuple[str, ...], runner: str) -> None:
 @click.argument("topic")
 @click.argument("ids", nargs=-1, required=True)
 @click.option("--to", "target", required=True, metavar="TOPIC|JSON", help="As of a route; see rmq route.")
-def redrive(shell: Shell, topic: str, ids: tuple[str, ...], target: str) -> int:
+@click.option("--dry-run", is_flag=True, help="Only say what each would become.")
+def redrive(shell: Shell, topic: str, ids: tuple[str, ...], target: str, dry_run: bool) -> int:
     """Move dead letters to another topic.
 
     They are sent there, then dropped here, and can be restored.
     """
     with shell.client() as rmq:
+        if dry_run:
+            planned = Control(rmq).plan_redrive(topic, list(ids), _target(target))
+            rows = [(each.ref.id, each.status, each.slot, each.id, each.reason) for each in planned]
+            heads = ("id", "status", "to_slot", "to_id", "reason")
+            shell.table([dict(zip(heads, row, strict=True)) for row in rows], heads, rows, "nothing")
+            return 0 if all(each.status == "done" for each in planned) else 1
         results = Control(rmq).redrive(topic, list(ids), _target(target))
     shell.table(
         [{"slot": ref.slot, "id": ref.id, "status": status} for ref, status in results],
@@ -144,8 +151,8 @@ def _target(text: str) -> Target:
         return Target(text)
     try:
         given = json.loads(text)
-    except ValueError as error:
-        raise Usage(f"--to {text}: this is no JSON: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise Usage(f"--to {text:.200}: this is no JSON: {error}") from None
     try:
         return Route("x", "x", (given,)).targets[0]
     except InvalidRoute as error:

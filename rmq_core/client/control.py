@@ -24,6 +24,7 @@ from rmq_core.ops.matching import MatchingAction, MatchingResult
 from rmq_core.ops.sent import Sent
 from rmq_core.routes import definitions as routes
 from rmq_core.routes import redrive
+from rmq_core.routes.redrive import Redriven
 from rmq_core.streams import entries
 from rmq_core.streams.members import Claimed
 from rmq_core.streams.positions import Moved, Where
@@ -184,6 +185,10 @@ class Control:
     def redrive(self, topic: str | Topic, refs: References, target: Target | str) -> list[ActionResult]:
         """Moves dead letters to another topic: a route by hand. See `rmq_core.routes.redrive`."""
         return self.client.run(self.client.on_topic(redrive.redrive, topic, actions.listed(refs), target))
+
+    def plan_redrive(self, topic: str | Topic, refs: References, target: Target | str) -> list[Redriven]:
+        """What `redrive` would do with each; changes nothing."""
+        return self.client.run(self.client.on_topic(redrive.plan, topic, actions.listed(refs), target))
 
     def claim(self, group: str | Topic, member: str, *, dry_run: bool = False, force: bool = False) -> list[Claimed]:
         """Puts back at once, uncounted, what a member of a group has: it is handed out again, alone at first.
@@ -368,6 +373,10 @@ class AsyncControl:
     async def redrive(self, topic: str | Topic, refs: References, target: Target | str) -> list[ActionResult]:
         """Moves dead letters to another topic: a route by hand. See `rmq_core.routes.redrive`."""
         return await self.client.run(self.client.on_topic(redrive.redrive, topic, actions.listed(refs), target))
+
+    async def plan_redrive(self, topic: str | Topic, refs: References, target: Target | str) -> list[Redriven]:
+        """What `redrive` would do with each; changes nothing."""
+        return await self.client.run(self.client.on_topic(redrive.plan, topic, actions.listed(refs), target))
 
     async def claim(
         self, group: str | Topic, member: str, *, dry_run: bool = False, force: bool = False

@@ -115,9 +115,9 @@ class Inspector:
         """How long deliveries have been in flight."""
         return self.client.run(self.client.on_topic(slot_details.prepare_ages, topic))
 
-    def forecast(self, topic: str, minutes: int = 60) -> tuple[int, ...]:
-        """Messages due in each coming minute."""
-        return self.client.run(self.client.on_topic(slot_details.forecast, topic, minutes))
+    def forecast(self, topic: str, minutes: int = 60, step_minutes: int = 1) -> tuple[int, ...]:
+        """Messages due in each coming minute, or step of so many minutes."""
+        return self.client.run(self.client.on_topic(slot_details.forecast, topic, minutes, step_minutes))
 
     def find(self, topic: str, ident: str | bytes, slot_basis: str | bytes | None = None) -> list[MessageView]:
         """Every message with that id."""
@@ -137,7 +137,9 @@ class Inspector:
         pace: Pace | None = None,
     ) -> Why:
         """Why a message, a slot or the whole topic is late, with evidence. ``pace``: what was measured of the topic."""
-        return self.client.run(self.client.on_topic(asking.why, topic, ident, slot, slot_basis, pace))
+        spread = self.client.target.is_cluster
+        asked = (ident, slot, slot_basis, pace)
+        return self.client.run(self.client.on_topic(asking.why, topic, self._cache, spread, *asked))
 
     def search(
         self,
@@ -282,9 +284,9 @@ class AsyncInspector:
         """How long deliveries have been in flight."""
         return await self.client.run(self.client.on_topic(slot_details.prepare_ages, topic))
 
-    async def forecast(self, topic: str, minutes: int = 60) -> tuple[int, ...]:
-        """Messages due in each coming minute."""
-        return await self.client.run(self.client.on_topic(slot_details.forecast, topic, minutes))
+    async def forecast(self, topic: str, minutes: int = 60, step_minutes: int = 1) -> tuple[int, ...]:
+        """Messages due in each coming minute, or step of so many minutes."""
+        return await self.client.run(self.client.on_topic(slot_details.forecast, topic, minutes, step_minutes))
 
     async def find(self, topic: str, ident: str | bytes, slot_basis: str | bytes | None = None) -> list[MessageView]:
         """Every message with that id."""
@@ -304,7 +306,9 @@ class AsyncInspector:
         pace: Pace | None = None,
     ) -> Why:
         """Why a message, a slot or the whole topic is late, with evidence. ``pace``: what was measured of the topic."""
-        return await self.client.run(self.client.on_topic(asking.why, topic, ident, slot, slot_basis, pace))
+        spread = self.client.target.is_cluster
+        asked = (ident, slot, slot_basis, pace)
+        return await self.client.run(self.client.on_topic(asking.why, topic, self._cache, spread, *asked))
 
     async def search(
         self,

@@ -9,7 +9,7 @@ before it is taken from, all slots are looked at by a consumer's first call, and
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -54,13 +54,13 @@ class Hints:
         self._writes: list[Call] = []
         self._doubtful: set[int] = set()
 
-    def candidates(self, topic: Topic, most: int) -> Operation[Candidates]:
-        """One round trip: where ``most`` messages may be found."""
+    def candidates(self, topic: Topic, most: int, without: Collection[int] = ()) -> Operation[Candidates]:
+        """One round trip: where ``most`` messages may be found, not looking at the slots ``without``."""
         slots = self._slots_to_look_at(topic)
         looks = [on_slot("next_due", self._keyspace, topic, slot) for slot in slots]
         wanted = min(most, CANDIDATES_MOST)
         # What is looked at may stand too high in the hint, and must keep no other slot out.
-        read = wanted + min(len(slots), LOOKS_AT_ONCE)
+        read = wanted + min(len(slots), LOOKS_AT_ONCE) + len(without)
         *found, (now_ms, heads, dues) = yield [*looks, _read(self._keyspace, topic, read)]
         known = dict(_pairs(heads))
         later = known if topic.timed else dict(_pairs(dues))
@@ -77,6 +77,9 @@ class Hints:
                 later[slot] = next_due_ms
         if self._keyspace.spread:
             self._writes += _noting(self._keyspace, topic, map(partial(_looked, topic), slots, found))
+        for slot in without:
+            known.pop(slot, None)
+            later.pop(slot, None)
         ready = {slot: at for slot, at in known.items() if not topic.timed or at <= now_ms}
         best = sorted(ready, key=ready.__getitem__, reverse=not topic.timed)[:wanted]
         best += [slot for slot, at_ms in later.items() if at_ms <= now_ms and slot not in ready]

@@ -5,6 +5,7 @@
     <archive>/state/<version>/messages/topic=<t>/*.parquet   of messages to which something happened since the version
                                                             before: what is carried of them (`carried`)
     <archive>/state/<version>/{accounts,ends,sketches}       sums over all that is archived (`accounts`, `figures`)
+    <archive>/state/<version>/windows/topic=<t>/…            what the windows got since then (`windows`)
     <archive>/state/<version>.json                           written last: a version without one does not count
 
 A version covers what the archive held then, topic by topic, and says of which files. A topic of which that does not
@@ -21,7 +22,7 @@ from dataclasses import asdict, dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from rmq_core.pipeline import files, unchanged
+from rmq_core.pipeline import files, unchanged, versions, windows
 from rmq_core.pipeline.accounts import ACCOUNTS
 from rmq_core.pipeline.archived import Archive, batch_name
 from rmq_core.pipeline.figures import ENDS, SKETCHES
@@ -33,11 +34,10 @@ from rmq_core.pipeline.sources.journal import since_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-FORMAT = 2
+FORMAT = 4
 TABLES = {"accounts": ACCOUNTS, "ends": ENDS, "sketches": SKETCHES}
-KEPT = 3
-"""So many versions stay, and those younger than `READ_WITHIN_MS`: whoever began with one may still read it."""
-READ_WITHIN_MS = 3_600_000
+PARTED = ("messages", "windows")
+"""Tables with a folder for each topic."""
 DELTAS_MOST = 8
 """What a state's messages lie in more folders than that is merged."""
 
@@ -47,6 +47,7 @@ WHY = {
     "deleted": "it was deleted and made anew",
     "journal": "its journals were read otherwise since",
     "files": "files of the archive have changed",
+    "state": "files of its closing state are lost or have changed",
     "twice": "running numbers came a second time",
     "format": "another release wrote the closing state",
 }
@@ -55,17 +56,23 @@ WHY = {
 
 @dataclass(frozen=True)
 class Covered:
-    """What a version knows of a topic: the ``folder`` with its sums, those with its messages, the oldest first, and
-    what of the archive that covers: ``until`` a batch, its ``offsets`` per slot and its ``files``. ``forks``: slots and
-    lives in which numbers were given twice by a server that had lost its end."""
+    """What a version knows of a topic: the ``folder`` with its sums, those with its messages and windows, the oldest
+    first, and what of the archive that covers: ``until`` a batch, its ``offsets`` per slot and its ``files``.
+    ``forks``: slots and lives in which numbers were given twice by a server that had lost its end."""
 
     folder: str
     messages: list[str]
+    windows: list[str]
     until: str
     offsets: dict[str, str]
     files: unchanged.Folders
     deleted_ms: int
     forks: list[tuple[int, int]]
+
+    @property
+    def folders(self) -> set[str]:
+        """Those it has something in."""
+        return {self.folder, *self.messages, *self.windows}
 
 
 @dataclass
@@ -97,19 +104,27 @@ class ClosingState:
 
     def carried(self) -> DataFrame | None:
         """Of the known topics, what is carried of their messages (`schemas.STEPS`); None: nothing."""
+        return self._by_topic("messages", ddl(STEPS), {topic: each.messages for topic, each in self.known.items()})
+
+    def windows(self) -> DataFrame | None:
+        """Of the known topics, their windows in parts (`windows.WINDOWS`); None: there are none."""
+        return self._by_topic("windows", windows.WINDOWS, {topic: each.windows for topic, each in self.known.items()})
+
+    def _by_topic(self, name: str, schema: str, folders: Mapping[str, list[str]]) -> DataFrame | None:
+        """What these folders have of each topic in a table that is parted by topics."""
         from pyspark.sql import DataFrame
 
         session, by_folder = self.archive.session, dict[str, list[str]]()
-        for topic, covered in self.known.items():
-            for folder in covered.messages:
+        for topic, several in folders.items():
+            for folder in several:
                 by_folder.setdefault(folder, []).append(topic)
-        several = []
+        found = []
         for folder, topics in by_folder.items():
-            base = f"{self.path}/{folder}/messages"
+            base = f"{self.path}/{folder}/{name}"
             there = set(files.folders(session, base))
             if paths := [f"{base}/topic={topic}" for topic in topics if f"topic={topic}" in there]:
-                several.append(session.read.schema(ddl(STEPS)).option("basePath", base).parquet(*paths))
-        return reduce(DataFrame.unionByName, several) if several else None
+                found.append(session.read.schema(schema).option("basePath", base).parquet(*paths))
+        return reduce(DataFrame.unionByName, found) if found else None
 
     def table(self, name: str) -> DataFrame | None:
         """Of the known topics, one of the `TABLES`; None: there is none."""
@@ -163,11 +178,18 @@ class ClosingState:
     def close(
         self, topics: list[str], run: str, tables: Mapping[str, DataFrame], forks: list[tuple[str, int, int]]
     ) -> str:
-        """Writes the next version; returns its name. ``tables``: ``messages``, as `schemas.STEPS`, and `TABLES`."""
+        """Writes the next version; returns its name. ``tables``: ``messages``, as `schemas.STEPS`, ``windows``, and
+        `TABLES`."""
         folder = f"{batch_name(self.number + 1)}-{uuid.uuid4().hex[:8]}"
+        whole = any(len(each.windows) >= DELTAS_MOST for each in self.known.values())
         for name, frame in tables.items():
+            if name == "windows" and whole and (old := self.windows()) is not None:
+                frame = windows.added(old, frame, int(time.time() * 1000))
             writer = frame.write.mode("overwrite")
-            (writer.partitionBy("topic") if name == "messages" else writer).parquet(f"{self.path}/{folder}/{name}")
+            if name == "windows":
+                writer = frame.repartition("topic").sortWithinPartitions(*windows.SORTED).write.mode("overwrite")
+            writer = writer.partitionBy("topic") if name in PARTED else writer
+            writer.parquet(f"{self.path}/{folder}/{name}")
         ends, until = self.archive.committed_offsets(), batch_name(self.archive.until or 0)
         notes = self.archive.compaction_notes()
         known = dict(self.others)
@@ -177,6 +199,7 @@ class ClosingState:
             known[topic] = Covered(
                 folder,
                 [*(before.messages if before else []), folder],
+                [*(before.windows if before and not whole else []), folder],
                 until,
                 ends.get(topic, {}),
                 unchanged.counting(self.now.get(topic, {}), of_topic, until),
@@ -186,12 +209,21 @@ class ClosingState:
         self._write(folder, run, known)
         if any(len(each.messages) > DELTAS_MOST for each in known.values()):
             self._merge(run, known)
-        self._prune()
+        versions.prune(self.archive.session, self.path, FORMAT, PARTED)
+        self.known = {topic: known[topic] for topic in topics}
         return folder
 
     def _write(self, folder: str, run: str, known: dict[str, Covered]) -> None:
-        said = {"format": FORMAT, "number": int(folder.partition("-")[0]), "run": run, "at_ms": int(time.time() * 1000)}
+        said: dict[str, Any] = {
+            "format": FORMAT,
+            "number": int(folder.partition("-")[0]),
+            "run": run,
+            "at_ms": int(time.time() * 1000),
+        }
         topics = {topic: asdict(covered) for topic, covered in known.items()}
+        needed = {name for covered in known.values() for name in covered.folders}
+        there = unchanged.marks(self.archive.session, self.path)
+        said["kept"] = {place: mark for place, mark in there.items() if place.partition("/")[0] in needed}
         files.write_text(self.archive.session, f"{self.path}/{folder}.json", json.dumps(said | {"topics": topics}))
 
     def _merge(self, run: str, known: dict[str, Covered]) -> None:
@@ -209,25 +241,6 @@ class ClosingState:
         merged = {topic: Covered(**(asdict(each) | {"messages": [folder]})) for topic, each in known.items()}
         self._write(folder, run, merged)
 
-    def _prune(self) -> None:
-        """Removes versions that nobody needs any more, and what a run that was stopped has left."""
-        session, names = self.archive.session, sorted(_manifests(self.archive.session, self.path), reverse=True)
-        old_ms = int(time.time() * 1000) - READ_WITHIN_MS
-        needed, gone = set(), []
-        for place, name in enumerate(names):
-            said = _said(session, self.path, name)
-            if said and (place < KEPT or said["at_ms"] > old_ms):
-                needed |= {name, *(each["folder"] for each in said["topics"].values())}
-                needed |= {folder for each in said["topics"].values() for folder in each["messages"]}
-            else:
-                gone.append(name)
-        for name in gone:
-            files.remove(session, f"{self.path}/{name}.json")
-        oldest = min(needed, default="")
-        for name in files.folders(session, self.path):
-            if name not in needed and name < oldest:
-                files.remove(session, f"{self.path}/{name}")
-
 
 def opened(
     archive: Archive, topics: list[str], deletions: Mapping[str, int], *, scratch: Mapping[str, str] | None = None
@@ -237,9 +250,9 @@ def opened(
     session = archive.session
     state = ClosingState(archive, deletions, now=unchanged.listing(session, archive.events))
     said: dict[str, Any] | None = None
-    for name in sorted(_manifests(session, state.path), reverse=True):
+    for name in sorted(versions.manifests(session, state.path), reverse=True):
         state.number = max(state.number, int(name.partition("-")[0]))
-        if (said := _said(session, state.path, name)) is not None:
+        if (said := versions.said(session, state.path, name, FORMAT)) is not None:
             state.version, state.run = name, said["run"]
             break
     covered = {topic: Covered(**each) for topic, each in (said or {"topics": {}})["topics"].items()}
@@ -249,10 +262,13 @@ def opened(
         if topic not in topics and each.deleted_ms == deletions.get(topic, -1)
     }
     ends, notes = archive.committed_offsets(), archive.compaction_notes()
+    recorded, kept = (said or {}).get("kept") or {}, unchanged.marks(session, state.path) if covered else {}
     for topic in topics:
         why = (scratch or {}).get(topic) or (scratch or {}).get("*")
         if topic not in covered:
             why = why or "first"
+        elif not why and unchanged.changed_for(topic, covered[topic].folders, recorded, kept):
+            why = "state"
         elif not why:
             of_topic = [note for note in notes if note.topic == topic]
             why = _doubt(
@@ -276,16 +292,3 @@ def _doubt(
         if here is None or position_of(here) < position_of(end) or since_of(here) != since_of(end):
             return "journal"
     return None if unchanged.is_unchanged(covered.files, covered.until, now, notes) else "files"
-
-
-def _manifests(session: Any, path: str) -> list[str]:
-    return [name.removesuffix(".json") for name in files.files(session, path) if name.endswith(".json")]
-
-
-def _said(session: Any, path: str, name: str) -> dict[str, Any] | None:
-    """What a version says; None where it cannot be read, or another release wrote it."""
-    try:
-        said: dict[str, Any] = json.loads(files.read_text(session, f"{path}/{name}.json") or "null")
-        return said if said["format"] == FORMAT else None
-    except (ValueError, TypeError, KeyError):
-        return None

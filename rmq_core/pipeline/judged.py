@@ -77,6 +77,7 @@ def judge(judged: Judged, snapshot: DataFrame, history: History) -> None:
         .join(holes, [*SLOT], "left_anti")
         .select(*SLOT, "life", "lost_lives", "begin", "end")
     )
+    streams = [topic.name for topic in judged.topics if topic.is_stream]
     until = lively.join(F.broadcast(whole.select(*SLOT, "end")), [*SLOT], "left")
     news = kept.put("news", until.withColumn("later", F.coalesce(F.col("position") > F.col("end"), F.lit(False))))
     defined = small(
@@ -92,7 +93,8 @@ def judge(judged: Judged, snapshot: DataFrame, history: History) -> None:
         return verdicts.suspicious(messages, whole, defined, judged.limits.stuck_ms, judged.limits.overdue_ms)
 
     carried = state.carried() if state else None
-    messages = kept.write("messages", replay(news, snapshot, carried, state.closing if state else None))
+    queued = news.where(~F.col("topic").isin(streams))
+    messages = kept.write("messages", replay(queued, snapshot, carried, state.closing if state else None))
     suspects = kept.write("suspects", suspicious(messages.where("closing IS NULL")))
     if state is None or not state.known:
         return

@@ -18,7 +18,7 @@ def register(options: SourceOptions, path: str, offsets: dict[str, dict[str, str
     """
     links = {reader_as_written(path)} - {reader_of(path)}
     with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_ms=options.retry_for_ms) as client:
-        for topic in options.definitions():
+        for topic in options.journaled():
             keys, ends = client.keyspace, offsets.get(topic.name, {})
             client.run(reader.commit(keys, topic, reader_of(path), _positions(topic, ends)))
             known = client.run(reader.positions(keys, topic))
@@ -32,7 +32,7 @@ def move(options: SourceOptions, path: str, offsets: dict[str, dict[str, str]]) 
     """Commits and trims; returns how many entries the journals lost."""
     gone = 0
     with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_ms=options.retry_for_ms) as client:
-        for topic in options.definitions():
+        for topic in options.journaled():
             ends = _positions(topic, offsets.get(topic.name, {}))
             client.run(reader.commit(client.keyspace, topic, reader_of(path), ends))
             gone += client.run(trimmer.trim(client.keyspace, topic))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rmq_core.pipeline import gaps
+from rmq_core.pipeline import gaps, windows
 from rmq_core.pipeline.archived import Archive, without_deleted
 from rmq_core.pipeline.closing import ClosingState, opened
 from rmq_core.pipeline.files import seen_here
@@ -124,6 +124,11 @@ class History:
             return events
         closed = small(self.session, self.state.positions(), "topic string, slot int, closed long")
         return events.join(F.broadcast(closed), [*SLOT], "left").where(where).drop("closed")
+
+    def complete_until(self, slot_ledgers: DataFrame) -> dict[str, int]:
+        """Per topic, until when all that happened is archived."""
+        reached = small(self.session, self.archive.reached() if self.archive else [], gaps.REACHED)
+        return windows.complete_until(slot_ledgers, self.journal, reached)
 
     def past(self, topics: Iterable[str], days: Iterable[int] | None = None) -> DataFrame | None:
         """What a closing state covers, of these topics. ``days``: only what happened on them, or next to them (in days

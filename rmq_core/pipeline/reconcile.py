@@ -59,13 +59,9 @@ def reconcile(session: SparkSession, inputs: Inputs, progress: Progress = QUIET)
 
 
 def _reconcile(session: SparkSession, inputs: Inputs, progress: Progress, run: str, started_ms: int) -> dict[str, Any]:
-    everything = inputs.options.definitions()
-    if not everything:
-        raise PipelineError(f"no topic is defined in the namespace {inputs.options.namespace!r}")
-    topics = [topic for topic in everything if not topic.is_stream]
-    streams = [topic.name for topic in everything if topic.is_stream]
+    topics = inputs.options.journaled()
     if not topics:
-        raise PipelineError(f"streams are not judged: there is nothing else among the topics ({', '.join(streams)})")
+        raise PipelineError(f"no topic is defined in the namespace {inputs.options.namespace!r}")
     if inputs.archive:
         data_set.check(inputs.options, Archive(session, inputs.archive))
     names = [topic.name for topic in topics]
@@ -90,7 +86,7 @@ def _reconcile(session: SparkSession, inputs: Inputs, progress: Progress, run: s
         written = report.write_findings(confirmed(suspected, inputs.options), f"{inputs.reports}/{run}")
     with progress.stage("report", session):
         read = sums.written(kept, history, f"{inputs.reports}/{run}", run)
-        described = _described(inputs, names, ledger) | {"streams_not_judged": streams}
+        described = _described(inputs, names, ledger)
         return report.summarize(session, inputs.reports, run, started_ms, written, described, kept.folder, read)
 
 
@@ -109,7 +105,7 @@ def _without_repetition(
 
 def _ledger(session: SparkSession, inputs: Inputs, names: list[str], kept: StoredTables) -> Ledger:
     assert inputs.ledger
-    defined = [topic.name for topic in replace(inputs.options, topics=()).definitions()]
+    defined = [topic.name for topic in replace(inputs.options, topics=()).journaled()]
     found = of_business.read_ledger(session, inputs.ledger, names, defined)
     since = found.since_ms if inputs.since_ms is None else inputs.since_ms
     until = found.until_ms if inputs.until_ms is None else inputs.until_ms
@@ -128,7 +124,7 @@ def findings(judged: Judged, snapshot: DataFrame, history: History, ledger: Ledg
         verdicts.orphans(suspects),
         verdicts.stuck(suspects),
         verdicts.overdue(suspects),
-        verdicts.ledgers(slot_ledgers, suspects),
+        verdicts.ledgers(slot_ledgers, suspects, [topic.name for topic in topics if topic.is_stream]),
     ]
     if ledger is not None:
         silent = [topic.name for topic in topics if topic.journal is Journal.OFF]

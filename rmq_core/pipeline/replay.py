@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rmq_core.journal.entries import EVENTS as KNOWN
+from rmq_core.journal.entries import MARKS as OF_JOURNALS
 from rmq_core.pipeline.histories import Closing, judge
 from rmq_core.pipeline.schemas import HISTORIES, INLINE, NO_CONTENT, OWN_CONTENT, PARTS, STEPS, UNSAID, ddl
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 SLOT = ("topic", "slot")
 MESSAGE = ("topic", "slot", "id")
-MARKS = ("began", "ended")
+MARKS = tuple(sorted(OF_JOURNALS))
 _BEHIND_ALL = 2**63 - 1
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmq_core.client.rmq import RMQ
 from rmq_core.errors import PipelineError
+from rmq_core.model.group import is_group_name
 from rmq_core.model.topic import Journal, Topic
 from rmq_core.pipeline import data_set, gaps, repair_data
 from rmq_core.pipeline.accounts import accounts, lives, with_lives
@@ -65,7 +66,7 @@ class Restored:
         """What a person must know beside the numbers."""
         said = [f"topic {name} stays deleted: somebody deleted it on purpose" for name in self.deleted]
         said += [
-            f"left out: topic {name} is a stream, whose entries are not put back yet; the archive keeps them"
+            f"left out: topic {name} is a stream, whose entries and groups are not put back yet; the archive keeps them"
             for name in self.streams
         ]
         several: dict[tuple[str, str], list[int]] = {}
@@ -119,14 +120,14 @@ def _restore(
         if streams and not everything:
             return Restored(0, 0, 0, (), 0, streams=streams)
         if not everything or kept.last_committed() is None:
-            gone = [name for name in kept.deletions() if not options.topics or name in options.topics]
+            gone = [name for name in _deleted_topics(kept) if not options.topics or name in options.topics]
             if gone:
                 return Restored(0, 0, 0, (), 0, (), tuple(sorted(gone)))
             raise PipelineError(f"the archive {path} holds nothing to restore")
         here = {topic.name: topic for topic in replace(options, topics=()).definitions()}
         data_set.check_restorable(options, kept, [here[each.name] for each in everything if each.name in here])
         deleted = {each.name for each in everything if each.name in deletions and each.name not in here}
-        deleted |= kept.deletions().keys() - here.keys() - {each.name for each in everything}
+        deleted |= _deleted_topics(kept) - here.keys() - {each.name for each in everything}
         if options.topics:
             deleted &= set(options.topics)
         topics = [here.get(each.name, each) for each in everything if each.name not in deleted]
@@ -163,6 +164,11 @@ def _restore(
         )
     stay = tuple(sorted(deleted))
     return Restored(done[0] or 0, done[1] or 0, unknown, tuple(defined), alone, left_out, stay, streams)
+
+
+def _deleted_topics(kept: Archive) -> set[str]:
+    """Groups are none: they come back with their stream."""
+    return {name for name in kept.deletions() if not is_group_name(name)}
 
 
 def _now_ms(options: SourceOptions) -> int:

@@ -129,6 +129,7 @@ HISTORIES: _Columns = (
     ("lateness", "array<long>", "list"),
     ("end_to_end", "array<long>", "list"),
     ("archived", "boolean", "bool"),
+    ("minute_ms", "long", "int64"),
     ("unsure", "boolean", "bool"),
     ("closing", f"struct<{', '.join(f'{name}: {spark}' for name, spark, _ in _CLOSING)}>", "closing"),
     ("in_store", "long", "int64"),
@@ -164,8 +165,8 @@ another one waits; ``read_ms``: when its slot was read.
 
 ``unsure``: a closing state has dropped what would have to be known of it; ask the archive.
 
-Rows without an ``id`` carry times (ms) of some messages of a topic: ``lateness`` (delivered − due), ``end_to_end``; and
-whether an archive holds them. Rows with ``closing`` are not messages, but
+Rows without an ``id`` carry times (ms) of some messages of a topic: ``lateness`` (delivered − due), ``end_to_end``;
+whether an archive holds them, and in which minute that was. Rows with ``closing`` are not messages, but
 what the next run must know of one, a row of `STEPS` each.
 """
 

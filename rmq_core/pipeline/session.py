@@ -38,6 +38,8 @@ _SETTINGS = {
     # A topic whose name is digits and dots stays text when it becomes a folder's name.
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     "spark.sql.parquet.compression.codec": "zstd",
+    # Else times have no zone in the files, and every other reader takes them as it likes.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.streaming.metricsEnabled": "false",
     # What is to be read is known before; and in Spark 4.3 it fails where a table of this process is what is pruned.
     "spark.sql.optimizer.dynamicPartitionPruning.enabled": "false",

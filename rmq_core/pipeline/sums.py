@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rmq_core.pipeline import accounts, figures, report
-from rmq_core.pipeline.closing import WHY
+from rmq_core.pipeline import accounts, figures, report, windows
+from rmq_core.pipeline.closing import WHY, ClosingState
 from rmq_core.pipeline.reading import History, StoredTables
+from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -42,6 +43,7 @@ def written(kept: StoredTables, history: History, folder: str, run: str) -> dict
         "closed": None,
     }
     if not state.has_news(history.topics):
+        _tell(kept, history, state)
         return said
     closed = kept.read("new_accounts").where("closed").drop("closed")
     tables = {
@@ -49,10 +51,28 @@ def written(kept: StoredTables, history: History, folder: str, run: str) -> dict
         "accounts": closed if before is None else accounts.added(before, closed),
         "ends": figures.added_ends(known("ends"), ends.where("archived")),
         "sketches": figures.added_sketches(known("sketches"), sketches.where("archived")),
+        "windows": windows.of_news(kept.read("news"), kept.read("messages")),
     }
     holes = kept.read("holes").where("reason = 'forked'").select("topic", "slot", "life").collect()
     forks = [(row.topic, row.slot, row.life) for row in holes]
-    return said | {"closed": state.close(history.topics, run, tables, forks)}
+    closed_now = state.close(history.topics, run, tables, forks)
+    _tell(kept, history, state)
+    return said | {"closed": closed_now}
+
+
+def _tell(kept: StoredTables, history: History, state: ClosingState) -> None:
+    """Where the windows are now, until when they are complete, and of how many slots the journal does not tell all."""
+    complete_ms = history.complete_until(kept.read("slot_ledgers"))
+    unproved = {row.topic: row["count"] for row in kept.read("holes").groupBy("topic").count().collect()}
+    folders = {topic: each.windows for topic, each in (state.others | state.known).items()}
+    spans = {topic: (since_ms, complete_ms[topic]) for topic, since_ms in _since(kept).items() if topic in complete_ms}
+    windows.write_index(state.archive, folders, spans, unproved)
+
+
+def _since(kept: StoredTables) -> dict[str, int]:
+    """Per topic, when the first happened that is known (ms)."""
+    rows = kept.read("accounts").groupBy("topic").min("from_position").collect()
+    return {row[0]: row[1] >> SEQUENCE_BITS for row in rows}
 
 
 def _events(kept: StoredTables) -> tuple[int, int]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from rmq_core.pipeline.buckets import MINUTE_MS
 from rmq_core.pipeline.rows import Rows
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
 from rmq_core.pipeline.steps import tables
 
 
 def times(rows: Rows, left_out: Any) -> dict[str, Any]:
-    """Per topic and whether an archive holds it, ``lateness``: delivered − due, and ``end_to_end``: done − sent, ms;
-    as often as it happened. ``left_out``: rows of messages of which not enough is known.
+    """Per topic, minute, and whether an archive holds it, ``lateness``: delivered − due, and ``end_to_end``: done −
+    sent, ms; as often as it happened. ``left_out``: rows of messages of which not enough is known.
     """
     import numpy as np
     import pyarrow as pa
@@ -40,8 +41,17 @@ def times(rows: Rows, left_out: Any) -> dict[str, Any]:
     first = known.taken[step] & (previous >= 0) & arrives[previous] & (due >= 0) & (due >= sent) & news
     done = known.acked[step] & (sent >= 0) & news
     topics = rows.table["topic"].combine_chunks().take(pa.array(rows.starts)).dictionary_encode()
-    total = 2 * len(topics.dictionary)
-    group = 2 * topics.indices.to_numpy()[message] + ~rows.tail[at]
+    counts = first | done
+    known_minutes = ms[counts] // MINUTE_MS
+    low = int(known_minutes.min()) if len(known_minutes) else 0
+    keys = np.zeros(len(at), dtype=np.int64)
+    keys[counts] = (known_minutes - low) * 2 * len(topics.dictionary)
+    keys += 2 * topics.indices.to_numpy()[message] + ~rows.tail[at]
+    distinct, groups = np.unique(keys[counts], return_inverse=True)
+    group = np.zeros(len(at), dtype=np.int64)
+    group[counts] = groups
+    total = len(distinct)
+    minutes, of_topic = np.divmod(distinct, 2 * max(1, len(topics.dictionary)))
 
     def grouped(where: Any, values: Any) -> Any:
         of = group[where]
@@ -50,8 +60,9 @@ def times(rows: Rows, left_out: Any) -> dict[str, Any]:
         return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(ordered, pa.int64()))
 
     return {
-        "topic": topics.dictionary.take(pa.array(np.repeat(np.arange(total // 2), 2))),
-        "archived": pa.array(np.arange(total) % 2 == 1),
+        "topic": topics.dictionary.take(pa.array(of_topic // 2)),
+        "archived": pa.array(of_topic % 2 == 1),
+        "minute_ms": pa.array((minutes + low) * MINUTE_MS),
         "lateness": grouped(first, np.maximum(ms[first] - due_ms[due[first]], 0)),
         "end_to_end": grouped(done, np.maximum(ms[done] - ms[sent[done]], 0)),
     }

@@ -34,6 +34,30 @@ def listing(session: SparkSession, events: str) -> dict[str, Folders]:
     return dict(found)
 
 
+def marks(session: SparkSession, path: str) -> Folders:
+    """Of the files of every folder below a path, by the folder's place there."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for place, size, changed_ms in tree(session, path):
+        folder, _, name = place.rpartition("/")
+        if folder and not name.startswith(("_", ".")):
+            found[folder].append(f"{name} {size} {changed_ms}")
+    return {folder: _mark(lines) for folder, lines in found.items()}
+
+
+def changed_for(topic: str, folders: set[str], recorded: Folders, now: Folders) -> bool:
+    """Whether what was recorded of a topic is not what there is now; ``folders``: those that it has something in."""
+
+    def of_topic(several: Folders) -> Folders:
+        found = {}
+        for place, known in several.items():
+            folder, _, table = place.partition("/")
+            if folder in folders and ("topic=" not in table or table.endswith(f"topic={topic}")):
+                found[place] = known
+        return found
+
+    return of_topic(recorded) != of_topic(now)
+
+
 def mark(session: SparkSession, folder: str) -> str:
     """Of the files in one folder."""
     names = [(path, size, changed) for path, size, changed in tree(session, folder) if not path.startswith(("_", "."))]

@@ -6,6 +6,7 @@ read, nor of what a journal with holes in it would have to prove.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rmq_core.model.scores import RETRIED_MAX, SHIFT
@@ -39,6 +40,7 @@ WHY = {
     "orphan": "The journal of its slot does not tell everything, so this may be all that is left of a lost message:"
     " send it again if it was one.",
     "misplaced": "Another finding says where this message belongs: repair that first, and reconcile again.",
+    "slot_ledger": "Somebody has added entries to the stream, or taken some out of it, around rmq: nobody knows which.",
     "unknown_to_business": "It is in order here: whoever owns the ledger must say what it is.",
 }
 """Why there is no repair."""
@@ -46,6 +48,10 @@ WHY = {
 STUCK_MS = 60_000
 OVERDUE_MS = 900_000
 QUEUES = ("store", "retry", "prepare", "dead")
+ENDED = ("merged", "duplicate", "acked", "cancelled", "dropped", "lapsed", "trimmed", "deleted")
+"""Counters of what is held no more; the last two are of streams."""
+OF_TIME = ("range-merge", "fixed-time")
+"""Kinds in which the score of what waits is its due time; in a group it is the entry's place."""
 
 
 def found(frame: DataFrame, kind: str | Column, repair: str | Column, proof: Column) -> DataFrame:
@@ -80,10 +86,10 @@ def slot_ledgers(snapshot: DataFrame) -> DataFrame:
     numbers = {name: F.get_json_object("ledger", f"$.{name}").cast("long") for name in QUEUES}
     counter = {
         name: F.coalesce(F.get_json_object("ledger", f"$.counters.{name}").cast("long"), F.lit(0))
-        for name in ("sent", "restored", "merged", "acked", "cancelled", "dropped", "lapsed")
+        for name in ("sent", "restored", *ENDED)
     }
     gap = counter["sent"] + counter["restored"]
-    for name in ("merged", "acked", "cancelled", "dropped", "lapsed"):
+    for name in ENDED:
         gap = gap - counter[name]
     for number in numbers.values():
         gap = gap - number
@@ -127,10 +133,11 @@ def where_found() -> Column:
     return F.array_compact(F.array(*(F.when(F.col(f"in_{queue}").isNotNull(), queue) for queue in QUEUES)))
 
 
-def ledgers(slot_ledgers: DataFrame, suspects: DataFrame | None = None) -> DataFrame:
+def ledgers(slot_ledgers: DataFrame, suspects: DataFrame | None = None, streams: Sequence[str] = ()) -> DataFrame:
     """Slots whose counters do not say what their queues hold, beyond what the misplaced messages explain.
 
-    What is put back, or taken away, balances the ledger again; the rest (``by``) is what a correction is of.
+    What is put back, or taken away, balances the ledger again; the rest (``by``) is what a correction is of. Those of
+    ``streams`` are not corrected.
     """
     from pyspark.sql import functions as F
 
@@ -144,8 +151,11 @@ def ledgers(slot_ledgers: DataFrame, suspects: DataFrame | None = None) -> DataF
     unbalanced = slot_ledgers.join(explained, [*SLOT], "left").withColumn(
         "by", F.col("gap") - F.coalesce("explained", F.lit(0))
     )
-    proof = evidence(gap=F.col("gap"), by=F.col("by"), ledger=F.col("ledger"))
-    return found(unbalanced.where("by != 0"), "slot_ledger", "correct_counters", proof)
+    stream = F.col("topic").isin([*streams])
+    why = F.when(stream, F.lit(WHY["slot_ledger"]))
+    proof = evidence(gap=F.col("gap"), by=F.col("by"), ledger=F.col("ledger"), why=why)
+    repair = F.when(stream, "none").otherwise("correct_counters")
+    return found(unbalanced.where("by != 0"), "slot_ledger", repair, proof)
 
 
 # -- the messages ----------------------------------------------------------------------------------------------------
@@ -168,7 +178,7 @@ def suspicious(
     alone = ~in_a_queue()
     taken, timed = (
         F.floor(F.col("in_prepare") / SHIFT),
-        (F.col("kind") != "priority") & (F.col("in_store") > RETRIED_MAX),
+        F.col("kind").isin(*OF_TIME) & (F.col("in_store") > RETRIED_MAX),
     )
     due = F.coalesce(F.floor(F.col("in_retry") / SHIFT), F.when(timed, F.col("in_store")))
     placed = with_places(
@@ -259,7 +269,7 @@ def misplaced(suspects: DataFrame) -> DataFrame:
     rest = homes.where("NOT (outsider AND home IS NOT NULL)").join(moved, [*MESSAGE], "left_anti")
     waits, retries = F.array_contains("expected", "waiting"), F.col("queue") == "r"
     due = F.when(retries, F.floor(F.col("waiting_score") / SHIFT)).when(
-        (F.col("kind") != "priority") & (F.col("waiting_score") > RETRIED_MAX), F.col("waiting_score")
+        F.col("kind").isin(*OF_TIME) & (F.col("waiting_score") > RETRIED_MAX), F.col("waiting_score")
     )
     unknown = unknown_content()
     proof = evidence(
@@ -296,4 +306,5 @@ def unknown_content() -> Column:
     lacks = F.lit(False)
     for copy in COPIES:
         lacks |= F.array_contains("missing", copy) & F.col(f"{copy}_content").isNull()
-    return lacks & ~F.coalesce("has_body", F.lit(False))
+    # What a group has lost, its stream has.
+    return lacks & ~F.coalesce("has_body", F.lit(False)) & (F.col("kind") != "stream")

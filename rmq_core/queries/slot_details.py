@@ -61,18 +61,19 @@ def _scores(reply: list[Any]) -> list[int]:
     return [int(float(score)) for score in reply[1::2]]
 
 
-def forecast(keyspace: Keyspace, topic: Topic, minutes: int = 60) -> Operation[tuple[int, ...]]:
-    """Messages (delayed and retrying) that become due in each of the coming minutes."""
-    whole("minutes", minutes, 1, DAY_MINUTES)
-    now = yield from now_of(keyspace, topic)
-    totals = [0] * minutes
+def forecast(keyspace: Keyspace, topic: Topic, minutes: int = 60, step_minutes: int = 1) -> Operation[tuple[int, ...]]:
+    """Messages (delayed and retrying) that become due in each of the coming steps, at most a day's minutes of them."""
+    whole("step_minutes", step_minutes, 1, DAY_MINUTES)
+    whole("minutes", minutes, step_minutes, DAY_MINUTES * step_minutes)
+    now, steps = (yield from now_of(keyspace, topic)), minutes // step_minutes
+    totals = [0] * steps
     for some in batches(range(topic.slots), SLOTS_AT_ONCE):
-        for counts in (yield [_forecast(keyspace, topic, number, now, minutes) for number in some]):
+        for counts in (yield [_forecast(keyspace, topic, number, now, steps, step_minutes) for number in some]):
             if counts:
                 totals = [total + count for total, count in zip(totals, counts, strict=True)]
     return tuple(totals)
 
 
-def _forecast(keyspace: Keyspace, topic: Topic, number: int, now: int, minutes: int) -> Call:
+def _forecast(keyspace: Keyspace, topic: Topic, number: int, now: int, steps: int, step_minutes: int) -> Call:
     keys = keyspace.slot(topic.name, number)
-    return Call(script("forecast"), [keys.store, keys.retry], [now, minutes, int(topic.timed)])
+    return Call(script("forecast"), [keys.store, keys.retry], [now, steps, int(topic.timed), step_minutes * 60_000])

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from rmq_core.errors import InvalidMessage, InvalidRoute, RMQError
 from rmq_core.model.delivery import Delivery
 from rmq_core.model.entry import EntryDelivery
 from rmq_core.model.group import split
-from rmq_core.model.ids import raw_id
+from rmq_core.model.ids import MessageRef, raw_id
 from rmq_core.model.route import Route, Target
+from rmq_core.model.text import shown
 from rmq_core.model.topic import Topic
 from rmq_core.ops import actions
 from rmq_core.ops.actions import ActionResult, References
@@ -23,6 +27,36 @@ from rmq_core.routes.plan import Goes, Plan
 NAME = "redrive"
 
 
+class Redriven(NamedTuple):
+    """What moving a dead letter would do: ``status`` done, or not_found where it is none (any more), or refused, for a
+    ``reason``. ``slot``, ``id``: where it would be, and as what (a stream gives an id when it comes: ``""``)."""
+
+    ref: MessageRef
+    status: str
+    slot: int | None = None
+    id: str = ""
+    reason: str = ""
+
+
+def plan(keyspace: Keyspace, topic: Topic, references: References, target: Target | str) -> Operation[list[Redriven]]:
+    """What `redrive` would do with dead letters; changes nothing. Raises `InvalidRoute`, `UnknownTopic`."""
+    way = yield from _way(keyspace, topic, target)
+    refs = yield from actions.located(keyspace, topic, actions.listed(references), in_trash=False)
+    found = []
+    for ref, dead in zip(refs, (yield from _dead(keyspace, topic, refs)), strict=True):
+        if dead is None:
+            found.append(Redriven(ref, "not_found"))
+            continue
+        try:
+            (goes,) = way.plan.of(dead, exact=True)
+        except InvalidMessage as error:
+            found.append(Redriven(ref, "refused", reason=str(error)))
+            continue
+        id = "" if way.topic.is_stream else shown(goes.values[1], 512)
+        found.append(Redriven(ref, "done", way.plan.slot(goes), id))
+    return found
+
+
 def redrive(
     keyspace: Keyspace, topic: Topic, references: References, target: Target | str
 ) -> Operation[list[ActionResult]]:
@@ -31,22 +65,12 @@ def redrive(
     Who dies in between leaves a dead letter that was sent: doing it again sends it again, where it merges as everything
     does. Raises `InvalidRoute`, `InvalidMessage`, `TargetRefuses`: what was not dropped then is still dead.
     """
-    route = Route(NAME, split(topic.name)[0] if topic.is_group else topic.name, (target,))  # type: ignore[arg-type]
-    (to,) = route.targets
-    if to.when:
-        raise InvalidRoute("what is moved by hand is chosen by hand: leave when out")
-    definition = yield from definitions.read(keyspace, to.topic)
-    to.check(definition)
-    plan = Plan(route, topic, {to.topic: definition})
+    plan, definition = yield from _way(keyspace, topic, target)
     refs = yield from actions.located(keyspace, topic, actions.listed(references), in_trash=False)
-    replies = yield [on_ids("view", keyspace, topic, ref.slot, [raw_id(ref.id)]) for ref in refs]
     parts: dict[int, list[tuple[int, Goes]]] = {}
-    for position, (ref, (reply,)) in enumerate(zip(refs, replies, strict=True)):
-        if not reply[3]:
-            continue  # it is no dead letter (any more): dropping it says so
-        body, *_ = pools_of("dead", reply)
-        made = EntryDelivery if topic.is_group else Delivery
-        dead = made(topic.name, ref.slot, raw_id(ref.id), 0, 0.0, body or None, topic.timed, topic.max_retries)
+    for position, (ref, dead) in enumerate(zip(refs, (yield from _dead(keyspace, topic, refs)), strict=True)):
+        if dead is None:
+            continue  # dropping it says so
         try:
             (goes,) = plan.of(dead, exact=True)
         except InvalidMessage as error:
@@ -67,3 +91,31 @@ def redrive(
         raise problem
     done = {result.ref: result for result in dropped}
     return [done.get(ref, ActionResult(ref, "not_found")) for ref in refs]
+
+
+class _Way(NamedTuple):
+    plan: Plan
+    topic: Topic
+
+
+def _way(keyspace: Keyspace, topic: Topic, target: Target | str) -> Operation[_Way]:
+    """How dead letters become messages of the target. Raises `InvalidRoute`, `UnknownTopic`."""
+    route = Route(NAME, split(topic.name)[0] if topic.is_group else topic.name, (target,))  # type: ignore[arg-type]
+    (to,) = route.targets
+    if to.when:
+        raise InvalidRoute("what is moved by hand is chosen by hand: leave when out")
+    definition = yield from definitions.read(keyspace, to.topic)
+    to.check(definition)
+    return _Way(Plan(route, topic, {to.topic: definition}), definition)
+
+
+def _dead(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -> Operation[list[Delivery | None]]:
+    """As if they had been taken; None: it is no dead letter (any more)."""
+    replies = yield [on_ids("view", keyspace, topic, ref.slot, [raw_id(ref.id)]) for ref in refs]
+    made = EntryDelivery if topic.is_group else Delivery
+    found: list[Delivery | None] = []
+    for ref, (reply,) in zip(refs, replies, strict=True):
+        body = pools_of("dead", reply)[0] if reply[3] else b""
+        values = (topic.name, ref.slot, raw_id(ref.id), 0, 0.0, body or None, topic.timed, topic.max_retries)
+        found.append(made(*values) if reply[3] else None)
+    return found

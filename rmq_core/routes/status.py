@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rmq_core.model.group import split
 from rmq_core.model.route import Route
 from rmq_core.model.samples import TopicSample
 from rmq_core.model.text import shown
+from rmq_core.model.topic import Topic
 from rmq_core.ops import on_its_way
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Operation
@@ -92,17 +94,29 @@ def read(keyspace: Keyspace, cache: SampleCache, now_ms: int, name: str | None =
     sample_of = {sample.topic.name: sample for sample in samples}
     found = []
     for route, queue, fields in zip(routes, queues, stored, strict=True):
-        pairs = fields.items() if isinstance(fields, dict) else zip(fields[::2], fields[1::2], strict=True)
-        told = {shown(bytes(field), 200): value for field, value in pairs}
         sample = sample_of.get(queue)
         coming = 0 if sample is None else (yield from on_its_way.count(keyspace, sample.topic))
-        found.append(_status(route, told, now_ms, sample, coming))
+        found.append(_status(_told(route, _named(fields), now_ms), sample, coming))
     return found
 
 
-def _status(
-    route: Route, told: Mapping[str, bytes], now_ms: int, sample: TopicSample | None, coming: int
-) -> RouteStatus:
+def of_queue(keyspace: Keyspace, queue: Topic, now_ms: int) -> Operation[RouteStatus | None]:
+    """The route that takes from a topic or a group, without its numbers; None: none does."""
+    source, group = split(queue.name) if queue.is_group else (queue.name, "")
+    for route in (yield from definitions.read_all(keyspace)):
+        if route.source == source and (not group or route.group == group):
+            (fields,) = yield [("HGETALL", keyspace.route_stats(route.name))]
+            return _told(route, _named(fields), now_ms)
+    return None
+
+
+def _named(fields: Any) -> dict[str, bytes]:
+    pairs = fields.items() if isinstance(fields, dict) else zip(fields[::2], fields[1::2], strict=True)
+    return {shown(bytes(field), 200): value for field, value in pairs}
+
+
+def _told(route: Route, told: Mapping[str, bytes], now_ms: int) -> RouteStatus:
+    """What its runners have counted and said."""
     counts = {field: int(told.get(field, 0)) for field in COUNTERS}
     runners = sorted(
         field.removeprefix(RUNNER)
@@ -110,7 +124,7 @@ def _status(
         if field.startswith(RUNNER) and now_ms - int(at_ms) < HERE_MS
     )
     problem = shown(told.get("problem", b""), 500)
-    told_of = RouteStatus(
+    return RouteStatus(
         route=route,
         problem=problem,
         problem_ms=int(told.get("problem_ms", 0)) or None if problem else None,
@@ -120,16 +134,20 @@ def _status(
         filtered=counts["filtered"],
         parked=counts["parked"],
         refused=counts["refused"],
-        on_its_way=coming,
     )
+
+
+def _status(told: RouteStatus, sample: TopicSample | None, coming: int) -> RouteStatus:
+    """With the numbers of its queue."""
     if sample is None:
-        gone = f"its source {route.source!r} cannot be read: define it, or delete the route"
-        return replace(told_of, problem=gone, problem_ms=None)
+        gone = f"its source {told.route.source!r} cannot be read: define it, or delete the route"
+        return replace(told, problem=gone, problem_ms=None)
     waiting: int | None = sample.ready + sample.retrying
     if sample.topic.is_group:
         waiting = None if sample.lag is None else sample.lag + sample.backlog
     return replace(
-        told_of,
+        told,
+        on_its_way=coming,
         queue=sample.topic.name,
         waiting=waiting,
         behind_ms=(sample.lag_ms if waiting else 0) if sample.topic.timed else None,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from rmq_core.errors import RMQError
 from rmq_core.model.delivery import Delivery
 from rmq_core.model.topic import Topic
@@ -13,6 +15,8 @@ from rmq_core.protocol.scripts import Each, Operation
 from rmq_core.protocol.takes import TAKE_BYTES, cycle, read_cycle
 
 OF_A_SLOT_MOST = 250
+BLOCKED_S = 1.0
+"""So long no more is asked of a slot of which something is under way; its runner may be dead."""
 
 
 class RouteTaker:
@@ -25,16 +29,33 @@ class RouteTaker:
         self._keyspace = keyspace
         self._hints = Hints(keyspace)
         self._by = f"route {by}" if by else ""
+        self._blocked: dict[int, float] = {}
         self.queue = queue
 
     def doubt(self, slot: int) -> None:
         """The slot is looked at by the next take, whatever its hint says."""
         self._hints.doubt(slot)
+        self._blocked.pop(slot, None)
 
     def take(self, most: int) -> Operation[Taken]:
         """Up to ``most`` deliveries that are ready now, each slot's in its order. Raises `Fenced`."""
+        now = time.monotonic()
+        self._blocked = {slot: until for slot, until in self._blocked.items() if until > now}
+        taken = yield from self._look(most)
+        for _ in range(self.queue.slots // CANDIDATES_MOST):
+            known = len(self._blocked)
+            if taken.deliveries or not known:
+                break
+            # Behind slots that wait for whoever took from them others may have something.
+            taken = yield from self._look(most)
+            if len(self._blocked) == known:
+                break
+        return taken
+
+    def _look(self, most: int) -> Operation[Taken]:
+        """From the best slots of those that are not known to wait."""
         queue = self.queue
-        found = yield from self._hints.candidates(queue, CANDIDATES_MOST)
+        found = yield from self._hints.candidates(queue, CANDIDATES_MOST, self._blocked)
         taken = Taken([], found.now_ms, found.next_due_ms)
         slots = found.slots[:most]
         if writes := self._hints.due_writes():
@@ -76,6 +97,8 @@ class RouteTaker:
             self._hints.doubt(slot)
             if lone is not None and cycled.alone and not cycled.deliveries:
                 lone.append(slot)
+            elif not cycled.deliveries and cycled.head is not None:
+                self._blocked[slot] = time.monotonic() + BLOCKED_S
         # What was taken is in flight already, and the trouble will not have gone away by the next call.
         if problem is not None and not deliveries:
             raise problem

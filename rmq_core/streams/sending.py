@@ -164,7 +164,33 @@ def send_each(
 def groups(keyspace: Keyspace, topic: Topic, messages: Iterable[object], sender: Sender) -> Iterator[list[Batch]]:
     """The calls that send a stream of messages, some thousand messages at a time."""
     for some in batches(messages, MESSAGES_AT_ONCE):
-        yield calls(keyspace, topic, some, sender)
+        bare = _bare(topic, some)
+        yield calls(keyspace, topic, some, sender) if bare is None else _bare_calls(keyspace, topic, bare, sender)
+
+
+def _bare(topic: Topic, messages: Sequence[object]) -> list[bytes] | None:
+    """Contents that are nothing more; None: some are, or cannot be sent, which `calls` looks at one by one."""
+    if not set(map(type, messages)) <= {bytes, str}:
+        return None
+    try:
+        contents: list[bytes] = [each if type(each) is bytes else each.encode() for each in messages]  # type: ignore[attr-defined]
+    except UnicodeEncodeError:
+        return None
+    return contents if all(contents) and max(map(len, contents)) <= topic.max_content_bytes else None
+
+
+def _bare_calls(keyspace: Keyspace, topic: Topic, contents: list[bytes], sender: Sender) -> list[Batch]:
+    """As `calls`, for whoever asks for no result of each: as little work for one as can be."""
+    by_slot: list[list[bytes]] = [[] for _ in range(topic.slots)]
+    slots = topic.slots
+    for content in contents:
+        by_slot[crc32(content) % slots].append(content)
+    made = []
+    for slot, given in enumerate(by_slot):
+        for some in batches(given, BATCH_MAX):
+            number, floor = sender.begin()
+            made.append(Batch(add(keyspace, topic, slot, sender.name, number, floor, some, True), number, slot, ()))
+    return made
 
 
 class Under:

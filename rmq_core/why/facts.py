@@ -20,6 +20,8 @@ from rmq_core.queries import fleet, owners
 from rmq_core.queries.owners import SlotOwner
 from rmq_core.queries.present import now_ms, now_of
 from rmq_core.queries.sampling import SLOTS_AT_ONCE, slot_sample
+from rmq_core.routes import status
+from rmq_core.routes.status import RouteStatus
 
 FOCUS_MOST = 32
 """Of so many slots, those that are latest, what is in flight is looked at."""
@@ -72,14 +74,22 @@ class Facts:
     slots: Sequence[SlotFacts]
     permit_in_us: int = 0
     pace: Pace | None = None
+    route: RouteStatus | None = None
+    """The one that takes from it."""
     ready: int = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ready", sum(each.ready for each in self.slots))
 
 
-def look(keyspace: Keyspace, topic: Topic, slot: int | None = None, pace: Pace | None = None) -> Operation[Facts]:
-    """At a topic, or at one slot of it."""
+def look(
+    keyspace: Keyspace,
+    topic: Topic,
+    slot: int | None = None,
+    pace: Pace | None = None,
+    sampled: Sequence[SlotSample] = (),
+) -> Operation[Facts]:
+    """At a topic, or at one slot of it. ``sampled``: all slots of the topic, where that is known already."""
     yield from now_of(keyspace, topic, slot)
     answers: list[float] = []
     now = 0
@@ -89,14 +99,15 @@ def look(keyspace: Keyspace, topic: Topic, slot: int | None = None, pace: Pace |
         answers.append(time.monotonic() - began)
     here_ms = int(time.time() * 1000)
     numbers = range(topic.slots) if slot is None else range(slot, slot + 1)
-    samples: list[SlotSample] = []
-    for some in batches(numbers, SLOTS_AT_ONCE):
+    samples = list(sampled)
+    for some in batches(numbers if not samples else (), SLOTS_AT_ONCE):
         rows = yield [snapshot(keyspace, topic, number) for number in some]
         samples += [slot_sample(number, row) for number, row in zip(some, rows, strict=True)]
     everybody = yield from fleet.workers(keyspace)
     overrides = yield from placement.read(keyspace)
     owned = yield from owners.owners(keyspace, topic)
     permit_in_us = yield from _permit(keyspace, topic, now)
+    route = yield from status.of_queue(keyspace, topic, now)
     latest = sorted(samples, key=lambda each: _lateness(each, now), reverse=True)[:FOCUS_MOST]
     closer = yield from _closer(keyspace, topic, [each.slot for each in latest], now)
     return Facts(
@@ -109,6 +120,7 @@ def look(keyspace: Keyspace, topic: Topic, slot: int | None = None, pace: Pace |
         slots=[SlotFacts(each, owned[each.slot], *closer.get(each.slot, ())) for each in samples],
         permit_in_us=permit_in_us,
         pace=pace,
+        route=route,
     )
 
 

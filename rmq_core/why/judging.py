@@ -59,7 +59,11 @@ def _of_topic(facts: Facts) -> Iterator[Reason]:
         yield Reason("paused_until", ready | {"left_ms": until_ms - now, "until_ms": until_ms})
     present = [worker for worker in facts.workers if worker.state != "lost"]
     running = _running(facts)
+    if facts.route is not None and facts.route.state != "running":
+        yield Reason(f"route_{facts.route.state}", ready | {"route": facts.route.route.name})
     if not running:
+        if facts.route is not None:
+            return
         if facts.pace is None or not facts.pace.out_s:  # others may take, too
             yield _nobody(facts, present)
         return

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 from rmq_core.errors import InvalidMessage, UnfinishedWork
 from rmq_core.model.delivery import Delivery
-from rmq_core.model.report import Note, line_bytes, result_bytes, result_for_ms
+from rmq_core.model.report import Note, Reporter, line_bytes, result_bytes, result_for_ms
 from rmq_core.worker.listeners import Listener
 
 LAZY = (Generator, AsyncGenerator, map, filter, itertools.starmap)
@@ -33,8 +33,10 @@ def call(listener: Listener, some: Sequence[Delivery]) -> None:
     result = listener.function(some[0] if listener.batch == 1 else list(some))
     if result is not None:
         check_result(result)
-    if listener.batch == 1:
-        keep_result(some[0], result)
+    first = some[0]
+    # Looked at by itself: to call something for it costs more than all of this.
+    if (reporter := first.reporter) is not None and (reporter.result_for_ms or first._body) and listener.batch == 1:
+        keep_result(first, reporter, result)
 
 
 async def call_async(listener: Listener, some: Sequence[Delivery]) -> None:
@@ -42,17 +44,16 @@ async def call_async(listener: Listener, some: Sequence[Delivery]) -> None:
     result = await listener.function(some[0] if listener.batch == 1 else list(some))
     if result is not None:
         check_result(result)
-    if listener.batch == 1:
-        keep_result(some[0], result)
+    first = some[0]
+    # Looked at by itself: to call something for it costs more than all of this.
+    if (reporter := first.reporter) is not None and (reporter.result_for_ms or first._body) and listener.batch == 1:
+        keep_result(first, reporter, result)
 
 
-def keep_result(delivery: Delivery, result: Any) -> None:
+def keep_result(delivery: Delivery, reporter: Reporter, result: Any) -> None:
     """Has kept what a listener returned, where the topic or the message asks for it. What cannot be kept is told in the
     message's log: the work is done.
     """
-    reporter = delivery.reporter
-    if reporter is None or not (reporter.result_for_ms or delivery.raw_body is not None):
-        return
     if for_ms := result_for_ms(delivery, reporter.result_for_ms):
         try:
             reporter.note(Note(delivery, result=result_bytes(result), result_for_ms=for_ms))

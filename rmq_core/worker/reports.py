@@ -34,15 +34,11 @@ class Reports:
 
     def __init__(self, topic: Place) -> None:
         self._topic = topic
+        self.result_for_ms = topic.definition.result_for_ms
         self._lock = threading.Lock()
         self.untold: dict[int, dict[bytes, Note]] = {}
         """By slot, then by id."""
         self._task: asyncio.Task[None] | None = None
-
-    @property
-    def result_for_ms(self) -> int:
-        """As the topic says now."""
-        return self._topic.definition.result_for_ms
 
     def note(self, note: Note) -> None:
         """Gathers it."""

@@ -105,6 +105,7 @@ class TopicWork:
     def redefine(self, definition: Topic) -> None:
         """Follows an operator's edit, which never changes kind or slots."""
         self.definition = definition
+        self.reports.result_for_ms = definition.result_for_ms
         self._next_grant_at = 0.0
         self.gate.weight = definition.weight
 

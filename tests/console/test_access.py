@@ -30,6 +30,7 @@ VIEWERS = [
     "define", "send",
     "reconciliation", "run",
     "dead", "operations", "operation", "outbox", "routes", "recurring",
+    "alerts",
 ]  # fmt: skip
 AUDIT = [
     "audit",
@@ -65,6 +66,7 @@ def addresses(ident: str = "a") -> dict[str, str]:
         "operations": "/operations/",
         "outbox": "/outbox/",
         "recurring": "/recurring/",
+        "alerts": "/alerts/",
         "operation": f"/operations/{OPERATION}/",
         "reconciliation": "/reconciliation/",
         "run": f"/reconciliation/{OPERATION}/",

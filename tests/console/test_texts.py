@@ -17,7 +17,7 @@ FOLDER = BASE_DIR / "console" / "locale" / "zh_Hans" / "LC_MESSAGES"
 IN_SCRIPTS = re.compile(r'n?gettext\(\s*"((?:[^"\\]|\\.)*)"')
 IN_PYTHON = re.compile(r'\b(?:gettext|gettext_lazy|_)\(\s*"((?:[^"\\]|\\.)*)"\s*\)')
 IN_TEMPLATES = re.compile(r"""{% translate ["'](.*?)["'] %}""")
-SAME_IN_BOTH = {"JSON", "ZooKeeper"}
+SAME_IN_BOTH = {"Apprise", "Webhook", "JSON", "ZooKeeper"}
 PLACEHOLDER = re.compile(r"%\(\w+\)[sd]")
 
 

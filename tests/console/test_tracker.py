@@ -94,9 +94,11 @@ def state(
     dead_before: int = 0,
     ready_before: int = 0,
     gaps: tuple[int, ...] = (0, 0),
+    routed: bool = False,
     **numbers: Any,
 ) -> TopicState:
-    return TopicState(topic, replace(NUMBERS, **numbers), workers, dead_before, ready_before, gaps)
+    numbers_now = replace(NUMBERS, **numbers)
+    return TopicState(topic, numbers_now, workers, dead_before, ready_before, gaps, routed=routed)
 
 
 def codes(*states: TopicState, server: ServerInfo | None = None, workers: tuple[WorkerInfo, ...] = ()) -> list[str]:
@@ -126,6 +128,7 @@ def test_each_problem_is_found(wrong: TopicState, code: str) -> None:
     [
         state(),
         state(workers=0, ready=0),
+        state(workers=0, ready=5, out_s=0.0, routed=True),
         state(workers=0, ready=5, out_s=3.0),  # somebody takes without being a worker
         state(lag_ms=9_999),
         replace(state(dead=3, dead_before=3), unacknowledged=0),

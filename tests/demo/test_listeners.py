@@ -17,12 +17,15 @@ from console.demo.topics import (
     DEPARTURE_BOARD,
     FLIGHT_EVENTS,
     GATE_CLOSE,
+    GATES,
+    GATES_CLOSED,
     NOTIFICATIONS,
     REBOOKING,
     STATISTICS,
     TOPICS,
 )
-from rmq_core import FixedTimeMessage, Listener, PriorityMessage, RangeMergeMessage
+from rmq_core import Listener, PriorityMessage, RangeMergeMessage
+from rmq_core.routes.forwarding import Forwarder, Moved
 from rmq_core.testing import Drained, TestQueue
 from tests.support.waiting import wait_until
 
@@ -46,16 +49,36 @@ def listeners(queue: TestQueue, program: Program) -> dict[str, Listener]:
     return {listener.queue: listener for listener in listeners_of(lambda: desk)}
 
 
+def of_group(listeners: dict[str, Listener], group: str) -> Listener:
+    return next(found for name, found in listeners.items() if name.startswith(f"{FLIGHT_EVENTS.name}@{group}"))
+
+
+def forward(queue: TestQueue) -> None:
+    """What the keeper does with what is due in `gate-close`."""
+    rmq = queue.rmq
+    source, target = rmq.topic(GATE_CLOSE.name), rmq.topic(FLIGHT_EVENTS.name)
+    forwarder = Forwarder(rmq.keyspace, rmq.define_route(GATES_CLOSED), source, {target.name: target})
+    assert rmq.run(forwarder.move(rmq.take(source))) == Moved(forwarded=1)
+
+
 def first_dead(queue: TestQueue, topic: str) -> str:
     (row,) = queue.inspector.messages(topic, "dead").rows
     assert row.error is not None
     return row.error
 
 
-def test_a_gate_is_closed(queue: TestQueue, listeners: dict[str, Listener], program: Program) -> None:
+def test_a_gate_that_falls_due_is_forwarded_and_closed(
+    queue: TestQueue, listeners: dict[str, Listener], program: Program
+) -> None:
     flight = next(flight for flight in program.days[0].flights if flight.id == "2013-02-08/B6/117/JFK")
+    queue.rmq.send(FLIGHT_EVENTS.name, event_message(Event(0, What.DEPARTED, flight)))
+    assert queue.drain(of_group(listeners, GATES)) == Drained(done=1, failed=0)
+    assert Results(queue.rmq).gates() == {}
     queue.rmq.send(GATE_CLOSE.name, gate_message(flight, 1_000), allow_past=True)
-    assert queue.drain(listeners[GATE_CLOSE.name]) == Drained(done=1, failed=0)
+    forward(queue)
+    (before, entry) = queue.rmq.read(FLIGHT_EVENTS).entries
+    assert (before.slot, entry.headers) == (entry.slot, {"event": "gate_closed"})
+    assert queue.drain(of_group(listeners, GATES)) == Drained(done=1, failed=0)
     assert Results(queue.rmq).gates() == {
         "JFK": {
             "flight": "2013-02-08/B6/117/JFK",
@@ -124,10 +147,11 @@ def test_content_that_names_no_flight_is_rejected_at_once(
     queue: TestQueue, listeners: dict[str, Listener], content: str | bytes
 ) -> None:
     queue.rmq.send(REBOOKING.name, PriorityMessage(content, priority=20))
-    queue.rmq.send(GATE_CLOSE.name, FixedTimeMessage(content, due_ms=1_000), allow_past=True)
-    for topic in (REBOOKING.name, GATE_CLOSE.name):
-        assert queue.drain(listeners[topic]) == Drained(done=0, failed=1)
-        assert "names no flight of the replayed days" in first_dead(queue, topic)
+    queue.rmq.send(FLIGHT_EVENTS.name, content)
+    for name, listener in listeners.items():
+        if name == REBOOKING.name or name.startswith(FLIGHT_EVENTS.name):
+            assert queue.drain(listener) == Drained(done=0, failed=1)
+            assert "names no flight of the replayed days" in first_dead(queue, name)
 
 
 @pytest.mark.parametrize("content", ["JFK", "JFK/ZZ", "JFK/B6/1", b"\xff/B6"])
@@ -157,10 +181,7 @@ def test_an_event_is_counted_told_and_remembered_by_three_groups(
     no_plane = next(flight for flight in flights if flight.cancelled and not flight.tail)
     for flight in (told, told, no_plane):
         queue.rmq.send(FLIGHT_EVENTS.name, event_message(Event(0, What.CANCELLED, flight)))
-    statistics, notifications, cache = (
-        next(found for name, found in listeners.items() if name.startswith(f"{FLIGHT_EVENTS.name}@{group}"))
-        for group in (STATISTICS, NOTIFICATIONS, CACHE)
-    )
+    statistics, notifications, cache = (of_group(listeners, group) for group in (STATISTICS, NOTIFICATIONS, CACHE))
     assert cache.broadcast
     assert queue.drain(statistics) == Drained(done=3, failed=0)
     results = Results(queue.rmq)

@@ -18,8 +18,8 @@ from console.demo.program import Clock, Program
 from console.demo.replay import CATCH_UP_MS, GATE_LAPS, START_MS, Replay, resume
 from console.demo.results import Progress, Results
 from console.demo.schedule import DAY_MS, Event, messages
-from console.demo.topics import DEPARTURE_BOARD, GATE_CLOSE, REBOOKING, TOPICS
-from rmq_core import RMQ, Control, Inspector, Worker
+from console.demo.topics import CANCELLATIONS, DEPARTURE_BOARD, GATE_CLOSE, GATES_CLOSED, REBOOKING, TOPICS
+from rmq_core import RMQ, AsyncRMQ, Control, Inspector, Routing, Target, Worker
 from rmq_core.embedded.redis import EmbeddedRedis
 from tests.support.waiting import wait_until, wait_until_async
 
@@ -54,7 +54,9 @@ async def test_a_short_replay_leads_to_deliveries_and_a_real_dead_letter(
     rmq.define(replace(REBOOKING, max_retries=1, backoff_ms=10, backoff_max_ms=10))  # as an operator may change it
     desk = Desk(rmq, morning)
     worker = Worker(redis_server.url, listeners_of(lambda: desk), namespace=namespace)
-    serving = asyncio.create_task(worker.serve())
+    client = AsyncRMQ(redis_server.url, namespace)
+    routing = Routing(client, "as the keeper does")
+    serving = [asyncio.create_task(worker.serve()), asyncio.create_task(routing.run())]
     inspector, results = Inspector(rmq), Results(rmq)
     try:
         with running(Replay(rmq, morning, rate=200, speed=HOUR_A_SECOND)):
@@ -69,7 +71,9 @@ async def test_a_short_replay_leads_to_deliveries_and_a_real_dead_letter(
             )
     finally:
         worker.stop()
-        await serving
+        routing.stop()
+        await asyncio.gather(*serving)
+        await client.close()
     assert view[0].row.state == "dead"
     assert view[0].failure is not None
     assert view[0].failure.error == "MissingTailNumber"
@@ -96,7 +100,7 @@ def test_a_second_replay_goes_on_where_the_first_was_killed(rmq: RMQ, morning: P
         "rebooking": expected.count("rebooking"),
         "gate-close": len(morning.days[0].flights),
         "flight-events": len(happened),
-        "cancellations": 0,  # what the keeper's route brings
+        "cancellations": 0,  # what a route brings
     }
 
 
@@ -122,6 +126,14 @@ def test_what_an_operator_did_to_a_gate_outlives_a_short_absence_only(rmq: RMQ, 
     Replay(rmq, program, rate=0).step()
     assert inspector.find(GATE_CLOSE.name, gone)
     assert inspector.find(GATE_CLOSE.name, kept)[0].row.score_ms > before.row.score_ms
+
+
+def test_a_route_that_an_operator_changed_stays_so(rmq: RMQ, program: Program) -> None:
+    Replay(rmq, program, rate=0).step()
+    (status,) = Inspector(rmq).routes(GATES_CLOSED.name)
+    changed = Control(rmq).put_route(replace(status.route, targets=(Target(CANCELLATIONS.name),)), status.route.version)
+    Replay(rmq, program, rate=0).step()
+    assert Inspector(rmq).routes(GATES_CLOSED.name)[0].route == changed
 
 
 def test_gates_that_closed_before_a_long_absence_are_not_planned_again(rmq: RMQ, program: Program) -> None:
@@ -251,10 +263,8 @@ def happened_until(program: Program, position: int) -> Iterator[Event]:
 
 
 def acked(inspector: Inspector) -> list[int]:
-    """Of every topic, and of every consumer group of those that are streams; no keeper runs the route here."""
-    samples = inspector.sample(groups=True)
-    queues = [each for each in samples if not each.topic.is_stream and "@route-" not in each.topic.name]
-    return [sample.counters.acked for sample in queues]
+    """Of every topic, and of every consumer group of those that are streams."""
+    return [sample.counters.acked for sample in inspector.sample(groups=True) if not sample.topic.is_stream]
 
 
 def sent(inspector: Inspector, topic: str) -> int:

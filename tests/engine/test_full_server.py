@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -51,6 +52,7 @@ def test_consumers_and_operators_go_on(full: RMQ, limits: dict[str, int]) -> Non
     full.reject(dead)
     fill_up(full)
     taken = full.take("work", 2)
+    assert full.note(taken[0], progress=0.5, log="goes on") == "done"  # else nothing with a result were acknowledged
     assert full.ack(taken[0]) == ["done"]
     assert full.nack(taken[1]) == ["done"]
     (waiting, *_) = inspector.messages("work", "ready").rows
@@ -92,3 +94,23 @@ def test_what_finds_nothing_or_only_looks_is_not_refused(full: RMQ, kind: TopicK
     control.resume("work")
     assert [each.status for each in control.cancel("work", "later")] == ["done"]
     control.delete_topic("work")
+
+
+@pytest.mark.parametrize("full", SERVER_KINDS[:1], indirect=True)
+@pytest.mark.parametrize("settings", [{}, {"waits": True}, {"acks": "none"}])
+def test_groups_go_on_so_that_streams_are_trimmed(full: RMQ, settings: dict[str, Any]) -> None:
+    full.define(Topic("work", TopicKind.PRIORITY, slots=1))
+    full.define(Topic("events", TopicKind.STREAM, slots=1, max_length=5, trim="exact", journal="events"))
+    group, control = full.define_group("events", "all", **settings), Control(full)
+    full.send_many("events", [f"m{i}" for i in range(20)])
+    fill_up(full)
+    assert len(taken := full.take(group, 10, member="ann")) == 10
+    if not settings.get("acks"):
+        assert full.ack(taken[:9]) == ["done"] * 9 and full.reject(taken[9:]) == ["done"]
+        assert [each.status for each in control.drop(group.name, [taken[9].ref])] == ["done"]
+    assert control.trim("events") == 10, "what the group has not finished is kept"
+    assert control.pause(group.name).paused and not control.resume(group.name).paused
+    assert control.change_group(group.name, max_retries=3).max_retries == 3
+    (moved,) = control.set_position(group.name, "end")
+    assert (moved.lag_before, moved.lag) == (10, 0)
+    assert control.trim("events") == 5

@@ -13,6 +13,7 @@ from rmq_core import (
     FixedTimeMessage,
     Inspector,
     PriorityMessage,
+    Route,
     StreamMessage,
     Topic,
     TopicKind,
@@ -53,11 +54,23 @@ def codes(answer: Why) -> list[str]:
     return [reason.code for reason in answer.reasons]
 
 
+def test_a_route_that_takes_from_it_is_what_keeps_it(rmq: RMQ) -> None:
+    define(rmq)
+    rmq.define(Topic("events", "stream", slots=1))
+    rmq.define_route(Route("out", "work", ("events",)))
+    send(rmq, "a")
+    assert codes(why(rmq)) == ["route_idle"]
+    Control(rmq).pause_route("out")
+    (reason,) = why(rmq).reasons
+    assert reason.text == "The route out takes from it, and is paused; 1 ready."
+    Control(rmq).delete_route("out")
+
+
 def test_every_sentence_can_be_said() -> None:
     values = {"left_ms": 1, "for_ms": 200_000, "silent_ms": 9_000_000, "over_ms": 5, "answer_ms": 1_500, "worker": "w"}
     values |= dict.fromkeys(("ready", "slots", "limit", "in_flight", "threads", "version", "current", "slot"), 1_000)
     values |= dict.fromkeys(("retrying", "suspects", "failures", "before", "higher"), 2)
-    values |= {"id": "m", "error": "E", "in_s": 1.5, "out_s": 0.5}
+    values |= {"route": "r", "id": "m", "error": "E", "in_s": 1.5, "out_s": 0.5}
     for code in SENTENCES:
         text = Reason(code, values).text
         assert text.endswith(".") and "{" not in text
@@ -86,11 +99,11 @@ def test_what_is_not_due(rmq: RMQ) -> None:
 
 
 def test_what_is_in_flight_and_then_overdue(rmq: RMQ) -> None:
-    define(rmq, visibility_timeout_ms=300)
+    define(rmq, visibility_timeout_ms=1_500)
     send(rmq, "a")
     assert rmq.take("work")
     (reason,) = why(rmq, "a").reasons
-    assert reason.code == "in_flight" and 0 < reason.values["left_ms"] <= 300
+    assert reason.code == "in_flight" and 0 < reason.values["left_ms"] <= 1_500
     send(rmq, "a")
     assert codes(why(rmq, "a")) == ["behind_itself"]
     wait_until(lambda: "overdue" in codes(why(rmq)), what="its time to be over")
@@ -120,6 +133,12 @@ def test_a_retry_that_is_due_waits_for_whoever_takes(rmq: RMQ) -> None:
     rmq.nack(delivery, delay_ms=20)
     wait_until(lambda: "no_worker" in codes(why(rmq, "a")), what="its retry to be due")
     assert why(rmq).text == "No worker listens to it; 1 ready."
+
+
+def test_what_is_late_for_good(rmq: RMQ) -> None:
+    define(rmq)
+    rmq.send("work", "a", priority=20, expires_ms=1)
+    wait_until(lambda: codes(why(rmq, "a")) == ["expired"], what="it to expire")
 
 
 def test_what_comes_before_it(rmq: RMQ) -> None:

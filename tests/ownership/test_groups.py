@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
@@ -51,3 +53,25 @@ def test_an_owner_of_a_groups_slot_that_was_frozen_changes_nothing(new_fleet: Ne
     assert {entry.worker for entry in late} == {"ann"}
     assert len({entry.id for entry in late}) <= 4
     assert "results are stale" in fleet.log("ann")
+
+
+def test_claims_under_owners_bring_entries_back_to_them_alone(new_fleet: NewFleet) -> None:
+    """Also by force, and in the moment of a death: a (group, slot) has one owner, who hands them out again."""
+    fleet = new_fleet(**LOAD)
+    fleet.start("ann", "bob")
+    fleet.owned_by("ann", "bob")
+    fleet.send(2_000)
+    wait_until(lambda: fleet.done() > 100, what="them to be at work")
+    claimed = Counter[bool]()
+    for force in (False, True) * 10:
+        claimed[force] += sum(each.entries for each in fleet.control.claim(fleet.queue, "ann", force=force))
+        time.sleep(0.05)
+    assert claimed[False] == 0  # it runs, and has taken them since it began
+    assert claimed[True] > 0
+    fleet.kill("ann")
+    assert sum(each.entries for each in fleet.control.claim(fleet.queue, "ann", force=True)) > 0
+    fleet.owned_by("bob")
+    verdict = fleet.verdict()
+    assert not verdict.overlaps
+    assert not verdict.disorder
+    assert not verdict.stale_starts

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import dataset
 
 from rmq_core import RMQ, Topic, TopicKind
 from rmq_core.errors import ConnectionLost, PipelineError, UnknownFormat
@@ -15,6 +18,7 @@ from rmq_core.model.topic import Journal
 from rmq_core.pipeline import archive as archiving
 from rmq_core.pipeline import positions
 from rmq_core.pipeline.archive import archive, batch_writer
+from rmq_core.pipeline.archive_files import archive_files
 from rmq_core.pipeline.archived import Archive
 from rmq_core.pipeline.compaction import compact
 from rmq_core.pipeline.lock import ArchiveLock
@@ -93,6 +97,21 @@ def test_a_second_archive_is_refused(spark: Any, busy: RMQ, options: SourceOptio
         pass
 
 
+def read_plainly(path: str, wanted: set[tuple[Any, ...]]) -> None:
+    """Whoever reads without Spark reads the same, each once."""
+    files = dataset.dataset(archive_files(path), format="parquet", partitioning=dataset.partitioning(flavor="hive"))
+    found = files.to_table()
+    assert found.schema.field("at").type == pa.timestamp("us", tz="UTC")
+    keys = [tuple(row.values()) for row in found.select(["topic", "slot", "entry", "seq"]).to_pylist()]
+    assert sorted(keys) == sorted((each[0], each[1], each[2], each[4]) for each in wanted)
+    days = sorted({file.partition("date=")[2][:10] for file in archive_files(path)})
+    first, last = (datetime.fromisoformat(day) for day in (days[0], days[-1]))
+    assert archive_files(path, since=first, until=last + timedelta(hours=1)) == archive_files(path)
+    assert archive_files(path, until=first - timedelta(hours=1)) == archive_files(path, since=last + timedelta(1)) == []
+    assert {file.partition("topic=")[2].partition("/")[0] for file in archive_files(path, ["later"])} == {"later"}
+    assert archive_files(f"{path}-that-is-not-there") == []
+
+
 def test_small_files_are_compacted(spark: Any, busy: RMQ, options: SourceOptions, tmp_path: Path) -> None:
     path = str(tmp_path / "archive")
     wanted = transitions(busy)
@@ -108,6 +127,7 @@ def test_small_files_are_compacted(spark: Any, busy: RMQ, options: SourceOptions
     # A compaction that was killed before it removed what it replaced: those files do not count twice.
     shutil.copytree(before, tmp_path / "archive" / "events", dirs_exist_ok=True)
     exactly(rows(kept.read()), wanted)
+    read_plainly(path, wanted)
     for n in range(2, 4):
         more(busy, n)
         wanted |= transitions(busy)

@@ -4,6 +4,7 @@ does not hold any more."""
 from __future__ import annotations
 
 import json
+import os
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -19,9 +20,11 @@ from rmq_core.model.topic import Journal
 from rmq_core.pipeline import accounts, closing
 from rmq_core.pipeline.archive import archive
 from rmq_core.pipeline.archived import Archive
+from rmq_core.pipeline.buckets import SIZES
 from rmq_core.pipeline.compaction import compact
 from rmq_core.pipeline.reconcile import Inputs, reconcile
 from rmq_core.pipeline.sources.options import SourceOptions
+from rmq_core.pipeline.trends import Trend, trend
 from rmq_core.pipeline.unchanged import is_unchanged
 from tests.pipeline import parquet, unproved
 from tests.pipeline.frames import events
@@ -51,6 +54,12 @@ def run(spark: Any, inputs: Inputs, name: str) -> tuple[dict[str, Any], list[Any
     return summary, found, sorted(figures, key=lambda row: str(row["topic"]))
 
 
+def trends_of(archive: Path) -> dict[tuple[str, str], Trend]:
+    """All windows."""
+    found = {(topic, size): trend(str(archive), topic, size, 0, 2**62) for topic in ("work", "later") for size in SIZES}
+    return {name: each for name, each in found.items() if each}
+
+
 def live(client: RMQ, turn: int) -> list[bytes]:
     """Messages that wait, are in flight, retried, dead and done; those that are done."""
     due = int(time.time() * 1000) + FAR_MS
@@ -65,7 +74,7 @@ def live(client: RMQ, turn: int) -> list[bytes]:
 
 
 def test_increments_say_what_a_run_from_scratch_says(
-    spark: Any, client: RMQ, inputs: Inputs, redis_server: Any, tmp_path: Path
+    spark: Any, client: RMQ, inputs: Inputs, redis_server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "archive"
     options = {"journal": Journal.FULL, "backoff_ms": FAR_MS, "backoff_max_ms": FAR_MS, "visibility_timeout_ms": FAR_MS}
@@ -86,16 +95,24 @@ def test_increments_say_what_a_run_from_scratch_says(
     archive(spark, inputs.options, str(path))
     parquet.add(path, "work", 0, ("acked", "p-", done[1]))
     live(client, 2)  # of which nothing is archived yet
+    monkeypatch.setattr(closing, "DELTAS_MOST", 1)  # what there is in parts becomes one
     summary, found, figures = run(spark, inputs, "second")
     said = summary["read"]
     assert said["of_run"] == "first" and said["from_scratch"] == {} and said["looked_up"] == 2
     assert said["events_known"] > 0 and said["closed"]
     kinds = {(row["kind"], row["id"]) for row in found}
     assert {("unexpected", done[0]), ("ended_twice", done[1]), ("lost", b"k0-1")} <= kinds
+    in_parts = trends_of(path)
     scratch, same, and_figures = run(spark, replace(inputs, from_scratch=True), "scratch")
     assert scratch["read"]["events"] == said["events"] + said["events_known"]
     assert found == same
     assert figures == and_figures
+    assert trends_of(path) == in_parts
+    figure = next(row for row in figures if row["topic"] == "work")
+    (day,) = in_parts["work", "day"].windows
+    assert day.counts["acked"] == figure["acked"] - 3 and not day.complete  # of the last turn nothing is archived
+    assert sum(each.counts["sent"] for each in in_parts["work", "minute"].windows) == day.counts["sent"] == 24
+    assert day.times["end_to_end"] and in_parts["work", "day"].since_ms <= in_parts["work", "day"].complete_ms
     # A compaction changes files, and nothing that is known; somebody else who does is not believed.
     assert compact(Archive(spark, str(path)), most=1, read_within_s=0) >= 1
     kept = Archive(spark, str(path)).pinned()
@@ -104,6 +121,17 @@ def test_increments_say_what_a_run_from_scratch_says(
     opened = closing.opened(kept, ["work", "later"], {})
     assert opened.scratch == {"work": "files"} and set(opened.known) == {"later"}
     assert closing.opened(kept, ["later"], {"later": 1}).scratch == {"later": "deleted"}
+    # Nor is a state believed that has lost something itself: what it forgot would be missed by nobody.
+    assert opened.version
+    (path / "state" / "notes.json").write_text("somebody else's")
+    for table in ("messages/topic=later", "windows/topic=later", "accounts"):
+        lost = min((path / "state" / opened.known["later"].folder / table).glob("*.parquet"))
+        content, times = lost.read_bytes(), lost.stat()
+        lost.unlink()
+        assert closing.opened(kept, ["later"], {}).scratch == {"later": "state"}
+        lost.write_bytes(content)
+        os.utime(lost, ns=(times.st_atime_ns, times.st_mtime_ns))
+        assert closing.opened(kept, ["later"], {}).scratch == {}
 
 
 def test_accounts_add_up_wherever_they_are_cut(spark: Any) -> None:

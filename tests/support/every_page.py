@@ -11,7 +11,16 @@ from django.contrib.contenttypes.models import ContentType
 from django.urls import get_resolver, reverse
 from django.utils import timezone
 
-from console.models import ApiToken, AuditEntry, Operation, Reconciliation, RecurringMessage, TopicRevision
+from console.models import (
+    AlertReceiver,
+    AlertRule,
+    ApiToken,
+    AuditEntry,
+    Operation,
+    Reconciliation,
+    RecurringMessage,
+    TopicRevision,
+)
 from console.usecases import tokens
 
 token = ApiToken(name="walk", role="Viewer", topics="*", expires_at=timezone.now() + timedelta(hours=1))
@@ -31,6 +40,8 @@ keys = {
     "console_apitoken": token.pk,
     "console_topicrevision": revision.pk,
     "console_recurringmessage": recurring.pk,
+    "console_alertrule": AlertRule.objects.create(name="n", problem="dead").pk,
+    "console_alertreceiver": AlertReceiver.objects.create(name="n", address="https://localhost/").pk,
     "console_topicdefinition": "orders",
     "view_on_site": entry.pk,
 }

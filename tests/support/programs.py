@@ -19,7 +19,12 @@ from typing import Any
 PR_SET_PDEATHSIG = 1
 _STARTER = multiprocessing.get_context("forkserver")
 _STARTER.set_forkserver_preload(
-    ["tests.engine.worker.poison_program", "tests.engine.worker.rate_program", "tests.ownership.program"]
+    [
+        "tests.engine.worker.forward_program",
+        "tests.engine.worker.poison_program",
+        "tests.engine.worker.rate_program",
+        "tests.ownership.program",
+    ]
 )
 
 

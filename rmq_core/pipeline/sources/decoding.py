@@ -193,7 +193,7 @@ class Columns:
             "origin": per_group([group[2][0] for group in self.groups]),
             "target": per_group([group[2][1] for group in self.groups]),
             "id": pa.array(self.ids, pa.binary()),
-            "score": masked(score, scored | np.isin(events, ["began", "trimmed"]), pa.int64()),
+            "score": masked(score, scored | np.isin(events, ["began", "trimmed", "moved"]), pa.int64()),
             "receipt": masked(score, is_receipt, pa.int64()),
             "due_ms": masked(due, in_retry | (in_store if timed else np.zeros(total, dtype=bool)), pa.int64()),
             "priority": masked(score, np.zeros(total, dtype=bool) if timed else in_store, pa.int64()),

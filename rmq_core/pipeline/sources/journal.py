@@ -17,7 +17,7 @@ from rmq_core.journal.reader import Position
 from rmq_core.model.topic import Topic
 from rmq_core.pipeline.schemas import EVENTS, ddl
 from rmq_core.pipeline.sources.decoding import batches, position_of
-from rmq_core.pipeline.sources.options import SourceOptions, slot_groups
+from rmq_core.pipeline.sources.options import SourceOptions, kind_of, slot_groups
 from rmq_core.transport.sync import Connection
 
 try:
@@ -72,7 +72,7 @@ class Ranges(InputPartition):
 
 def journal_key(options: SourceOptions, topic: str, slot: int) -> str:
     """Where a slot's journal is."""
-    return f"journal{{{options.keyspace.slot(topic, slot).store}}}"
+    return options.keyspace.slot(topic, slot).journal
 
 
 def newest(connection: Connection, options: SourceOptions, topics: list[Topic]) -> Offsets:
@@ -149,7 +149,7 @@ def plan(options: SourceOptions, topics: list[Topic], start: Offsets, end: Offse
                 if str(slot) in ends and position_of(ends[str(slot)]) > position_of(starts.get(str(slot), START))
             ]
             if ranges:
-                planned.append(Ranges(topic.name, topic.kind.value, ranges))
+                planned.append(Ranges(topic.name, kind_of(topic), ranges))
     return planned
 
 
@@ -181,7 +181,7 @@ class JournalReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """From the oldest entry to the newest there is at this moment."""
-        topics = self.options.definitions()
+        topics = self.options.journaled()
         with self.options.connection() as connection:
             return plan(self.options, topics, {}, newest(connection, self.options, topics))
 
@@ -202,7 +202,7 @@ class JournalStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target = self._newest()
 
     def _newest(self) -> Offsets:
-        topics = self.options.definitions()
+        topics = self.options.journaled()
         with self.options.connection() as connection:
             return newest(connection, self.options, topics)
 
@@ -220,7 +220,7 @@ class JournalStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """See `plan`."""
-        return plan(self.options, self.options.definitions(), start, end)
+        return plan(self.options, self.options.journaled(), start, end)
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
         """See `read_ranges`."""
@@ -240,7 +240,7 @@ def register(options: SourceOptions) -> None:
 def commit(options: SourceOptions, ends: Offsets) -> None:
     """Moves the stream's reader; whoever keeps the journals trims behind it."""
     with RMQ(options.url, options.namespace, allow_eviction=True, retry_for_ms=options.retry_for_ms) as client:
-        for topic in options.definitions():
+        for topic in options.journaled():
             known = {int(slot): end for slot, end in ends.get(topic.name, {}).items() if int(slot) < topic.slots}
             moved = {slot: Position(_id(end), number_of(end)) for slot, end in known.items()}
             client.run(reader.commit(client.keyspace, topic, options.reader, moved))

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rmq_core.client.rmq import RMQ
 from rmq_core.errors import ConfigurationError
 from rmq_core.journal.archives import is_archive
 from rmq_core.journal.reader import READER
+from rmq_core.model.group import Group
 from rmq_core.model.states import former_name
-from rmq_core.model.topic import Topic
+from rmq_core.model.topic import Topic, TopicKind
 from rmq_core.protocol.keys import Keyspace
-from rmq_core.queries import definitions
+from rmq_core.queries import definitions, stored_groups
 from rmq_core.transport.redis_url import RedisURL
 from rmq_core.transport.sync import Connection
 
 SLOTS_PER_PARTITION = 8
 RETRY_FOR_MS = 15_000
+AHEAD_MS = 2
+"""A group that is made right after another one is said to be so much younger than what it writes first, at most."""
 
 
 @dataclass(frozen=True)
@@ -76,10 +79,24 @@ class SourceOptions:
                 return client.run(definitions.read_all(client.keyspace))
             return [client.run(definitions.read(client.keyspace, name)) for name in self.topics]
 
-    def deletions(self) -> dict[str, int]:
-        """Topics that were deleted on purpose, and when last (ms)."""
+    def journaled(self) -> list[Topic]:
+        """The topics asked for, and the groups of those that are streams, but not those that go with a worker."""
+        topics = self.definitions()
+        known = {topic.name for topic in topics}
+        return topics + [group for group in self._groups(topics) if group.name not in known]
+
+    def _groups(self, topics: list[Topic]) -> list[Group]:
+        streams = [topic for topic in topics if topic.is_stream]
         with RMQ(self.url, self.namespace, allow_eviction=True, retry_for_ms=self.retry_for_ms) as client:
-            return client.run(definitions.deletions(client.keyspace))
+            found = client.run(stored_groups.read_each(client.keyspace, streams))
+        return [group for groups in found.values() for group in groups if not group.member]
+
+    def deletions(self) -> dict[str, int]:
+        """When topics were deleted on purpose last (ms); a group may have had a namesake before it was made."""
+        with RMQ(self.url, self.namespace, allow_eviction=True, retry_for_ms=self.retry_for_ms) as client:
+            gone = client.run(definitions.deletions(client.keyspace))
+        groups = self._groups(replace(self, topics=()).definitions())
+        return gone | {group.name: group.created_ms - AHEAD_MS for group in groups}
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
@@ -96,6 +113,11 @@ def _number(options: Mapping[str, str], name: str, default: float) -> float:
         return float(options.get(name, default))
     except ValueError:
         raise ConfigurationError(f"{name}={options[name]!r} must be a number") from None
+
+
+def kind_of(topic: Topic) -> str:
+    """What the scores of its queues are: a group's are times, whatever its topic is."""
+    return TopicKind.FIXED_TIME.value if topic.is_group else topic.kind.value
 
 
 def slot_groups(topic: Topic, most: int) -> list[tuple[int, ...]]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from rmq_core.model.stats import Counters
+from rmq_core.model.topic import Topic
 from rmq_core.pipeline.schemas import PARTS, QUEUES, SCORED, arrow, ddl
 from rmq_core.pipeline.sources.decoding import whole
 from rmq_core.pipeline.sources.options import SourceOptions, slot_groups
@@ -50,10 +51,11 @@ class QueuesSource(DataSource):
 class Slots(InputPartition):
     """Some slots of one topic."""
 
-    def __init__(self, topic: str, slots: tuple[int, ...], timed: bool) -> None:
+    def __init__(self, topic: Topic, slots: tuple[int, ...]) -> None:
         super().__init__(None)
-        self.topic = topic
-        self.timed = timed
+        self.topic = topic.name
+        self.timed = topic.timed
+        self.parts = () if topic.is_stream else PARTS
         self.slots = slots
 
 
@@ -64,11 +66,10 @@ class QueuesReader(DataSourceReader):
         self.options = options
 
     def partitions(self) -> list[InputPartition]:
-        """Of every topic asked for that is no stream."""
+        """Of every topic asked for, and its groups; of a stream itself only what its ledger says."""
         return [
-            Slots(topic.name, slots, topic.timed)
-            for topic in self.options.definitions()
-            if not topic.is_stream
+            Slots(topic, slots)
+            for topic in self.options.journaled()
             for slots in slot_groups(topic, self.options.slots_per_partition)
         ]
 
@@ -78,14 +79,15 @@ class QueuesReader(DataSourceReader):
             return
         with self.options.connection() as connection:
             for slot in partition.slots:
-                yield from read_slot(connection, self.options.keyspace, partition.topic, slot, partition.timed)
+                keyspace, parts = self.options.keyspace, partition.parts
+                yield from read_slot(connection, keyspace, partition.topic, slot, partition.timed, parts)
 
 
 def ledger_call(keyspace: Keyspace, topic: str, slot: int) -> Call:
     """The call that reads a slot's ledger."""
     keys = keyspace.slot(topic, slot)
     names = [keys.store, keys.retry, keys.prepare, keys.dead, keys.body, keys.failed, keys.stats]
-    return Call(script("ledger"), [*names, f"journal{{{keys.store}}}"], [])
+    return Call(script("ledger"), [*names, keys.journal], [])
 
 
 def read_ledger(reply: list[Any]) -> dict[str, Any]:
@@ -118,7 +120,12 @@ def content_of(packed: bytes) -> bytes:
 
 
 def read_slot(
-    connection: Connection, keyspace: Keyspace, topic: str, slot: int, timed: bool = True
+    connection: Connection,
+    keyspace: Keyspace,
+    topic: str,
+    slot: int,
+    timed: bool = True,
+    parts: tuple[str, ...] = PARTS,
 ) -> Iterator[pyarrow.RecordBatch]:
     """Everything one slot holds, a bounded part at a time."""
     (reply,) = connection.run([ledger_call(keyspace, topic, slot)])
@@ -126,7 +133,7 @@ def read_slot(
     at_ms = begin["now_ms"]
     yield _batch(topic, slot, "begin", [b""], None, [json.dumps(begin).encode()], at_ms)
     keys = keyspace.slot(topic, slot)
-    for part in PARTS:
+    for part in parts:
         command = "ZSCAN" if part in SCORED else "HSCAN"
         cursor: Any = 0
         while True:

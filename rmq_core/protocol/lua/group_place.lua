@@ -44,6 +44,9 @@ end
 if how == 'plan' then
   return {1, lag_before, ahead, cursor}
 end
+-- First, and of a field that is never there: a full server refuses a script whose first write adds, and to be behind the
+-- end is what lets entries be trimmed.
+redis.call('HDEL', STATS, '')
 local durable = at and at.durable
 if not at then
   durable = ARGV[3] == 'd'

@@ -18,6 +18,8 @@ end
 if revision ~= tonumber(ARGV[2]) then
   return redis.error_reply(string.format('RMQVERSION %d', revision))
 end
+-- Removed first: a full server refuses a script whose first write adds, and a change may be what makes room.
+redis.call('HDEL', KEYS[1], '')
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 if not born then

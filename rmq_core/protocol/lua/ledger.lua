@@ -1,5 +1,5 @@
 -- What the ledger of one slot says at one instant, and how far its journal has come; reads only.
--- KEYS   store, retry, prepare, dead, body, failed, stats, journal
+-- KEYS   store (of a stream topic: its entries), retry, prepare, dead, body, failed, stats, journal
 -- reply  {now, store, retry, prepare, dead, bodies, failure records, {counter, n, …}, entries in the journal,
 --        id of the entry written last, whether or not it is still there ('' before the first)}
 local time = redis.call('TIME')
@@ -17,9 +17,10 @@ local function written_last()
   end
 end
 
+local held = redis.call('TYPE', KEYS[1]).ok == 'stream' and 'XLEN' or 'ZCARD'
 return {
   now,
-  redis.call('ZCARD', KEYS[1]), redis.call('ZCARD', KEYS[2]), redis.call('ZCARD', KEYS[3]), redis.call('ZCARD', KEYS[4]),
+  redis.call(held, KEYS[1]), redis.call('ZCARD', KEYS[2]), redis.call('ZCARD', KEYS[3]), redis.call('ZCARD', KEYS[4]),
   redis.call('HLEN', KEYS[5]), redis.call('HLEN', KEYS[6]), redis.call('HGETALL', KEYS[7]),
   redis.call('XLEN', KEYS[8]), written_last(),
 }

@@ -88,10 +88,25 @@ def test_dead_letters_are_moved_by_hand(queue: Queue, caller: Callable[..., Call
     queue.client.reject(queue.client.take("orders"))
     (dead,) = admin.ok("GET", "/topics/orders/dead")["rows"]
     wanted = [{"slot": dead["slot"], "id": dead["id"]}]
+    to_mail = {"topic": "mail", "priority": 500, "key": "again/{id}"}
+    gone = {"slot": 0, "id": "gone"}
+    plan = {"messages": [*wanted, gone], "target": to_mail, "validate_only": True}
+    planned = admin.ok("POST", "/topics/orders/dead:redrive", plan)
+    assert [(each["status"], each["to_id"]) for each in planned["results"]] == [
+        ("done", "again/poison"),
+        ("not_found", None),
+    ]
+    to = '{"topic": "mail", "priority": 500, "key": "again/{id}"}'
+    assert planned["command"] == f"rmq redrive orders poison gone --to '{to}'"
+    plan["target"] = to_mail | {"key": "{header.flight}"}
+    (refused, _) = admin.ok("POST", "/topics/orders/dead:redrive", plan)["results"]
+    assert (refused["status"], "no header 'flight'" in refused["problem"]) == ("refused", True)
+    assert len(admin.ok("GET", "/topics/orders/dead")["rows"]) == 1
     body = {"messages": wanted, "target": {"topic": "events"}, "reason": "looked into by hand"}
+    assert admin.post("/topics/orders/dead:redrive", body | {"reason": " "}).status_code == 422
     assert caller("Operator").post("/topics/orders/dead:redrive", body).status_code == 403
     (result,) = admin.ok("POST", "/topics/orders/dead:redrive", body)["results"]
-    assert result == {"slot": 0, "id": "poison", "status": "done"}
+    assert (result["id"], result["status"]) == ("poison", "done")
     assert [entry.text for entry in queue.client.read("events").entries] == ["poison"]
     assert admin.ok("GET", "/topics/orders/dead")["rows"] == []
     assert AuditEntry.objects.filter(action="redrive", done=1).exists()

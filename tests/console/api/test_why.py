@@ -1,4 +1,4 @@
-"""Why something is late, over REST: the engine's answer, and what a caller may read of it."""
+"""Why something is late, and what will be due, over REST: the engine's answers, and what a caller may read of them."""
 
 from __future__ import annotations
 
@@ -85,3 +85,22 @@ def test_what_cannot_be_asked(ranked: Queue, caller: Callable[..., Caller]) -> N
     problem(viewer.get("/topics/ranked/why?slot=7"), 422, "invalid")
     problem(viewer.get("/topics/nowhere/why"), 404, "unknown_topic")
     problem(viewer.get("/topics/ranked/why/%25zz"), 422, "invalid_message")
+
+
+def test_what_will_be_due_by_minutes_hours_and_days(ranked: Queue, caller: Callable[..., Caller]) -> None:
+    ranked.topic()
+    for n, in_ms in enumerate((-1_000, 30_000, 90 * 60_000, 90 * 60_000, 26 * 3_600_000)):
+        ranked.delayed(f"m{n}", in_ms=in_ms)
+    viewer = caller("Viewer")
+    minutes = viewer.ok("GET", "/topics/orders/forecast")
+    assert (len(minutes["due"]), minutes["due"][0], sum(minutes["due"])) == (60, 1, 1)
+    assert (minutes["step_ms"], minutes["ready"], minutes["out_s"], minutes["waiting"]) == (60_000, 1, None, None)
+    hours = viewer.ok("GET", "/topics/orders/forecast?unit=hours")
+    assert hours["due"][:3] == [1, 2, 0] and len(hours["due"]) == 24
+    days = viewer.ok("GET", "/topics/orders/forecast?unit=days")
+    assert days["due"][:3] == [3, 1, 0] and len(days["due"]) == 14
+    key = LiveKeys(ranked.client.keyspace.namespace).history("orders")
+    point = f"[{ranked.inspector.now_ms()}, 0, 0.0" + ", null" * 13 + "]"
+    ranked.client.connection.client.rpush(key, point)
+    assert viewer.ok("GET", "/topics/orders/forecast?unit=days")["waiting"][:3] == [4, 5, 5]
+    problem(viewer.get("/topics/orders/forecast?unit=years"), 422, "invalid")

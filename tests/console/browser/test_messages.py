@@ -131,3 +131,26 @@ def test_a_priority_is_changed_by_its_name(open_page: Open, queue: Queue, ranked
     confirm(page, "Change priority", "urgent")
     wait_until(lambda: queue.find("m0", ranked).row.priority == 90, what="m0 has the new priority")
     assert [queue.find(f"m{n}", ranked).row.priority for n in range(3)] == [90, 90, 22]
+
+
+def test_what_a_listener_tells_is_seen_while_it_runs(open_page: Open, queue: Queue) -> None:
+    queue.topic("told", slots=1, result_for_ms=60_000)
+    queue.delayed("k", topic="told", in_ms=0)
+    (delivery,) = queue.client.take("told", timeout_ms=2_000)
+    page = open_page("/topics/told/message/?id=k")
+    report = page.locator(".rc-report")
+    expect(report).to_have_text("Its listener has told nothing.")
+    queue.client.note(delivery, progress={"done": 3, "of": 10}, log="<img src=x onerror=document.title=1>")
+    expect(report.get_by_role("progressbar")).to_have_attribute("value", "0.3")
+    expect(report).to_contain_text("3 of 10")
+    expect(report).to_contain_text("<img src=x")
+    queue.client.note(delivery, progress={"page": "last"}, result={"total": 12345678901234567890})
+    queue.client.ack(delivery)
+    expect(report).to_contain_text("12345678901234567890")
+    expect(report.get_by_role("progressbar")).to_have_count(0)
+    page.reload()
+    expect(page.locator("#rc-message")).to_contain_text("It has been handled")
+    expect(page.locator(".rc-report")).to_contain_text("12345678901234567890")
+    assert page.title() != "1"
+    page.close()
+    queue.control.delete_topic("told", force=True)

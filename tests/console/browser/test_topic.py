@@ -55,6 +55,9 @@ def test_charts_slots_and_the_prepare_queue_are_live(open_page: Open, queue: Que
     forecast = page.get_by_role("region", name=re.compile("Forecast"))
     forecast.get_by_role("button", name="Show as table").click()
     expect(forecast.locator("tr", has_text="+2 min")).to_contain_text("5")
+    forecast.get_by_role("button", name="Hours").click()
+    expect(forecast.locator("tr", has_text="+1 h")).to_contain_text("5")
+    assert "due=hours" in page.url
     queue.client.ack(held)
     expect(oldest).to_contain_text("Nothing is in flight.")
 

@@ -9,7 +9,7 @@ import pytest
 
 from console.usecases.topic_plan import change_plan
 from console.usecases.topic_plan_lines import spoken
-from rmq_core import TopicKind
+from rmq_core import Topic, TopicKind
 from rmq_core.errors import TopicConflict
 from tests.console.conftest import Queue
 from tests.console.definitions.steps import ready, stored
@@ -45,6 +45,22 @@ def test_a_shorter_visibility_timeout_counts_the_deliveries_that_are_over_it(que
     assert (line.count.number, line.severity) == (2, "danger")
     assert planned(queue, visibility_timeout_ms=90_000)["visibility_timeout_ms"].severity == "info"
     queue.client.ack(held)
+
+
+def test_of_a_stream_it_says_which_groups_take_a_setting_over(queue: Queue) -> None:
+    stream = queue.client.define(Topic("events", "stream", slots=1))
+    queue.client.define_group("events", "mail")
+    queue.client.define_group("events", "sums", max_retries=3)
+    queue.client.send("events", "one")
+    queue.client.nack(queue.client.take("events@mail"), delay_ms=60_000)
+    plan = change_plan(stream, dataclasses.replace(stream, max_retries=1, weight=7, max_length=100))
+    said = {line.field: [] for line in plan.lines}
+    for line in plan.lines:
+        said[line.field].append((line.text.split(" ")[0], line.severity, line.count and line.count.number))
+    assert said["max_retries"] == [("mail:", "info", None), ("mail:", "danger", 1), ("Consumer", "info", None)]
+    assert said["weight"] == [("mail:", "info", None), ("sums:", "info", None)]
+    assert said["max_length"]
+    queue.control.delete_topic("events", force=True)
 
 
 def tries_left(queue: Queue, ids: list[str]) -> dict[str, int]:

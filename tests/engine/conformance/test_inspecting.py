@@ -127,6 +127,9 @@ async def test_forecast_counts_what_becomes_due_minute_by_minute(bench: Bench) -
     forecast = await bench.inspector.forecast("work")
     assert {minute: n for minute, n in enumerate(forecast) if n} == {0: 3, 5: 2, 7: 1, 59: 1}
     assert len(forecast) == 60
+    assert await bench.inspector.forecast("work", 120, 60) == (7, 4)
+    with pytest.raises(errors.InvalidMessage, match="minutes"):
+        await bench.inspector.forecast("work", 30, 60)
 
 
 async def test_prepare_ages_and_slot_detail(bench: Bench) -> None:

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from rmq_core import FixedTimeMessage, PriorityMessage, Route, StreamMessage, Target, Topic, TopicKind, errors
-from rmq_core.ops import on_its_way
+from rmq_core import FixedTimeMessage, PriorityMessage, Route, StreamMessage, Target, TopicKind, errors
+from rmq_core.protocol.keys import slot_for
 from rmq_core.protocol.scripts import Operation
 from rmq_core.queries import definitions
-from rmq_core.routes.forwarding import Forwarder, Moved, bring
+from rmq_core.routes.forwarding import bring
 from rmq_core.routes.taking import RouteTaker
 from tests.engine.conformance.bench import Bench
+from tests.engine.conformance.routing import Running, contents, routed, topic
 
 pytestmark = pytest.mark.parametrize(
     "bench",
@@ -27,65 +28,6 @@ pytestmark = pytest.mark.parametrize(
 
 KINDS = list(TopicKind)
 SAYS: dict[str, dict[str, int]] = {"priority": {"priority": 500}, "range-merge": {"range_ms": 1}}
-
-
-async def topic(bench: Bench, kind: TopicKind | str, name: str, **options: Any) -> Topic:
-    return await bench.topic(TopicKind(kind), name, **{"slots": 4, **options})
-
-
-async def routed(bench: Bench, *targets: Target | str, source: str = "source", **options: Any) -> Route:
-    return await bench.q.define_route(Route("route", source, targets, **options))
-
-
-class Running:
-    """What a runner does, one step at a time."""
-
-    def __init__(self, bench: Bench, route: Route) -> None:
-        self.bench, self.route = bench, route
-
-    async def parts(self) -> tuple[Topic, Forwarder]:
-        q = self.bench.q
-        source = await q.topic(self.route.source)
-        queue = await q.topic(self.route.queue(source))
-        known = {target.topic: await q.topic(target.topic) for target in self.route.targets}
-        return queue, Forwarder(q.keyspace, self.route, queue, known)
-
-    async def take(self, most: int = 1_000) -> list[Any]:
-        queue, _ = await self.parts()
-        return (await self.bench.q.run(RouteTaker(self.bench.q.keyspace, queue).take(most))).deliveries
-
-    async def move(self, deliveries: list[Any]) -> Moved:
-        """The first phase, or all of it."""
-        _, forwarder = await self.parts()
-        return await self.bench.q.run(forwarder.move(deliveries))
-
-    async def bring(self, most: int = 500) -> None:
-        """The second phase, where there is one."""
-        queue, _ = await self.parts()
-        q = self.bench.q
-
-        def definition(name: str) -> Operation[Topic]:
-            return definitions.read(q.keyspace, name)
-
-        while slots := await q.run(on_its_way.slots(q.keyspace, queue)):
-            await q.run(bring(q.keyspace, queue, list(slots), definition, most))
-
-    async def all(self) -> Moved:
-        """Until nothing is ready."""
-        total = Moved()
-        while some := await self.take():
-            moved = await self.move(some)
-            assert moved.problem is None
-            await self.bring()
-            total = Moved(*(mine + more for mine, more in zip(total[:3], moved[:3], strict=True)), None)
-        return total
-
-
-async def contents(bench: Bench, name: str) -> list[bytes]:
-    """What a topic holds that could be taken or read, in its order."""
-    if (await bench.q.topic(name)).is_stream:
-        return [entry.content for entry in (await bench.q.read(name, limit=1_000)).entries]
-    return [delivery.content for delivery in await bench.drain(name)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -191,6 +133,11 @@ async def test_what_cannot_be_forwarded_is_parked_with_what_to_do(bench: Bench) 
     assert "raise the max_content_bytes of that topic and requeue it" in long.failure.message
     # By hand, as something else.
     await topic(bench, "stream", "parking")
+    named = Target("target", priority=20, key="{header.flight}")
+    headless, long, gone = await bench.control.plan_redrive("source", ["headless", "long", "unknown"], named)
+    assert ("no header 'flight'" in headless.reason, "64" in long.reason, gone.status) == (True, True, "not_found")
+    (becomes,) = await bench.control.plan_redrive("source", ["headless"], Target("target", priority=20, key="x/{id}"))
+    assert (becomes.status, becomes.id, becomes.slot) == ("done", "x/headless", slot_for(b"headless", 4))
     results = await bench.control.redrive("source", ["headless", "long", "unknown"], "parking")
     assert [result.status for result in results] == ["done", "done", "not_found"]
     assert sorted(await contents(bench, "parking")) == [b"headless", b"x" * 65]
@@ -293,6 +240,29 @@ def _having_read(operation: Operation[Any], read: list[Any]) -> Operation[Any]:
             requests = operation.send((yield requests))
         except StopIteration as done:
             return done.value
+
+
+@pytest.mark.parametrize("kind", ["priority", "stream"])
+async def test_what_a_dead_runner_left_in_many_slots_keeps_nobody_from_the_others(bench: Bench, kind: str) -> None:
+    await topic(bench, kind, "source", slots=256)
+    await topic(bench, "stream", "target", slots=1)
+    start = "start" if kind == "stream" else "end"
+    running = Running(bench, await routed(bench, "target", start=start))
+    basis_of = {slot_for(b"%d" % n, 256): f"{n}" for n in range(5_000)}
+    make: Any = StreamMessage if kind == "stream" else partial(PriorityMessage, priority=100)
+    await bench.q.send_many(
+        "source", [make(f"{each} {basis}", slot_basis=basis) for basis in basis_of.values() for each in range(2)]
+    )
+    left = {delivery.slot for delivery in await running.take(128)}
+    assert len(left) == 128
+    queue, _ = await running.parts()
+    taker = RouteTaker(bench.q.keyspace, queue)
+    found: set[int] = set()
+    while some := (await bench.q.run(taker.take(1_000))).deliveries:
+        found |= {delivery.slot for delivery in some}
+        await running.move(some)
+        await running.bring()
+    assert found == set(range(256)) - left
 
 
 async def test_a_target_that_takes_nothing_keeps_nothing_back_for_good(bench: Bench) -> None:

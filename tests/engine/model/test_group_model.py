@@ -156,6 +156,23 @@ class GroupMachine(Machine):
         assert {each.name: each.held for each in self.inspector.members(self.queue) if each.held} == held
 
 
+def test_a_take_of_one_goes_on_behind_what_has_no_content(redis_server: EmbeddedRedis) -> None:
+    """A history that failed once: the second of two that must be taken alone ends with the first, in the same take."""
+    machine = type("Machine", (GroupMachine,), {"url": redis_server.url})()
+    machine.define(retries=2, backoff_ms=0, undo_ms=150, journal="full")
+    machine.add(2)
+    machine.take(2)
+    machine.claim_all("")
+    for raw in list(machine.ids):
+        machine.delete_one(raw)
+    machine.add(1)
+    for _ in range(2):
+        machine.take(1)
+        machine.redis_is_as_the_model_says()
+    assert machine.model.counts["cancelled"] == 2
+    machine.teardown()
+
+
 @pytest.mark.timeout(400)
 def test_a_group_does_what_the_model_does(redis_server: EmbeddedRedis) -> None:
     machine = type("Machine", (GroupMachine,), {"url": redis_server.url})

@@ -7,8 +7,9 @@ import random
 from typing import Any
 
 import pytest
+from redis.exceptions import ResponseError
 
-from rmq_core import RMQ, Control, Delivery, Inspector, Topic
+from rmq_core import RMQ, Control, Delivery, Inspector, StreamMessage, Topic, errors
 from rmq_core.embedded.redis import EmbeddedRedis
 from tests.engine.ledgers import assert_ledger_balances
 
@@ -103,3 +104,41 @@ def test_the_same_history_has_the_same_results(redis_server: EmbeddedRedis, name
             both.check()
         assert_ledger_balances(raw, namespace)
         both.control.delete_topic("events", force=True)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_what_is_read_and_trimmed_is_that_of_redis(redis_server: EmbeddedRedis, namespace: str, seed: int) -> None:
+    """XADD with ids of one's own, trimmed by length, XRANGE and XREVRANGE from anywhere: the same at both."""
+    chance = random.Random(seed)
+    with RMQ(redis_server.url, namespace) as rmq, redis_server.client() as raw:
+        topic = rmq.define(Topic("events", "stream", slots=1, max_length=40, trim="exact"))
+        bare, now_ms, number = f"{namespace}:bare", Inspector(rmq).now_ms(), 0
+        for _ in range(STEPS):
+            number += chance.choice([-1, 0, 1, 1, 1, 5, 9])
+            ident = f"{now_ms + number // 3}-{number % 3}"
+            try:
+                raw.xadd(bare, {"field": str(number)}, id=ident, maxlen=40, approximate=False)
+                added = True
+            except ResponseError:
+                added = False
+            try:
+                rmq.send(topic, StreamMessage(fields={"field": str(number)}, id=ident))
+                assert added, ident
+            except errors.IdNotLarger:
+                assert not added, ident
+            first, last = sorted(now_ms + chance.randint(-2, max(2, number // 3)) for _ in range(2))
+            limit = chance.randint(1, 30)
+            page = rmq.read(topic, since=first, until=last, limit=limit)
+            assert told(page.entries) == theirs(raw.xrange(bare, first, last, count=limit))
+            page = rmq.read(topic, since=first, until=last, newest=True, limit=limit)
+            assert told(page.entries) == theirs(raw.xrevrange(bare, last, first, count=limit))
+        assert Control(rmq).delete_topic("events", force=True) == 40 == raw.xlen(bare)
+        raw.delete(bare)
+
+
+def told(entries: Any) -> list[tuple[str, dict[str, bytes]]]:
+    return [(entry.id, dict(entry.fields)) for entry in entries]
+
+
+def theirs(rows: Any) -> list[tuple[str, dict[str, bytes]]]:
+    return [(raw.decode(), {name.decode(): value for name, value in fields.items()}) for raw, fields in rows]

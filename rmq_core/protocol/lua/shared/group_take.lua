@@ -151,6 +151,9 @@ do
     if #entries == 0 then
       return entries, false, at.number, cut
     end
+    -- First, and of a field that is never there: a full server refuses a script whose first write adds, and while a
+    -- durable group cannot go on nothing is trimmed.
+    redis.call('HDEL', SUSPECT, '')
     local before_them = at.number
     local again = at.cursor ~= at.furthest
     at.cursor, at.number = entries[#entries][1], at.number + #entries

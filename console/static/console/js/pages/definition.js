@@ -1,7 +1,7 @@
 // The Definition tab: the form, the plan before saving, conflicts, the history, deleting.
 import { get, getTagged, ofTopic, post, put, remove } from "../core/api.js";
 import { byId, h, icon, replace } from "../core/dom.js";
-import { page } from "../core/page.js";
+import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { conflictDialog } from "../parts/conflict.js";
@@ -9,6 +9,19 @@ import { DefinitionForm } from "../parts/definitionform.js";
 import { guardedButton } from "../parts/guardedbutton.js";
 import { planDialog } from "../parts/plandialog.js";
 import { Revisions } from "../parts/revisions.js";
+
+/** Of a stream: whose settings these are, too. */
+function ofGroups() {
+  return h(
+    "p",
+    { class: "rc-muted" },
+    gettext(
+      "How entries are retried, how long they may take and how fast they are handed out holds for each consumer group that has no setting of its own; how much is kept holds for the stream.",
+    ),
+    " ",
+    h("a", { class: "rc-link", href: topicAddress(page.topic.name, "groups") }, gettext("Groups")),
+  );
+}
 
 export class DefinitionTab {
   constructor() {
@@ -34,6 +47,7 @@ export class DefinitionTab {
       "form",
       { class: "rc-card rc-definition", "aria-label": gettext("Definition"), novalidate: true },
       this.missing ? h("p", { class: "rc-muted" }, this.missing) : null,
+      page.topic.kind === "stream" ? ofGroups() : null,
       this.form.element,
       this.problem,
       h("div", { class: "rc-form-bar" }, this.words, this.undo, this.review),

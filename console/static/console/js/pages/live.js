@@ -4,9 +4,9 @@ import { byId, h, replace } from "../core/dom.js";
 import { count, duration, rate } from "../core/format.js";
 import { page } from "../core/page.js";
 import { AT } from "../core/point.js";
-import { fill, gettext } from "../core/text.js";
+import { gettext } from "../core/text.js";
 import { onThemeChange } from "../core/theme.js";
-import { Bars } from "../parts/bars.js";
+import { Forecast } from "../parts/forecast.js";
 import { HeatMap } from "../parts/heatmap.js";
 import { History } from "../parts/history.js";
 import { LineChart } from "../parts/linechart.js";
@@ -112,10 +112,7 @@ export class LiveTab {
       (metric) => setParams({ metric }, { metric: "backlog" }),
     );
     this.prepare = new PrepareQueue(live);
-    this.forecast = new Bars(gettext("Forecast: messages due per minute"), {
-      unit: gettext("messages"),
-      empty: gettext("Nothing becomes due within the next half hour."),
-    });
+    this.forecast = new Forecast(live);
     replace(
       byId("rc-tab"),
       this.bar.element,
@@ -220,7 +217,7 @@ export class LiveTab {
       this.shownDetails = this.details;
       this.heat.own(this.details.owners);
       this.prepare.update(this.details);
-      this.showForecast();
+      this.forecast.update(this.details.forecast, this.drainPerMinute());
     }
   }
 
@@ -229,20 +226,6 @@ export class LiveTab {
     if (!this.past) return;
     this.heat.update(this.past.slots);
     this.heat.own(this.past.owners);
-  }
-
-  showForecast() {
-    const drained = this.drainPerMinute();
-    const bars = this.details.forecast.map((number, minute) => [
-      fill(gettext("+%(m)s min"), { m: minute + 1 }),
-      number,
-      minute % 5 === 4,
-    ]);
-    const note =
-      drained === null
-        ? gettext("No drain rate measured yet.")
-        : fill(gettext("The line is what was drained per minute lately: %(n)s."), { n: count(drained) });
-    this.forecast.update(bars, note, drained);
   }
 
   /** Messages acknowledged per minute, over the last minute. */

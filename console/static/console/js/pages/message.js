@@ -7,7 +7,7 @@ import { gettext } from "../core/text.js";
 import { activity } from "../parts/activity.js";
 import { entryView } from "../parts/entryview.js";
 import { endWords } from "../parts/gone.js";
-import { reportOf, reportView } from "../parts/messagereport.js";
+import { hasTold, reportOf, reportView } from "../parts/messagereport.js";
 import { messageView } from "../parts/messageview.js";
 import { whyView } from "../parts/why.js";
 
@@ -29,6 +29,7 @@ async function showMessages() {
     ),
   );
   const report = page.ident && !views.length ? await reportOf(page.ident) : null;
+  const told = report !== null && hasTold(report);
   replace(
     byId("rc-message"),
     // What a group has not read yet is no message of it.
@@ -61,7 +62,7 @@ async function showMessages() {
                   ),
                 ],
         ),
-    report
+    told
       ? h(
           "section",
           { class: "rc-card" },

@@ -17,6 +17,7 @@ import { GroupsDeadTab } from "./groupsdead.js";
 import { LiveTab } from "./live.js";
 import { MessagesTab } from "./messages.js";
 import { SlotsTab } from "./slots.js";
+import { TrendsTab } from "./trends.js";
 
 const DEAD = ["dead_growing", "dead"];
 const LATE = [
@@ -47,6 +48,7 @@ shortcut("g m", gettext("Go to this topic's messages"), () =>
   location.assign(topicAddress(page.topic.name, "messages")),
 );
 shortcut("g s", gettext("Go to this topic's slots"), () => location.assign(topicAddress(page.topic.name, "slots")));
+shortcut("g t", gettext("Go to this topic's trends"), () => location.assign(topicAddress(page.topic.name, "trends")));
 shortcut("g l", gettext("Go to this topic's live view"), () => location.assign(topicAddress(page.topic.name)));
 if (page.topic.kind !== "group") {
   shortcut("g e", gettext("Go to this topic's definition"), () =>
@@ -62,6 +64,7 @@ showState(page.topic);
 function buildTab() {
   if (page.tab === "live") return new LiveTab(live, () => render());
   if (page.tab === "slots") return new SlotsTab(live);
+  if (page.tab === "trends") return new TrendsTab();
   if (page.tab === "groups") return new GroupsTab(live);
   if (page.tab === "dead" && page.topic.kind === "stream") return new GroupsDeadTab();
   if (page.tab === "definition") return new DefinitionTab();
@@ -126,7 +129,7 @@ function kept(now) {
   ];
 }
 
-function waiting({ now, topic, workers }) {
+function waiting({ now, topic, workers, routed }) {
   const words =
     topic.kind === "group"
       ? [
@@ -142,7 +145,10 @@ function waiting({ now, topic, workers }) {
     fill(gettext("out %(out)s/s"), { out: rate(now.out_s) }),
     topic.timed ? fill(gettext("due lag %(lag)s"), { lag: duration(now.lag_ms) }) : null,
     now.missed ? fill(gettext("%(n)s missed"), { n: count(now.missed) }) : null,
-    workers === null ? null : fill(ngettext("%(n)s worker", "%(n)s workers", workers), { n: count(workers) }),
+    routed ? gettext("forwarded by a route") : null,
+    workers === null || (routed && !workers)
+      ? null
+      : fill(ngettext("%(n)s worker", "%(n)s workers", workers), { n: count(workers) }),
   ];
 }
 
@@ -196,12 +202,11 @@ function acknowledged(found) {
 /** How the lateness objective is kept, over a week. */
 function objective({ objective_ms: most, kept, budget, burn }) {
   if (kept === null) return fill(gettext("at most %(time)s late: nothing delivered yet"), { time: duration(most) });
-  return fill(gettext("at most %(time)s late: %(kept)s, %(budget)s of the budget left, burn rate %(burn)s"), {
-    time: duration(most),
-    kept: percent(kept),
-    budget: percent(budget),
-    burn: rate(burn),
-  });
+  const words =
+    budget > 0
+      ? gettext("at most %(time)s late: %(kept)s, %(budget)s of the budget left, burn rate %(burn)s")
+      : gettext("at most %(time)s late: %(kept)s, the budget is used up, burn rate %(burn)s");
+  return fill(words, { time: duration(most), kept: percent(kept), budget: percent(budget), burn: rate(burn) });
 }
 
 /** How many entries the journal holds, and who has not read them. */

@@ -6,7 +6,7 @@ import { ChartTable } from "./charttable.js";
 import { tableToggle } from "./tabletoggle.js";
 
 export class Bars {
-  constructor(title, { unit, empty, note = null }) {
+  constructor(title, { unit, empty, note = /** @type {HTMLElement | null} */ (null) }) {
     this.unit = unit;
     this.empty = empty;
     this.asTable = false;

@@ -13,6 +13,7 @@ const SYMBOLS = {
   placement: "swap_horiz",
   worker: "rocket_launch",
   problem: "warning",
+  alert: "notifications",
 };
 /** @type {Record<string, string>} */
 const KINDS = {
@@ -21,6 +22,7 @@ const KINDS = {
   placement: gettext("Placement"),
   worker: gettext("Worker started"),
   problem: gettext("Problem began"),
+  alert: gettext("Alert fired"),
 };
 /** @type {Record<string, string>} */
 const WHAT = {
@@ -155,7 +157,8 @@ function summary(/** @type {any} */ mark) {
 }
 
 function text(/** @type {any} */ { kind, what, about }) {
-  const words = kind === "worker" ? "" : kind === "problem" ? (CHIPS[what] ?? what) : (WHAT[what] ?? what);
+  const words =
+    kind === "worker" || kind === "alert" ? "" : kind === "problem" ? (CHIPS[what] ?? what) : (WHAT[what] ?? what);
   const rest = ["problem", "operation"].includes(kind) || about === "paused" ? "" : about;
   return [KINDS[kind] ?? kind, words, rest].filter(Boolean).join(" · ");
 }
@@ -173,6 +176,7 @@ function line(/** @type {any} */ marker) {
 
 function place(/** @type {any} */ { kind, id }) {
   if (kind === "operation") return h("a", { href: `${page.root}operations/${id}/` }, gettext("Open"));
+  if (kind === "alert") return h("a", { href: page.places.alerts }, gettext("Open"));
   if (kind === "definition") return h("a", { href: topicAddress(page.topic.name, "definition") }, gettext("Open"));
   return null;
 }

@@ -4,6 +4,7 @@ import { bytes, count, dateTime, relative, time } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { actionButton } from "./actions.js";
+import { redriveButton } from "./redrivedialog.js";
 import { ACTIONS_OF, STATES, TIME_TITLES } from "./states.js";
 
 export class MessageList {
@@ -155,6 +156,7 @@ export class MessageList {
       const refs = () => [...this.selected.values()].map((row) => [row.slot, row.id]);
       const now = () => [...this.selected.values()];
       const buttons = ACTIONS_OF[this.state].map((name) => actionButton(name, refs, () => this.clear(true), now));
+      if (this.state === "dead") buttons.push(redriveButton(refs, () => this.clear(true)));
       const none = h(
         "button",
         { type: "button", class: "rc-button", onclick: () => this.clear(false) },

@@ -7,17 +7,11 @@ import { page } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { jsonTree } from "./jsontree.js";
 
-const LOOK_MS = 1000;
+const RUNNING_MS = 1000;
+const WAITING_MS = 5000;
 
-/** What is known of an id; null: nothing. */
-export async function reportOf(ident) {
-  try {
-    return await get(ofTopic(page.topic.name, `/report/${ofId(ident)}`));
-  } catch (problem) {
-    if (problem.status === 404) return null;
-    throw problem;
-  }
-}
+/** What is known of an id; of one that nobody knows all of it is empty. */
+export const reportOf = (ident) => get(ofTopic(page.topic.name, `/report/${ofId(ident)}`));
 
 /** A place that follows it for as long as it is on the page and the message is not over. `report`: what is known now. */
 export function reportView(ident, report = null) {
@@ -28,23 +22,28 @@ export function reportView(ident, report = null) {
   return place;
 }
 
+export function hasTold(report) {
+  return report.progress_ms !== null || report.result_ms !== null || report.lines.length > 0;
+}
+
 async function follow(place, ident) {
+  let state = null;
   for (;;) {
     try {
       const report = await reportOf(ident);
       replace(place, told(report));
-      if (!report?.state || report.state === "dead") return;
+      state = report.state;
+      if (!state || state === "dead") return;
     } catch (problem) {
       replace(place, h("p", { class: "rc-error" }, problem.message));
     }
-    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    await new Promise((resolve) => setTimeout(resolve, state === "in_flight" ? RUNNING_MS : WAITING_MS));
     if (!place.isConnected) return;
   }
 }
 
 function told(report) {
-  if (!report || (report.progress_ms === null && report.result_ms === null && !report.lines.length))
-    return h("p", { class: "rc-muted" }, gettext("Its listener has told nothing."));
+  if (!hasTold(report)) return h("p", { class: "rc-muted" }, gettext("Its listener has told nothing."));
   return [
     report.progress_ms === null ? null : value(gettext("Progress"), report.progress, report.progress_ms, bar),
     report.result_ms === null ? null : value(gettext("Result"), report.result, report.result_ms, jsonTree),

@@ -9,6 +9,7 @@ import { correctButton } from "./bulkedit.js";
 import { contentView } from "./content.js";
 import { failureView, pairList } from "./failure.js";
 import { reportView } from "./messagereport.js";
+import { redriveButton } from "./redrivedialog.js";
 import { ACTIONS_OF, STATES, TIME_TITLES } from "./states.js";
 import { whyView } from "./why.js";
 
@@ -32,6 +33,7 @@ export function messageView(message, nowMs, onDone) {
       "div",
       { class: "rc-actions" },
       actions,
+      message.state === "dead" && message.id !== null ? redriveButton(refs, onDone) : null,
       message.state === "dead" && message.id !== null && page.topic.kind !== "group"
         ? correctButton(message, onDone)
         : null,

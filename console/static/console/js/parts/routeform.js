@@ -4,27 +4,7 @@ import { h, icon } from "../core/dom.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { ask } from "./ask.js";
-
-/** Kind → which field of a target says when it is delivered, its label, and what it begins with. */
-const VALUES = {
-  priority: ["priority", gettext("Priority"), "100"],
-  "fixed-time": ["in_ms", gettext("Delay (ms)"), "0"],
-  "range-merge": ["range_ms", gettext("Range (ms)"), "1000"],
-};
-const kindOf = (name) => page.topics.find((topic) => topic.name === name)?.kind ?? "";
-
-function topicSelect(name, label, chosen, changed) {
-  const names = page.topics.map((topic) => topic.name);
-  if (chosen && !names.includes(chosen)) names.unshift(chosen);
-  return h(
-    "select",
-    { class: "rc-select", name, "aria-label": label, onchange: changed },
-    names.map((each) => h("option", { value: each, selected: each === chosen }, each)),
-  );
-}
-
-const input = (name, label, value, more = {}) =>
-  h("input", { class: "rc-input", name, "aria-label": label, value, autocomplete: "off", ...more });
+import { input, kindOf, TargetFields, topicSelect } from "./targetfields.js";
 
 /** `event=final|boarding, gate=A 12` as the API has it; nothing where the text is empty. */
 export function readFilter(text) {
@@ -50,57 +30,29 @@ export const writeFilter = (when) =>
 
 class TargetRow {
   constructor(target, remove) {
-    this.topic = topicSelect("target", gettext("Target"), target.topic, () => this.show());
-    this.value = input("value", "", "", { inputmode: "numeric" });
-    this.valueLabel = h("span");
-    this.valueBox = h("label", {}, this.valueLabel, this.value);
+    this.fields = new TargetFields(page.topics, target);
     this.when = input("when", gettext("Only with headers"), writeFilter(target.when), {
       placeholder: "event=final|boarding",
     });
-    this.key = input("key", gettext("Key"), target.key ?? "", { placeholder: gettext("as it is") });
-    this.keyBox = h("label", {}, gettext("Key"), this.key);
-    const kind = VALUES[kindOf(target.topic)];
-    this.given = kind ? (target[kind[0]] ?? (kind[0] === "in_ms" ? 0 : null)) : null;
     const without = gettext("Remove this target");
     this.element = h(
       "div",
       { class: "rc-route-target" },
-      h("label", {}, gettext("To"), this.topic),
-      this.valueBox,
+      this.fields.topicBox,
+      this.fields.valueBox,
       h("label", { class: "rc-grow" }, gettext("Only with headers"), this.when),
-      this.keyBox,
+      this.fields.keyBox,
       h(
         "button",
         { type: "button", class: "rc-button", title: without, "aria-label": without, onclick: remove },
         icon("close"),
       ),
     );
-    this.show();
-  }
-
-  show() {
-    const kind = VALUES[kindOf(this.topic.value)];
-    this.valueBox.hidden = !kind;
-    this.keyBox.hidden = kindOf(this.topic.value) === "stream";
-    if (!kind) return;
-    this.valueLabel.textContent = kind[1];
-    this.value.setAttribute("aria-label", kind[1]);
-    this.value.value = this.given ?? kind[2];
-    this.given = null;
   }
 
   read() {
-    const kind = VALUES[kindOf(this.topic.value)];
-    const target = { topic: this.topic.value };
-    if (kind) {
-      if (!/^\d+$/.test(this.value.value.trim()))
-        throw new Error(fill(gettext("%(field)s must be a whole number."), { field: kind[1] }));
-      target[kind[0]] = Number(this.value.value);
-    }
     const when = readFilter(this.when.value);
-    if (when) target.when = when;
-    if (!this.keyBox.hidden && this.key.value) target.key = this.key.value;
-    return target;
+    return { ...this.fields.read(), ...(when ? { when } : {}) };
   }
 }
 
@@ -112,7 +64,7 @@ export async function editRoute(route, done) {
     disabled: Boolean(known),
     maxlength: 60,
   });
-  const sources = topicSelect("source", gettext("From"), known?.source, () => showStart());
+  const sources = topicSelect(page.topics, "source", gettext("From"), known?.source, () => showStart());
   sources.disabled = Boolean(known);
   const start = h(
     "select",
@@ -135,7 +87,7 @@ export async function editRoute(route, done) {
     list.append(row.element);
   };
   const showStart = () => {
-    startBox.hidden = kindOf(sources.value) !== "stream";
+    startBox.hidden = kindOf(page.topics, sources.value) !== "stream";
   };
   const other = () => page.topics.find((topic) => topic.name !== sources.value)?.name;
   for (const target of known?.targets ?? [{ topic: other() }]) add(target);
@@ -169,7 +121,7 @@ export async function editRoute(route, done) {
     label: known ? gettext("Save") : gettext("Create"),
     wide: true,
     reason: "optional",
-    focus: known ? rows[0]?.topic : name,
+    focus: known ? rows[0]?.fields.topic : name,
     submit: async ({ reason }) => {
       const body = {
         source: sources.value,

@@ -10,8 +10,11 @@ const LINES = ["--rc-line-1", "--rc-line-2", "--rc-line-3", "--rc-line-4"];
 const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3]];
 
 export class RunChart {
-  /** `lines`: [[name in a point, title]]; `format` writes a value. */
-  constructor(title, lines, format) {
+  /** `lines`: [[name in a point, title]]; `format` writes a value; `first`: what a point is; `gaps`: whether lines go on
+      over points of which nothing is known. */
+  constructor(title, lines, format, { first = gettext("Run"), gaps = true } = {}) {
+    this.first = first;
+    this.gaps = gaps;
     this.title = title;
     this.lines = lines;
     this.format = format;
@@ -67,8 +70,8 @@ export class RunChart {
           backgroundColor: color(LINES[index]),
           borderDash: DASHES[index],
           borderWidth: 1.5,
-          pointRadius: 3,
-          spanGaps: true,
+          pointRadius: this.gaps ? 3 : 1,
+          spanGaps: this.gaps,
         })),
       },
       options: {
@@ -98,7 +101,7 @@ export class RunChart {
   }
 
   drawTable() {
-    this.table ??= new ChartTable([gettext("Run"), ...this.lines.map(([, label]) => label)]);
+    this.table ??= new ChartTable([this.first, ...this.lines.map(([, label]) => label)]);
     if (!this.table.element.isConnected) replace(this.box, this.table.element);
     this.table.update(
       [...this.points]

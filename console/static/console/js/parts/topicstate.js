@@ -24,6 +24,7 @@ function stateOf(topic, frame) {
   }
   const stopped = frame.problems.find(stops);
   if (stopped) return [CHIPS[stopped.code], "dead"];
+  if (frame.routed) return [gettext("Forwarding"), "good"];
   // Whoever takes through the API is no worker, but takes.
   if (!frame.workers && !frame.now.out_s) return [CHIPS.no_workers, "neutral"];
   return [gettext("Running"), "good"];

@@ -28,6 +28,11 @@ export const SENTENCES = {
   paused: () => gettext("It is paused: nothing is taken until somebody resumes it; %(ready)s ready."),
   paused_until: () => gettext("It is paused for %(left_ms)s more; %(ready)s ready."),
   no_worker: () => gettext("No worker listens to it; %(ready)s ready."),
+  route_paused: () => gettext("The route %(route)s takes from it, and is paused; %(ready)s ready."),
+  route_idle: () =>
+    gettext("The route %(route)s takes from it, and nobody runs it: a keeper does, or rmq forward; %(ready)s ready."),
+  route_failing: () =>
+    gettext("The route %(route)s takes from it, and something keeps it from forwarding; %(ready)s ready."),
   worker_lost: () =>
     gettext("Its worker %(worker)s has been silent for %(silent_ms)s and no other listens to it; %(ready)s ready."),
   stopping: () => gettext("All of its workers are stopping, %(worker)s among them; %(ready)s ready."),
@@ -77,6 +82,7 @@ export const SENTENCES = {
   removed: () => gettext("It was cancelled or dropped %(for_ms)s ago, and can be restored."),
   finished: () => gettext("The group has finished it."),
   dead: (v) => `${failed(v)} ${gettext("It is a dead letter for %(for_ms)s now.")}`,
+  expired: () => gettext("It expired %(for_ms)s ago, and is gone as soon as its turn comes."),
   not_due: () => gettext("It is due only in %(left_ms)s."),
   backing_off: (v) => `${failed(v)} ${gettext("Its next try is in %(left_ms)s.")}`,
   in_flight: () => gettext("It is being worked on: in flight for %(for_ms)s, %(left_ms)s left until it times out."),

@@ -1,0 +1,121 @@
+"""A webhook: one POST, signed, to where it may go, within a time; a redirect is not followed."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import http.client
+import ipaddress
+import json
+import socket
+import ssl
+import threading
+import time
+from typing import Any
+from urllib.parse import urlsplit
+
+from console.release import RELEASE
+
+TIMEOUT_S = 10.0
+"""Of the whole call."""
+SIGNATURE, TIMESTAMP = "X-RMQ-Signature", "X-RMQ-Timestamp"
+
+
+class NotSent(Exception):
+    """It did not arrive, as far as is known. The text names no address: that may hold a secret."""
+
+
+def check_address(address: str) -> None:
+    """Raises `ValueError` for what is no address of a webhook."""
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
+        raise ValueError("must be http://… or https://…, without a user name")
+    _ = parts.port
+    if any(not each.isprintable() or each.isspace() for each in address):
+        raise ValueError("must not hold blanks or line ends")
+
+
+def post(address: str, secret: str, body: dict[str, Any], private: bool) -> None:
+    """Raises `NotSent`; also where the answer is none of 200 to 299."""
+    data = json.dumps(body, separators=(",", ":")).encode()
+    now = str(int(time.time()))
+    headers = {"Content-Type": "application/json", "User-Agent": f"rmq-console/{RELEASE}", TIMESTAMP: now}
+    if secret:
+        headers[SIGNATURE] = "sha256=" + signature(secret, now, data)
+    try:
+        status = _post(address, data, headers, private)
+    except NotSent:
+        raise
+    except TimeoutError:
+        raise NotSent(f"no answer within {TIMEOUT_S:g} s") from None
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise NotSent(f"the connection failed ({type(error).__name__})") from None
+    if not 200 <= status < 300:
+        raise NotSent(
+            f"the answer was {status}" + (", a redirect: those are not followed" if status // 100 == 3 else "")
+        )
+
+
+def signature(secret: str, timestamp: str, data: bytes) -> str:
+    """HMAC-SHA256 of the time, a dot and the body, in hex."""
+    return hmac.new(secret.encode(), timestamp.encode() + b"." + data, hashlib.sha256).hexdigest()
+
+
+def _post(address: str, data: bytes, headers: dict[str, str], private: bool) -> int:
+    parts = urlsplit(address)
+    secure = parts.scheme == "https"
+    port = parts.port or (443 if secure else 80)
+    assert parts.hostname is not None
+    until = time.monotonic() + TIMEOUT_S
+    held = [_connected(parts.hostname, port, private)]
+    # A timeout of a socket is of each read: one byte now and then would hold us for ever.
+    alarm = threading.Timer(max(0.0, until - time.monotonic()), lambda: _shut(held[0]))
+    alarm.daemon = True
+    alarm.start()
+    try:
+        if secure:
+            context = ssl.create_default_context()
+            held[0] = context.wrap_socket(held[0], server_hostname=parts.hostname, do_handshake_on_connect=False)
+            held[0].do_handshake()  # type: ignore[attr-defined]
+        connection = http.client.HTTPConnection(parts.hostname, port)
+        connection.sock = held[0]
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        host = parts.netloc.rpartition("@")[2]
+        connection.request("POST", target, data, {**headers, "Host": host, "Connection": "close"})
+        return connection.getresponse().status
+    except (OSError, http.client.HTTPException):
+        if time.monotonic() >= until:
+            raise TimeoutError from None
+        raise
+    finally:
+        alarm.cancel()
+        held[0].close()
+
+
+def _connected(host: str, port: int, private: bool) -> socket.socket:
+    """The addresses that were looked at are those it connects to: a name cannot say another one the second time."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    allowed = [each for each in found if private or _is_public(str(each[4][0]))]
+    if not allowed:
+        raise NotSent("the address is in a private network, which this receiver may not be in")
+    family, kind, protocol, _, address = allowed[0]
+    sock = socket.socket(family, kind, protocol)
+    try:
+        sock.settimeout(TIMEOUT_S)
+        sock.connect(address)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def _is_public(address: str) -> bool:
+    found = ipaddress.ip_address(address)
+    return found.is_global and not found.is_multicast
+
+
+def _shut(sock: socket.socket) -> None:
+    try:
+        sock.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        return

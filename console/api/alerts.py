@@ -1,0 +1,206 @@
+"""Alerts: what fires and what did, the rules, silences, and who is told."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from django.http import HttpRequest
+from django.utils.translation import gettext
+from ninja import Path as PathParam
+from ninja import Router, Status
+from ninja.params.functions import Body
+
+from console.access import Action, Permission
+from console.alerts.looking import is_silenced
+from console.alerts.preview import preview
+from console.api.alert_shapes import (
+    AlertList,
+    AlertOut,
+    PreviewOut,
+    ReceiverList,
+    ReceiverOut,
+    RuleBody,
+    RuleChange,
+    RuleList,
+    RuleOut,
+    SilenceBody,
+    SilenceList,
+    SilenceOut,
+)
+from console.api.callers import Caller, caller_of
+from console.api.cursors import cursor_of, number_in
+from console.api.errors import ApiError, invalid
+from console.api.lists import readable
+from console.api.schemas import NEEDED_WHY, Cursor, Limit, WithReason
+from console.engine import engine
+from console.errors import UnknownAlert
+from console.models import Alert, AlertDelivery, AlertReceiver, AlertRule, AlertSilence
+from console.serializers.alerts import alert_json, receiver_json, rule_json, silence_json
+from console.usecases import alerts
+from console.usecases.alerts import RULE_FIELDS, InvalidRule
+
+router = Router(tags=["alerts"])
+RuleName = Annotated[str, PathParam(description="Its name.", min_length=1, max_length=60, examples=["no-workers"])]
+Number = Annotated[int, PathParam(ge=1, le=2**53)]
+SILENCES_MOST = 200
+
+
+@router.get("", response=AlertList, url_name="alerts", summary="What fires, is pending, or did fire; newest first")
+def all_alerts(
+    request: HttpRequest,
+    state: Literal["open", "pending", "firing", "resolved"] | None = None,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+) -> dict[str, Any]:
+    """`open`: pending or firing. A token that is for some topics may get fewer on a page."""
+    caller = _caller(request)
+    now_ms = engine().inspector.now_ms()
+    rows = Alert.objects.order_by("-id").select_related("rule").prefetch_related("deliveries__receiver")
+    if state == "open":
+        rows = rows.exclude(state=Alert.State.RESOLVED)
+    elif state:
+        rows = rows.filter(state=state)
+    if cursor:
+        rows = rows.filter(pk__lt=number_in(cursor, "alerts", state or ""))
+    found = list(rows[: limit + 1])
+    shown = [each for each in found[:limit] if alerts.sees(caller.user, each.topic, each.topics)]
+    silences = list(AlertSilence.objects.filter(from_ms__lte=now_ms, until_ms__gt=now_ms))
+
+    def as_json(alert: Alert) -> dict[str, Any]:
+        by = [each for each in silences if alert.state != Alert.State.RESOLVED and is_silenced(alert, [each])]
+        return alert_json(alert, by[0] if by else None)
+
+    more = len(found) > limit
+    return {
+        "as_of_ms": now_ms,
+        "alerts": readable(AlertOut, shown, as_json),
+        "next": cursor_of(found[limit - 1].pk, "alerts", state or "") if more else None,
+    }
+
+
+@router.get("/rules", response=RuleList, url_name="alert-rules", summary="All rules, by name")
+def all_rules(request: HttpRequest) -> dict[str, Any]:
+    caller = _caller(request)
+    rows = [each for each in AlertRule.objects.all() if alerts.sees_patterns(caller.user, each.topics)]
+    return {"rules": readable(RuleOut, rows, rule_json)}
+
+
+@router.post("/rules", response={201: RuleOut}, url_name="alert-rule-create", summary="Define a rule")
+def create_rule(request: HttpRequest, body: RuleBody) -> Any:
+    caller_of(request).require(Action.ALERT_RULE)
+    if AlertRule.objects.filter(name=body.name).exists():
+        raise ApiError(409, "rule_exists", gettext("There is a rule of this name already."))
+    return Status(201, rule_json(_put(request, AlertRule(name=body.name), body)))
+
+
+@router.post(
+    "/rules:preview", response=PreviewOut, url_name="alert-rule-preview",
+    summary="When such a rule would have fired, within the last seven days",
+)  # fmt: skip
+def preview_rule(request: HttpRequest, body: RuleChange) -> dict[str, Any]:
+    """Nothing is saved."""
+    caller = _caller(request)
+    rule = AlertRule(name="preview")
+    _set(rule, body)
+    try:
+        alerts.check_rule(rule)
+    except InvalidRule as error:
+        raise invalid(error.field, str(error)) from None
+    inspector = engine().inspector
+    names = [topic.name for topic in inspector.queues() if caller.sees(topic.name)]
+    found = preview(rule, names, inspector.now_ms(), everything=caller.sees(""))
+    return {**vars(found), "firings": [vars(each) for each in found.firings]}
+
+
+@router.patch("/rules/{name}", response=RuleOut, url_name="alert-rule", summary="Change, disable or enable a rule")
+def change_rule(request: HttpRequest, name: RuleName, body: RuleChange) -> dict[str, Any]:
+    caller_of(request).require(Action.ALERT_RULE)
+    return rule_json(_put(request, alerts.find_rule(name), body))
+
+
+@router.delete("/rules/{name}", response={204: None}, url_name="alert-rule-delete", summary="Delete a rule")
+def delete_rule(request: HttpRequest, name: RuleName, reason: str = NEEDED_WHY) -> Any:
+    """What it found stays in the list; what fires by it is over."""
+    caller = caller_of(request)
+    caller.require(Action.ALERT_RULE)
+    alerts.remove_rule(caller.actor, alerts.find_rule(name), reason)
+    return Status(204, None)
+
+
+@router.get("/silences", response=SilenceList, url_name="alert-silences", summary="Silences, and those that ended last")
+def all_silences(request: HttpRequest) -> dict[str, Any]:
+    caller = _caller(request)
+    rows = AlertSilence.objects.all()[:SILENCES_MOST]
+    seen = [each for each in rows if alerts.sees_patterns(caller.user, each.topics)]
+    return {"as_of_ms": engine().inspector.now_ms(), "silences": readable(SilenceOut, seen, silence_json)}
+
+
+@router.post("/silences", response={201: SilenceOut}, url_name="alert-silence", summary="Tell nobody for a while")
+def create_silence(request: HttpRequest, body: SilenceBody) -> Any:
+    """What fires meanwhile is listed, and told when the silence ends and it still fires."""
+    caller = caller_of(request)
+    caller.require(Action.SILENCE)
+    now_ms = engine().inspector.now_ms()
+    row = alerts.silence(caller.actor, body.rule, body.topics, now_ms, now_ms + body.for_ms, body.reason)
+    return Status(201, silence_json(row))
+
+
+@router.post("/silences/{number}:end", response=SilenceOut, url_name="alert-silence-end", summary="End a silence now")
+def end_silence(
+    request: HttpRequest,
+    number: Number,
+    body: WithReason = Body(WithReason()),  # noqa: B008
+) -> dict[str, Any]:
+    caller = caller_of(request)
+    caller.require(Action.SILENCE)
+    row = AlertSilence.objects.filter(pk=number).first()
+    if row is None or not alerts.sees_patterns(caller.user, row.topics):
+        raise UnknownAlert(gettext("There is no such silence."))
+    return silence_json(alerts.end_silence(caller.actor, row, engine().inspector.now_ms(), body.reason))
+
+
+@router.get("/receivers", response=ReceiverList, url_name="alert-receivers", summary="Who is told of alerts")
+def all_receivers(request: HttpRequest) -> dict[str, Any]:
+    """They are defined in the admin."""
+    _caller(request)
+
+    def as_json(row: AlertReceiver) -> dict[str, Any]:
+        unsent = row.deliveries.exclude(state=AlertDelivery.State.SENT).order_by("-pk")
+        newest = unsent.exclude(error="").values_list("error", flat=True)[:1]
+        return receiver_json(row, unsent.filter(state=AlertDelivery.State.WAITING).count(), list(newest))
+
+    return {"receivers": readable(ReceiverOut, AlertReceiver.objects.all(), as_json)}
+
+
+@router.post(
+    "/receivers/{number}:test", response={204: None}, url_name="alert-receiver-test",
+    summary="Send a message that says it is a test",
+)  # fmt: skip
+def test_receiver(request: HttpRequest, number: Number) -> Any:
+    caller = caller_of(request)
+    caller.require(Action.ALERT_RECEIVER, "")
+    row = AlertReceiver.objects.filter(pk=number).first()
+    if row is None:
+        raise UnknownAlert(gettext("There is no such receiver."))
+    alerts.test_receiver(caller.actor, row)
+    return Status(204, None)
+
+
+def _caller(request: HttpRequest) -> Caller:
+    caller = caller_of(request)
+    caller.require(Permission.VIEW)
+    return caller
+
+
+def _set(rule: AlertRule, body: RuleChange) -> None:
+    for field, value in body.model_dump(exclude_unset=True, include=set(RULE_FIELDS)).items():
+        if value is not None or field == "threshold":
+            setattr(rule, field, value)
+
+
+def _put(request: HttpRequest, rule: AlertRule, body: RuleChange) -> AlertRule:
+    _set(rule, body)
+    try:
+        return alerts.put_rule(caller_of(request).actor, rule, body.reason)
+    except InvalidRule as error:
+        raise invalid(error.field, str(error)) from None

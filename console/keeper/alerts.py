@@ -1,0 +1,97 @@
+"""Alerts: every five seconds the rules look at the newest sample; what is to be told is sent beside that."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+import time
+from collections.abc import Callable
+
+from console.alerts import delivering, looking
+from console.alerts.conditions import ALL, Seen
+from console.alerts.standing import standing
+from console.clock import now_ms
+from console.engine import AsyncEngine
+from console.keeper.live_tasks import Sampling
+from console.keeper.periodic import PeriodicTask
+from console.keeper.sampler import Round
+from console.snapshots.store import LiveKeys
+from console.threads import DatabaseThread, with_database
+
+log = logging.getLogger("console.keeper")
+
+EVERY_S = 5.0
+FORGET_EVERY_S = 3_600.0
+
+
+class Alerts(PeriodicTask):
+    """Takes the newest sample in, where there is a newer one. `standing`: for metrics."""
+
+    name = "looking for alerts"
+    every_s = EVERY_S
+
+    def __init__(
+        self, engine: AsyncEngine, keys: LiveKeys, sampling: Sampling, leads: Callable[[], bool] = lambda: True
+    ) -> None:
+        super().__init__(engine, keys)
+        self._database = DatabaseThread()
+        self._newest: Round | None = None
+        self._looked_at_ms = 0
+        self._forgot_at = -FORGET_EVERY_S
+        self._leads = leads
+        self._sampling = sampling
+        sampling.observers.append(self.take)
+
+    def take(self, done: Round) -> None:
+        self._newest = done
+
+    async def round(self) -> None:
+        newest = self._newest
+        if newest is None or newest.observed is None or newest.seq == self._looked_at_ms or not self._leads():
+            return
+        await self._database.call(looking.look, seen_in(newest))
+        self._looked_at_ms = newest.seq
+        self._sampling.alerts = await self._database.call(standing)
+        if time.monotonic() - self._forgot_at >= FORGET_EVERY_S:
+            self._forgot_at = time.monotonic()
+            await self._database.call(looking.forget, newest.seq)
+
+    async def close(self) -> None:
+        await self._database.close()
+
+
+class AlertDeliveries(PeriodicTask):
+    """Sends what is due, to each receiver in a thread: one that hangs keeps neither others waiting nor the rules."""
+
+    name = "sending alerts"
+
+    def __init__(self, engine: AsyncEngine, keys: LiveKeys) -> None:
+        super().__init__(engine, keys)
+        self._sending: dict[int, asyncio.Task[None]] = {}
+
+    async def round(self) -> None:
+        for receiver, some in (await with_database(delivering.due, now_ms())).items():
+            if receiver not in self._sending:
+                sending = asyncio.create_task(with_database(delivering.deliver, some, now_ms))
+                self._sending[receiver] = sending
+                sending.add_done_callback(functools.partial(self._sent, receiver))
+
+    async def close(self) -> None:
+        """What is being sent is marked before we go: another keeper would send it again."""
+        await asyncio.gather(*self._sending.values(), return_exceptions=True)
+
+    def _sent(self, receiver: int, sending: asyncio.Task[None]) -> None:
+        del self._sending[receiver]
+        if not sending.cancelled() and (error := sending.exception()):
+            log.warning("sending alerts has to wait: %s", type(error).__name__)
+
+
+def seen_in(done: Round) -> Seen:
+    """What rules ask of a sample."""
+    assert done.observed is not None
+    problems = {(each.code, each.topic or ALL): each.values for each in done.observed.problems}
+    numbers = {state.topic.name: state.numbers.as_json() for state in done.states}
+    unread = {str(each.values["name"]) for each in done.observed.problems if each.code == "unreadable_topic"}
+    workers = sum(each.state == "running" for each in done.observed.workers)
+    return Seen(done.seq, numbers, frozenset(numbers) | unread, problems, workers)

@@ -1,0 +1,172 @@
+// Alerts: what fires now, what did, what is silenced, and whether those who are to be told were.
+import { get, post } from "../core/api.js";
+import { byId, h, icon, replace, setText } from "../core/dom.js";
+import { dateTime, duration, relative } from "../core/format.js";
+import "../core/keys.js";
+import { page, topicAddress } from "../core/page.js";
+import { fill, gettext } from "../core/text.js";
+import { toast } from "../core/toast.js";
+import { about, named, SEVERITIES, SEVERITY_TAGS, STATE_TAGS, STATES, told } from "../parts/alertwords.js";
+import { Choice } from "../parts/choice.js";
+import { guardedButton } from "../parts/guardedbutton.js";
+import { LiveList } from "../parts/livelist.js";
+import { Silences, silenceButton } from "../parts/silences.js";
+
+const { alert_receiver: mayDefine } = page.grants.actions;
+const ALL = "*";
+
+class Row {
+  constructor(item) {
+    this.severity = h("span", { class: `rc-tag rc-tag-${SEVERITY_TAGS[item.severity]}` }, SEVERITIES[item.severity]);
+    this.about = h("div", { class: "rc-muted rc-operation-query" });
+    this.tag = h("span");
+    this.quiet = h("div", { class: "rc-muted" });
+    this.since = h("td");
+    this.told = h("td", { class: "rc-less" });
+    this.item = item;
+    const topics = () => this.item.topic || this.item.topics.join(", ").slice(0, 5000) || ALL;
+    this.button = silenceButton(() => ({ rule: this.item.name, topics: topics() }), refresh);
+    this.button.hidden = item.state === "resolved";
+    this.place = h("div", { class: "rc-operation-query" });
+    this.element = h(
+      "tr",
+      {},
+      h("th", { scope: "row", class: "rc-operation-name" }, h("div", {}, item.name), this.place),
+      h("td", {}, this.severity, this.about),
+      h("td", {}, this.tag, this.quiet),
+      this.since,
+      this.told,
+      h("td", {}, h("div", { class: "rc-row-actions" }, this.button)),
+    );
+  }
+
+  update(item, now) {
+    this.item = item;
+    replace(
+      this.place,
+      item.topic ? h("a", { class: "rc-link", href: topicAddress(item.topic) }, item.topic) : named(item.topics),
+    );
+    this.place.title = item.topics.join(", ");
+    setText(this.about, about(item));
+    this.about.title = item.rule?.description ?? "";
+    this.tag.className = `rc-tag rc-tag-${STATE_TAGS[item.state]}`;
+    setText(this.tag, STATES[item.state]);
+    setText(this.quiet, item.silence ? quiet(item.silence, now) : item.rule?.description || "");
+    const begun = item.fired_ms ?? item.began_ms;
+    setText(
+      this.since,
+      item.resolved_ms
+        ? fill(gettext("%(time)s, for %(length)s"), {
+            time: relative(begun, now),
+            length: duration(item.resolved_ms - begun),
+          })
+        : relative(begun, now),
+    );
+    this.since.title = dateTime(begun);
+    setText(this.told, item.state === "pending" ? "–" : told(item.deliveries));
+  }
+}
+
+const quiet = (silence, now) =>
+  fill(gettext("silenced by %(user)s, ends %(end)s: %(reason)s"), {
+    user: silence.username,
+    end: relative(silence.until_ms, now),
+    reason: silence.reason,
+  });
+
+const receivers = h("section", { class: "rc-card", "aria-label": gettext("Receivers") });
+
+async function showReceivers() {
+  const { receivers: found } = await get("alerts/receivers");
+  const key = JSON.stringify(found);
+  if (key === receivers.dataset.shown) return;
+  receivers.dataset.shown = key;
+  const lines = found.map((each) =>
+    h(
+      "li",
+      {},
+      h("strong", {}, each.name),
+      h("span", { class: "rc-muted" }, each.kind === "webhook" ? gettext("Webhook") : "Apprise"),
+      each.enabled ? null : h("span", { class: "rc-tag rc-tag-neutral" }, gettext("Disabled")),
+      each.error ? h("span", { class: "rc-tag rc-tag-warn" }, each.error) : null,
+      guardedButton({ action: "test", symbol: "send", label: gettext("Send a test"), missing: mayDefine }, () =>
+        test(each),
+      ),
+    ),
+  );
+  replace(
+    receivers,
+    h("h2", {}, gettext("Receivers")),
+    lines.length
+      ? h("ul", { class: "rc-rows" }, lines)
+      : h("p", { class: "rc-muted" }, gettext("Nobody is told of alerts: there is no receiver yet.")),
+  );
+}
+
+async function test({ id, name }) {
+  try {
+    await post(`alerts/receivers/${id}:test`, {});
+    toast(fill(gettext("A test was sent to %(name)s."), { name }));
+  } catch (problem) {
+    toast(problem.message, "error");
+  }
+}
+
+const state = new Choice(
+  gettext("Which"),
+  "state",
+  [
+    ["open", gettext("Now")],
+    ["resolved", gettext("Past")],
+  ],
+  () => list.restart(),
+);
+const silences = new Silences(() => refresh());
+const list = new LiveList({
+  ask: async (query) => {
+    const found = await get("alerts", query);
+    for (const item of found.alerts) item.created_ms = item.began_ms;
+    return found;
+  },
+  name: "alerts",
+  Row,
+  isLive: (item) => item.state !== "resolved",
+  params: () => ({ state: state.value }),
+  label: gettext("Alerts"),
+  columns: [
+    [gettext("Rule")],
+    [gettext("What")],
+    [gettext("State")],
+    [gettext("Since")],
+    [gettext("Told"), "rc-less"],
+    [gettext("Actions")],
+  ],
+  empty: ["notifications", gettext("No alerts"), gettext("Nothing is wrong by any rule, or was.")],
+  shown: () => showRest(),
+});
+
+async function showRest() {
+  try {
+    await Promise.all([silences.load(), showReceivers()]);
+  } catch {
+    // The list, which is asked for as often, says that the server is away.
+  }
+}
+
+const refresh = () => list.restart();
+
+const link = (address, symbol, label) => h("a", { class: "rc-button", href: address }, icon(symbol), label);
+replace(
+  byId("rc-page"),
+  h(
+    "div",
+    { class: "rc-head" },
+    state.element,
+    link(page.rules, "rule", gettext("Rules")),
+    mayDefine ? null : link(page.receivers, "outgoing_mail", gettext("Receivers")),
+    h("div", { class: "rc-status" }, list.asOf),
+  ),
+  list.element,
+  silences.element,
+  receivers,
+);

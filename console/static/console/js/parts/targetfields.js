@@ -1,0 +1,73 @@
+// Where messages go, and as what: a topic, what that kind needs, a key.
+import { h } from "../core/dom.js";
+import { fill, gettext } from "../core/text.js";
+
+/** Kind → which field of a target says when it is delivered, its label, and what it begins with. */
+const VALUES = {
+  priority: ["priority", gettext("Priority"), "100"],
+  "fixed-time": ["in_ms", gettext("Delay (ms)"), "0"],
+  "range-merge": ["range_ms", gettext("Range (ms)"), "1000"],
+};
+
+export const kindOf = (topics, name) => topics.find((topic) => topic.name === name)?.kind ?? "";
+
+export function topicSelect(topics, name, label, chosen, changed) {
+  const names = topics.map((topic) => topic.name);
+  if (chosen && !names.includes(chosen)) names.unshift(chosen);
+  return h(
+    "select",
+    { class: "rc-select", name, "aria-label": label, onchange: changed },
+    names.map((each) => h("option", { value: each, selected: each === chosen }, each)),
+  );
+}
+
+export const input = (name, label, value, more = {}) =>
+  h("input", { class: "rc-input", name, "aria-label": label, value, autocomplete: "off", ...more });
+
+export class TargetFields {
+  /** `topics`: [{name, kind}] to choose from; `target`: as the API has it, to begin with. */
+  constructor(topics, target, onChange = () => {}) {
+    this.topics = topics;
+    this.topic = topicSelect(topics, "target", gettext("Target"), target.topic, () => {
+      this.show();
+      onChange();
+    });
+    this.value = input("value", "", "", { inputmode: "numeric", oninput: onChange });
+    this.valueLabel = h("span");
+    this.key = input("key", gettext("Key"), target.key ?? "", { placeholder: gettext("as it is"), oninput: onChange });
+    this.topicBox = h("label", {}, gettext("To"), this.topic);
+    this.valueBox = h("label", {}, this.valueLabel, this.value);
+    this.keyBox = h("label", {}, gettext("Key"), this.key);
+    const kind = VALUES[this.kind];
+    this.given = kind ? (target[kind[0]] ?? (kind[0] === "in_ms" ? 0 : null)) : null;
+    this.show();
+  }
+
+  get kind() {
+    return kindOf(this.topics, this.topic.value);
+  }
+
+  show() {
+    const kind = VALUES[this.kind];
+    this.valueBox.hidden = !kind;
+    this.keyBox.hidden = this.kind === "stream";
+    if (!kind) return;
+    this.valueLabel.textContent = kind[1];
+    this.value.setAttribute("aria-label", kind[1]);
+    this.value.value = this.given ?? kind[2];
+    this.given = null;
+  }
+
+  /** As the API has it; raises what to say where something is wrong. */
+  read() {
+    const kind = VALUES[this.kind];
+    const target = { topic: this.topic.value };
+    if (kind) {
+      if (!/^\d+$/.test(this.value.value.trim()))
+        throw new Error(fill(gettext("%(field)s must be a whole number."), { field: kind[1] }));
+      target[kind[0]] = Number(this.value.value);
+    }
+    if (!this.keyBox.hidden && this.key.value) target.key = this.key.value;
+    return target;
+  }
+}

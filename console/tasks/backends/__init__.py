@@ -1,0 +1,1 @@
+"""One backend for each of the two packages that know tasks."""

@@ -1,0 +1,88 @@
+"""The files of an archive that count, for pandas, PyArrow, DuckDB and whoever else reads Parquet; without Spark.
+
+An archive also holds what a job has not finished, and what a compaction has replaced and others still read: whoever
+reads all files reads some twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from datetime import UTC, date, datetime
+from types import SimpleNamespace
+from typing import Any
+
+from rmq_core.errors import PipelineError
+from rmq_core.pipeline.unchanged import counting
+
+DIGITS = 12
+
+
+def archive_files(
+    path: str,
+    topics: Collection[str] | None = None,
+    since: datetime | date | None = None,
+    until: datetime | date | None = None,
+) -> list[str]:
+    """The Parquet files that hold every archived transition once, in order of topic and day.
+
+    ``topics``: only of these; groups are topics, too. ``since``, ``until``: only the days (UTC) that have something of
+    this time; a moment without a zone is in UTC. Files are of whole days, so what is in them is to be filtered by
+    ``at``. Topic and day are in their paths (``topic=…/date=…``). Raises `PipelineError`.
+    """
+    first, last = _day(since), _day(until)
+    found = []
+    for name, date_, batch, file in _counting(path):
+        if (topics is None or name in topics) and (not first or date_ >= first) and (not last or date_ <= last):
+            found.append((name, date_, batch, file))
+    return [file for *_, file in sorted(found)]
+
+
+def _day(moment: datetime | date | None) -> str | None:
+    if isinstance(moment, datetime):
+        moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    return None if moment is None else f"{moment:%Y-%m-%d}"
+
+
+def _counting(path: str) -> list[tuple[str, str, str, str]]:
+    """Topic, date, batch and path of each file that counts."""
+    from pyarrow import fs
+
+    try:
+        files, root = fs.FileSystem.from_uri(path) if "://" in path else (fs.LocalFileSystem(), path)
+        commits = [int(name) for name in _names(files, f"{root}/checkpoint/commits") if name.isdigit()]
+        if not commits:
+            return []
+        until = f"{max(commits):0{DIGITS}d}"
+        notes = _notes(files, f"{root}/compacted")
+        here = files.get_file_info(fs.FileSelector(f"{root}/events", allow_not_found=True, recursive=True))
+    except (OSError, ValueError) as error:  # as of a file system that this machine has no library for
+        raise PipelineError(f"the archive {path} cannot be read: {error}") from None
+    folders: dict[str, dict[str, list[str]]] = {}
+    for each in here:
+        parts = each.path.rsplit("/", 4)[1:]
+        if each.is_file and parts[0].startswith("topic=") and not parts[3].startswith(("_", ".")):
+            topic, date_, batch = (part.partition("=")[2] for part in parts[:3])
+            file = path + each.path.removeprefix(root.rstrip("/")) if "://" in path else each.path
+            folders.setdefault(topic, {}).setdefault(f"{date_}/{batch}", []).append(file)
+    found = []
+    for topic, several in folders.items():
+        counted = counting(dict.fromkeys(several, ""), [note for note in notes if note.topic == topic], until)
+        found += [(topic, *folder.split("/"), file) for folder in counted for file in several[folder]]
+    return found  # type: ignore[return-value]
+
+
+def _names(files: Any, folder: str) -> list[str]:
+    from pyarrow import fs
+
+    return [each.base_name for each in files.get_file_info(fs.FileSelector(folder, allow_not_found=True))]
+
+
+def _notes(files: Any, folder: str) -> list[Any]:
+    """Of each compaction its topic, date, folder and the last batch in it."""
+    found = []
+    for name in _names(files, folder):
+        if name.endswith(".json"):
+            with files.open_input_stream(f"{folder}/{name}") as stream:
+                found += [SimpleNamespace(**json.loads(line)) for line in stream.read().splitlines() if line.strip()]
+    return found

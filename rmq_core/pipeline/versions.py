@@ -1,0 +1,54 @@
+"""The versions of a closing state: which there are, what each says, and which are needed no more."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rmq_core.pipeline import files
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+KEPT = 3
+"""So many versions stay, and those younger than `READ_WITHIN_MS`: whoever began with one may still read it."""
+READ_WITHIN_MS = 3_600_000
+_MANIFEST = re.compile(r"\d+-[0-9a-f]{8}\.json")
+
+
+def manifests(session: SparkSession, path: str) -> list[str]:
+    """The names of the versions that are whole; whatever else lies there is somebody else's."""
+    return [name.removesuffix(".json") for name in files.files(session, path) if _MANIFEST.fullmatch(name)]
+
+
+def said(session: SparkSession, path: str, name: str, format: int) -> dict[str, Any] | None:
+    """What a version says; None where it cannot be read, or another release wrote it."""
+    try:
+        found: dict[str, Any] = json.loads(files.read_text(session, f"{path}/{name}.json") or "null")
+        return found if found["format"] == format else None
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def prune(session: SparkSession, path: str, format: int, parted: Sequence[str]) -> None:
+    """Removes versions that nobody needs any more, and what a run that was stopped has left. ``parted``: tables of
+    which a version needs several folders."""
+    names, needed, gone = sorted(manifests(session, path), reverse=True), set[str](), []
+    old_ms = int(time.time() * 1000) - READ_WITHIN_MS
+    for place, name in enumerate(names):
+        found = said(session, path, name, format)
+        if found and (place < KEPT or found["at_ms"] > old_ms):
+            several = found["topics"].values()
+            needed |= {name, *(each["folder"] for each in several)}
+            needed |= {folder for each in several for table in parted for folder in each[table]}
+        else:
+            gone.append(name)
+    for name in gone:
+        files.remove(session, f"{path}/{name}.json")
+    oldest = min(needed, default="")
+    for name in files.folders(session, path):
+        if name not in needed and name < oldest:
+            files.remove(session, f"{path}/{name}")
