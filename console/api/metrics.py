@@ -42,6 +42,7 @@ COUNTER_HELP = {
     "extended": "Deliveries given more time",
     "trimmed": "Entries of a stream that were trimmed",
     "deleted": "Entries of a stream that were deleted",
+    "duplicate": "Messages not accepted, for their id had been within its period",
     "lapsed": "Messages that expired before they were delivered",
 }
 OCTAVES = range(1, 25)

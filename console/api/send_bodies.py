@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field, model_validator
 from console.api.schemas import BigIn, Reason, Strict
 from rmq_core.model.outcomes import DELAY_MAX_MS
 from rmq_core.model.states import State
+from rmq_core.model.topic import MAX_UNIQUE_MS
 
 MESSAGES_MAX = 1_000
 
@@ -32,6 +33,9 @@ class OneMessage(Strict):
         ge=0,
         le=DELAY_MAX_MS,
         description="Not delivered so long after it is due (priority: accepted), it expires. 0: never.",
+    )
+    unique_for_ms: int | None = Field(
+        None, ge=0, le=MAX_UNIQUE_MS, description="Not accepted where its id was so short a time ago. 0: whatever was."
     )
     range_ms: int | None = None
     priority: BigIn | None = None
@@ -77,23 +81,27 @@ class SendResult(Schema):
     """`merged`: it became one with a message that was waiting; null where it was refused (`error`), and where it was
     sent but nobody knows, because the queue's answer was lost and the message was sent again. `found`, of what is only
     checked: the states of what has the id already; null where that was not looked up. `id` is null where the server
-    would have given one, as it does in a stream."""
+    would have given one, as it does in a stream, or where nothing merges. `duplicate_of_ms`: it was not accepted, for
+    one of its id had been then, within its period (`unique_for_ms`)."""
 
     id: str | None
     slot: int
     size: int
     found: list[State] | None = None
     merged: bool | None = None
+    duplicate_of_ms: int | None = None
     error: str | None = None
     message: str | None = None
 
 
 class SendAnswer(Schema):
-    """In the order sent. `sent` counts what the queue has now taken, merged ones included; `unsure`: so many of them
-    were sent twice, and merged with themselves or with another."""
+    """In the order sent. `sent` counts what the queue has now taken, merged ones included, `duplicates` what it did not
+    take again, for it had within their period; `unsure`: so many of them were sent twice, and merged with themselves or
+    with another."""
 
     sent: int
     merged: int
+    duplicates: int = 0
     unsure: int = 0
     refused: int
     results: list[SendResult]

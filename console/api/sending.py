@@ -128,7 +128,7 @@ def _note(
         if not isinstance(outcome, Sent)
     ]
     merged, unsure = (sum(each.merged is value for each in sent) for value in (True, None))
-    sending.end(entry, merged, unsure, refused)
+    sending.end(entry, merged, unsure, refused, sum(each.duplicate for each in sent))
 
 
 def _answer(topic: Topic, messages: Sequence[AnyMessage], outcomes: Sequence[Sent | BaseException]) -> Status[Any]:
@@ -136,7 +136,8 @@ def _answer(topic: Topic, messages: Sequence[AnyMessage], outcomes: Sequence[Sen
     for message, outcome in zip(messages, outcomes, strict=True):
         if isinstance(outcome, Sent):
             given = {"id": outcome.id} if topic.is_stream else {}
-            results.append({**_address(topic, message), **given, "merged": outcome.merged})
+            met = {"merged": outcome.merged, "duplicate_of_ms": outcome.duplicate_of_ms}
+            results.append({**_address(topic, message), **given, **met})
             continue
         if not isinstance(outcome, RMQError):
             raise outcome
@@ -146,7 +147,9 @@ def _answer(topic: Topic, messages: Sequence[AnyMessage], outcomes: Sequence[Sen
     if not sent:
         raise next(outcome for outcome in outcomes if isinstance(outcome, RMQError))
     refused = len(messages) - len(sent)
-    counts = {"sent": len(sent), "merged": sum(each.merged is True for each in sent), "refused": refused}
+    duplicates = sum(each.duplicate for each in sent)
+    counts = {"sent": len(sent) - duplicates, "merged": sum(each.merged is True for each in sent), "refused": refused}
+    counts["duplicates"] = duplicates
     answer = {**counts, "unsure": sum(each.merged is None for each in sent), "results": results}
     return Status(207 if refused else 200, answer)
 
@@ -177,7 +180,7 @@ _GIVES = {
     TopicKind.FIXED_TIME: ("due_ms", "delay_ms"),
 }
 _OF_STREAMS = ("fields", "id")
-_NOT_OF_STREAMS = ("range_ms", "priority", "due_ms", "delay_ms", "key", "version", "expires_ms")
+_NOT_OF_STREAMS = ("range_ms", "priority", "due_ms", "delay_ms", "key", "version", "expires_ms", "unique_for_ms")
 
 
 def _message(topic: Topic, given: OneMessage, place: str) -> AnyMessage:
@@ -203,6 +206,7 @@ def _message(topic: Topic, given: OneMessage, place: str) -> AnyMessage:
         "headers": given.headers,
         "version": given.version,
         "expires_ms": given.expires_ms,
+        "unique_for_ms": given.unique_for_ms,
         "own_id": new_id(),  # told before it is sent, where nothing merges
     }
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 from collections import defaultdict
@@ -23,7 +24,7 @@ from console.demo.schedule import (
 )
 from console.demo.topics import DEPARTURE_BOARD, FLIGHT_EVENTS, GATE_CLOSE, ROUTES, TOPICS
 from rmq_core import RMQ, Control, Inspector
-from rmq_core.errors import ConnectionLost, ServerFull, UnknownTopic
+from rmq_core.errors import ConnectionLost, RouteConflict, ServerFull, UnknownTopic
 
 log = logging.getLogger(__name__)
 
@@ -126,7 +127,8 @@ class Replay:
             self.rmq.define(topic)
         Control(self.rmq).unfence(GATE_CLOSE)  # in a former release workers owned its slots
         for route in ROUTES:
-            self.rmq.define_route(route)
+            with contextlib.suppress(RouteConflict):  # somebody gave it other targets: they stay
+                self.rmq.define_route(route)
         progress = resume(self._results.progress(), now_ms, self.speed)
         self._coming = self.program.events_after(progress.sent_until)
         self._next = next(self._coming)

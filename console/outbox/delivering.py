@@ -73,7 +73,7 @@ class _Topic:
         for row in rows:
             try:
                 made.append((row, message_of(row, self.now_ms)))
-            except MessageError as error:
+            except Exception as error:  # whatever a row holds is of that row alone
                 self._failed(row, Failure(str(error), for_good=True))
         if not made:
             return

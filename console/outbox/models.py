@@ -30,6 +30,7 @@ class OutboxMessage(models.Model):
     slot_basis = models.BinaryField(_("slot basis"), null=True)
     headers = models.TextField(_("headers"), blank=True)
     version = models.BigIntegerField(_("version"), default=0, db_default=0)
+    unique_for_ms = models.BigIntegerField(_("once within"), null=True)
     expires_ms = models.BigIntegerField(_("expires after"), null=True)
     lane = models.BigIntegerField(_("lane"))
     written_ms = models.BigIntegerField(_("written"))

@@ -36,6 +36,7 @@ _KINDS: dict[str, type[Message]] = {
     "delayed": DelayedMessage,
 }
 STREAM, STREAM_FIELDS = "stream", "stream_fields"
+OPTIONAL = ("expires_ms", "unique_for_ms")
 _WORDS = {kind: word for word, kind in _KINDS.items()}
 
 
@@ -55,6 +56,7 @@ class Row(NamedTuple):
     written_ms: int
     tries: int
     expires_ms: int | None = None
+    unique_for_ms: int | None = None
 
 
 def row_of(
@@ -87,7 +89,7 @@ def row_of(
         "lane": lane_of(name, encoded.basis),
         "written_ms": now_ms,
         # Left out where it is not said: tables of before it was there take the row as it is.
-        **({} if ready.expires_ms is None else {"expires_ms": ready.expires_ms}),
+        **{name: value for name in OPTIONAL if (value := getattr(ready, name)) is not None},
     }
 
 
@@ -135,6 +137,7 @@ def message_of(row: Row, now_ms: int) -> AnyMessage:
         headers=_headers(row.headers) if row.headers else None,
         version=row.version,
         expires_ms=_left_ms(row, kind, waited_ms),
+        unique_for_ms=row.unique_for_ms,
         own_id=b"%x-%x-%x" % (row.written_ms, row.lane % 2**64, row.id),  # the same, should it be sent twice
     )
 
@@ -181,5 +184,5 @@ def _bytes(value: str | bytes) -> bytes:
 def _headers(text: str) -> Mapping[str, str]:
     try:
         return json.loads(text)  # type: ignore[no-any-return]  # the message looks at what it is
-    except ValueError:
+    except (ValueError, RecursionError):
         raise InvalidMessage("the row's headers are no JSON") from None

@@ -19,6 +19,7 @@ State = MessageRecord.State
 ERROR_MAX = 1_000
 INT_MAX = 2**31 - 1
 _INTO = {"acked": State.DONE, "cancelled": State.CANCELLED, "dropped": State.DROPPED, "lapsed": State.EXPIRED}
+_CHANGES_NOTHING = frozenset({"erased", "merged", "duplicate"})
 _QUEUES = frozenset({"store", "retry"})
 _MINUS = {"store": "queued", "retry": "queued", "prepare": "in_flight", "dead": "dead"}
 ABOUT_THE_SLOT = MARKS
@@ -134,7 +135,7 @@ def live(life: Life, step: Step) -> Written:
         life.body = body
     if body is not None or basis is not None:
         life.basis = basis
-    life.state = life.where() or _INTO.get(event) or (life.state if event in ("erased", "merged") else State.UNKNOWN)
+    life.state = life.where() or _INTO.get(event) or (life.state if event in _CHANGES_NOTHING else State.UNKNOWN)
     life.updated_ms = max(life.updated_ms, at_ms)
     if life.state not in MessageRecord.ENDED:
         life.ended_ms = None

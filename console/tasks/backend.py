@@ -154,7 +154,7 @@ class Backend:
             if isinstance(told, dict) and "call" in told:
                 attempts = Attempts.read(told)
                 return self._made(
-                    ident, Call(**told["call"]), attempts, self.framework.Status.SUCCESSFUL, told["value"]
+                    ident, Call.read(told["call"]), attempts, self.framework.Status.SUCCESSFUL, told["value"]
                 )
             return None
         if view is None:
@@ -277,7 +277,7 @@ def _reap(keyspace: Keyspace, topic: Topic, slot: int) -> Operation[None]:
 
 def _call(view: MessageView) -> Call:
     try:
-        return Call(**json.loads(view.content))
+        return Call.read(json.loads(view.content))
     except (ValueError, TypeError) as error:
         raise RMQError(f"message {view.row.id!r:.100} is no task: {error}") from None
 

@@ -54,6 +54,16 @@ class Call:
     enqueued_ms: int
     run_after_ms: int | None = None
 
+    @classmethod
+    def read(cls, told: Any) -> Call:
+        """Of a content or a result; what a newer release adds is left out. Raises TypeError for what is none."""
+        if not isinstance(told, dict):
+            raise TypeError("it is no JSON object")
+        found = cls(**{name: told[name] for name in cls.__dataclass_fields__ if name in told})
+        if not (isinstance(found.task, str) and isinstance(found.args, list) and isinstance(found.kwargs, dict)):
+            raise TypeError("task, args or kwargs are something else")
+        return found
+
     def check(self) -> Call:
         """Raises ValueError where its arguments are too large."""
         if (size := json_size([self.args, self.kwargs])) > CALL_MAX:

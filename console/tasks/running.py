@@ -38,7 +38,10 @@ class Runner:
 
     def forward(self, delivery: Delivery) -> None:
         """Its time has come. What was brought by a worker that was killed before it said so is not brought again."""
-        call = Call(**delivery.json())
+        try:
+            call = Call.read(delivery.json())
+        except (ValueError, TypeError) as error:
+            raise Reject(f"this is no task: {error}") from error
         client = self._backend.client
         if delivery.attempt > 1 and client.report(self._topic.name, delivery.id, delivery.id) is not None:
             return
@@ -48,7 +51,7 @@ class Runner:
     def run(self, delivery: Delivery) -> dict[str, Any] | None:
         """Calls the task; what it returns is kept as the message's result."""
         try:
-            call = Call(**delivery.json())
+            call = Call.read(delivery.json())
             task = self._framework.task(call.task)
         except (ValueError, TypeError, ImportError, SuspiciousOperation) as error:
             raise Reject(f"this is no task: {error}") from error

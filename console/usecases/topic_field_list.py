@@ -17,6 +17,7 @@ from rmq_core.model.topic import (
     MAX_RATE,
     MAX_RETRIES,
     MAX_SLOTS,
+    MAX_UNIQUE_MS,
     NOT_OF_STREAMS,
     ONLY_OF_STREAMS,
     Journal,
@@ -146,6 +147,15 @@ ALL = (
             (Merge.FIRST.value, gettext_lazy("the first content")),
             (Merge.NEVER.value, gettext_lazy("both: nothing merges")),
         ),
+    ),
+    Field(
+        "unique_for_ms",
+        gettext_lazy("Once within"),
+        gettext_lazy("An id that was accepted is not accepted again for so long, whatever becomes of it."),
+        "duration",
+        0,
+        MAX_UNIQUE_MS,
+        zero=gettext_lazy("only while it waits, when it merges"),
     ),
     Field(
         "expires_ms",

@@ -140,6 +140,15 @@ def _expires(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     return [Line("expires_ms", "caution" if wanted.expires_ms else "info", text % {"count": backlog}, backlog)]
 
 
+def _unique(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    if not wanted.unique_for_ms:
+        return [Line("unique_for_ms", "caution", gettext("Ids are accepted as often as they are sent."))]
+    text = gettext(
+        "Ids accepted from now on are not accepted again for %(time)s. Each takes up to 100 bytes for up to twice that."
+    )
+    return [Line("unique_for_ms", "caution", text % {"time": spoken(wanted.unique_for_ms)})]
+
+
 def _max_content(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     if wanted.max_content_bytes > now.max_content_bytes:
         return [Line("max_content_bytes", "info", gettext("Larger messages are accepted within a second."))]
@@ -277,6 +286,7 @@ LINES: dict[str, Callable[[Topic, Topic, TopicSample], list[Line]]] = {
     "backoff_ms": _backoff,
     "backoff_max_ms": _backoff_max,
     "merge": _merge,
+    "unique_for_ms": _unique,
     "expires_ms": _expires,
     "max_content_bytes": _max_content,
     "weight": _weight,

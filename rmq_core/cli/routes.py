@@ -151,8 +151,8 @@ def _target(text: str) -> Target:
         return Target(text)
     try:
         given = json.loads(text)
-    except ValueError as error:
-        raise Usage(f"--to {text}: this is no JSON: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise Usage(f"--to {text:.200}: this is no JSON: {error}") from None
     try:
         return Route("x", "x", (given,)).targets[0]
     except InvalidRoute as error:

@@ -21,6 +21,7 @@ WHEN = "--priority on a priority topic, --range-ms on a range-merge topic, --in-
 @click.option("--due-ms", type=int, help="Fixed-time topics: epoch milliseconds.")
 @click.option("--in-ms", type=int, help="Fixed-time topics: from now, by the server's clock.")
 @click.option("--expires-ms", type=int, help="It expires when it was not delivered so long after it was due.")
+@click.option("--unique-for-ms", type=int, help="It is not accepted where its id was so short a time ago.")
 @click.option("--id", "id", help="Stream topics: an id of its own, larger than all before it in its slot.")
 @click.option("--field", "fields", multiple=True, metavar="NAME=VALUE", help="Stream topics, no CONTENT. Repeatable.")
 @click.option("--key", help="What makes two messages the same; without it, the content.")
@@ -47,7 +48,9 @@ def send(shell: Shell, topic: str, content: str | None, headers: tuple[str, ...]
         if not when and not of_stream and not rmq.topic(topic).is_stream:
             raise Usage(f"say once when it is delivered: {WHEN}")
         sent = rmq.send(topic, raw, **given)
-    shell.show(sent._asdict(), [f"{sent.id}  slot {sent.slot}  {BECAME[sent.merged]}"])
+    became = "not accepted: a duplicate" if sent.duplicate else BECAME[sent.merged]
+    value = sent._asdict() | {"duplicate_of_ms": sent.duplicate_of_ms}
+    shell.show(value, [f"{sent.id}  slot {sent.slot}  {became}"])
 
 
 def _pairs(what: str, given: tuple[str, ...]) -> dict[str, str] | None:

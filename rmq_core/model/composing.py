@@ -59,6 +59,7 @@ class SendOptions(TypedDict, total=False):
     headers: Mapping[str, str] | None
     version: int | None
     expires_ms: int | None
+    unique_for_ms: int | None
     result_for_ms: int | None
     fields: Mapping[str, str | bytes] | None
     id: str | None

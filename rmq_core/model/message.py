@@ -17,7 +17,7 @@ from rmq_core.model.scores import (
     SCORE_MAX,
 )
 from rmq_core.model.text import shown, unencodable, worded
-from rmq_core.model.topic import Merge, Topic, TopicKind
+from rmq_core.model.topic import MAX_UNIQUE_MS, Merge, Topic, TopicKind
 
 INLINE_MAX = 64
 """A content of at most this many bytes, with no key and no headers, is its own id."""
@@ -29,6 +29,7 @@ DUE_MAX_MS = SCORE_MAX // 1000
 DUE_RULE = "epoch milliseconds (int(seconds * 1000)), before the year 2255"
 RANGE_RULE = "a whole number of milliseconds, above 0, up to ten years"
 EXPIRES_RULE = "a whole number of milliseconds, up to ten years (0: it never expires)"
+UNIQUE_RULE = "a whole number of milliseconds, up to a year (0: it is accepted whatever was)"
 PRIORITY_RULE = f"a whole number from {PRIORITY_MIN} (16 and below mark retried messages) to {PRIORITY_MAX:,}"
 
 
@@ -50,7 +51,8 @@ class _Message:
     a time, else the key or the content. ``version``: an older one never replaces a newer one of the same id.
     ``expires_ms``: so long after it is due (`PriorityMessage`: after it was accepted) it is still delivered, later not:
     then it has expired. 0: always; None: as the topic says. ``own_id``: what its id is on a topic that merges nothing
-    (None: a new one), for those who may have to send it again.
+    (None: a new one), for those who may have to send it again. ``unique_for_ms``: where its id was accepted not longer
+    than that ago, it is a duplicate, and not accepted; 0: it is accepted whatever was; None: as the topic says.
     """
 
     content: str | bytes
@@ -60,6 +62,7 @@ class _Message:
     version: int = field(default=0, kw_only=True)
     expires_ms: int | None = field(default=None, kw_only=True)
     own_id: bytes | None = field(default=None, kw_only=True, compare=False, repr=False)
+    unique_for_ms: int | None = field(default=None, kw_only=True)
 
     kind: ClassVar[TopicKind]
 
@@ -76,6 +79,10 @@ class _Message:
             as_bytes(self.content, "content")
         if self.key is not None or self.slot_basis is not None or self.headers is not None or self.version != 0:
             self._check_extras()
+        if self.unique_for_ms is not None and (
+            type(self.unique_for_ms) is not int or not 0 <= self.unique_for_ms <= MAX_UNIQUE_MS
+        ):
+            raise InvalidMessage(f"unique_for_ms={worded(self.unique_for_ms)} must be {UNIQUE_RULE}")
         if self.expires_ms is not None and (
             type(self.expires_ms) is not int or not 0 <= self.expires_ms <= DELAY_MAX_MS
         ):

@@ -32,6 +32,7 @@ class Counters:
     trimmed: int = 0
     deleted: int = 0
     lapsed: int = 0
+    duplicate: int = 0
 
     @classmethod
     def read(cls, stats: Mapping[bytes, bytes]) -> Counters:

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from rmq_core.errors import BacklogFull, ContentTooLarge, InvalidMessage, WrongKind
+from rmq_core.model.bodies import digest
 from rmq_core.model.composing import KEYWORD_OF, WHEN
 from rmq_core.model.ids import id_to_text
 from rmq_core.model.message import INLINE_MAX, Delay, Encoded, Message, encode
@@ -15,7 +16,7 @@ from rmq_core.model.text import worded
 from rmq_core.model.topic import Merge, Topic, TopicKind
 from rmq_core.ops import quotas
 from rmq_core.ops.hints import note_heads
-from rmq_core.ops.sent import NOTHING_SENT, Sent, SentMany, count, plus, replayed, sent_as
+from rmq_core.ops.sent import DUPLICATES, NOTHING_SENT, REFUSED, Sent, SentMany, count, plus, replayed, sent_as
 from rmq_core.protocol.keys import Keyspace, crc32, slot_for
 from rmq_core.protocol.scripts import BATCH_MAX, Call, Operation, batches
 from rmq_core.protocol.sends import edge_of
@@ -23,6 +24,8 @@ from rmq_core.protocol.sends import send as send_call
 from rmq_core.protocol.sends import send_limited as send_limited_call
 from rmq_core.protocol.sends import send_pooled as send_pooled_call
 
+MARK_MAX = 16
+"""An id of so many bytes is remembered as it is, a longer one as a digest of them."""
 MESSAGES_AT_ONCE = 10_000
 CALL_BYTES = 8 * 1_048_576
 """What a call brings of bodies, unless one alone is larger: one of hundreds of megabytes takes longer than anybody
@@ -55,7 +58,7 @@ def send(keyspace: Keyspace, topic: Topic, message: Message, *, allow_past: bool
     """Sends one message."""
     if getattr(message, "kind", None) is not topic.kind:
         raise _refuse(topic, message)
-    if topic.max_backlog:
+    if topic.max_backlog or period_of(message, topic):
         return (yield from _send_limited(keyspace, topic, message, allow_past))
     encoded = encode(message, topic)
     slot = slot_for(encoded.basis, topic.slots)
@@ -73,7 +76,7 @@ def send(keyspace: Keyspace, topic: Topic, message: Message, *, allow_past: bool
     return Sent(id_to_text(encoded.id), slot, None if merged and replayed(replies) else merged)
 
 
-# -- topics with a max_backlog ---------------------------------------------------------------------------------------
+# -- of which more must be known than who waits -----------------------------------------------------------------------
 
 
 class _Item(NamedTuple):
@@ -81,7 +84,7 @@ class _Item(NamedTuple):
 
     message: Message
     slot: int
-    group: tuple[int, bytes, bytes]
+    group: tuple[int, bytes, bytes, int, bytes]
 
 
 def _item(topic: Topic, message: Message) -> _Item:
@@ -90,8 +93,20 @@ def _item(topic: Topic, message: Message) -> _Item:
     encoded = encode(message, topic)
     if encoded.body is not None:
         _check_size(topic, message, encoded)
-    group = (message.value, encoded.id, encoded.body or b"")
+    group = (message.value, encoded.id, encoded.body or b"", *_mark(period_of(message, topic), encoded.id))
     return _Item(message, slot_for(encoded.basis, topic.slots), group)
+
+
+def period_of(message: Message, topic: Topic) -> int:
+    """How long its id is accepted once; 0: as often as it is sent."""
+    return topic.unique_for_ms if message.unique_for_ms is None else message.unique_for_ms
+
+
+def _mark(period_ms: int, id: bytes) -> tuple[int, bytes]:
+    """What ``send_limited.lua`` wants of a message beside its body."""
+    if not period_ms:
+        return 0, b""
+    return period_ms, id if len(id) <= MARK_MAX else digest(id)
 
 
 def _full(topic: Topic, wait_ms: int, sent: SentMany, unsent: Sequence[_Item]) -> BacklogFull:
@@ -107,10 +122,10 @@ def _full(topic: Topic, wait_ms: int, sent: SentMany, unsent: Sequence[_Item]) -
 
 def _send_limited(keyspace: Keyspace, topic: Topic, message: Message, allow_past: bool) -> Operation[Sent]:
     item = _item(topic, message)
-    sent, unsent, wait_ms = yield from _push(keyspace, topic, [item], allow_past)
+    sent, unsent, wait_ms, known_ms = yield from _push(keyspace, topic, [item], allow_past)
     if unsent:
-        raise _full(topic, wait_ms, SentMany(0, 0), unsent)
-    return sent_as(item.group[1], item.slot, sent)
+        raise _full(topic, wait_ms, NOTHING_SENT, unsent)
+    return sent_as(item.group[1], item.slot, sent, known_ms)
 
 
 def send_many_limited(
@@ -121,14 +136,14 @@ def send_many_limited(
     allow_past: bool = False,
     before: SentMany = NOTHING_SENT,
 ) -> Operation[SentMany]:
-    """Sends a stream of messages to a topic with a ``max_backlog``, some thousand at a time.
+    """Sends a stream of messages to a topic with a ``max_backlog``, or a ``unique_for_ms``, some thousand at a time.
 
     Raises `BacklogFull` after the first of these of which something could not be sent; it tells what. ``before``: what
     the caller has sent already, to be counted with it.
     """
     all_sent = before
     for some in batches(messages, MESSAGES_AT_ONCE):
-        sent, unsent, wait_ms = yield from _push(keyspace, topic, [_item(topic, each) for each in some], allow_past)
+        sent, unsent, wait_ms, _ = yield from _push(keyspace, topic, [_item(topic, each) for each in some], allow_past)
         all_sent = plus(all_sent, sent)
         if unsent:
             raise _full(topic, wait_ms, all_sent, unsent)
@@ -137,9 +152,9 @@ def send_many_limited(
 
 def _push(
     keyspace: Keyspace, topic: Topic, items: list[_Item], allow_past: bool
-) -> Operation[tuple[SentMany, list[_Item], int]]:
-    """(what was sent, what there was no room for, ms until it is worth another try)."""
-    sent, wait_ms = SentMany(0, 0), 0
+) -> Operation[tuple[SentMany, list[_Item], int, int | None]]:
+    """(what was sent, what there was no room for, ms until it is worth another try, when a duplicate was accepted)."""
+    sent, wait_ms, known_ms = NOTHING_SENT, 0, None
     unsent: list[_Item] = []
     for _ in range(quotas.ROUNDS):
         by_slot: dict[int, list[_Item]] = {}
@@ -169,10 +184,12 @@ def _push(
         sent = plus(sent, count(replies))
         refused: dict[int, list[_Item]] = {}
         for (slot, part), reply in zip(parts, replies, strict=True):
-            if len(reply) > 3:
-                refused.setdefault(slot, []).extend(part[position - 1] for position in reply[3:])
+            if reply[REFUSED]:
+                refused.setdefault(slot, []).extend(part[position - 1] for position in reply[REFUSED])
+            if reply[DUPLICATES]:
+                known_ms = reply[DUPLICATES][1]
         if not refused:
-            return sent, unsent, wait_ms
+            return sent, unsent, wait_ms, known_ms
         full = yield from quotas.widen(keyspace, topic, {slot: len(several) for slot, several in refused.items()})
         items = []
         for slot, several in refused.items():
@@ -183,7 +200,7 @@ def _push(
                 items += several
         if not items:
             break
-    return sent, unsent + items, wait_ms or quotas.AGAIN_MS
+    return sent, unsent + items, wait_ms or quotas.AGAIN_MS, known_ms
 
 
 # -- streams ---------------------------------------------------------------------------------------------------------
@@ -202,6 +219,11 @@ def _with_bodies(inline: list[Any]) -> list[Any]:
     return [each for i in range(0, len(inline), 2) for each in (inline[i], inline[i + 1], b"")]
 
 
+def _with_periods(pooled: list[Any]) -> list[Any]:
+    """value, id, body, … as value, id, body, period, mark, …"""
+    return [each for i in range(0, len(pooled), 3) for each in (*pooled[i : i + 3], 0, b"")]
+
+
 def remembered(groups: Iterable[list[Call]], calls: deque[list[Call]]) -> Iterator[list[Call]]:
     """The same groups; each is put into ``calls`` for whoever reads the replies."""
     for group in groups:
@@ -210,10 +232,11 @@ def remembered(groups: Iterable[list[Call]], calls: deque[list[Call]]) -> Iterat
 
 
 def _group(keyspace: Keyspace, topic: Topic, messages: list[Message], allow_past: bool) -> list[Call]:
-    """The calls for some messages, per slot in the order given: all of a slot go the way of its pooled ones."""
+    """The calls for some messages, per slot in the order given: all of a slot go the way of those that need most."""
     kind, slots, expires_ms, merges = topic.kind, topic.slots, topic.expires_ms, topic.merge is not Merge.NEVER
     inline: dict[int, list[Any]] = {}
     pooled: dict[int, list[Any]] = {}
+    unique: dict[int, list[Any]] = {}
     for message in messages:
         if getattr(message, "kind", None) is not kind:
             raise _refuse(topic, message)
@@ -225,6 +248,7 @@ def _group(keyspace: Keyspace, topic: Topic, messages: list[Message], allow_past
             and message.slot_basis is None
             and not message.headers
             and message.version == 0
+            and message.unique_for_ms is None
             and not (expires_ms if message.expires_ms is None else message.expires_ms)
         ):
             try:
@@ -238,6 +262,8 @@ def _group(keyspace: Keyspace, topic: Topic, messages: list[Message], allow_past
                     inline[slot] += (message.value, raw)
                 elif slot in pooled:
                     pooled[slot] += (message.value, raw, b"")
+                elif slot in unique:
+                    unique[slot] += (message.value, raw, b"", 0, b"")
                 else:
                     inline[slot] = [message.value, raw]
                 continue
@@ -245,11 +271,17 @@ def _group(keyspace: Keyspace, topic: Topic, messages: list[Message], allow_past
         slot = slot_for(encoded.basis, slots)
         if encoded.body is not None:
             _check_size(topic, message, encoded)
+        period_ms = message.unique_for_ms  # the topic has none
+        if period_ms or slot in unique:
+            if slot not in unique:
+                unique[slot] = _with_periods(pooled.pop(slot, []) or _with_bodies(inline.pop(slot, [])))
+            unique[slot] += (message.value, encoded.id, encoded.body or b"", *_mark(period_ms or 0, encoded.id))
+            continue
         if slot not in pooled:
             pooled[slot] = _with_bodies(inline.pop(slot, []))
         pooled[slot] += (message.value, encoded.id, encoded.body or b"")
     calls = []
-    for build, width, groups in ((send_call, 2, inline), (send_pooled_call, 3, pooled)):
+    for build, width, groups in ((send_call, 2, inline), (send_pooled_call, 3, pooled), (send_limited_call, 5, unique)):
         for slot, flat in groups.items():
             calls += [
                 build(keyspace, topic, slot, part, edge_of(topic, part[::width]), allow_past=allow_past)

@@ -34,7 +34,7 @@ from rmq_core.pipeline.sources.journal import since_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-FORMAT = 3
+FORMAT = 4
 TABLES = {"accounts": ACCOUNTS, "ends": ENDS, "sketches": SKETCHES}
 PARTED = ("messages", "windows")
 """Tables with a folder for each topic."""
@@ -72,7 +72,7 @@ class Covered:
     @property
     def folders(self) -> set[str]:
         """Those it has something in."""
-        return {self.folder, *self.messages}
+        return {self.folder, *self.messages, *self.windows}
 
 
 @dataclass

@@ -68,13 +68,12 @@ def table(archive: str, topic: str) -> Any:
     DuckDB; parts of a window are to be added up. Raises `PipelineError`."""
     import pyarrow as pa
 
-    found = _index(archive).get("topics", {}).get(topic, {"folders": []})
-    several = [each.to_table() for each in _datasets(archive, topic, found["folders"])]
-    return (
-        pa.concat_tables(several).append_column("topic", pa.array([topic] * sum(map(len, several))))
-        if several
-        else None
-    )
+    known = _index(archive).get("topics", {}).get(topic, {"folders": []})
+    several = [each.to_table() for each in _datasets(archive, topic, known["folders"])]
+    if not several:
+        return None
+    found = pa.concat_tables(several)
+    return found.append_column("topic", pa.array([topic] * found.num_rows))
 
 
 def _index(archive: str) -> dict[str, Any]:
@@ -82,15 +81,23 @@ def _index(archive: str) -> dict[str, Any]:
 
     try:
         files, path = fs.FileSystem.from_uri(archive) if "://" in archive else (fs.LocalFileSystem(), archive)
-        with files.open_input_stream(f"{path}/{INDEX}") as stream:
-            said: dict[str, Any] = json.loads(stream.read())
-    except FileNotFoundError:
-        return {}
+        said: dict[str, Any] = json.loads(_text(files, path) or "null") or {"format": FORMAT}
     except (OSError, ValueError) as error:  # as of a file system that this machine has no library for
         raise PipelineError(f"the windows of the archive {archive} cannot be read: {error}") from None
     if said.get("format") != FORMAT:
         raise PipelineError(f"the windows of the archive {archive} are of a later release")
     return said
+
+
+def _text(files: Any, path: str) -> bytes | None:
+    """The index; None: there is none. Just when it is replaced it has another name, under which it is whole."""
+    for name in (INDEX, f"{INDEX}.part", INDEX):
+        try:
+            with files.open_input_stream(f"{path}/{name}") as stream:
+                return bytes(stream.read())
+        except FileNotFoundError:
+            continue
+    return None
 
 
 def _datasets(archive: str, topic: str, folders: list[str]) -> list[Any]:

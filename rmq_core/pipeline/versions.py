@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,11 +16,12 @@ if TYPE_CHECKING:
 KEPT = 3
 """So many versions stay, and those younger than `READ_WITHIN_MS`: whoever began with one may still read it."""
 READ_WITHIN_MS = 3_600_000
+_MANIFEST = re.compile(r"\d+-[0-9a-f]{8}\.json")
 
 
 def manifests(session: SparkSession, path: str) -> list[str]:
-    """The names of the versions that are whole."""
-    return [name.removesuffix(".json") for name in files.files(session, path) if name.endswith(".json")]
+    """The names of the versions that are whole; whatever else lies there is somebody else's."""
+    return [name.removesuffix(".json") for name in files.files(session, path) if _MANIFEST.fullmatch(name)]
 
 
 def said(session: SparkSession, path: str, name: str, format: int) -> dict[str, Any] | None:

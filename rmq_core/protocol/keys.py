@@ -70,6 +70,10 @@ class SlotKeys:
     """Hash: id → what was taken together with it."""
     suspect: str = field(init=False)
     """Hash: ids that were in flight when their process died: they run alone."""
+    once_a: str = field(init=False)
+    """Hash, which ends by itself: ids that are not accepted again for a while → when they were (`unique_for_ms`)."""
+    once_b: str = field(init=False)
+    """Hash: the same, of the period before or after."""
     open: str = field(init=False)
     """Sorted set, of a group: entries that are read and not finished; id → their number in the slot."""
     members: str = field(init=False)
@@ -119,7 +123,7 @@ QUEUES = 4
 QUEUE_KEYS = (
     *("store", "retry", "prepare", "dead", "body", "failed", "priority", "stats", "journal"),
     *("spill", "replaced", "dead_record", "heads", "due", "lateness", "fence"),
-    *("cause", "clusters", "trash", "trashed", "quota", "origin", "suspect"),
+    *("cause", "clusters", "trash", "trashed", "quota", "origin", "suspect", "once_a", "once_b"),
 )
 OWN_KEYS = tuple(name for name in QUEUE_KEYS if name not in {"heads", "due"})
 # Behind `QUEUE_KEYS` a group has: open, the entries, their counters, the positions, its members.

@@ -31,9 +31,11 @@ def send_pooled(
 def send_limited(
     keyspace: Keyspace, topic: Topic, slot: int, mixed: list[Any], edge: int, *, allow_past: bool = False
 ) -> Call:
-    """Messages of a topic with a ``max_backlog``; ``mixed`` is value, id, body (b"" for an inline one), …"""
+    """Messages of which more must be known than who waits; ``mixed`` is value, id, body (b"" for an inline one), period
+    within which its id is accepted once (0: none), mark (b"", or what stands for the id), …
+    """
     _, fixed = _sending_to(keyspace, topic, slot)
-    args = _spelled([edge, _past(edge, allow_past), topic.version, *mixed])
+    args = _spelled([edge, _past(edge, allow_past), topic.version if topic.max_backlog else "", *mixed])
     return Call(script("send_limited"), keyspace.slot_keys(topic.name, slot), args, fixed)
 
 

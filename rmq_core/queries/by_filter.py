@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from hashlib import blake2b
 from typing import NamedTuple
@@ -263,7 +262,7 @@ def _read_cursor(cursor: str, topic: Topic, wanted: MessageFilter) -> _Place:
     try:
         mark, now, looked, total, position = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
         place = _Place(int(now), int(looked), int(total), str(position))
-    except (ValueError, TypeError, binascii.Error):
+    except (ValueError, TypeError, OverflowError, RecursionError):
         raise InvalidMessage("this cursor is not one of ours; begin again without it") from None
     if mark != _mark(topic, wanted):
         raise InvalidMessage("this cursor belongs to another filter; begin again without it")

@@ -63,7 +63,7 @@ def _read_search_cursor(cursor: str | None) -> tuple[int, int, str | None]:
     try:
         now, seen, position = json.loads(base64.urlsafe_b64decode(cursor))
         return int(now), int(seen), str(position)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError, RecursionError):
         raise InvalidMessage("this cursor is not one of ours; begin again without it") from None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from typing import NamedTuple
 
@@ -54,7 +53,7 @@ class Cursor(NamedTuple):
         try:
             name, score, slot, raw = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
             cursor = cls(str(name), Entry(exact(score), int(slot), bytes.fromhex(raw)))
-        except (ValueError, TypeError, binascii.Error):
+        except (ValueError, TypeError, OverflowError, RecursionError):
             raise InvalidMessage("this cursor is not one of ours; begin again without it") from None
         if cursor.list != expected_list:
             raise InvalidMessage("this cursor belongs to another list; begin again without it")

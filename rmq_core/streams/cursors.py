@@ -4,7 +4,6 @@ slot be behind another, so that one position for all would pass by entries that 
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import zlib
 from collections.abc import Iterable, Sequence
@@ -54,7 +53,7 @@ class Cursor(NamedTuple):
                 for name, _, slots in told
             }
             found = cls((low, high), newest is True, None if slot is None else int(slot), places)
-        except (ValueError, TypeError, AttributeError, binascii.Error, zlib.error, RMQError, RecursionError):
+        except (ValueError, TypeError, AttributeError, zlib.error, RMQError, OverflowError, RecursionError):
             raise InvalidMessage("this cursor is not one of ours; begin again without it") from None
         if lives.keys() != {topic.name for topic in topics}:
             raise InvalidMessage("this cursor belongs to another list; begin again without it")

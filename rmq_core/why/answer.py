@@ -43,6 +43,7 @@ SENTENCES: Mapping[str, str] = {
     "removed": "It was cancelled or dropped {for_ms} ago, and can be restored.",
     "finished": "The group has finished it.",
     "dead": "It failed {failures} times, last with {error}, and is a dead letter for {for_ms} now.",
+    "expired": "It expired {for_ms} ago, and is gone as soon as its turn comes.",
     "not_due": "It is due only in {left_ms}.",
     "backing_off": "It failed {failures} times, last with {error}; its next try is in {left_ms}.",
     "in_flight": "It is being worked on: in flight for {for_ms}, {left_ms} left until it times out.",

@@ -63,6 +63,8 @@ def _reasons(facts: Facts, view: MessageView, before: dict[str, int]) -> Iterato
             yield from holds(facts)
         else:
             yield Reason("behind_itself" if len(view.states) > 1 and "dead" not in view.states else "in_flight", timing)
+    elif view.expires_at_ms is not None and view.expires_at_ms <= now:
+        yield Reason("expired", {"for_ms": now - view.expires_at_ms, "at_ms": view.expires_at_ms})
     elif state == "delayed":
         # It is not the clock of Redis that whoever waits for it looks at.
         if at_ms <= now + facts.clock_behind_ms:

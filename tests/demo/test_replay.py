@@ -18,8 +18,8 @@ from console.demo.program import Clock, Program
 from console.demo.replay import CATCH_UP_MS, GATE_LAPS, START_MS, Replay, resume
 from console.demo.results import Progress, Results
 from console.demo.schedule import DAY_MS, Event, messages
-from console.demo.topics import DEPARTURE_BOARD, GATE_CLOSE, REBOOKING, TOPICS
-from rmq_core import RMQ, AsyncRMQ, Control, Inspector, Routing, Worker
+from console.demo.topics import CANCELLATIONS, DEPARTURE_BOARD, GATE_CLOSE, GATES_CLOSED, REBOOKING, TOPICS
+from rmq_core import RMQ, AsyncRMQ, Control, Inspector, Routing, Target, Worker
 from rmq_core.embedded.redis import EmbeddedRedis
 from tests.support.waiting import wait_until, wait_until_async
 
@@ -126,6 +126,14 @@ def test_what_an_operator_did_to_a_gate_outlives_a_short_absence_only(rmq: RMQ, 
     Replay(rmq, program, rate=0).step()
     assert inspector.find(GATE_CLOSE.name, gone)
     assert inspector.find(GATE_CLOSE.name, kept)[0].row.score_ms > before.row.score_ms
+
+
+def test_a_route_that_an_operator_changed_stays_so(rmq: RMQ, program: Program) -> None:
+    Replay(rmq, program, rate=0).step()
+    (status,) = Inspector(rmq).routes(GATES_CLOSED.name)
+    changed = Control(rmq).put_route(replace(status.route, targets=(Target(CANCELLATIONS.name),)), status.route.version)
+    Replay(rmq, program, rate=0).step()
+    assert Inspector(rmq).routes(GATES_CLOSED.name)[0].route == changed
 
 
 def test_gates_that_closed_before_a_long_absence_are_not_planned_again(rmq: RMQ, program: Program) -> None:

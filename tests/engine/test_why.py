@@ -135,6 +135,12 @@ def test_a_retry_that_is_due_waits_for_whoever_takes(rmq: RMQ) -> None:
     assert why(rmq).text == "No worker listens to it; 1 ready."
 
 
+def test_what_is_late_for_good(rmq: RMQ) -> None:
+    define(rmq)
+    rmq.send("work", "a", priority=20, expires_ms=1)
+    wait_until(lambda: codes(why(rmq, "a")) == ["expired"], what="it to expire")
+
+
 def test_what_comes_before_it(rmq: RMQ) -> None:
     define(rmq, backoff_ms=0, backoff_max_ms=0)
     send(rmq, "low", "lower")

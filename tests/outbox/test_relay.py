@@ -156,14 +156,17 @@ def test_a_poison_row_is_parked_and_everything_else_goes_on(shop: Shop) -> None:
         outbox.send("mail", "wrong kind", in_ms=0, using=shop.alias)
     damaged = write(shop, "damaged")[0]
     shop.rows.filter(pk=damaged).update(kind="telegram")
+    nested = write(shop, "nested")[0]
+    shop.rows.filter(pk=nested).update(headers="[" * 100_000)
     write(shop, "2", lane="one")
     assert shop.step().sent == 2
     assert shop.taken() == ["1", "2"]
-    assert [state for state, _ in shop.states()] == ["sent", "parked", "parked", "parked", "sent"]
+    assert [state for state, _ in shop.states()] == ["sent", "parked", "parked", "parked", "parked", "sent"]
     errors = [row.error for row in shop.rows.filter(state="parked").order_by("pk")]
     assert "ContentTooLarge" in errors[0]
     assert "WrongKind" in errors[1]
     assert "telegram" in errors[2]
+    assert "headers are no JSON" in errors[3]
     assert shop.step().taken == 0
 
 

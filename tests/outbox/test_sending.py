@@ -38,7 +38,7 @@ def test_what_is_committed_is_sent_and_what_is_rolled_back_is_not(shop: Shop) ->
 
 EACH_KIND: list[tuple[TopicKind, Any, dict[str, Any]]] = [
     (TopicKind.PRIORITY, PriorityMessage("x", 900, key=b"\xff", slot_basis="b", headers={"a": "ü"}, version=7), {}),
-    (TopicKind.PRIORITY, PriorityMessage("brief", 900, expires_ms=3_600_000), {}),
+    (TopicKind.PRIORITY, PriorityMessage("brief", 900, expires_ms=3_600_000, unique_for_ms=60_000), {}),
     (TopicKind.RANGE_MERGE, [1], {"range_ms": 1}),
     (TopicKind.FIXED_TIME, b"\x00\xfe" * 100, {"at": datetime(2026, 1, 1, tzinfo=UTC)}),
     (TopicKind.FIXED_TIME, "later", {"in_ms": 0, "key": "k"}),

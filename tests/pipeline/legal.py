@@ -15,6 +15,7 @@ def legal_steps(slot: Slot, id: bytes) -> list[list[tuple[Any, ...]]]:
     steps: list[list[tuple[Any, ...]]] = [
         [("merged" if waits else "sent", "ns", id, DUE)],
         *([[("merged", "n-", id, 0)]] if waits else []),
+        [("duplicate", "n-", id, now)],
     ]
     if waits == "s" and not in_flight:
         steps.append([("taken", "sp", id, now * 1000)])

@@ -123,14 +123,15 @@ def test_increments_say_what_a_run_from_scratch_says(
     assert closing.opened(kept, ["later"], {"later": 1}).scratch == {"later": "deleted"}
     # Nor is a state believed that has lost something itself: what it forgot would be missed by nobody.
     assert opened.version
-    for table, of in (("messages/topic=later", "later"), ("accounts", "later")):
+    (path / "state" / "notes.json").write_text("somebody else's")
+    for table in ("messages/topic=later", "windows/topic=later", "accounts"):
         lost = min((path / "state" / opened.known["later"].folder / table).glob("*.parquet"))
         content, times = lost.read_bytes(), lost.stat()
         lost.unlink()
-        assert closing.opened(kept, [of], {}).scratch == {of: "state"}
+        assert closing.opened(kept, ["later"], {}).scratch == {"later": "state"}
         lost.write_bytes(content)
         os.utime(lost, ns=(times.st_atime_ns, times.st_mtime_ns))
-        assert closing.opened(kept, [of], {}).scratch == {}
+        assert closing.opened(kept, ["later"], {}).scratch == {}
 
 
 def test_accounts_add_up_wherever_they_are_cut(spark: Any) -> None:

@@ -86,6 +86,25 @@ def test_invalid_task_path(bench: Bench, path: str, error: type[Exception]) -> N
     assert bench.ids("tasks.default", "dead") == ["evil"]
 
 
+@pytest.mark.parametrize("content", ["[]", "{}", "x", '{"task": 1, "args": [], "kwargs": {}}'])
+def test_a_message_that_is_no_task(bench: Bench, content: str) -> None:
+    """A dead letter with a reason; nobody else is held up."""
+    bench.tasks.noop.enqueue()
+    bench.rmq.send("tasks.default", PriorityMessage(content, 2_000, key="odd"))
+    assert bench.run() == (1, 1)
+    (row,) = bench.queue.inspector.messages("tasks.default", "dead").rows
+    assert (row.id, "this is no task" in (row.error or "")) == ("odd", True)
+
+
+def test_what_a_newer_release_says_is_left_out(bench: Bench) -> None:
+    result = bench.tasks.answer.enqueue()
+    content = json.loads(bench.queue.inspector.find("tasks.default", result.id)[0].content) | {"newer": 1}
+    bench.rmq.send("tasks.default", PriorityMessage(json.dumps(content), 1_000, key=result.id))
+    assert bench.run() == (1, 0)
+    result.refresh()
+    assert result.return_value == 42
+
+
 def test_check(bench: Bench) -> None:
     assert list(bench.backend.check()) == []
 

@@ -1,10 +1,12 @@
--- Sends messages to one slot of a topic with a max_backlog: duplicates merge, new ones need room in the slot's quota.
+-- Sends messages to one slot, of which more must be known than who waits: on a topic with a max_backlog new ones need room in
+-- the slot's quota; what has a period is a duplicate where its id was accepted within that, whatever has become of it.
 -- KEYS   the slot's keys
 -- ARGV   kind, wake channel, slot, merge (latest|first), shape, edge of the batch (earliest time, or highest priority),
---        past (as in send.lua), version of the definition, then value, id, body, …   body as for send_pooled.lua, ''
---        for an inline message
--- reply  {new, merged, head and time for the topic's hint (false: none, or noted already),
---        positions (1-based) of those there was no room for, …}
+--        past (as in send.lua), version of the definition ('': any number may wait), then value, id, body, period
+--        (ms; 0: none), mark (at most 16 bytes that stand for the id), …   body as for send_pooled.lua, '' for an inline
+--        message
+-- reply  {new, merged, head and time for the topic's hint (false: none, or noted already), {positions (1-based) of those
+--        there was no room for, …}, {position of a duplicate, when its id was accepted, …}}
 --        errors as of send_pooled.lua: nothing was sent
 -- include shared/slot.lua
 -- include shared/journal.lua
@@ -14,50 +16,67 @@
 -- include shared/priority_places.lua
 -- include shared/sending.lua
 -- include shared/merging.lua
+-- include shared/remembering.lua
 
-local FIRST = 9
-local n = (#ARGV - FIRST + 1) / 3
+local FIRST, WIDTH = 9, 5
+local n = (#ARGV - FIRST + 1) / WIDTH
 
+-- Adds before it removes anything: a full server refuses a script only at a first write that adds.
+redis.call('HINCRBY', STATS, 'sent', 0)
 local number = KIND == 'priority' and number_places(n)
 
 -- A quota given under an older definition counts for nothing: its limit may have been another.
-local room = 0
-local version, _, limit = string.match(redis.call('GET', QUOTA) or '', '^(%d+) (%d+) (%d+)$')
+local room = ARGV[8] == '' and math.huge or 0
+local version, _, limit = string.match(ARGV[8] ~= '' and redis.call('GET', QUOTA) or '', '^(%d+) (%d+) (%d+)$')
 if version and tonumber(version) >= tonumber(ARGV[8]) then
   room = tonumber(limit) - redis.call('ZCARD', STORE) - redis.call('ZCARD', RETRY)
 end
 
-local new, reply = 0, {0, 0, false}
-for i = 1, n do
-  local at = FIRST + (i - 1) * 3
-  local value, id = ARGV[at] + later, ARGV[at + 1]
-  local body, waits, old = with_end(ARGV[at + 2], value), meets(id)
+local new, full, known = 0, {}, {}
+
+-- Says whether it was accepted.
+local function send_one(position, value, id, body)
+  local waits, old = meets(id)
   -- An older version never replaces a newer one that waits or is in flight: it merges into that.
   if outdated(id, old, body, waits) then
     note('merged', 'n-', id, 0, false)
+    return true
   elseif not waits and room <= 0 then
-    reply[#reply + 1] = i
-  else
-    local keeps = waits and not LATEST
-    if not keeps then
-      replace_body(id, old, body, waits)
-    end
-    note_sent(id, enqueue(id, value, number and number + i), waits, not keeps and body)
-    if not waits then
-      new = new + 1
-      room = room - 1
-    end
+    full[#full + 1] = position
+    return false
+  end
+  local keeps = waits and not LATEST
+  if not keeps then
+    replace_body(id, old, body, waits)
+  end
+  note_sent(id, enqueue(id, value, number and number + position), waits, not keeps and body)
+  if not waits then
+    new = new + 1
+    room = room - 1
+  end
+  return true
+end
+
+for i = 1, n do
+  local at = FIRST + (i - 1) * WIDTH
+  local value, id, period, mark = ARGV[at] + later, ARGV[at + 1], tonumber(ARGV[at + 3]), ARGV[at + 4]
+  local accepted_ms = period > 0 and accepted_before(mark, period)
+  if accepted_ms then
+    note('duplicate', 'n-', id, accepted_ms)
+    known[#known + 1] = i
+    known[#known + 1] = accepted_ms
+  elseif send_one(i, value, id, with_end(ARGV[at + 2], value)) and period > 0 then
+    remember(mark, period)
   end
 end
 
-local accepted = n - (#reply - 3)
-reply[1], reply[2] = new, accepted - new
-count('sent', accepted)
+local accepted = n - #full - #known / 2
+count('sent', accepted + #known / 2)
+count('duplicate', #known / 2)
 count('merged', accepted - new)
 write_counts()
 if new == 0 then
   head = nil
 end
 -- include shared/announcing.lua
-reply[3] = noted
-return reply
+return {new, accepted - new, noted, full, known}

@@ -66,6 +66,17 @@ def test_where_nothing_merges_each_has_an_id_that_is_told(queue: Queue, operator
     assert [queue.find(each).content for each in ids] == [b"same"] * 2
 
 
+def test_once_within_a_period(queue: Queue, operator: Caller) -> None:
+    queue.topic(unique_for_ms=3_600_000)
+    first = operator.ok("POST", SEND, {"content": "a", "delay_ms": 60_000})
+    assert (first["sent"], first["duplicates"], first["results"][0]["duplicate_of_ms"]) == (1, 0, None)
+    again = operator.ok("POST", SEND, {"messages": [{"content": each, "delay_ms": 60_000} for each in "ab"]})
+    assert (again["sent"], again["duplicates"], again["merged"]) == (1, 1, 0)
+    assert [each["duplicate_of_ms"] is None for each in again["results"]] == [False, True]
+    anyway = operator.ok("POST", SEND, {"content": "a", "delay_ms": 60_000, "unique_for_ms": 0})
+    assert (anyway["sent"], anyway["merged"], anyway["duplicates"]) == (1, 1, 0)
+
+
 def test_a_batch_tells_of_each(queue: Queue, operator: Caller) -> None:
     queue.topic()
     messages = [{"content": f"m{n % 4}", "delay_ms": 60_000} for n in range(6)]

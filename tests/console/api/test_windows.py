@@ -78,6 +78,8 @@ def test_where_there_are_none_that_is_said(viewer: Caller, archive: Path) -> Non
     assert (found["complete_ms"], found["windows"]) == (None, [])
     problem(viewer.get("/topics/secret/windows"), 403, "out_of_scope")
     problem(viewer.get("/topics/unheard-of/windows"), 403, "out_of_scope")
+    (archive / INDEX).rename(archive / f"{INDEX}.part")  # as for a moment, whenever it is replaced
+    assert viewer.ok("GET", "/topics/orders/windows")["complete_ms"]
     (archive / INDEX).write_text("no json")
     problem(viewer.get("/topics/orders/windows"), 503, "no_windows")
     (archive / INDEX).write_text(json.dumps({"format": 99}))

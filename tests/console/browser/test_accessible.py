@@ -28,6 +28,7 @@ PAGES = {
     "/topics/{topic}/messages/": ".rc-messages tbody td",
     "/topics/{topic}/dead/": ".rc-clusters tbody td",
     "/topics/{topic}/slots/": "#rc-tab tbody td",
+    "/topics/{topic}/trends/": '#rc-tab [role=status]:has-text("Nothing is known yet")',
     "/topics/{topic}/definition/": "#rc-tab form",
     "/topics/{topic}/message/?id=a": ".rc-message",
     "/topics/{topic}/message/?id=nobody": ".rc-empty",

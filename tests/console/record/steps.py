@@ -15,6 +15,7 @@ ROUTES = {
     "died": ("prepare", "dead"),
     "cancelled": ("store", "trash"),
     "lapsed": ("store", "gone"),
+    "duplicate": ("new", "gone"),
     "dropped": ("dead", "trash"),
     "requeued": ("dead", "store"),
     "restored": ("trash", "store"),

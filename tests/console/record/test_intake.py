@@ -138,6 +138,15 @@ def test_a_dead_letter_is_requeued_and_dropped() -> None:
     assert (record().state, record().ended_ms) == ("delayed", None)
 
 
+def test_one_expires_and_another_send_of_its_id_is_not_accepted() -> None:
+    steps = [Made("sent", 1, due_ms=1), Made("lapsed", 5), Made("duplicate", 9)]
+    write(batch(steps[:2]))
+    assert (record().state, record().ended_ms, events()[1]) == ("expired", 5, ("lapsed", "ready", "expired"))
+    write(batch(steps[2:], since="5-0"))
+    assert (record().state, record().ended_ms, record().sends) == ("expired", 5, 1)
+    assert events()[2] == ("duplicate", "", "")
+
+
 def test_hostile_ids_keep_apart() -> None:
     idents = [b"\x00", b"\xff\xfe", b"a\x000", b"'; DROP TABLE", "日本".encode(), b"x" * 4000]
     write(batch([Made("sent", 10 + at, ident, due_ms=5) for at, ident in enumerate(idents)]))

@@ -11,7 +11,7 @@ from rmq_core.errors import InvalidMessage, InvalidTopic
 from rmq_core.model.topic import Topic
 from tests.engine.conformance.bench import FAR_MS, Bench
 from tests.engine.conformance.conftest import few_servers
-from tests.engine.conformance.test_routes import Running, routed
+from tests.engine.conformance.routing import Running, routed
 
 SHORT_MS = 30
 

@@ -6,7 +6,7 @@ from rmq_core import PriorityMessage, RangeMergeMessage, Target, TopicKind
 from rmq_core.protocol.keys import slot_for
 from tests.engine.conformance.bench import FAR_MS, Bench
 from tests.engine.conformance.conftest import few_servers
-from tests.engine.conformance.test_routes import Running, routed
+from tests.engine.conformance.routing import Running, routed
 
 pytestmark = few_servers
 

@@ -78,6 +78,7 @@ class Model:
     priorities: dict[bytes, float] = field(default_factory=dict)
     failures: Counter[bytes] = field(default_factory=Counter)
     counts: Counter[str] = field(default_factory=Counter)
+    accepted_ms: dict[bytes, int] = field(default_factory=dict)
     placed: int = 0
 
     # -- what the contract calls things
@@ -129,6 +130,17 @@ class Model:
         return [raw for _, raw in sorted(waiting)]
 
     # -- sending
+
+    def met_ms(self, raw: bytes, period_ms: int) -> int | None:
+        """When the id was accepted, where that is within the period: then a send changes nothing."""
+        at_ms = self.accepted_ms.get(raw)
+        if not period_ms or at_ms is None or at_ms + period_ms <= self.now_ms:
+            if period_ms:
+                self.accepted_ms[raw] = self.now_ms
+            return None
+        self.counts["sent"] += 1
+        self.counts["duplicate"] += 1
+        return at_ms
 
     def send(self, raw: bytes, value: int, body: Body | None) -> bool:
         """Whether it merged."""

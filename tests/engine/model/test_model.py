@@ -54,6 +54,7 @@ SETTLING = ["ack", "nack", "nack", "reject", "release", "extend"]
 ACTIONS = ["cancel", "run_now", "reschedule", "requeue", "requeue", "drop", "restore", "restore"]
 names = st.sampled_from(["a", "b", "c"])
 delays = st.sampled_from([None, 0, 1, 30, 2_000])
+periods = st.sampled_from([0, 0, 0, 60_000, 3_600_000])  # the server's own clock ends memories, and does not jump
 lasts = st.sampled_from([0, 0, 1, 45, 5_000])
 spans = st.sampled_from([1, 20, 60, 900, 1_500])
 FROM_NOW = {20, 900}
@@ -116,16 +117,24 @@ class Machine(RuleBasedStateMachine):
 
     # -- what applications do
 
-    @rule(name=names, value=spans, version=st.none() | st.integers(0, 3), lasts_ms=lasts)
-    def send(self, name: str, value: int, version: int | None, lasts_ms: int = 0) -> None:
-        """``lasts_ms``: it expires so long after it is due, or accepted; 0, or without a version: never."""
+    @rule(name=names, value=spans, version=st.none() | st.integers(0, 3), lasts_ms=lasts, period_ms=periods)
+    def send(self, name: str, value: int, version: int | None, lasts_ms: int = 0, period_ms: int = 0) -> None:
+        """``lasts_ms``: it expires so long after it is due, or accepted; 0, or without a version: never. ``period_ms``:
+        its id is accepted once within that.
+        """
         message, body = self.message(name, value, version)
         if body and lasts_ms:
             message = replace(message, expires_ms=lasts_ms)
             due_ms = 0 if self.kind is TopicKind.PRIORITY else self.value_of(message)
             starts_ms = due_ms if self.kind is TopicKind.FIXED_TIME else self.model.now_ms + due_ms
             body = replace(body, ends_ms=starts_ms + lasts_ms)
+        message = replace(message, unique_for_ms=period_ms or None)
+        met_ms = self.model.met_ms(name.encode(), period_ms)
         sent = self.rmq.send("t", message)
+        assert sent.duplicate_of_ms == met_ms
+        if sent.duplicate:
+            assert sent == (name, 0, False)
+            return
         assert sent == (name, 0, self.model.send(name.encode(), self.value_of(message), body))
 
     def message(self, name: str, value: int, version: int | None) -> tuple[Any, Body | None]:

@@ -27,7 +27,7 @@ const MODES = {
           "Entries, each a JSON object in a line of its own: content or fields, slot_basis, headers, id; what it leaves out comes from the form",
         )
       : gettext(
-          "Messages, each a JSON object in a line of its own: content, key, slot_basis, headers, version, expires_ms and the time or priority; what it leaves out comes from the form",
+          "Messages, each a JSON object in a line of its own: content, key, slot_basis, headers, version, expires_ms, unique_for_ms and the time or priority; what it leaves out comes from the form",
         ),
   ],
 };
@@ -62,6 +62,7 @@ const key = h("input", { class: "rc-input", name: "key", autocomplete: "off", ma
 const basis = h("input", { class: "rc-input", name: "slot_basis", autocomplete: "off", maxlength: 512 });
 const version = h("input", { class: "rc-input", name: "version", type: "number", min: 0, step: 1 });
 const expires = h("input", { class: "rc-input", name: "expires_ms", type: "number", min: 0, step: 1 });
+const unique = h("input", { class: "rc-input", name: "unique_for_ms", type: "number", min: 0, step: 1 });
 const reason = h("input", { class: "rc-input", name: "reason", maxlength: 500, autocomplete: "off" });
 const headers = pairRows(gettext("Header"), gettext("Add a header"));
 const fields = pairRows(gettext("Field"), gettext("Add a field"));
@@ -99,6 +100,7 @@ const form = h(
     ),
     stream ? null : h("label", {}, gettext("Version (older never replaces newer)"), version),
     stream ? null : h("label", {}, gettext("Expires so many ms after it is due (empty: the topic's)"), expires),
+    stream ? null : h("label", {}, gettext("Once within so many ms (empty: the topic's)"), unique),
     h("label", {}, gettext("Reason (optional)"), reason),
   ),
   h("h3", { class: "rc-strong" }, gettext("Headers")),
@@ -179,6 +181,7 @@ function read() {
     slot_basis: basis.value,
     version: version.value,
     expires_ms: expires.value,
+    unique_for_ms: unique.value,
     headers: headers.read(),
   };
 }

@@ -10,6 +10,7 @@ const STATUS = {
   new: gettext("sent"),
   merged: gettext("merged"),
   unsure: gettext("sent, perhaps merged"),
+  duplicate: gettext("not accepted: a duplicate"),
   failed: gettext("failed"),
 };
 
@@ -33,6 +34,9 @@ export function showSent(results, answer, dry) {
   const unsure = answer.unsure
     ? fill(gettext("%(n)s more were sent twice, and may have merged."), { n: count(answer.unsure) })
     : "";
+  const known = answer.duplicates
+    ? fill(gettext("%(n)s more were duplicates, and not accepted."), { n: count(answer.duplicates) })
+    : "";
   // Those that failed are what somebody has to see.
   const shown = [...answer.results.filter((each) => each.error), ...answer.results.filter((each) => !each.error)].slice(
     0,
@@ -40,7 +44,7 @@ export function showSent(results, answer, dry) {
   );
   replace(
     results,
-    h("h2", { class: "rc-card-title rc-strong" }, [words, unsure].filter(Boolean).join(" ")),
+    h("h2", { class: "rc-card-title rc-strong" }, [words, unsure, known].filter(Boolean).join(" ")),
     h(
       "div",
       { class: "rc-scroll", tabindex: "0" },
@@ -94,8 +98,9 @@ function line(each, dry) {
   );
 }
 
-function statusOf({ error, merged }) {
+function statusOf({ error, merged, duplicate_of_ms }) {
   if (error) return "failed";
+  if (duplicate_of_ms !== null) return "duplicate";
   return merged === null ? "unsure" : merged ? "merged" : "new";
 }
 

@@ -17,6 +17,7 @@ export const EVENTS = {
   rescheduled: gettext("given another time or priority"),
   requeued: gettext("requeued"),
   dropped: gettext("dropped"),
+  duplicate: gettext("sent again within its period, and not accepted"),
   lapsed: gettext("expired: it was not delivered in time"),
   released: gettext("given back without being tried"),
   restored: gettext("restored"),

@@ -82,6 +82,7 @@ export const SENTENCES = {
   removed: () => gettext("It was cancelled or dropped %(for_ms)s ago, and can be restored."),
   finished: () => gettext("The group has finished it."),
   dead: (v) => `${failed(v)} ${gettext("It is a dead letter for %(for_ms)s now.")}`,
+  expired: () => gettext("It expired %(for_ms)s ago, and is gone as soon as its turn comes."),
   not_due: () => gettext("It is due only in %(left_ms)s."),
   backing_off: (v) => `${failed(v)} ${gettext("Its next try is in %(left_ms)s.")}`,
   in_flight: () => gettext("It is being worked on: in flight for %(for_ms)s, %(left_ms)s left until it times out."),
