@@ -36,9 +36,11 @@ class Named(Strict):
 
 
 class DeadFilter(Strict):
-    """Everything that is given must hold. `text`: in id or content; `error`: in the failure's class or message."""
+    """Everything that is given must hold. `text`: in id or content; `where`: holds
+    for the content, which is JSON (`order.total > 100`); `error`: in the failure's class or message."""
 
     text: Text = Field("", max_length=1_000)
+    where: Text = Field("", max_length=1_000)
     error: Text = Field("", max_length=1_000)
     fingerprint: Text = Field("", max_length=64, description="A cluster of dead letters.")
     slot: int | None = Field(None, ge=0, lt=MAX_SLOTS)

@@ -9,6 +9,7 @@ from ninja import Query, Schema
 
 from console.access import Permission
 from console.api.callers import caller_of
+from console.api.errors import invalid
 from console.api.messages import Basis, canonical, views_of
 from console.api.record import Recorded, lives_of
 from console.api.routers import topics as router
@@ -21,11 +22,13 @@ SCAN = 2_000
 
 
 class Found(Schema):
-    """A step of a search; go on with `next` until it is null. It has looked at `looked_at` of `total`."""
+    """A step of a search; go on with `next` until it is null. It has looked at `looked_at` of `total`; of this step's
+    contents `not_json` were no JSON, of which no comparison tells anything."""
 
     rows: list[Row]
     looked_at: int
     total: int
+    not_json: int
     next: str | None
 
 
@@ -40,12 +43,13 @@ class Known(Messages):
     response=Found,
     tags=["messages"],
     url_name="search",
-    summary="Look for a text in contents",
+    summary="Look for a text in contents, or for what a comparison holds for",
 )
 def search(
     request: HttpRequest,
     topic: TopicName,
-    text: Annotated[str, Query(min_length=1, max_length=500)],
+    text: Annotated[str, Query(max_length=500)] = "",
+    where: Annotated[str, Query(max_length=500, description="For example `order.total > 100`.")] = "",
     state: AskedState = "ready",
     limit: Limit = 50,
     cursor: Cursor = None,
@@ -54,11 +58,16 @@ def search(
     caller = caller_of(request)
     caller.require(Permission.VIEW, topic)
     caller.require(Permission.READ_PAYLOAD)
-    found = engine().inspector.search(topic, text, state=state, limit=limit, scan=SCAN, cursor=cursor or None)
+    if not text and not where:
+        raise invalid("text", "is needed, or `where`")
+    found = engine().inspector.search(
+        topic, text, where=where, state=state, limit=limit, scan=SCAN, cursor=cursor or None
+    )
     return {
         "rows": [row_of(row, caller.payload) for row in found.rows],
         "looked_at": found.looked_at,
         "total": found.total,
+        "not_json": found.not_json,
         "next": found.next_cursor,
     }
 

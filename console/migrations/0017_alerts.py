@@ -144,6 +144,8 @@ class Migration(migrations.Migration):
                             ("recurring_failing", "recurring_failing"),
                             ("route_failing", "route_failing"),
                             ("route_idle", "route_idle"),
+                            ("objective_burning", "objective_burning"),
+                            ("objective_missed", "objective_missed"),
                         ],
                         help_text="One of the list of problems; or a metric.",
                         max_length=40,

@@ -28,6 +28,7 @@ def chosen(run: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--slot", type=int, help="Of this slot."),
         click.option("--fingerprint", help="Of a cluster of dead letters (see clusters)."),
         click.option("--error", help="In the class or the message of the failure."),
+        click.option("--where", help="Holds for the content, which is JSON: order.total > 100."),
         click.option("--text", help="In the id or the content."),
         click.option("--dry-run", is_flag=True, help="Say how many, and change nothing."),
         click.option("--all", "everything", is_flag=True, help="Everything in the state."),

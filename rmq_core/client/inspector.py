@@ -144,16 +144,19 @@ class Inspector:
     def search(
         self,
         topic: str,
-        text: str,
+        text: str = "",
         *,
+        where: str = "",
         state: State = "ready",
         limit: int = 50,
         scan: int = 1_000,
         cursor: str | None = None,
     ) -> SearchPage:
-        """A bounded scan of contents."""
+        """A bounded scan of contents: for a text, or for what a comparison holds for (``order.total > 100``)."""
         return self.client.run(
-            self.client.on_topic(by_text.search, topic, text, state=state, limit=limit, scan=scan, cursor=cursor)
+            self.client.on_topic(
+                by_text.search, topic, text, where=where, state=state, limit=limit, scan=scan, cursor=cursor
+            )
         )
 
     def select(
@@ -310,16 +313,19 @@ class AsyncInspector:
     async def search(
         self,
         topic: str,
-        text: str,
+        text: str = "",
         *,
+        where: str = "",
         state: State = "ready",
         limit: int = 50,
         scan: int = 1_000,
         cursor: str | None = None,
     ) -> SearchPage:
-        """A bounded scan of contents."""
+        """A bounded scan of contents: for a text, or for what a comparison holds for (``order.total > 100``)."""
         return await self.client.run(
-            self.client.on_topic(by_text.search, topic, text, state=state, limit=limit, scan=scan, cursor=cursor)
+            self.client.on_topic(
+                by_text.search, topic, text, where=where, state=state, limit=limit, scan=scan, cursor=cursor
+            )
         )
 
     async def select(

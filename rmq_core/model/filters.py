@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeAlias, get_args
 
 from rmq_core.errors import InvalidFilter
+from rmq_core.model import comparison
 from rmq_core.model.fingerprints import LENGTH
 from rmq_core.model.scores import SCORE_MAX, SHIFT
 from rmq_core.model.states import FORMER, state_named
@@ -28,7 +29,8 @@ class MessageFilter:
     """Selects messages of one state; everything that is given must hold.
 
     ``text`` is in the id or the content, ``error`` in the last failure's class or message (both as written: upper and
-    lower case differ), ``fingerprint`` is exactly the cluster's. ``since_ms`` and ``until_ms``, both included, bound
+    lower case differ), ``where`` holds for the content, which is JSON (`comparison`), ``fingerprint`` is exactly the
+    cluster's. ``since_ms`` and ``until_ms``, both included, bound
     the row's time: due (delayed, ready, retrying), died (dead) or removed (trash). Raises `InvalidFilter`.
     """
 
@@ -39,6 +41,7 @@ class MessageFilter:
     slot: int | None = None
     since_ms: int | None = None
     until_ms: int | None = None
+    where: str = ""
 
     def __post_init__(self) -> None:
         if isinstance(self.state, str) and self.state in FORMER:
@@ -46,6 +49,9 @@ class MessageFilter:
         if self.state not in FILTER_STATES:
             raise InvalidFilter("state", f"{self.state!r:.80} must be one of {', '.join(FILTER_STATES)}")
         self._text("text")
+        self._text("where")
+        if self.where:
+            comparison.check(self.where)
         self._text("error")
         if self.fingerprint != "" and not (
             isinstance(self.fingerprint, str) and _FINGERPRINT.fullmatch(self.fingerprint)
@@ -87,7 +93,7 @@ class MessageFilter:
             value = given.get(name)
             if isinstance(value, str) and _WHOLE.fullmatch(value):
                 given[name] = int(value)
-        for name in ("text", "error", "fingerprint"):
+        for name in ("text", "where", "error", "fingerprint"):
             if given.get(name, "") is None:
                 del given[name]
         if not isinstance(given["state"], str):
@@ -103,12 +109,12 @@ class MessageFilter:
     @property
     def needs_content(self) -> bool:
         """Whether what it selects tells of contents: only for those who may read them."""
-        return bool(self.text or self.error)
+        return bool(self.text or self.where or self.error)
 
     @property
     def needs_look(self) -> bool:
         """Whether messages have to be looked at one by one."""
-        return bool(self.text or self.error or self.fingerprint)
+        return bool(self.text or self.where or self.error or self.fingerprint)
 
     def slots(self, topic: Topic) -> range:
         """The slots it is about. Raises `InvalidFilter` for one that the topic does not have."""

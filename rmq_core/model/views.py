@@ -106,12 +106,15 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class SearchPage:
-    """What a bounded scan found, how much it looked at, and of how many."""
+    """What a bounded scan found, how much it looked at, and of how many. ``not_json``: of the contents that this look
+    has compared, how many were no JSON.
+    """
 
     rows: tuple[MessageRow, ...]
     looked_at: int
     total: int
     next_cursor: str | None
+    not_json: int = 0
 
 
 @dataclass(frozen=True, slots=True)

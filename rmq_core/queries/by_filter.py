@@ -199,7 +199,7 @@ def _look(
 
 def _at_once(wanted: MessageFilter) -> int:
     """How many to look at in one step, by what has to be read of each: all, its failure record, or next to nothing."""
-    if wanted.text or (wanted.state == "trash" and wanted.needs_look):
+    if wanted.text or wanted.where or (wanted.state == "trash" and wanted.needs_look):
         return CONTENTS_AT_ONCE
     if wanted.error or (wanted.state != "dead" and wanted.needs_look):
         return paging.PAGE_MAX

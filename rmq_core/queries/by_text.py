@@ -1,4 +1,4 @@
-"""Messages found by a text in their contents: a bounded scan that says how much it has looked at."""
+"""Messages found by their contents, a text in them or a comparison: a bounded scan that says what it has looked at."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 
 from rmq_core.errors import InvalidMessage
 from rmq_core.model.bounds import whole
+from rmq_core.model.comparison import Comparison
 from rmq_core.model.message import as_bytes
 from rmq_core.model.states import State, state_named
 from rmq_core.model.topic import Topic
@@ -14,7 +15,7 @@ from rmq_core.model.views import MessageRow, SearchPage
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Operation
 from rmq_core.queries import paging
-from rmq_core.queries.contents import holding
+from rmq_core.queries.contents import fulfilling, that_holds, with_text
 from rmq_core.queries.message_rows import rows
 from rmq_core.queries.present import now_of
 
@@ -24,18 +25,24 @@ SCAN_MAX = 100_000
 def search(
     keyspace: Keyspace,
     topic: Topic,
-    text: str,
+    text: str = "",
     *,
+    where: str = "",
     state: State = "ready",
     limit: int = 50,
     scan: int = 1_000,
     cursor: str | None = None,
 ) -> Operation[SearchPage]:
-    """Looks for ``text`` in ids and contents of at most ``scan`` messages of one state, going on at ``cursor``."""
-    if not isinstance(text, str) or not text:
+    """Looks at most at ``scan`` messages of one state, going on at ``cursor``: for ``text`` in ids and contents, and
+    for contents that ``where`` holds for (`rmq_core.model.comparison`). Raises `InvalidMessage`, `InvalidFilter`.
+    """
+    if not isinstance(text, str) or not isinstance(where, str) or not (text or where):
         raise InvalidMessage("the text to search for must not be empty")
     whole("scan", scan, 1, SCAN_MAX)
-    needle = as_bytes(text, "the text to search for")
+    as_bytes(text, "the text to search for")
+    comparison = Comparison(where) if where else None
+    tests = [with_text(text)] if text else []
+    tests += [that_holds(comparison)] if comparison else []
     state = state_named(state)
     started, looked_before, position = _read_search_cursor(cursor)
     now = started or (yield from now_of(keyspace, topic))
@@ -46,15 +53,15 @@ def search(
         size = min(paging.PAGE_MAX, scan - looked)
         found, position = yield from paging.entries(keyspace, topic, state, now, limit=size, cursor=position)
         looked += len(found)
-        matches = yield from holding(keyspace, topic, state, found, needle)
-        found_rows += yield from rows(keyspace, topic, state, matches)
+        for test in tests:
+            found = yield from fulfilling(keyspace, topic, state, found, test)
+        found_rows += yield from rows(keyspace, topic, state, found)
         if position is None:
             break
     seen = looked_before + looked
     following = json.dumps([now, seen, position]) if position else None
-    return SearchPage(
-        tuple(found_rows), seen, total, base64.urlsafe_b64encode(following.encode()).decode() if following else None
-    )
+    next_cursor = base64.urlsafe_b64encode(following.encode()).decode() if following else None
+    return SearchPage(tuple(found_rows), seen, total, next_cursor, comparison.not_json if comparison else 0)
 
 
 def _read_search_cursor(cursor: str | None) -> tuple[int, int, str | None]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from rmq_core.model.bodies import decode_body
+from rmq_core.model.comparison import Comparison
 from rmq_core.model.entry_form import to_body
 from rmq_core.model.states import State
 from rmq_core.model.topic import Topic
@@ -18,18 +20,31 @@ CONTENT_BYTES = 8 * 1_048_576
 """So much is read at once, as far as can be told from what was read before."""
 
 
-def holding(keyspace: Keyspace, topic: Topic, state: State, page: list[Entry], needle: bytes) -> Operation[list[Entry]]:
-    """Those that have it in their id or content, in order."""
+Test: TypeAlias = Callable[[bytes, bytes | None], bool]
+"""Whether a message is meant, by its id and its stored body; None: its content is the id."""
+
+
+def with_text(text: str) -> Test:
+    """That has it in its id or content."""
+    needle = text.encode()
+    return lambda raw_id, body: (
+        needle in raw_id or bool(body and needle in body and needle in decode_body(body).content)
+    )
+
+
+def that_holds(comparison: Comparison) -> Test:
+    """Whose content it holds for."""
+    return lambda raw_id, body: comparison.holds(decode_body(body).content if body else raw_id)
+
+
+def fulfilling(keyspace: Keyspace, topic: Topic, state: State, page: list[Entry], test: Test) -> Operation[list[Entry]]:
+    """Those of a page that pass, in order."""
     matches: list[Entry] = []
     at, some = 0, FIRST_CONTENTS
     while at < len(page):
         part = page[at : at + some]
         stored = yield from bodies(keyspace, topic, state, part)
-        matches += [
-            entry
-            for entry, body in zip(part, stored, strict=True)
-            if needle in entry.id or (body and needle in body and needle in decode_body(body).content)
-        ]
+        matches += [entry for entry, body in zip(part, stored, strict=True) if test(entry.id, body)]
         at += some
         read = sum(len(body) for body in stored if body)
         some = max(1, min(len(page), CONTENT_BYTES * len(part) // max(1, read)))

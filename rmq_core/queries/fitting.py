@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from rmq_core.model.comparison import Comparison
 from rmq_core.model.filters import MessageFilter
 from rmq_core.model.fingerprints import UNKNOWN
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import FailureRecord
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.protocol.scripts import Operation
-from rmq_core.queries.contents import holding, values
+from rmq_core.queries.contents import fulfilling, that_holds, values, with_text
 from rmq_core.queries.paging import Entry
 from rmq_core.queries.trash import Trashed
 
@@ -19,8 +20,11 @@ def fitting(keyspace: Keyspace, topic: Topic, wanted: MessageFilter, page: list[
         return page
     if wanted.state == "trash":
         packed = yield from values(keyspace, topic, "trashed", page)
+        comparison = Comparison(wanted.where) if wanted.where else None
         return [
-            entry for entry, value in zip(page, packed, strict=True) if value and _trash_matches(wanted, entry, value)
+            entry
+            for entry, value in zip(page, packed, strict=True)
+            if value and _trash_matches(wanted, comparison, entry, value)
         ]
     if wanted.fingerprint and wanted.state == "dead":
         causes = yield from values(keyspace, topic, "cause", page)
@@ -39,7 +43,9 @@ def fitting(keyspace: Keyspace, topic: Topic, wanted: MessageFilter, page: list[
             if _failure_matches(wanted, value, wanted.state != "dead")
         ]
     if wanted.text:
-        page = yield from holding(keyspace, topic, wanted.state, page, wanted.text.encode())
+        page = yield from fulfilling(keyspace, topic, wanted.state, page, with_text(wanted.text))
+    if wanted.where:
+        page = yield from fulfilling(keyspace, topic, wanted.state, page, that_holds(Comparison(wanted.where)))
     return page
 
 
@@ -52,12 +58,14 @@ def _failure_matches(wanted: MessageFilter, value: bytes | None, by_fingerprint:
     return wanted.error in failure.error or wanted.error in failure.message
 
 
-def _trash_matches(wanted: MessageFilter, entry: Entry, packed: bytes) -> bool:
+def _trash_matches(wanted: MessageFilter, comparison: Comparison | None, entry: Entry, packed: bytes) -> bool:
     trashed = Trashed.read(packed)
     failure = FailureRecord.read(trashed.failed) if trashed.failed else None
     if wanted.fingerprint and wanted.fingerprint != trashed.fingerprint(failure):
         return False
     if wanted.error and not (failure and (wanted.error in failure.error or wanted.error in failure.message)):
         return False
-    needle = wanted.text.encode()
-    return needle in entry.id or needle in trashed.decoded(entry.id).content
+    needle, content = wanted.text.encode(), trashed.decoded(entry.id).content
+    if needle not in entry.id and needle not in content:
+        return False
+    return comparison is None or comparison.holds(content)

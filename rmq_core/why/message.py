@@ -81,13 +81,17 @@ def _ready(facts: Facts, before: dict[str, int]) -> Iterator[Reason]:
     if before.get("suspect"):
         reasons.append(Reason("suspect"))
     if before.get("failures"):
-        reasons.append(Reason("fresh_first", before))
+        reasons.append(Reason("fresh_first", _only(before, "before", "failures")))
     elif before.get("higher"):
-        reasons.append(Reason("higher_first", before))
+        reasons.append(Reason("higher_first", _only(before, "before", "higher")))
     elif before.get("before"):
-        reasons.append(Reason("behind", before))
+        reasons.append(Reason("behind", _only(before, "before")))
     reasons += around(facts)
     yield from reasons or [Reason("on_its_way")]
+
+
+def _only(values: dict[str, int], *names: str) -> dict[str, int]:
+    return {name: values[name] for name in names}
 
 
 def _before(keyspace: Keyspace, topic: Topic, view: MessageView) -> Operation[dict[str, int]]:

@@ -223,7 +223,7 @@ def test_methods_that_are_not_there_are_named(queue: Queue, admin: Caller, key: 
         whole, bare = admin("GET", ROUTES[key].path), admin("HEAD", ROUTES[key].path)
         assert bare.status_code == whole.status_code and bare.content == b""
         assert bare["Content-Type"] == whole["Content-Type"] and bare["X-Request-Id"]
-        if "ETag" in whole:
+        if "ETag" in whole and "/why" not in path:  # whose evidence says how long it has been
             assert bare["ETag"] == whole["ETag"]
 
 

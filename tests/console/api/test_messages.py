@@ -101,6 +101,7 @@ def test_search_says_how_much_it_looked_at(queue: Queue, operator: Caller) -> No
     assert [row["id"] for row in found["rows"]] == ["m1", "m3"]
     assert (found["looked_at"], found["total"], found["next"]) == (5, 5, None)
     problem(operator.get("/topics/orders/messages:search?state=delayed"), 422, "invalid")
+    problem(operator.get("/topics/orders/messages:search?state=delayed&where=total%20%3E"), 422, "invalid")
 
 
 @pytest.mark.parametrize("key", HOSTILE)

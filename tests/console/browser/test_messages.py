@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from rmq_core import FixedTimeMessage, PriorityMessage, Topic, TopicKind
+from tests.console.browser.conftest import forgive
 from tests.console.browser.contexts import Contexts
 from tests.console.browser.test_topic import confirm, tick
 from tests.console.conftest import Queue
@@ -98,6 +99,26 @@ def test_a_search_is_stopped_and_goes_on(open_page: Open, queue: Queue, topic: s
     expect(progress).to_contain_text("Looked at 4,501 of 4,501; 1 found.")
     expect(page.locator(".rc-messages tbody tr")).to_have_count(1)
     assert len(asked) == 4  # it went on where it was, and did not begin again
+
+
+def test_contents_are_compared(open_page: Open, queue: Queue, topic: str) -> None:
+    queue.delayed("small", content='{"order": {"total": 20}}', topic=topic)
+    queue.delayed("large", content='{"order": {"total": 300}}', topic=topic)
+    queue.delayed("words", content="order.total > 100", topic=topic)
+    page = open_page(f"/topics/{topic}/messages/")
+    page.get_by_label("Look in").select_option(label="by a comparison")
+    search = page.get_by_role("searchbox", name="Find a message")
+    search.fill("order.total >")
+    search.press("Enter")
+    progress = page.locator(".rc-search-progress")
+    expect(progress).to_contain_text("Write for example order.total > 100")
+    forgive(page, 422)
+    search.fill("order.total > 100")
+    search.press("Enter")
+    expect(progress).to_contain_text("Looked at 3 of 3, of which 1 are no JSON; 1 found.")
+    expect(page.locator(".rc-messages tbody tr")).to_have_count(1)
+    page.reload()
+    expect(page.locator(".rc-messages tbody tr")).to_contain_text("large")
 
 
 def test_a_priority_is_changed_by_its_name(open_page: Open, queue: Queue, ranked: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from rmq_core import FixedTimeMessage, MessageFilter, PriorityMessage, TopicKind, errors
@@ -65,6 +67,29 @@ async def test_a_failure_is_found_by_its_words(bench: Bench) -> None:
         assert {row.id for row in found.rows} == expected
     found = await bench.inspector.select("work", MessageFilter("retrying", fingerprint=fingerprint("X", "else")))
     assert [row.id for row in found.rows] == ["c"]
+
+
+async def test_contents_are_compared(bench: Bench) -> None:
+    await bench.topic(slots=4)
+    contents = {"small": {"order": {"total": 20}}, "large": {"order": {"total": 300}}, "other": [300]}
+    for ident, content in contents.items():
+        await bench.q.send("work", PriorityMessage(json.dumps(content), 20, key=ident))
+    await bench.q.send("work", PriorityMessage("no JSON > 100", 20, key="words"))
+    await bench.q.send("work", PriorityMessage('{"order":{"total":500}}', 20))  # its id is its content
+    over = "order.total > 100"
+    found = await bench.inspector.search("work", where=over)
+    assert {row.id for row in found.rows} == {"large", '{"order":{"total":500}}'}
+    assert (found.looked_at, found.total, found.not_json) == (5, 5, 1)
+    found = await bench.inspector.search("work", "large", where=over)
+    assert ([row.id for row in found.rows], found.not_json) == (["large"], 0)
+    assert (await bench.inspector.preview("work", MessageFilter("ready", where=over))).count == 2
+    found = await bench.inspector.select("work", MessageFilter("ready", where=over, text="order"))
+    assert len(found.rows) == 2
+    refs = (await bench.inspector.select_refs("work", MessageFilter("ready", where="$[?@ == 300]"))).refs
+    assert [ref.id for ref in refs] == ["other"]
+    await bench.control.cancel("work", ["large", "small"])
+    trash = await bench.inspector.select("work", MessageFilter("trash", where=over))
+    assert [row.id for row in trash.rows] == ["large"]
 
 
 async def test_times_bound_what_is_due(bench: Bench) -> None:

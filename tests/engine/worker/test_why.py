@@ -17,7 +17,6 @@ async def answer_of(bench: WorkerBench, code: str, ident: str | None = None) -> 
 
     async def first() -> Why | None:
         found = await asyncio.to_thread(bench.inspector.why, "work", ident)
-        print(found)
         return found if found.reasons[0].code == code else None
 
     found = await wait_until_async(first, what=f"the answer to be {code}")
@@ -73,10 +72,15 @@ async def test_slots_of_owners_and_workers_without(bench: WorkerBench) -> None:
 
 async def test_the_only_worker_is_stopping(bench: WorkerBench) -> None:
     bench.topic()
-    ended = threading.Event()
-    async with bench.running(Listener("work", lambda delivery: ended.wait(30) and None)) as worker:
+    begun, ended = threading.Event(), threading.Event()
+
+    def slow(delivery: Delivery) -> None:
+        begun.set()
+        ended.wait(30)
+
+    async with bench.running(Listener("work", slow)) as worker:
         bench.send("a")
-        await wait_until_async(lambda: bench.total("taken") == 1, what="the first to be taken")
+        await wait_until_async(begun.is_set, what="the call to begin: what has not begun goes back at once")
         worker.stop()
         bench.send("b")
         assert (await answer_of(bench, "stopping", "b")).values["worker"] == worker.name

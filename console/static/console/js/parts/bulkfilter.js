@@ -29,6 +29,7 @@ export class FilterFields {
       });
     const when = (name) => h("input", { class: "rc-input", type: "datetime-local", step: 1, name, onchange: onChange });
     this.text = text("text", given.text, gettext("any"));
+    this.where = text("where", given.where, "order.total > 100");
     this.error = text("error", given.error, gettext("any"));
     this.slot = h("input", {
       class: "rc-input",
@@ -61,6 +62,7 @@ export class FilterFields {
           )
         : null,
       h("label", {}, gettext("Text in id or content"), this.text),
+      h("label", {}, gettext("Comparison of JSON content"), this.where),
       failed && !this.fingerprint ? h("label", {}, gettext("Text in the error"), this.error) : null,
       h("label", {}, this.sinceTitle, this.since),
       h("label", {}, this.untilTitle, this.until),
@@ -80,6 +82,7 @@ export class FilterFields {
     /** @type {Record<string, any>} */
     const filter = { state: this.state.value };
     if (this.text.value) filter.text = this.text.value;
+    if (this.where.value) filter.where = this.where.value;
     if (this.error.value) filter.error = this.error.value;
     if (this.fingerprint) filter.fingerprint = this.fingerprint;
     if (this.slot.value !== "") filter.slot = Number(this.slot.value);

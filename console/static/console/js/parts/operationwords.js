@@ -38,6 +38,7 @@ export const isLive = (operation) => ["queued", "running", "stopping"].includes(
 export function querySentence(filter) {
   const words = [fill(gettext("every message that is %(state)s"), { state: STATES[filter.state] ?? filter.state })];
   if (filter.text) words.push(fill(gettext("has “%(text)s” in its id or content"), { text: filter.text }));
+  if (filter.where) words.push(fill(gettext("its content fulfils “%(where)s”"), { where: filter.where }));
   if (filter.error) words.push(fill(gettext("failed with “%(text)s” in the error"), { text: filter.error }));
   if (filter.fingerprint)
     words.push(fill(gettext("belongs to the cluster “%(cluster)s”"), { cluster: filter.fingerprint }));

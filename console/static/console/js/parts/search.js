@@ -29,8 +29,11 @@ export class Search {
       { class: "rc-select", "aria-label": gettext("Look in"), name: "by" },
       h("option", { value: "id" }, gettext("by id")),
       h("option", { value: "content" }, gettext("in content")),
+      h("option", { value: "where" }, gettext("by a comparison")),
     );
-    this.by.value = param("by") === "content" ? "content" : "id";
+    this.by.value = ["content", "where"].includes(param("by")) ? param("by") : "id";
+    this.by.addEventListener("change", () => this.showExample());
+    this.showExample();
     this.element = h(
       "form",
       { class: "rc-find", role: "search" },
@@ -57,6 +60,10 @@ export class Search {
       this.input.blur();
     });
     if (this.input.value) queueMicrotask(() => this.start());
+  }
+
+  showExample() {
+    this.input.placeholder = this.by.value === "where" ? "order.total > 100" : gettext("Id or text");
   }
 
   clear() {
@@ -87,7 +94,13 @@ export class Search {
     this.stop = new AbortController();
     this.active = true;
     setParams({ q: text, by: this.by.value }, { by: "id" });
-    await this.tell(() => (this.by.value === "id" ? this.byId(text) : this.inContent(text, this.stop.signal)));
+    await this.tell(() =>
+      this.by.value === "id" ? this.byId(text) : this.inContent(this.wanted(text), this.stop.signal),
+    );
+  }
+
+  wanted(text) {
+    return this.by.value === "where" ? { where: text } : { text };
   }
 
   async byId(text) {
@@ -101,36 +114,37 @@ export class Search {
   }
 
   async inContent(
-    text,
+    wanted,
     signal,
-    { rows, cursor } = /** @type {{ rows: any[], cursor: any }} */ ({ rows: [], cursor: null }),
+    { rows, cursor, notJson } = /** @type {{ rows: any[], cursor: any, notJson: number }} */ ({
+      rows: [],
+      cursor: null,
+      notJson: 0,
+    }),
   ) {
     const state = this.state();
     this.onFound({ rows, state, words: gettext("Searching…") });
     do {
-      const step = await get(ofTopic(page.topic.name, "/messages:search"), { text, state, cursor }, signal);
+      const step = await get(ofTopic(page.topic.name, "/messages:search"), { ...wanted, state, cursor }, signal);
       rows = [...rows, ...step.rows];
       cursor = step.next;
+      notJson += step.not_json;
       this.onFound({ rows, state, words: gettext("Nothing found.") });
-      const looked = fill(gettext("Looked at %(n)s of %(all)s; %(found)s found."), {
-        n: exact(step.looked_at),
-        all: exact(Math.max(step.total, step.looked_at)),
-        found: exact(rows.length),
-      });
-      const soFar = { rows, cursor };
-      this.say(looked, cursor ? [gettext("Stop"), () => this.halt(text, looked, soFar)] : null);
+      const looked = lookedWords(step, rows.length, notJson);
+      const soFar = { rows, cursor, notJson };
+      this.say(looked, cursor ? [gettext("Stop"), () => this.halt(wanted, looked, soFar)] : null);
     } while (cursor && !signal.aborted);
   }
 
-  halt(text, looked, soFar) {
+  halt(wanted, looked, soFar) {
     this.stop.abort();
-    this.say(`${looked} ${gettext("Stopped.")}`, [gettext("Go on"), () => this.goOn(text, soFar)]);
+    this.say(`${looked} ${gettext("Stopped.")}`, [gettext("Go on"), () => this.goOn(wanted, soFar)]);
   }
 
   /** From where it was stopped. */
-  async goOn(text, soFar) {
+  async goOn(wanted, soFar) {
     this.stop = new AbortController();
-    await this.tell(() => this.inContent(text, this.stop.signal, soFar));
+    await this.tell(() => this.inContent(wanted, this.stop.signal, soFar));
   }
 
   async tell(search) {
@@ -149,6 +163,18 @@ export class Search {
     setText(this.act, button?.[0] ?? "");
     this.act.onclick = button?.[1] ?? null;
   }
+}
+
+function lookedWords(step, found, notJson) {
+  const values = {
+    n: exact(step.looked_at),
+    all: exact(Math.max(step.total, step.looked_at)),
+    found: exact(found),
+    other: exact(notJson),
+  };
+  return notJson
+    ? fill(gettext("Looked at %(n)s of %(all)s, of which %(other)s are no JSON; %(found)s found."), values)
+    : fill(gettext("Looked at %(n)s of %(all)s; %(found)s found."), values);
 }
 
 function foundWords(messages) {
