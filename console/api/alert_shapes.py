@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from ninja import Schema
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from console.api.schemas import Name, Reason, Strict
+from rmq_core.model.text import check_text
 
 SeverityWord = Literal["critical", "warning", "info"]
 Patterns = Annotated[str, Field(min_length=1, max_length=5_000, examples=["orders*, mail"])]
@@ -128,7 +129,7 @@ class PreviewOut(Schema):
 class RuleChange(Strict):
     """What is left out stays as it is."""
 
-    description: str | None = Field(None, max_length=300)
+    description: Annotated[str, AfterValidator(lambda text: check_text(text, 300))] | None = Field(None, max_length=300)
     problem: str | None = Field(None, max_length=40, examples=["no_workers"])
     metric: str | None = Field(None, max_length=20, examples=["lag_ms"])
     comparison: Literal["above", "below"] | None = None
