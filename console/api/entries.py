@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal
 
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse
-from django.utils.http import content_disposition_header
 from ninja import Query, Schema
 from ninja.params.functions import Body
 
@@ -14,6 +13,7 @@ from console.access import Permission
 from console.api.callers import caller_of, still_there
 from console.api.consuming import WAIT_MOST_MS
 from console.api.description import plain
+from console.api.downloads import content_as_file
 from console.api.errors import ApiError, invalid
 from console.api.routers import topics as router
 from console.api.schemas import (
@@ -182,15 +182,7 @@ def entry_content(request: HttpRequest, topic: TopicName, entry_id: EntryIdent, 
     found = usecase.of_id(topic, entry_id, slot)
     if not found:
         raise _unknown(entry_id)
-    return HttpResponse(
-        full_content(found[0]),
-        content_type="application/octet-stream",
-        headers={
-            "Content-Disposition": content_disposition_header(True, f"{topic}-{found[0].id}.bin"),
-            "X-Content-Type-Options": "nosniff",
-            "Content-Security-Policy": "sandbox; default-src 'none'",
-        },
-    )
+    return content_as_file(full_content(found[0]), f"{topic}-{found[0].id}.bin")
 
 
 @router.delete(

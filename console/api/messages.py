@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest, HttpResponse
-from django.utils.http import content_disposition_header
 from ninja import Query
 from pydantic import Field
 
 from console.access import Action, Permission
 from console.api.callers import Caller, caller_of
 from console.api.description import plain
+from console.api.downloads import content_as_file
 from console.api.errors import ApiError, invalid
 from console.api.routers import topics as router
 from console.api.rows import Messages, Rows, message_of, row_of
@@ -166,15 +166,7 @@ def content(
     view = next((view for view in views if slot is None or view.row.slot == slot), None)
     if view is None:
         raise unknown_message(id)
-    return HttpResponse(
-        view.content,
-        content_type="application/octet-stream",
-        headers={
-            "Content-Disposition": content_disposition_header(True, _file_name(topic, view)),
-            "X-Content-Type-Options": "nosniff",
-            "Content-Security-Policy": "sandbox; default-src 'none'",
-        },
-    )
+    return content_as_file(view.content, _file_name(topic, view))
 
 
 @router.delete(

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, Literal, TypeAlias, TypeVar, overload
+from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 from rmq_core.errors import ConfigurationError
 from rmq_core.model.delivery import Delivery
@@ -30,6 +30,18 @@ Several = TypeVar("Several", bound=BatchFunction)
 MARK = "__rmq_listener__"
 _ODD = re.compile(r"[^A-Za-z0-9_.-]")
 """What a worker's name may have and a group's has not."""
+
+
+class Options(TypedDict, total=False):
+    """What may be said of a listener beside its topic and batch; explained at `Listener`."""
+
+    max_runtime_ms: int
+    isolation: Isolation
+    group: str
+    start: Where
+    broadcast: bool
+    acks: str
+    waits: bool
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -66,14 +78,7 @@ class Listener:
         function: OneFunction,
         definition: Topic | None = None,
         batch: Literal[1] = 1,
-        max_runtime_ms: int = 600_000,
-        isolation: Isolation = "thread",
-        *,
-        group: str = "",
-        start: Where = "start",
-        broadcast: bool = False,
-        acks: str = "each",
-        waits: bool = False,
+        **options: Unpack[Options],
     ) -> None: ...
 
     @overload
@@ -84,13 +89,7 @@ class Listener:
         definition: Topic | None = None,
         *,
         batch: int,
-        max_runtime_ms: int = 600_000,
-        isolation: Isolation = "thread",
-        group: str = "",
-        start: Where = "start",
-        broadcast: bool = False,
-        acks: str = "each",
-        waits: bool = False,
+        **options: Unpack[Options],
     ) -> None: ...
 
     def __init__(
@@ -166,46 +165,15 @@ class Listener:
 
 @overload
 def listener(  # type: ignore[overload-overlap] # 1 is an int, too: the first that fits counts
-    topic: str | Topic,
-    *,
-    batch: Literal[1] = 1,
-    max_runtime_ms: int = 600_000,
-    isolation: Isolation = "thread",
-    group: str = "",
-    start: Where = "start",
-    broadcast: bool = False,
-    acks: str = "each",
-    waits: bool = False,
+    topic: str | Topic, *, batch: Literal[1] = 1, **options: Unpack[Options]
 ) -> Callable[[One], One]: ...
 
 
 @overload
-def listener(
-    topic: str | Topic,
-    *,
-    batch: int,
-    max_runtime_ms: int = 600_000,
-    isolation: Isolation = "thread",
-    group: str = "",
-    start: Where = "start",
-    broadcast: bool = False,
-    acks: str = "each",
-    waits: bool = False,
-) -> Callable[[Several], Several]: ...
+def listener(topic: str | Topic, *, batch: int, **options: Unpack[Options]) -> Callable[[Several], Several]: ...
 
 
-def listener(
-    topic: str | Topic,
-    *,
-    batch: int = 1,
-    max_runtime_ms: int = 600_000,
-    isolation: Isolation = "thread",
-    group: str = "",
-    start: Where = "start",
-    broadcast: bool = False,
-    acks: str = "each",
-    waits: bool = False,
-) -> Callable[[Any], Any]:
+def listener(topic: str | Topic, *, batch: int = 1, **options: Unpack[Options]) -> Callable[[Any], Any]:
     """Marks a function (plain or ``async``) as the listener of a topic; the function itself stays as it is.
 
     Given a `Topic` the worker also defines it at its start. Of a stream topic say which ``group`` it is of; see
@@ -216,19 +184,7 @@ def listener(
 
     def mark(function: Any) -> Any:
         name, definition = (topic.name, topic) if isinstance(topic, Topic) else (topic, None)
-        declared = Listener(
-            name,
-            function,
-            definition,
-            batch=batch,
-            max_runtime_ms=max_runtime_ms,
-            isolation=isolation,
-            group=group,
-            start=start,
-            broadcast=broadcast,
-            acks=acks,
-            waits=waits,
-        )
+        declared = Listener(name, function, definition, batch=batch, **options)
         before = getattr(function, MARK, None)
         if isinstance(before, Listener) and before.function is function:
             raise ConfigurationError(

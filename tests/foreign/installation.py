@@ -22,6 +22,29 @@ from tests.support.waiting import wait_until
 ROOT = Path(__file__).parents[2]
 EMAIL, PASSWORD = "chief@shop.example", "of the shop"
 START_S = 120
+PREPARE = """
+import json
+from datetime import timedelta
+from io import StringIO
+from django.contrib.auth.models import Group
+from django.core.management import call_command
+from django.utils import timezone
+from console.models import ApiToken
+from console.usecases import tokens
+from tests.foreign.shop.models import Person
+
+call_command("migrate", verbosity=0)
+Person.objects.create_superuser({email!r}, {password!r})
+token = ApiToken(name="x", role="Operator", expires_at=timezone.now() + timedelta(days=1))
+secret = tokens.give_secret(token)
+token.save()
+output = StringIO()
+call_command("check", fail_level="WARNING", stdout=output)
+call_command("makemigrations", "console", check_changes=True, dry_run=True, stdout=output)
+groups = [group.name for group in Group.objects.all()]
+print(json.dumps(dict(checks=output.getvalue(), groups=groups, token=secret)))
+"""
+"""All that is done by hand, at once: Django takes seconds to start."""
 DOCUMENT = ROOT / "docs" / "how-to" / "django.md"
 (_BLOCK,) = [block.code for block in blocks(DOCUMENT) if block.how == "run by" and __file__.endswith(block.what)]
 COMMANDS = [
@@ -50,18 +73,16 @@ class Shop:
             "XDG_DATA_HOME": str(folder),
         }
         self._running: list[subprocess.Popen[bytes]] = []
+        self.prepared: dict[str, Any] = {}
         self.cookies = CookieJar()
         self._browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(self.cookies), _Stay())
 
-    def manage(self, *arguments: str, **environ: str) -> str:
-        command = [sys.executable, "-W", "error", "-m", "django", *arguments]
-        options: Any = {"cwd": ROOT, "capture_output": True, "text": True, "timeout": START_S}
-        ran = subprocess.run(command, env=self._environ | environ, check=False, **options)
-        assert ran.returncode == 0, ran.stdout + ran.stderr
-        return ran.stdout + ran.stderr
-
     def shell(self, code: str) -> str:
-        return self.manage("shell", "-v0", "-c", code).strip()
+        command = [sys.executable, "-W", "error", "-m", "django", "shell", "-v0", "-c", code]
+        options: Any = {"cwd": ROOT, "capture_output": True, "text": True, "timeout": START_S}
+        ran = subprocess.run(command, env=self._environ, check=False, **options)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        return str(ran.stdout)
 
     def start(self, *arguments: str) -> None:
         with self._log.open("ab") as log:
@@ -73,10 +94,7 @@ class Shop:
         return self._log.read_text(errors="replace")
 
     def __enter__(self) -> Self:
-        self.shell(
-            "from django.core.management import call_command; call_command('migrate', verbosity=0);"
-            f"from tests.foreign.shop.models import Person; Person.objects.create_superuser({EMAIL!r}, {PASSWORD!r})"
-        )
+        self.prepared = json.loads(self.shell(PREPARE.format(email=EMAIL, password=PASSWORD)))
         for command in COMMANDS:
             self.start(
                 *command, *(("--port", str(self.port), "--log-level", "warning") if "uvicorn" in command else ())

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 
+import psycopg
 import pytest
 from websockets.sync.client import connect
 
@@ -26,12 +27,10 @@ PAGES = (
     "admin/search/?s=orders&extended=1", "api/v1/docs", "api/v1/openapi.json", "texts.js",
 )  # fmt: skip
 
-HANG_UP = """
-from django.db import connection
-with connection.cursor() as cursor:
-    cursor.execute("select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid()"
-                   " and datname = current_database()")
-"""
+HANG_UP = (
+    "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid()"
+    " and datname = current_database()"
+)
 
 
 @pytest.fixture(scope="module", params=["plain admin on SQLite", "Unfold on PostgreSQL"])
@@ -68,10 +67,7 @@ def test_the_shop_adds_what_the_document_says() -> None:
 
 
 def test_it_misses_nothing(shop: Shop) -> None:
-    told = shop.shell(
-        "from django.core.management import call_command as call;"
-        "call('check', fail_level='WARNING'); call('makemigrations', 'console', check_changes=True, dry_run=True)"
-    )
+    told = shop.prepared["checks"]
     assert "no issues" in told and "No changes" in told
 
 
@@ -94,10 +90,7 @@ def test_the_project_keeps_its_own_pages(signed_in: Shop) -> None:
     assert status == 200
     assert "RMQ Console" not in text
     assert ("unfold/css" in text) == (signed_in.admin == "unfold")
-    groups = signed_in.shell(
-        "from django.contrib.auth.models import Group as G; print(*[g.name for g in G.objects.all()])"
-    )
-    assert groups.count("RMQ ") == 5
+    assert sum(name.startswith("RMQ ") for name in signed_in.prepared["groups"]) == 5
 
 
 def test_a_live_frame_arrives(signed_in: Shop) -> None:
@@ -125,13 +118,7 @@ def _ended(shop: Shop, address: str) -> dict[str, object] | None:
 
 
 def test_rest_answers_in_its_own_form(signed_in: Shop) -> None:
-    code = (
-        "from console.models import ApiToken; from console.usecases import tokens; from django.utils import timezone;"
-        "from datetime import timedelta;"
-        "t = ApiToken(name='x', role='Operator', expires_at=timezone.now() + timedelta(days=1));"
-        "s = tokens.give_secret(t); t.save(); print(s)"
-    )
-    token = {"Authorization": f"Bearer {signed_in.shell(code)}"}
+    token = {"Authorization": f"Bearer {signed_in.prepared['token']}"}
     status, text = signed_in.get("api/v1/topics/orders", **token)
     assert (status, json.loads(text)["name"]) == (200, "orders")
     for address, wanted, code in (("nowhere", 404, "not_found"), ("topics/none", 404, "unknown_topic")):
@@ -150,7 +137,8 @@ def test_a_listener_reaches_the_models_also_after_the_database_hung_up(signed_in
         client.send(topic, FixedTimeMessage("1", 1_000, key="1"), allow_past=True)
         wait_until(lambda: written("1"), timeout_s=60, what="the first order is written")
         if signed_in.database.startswith("postgres"):
-            signed_in.shell(HANG_UP)
+            with psycopg.connect(signed_in.database) as database:
+                database.execute(HANG_UP)
         client.send(topic, FixedTimeMessage("2", 1_000, key="2"), allow_past=True)
         wait_until(lambda: written("2"), timeout_s=60, what="the second order is written")
 

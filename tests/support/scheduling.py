@@ -9,9 +9,16 @@ from xdist.scheduler import LoadFileScheduling
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
 
-TOGETHER = ("tests/console/browser/", "tests/pipeline/", "tests/ownership/", "tests/engine/conformance/")
-"""One installation serves all tests of the pages, one Spark all of the pipeline, one ZooKeeper all of ownership, one
-server of each kind all of conformance; starting these costs more than many tests."""
+TOGETHER = (
+    "tests/console/browser/",
+    "tests/pipeline/",
+    "tests/ownership/",
+    "tests/engine/conformance/",
+    "tests/console/installed/",
+)
+"""One installation serves all tests of the pages, another those that need one and no browser, one Spark all of the
+pipeline, one ZooKeeper all of ownership, one server of each kind all of conformance; starting these costs more than
+many tests."""
 
 APART = ("tests/pipeline/test_standalone.py", "tests/pipeline/test_starting.py")
 """Of these folders, what starts a Spark of its own and would only make the longest row of tests longer."""
@@ -30,7 +37,6 @@ FIRST = (
     "tests/embedded/test_redis_sentinel.py",
     "tests/console/test_failover.py",
     "tests/engine/test_failover_waiting.py",
-    "tests/console/operations/test_killed.py",
 )
 """What takes longest for its few tests, the longest first: the others begin in the order of how many tests they have,
 and a long one that began among the last would keep all processes but one waiting for it."""

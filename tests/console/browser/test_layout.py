@@ -56,7 +56,7 @@ def test_what_is_pressed_stays_where_it_is_whatever_the_status_says(
     page = open_page(f"/topics/{topic}/", viewport=size)
     expect(page.locator("#rc-facts:not(:empty)")).to_be_visible()
     live = page.evaluate(PLACES, ["Live", "as of 20:51:07"])
-    assert len(live) == 4
+    assert len(live) == 5
     for words in (["Connecting…", ""], ["Live", ""], ["Old data", "as of 20:51:07"], ["Not connected", ""]):
         assert page.evaluate(PLACES, words) == live, words
     if size is not NARROW:  # there the facts take more than a line

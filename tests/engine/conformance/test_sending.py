@@ -24,17 +24,17 @@ CONTENTS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS)
-async def test_any_content_arrives_as_it_was_sent(bench: Bench, content: str | bytes) -> None:
+async def test_any_content_arrives_as_it_was_sent(bench: Bench) -> None:
     await bench.topic()
-    raw = content if isinstance(content, bytes) else content.encode()
-    sent = await bench.q.send("work", message(TopicKind.PRIORITY, content))
-    delivery = await bench.take_one()
-    assert delivery.content == raw
-    assert delivery.raw_id == (raw if len(raw) <= 64 else blake2b(raw, digest_size=16).digest())
-    assert (delivery.id, delivery.slot, delivery.headers, delivery.version) == (sent.id, sent.slot, {}, 0)
-    assert await bench.q.ack(delivery) == ["done"]
-    assert bench.ledger().held == set()
+    for name, content in CONTENTS.items():
+        raw = content if isinstance(content, bytes) else content.encode()
+        sent = await bench.q.send("work", message(TopicKind.PRIORITY, content))
+        delivery = await bench.take_one()
+        assert delivery.content == raw, name
+        assert delivery.raw_id == (raw if len(raw) <= 64 else blake2b(raw, digest_size=16).digest()), name
+        assert (delivery.id, delivery.slot, delivery.headers, delivery.version) == (sent.id, sent.slot, {}, 0), name
+        assert await bench.q.ack(delivery) == ["done"], name
+        assert bench.ledger().held == set(), name
 
 
 @pytest.mark.parametrize("kind", QUEUE_KINDS)

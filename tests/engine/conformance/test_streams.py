@@ -13,6 +13,7 @@ from rmq_core import EntryPage, MessageFilter, PriorityMessage, StreamMessage, T
 from rmq_core.model.entry import EntryId
 from rmq_core.protocol import streams
 from tests.engine.conformance.bench import Bench
+from tests.engine.conformance.conftest import clients_alone, scripts_alone
 
 LAST = 2**64 - 1
 IDS = ("6-1", None, "7-1")
@@ -41,15 +42,21 @@ async def all_of(bench: Bench, *topics: str, limit: int = 1_000, **asked: Any) -
     return found
 
 
-@pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS)
-async def test_any_content_is_read_as_it_was_sent(bench: Bench, content: str | bytes) -> None:
+async def test_any_content_is_read_as_it_was_sent(bench: Bench) -> None:
     await stream(bench)
-    sent = await bench.q.send("events", content)
-    (entry,) = (await bench.q.read("events")).entries
-    assert entry.content == (content if isinstance(content, bytes) else content.encode())
-    assert (entry.id, entry.slot, entry.headers, entry.fields, entry.slot_basis) == (sent.id, sent.slot, {}, {}, None)
-    assert abs(entry.at_ms - await bench.now_ms()) < 60_000
-    assert sent.merged is False
+    for name, content in CONTENTS.items():
+        sent = await bench.q.send("events", content)
+        *_, entry = await all_of(bench)
+        assert entry.content == (content if isinstance(content, bytes) else content.encode()), name
+        assert (entry.id, entry.slot, entry.headers, entry.fields, entry.slot_basis) == (
+            sent.id,
+            sent.slot,
+            {},
+            {},
+            None,
+        )
+        assert abs(entry.at_ms - await bench.now_ms()) < 60_000
+        assert sent.merged is False
 
 
 async def test_json_headers_fields_and_basis_are_read_as_they_were_sent(bench: Bench) -> None:
@@ -103,6 +110,7 @@ async def test_reading_from_an_id_or_a_time_to_another(bench: Bench) -> None:
     assert await read(since=5_000) == await read(until="0-1") == await read(since="end") == []
 
 
+@scripts_alone
 async def test_ids_of_ones_own_only_grow(bench: Bench) -> None:
     await stream(bench)
     assert (await bench.q.send("events", "a", id="5")).id == "5-0"
@@ -124,6 +132,7 @@ async def test_ids_of_ones_own_only_grow(bench: Bench) -> None:
             StreamMessage("a", id=wrong)
 
 
+@scripts_alone
 async def test_the_largest_id_is_the_last(bench: Bench) -> None:
     await stream(bench)
     assert (await bench.q.send("events", "a", id=f"{LAST}-{LAST - 1}")).id == f"{LAST}-{LAST - 1}"
@@ -191,6 +200,7 @@ async def test_waiting_for_what_comes(bench: Bench) -> None:
     assert not page.more
 
 
+@scripts_alone
 @pytest.mark.parametrize("trim", ["exact", "nearly"])
 async def test_the_oldest_are_trimmed(bench: Bench, trim: str) -> None:
     topic = await stream(bench, max_length=200, slots=2, trim=trim)
@@ -207,6 +217,7 @@ async def test_the_oldest_are_trimmed(bench: Bench, trim: str) -> None:
     assert len(await all_of(bench)) == 2
 
 
+@scripts_alone
 async def test_what_is_too_old_is_trimmed(bench: Bench) -> None:
     topic = await stream(bench, max_age_ms=3_600_000, trim="exact")
     now_ms = await bench.now_ms()
@@ -219,6 +230,7 @@ async def test_what_is_too_old_is_trimmed(bench: Bench) -> None:
     assert (sample.length, sample.counters.trimmed, sample.slots[0].first_entry) == (0, 51, None)
 
 
+@scripts_alone
 async def test_entries_are_deleted_for_good(bench: Bench) -> None:
     await stream(bench, slots=4)
     sent = [await bench.q.send("events", str(n)) for n in range(20)]
@@ -276,6 +288,7 @@ async def test_a_stream_has_nothing_of_a_queue(bench: Bench) -> None:
     assert (sample.length, sample.backlog, sample.ready, sample.dead) == (1, 0, 0, 0)
 
 
+@clients_alone
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -329,6 +342,7 @@ async def test_a_cursor_is_of_its_list_and_of_its_life(bench: Bench) -> None:
     assert [entry.text for entry in await all_of(bench)] == ["b"]
 
 
+@scripts_alone
 @pytest.mark.parametrize("kinds", [("stream", "priority"), ("priority", "stream")])
 async def test_a_name_may_be_of_another_kind_in_its_next_life(bench: Bench, kinds: tuple[str, str]) -> None:
     for kind in kinds:
@@ -339,6 +353,7 @@ async def test_a_name_may_be_of_another_kind_in_its_next_life(bench: Bench, kind
         assert await bench.control.delete_topic("events", force=True) == 1
 
 
+@scripts_alone
 async def test_what_others_write_is_read_as_fields(bench: Bench) -> None:
     topic = await stream(bench, journal="off")
     bench.raw.xadd(bench.q.keyspace.slot(topic.name, 0).store, {"temp": "20", b"\xff": b"\x00", "h": "no json"})

@@ -78,3 +78,13 @@ export const all = (element, selector) => [...element.querySelectorAll(selector)
 
 /** What has the focus. */
 export const focusedElement = () => /** @type {HTMLElement} */ (document.activeElement);
+
+/** New rows of a table; where the focus was in one with the same `data-key`, it stays. */
+export function refill(/** @type {HTMLElement} */ body, /** @type {HTMLElement[]} */ rows) {
+  const key = body.contains(document.activeElement) ? focusedElement().dataset.key : null;
+  replace(body, rows);
+  if (key)
+    all(body, "[data-key]")
+      .find((each) => each.dataset.key === key)
+      ?.focus();
+}

@@ -2,7 +2,6 @@
 import { param, setParams } from "../core/address.js";
 import { get, ofTopic, post } from "../core/api.js";
 import { byId, h, press, replace, setText } from "../core/dom.js";
-import { time } from "../core/format.js";
 import { shortcut } from "../core/keys.js";
 import { page } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
@@ -11,6 +10,7 @@ import { ask } from "../parts/ask.js";
 import { EntryList } from "../parts/entrylist.js";
 import { openEntry, openEntryFromAddress } from "../parts/entrypanel.js";
 import { guardedButton } from "../parts/guardedbutton.js";
+import { asOf, moreFoot, slotInput } from "../parts/pagesoflists.js";
 
 const REFRESH_MS = 3000;
 const PAGE = 50;
@@ -48,12 +48,7 @@ export class EntriesTab {
       onchange: () => this.choose({ at: this.when.value ? Date.parse(this.when.value) : null }),
     });
     this.note = h("span", { class: "rc-muted" });
-    this.more = h(
-      "button",
-      { type: "button", class: "rc-button", onclick: () => this.loadMore() },
-      gettext("Load more"),
-    );
-    this.foot = h("div", { class: "rc-more", hidden: true }, this.more);
+    this.foot = moreFoot(() => this.loadMore());
     replace(
       byId("rc-tab"),
       h(
@@ -64,7 +59,7 @@ export class EntriesTab {
           { class: "rc-toolbar" },
           this.segments,
           this.when,
-          this.slotInput(),
+          slotInput(this.slot, (slot) => this.choose({ slot })),
           this.finder(),
           this.note,
           trimButton(),
@@ -77,19 +72,6 @@ export class EntriesTab {
     this.load();
     setInterval(() => this.refresh(), REFRESH_MS);
     openEntryFromAddress(() => this.load());
-  }
-
-  slotInput() {
-    return h("input", {
-      class: "rc-input rc-slot",
-      type: "number",
-      min: 0,
-      max: page.topic.slots - 1,
-      value: this.slot,
-      placeholder: gettext("all slots"),
-      "aria-label": gettext("Only of slot"),
-      onchange: (event) => this.choose({ slot: event.target.value }),
-    });
   }
 
   finder() {
@@ -148,8 +130,7 @@ export class EntriesTab {
       if (wanted !== this.wanted()) return;
       this.cursor = found.cursor;
       this.list.show([...before, ...found.rows], this.at !== null ? gettext("Nothing there.") : gettext("No entries."));
-      const held = this.pages > 1 ? ` · ${gettext("refreshing is paused while more than one page is shown")}` : "";
-      setText(this.note, fill(gettext("as of %(time)s"), { time: time(found.as_of_ms) }) + held);
+      setText(this.note, asOf(found.as_of_ms, this.pages > 1));
       this.foot.hidden = !found.more;
     } catch (problem) {
       setText(this.note, problem.message);

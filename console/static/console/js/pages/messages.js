@@ -2,15 +2,16 @@
 import { param, setParams } from "../core/address.js";
 import { get, ofTopic } from "../core/api.js";
 import { all, byId, h, press, replace, setText } from "../core/dom.js";
-import { count, time } from "../core/format.js";
+import { count } from "../core/format.js";
 import { shortcut } from "../core/keys.js";
 import { page } from "../core/page.js";
-import { fill, gettext } from "../core/text.js";
+import { gettext } from "../core/text.js";
 import { bulkButton } from "../parts/bulk.js";
 import { exportMenu } from "../parts/bulkexport.js";
 import { Clusters } from "../parts/clusters.js";
 import { MessageList } from "../parts/messagelist.js";
 import { openFromAddress, openMessage } from "../parts/messagepanel.js";
+import { asOf, moreFoot, slotInput } from "../parts/pagesoflists.js";
 import { Search } from "../parts/search.js";
 
 const REFRESH_MS = 3000;
@@ -61,12 +62,7 @@ export class MessagesTab {
       onclick: () => this.choose({ order: this.order === "oldest" ? "newest" : "oldest" }),
     });
     this.note = h("span", { class: "rc-muted" });
-    this.moreButton = h(
-      "button",
-      { type: "button", class: "rc-button", onclick: () => this.loadMore() },
-      gettext("Load more"),
-    );
-    this.foot = h("div", { class: "rc-more" }, this.moreButton);
+    this.foot = moreFoot(() => this.loadMore());
     this.build();
     this.load();
     setInterval(() => this.refresh(), REFRESH_MS);
@@ -88,16 +84,6 @@ export class MessagesTab {
         ),
       );
     this.segments.hidden = this.states.length < 2;
-    this.slotInput = h("input", {
-      class: "rc-input rc-slot",
-      type: "number",
-      min: 0,
-      max: page.topic.slots - 1,
-      value: this.slot,
-      placeholder: gettext("all slots"),
-      "aria-label": gettext("Only of slot"),
-      onchange: (event) => this.choose({ slot: event.target.value }),
-    });
     const dead = this.states.includes("dead");
     if (dead) this.clusters = new Clusters(page.topic);
     replace(
@@ -112,7 +98,7 @@ export class MessagesTab {
           this.segments,
           this.search.element,
           this.orderButton,
-          this.slotInput,
+          slotInput(this.slot, (slot) => this.choose({ slot })),
           this.note,
           h(
             "span",
@@ -208,11 +194,7 @@ export class MessagesTab {
       if (wanted !== this.wanted() || this.search.active) return;
       this.cursor = found.next;
       this.list.show(join(found.rows), this.state, EMPTY[this.state]);
-      setText(
-        this.note,
-        fill(gettext("as of %(time)s"), { time: time(found.as_of_ms) }) +
-          (this.more ? ` · ${gettext("refreshing is paused while more than one page is shown")}` : ""),
-      );
+      setText(this.note, asOf(found.as_of_ms, this.more));
     } catch (problem) {
       setText(this.note, problem.message);
     }

@@ -99,7 +99,7 @@ const form = h(
       basis,
     ),
     stream ? null : h("label", {}, gettext("Version (older never replaces newer)"), version),
-    stream ? null : h("label", {}, gettext("Expires so many ms after it is due (empty: the topic's)"), expires),
+    stream ? null : h("label", {}, gettext("Expires after so many ms (empty: the topic's)"), expires),
     stream ? null : h("label", {}, gettext("Once within so many ms (empty: the topic's)"), unique),
     h("label", {}, gettext("Reason (optional)"), reason),
   ),

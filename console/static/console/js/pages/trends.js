@@ -37,6 +37,8 @@ const BEFORE = { day: gettext("the day before"), week: gettext("the week before"
 
 export class TrendsTab {
   constructor() {
+    /** @type {RunChart[]} */
+    this.charts = [];
     const again = () => this.load();
     this.size = new Choice(
       gettext("Window"),

@@ -1,5 +1,5 @@
 // Entries of a stream, a line each.
-import { focusedElement, h, headRow, replace, setText } from "../core/dom.js";
+import { h, headRow, refill, setText } from "../core/dom.js";
 import { bytes, count } from "../core/format.js";
 import { gettext } from "../core/text.js";
 
@@ -28,15 +28,10 @@ export class EntryList {
 
   show(rows, emptyWords) {
     this.rows = rows;
-    const focused = this.body.contains(document.activeElement) ? focusedElement().dataset.key : null;
-    replace(
+    refill(
       this.body,
       rows.map((row) => this.line(row)),
     );
-    if (focused)
-      [.../** @type {any} */ (this.body.querySelectorAll("[data-key]"))]
-        .find((each) => each.dataset.key === focused)
-        ?.focus();
     this.empty.hidden = rows.length > 0;
     setText(this.empty, emptyWords);
   }

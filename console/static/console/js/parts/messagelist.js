@@ -1,5 +1,5 @@
 // A list of messages with boxes to tick. Rows keep their place; ticking one stops the refreshing, visibly.
-import { all, focusedElement, h, replace, setText } from "../core/dom.js";
+import { all, h, refill, replace, setText } from "../core/dom.js";
 import { bytes, count, dateTime, relative, time } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
@@ -49,15 +49,10 @@ export class MessageList {
     this.rows = rows;
     const here = new Set(rows.map(keyOf));
     for (const key of this.selected.keys()) if (!here.has(key)) this.selected.delete(key);
-    const focused = this.body.contains(document.activeElement) ? focusedElement().dataset.key : null;
-    replace(
+    refill(
       this.body,
       rows.map((row) => this.line(row)),
     );
-    if (focused)
-      [.../** @type {any} */ (this.body.querySelectorAll("[data-key]"))]
-        .find((each) => each.dataset.key === focused)
-        ?.focus();
     this.empty.hidden = rows.length > 0;
     setText(this.empty, emptyWords);
     this.selectionChanged();

@@ -6,10 +6,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from console.config.environment import BASE_DIR
 from rmq_core import Topic, TopicKind
@@ -19,29 +16,11 @@ from tests.support.missing import missing
 
 DOCUMENT = BASE_DIR / "docs" / "reference" / "rest.md"
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-MAKE_TOKEN = """
-from datetime import timedelta
-from django.utils import timezone
-from console.usecases import tokens
-from console.models import ApiToken
-token = ApiToken(name="docs", role="Admin", expires_at=timezone.now() + timedelta(hours=1))
-secret = tokens.give_secret(token)
-token.save()
-open({path!r}, "w").write(secret)
-"""
 
 
-@pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    with Stack(tmp_path_factory.mktemp("docs") / "data", "--shared") as stack:
-        yield stack
-
-
-def test_every_example_works(stack: Stack, tmp_path: Path) -> None:
+def test_every_example_works(stack: Stack, secrets: dict[str, str]) -> None:
     if shutil.which("curl") is None:
         missing("curl")
-    secret_file = tmp_path / "secret"
-    stack.manage(MAKE_TOKEN.format(path=str(secret_file)))
     blocks = BLOCK.findall(DOCUMENT.read_text())
     assert len(blocks) >= 5
     # A line that says which example an answer belongs to, after every block.
@@ -49,7 +28,7 @@ def test_every_example_works(stack: Stack, tmp_path: Path) -> None:
     environ = {
         "PATH": os.environ["PATH"],
         "RMQ": f"{stack.address}/api/v1",
-        "TOKEN": secret_file.read_text(),
+        "TOKEN": secrets["admin"],
     }
     ran = subprocess.run(["bash", "-c", script], env=environ, capture_output=True, text=True, timeout=120, check=False)
     assert ran.returncode == 0, f"{ran.stdout}\n{ran.stderr}"
@@ -67,16 +46,14 @@ def test_every_example_works(stack: Stack, tmp_path: Path) -> None:
         queue.control.delete_topic("rest-orders", force=True)
 
 
-def test_every_example_in_javascript_works(stack: Stack, tmp_path: Path) -> None:
+def test_every_example_in_javascript_works(stack: Stack, secrets: dict[str, str], tmp_path: Path) -> None:
     if shutil.which("node") is None:
         missing("node")
-    secret_file = tmp_path / "secret"
-    stack.manage(MAKE_TOKEN.format(path=str(secret_file)))
     blocks = re.findall(r"^```js\n(.*?)^```$", DOCUMENT.read_text(), re.MULTILINE | re.DOTALL)
     assert blocks
     program = tmp_path / "example.mjs"
     program.write_text("const { RMQ, TOKEN } = process.env;\n" + "\n".join(blocks))
-    environ = {"PATH": os.environ["PATH"], "RMQ": f"{stack.address}/api/v1", "TOKEN": secret_file.read_text()}
+    environ = {"PATH": os.environ["PATH"], "RMQ": f"{stack.address}/api/v1", "TOKEN": secrets["admin"]}
     with stack.client() as client:
         client.define(Topic("rest-orders", TopicKind.FIXED_TIME, slots=4))
         ran = subprocess.run(["node", program], env=environ, capture_output=True, text=True, timeout=60, check=False)

@@ -1,0 +1,1 @@
+"""What needs a whole installation and no browser: one serves them all."""
