@@ -133,7 +133,7 @@ class RuleChange(Strict):
     problem: str | None = Field(None, max_length=40, examples=["no_workers"])
     metric: str | None = Field(None, max_length=20, examples=["lag_ms"])
     comparison: Literal["above", "below"] | None = None
-    threshold: float | None = Field(None, ge=-1e15, le=1e15)
+    threshold: float | None = Field(None, ge=0, le=1e15)
     topics: Patterns | None = None
     for_ms: int | None = Field(None, ge=0, le=7 * 86_400_000)
     fire_after: int | None = Field(None, ge=1, le=100)

@@ -37,7 +37,7 @@ def check_rule(rule: AlertRule) -> None:
     """Either a problem, or a metric with what it is compared with. Raises `InvalidRule`."""
     if bool(rule.problem) == bool(rule.metric):
         raise InvalidRule("problem", gettext("Choose a problem, or a metric; not both."))
-    if rule.metric and rule.threshold is None:
+    if rule.metric and (rule.threshold is None or rule.threshold < 0):
         raise InvalidRule("threshold", gettext("Say what the metric is compared with."))
     if rule.metric and rule.comparison not in AlertRule.Comparison.values:
         raise InvalidRule("comparison", gettext("Say whether above or below."))
