@@ -92,6 +92,8 @@ class Action(StrEnum):
     ALERT_RULE = "alert_rule"
     ALERT_RECEIVER = "alert_receiver"
     SILENCE = "silence"
+    SCREEN = "screen"
+    SCREEN_LINK = "screen_link"
 
 
 NEEDED: dict[Action, Permission] = {
@@ -141,6 +143,8 @@ NEEDED: dict[Action, Permission] = {
     Action.ALERT_RULE: Permission.EDIT_TOPICS,
     Action.ALERT_RECEIVER: Permission.ADMINISTER,
     Action.SILENCE: Permission.OPERATE,
+    Action.SCREEN: Permission.EDIT_TOPICS,
+    Action.SCREEN_LINK: Permission.ADMINISTER,
 }
 
 

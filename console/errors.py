@@ -25,5 +25,9 @@ class UnknownAlert(BadRequest):
     """There is no such rule, silence or receiver of alerts, or no longer."""
 
 
+class UnknownScreen(BadRequest):
+    """There is no such screen, or no longer."""
+
+
 class OtherConsole(RuntimeError):
     """A console with another database looks after this namespace; the text says what to do."""

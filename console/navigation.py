@@ -48,6 +48,7 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
                 _page(request, gettext("Reconciliation"), "fact_check", "reconciliation"),
                 _page(request, gettext("Outbox"), "outbox", "outbox"),
                 _page(request, gettext("Recurring"), "event_repeat", "recurring"),
+                _page(request, gettext("Screens"), "tv", "screens"),
             ],
         },
         {
@@ -179,6 +180,7 @@ def _pages() -> list[tuple[str, str, str, str, Callable[[HttpRequest], bool]]]:
         (gettext("Outbox"), gettext("What was committed and is not sent yet"), "console:outbox", "outbox", may_view),
         (gettext("Alerts"), gettext("What fires, since when, who silenced it"), "console:alerts", "notifications",
          may_view),
+        (gettext("Screens"), gettext("What hangs on a wall, and its links"), "console:screens", "tv", may_view),
         (gettext("Audit"), gettext("Who did what, and why"), "console:audit", "history", may_audit),
     ]  # fmt: skip
 

@@ -18,7 +18,15 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
 from console.access import Forbidden, OutOfScope
-from console.errors import BadRequest, UnknownAlert, UnknownMessage, UnknownRecurring, UnknownSchedule, UnknownWorker
+from console.errors import (
+    BadRequest,
+    UnknownAlert,
+    UnknownMessage,
+    UnknownRecurring,
+    UnknownSchedule,
+    UnknownScreen,
+    UnknownWorker,
+)
 from rmq_core import errors
 from rmq_core.errors import RMQError
 
@@ -197,6 +205,8 @@ def translate(error: Exception) -> ApiError:
             return ApiError(404, "unknown_recurring", str(error))
         case UnknownAlert():
             return ApiError(404, "unknown_alert", str(error))
+        case UnknownScreen():
+            return ApiError(404, "unknown_screen", str(error))
         case UnknownSchedule():
             return ApiError(404, "unknown_schedule", str(error))
         case BadRequest():

@@ -59,6 +59,8 @@ LABELS = {
     "run_now": _("run now"),
     "run_recurring": _("send a recurring message now"),
     "schedule": _("schedule runs"),
+    "screen": _("define a screen"),
+    "screen_link": _("make or revoke the link of a screen"),
     "send": _("send"),
     "sign_in": _("sign in"),
     "silence": _("silence alerts"),

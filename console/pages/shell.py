@@ -70,7 +70,18 @@ def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 def _places(request: HttpRequest) -> dict[str, str]:
     """Addresses that keys lead to, of the pages one may open."""
-    names = ["overview", "workers", "routes", "dead", "operations", "reconciliation", "outbox", "recurring", "alerts"]
+    names = [
+        "overview",
+        "workers",
+        "routes",
+        "dead",
+        "operations",
+        "reconciliation",
+        "outbox",
+        "recurring",
+        "alerts",
+        "screens",
+    ]
     if allowed(request.user, Permission.AUDIT):
         names.append("audit")
     return {name: reverse(f"console:{name}") for name in names}

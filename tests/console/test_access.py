@@ -11,7 +11,7 @@ from django.test import Client, RequestFactory
 from django.urls import URLPattern, URLResolver, get_resolver, set_script_prefix
 
 from console.access import NEEDED, ROLES, Action, Forbidden, Permission, allowed, grants, require
-from console.models import AuditEntry, Operation, Reconciliation
+from console.models import AuditEntry, Operation, Reconciliation, Screen
 from console.pages import language
 from console.usecases.actions import PERFORMED
 from tests.console import acting
@@ -30,17 +30,20 @@ VIEWERS = [
     "define", "send",
     "reconciliation", "run",
     "dead", "operations", "operation", "outbox", "routes", "recurring",
-    "alerts",
+    "alerts", "screens", "screen",
 ]  # fmt: skip
 AUDIT = [
     "audit",
 ]
+BY_LINK = {"screen-by-link", "screen-by-link-data"}
+"""For whoever has the secret in the address: tests/console/api/test_screens.py."""
 OPERATION = "6f1d7d3e-0000-4000-8000-000000000001"
 
 
 @pytest.fixture(autouse=True)
 def an_operation(db: None) -> None:
     Reconciliation.objects.create(pk=OPERATION, state="done")
+    Screen.objects.create(name="wall", panels="figures")
     Operation.objects.create(pk=OPERATION, action="cancel", topic="orders", state="done")
 
 
@@ -67,6 +70,8 @@ def addresses(ident: str = "a") -> dict[str, str]:
         "outbox": "/outbox/",
         "recurring": "/recurring/",
         "alerts": "/alerts/",
+        "screens": "/screens/",
+        "screen": "/screens/of/wall/",
         "operation": f"/operations/{OPERATION}/",
         "reconciliation": "/reconciliation/",
         "run": f"/reconciliation/{OPERATION}/",
@@ -91,7 +96,7 @@ def test_every_address_of_ours_is_walked_here() -> None:
         for name in names(get_resolver().url_patterns)
         if not name.startswith(("console_admin:", "console-api:"))
     }
-    assert ours == {*VIEWERS, *AUDIT, "texts", "set_language"}
+    assert ours == {*VIEWERS, *AUDIT, *BY_LINK, "texts", "set_language"}
 
 
 @pytest.mark.parametrize("name", [*VIEWERS, *AUDIT])

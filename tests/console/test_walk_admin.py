@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import get_resolver, reverse
 
 from console.access import ROLES
-from console.models import AlertReceiver, AlertRule, AuditEntry, RecurringMessage, TopicRevision
+from console.models import AlertReceiver, AlertRule, AuditEntry, RecurringMessage, Screen, TopicRevision
 from console.usecases import topic_history
 from tests.console.api.conftest import make_token
 from tests.console.conftest import Queue
@@ -31,6 +31,7 @@ MODELS: dict[str, tuple[frozenset[str], ...]] = {
     "console_topicrevision": (EVERYBODY, NOBODY, EVERYBODY, NOBODY, EVERYBODY),
     "console_alertrule": (EVERYBODY, EDITORS, EVERYBODY, EDITORS, EVERYBODY),
     "console_alertreceiver": (ADMIN, ADMIN, ADMIN, ADMIN, ADMIN),
+    "console_screen": (EVERYBODY, EDITORS, EVERYBODY, EDITORS, EVERYBODY),
     "console_recurringmessage": (READERS, EDITORS, READERS, EDITORS, READERS),
     # These lead to the console's own pages, which decide by themselves.
     "console_topicdefinition": (EVERYBODY, NOBODY, NOBODY, NOBODY, NOBODY),
@@ -63,6 +64,7 @@ def rows(queue: Queue, person: Callable[..., User]) -> dict[str, int | str]:
         "console_recurringmessage": RecurringMessage.objects.create(
             name="n", topic="orders", content="x", when="in_ms", value=0, every_ms=60_000
         ).pk,
+        "console_screen": Screen.objects.create(name="wall", panels="figures").pk,
         "console_alertrule": AlertRule.objects.create(name="n", problem="dead").pk,
         "console_alertreceiver": AlertReceiver.objects.create(name="n", address="https://n/secret").pk,
         "console_topicdefinition": "orders",

@@ -19,9 +19,11 @@ from console.models import (
     Operation,
     Reconciliation,
     RecurringMessage,
+    Screen,
     TopicRevision,
 )
 from console.usecases import tokens
+from console.usecases.screens import digest_of
 
 token = ApiToken(name="walk", role="Viewer", topics="*", expires_at=timezone.now() + timedelta(hours=1))
 tokens.give_secret(token)
@@ -30,6 +32,9 @@ revision, _ = TopicRevision.objects.get_or_create(topic="orders", version=99, st
 entry = AuditEntry.objects.create(username="admin", action="pause")
 recurring = RecurringMessage.objects.create(
     name="n", topic="orders", content="x", when="in_ms", value=0, every_ms=60_000
+)
+screen = Screen.objects.create(
+    name="wall", panels="figures", digest=digest_of("a-secret"), link_until=timezone.now() + timedelta(hours=1)
 )
 keys = {
     "operation": Operation.objects.create(action="cancel", topic="orders", state="done").pk,
@@ -40,6 +45,10 @@ keys = {
     "console_apitoken": token.pk,
     "console_topicrevision": revision.pk,
     "console_recurringmessage": recurring.pk,
+    "screen": "wall",
+    "screen-by-link": "a-secret",
+    "screen-by-link-data": "a-secret",
+    "console_screen": screen.pk,
     "console_alertrule": AlertRule.objects.create(name="n", problem="dead").pk,
     "console_alertreceiver": AlertReceiver.objects.create(name="n", address="https://localhost/").pk,
     "console_topicdefinition": "orders",

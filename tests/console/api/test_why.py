@@ -103,4 +103,6 @@ def test_what_will_be_due_by_minutes_hours_and_days(ranked: Queue, caller: Calla
     point = f"[{ranked.inspector.now_ms()}, 0, 0.0" + ", null" * 13 + "]"
     ranked.client.connection.client.rpush(key, point)
     assert viewer.ok("GET", "/topics/orders/forecast?unit=days")["waiting"][:3] == [4, 5, 5]
+    ranked.client.connection.client.lset(key, 0, point.replace("0.0", "0.1"))
+    assert viewer.ok("GET", "/topics/orders/forecast?unit=days")["waiting"] == [0] * 14
     problem(viewer.get("/topics/orders/forecast?unit=years"), 422, "invalid")

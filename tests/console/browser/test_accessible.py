@@ -40,6 +40,7 @@ PAGES = {
     "/outbox/": ".rc-card tbody td",
     "/recurring/": ".rc-card",
     "/alerts/": ".rc-card",
+    "/screens/": ".rc-card",
     "/routes/": ".rc-card",
     "/audit/": ".rc-card",
     "/define/": "#rc-define form",

@@ -10,6 +10,7 @@ import { about, named, SEVERITIES, SEVERITY_TAGS, STATE_TAGS, STATES, told } fro
 import { Choice } from "../parts/choice.js";
 import { guardedButton } from "../parts/guardedbutton.js";
 import { LiveList } from "../parts/livelist.js";
+import { putOnScreen } from "../parts/putonscreen.js";
 import { Silences, silenceButton } from "../parts/silences.js";
 
 const { alert_receiver: mayDefine } = page.grants.actions;
@@ -164,6 +165,7 @@ replace(
     state.element,
     link(page.rules, "rule", gettext("Rules")),
     mayDefine ? null : link(page.receivers, "outgoing_mail", gettext("Receivers")),
+    putOnScreen([["alerts", gettext("Alerts")]]),
     h("div", { class: "rc-status" }, list.asOf),
   ),
   list.element,

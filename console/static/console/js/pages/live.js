@@ -12,6 +12,7 @@ import { History } from "../parts/history.js";
 import { LineChart } from "../parts/linechart.js";
 import { Past } from "../parts/past.js";
 import { PrepareQueue } from "../parts/prepare.js";
+import { panelsOf, putOnScreen } from "../parts/putonscreen.js";
 import { ReplayBar } from "../parts/replaybar.js";
 import { Series } from "../parts/series.js";
 import { openSlot } from "../parts/slotpanel.js";
@@ -85,6 +86,7 @@ export class LiveTab {
     this.history = new History(page.topic.name, () => this.draw());
     this.pasts = new Past(page.topic.name, () => this.changed());
     this.bar = new TimeBar(this.view);
+    this.bar.element.prepend(putOnScreen(panelsOf(page.topic.name)));
     this.replay = new ReplayBar(this.view, page.topic.name);
     const acts = {
       onZoom: (from, to) => this.view.show({ from, to }),

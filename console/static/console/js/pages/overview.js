@@ -6,6 +6,7 @@ import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { onThemeChange } from "../core/theme.js";
 import { showProblems } from "../parts/problems.js";
+import { putOnScreen } from "../parts/putonscreen.js";
 import { Sparks } from "../parts/sparks.js";
 import { Tile, tileRow } from "../parts/tiles.js";
 import { TopicFilter } from "../parts/topicfilter.js";
@@ -37,6 +38,11 @@ const tiles = [
   ]),
   new Tile(gettext("Workers"), (t) => [count(t.workers), "", t.workers === 0 && t.ready > 0]),
 ];
+const toScreen = putOnScreen([
+  ["figures", gettext("All topics")],
+  ["topics *", gettext("Topics")],
+  ["problems", gettext("Problems")],
+]);
 const server = h("p", { class: "rc-server rc-muted" });
 const problemList = h("ul", { class: "rc-problems" });
 const problems = h("section", { "aria-label": gettext("Problems") }, problemList);
@@ -54,7 +60,7 @@ topics.append(nothing);
 
 replace(
   byId("rc-page"),
-  h("div", { class: "rc-head" }, server, h("div", { id: "rc-status", class: "rc-status" })),
+  h("div", { class: "rc-head" }, server, toScreen, h("div", { id: "rc-status", class: "rc-status" })),
   problems,
   tileRow(tiles),
   topics,

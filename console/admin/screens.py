@@ -1,0 +1,51 @@
+"""Screens in the admin: what they show, a line each panel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+from unfold.admin import ModelAdmin
+
+from console.access import Action, Permission, allowed
+from console.models import Screen
+from console.site import site
+from console.usecases import screens
+from console.usecases.actor import Actor
+
+
+@admin.register(Screen, site=site)
+class ScreenAdmin(ModelAdmin):
+    """Its link is made on the page *Screens*."""
+
+    list_display = ("name", "title", "rotate_s", "theme", "link_until", "username")
+    search_fields = ("name", "title", "panels")
+    fields = ("name", "title", "panels", "rotate_s", "theme")
+    list_per_page = 50
+    actions = ()
+
+    def save_model(self, request: HttpRequest, obj: Screen, form: Any, change: bool) -> None:
+        screens.put(_actor(request), obj)
+
+    def delete_model(self, request: HttpRequest, obj: Screen) -> None:
+        screens.remove(_actor(request), obj)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return allowed(request.user, Permission.VIEW)
+
+    def has_view_permission(self, request: HttpRequest, obj: Screen | None = None) -> bool:
+        return allowed(request.user, Permission.VIEW)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return allowed(request.user, Action.SCREEN)
+
+    def has_change_permission(self, request: HttpRequest, obj: Screen | None = None) -> bool:
+        return allowed(request.user, Action.SCREEN)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Screen | None = None) -> bool:
+        return obj is not None and allowed(request.user, Action.SCREEN)
+
+
+def _actor(request: HttpRequest) -> Actor:
+    return Actor(request.user, request.META.get("REMOTE_ADDR") or None, "admin")

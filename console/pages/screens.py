@@ -1,0 +1,68 @@
+"""Screens: the list of them, one for somebody signed in, and one by its link, without signing in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from console.models import Screen
+from console.pages.shell import console_page, render_page
+from console.release import RELEASE
+from console.templating import render
+from console.usecases import screens
+from console.usecases.screen_data import screen_data
+from rmq_core.errors import RMQError
+
+
+@console_page
+def page(request: HttpRequest) -> HttpResponse:
+    data = {
+        "forms": reverse("console_admin:console_screen_changelist"),
+        "show": reverse("console:screen", args=["NAME"]),
+    }
+    return render_page(request, "console/screens.html", gettext("Screens"), data=data)
+
+
+@console_page
+def one(request: HttpRequest, name: str) -> HttpResponse:
+    return _show(request, screens.find(name), reverse("console-api:screen-data", args=[name]))
+
+
+@never_cache
+@require_safe
+def by_link(request: HttpRequest, secret: str) -> HttpResponse:
+    """Whoever has the link; nothing else is open to them."""
+    screen = screens.by_secret(secret)
+    if screen is None:
+        return _private(render(request, "console/screen_gone.html", {"title": gettext("This link has ended")}, 404))
+    return _private(_show(request, screen, reverse("console:screen-by-link-data", args=[secret])))
+
+
+@never_cache
+@require_safe
+def by_link_data(request: HttpRequest, secret: str) -> HttpResponse:
+    screen = screens.by_secret(secret)
+    if screen is None:
+        return _private(JsonResponse({"code": "ended"}, status=404))
+    try:
+        return _private(JsonResponse(screen_data(screen)))
+    except RMQError:
+        return _private(JsonResponse({"code": "away"}, status=503))
+
+
+def _show(request: HttpRequest, screen: Screen, address: str) -> HttpResponse:
+    data: dict[str, Any] = {"data": address, "release": RELEASE}
+    context = {"page_data": data, "title": screen.title or screen.name, "texts": reverse("console:texts")}
+    return render(request, "console/screen.html", {**context, "theme": screen.theme})
+
+
+def _private(response: HttpResponse) -> HttpResponse:
+    """The address is a secret: it goes to nobody else, and into no index."""
+    response.headers["Referrer-Policy"] = "no-referrer"
+    response.headers["X-Robots-Tag"] = "noindex"
+    return response

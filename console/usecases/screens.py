@@ -1,0 +1,98 @@
+"""Screens: made, and given a link that lasts for months and can be revoked."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from datetime import timedelta
+
+from django.core.exceptions import ValidationError
+from django.utils import timezone
+from django.utils.translation import gettext
+
+from console.access import Action, require
+from console.errors import BadRequest, UnknownScreen
+from console.models import Screen
+from console.usecases.actor import Actor
+from console.usecases.audit import audited, check_reason
+
+FIELDS = ("title", "panels", "rotate_s", "theme")
+DAYS_DEFAULT, DAYS_MOST = 180, 730
+SCREENS_MOST = 200
+
+
+def put(actor: Actor, screen: Screen) -> Screen:
+    """Save a screen, a new one or a changed one. Raises `Forbidden`, `BadRequest`."""
+    query = {"screen": screen.name, **{name: getattr(screen, name) for name in FIELDS}}
+    with audited(actor, Action.SCREEN, query=query) as entry:
+        require(actor.user, Action.SCREEN, "")
+        try:
+            screen.clean_fields(exclude=["id", "digest"])
+        except ValidationError as error:
+            raise BadRequest(next(iter(error.message_dict.values()))[0]) from None
+        if screen.pk is None and Screen.objects.count() >= SCREENS_MOST:
+            raise BadRequest(gettext("There are too many screens."))
+        screen.username = actor.user.get_username()[:150]
+        screen.save()
+        entry.done = 1
+    return screen
+
+
+def add_panel(actor: Actor, screen: Screen, line: str) -> Screen:
+    """Put something more on its last page. Raises `Forbidden`, `BadRequest`."""
+    screen.panels = f"{screen.panels.rstrip()}\n{line.strip()}".strip()
+    return put(actor, screen)
+
+
+def remove(actor: Actor, screen: Screen) -> None:
+    """Delete it; its link is worth nothing any more. Raises `Forbidden`."""
+    with audited(actor, Action.SCREEN, query={"screen": screen.name, "delete": True}) as entry:
+        require(actor.user, Action.SCREEN, "")
+        screen.delete()
+        entry.done = 1
+
+
+def make_link(actor: Actor, screen: Screen, days: int = DAYS_DEFAULT, reason: str = "") -> str:
+    """The secret of a new link, which is told once; the one before it ends. Raises `Forbidden`, `BadRequest`."""
+    query = {"screen": screen.name, "link": True, "days": days}
+    with audited(actor, Action.SCREEN_LINK, query=query, reason=reason) as entry:
+        require(actor.user, Action.SCREEN_LINK, "")
+        check_reason(reason)
+        secret = secrets.token_urlsafe(24)
+        screen.digest = digest_of(secret)
+        screen.link_made_at = timezone.now()
+        screen.link_until = screen.link_made_at + timedelta(days=days)
+        screen.link_by = actor.user.get_username()[:150]
+        screen.save()
+        entry.done = 1
+    return secret
+
+
+def revoke(actor: Actor, screen: Screen, reason: str = "") -> Screen:
+    """End its link: whoever looks by it sees nothing more, within seconds. Raises `Forbidden`, `BadRequest`."""
+    with audited(actor, Action.SCREEN_LINK, query={"screen": screen.name, "revoke": True}, reason=reason) as entry:
+        require(actor.user, Action.SCREEN_LINK, "")
+        check_reason(reason)
+        screen.digest = screen.link_until = screen.link_made_at = None
+        screen.link_by = ""
+        screen.save()
+        entry.done = 1
+    return screen
+
+
+def find(name: str) -> Screen:
+    """Raises `UnknownScreen`."""
+    found = Screen.objects.filter(name=name).first()
+    if found is None:
+        raise UnknownScreen(gettext("There is no such screen."))
+    return found
+
+
+def by_secret(secret: str) -> Screen | None:
+    """The screen that a link leads to; None for one that was revoked, has ended or never was."""
+    return Screen.objects.filter(digest=digest_of(secret), link_until__gt=timezone.now()).first()
+
+
+def digest_of(secret: str) -> str:
+    """What is kept of a link."""
+    return hashlib.sha256(b"screen " + secret.encode()).hexdigest()

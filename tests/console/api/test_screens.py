@@ -1,0 +1,130 @@
+"""Screens: what their panels may be, what they show, and their link, which opens nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from console.engine import new_async_engine
+from console.history.points import POINT
+from console.keeper.sampler import Sampler
+from console.models import Alert, AuditEntry, Screen
+from console.options import options
+from console.panels import METRICS, InvalidPanels, Panel, pages_of
+from console.snapshots.store import LiveKeys
+from rmq_core import TopicKind
+from tests.console.api.conftest import Caller, problem
+from tests.console.conftest import Queue
+
+PANELS = (
+    "figures\nfigures orders\nchart orders lag_ms\nheatmap orders\n\ntopics ord*\nproblems\nalerts\nchart gone backlog"
+)
+
+
+def test_panels_by_line_and_page() -> None:
+    first, second = pages_of("figures\nCHART orders lag_ms\n\n\nheatmap a@b\nalerts\n\n")
+    assert first == [Panel("figures"), Panel("chart", "orders", "lag_ms")]
+    assert second == [Panel("heatmap", "a@b", "backlog"), Panel("alerts")]
+    assert {*METRICS["chart"]} <= {*POINT}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "clock", "chart", "chart a/b", "chart orders mood", "heatmap orders in_s", "alerts all", "topics a b",
+     "chart ord*", "\n".join(["alerts"] * 13), "\n\n".join(["alerts"] * 21)],
+)  # fmt: skip
+def test_what_is_no_panel(text: str) -> None:
+    with pytest.raises(InvalidPanels):
+        pages_of(text)
+
+
+@pytest.fixture
+def screen(queue: Queue) -> Screen:
+    made: Screen = Screen.objects.create(name="wall", title="Operations", panels=PANELS, theme="dark")
+    return made
+
+
+async def sample() -> None:
+    engine = new_async_engine()
+    try:
+        await Sampler(engine, LiveKeys(options().namespace), 1_000, 10_000).round()
+    finally:
+        await engine.client.close()
+
+
+@pytest.mark.django_db
+def test_what_it_shows(queue: Queue, screen: Screen, caller: Callable[..., Caller]) -> None:
+    viewer = caller("Viewer")
+    empty = viewer.ok("GET", "/screens/wall/data")
+    assert empty["age_ms"] is None  # nobody samples: it says so, and shows no 0
+    assert empty["pages"][0][0]["values"] is None
+    queue.topic("orders", TopicKind.PRIORITY, slots=4)
+    queue.topic("other", TopicKind.PRIORITY, slots=1)
+    for number in range(5):
+        queue.client.send("orders", f"secret {number}", priority=100)
+    Alert.objects.create(
+        name="late", topic="orders", severity="critical", state="firing", began_ms=1, fired_ms=1, seen_ms=1
+    )
+    for _ in range(2):
+        asyncio.run(sample())
+    data = viewer.ok("GET", "/screens/wall/data")
+    totals, of_topic, chart, heat = data["pages"][0]
+    topics, problems, alerts, gone = data["pages"][1]
+    assert totals["values"]["backlog"] == of_topic["values"]["backlog"] == 5
+    assert len(chart["points"]) == 2 and sum(heat["slots"]) == 5
+    assert [each["name"] for each in topics["lines"]] == ["orders"]
+    assert [each["code"] for each in problems["lines"]] == ["no_workers"]
+    assert [each["name"] for each in alerts["lines"]] == ["late"]
+    assert gone["points"] == []
+    assert data["age_ms"] >= 0 and "secret" not in str(data)
+
+
+@pytest.mark.django_db
+def test_a_link_shows_this_screen_and_nothing_else(
+    screen: Screen, caller: Callable[..., Caller], client: Client
+) -> None:
+    admin = caller("Admin")
+    address = admin.ok("POST", "/screens/wall:link", {"days": 90})["address"]
+    path = address.partition("testserver")[2]
+    page = client.get(path)
+    assert page.status_code == 200 and b"sidebar" not in page.content
+    assert page["Referrer-Policy"] == "no-referrer" and "no-store" in page["Cache-Control"]
+    assert client.get(path + "data").json()["title"] == "Operations"
+    assert client.post(path).status_code == client.post(path + "data").status_code == 405
+    assert client.get("/").status_code == client.get("/screens/").status_code == 302
+    assert client.get("/api/v1/screens/wall/data").status_code == 401
+    screen.refresh_from_db()
+    secret = path.strip("/").rpartition("/")[2]
+    assert secret not in str(vars(screen)) and secret not in str([*AuditEntry.objects.values("query", "detail")])
+    again = admin.ok("POST", "/screens/wall:link", {})["address"].partition("testserver")[2]
+    assert [client.get(each).status_code for each in (path, path + "data", again)] == [404, 404, 200]
+    Screen.objects.update(link_until=timezone.now() - timedelta(seconds=1))
+    assert client.get(again).status_code == 404
+    again = admin.ok("POST", "/screens/wall:link", {})["address"].partition("testserver")[2]
+    assert admin.ok("POST", "/screens/wall:revoke", {"reason": "moved"})["linked"] is False
+    assert client.get(again + "data").status_code == 404
+    assert [*AuditEntry.objects.order_by("id").values_list("action", "result")] == [("screen_link", "done")] * 4
+
+
+@pytest.mark.django_db
+def test_put_on_a_screen(screen: Screen, caller: Callable[..., Caller]) -> None:
+    editor = caller("Editor")
+    changed = editor.ok("POST", "/screens/wall/panels", {"panel": "chart orders dead"})
+    assert changed["panels"].splitlines()[-1] == "chart orders dead"
+    problem(editor.post("/screens/wall/panels", {"panel": "clock"}), 422, "bad_request")
+    problem(editor.post("/screens/none/panels", {"panel": "alerts"}), 404, "unknown_screen")
+    screen.refresh_from_db()
+    assert "clock" not in screen.panels
+
+
+@pytest.mark.django_db
+def test_a_token_of_some_topics_sees_no_screen(screen: Screen, caller: Callable[..., Caller]) -> None:
+    scoped: Any = caller("Viewer", "orders")
+    problem(scoped.get("/screens/wall/data"), 403, "out_of_scope")
+    problem(scoped.get("/screens"), 403, "out_of_scope")
