@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from itertools import takewhile
+from collections.abc import Callable, Iterable, Sequence
+from heapq import merge
+from itertools import chain, takewhile
 from typing import Any, NamedTuple, TypeAlias
 
 from rmq_core.errors import InvalidMessage, RMQError, TopicReshaped
@@ -167,18 +168,17 @@ class Consumer:
         trip = _Trip([], [], {}, None)
         errors = [reply for reply in replies if isinstance(reply, RMQError)]
         at = len(replies) - len(cycles)
+        of_slots: list[list[Delivery]] = []
         for slot, reply in zip(plan, replies[at:], strict=True):
             if not isinstance(reply, RMQError):
                 cycled = read_cycle(self.topic, slot, reply)
                 if by:
                     _sign(cycled.deliveries, by)
-                trip.deliveries.extend(cycled.deliveries)
+                of_slots.append(cycled.deliveries)
                 self._hints.doubt(slot)
                 if cycled.alone and plan[slot]:
                     trip.lone.append(slot)
-        # Of a group's slot, in the order they were handed out: what came back before what is new.
-        exactly = int if self.topic.is_group else float
-        trip.deliveries.sort(key=lambda delivery: exactly(delivery.score), reverse=not self.topic.timed)
+        trip.deliveries.extend(self._in_order(of_slots))
         if errors:
             # What was taken is in flight already, and the trouble will not have gone away by the next call.
             if trip.deliveries:
@@ -189,6 +189,11 @@ class Consumer:
         for slot, (lone, *scores) in zip(slots, replies[at - len(slots) : at], strict=True):
             trip.peeks[slot] = _Peek(lone, scores)
         return trip._replace(permit=quotas.Permit(*replies[len(writes)]) if rate and not plan else None)
+
+    def _in_order(self, of_slots: list[list[Delivery]]) -> Iterable[Delivery]:
+        if self.topic.is_group:  # each slot's stay as they were handed out: what came back before what is new
+            return merge(*of_slots, key=lambda delivery: int(delivery.score))
+        return sorted(chain(*of_slots), key=lambda delivery: float(delivery.score), reverse=not self.topic.timed)
 
 
 def _empty(found: _Trip) -> list[int]:

@@ -173,6 +173,19 @@ def test_a_take_of_one_goes_on_behind_what_has_no_content(redis_server: Embedded
     machine.teardown()
 
 
+def test_what_came_back_stands_before_what_is_read_again(redis_server: EmbeddedRedis) -> None:
+    """A history that failed once: the client put the older entry first, though it was handed out behind the other."""
+    machine = type("Machine", (GroupMachine,), {"url": redis_server.url})()
+    machine.define(retries=0, backoff_ms=0, undo_ms=0, journal="off")
+    machine.add(1)
+    machine.end_one(again=False, how="reject")
+    machine.add(1)
+    machine.end_one(again=True, how="release")
+    machine.take(2)
+    machine.redis_is_as_the_model_says()
+    machine.teardown()
+
+
 @pytest.mark.timeout(400)
 def test_a_group_does_what_the_model_does(redis_server: EmbeddedRedis) -> None:
     machine = type("Machine", (GroupMachine,), {"url": redis_server.url})
