@@ -49,6 +49,7 @@ restore p
 restore p --slot 4096
 report p
 report p a --wait-ms -1
+why
 dead p --limit -1
 dead
 clusters
@@ -133,6 +134,7 @@ restore nowhere --all
 restore p nope
 dead nowhere
 report nowhere a
+why nowhere
 report p a
 clusters nowhere
 requeue nowhere --all

@@ -92,7 +92,13 @@ def test_what_a_person_sends_is_written_down(queue: Queue, send: Send) -> None:
     assert (entry.asked, entry.done, entry.result) == (2, 2, "done")
     assert entry.query["messages"] == [queue.ref("k1"), queue.ref("k2")]
     send(messages=lines)
-    assert AuditEntry.objects.first().detail["counts"] == {"new": 0, "merged": 2, "unsure": 0, "failed": 0}
+    assert AuditEntry.objects.first().detail["counts"] == {
+        "new": 0,
+        "merged": 2,
+        "unsure": 0,
+        "duplicates": 0,
+        "failed": 0,
+    }
 
 
 def test_a_program_is_written_down_where_it_says_why(queue: Queue, db: None) -> None:

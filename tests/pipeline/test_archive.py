@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -25,6 +26,7 @@ from rmq_core.pipeline.lock import ArchiveLock
 from rmq_core.pipeline.reading import load
 from rmq_core.pipeline.sources.journal import JournalSource
 from rmq_core.pipeline.sources.options import SourceOptions
+from tests.docs.blocks import ROOT, blocks
 from tests.pipeline.journal_rows import be_busy, exactly, more, rows, transitions
 
 
@@ -110,6 +112,19 @@ def read_plainly(path: str, wanted: set[tuple[Any, ...]]) -> None:
     assert archive_files(path, until=first - timedelta(hours=1)) == archive_files(path, since=last + timedelta(1)) == []
     assert {file.partition("topic=")[2].partition("/")[0] for file in archive_files(path, ["later"])} == {"later"}
     assert archive_files(f"{path}-that-is-not-there") == []
+    as_documented(path, topic=str(keys[0][0]), since=first, rows=len(keys))
+
+
+def as_documented(path: str, topic: str, since: datetime, rows: int) -> None:
+    """docs/reference/pipeline.md: pandas, PyArrow and DuckDB read what counts; here of another archive."""
+    page = ROOT / "docs" / "reference" / "pipeline.md"
+    (code,) = [each.code for each in blocks(page) if __file__.endswith(each.what or "nothing")]
+    code = code.replace('"var/archive"', repr(path)).replace('["rebooking"]', "None")
+    code = re.sub(r"since=.*\)\)", f"since=datetime({since:%Y, {since.month}, {since.day}}))", code)
+    *steps, last = code.split("duckdb.sql(")
+    names: dict[str, Any] = {}
+    exec("duckdb.sql(".join(steps) + "counted = duckdb.sql(" + last, names)
+    assert len(names["frame"]) == rows == sum(n for _, n in names["counted"].fetchall()), topic
 
 
 def test_small_files_are_compacted(spark: Any, busy: RMQ, options: SourceOptions, tmp_path: Path) -> None:

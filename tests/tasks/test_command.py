@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from django.core.management import CommandError, call_command
 
 from console.tasks.management.commands import tasks as command
 from console.tasks.options import Options, read_options
+from tests.docs.blocks import ROOT, blocks
 from tests.tasks.conftest import Bench
 
 
@@ -40,6 +42,17 @@ def consumed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_process_queues(bench: Bench, consumed: list[str], given: list[str], queues: list[str]) -> None:
     call_command("tasks", *given)
     assert consumed == [topic for queue in queues for topic in (f"tasks.{queue}", f"tasks-later.{queue}")]
+
+
+def test_the_document_shows_commands_that_are_taken(bench: Bench, consumed: list[str]) -> None:
+    (shown,) = [
+        each.code for each in blocks(ROOT / "docs/how-to/django-tasks.md") if __file__.endswith(each.what or "-")
+    ]
+    for line in shown.splitlines():
+        python, manage, name, *given = shlex.split(line.replace("mail", "queue-1"), comments=True)
+        assert (python, manage) == ("python", "manage.py")
+        call_command(name, *given)
+    assert len(consumed) == 6
 
 
 def test_process_all_queues_there_are(bench: Bench, consumed: list[str]) -> None:

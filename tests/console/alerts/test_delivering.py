@@ -17,6 +17,7 @@ import pytest
 from console.alerts import channels, delivering, webhook
 from console.alerts.webhook import NotSent
 from console.models import Alert, AlertDelivery, AlertReceiver
+from tests.docs.blocks import ROOT, blocks
 
 SECRET = "hush-hush"
 NOW_MS = 1_700_000_000_000
@@ -93,6 +94,8 @@ def test_signed_and_marked_after_it_arrived(hook: Hook) -> None:
     said = json.loads(body)
     assert (said["id"], said["status"], said["topic"]) == (str(row.pk), "firing", "orders")
     assert said["title"] == "FIRING critical: lag (orders)"
+    (shown,) = [each.code for each in blocks(ROOT / "docs/how-to/alerts.md") if each.language == "json"]
+    assert said.keys() == json.loads(shown).keys()
 
 
 @db

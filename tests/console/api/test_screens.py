@@ -21,6 +21,7 @@ from console.snapshots.store import LiveKeys
 from rmq_core import TopicKind
 from tests.console.api.conftest import Caller, problem
 from tests.console.conftest import Queue
+from tests.docs.blocks import ROOT, blocks
 
 PANELS = (
     "figures\nfigures orders\nchart orders lag_ms\nheatmap orders\n\ntopics ord*\nproblems\nalerts\nchart gone backlog"
@@ -32,6 +33,13 @@ def test_panels_by_line_and_page() -> None:
     assert first == [Panel("figures"), Panel("chart", "orders", "lag_ms")]
     assert second == [Panel("heatmap", "a@b", "backlog"), Panel("alerts")]
     assert {*METRICS["chart"]} <= {*POINT}
+
+
+def test_the_document_shows_two_pages_of_panels() -> None:
+    (shown, *_) = [each.code for each in blocks(ROOT / "docs/how-to/screens.md") if each.how == "run by"]
+    first, second = pages_of(shown)
+    assert (first[0], first[2]) == (Panel("figures"), Panel("chart", "orders", "backlog"))
+    assert Panel("alerts") in second
 
 
 @pytest.mark.parametrize(

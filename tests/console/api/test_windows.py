@@ -13,6 +13,7 @@ from rmq_core.pipeline.buckets import DAY_MS, HOUR_MS, MINUTE_MS, bucket_of, ms_
 from rmq_core.pipeline.trends import INDEX, quantiles, table
 from tests.console.api.conftest import Caller, problem
 from tests.console.conftest import Queue
+from tests.docs.blocks import ROOT, blocks
 from tests.support.audit_windows import write_windows
 from tests.support.console_options import set_options
 
@@ -95,6 +96,18 @@ def test_all_of_them_as_a_table(archive: Path) -> None:
     found = table(str(archive), "orders")
     assert set(found.column_names) == {"topic", "size", "start_ms", "name", "bucket", "n"} and found.num_rows == 7
     assert table(str(archive), "unheard-of") is None
+
+
+def test_the_document_reads_them(archive: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """docs/reference/pipeline.md: without Spark; here of another archive and topic."""
+    (code,) = [
+        each.code for each in blocks(ROOT / "docs/reference/pipeline.md") if __file__.endswith(each.what or "nothing")
+    ]
+    code = code.replace('"var/archive"', repr(str(archive))).replace('"rebooking"', '"orders"')
+    exec(code, {"since_ms": BASE_MS, "until_ms": BASE_MS + HOUR_MS})
+    first, *windows = capsys.readouterr().out.splitlines()
+    assert first == f"{BASE_MS - DAY_MS} {BASE_MS + 2 * HOUR_MS + 1} 1"
+    assert windows[0].startswith(f"{BASE_MS} 9 ") and windows[0].endswith(" True")
 
 
 def test_times_are_told_within_a_twentieth() -> None:
