@@ -10,7 +10,7 @@ from playwright.sync_api import Error as PlaywrightError
 
 from tests.support.descendants import killed_after
 
-CLOSES_S = 120
+CLOSES_S = 20
 CHROMIUM = "chromium"
 
 
