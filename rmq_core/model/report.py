@@ -23,6 +23,7 @@ RESULT_MAX = 262_144
 """Bytes as JSON."""
 RESULT_HEADER = "rmq-result-for-ms"
 """A message that bears it has its result kept so long, whatever its topic says."""
+_HEADER = RESULT_HEADER.encode()
 
 
 class Told(Protocol):
@@ -37,6 +38,9 @@ class Told(Protocol):
 
     @property
     def headers(self) -> dict[str, str]: ...
+
+    @property
+    def raw_body(self) -> Any: ...
 
 
 class Note(NamedTuple):
@@ -116,7 +120,17 @@ def result_bytes(value: object) -> bytes:
     return told
 
 
+def says_for_how_long(raw_body: Any) -> bool:
+    """Whether a message, as it is stored, may say how long its result is to be kept: to read its headers for that
+    would cost as much as calling its listener."""
+    if type(raw_body) is bytes:
+        return _HEADER in raw_body
+    return type(raw_body) is list and any(_HEADER in each for each in raw_body)
+
+
 def result_for_ms(delivery: Told, of_topic_ms: int) -> int:
     """How long its result is to be kept: as the message says, else its topic; 0: not at all."""
+    if not says_for_how_long(delivery.raw_body):
+        return of_topic_ms
     told = delivery.headers.get(RESULT_HEADER, "")
     return min(int(told), MAX_RESULT_MS) if told.isascii() and told.isdecimal() and len(told) < 16 else of_topic_ms

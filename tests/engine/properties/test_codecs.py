@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from rmq_core import FixedTimeMessage, PriorityMessage, RangeMergeMessage, Topic, errors
 from rmq_core.model.bodies import basis_of, decode_body, encode_body
-from rmq_core.model.entry_form import ENTRY_FORMAT, from_body
+from rmq_core.model.entry_form import ENTRY_FORMAT, from_body, to_body
 from rmq_core.model.ids import id_from_text, id_to_text
 from rmq_core.model.message import HEADERS_MAX, encode
+from rmq_core.model.report import RESULT_HEADER, says_for_how_long
 from rmq_core.model.topic import QUEUE_KINDS
 from rmq_core.protocol.keys import QUEUE_KEYS, Keyspace, slot_for
 from rmq_core.queries.owners import from_ranges, to_ranges
@@ -180,3 +181,12 @@ def test_headers_are_bounded_as_they_are_stored() -> None:
     RangeMergeMessage("x", 1, headers={"a": "x" * room})
     with pytest.raises(errors.InvalidMessage, match="headers"):
         FixedTimeMessage("x", 10**12, headers={"a": "x" * (room + 1)})
+
+
+def test_only_what_may_say_so_is_read_for_how_long_results_are_kept() -> None:
+    """To read every body's headers would cost as much as calling its listener."""
+    headers = json.dumps({RESULT_HEADER: "60000"}).encode()
+    for may in (encode_body(b"x", headers, 0, b""), [b"h", headers, b"v", b"x"], to_body([b"v", b"x", b"h", headers])):
+        assert says_for_how_long(may)
+    for may_not in (None, (b"x",), encode_body(b"x", b"", 0, b""), [b"v", b"x"], to_body([b"v", b"x"])):
+        assert not says_for_how_long(may_not)
