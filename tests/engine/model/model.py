@@ -246,6 +246,8 @@ class Model:
             late = [raw for raw in found if self.is_late(raw)]
             if not late:
                 return found, alone
+            if alone:  # who came for one that must be taken alone goes on alone
+                most = 1
             for raw in late:
                 self.suspects.discard(raw)
                 self.lapse(raw)
