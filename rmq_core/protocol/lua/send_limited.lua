@@ -75,7 +75,7 @@ count('sent', accepted + #known / 2)
 count('duplicate', #known / 2)
 count('merged', accepted - new)
 write_counts()
-if new == 0 then
+if accepted == 0 then
   head = nil
 end
 -- include shared/announcing.lua

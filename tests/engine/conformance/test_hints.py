@@ -13,7 +13,7 @@ from rmq_core.ops.consuming import Consumer
 from rmq_core.protocol.scripts import Operation, Request
 from rmq_core.protocol.slot_calls import on_slot
 from rmq_core.transport.retry import Replies
-from tests.engine.conformance.bench import Bench, message
+from tests.engine.conformance.bench import FAR_MS, Bench, message
 
 
 async def test_a_retry_that_is_due_is_found_by_the_first_look(bench: Bench) -> None:
@@ -49,6 +49,20 @@ async def test_a_script_that_had_to_be_taught_leaves_no_wrong_hint(
     await bench.q.nack(held)
     taken = await bench.q.run(other.take(1))
     assert [(delivery.text, delivery.attempt) for delivery in taken.deliveries] == [("a", 2)]
+
+
+@pytest.mark.parametrize("how", ["plain", "max_backlog", "unique_for_ms"])
+async def test_a_merge_that_is_due_earlier_is_found_by_the_hint_alone(
+    bench: Bench, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hints, "LOOK_EVERY_S", 3_600.0)
+    topic = await bench.topic(TopicKind.FIXED_TIME, slots=8, max_backlog=1_000 if how == "max_backlog" else 0)
+    other = Consumer(bench.q.keyspace, topic)
+    assert (await bench.q.run(other.take(1))).deliveries == []
+    await bench.q.send("work", "later", key="a", in_ms=FAR_MS)
+    await bench.q.send("work", "now", key="a", in_ms=0, **({"unique_for_ms": 60_000} if how == "unique_for_ms" else {}))
+    taken = await bench.q.run(other.take(1))
+    assert [delivery.text for delivery in taken.deliveries] == ["now"]
 
 
 def asked(requests: Sequence[Request]) -> Operation[list[Any]]:
