@@ -87,8 +87,8 @@ def _end_without_rules(alerts: Iterable[Alert], rules: Iterable[AlertRule], at_m
 def _tell(at_ms: int) -> None:
     """A delivery for each receiver of what fires and is not silenced; and of what is over, where it was told."""
     silences = list(AlertSilence.objects.filter(from_ms__lte=at_ms, until_ms__gt=at_ms))
-    untold = Alert.objects.filter(state=State.FIRING, told=False).select_related("rule")
-    for alert in untold:
+    fresh = Alert.objects.filter(state=State.FIRING, told=False).select_related("rule")
+    for alert in fresh:
         if alert.rule is not None and not is_silenced(alert, silences):
             _write(alert, What.FIRING, [each for each in receivers_of(alert.rule) if each.wants(alert.severity)])
             alert.told = True

@@ -36,20 +36,20 @@ class Reports:
         self._topic = topic
         self.result_for_ms = topic.definition.result_for_ms
         self._lock = threading.Lock()
-        self.untold: dict[int, dict[bytes, Note]] = {}
+        self.pending: dict[int, dict[bytes, Note]] = {}
         """By slot, then by id."""
         self._task: asyncio.Task[None] | None = None
 
     def note(self, note: Note) -> None:
         """Gathers it."""
         with self._lock:
-            begins = not self.untold
+            begins = not self.pending
             self._add(note)
         if begins:
             hand_back(self._topic.loop, self._begin)
 
     def _add(self, note: Note) -> None:
-        notes = self.untold.setdefault(note.delivery.slot, {})
+        notes = self.pending.setdefault(note.delivery.slot, {})
         before = notes.get(note.delivery.raw_id)
         notes[note.delivery.raw_id] = note if before is None else together(before, note)
 
@@ -58,9 +58,9 @@ class Reports:
             self._task = asyncio.create_task(self._tell(), name="rmq-reports")
 
     async def _tell(self) -> None:
-        while self.untold:
+        while self.pending:
             await asyncio.sleep(TOLD_EVERY_S)
-            for slot in list(self.untold):
+            for slot in list(self.pending):
                 try:
                     await self.tell(slot)
                 except RMQError as error:
@@ -71,7 +71,7 @@ class Reports:
     async def tell(self, slot: int) -> None:
         """Tells what there is of a slot. Raises what the server says; then nothing of it is lost."""
         with self._lock:
-            notes = list(self.untold.pop(slot, {}).values())
+            notes = list(self.pending.pop(slot, {}).values())
         if not notes:
             return
         receipts = [note.delivery.receipt for note in notes]
@@ -90,7 +90,7 @@ class Reports:
     def _back(self, notes: list[Note]) -> None:
         with self._lock:
             for note in notes:
-                newer = self.untold.get(note.delivery.slot, {}).pop(note.delivery.raw_id, None)
+                newer = self.pending.get(note.delivery.slot, {}).pop(note.delivery.raw_id, None)
                 self._add(note if newer is None else together(note, newer))
 
     async def close(self) -> None:
