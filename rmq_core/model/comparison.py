@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rmq_core.errors import InvalidFilter
 
 if TYPE_CHECKING:
-    from jsonpath import JSONPath, JSONPathEnvironment
+    from jsonpath import CompoundJSONPath, JSONPath, JSONPathEnvironment
 
 EXAMPLES = "order.total > 100, country == 'DE' and not paid, or $.items[?@.price > 3]"
 _PIECES = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|(?<![\w.$@])[^\W\d]\w*(?!\w|\s*\()""")
@@ -29,12 +29,8 @@ class Comparison:
     def __init__(self, text: str) -> None:
         self.not_json = 0
         path = text.strip()
-        if not path.startswith("$"):
-            path = f"$[?{_PIECES.sub(_piece, path)}]"
-            self._of_all = True
-        else:
-            self._of_all = False
-        self._path = _read(path, text)
+        self._is_path = path.startswith("$")
+        self._path = _read(path if self._is_path else f"$[?{_PIECES.sub(_piece, path)}]", text)
 
     def holds(self, content: bytes) -> bool:
         """Whether it does for this content; it does not where that is no JSON."""
@@ -44,7 +40,8 @@ class Comparison:
             self.not_json += 1
             return False
         try:
-            return self._path.match([value] if self._of_all else value) is not None
+            # A filter looks at what is in something: here at the content itself.
+            return self._path.match(value if self._is_path else [value]) is not None
         except Exception:  # nested too deep, and whatever else a path meets in somebody's data
             return False
 
@@ -73,7 +70,7 @@ def _environment() -> JSONPathEnvironment:
     return environment
 
 
-def _read(path: str, text: str) -> JSONPath | Any:
+def _read(path: str, text: str) -> JSONPath | CompoundJSONPath:
     environment = _environment()
     try:
         return environment.compile(path)

@@ -106,7 +106,7 @@ def test_contents_are_compared(open_page: Open, queue: Queue, topic: str) -> Non
     queue.delayed("large", content='{"order": {"total": 300}}', topic=topic)
     queue.delayed("words", content="order.total > 100", topic=topic)
     page = open_page(f"/topics/{topic}/messages/")
-    page.get_by_label("Look in").select_option(label="by a comparison")
+    page.get_by_label("Look in").select_option(label="by comparison")
     search = page.get_by_role("searchbox", name="Find a message")
     search.fill("order.total >")
     search.press("Enter")

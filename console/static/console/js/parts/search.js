@@ -29,7 +29,7 @@ export class Search {
       { class: "rc-select", "aria-label": gettext("Look in"), name: "by" },
       h("option", { value: "id" }, gettext("by id")),
       h("option", { value: "content" }, gettext("in content")),
-      h("option", { value: "where" }, gettext("by a comparison")),
+      h("option", { value: "where" }, gettext("by comparison")),
     );
     this.by.value = ["content", "where"].includes(param("by")) ? param("by") : "id";
     this.by.addEventListener("change", () => this.showExample());
