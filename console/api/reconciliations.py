@@ -52,10 +52,19 @@ class Stage(Schema):
     total: int
 
 
+class Waited(Schema):
+    """The run that keeps others waiting, and its present stage."""
+
+    kind: Kind
+    stage: str
+    since_ms: int | None
+
+
 class Run(Schema):
     """A run. `complete` false: journals had gaps, and of what is missing nothing is said. `counts`: findings by kind,
     `listed`: so many of the `findings` can be read here, the others are in the report. `without_journal`: of a run over
-    all topics, those it says nothing of, for their journal is off."""
+    all topics, those it says nothing of, for their journal is off. `waits_for`: of one that is queued, the run before
+    it; null where it waits for a job worker."""
 
     id: str
     kind: Kind
@@ -64,6 +73,7 @@ class Run(Schema):
     state: Literal["queued", "running", "stopping", "stopped", "done", "failed"]
     percent: int
     stages: list[Stage]
+    waits_for: Waited | None
     error: str
     complete: bool | None
     findings: int
@@ -99,12 +109,13 @@ class Detail(Run):
     rows of the business ledger about other topics, `{rows, topics}`. `restored`: of a restore, `{back, present, said}`:
     copies put back, copies that were there, and sentences: what was left out, and why. `read`: `events`, transitions
     that were read; `known`, those that a run before had closed the books on; `from_scratch`: topics of which all was
-    read, and why."""
+    read, and why. `same_as`: the run whose report this one repeats, for nothing had moved since."""
 
     gaps: list[Any]
     read: dict[str, Any] | None
     changes: Any
     compared_with: str | None
+    same_as: str | None
     ledger_left_out: dict[str, Any] | None
     restored: dict[str, Any] | None
     tables: list[dict[str, Any]]
@@ -150,7 +161,8 @@ def listed(
     seen = (each for each in rows.iterator(chunk_size=500) if runs.may_see(caller.user, each))
     some = list(islice(seen, limit + 1))
     following = cursor_of(some[limit - 1].pk, *query) if len(some) > limit else None
-    shown = readable(Run, some[:limit], shapes.run_json)
+    before = runs.under_way()
+    shown = readable(Run, some[:limit], lambda run: shapes.run_json(run, before))
     return {"runs": shown, "next": following, "as_of_ms": now_ms()}
 
 
@@ -163,7 +175,7 @@ def start(request: HttpRequest, response: HttpResponse, body: RunBody) -> Any:
     except UnknownTopic as error:
         raise invalid("topics", str(error)) from None
     response["Location"] = reverse("console-api:reconciliation", kwargs={"ident": run.pk})
-    return Status(202, shapes.run_json(run))
+    return Status(202, shapes.run_json(run, runs.under_way()))
 
 
 @router.get("/trend", response=Trend, url_name="reconciliation-trend", summary="Figures of the newest reconciliations")
@@ -183,7 +195,10 @@ def ledgers(request: HttpRequest) -> dict[str, Any]:
 def one(request: HttpRequest, ident: uuid.UUID) -> dict[str, Any]:
     caller = looker(request)
     run = run_of(caller, ident)
-    return shapes.detail_json(run, caller.payload) | {"groups": runs.groups_of(run), "as_of_ms": now_ms()}
+    return shapes.detail_json(run, caller.payload, runs.under_way()) | {
+        "groups": runs.groups_of(run),
+        "as_of_ms": now_ms(),
+    }
 
 
 @router.post("/{uuid:ident}:stop", response=Run, url_name="reconciliation-stop", summary="Stop a run")

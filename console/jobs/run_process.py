@@ -15,9 +15,9 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from console.clock import now_ms
+from console.jobs import kept_program
 from console.models import Reconciliation
 from console.models.progress import WorkState as State
-from console.supervise.child import Child
 from console.usecases import run_places, run_reports
 from console.usecases.audit import complete_run
 from rmq_core.model.text import shown
@@ -70,7 +70,7 @@ class Runner:
         path = run_places.log_of(self.run)
         path.parent.mkdir(parents=True, exist_ok=True)
         with run_places.pinned_ledger(self.run) as ledger, path.open("ab") as output:
-            child = Child(run_places.command(self.run, ledger), run_places.PACKAGES, run_places.environment(), output)
+            child = kept_program.begin(self.run, ledger, output)
             try:
                 stopped = self._watch(child, output)
                 code = child.wait()
@@ -92,7 +92,7 @@ class Runner:
             self.run.percent = 100
             self._end(State.DONE)
 
-    def _watch(self, child: Child, output: Any) -> bool:
+    def _watch(self, child: kept_program.Program, output: Any) -> bool:
         """Follow it until it says no more; whether it was stopped on request."""
         asked_at = None
         while (line := child.next_line(LOOK_S)) is not None:

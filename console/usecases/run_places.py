@@ -18,6 +18,7 @@ from rmq_core.model.text import NotText, check_name, shown
 
 PACKAGES = Path(rmq_core.__file__).resolve().parents[1]
 """The folder in which our own packages lie: a checkout, or that of installed ones."""
+_PROGRAM = (sys.executable, "-u", "-m", "rmq_core.pipeline")
 LEDGER_SUFFIXES = (".csv", ".parquet")
 
 
@@ -88,10 +89,9 @@ def pinned_ledger(run: Reconciliation) -> Iterator[Path | None]:
         pinned.unlink(missing_ok=True)
 
 
-def command(run: Reconciliation, ledger: Path | None = None) -> list[str]:
-    """The program of a run. The address of Redis goes by the environment, for it may hold a password."""
-    program = [*options().pipeline_command] or [sys.executable, "-u", "-m", "rmq_core.pipeline"]
-    found = [*program, run.kind, "--namespace", options().namespace, "--archive", options().pipeline_archive]
+def arguments(run: Reconciliation, ledger: Path | None = None) -> list[str]:
+    """What the program is to do. The address of Redis goes by the environment, for it may hold a password."""
+    found = [run.kind, "--namespace", options().namespace, "--archive", options().pipeline_archive]
     for topic in run.topics:
         found += ["--topic", topic]
     if run.kind == "reconcile":
@@ -99,6 +99,26 @@ def command(run: Reconciliation, ledger: Path | None = None) -> list[str]:
         if run.ledger:
             found += ["--ledger", str(ledger or ledger_path(run.ledger))]
     return [*found, "--progress", "json"]
+
+
+def command(run: Reconciliation, ledger: Path | None = None) -> list[str]:
+    """The program of one run."""
+    return [*(options().pipeline_command or _PROGRAM), *arguments(run, ledger)]
+
+
+def can_be_kept() -> bool:
+    """Whether the program can do run after run; `RMQ_PIPELINE_COMMAND` may name anything."""
+    return not options().pipeline_command
+
+
+def serving() -> list[str]:
+    """The program that does run after run."""
+    return [*_PROGRAM, "serve", "--log", str(log_of_program())]
+
+
+def log_of_program() -> Path:
+    """What that one prints beside its runs."""
+    return Path(options().pipeline_reports) / "program.log"
 
 
 def environment() -> dict[str, str]:

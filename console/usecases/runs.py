@@ -212,6 +212,11 @@ def trend(user: User, most: int = TREND) -> list[Reconciliation]:
     return [run for run in reversed(done) if may_see(user, run)]
 
 
+def under_way() -> Reconciliation | None:
+    """The run that those in the queue wait for."""
+    return Reconciliation.objects.filter(state__in=(State.RUNNING, State.STOPPING)).order_by("started").first()
+
+
 def _own(actor: Actor, run: Reconciliation) -> bool:
     """Whether it is theirs: they started it, or made the schedule that did."""
     name = actor.user.get_username()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,12 +11,20 @@ from rmq_core.pipeline.archived import Archive, without_deleted
 from rmq_core.pipeline.closing import ClosingState, opened
 from rmq_core.pipeline.files import seen_here
 from rmq_core.pipeline.replay import SLOT
+from rmq_core.pipeline.schemas import EVENTS, QUEUES, ddl
 from rmq_core.pipeline.small import small
 from rmq_core.pipeline.sources.decoding import DAY_MS
+from rmq_core.pipeline.sources.journal import NAME as JOURNAL
+from rmq_core.pipeline.sources.journal import JournalReader
 from rmq_core.pipeline.sources.options import SourceOptions
+from rmq_core.pipeline.sources.queues import NAME as OF_QUEUES
+from rmq_core.pipeline.sources.queues import QueuesReader
 
 if TYPE_CHECKING:
+    import pyarrow
     from pyspark.sql import DataFrame, SparkSession
+
+_SOURCES = {OF_QUEUES: (QueuesReader, QUEUES), JOURNAL: (JournalReader, EVENTS)}
 
 
 @dataclass
@@ -43,10 +51,19 @@ class StoredTables:
 
 
 def load(session: SparkSession, options: SourceOptions, source: str) -> DataFrame:
-    """A batch read of one of our sources."""
-    reader = session.read.format(source).option("url", options.url).option("namespace", options.namespace)
-    reader = reader.option("topics", ",".join(options.topics))
-    return reader.option("slots_per_partition", str(options.slots_per_partition)).load()
+    """A batch read of one of our sources, as `sources` offers them; but planned here. Spark would start two Pythons for
+    that, which import everything anew: more work than a small job is."""
+    kind, columns = _SOURCES[source]
+    reader = kind(options)
+    partitions = reader.partitions()
+
+    def read(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from reader.read(partitions[number])
+
+    total = len(partitions)
+    return session.range(0, total, 1, max(1, total)).mapInArrow(read, ddl(columns))
 
 
 def together(

@@ -24,7 +24,6 @@ from rmq_core.pipeline.reading import load, together
 from rmq_core.pipeline.replay import MARKS, MESSAGE, SLOT, replay
 from rmq_core.pipeline.sentences import plain_errors, with_retries
 from rmq_core.pipeline.small import small
-from rmq_core.pipeline.sources.journal import JournalSource
 from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.pipeline.sources.queues import ledger_call, read_ledger
 
@@ -94,7 +93,6 @@ def restore(
 
     ``dry_run``: only counts. ``inline``: takes a message whose content was not journaled for one that is its id.
     """
-    session.dataSource.register(JournalSource)
     with plain_errors("the restore stopped"):
         defined: list[str] = []  # over all tries: the second finds what the first has defined
         return with_retries(lambda: _restore(session, options, path, progress, dry_run, inline, defined))

@@ -13,7 +13,7 @@ import { planDialog } from "../parts/plandialog.js";
 import { RunBar } from "../parts/runbar.js";
 import { RunCharts } from "../parts/runcharts.js";
 import { isLive, JOBS, outcome, RUN_STATES, scope } from "../parts/runwords.js";
-import { askRun } from "../parts/startrun.js";
+import { askRun, askSchedule } from "../parts/startrun.js";
 
 class Row {
   constructor(run) {
@@ -121,6 +121,7 @@ function showSchedules(found) {
             button(each.enabled ? gettext("Disable") : gettext("Enable"), () =>
               change(patch(`reconciliations/schedules/${each.id}`, { enabled: !each.enabled })),
             ),
+            button(gettext("Edit"), () => askSchedule(each, () => list.load())),
             button(gettext("Delete"), () => askDelete(each)),
           ),
         ),

@@ -177,6 +177,7 @@ function showFacts() {
     [gettext("Created"), dateTime(run.created_ms)],
     [gettext("Started"), run.started_ms ? dateTime(run.started_ms) : ""],
     [gettext("Finished"), run.finished_ms ? dateTime(run.finished_ms) : ""],
+    [gettext("Nothing has moved since"), run.same_as ? other(run.same_as) : ""],
     [gettext("Compared with"), run.compared_with ? other(run.compared_with) : ""],
     [gettext("Changes"), changes.length ? changes : ""],
     [gettext("What to know"), run.restored?.said.length ? run.restored.said.map((each) => h("div", {}, each)) : ""],

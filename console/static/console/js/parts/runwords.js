@@ -13,6 +13,7 @@ export { OPERATION_STATES as RUN_STATES } from "./operationwords.js";
 
 export const STAGES = {
   start: gettext("Starting Spark"),
+  look: gettext("Looking for what has moved"),
   snapshot: gettext("Reading the queues"),
   journals: gettext("Reading the journals"),
   replay: gettext("Replaying every message"),
@@ -89,9 +90,17 @@ export function scope(run) {
   return run.ledger ? `${topics} · ${fill(gettext("ledger %(name)s"), { name: run.ledger })}` : topics;
 }
 
+/** What a run in the queue waits for. */
+function waitsFor(before) {
+  if (!before) return gettext("Waits for a job worker");
+  const stage = STAGES[before.stage] ?? before.stage;
+  return fill(gettext("Waits for: %(run)s"), { run: [JOBS[before.kind], stage].filter(Boolean).join(" · ") });
+}
+
 /** What came of a run, in words. */
 export function outcome(run) {
   if (run.error) return run.error;
+  if (run.state === "queued") return waitsFor(run.waits_for);
   if (run.state === "done" && run.restored) {
     const { back, present } = run.restored;
     return fill(gettext("%(n)s put back, %(present)s were there already"), { n: exact(back), present: exact(present) });

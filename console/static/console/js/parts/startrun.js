@@ -1,94 +1,144 @@
-// Asking for a run of the pipeline, now or again and again.
-import { post } from "../core/api.js";
+// Asking for a run of the pipeline, now or again and again; and for another schedule.
+import { patch, post } from "../core/api.js";
 import { h, replace } from "../core/dom.js";
+import { duration } from "../core/format.js";
 import { page } from "../core/page.js";
-import { gettext } from "../core/text.js";
+import { fill, gettext } from "../core/text.js";
 import { ask } from "./ask.js";
 import { JOBS } from "./runwords.js";
 
 const EVERY = [
+  [60, gettext("every minute")],
+  [300, gettext("every five minutes")],
+  [900, gettext("every quarter of an hour")],
   [3600, gettext("every hour")],
   [21600, gettext("every six hours")],
   [86400, gettext("every day")],
   [604800, gettext("every week")],
 ];
 
+const ABOUT = {
+  reconcile: gettext(
+    "Compares journals and archive with the live queues, and with the business's own ledger. Changes nothing.",
+  ),
+  archive: gettext("Brings what the journals hold into the archive; behind it the journals are trimmed."),
+  restore: gettext(
+    "Puts back what a lost server held, out of the archive. Run the archive first, where anything is left of the journals.",
+  ),
+};
+
 /** Open the dialog. `done(answer, scheduled)` is called when the server has accepted. */
 export function askRun(done) {
-  const kind = h(
-    "select",
-    { class: "rc-select", name: "kind", onchange: () => show() },
-    Object.entries(JOBS).map(([value, label]) => h("option", { value }, label)),
-  );
-  const topics = h(
-    "select",
-    { class: "rc-select", name: "topics", multiple: true, size: Math.min(6, Math.max(2, page.topics.length)) },
-    page.topics.map((name) => h("option", { value: name }, name)),
-  );
-  const ledger = h(
-    "select",
-    { class: "rc-select", name: "ledger" },
-    h("option", { value: "" }, gettext("none")),
-    page.ledgers.map((name) => h("option", { value: name }, name)),
-  );
-  const every = h(
-    "select",
-    { class: "rc-select", name: "every" },
-    h("option", { value: "" }, gettext("once, now")),
-    EVERY.map(([value, label]) => h("option", { value }, label)),
-  );
-  const about = h("p", { class: "rc-muted" });
-  const ledgerBox = h("label", {}, gettext("Business ledger"), ledger);
-  const everyBox = h("label", {}, gettext("When"), every);
+  const form = new Form(Object.keys(JOBS), [["", gettext("once, now")], ...EVERY]);
   const dialog = ask({
     title: gettext("Start a run"),
-    body: [
-      about,
-      h(
-        "div",
-        { class: "rc-fields" },
-        h("label", {}, gettext("Job"), kind),
-        everyBox,
-        ledgerBox,
-        h("label", {}, gettext("Topics (none chosen: all)"), topics),
-      ),
-    ],
+    body: form.body,
     label: gettext("Start"),
     wide: true,
     reason: "optional",
     confirmWord: "restore",
-    focus: kind,
+    focus: form.kind,
     submit: async ({ reason, confirm }) => {
-      const body = {
-        kind: kind.value,
-        topics: [...topics.selectedOptions].map((option) => option.value),
-        ledger: kind.value === "reconcile" ? ledger.value : "",
-        reason,
-      };
-      const scheduled = kind.value !== "restore" && every.value;
+      const body = { ...form.values(), reason };
+      const scheduled = body.kind !== "restore" && form.every.value;
       const found = await (scheduled
-        ? post("reconciliations/schedules", { ...body, every_ms: 1000 * Number(every.value) })
+        ? post("reconciliations/schedules", { ...body, every_ms: form.everyMs() })
         : post("reconciliations", { ...body, confirm }));
       done(found, Boolean(scheduled));
     },
   });
-  show();
+  form.show((kind) => dialog.needsWord(kind === "restore"));
+}
 
-  function show() {
-    replace(
-      about,
-      {
-        reconcile: gettext(
-          "Compares journals and archive with the live queues, and with the business's own ledger. Changes nothing.",
-        ),
-        archive: gettext("Brings what the journals hold into the archive; behind it the journals are trimmed."),
-        restore: gettext(
-          "Puts back what a lost server held, out of the archive. Run the archive first, where anything is left of the journals.",
-        ),
-      }[kind.value],
+/** Open the dialog for a schedule that is there. `done()` is called when the server has accepted. */
+export function askSchedule(known, done) {
+  const seconds = known.every_ms / 1000;
+  const own = fill(gettext("every %(time)s"), { time: duration(known.every_ms) });
+  const every = EVERY.some(([value]) => value === seconds) ? EVERY : [[seconds, own], ...EVERY];
+  const form = new Form(["reconcile", "archive"], every);
+  form.fill(known);
+  ask({
+    title: gettext("Edit the schedule"),
+    body: form.body,
+    label: gettext("Save"),
+    wide: true,
+    reason: "optional",
+    focus: form.every,
+    submit: async ({ reason }) => {
+      await patch(`reconciliations/schedules/${known.id}`, { ...form.values(), every_ms: form.everyMs(), reason });
+      done();
+    },
+  });
+  form.show(() => {});
+}
+
+class Form {
+  constructor(kinds, every) {
+    this.kind = select("kind", kinds.map((value) => [value, JOBS[value]]));
+    this.topics = h(
+      "select",
+      { class: "rc-select", name: "topics", multiple: true, size: Math.min(6, Math.max(2, page.topics.length)) },
+      page.topics.map((name) => h("option", { value: name }, name)),
     );
-    ledgerBox.hidden = kind.value !== "reconcile";
-    everyBox.hidden = kind.value === "restore";
-    dialog.needsWord(kind.value === "restore");
+    this.ledger = select("ledger", [["", gettext("none")], ...page.ledgers.map((name) => [name, name])]);
+    this.every = select("every", every);
+    this.about = h("p", { class: "rc-muted" });
+    this.ledgerBox = h("label", {}, gettext("Business ledger"), this.ledger);
+    this.everyBox = h("label", {}, gettext("When"), this.every);
+    this.body = [
+      this.about,
+      h(
+        "div",
+        { class: "rc-fields" },
+        h("label", {}, gettext("Job"), this.kind),
+        this.everyBox,
+        this.ledgerBox,
+        h("label", {}, gettext("Topics (none chosen: all)"), this.topics),
+      ),
+    ];
   }
+
+  /** What a schedule says; also a topic or a ledger that is gone, so that saving drops nothing unseen. */
+  fill(known) {
+    for (const name of known.topics.filter((each) => !page.topics.includes(each)))
+      this.topics.append(h("option", { value: name }, name));
+    if (known.ledger && !page.ledgers.includes(known.ledger))
+      this.ledger.append(h("option", { value: known.ledger }, known.ledger));
+    for (const option of this.topics.options) option.selected = known.topics.includes(option.value);
+    this.kind.value = known.kind;
+    this.ledger.value = known.ledger;
+    this.every.value = String(known.every_ms / 1000);
+  }
+
+  /** Show what fits the job, now and whenever another one is chosen. */
+  show(chosen) {
+    const choose = () => {
+      replace(this.about, ABOUT[this.kind.value]);
+      this.ledgerBox.hidden = this.kind.value !== "reconcile";
+      this.everyBox.hidden = this.kind.value === "restore";
+      chosen(this.kind.value);
+    };
+    this.kind.addEventListener("change", choose);
+    choose();
+  }
+
+  values() {
+    return {
+      kind: this.kind.value,
+      topics: [...this.topics.selectedOptions].map((option) => option.value),
+      ledger: this.kind.value === "reconcile" ? this.ledger.value : "",
+    };
+  }
+
+  everyMs() {
+    return 1000 * Number(this.every.value);
+  }
+}
+
+function select(name, options) {
+  return h(
+    "select",
+    { class: "rc-select", name },
+    options.map(([value, label]) => h("option", { value }, label)),
+  );
 }
