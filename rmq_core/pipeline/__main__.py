@@ -64,6 +64,9 @@ def parser(program: str) -> argparse.ArgumentParser:
     sub = command("restore", "put back what a lost server held, from the archive")
     sub.add_argument("--dry-run", action="store_true", help="only count")
     sub.add_argument("--inline", action="store_true", help="content that was not journaled is taken to be the id")
+    into = "rehearse: put what was there into this namespace, which nobody uses, and leave ours alone"
+    sub.add_argument("--into", metavar="NAMESPACE", help=into)
+    sub.add_argument("--at", type=_moment, metavar="TIME", help="… as it was then; 2027-01-15T10:00:00+01:00")
     sub = several.add_parser("serve", help="do commands that come on standard input, in one session")
     sub.add_argument("--log", metavar="FILE", help="where Spark's own output goes")
     sub = several.add_parser("package", help="write what spark-submit takes: rmq_core.zip and a program")
@@ -75,6 +78,8 @@ def _missing(given: argparse.Namespace) -> str:
     """What the command cannot do without and was not given, if anything."""
     if given.command == "reconcile":
         return "" if given.reports else "--reports is missing: the folder of the reports"
+    if given.command == "restore" and given.at is not None and not given.into:
+        return "--at needs --into: what was there at a moment is put into a namespace of another name"
     return "" if given.archive else "--archive is missing: the folder of the archive"
 
 

@@ -12,6 +12,7 @@ from rmq_core.pipeline import archive, reconcile, restore
 from rmq_core.pipeline.continuous import again_and_again
 from rmq_core.pipeline.files import check_reports
 from rmq_core.pipeline.progress import QUIET, Progress
+from rmq_core.pipeline.rehearsal import Rehearsal
 from rmq_core.pipeline.sources.options import SourceOptions
 
 if TYPE_CHECKING:
@@ -54,8 +55,15 @@ def run(
         )
         return asdict(did)
     if given.command == "restore":
+        rehearsal = Rehearsal(given.into, given.at) if given.into else None
         put = restore.restore(
-            session, options, given.archive, progress=progress, dry_run=given.dry_run, inline=given.inline
+            session,
+            options,
+            given.archive,
+            progress=progress,
+            dry_run=given.dry_run,
+            inline=given.inline,
+            rehearsal=rehearsal,
         )
         for line in put.sentences():
             print(line, file=sys.stderr)

@@ -72,9 +72,10 @@ def together(
     deletions: dict[str, int] | None = None,
     *,
     paths: list[str] | None = None,
+    at_ms: int | None = None,
 ) -> DataFrame:
     """What is archived, and what the journals hold behind that. ``journal`` must have been read first. ``paths``: of
-    the archive only these folders.
+    the archive only these folders. ``at_ms``: deletions after that do not count.
 
     ``archived``: whether an archive holds it; ``vouched``: whether it must. ``deletions``: what a topic had before it
     was deleted is not its.
@@ -95,13 +96,15 @@ def together(
         .withColumn("archived", F.lit(True))
         .unionByName(fresh.withColumn("vouched", false).withColumn("archived", false))
     )
-    return without_deleted(both.drop("reached", "reached_n", "since"), all_deletions(archive, deletions or {}))
+    both = both.drop("reached", "reached_n", "since")
+    return without_deleted(both, all_deletions(archive, deletions or {}, at_ms))
 
 
-def all_deletions(archive: Archive, deletions: dict[str, int]) -> dict[str, int]:
-    """Those that the server remembers, and those that the archive does."""
-    known = archive.deletions()
-    return known | {name: max(at_ms, known.get(name, -1)) for name, at_ms in deletions.items()}
+def all_deletions(archive: Archive, deletions: dict[str, int], at_ms: int | None = None) -> dict[str, int]:
+    """Those that the server remembers, and those that the archive does. ``at_ms``: until then."""
+    known = archive.deletions(at_ms)
+    here = {name: gone_ms for name, gone_ms in deletions.items() if at_ms is None or gone_ms <= at_ms}
+    return known | {name: max(gone_ms, known.get(name, -1)) for name, gone_ms in here.items()}
 
 
 @dataclass
