@@ -36,13 +36,18 @@ Topics = list[Annotated[Name, Field(max_length=100)]]
 
 
 class RunBody(Strict):
-    """`topics` empty: all of them. `confirm`: the word “restore”, where messages are to be put back."""
+    """`topics` empty: all of them. `confirm`: the word “restore”, where messages are to be put back. Of a restore,
+    `dry_run`: only count; `into`: fill this namespace, which nobody uses, and leave ours alone, with what was there
+    at `at_ms` (else: now)."""
 
     kind: Kind = "reconcile"
     topics: Topics = Field([], max_length=500)
     ledger: Ledger = Field("", max_length=200, description="The name of a business ledger on the server.")
     reason: Reason = ""
     confirm: Confirm = Field("", max_length=40)
+    dry_run: bool = False
+    into: Ledger = Field("", max_length=64, description="A namespace to rehearse in.")
+    at_ms: int | None = Field(None, ge=0, le=2**53)
 
 
 class Stage(Schema):
@@ -70,6 +75,9 @@ class Run(Schema):
     kind: Kind
     topics: list[str]
     ledger: str
+    dry_run: bool
+    into: str
+    at_ms: int | None
     state: Literal["queued", "running", "stopping", "stopped", "done", "failed"]
     percent: int
     stages: list[Stage]
@@ -106,8 +114,9 @@ class Group(Schema):
 
 class Detail(Run):
     """`tables`: the report's figures, a row per topic. `changes`: by kind, against the run before. `ledger_left_out`:
-    rows of the business ledger about other topics, `{rows, topics}`. `restored`: of a restore, `{back, present, said}`:
-    copies put back, copies that were there, and sentences: what was left out, and why. `read`: `events`, transitions
+    rows of the business ledger about other topics, `{rows, topics}`. `restored`: of a restore,
+    `{back, present, said, counts}`: copies put back (or to be), copies that were there, sentences (what was left out,
+    and why), and copies by topic and state. `read`: `events`, transitions
     that were read; `known`, those that a run before had closed the books on; `from_scratch`: topics of which all was
     read, and why. `same_as`: the run whose report this one repeats, for nothing had moved since."""
 
@@ -169,7 +178,8 @@ def listed(
 @router.post("", response={202: Run}, url_name="reconciliation-start", summary="Start a run")
 def start(request: HttpRequest, response: HttpResponse, body: RunBody) -> Any:
     """It goes on by itself: follow it at its own address."""
-    wanted = RunRequest(body.kind, tuple(body.topics), body.ledger, body.reason, body.confirm)
+    asked = (body.kind, tuple(body.topics), body.ledger, body.reason, body.confirm)
+    wanted = RunRequest(*asked, body.dry_run, body.into, body.at_ms)
     try:
         run = runs.start(caller_of(request).actor, wanted)
     except UnknownTopic as error:

@@ -42,9 +42,9 @@ class KeptProgram:
 
     def begin(self, run: Reconciliation, ledger: Path | None) -> Program:
         """Has it do a run."""
-        if self._runs >= RUNS_MOST:
+        if self._child is not None and (self._runs >= RUNS_MOST or not self._child.is_running):
             self.end()
-        if self._child is None or not self._child.is_running:
+        if self._child is None:
             self._child, self._runs = self._started(), 0
         self._runs += 1
         request = {"arguments": run_places.arguments(run, ledger), "log": str(run_places.log_of(run))}

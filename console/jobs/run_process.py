@@ -32,6 +32,8 @@ GRACE_S = 15.0
 SENTENCE_MAX = 2_000
 SAID_MOST, SAID_MAX = 100, 1_000
 """Sentences of a restore that are kept, and how long each may be; the log has them all."""
+TOPICS_MOST = 500
+"""Of which a restore's counts are kept."""
 
 
 class LeaseLost(Exception):
@@ -159,9 +161,15 @@ class Runner:
 
 
 def _restored(report: dict[str, Any]) -> dict[str, Any]:
-    """What a restore did, for the page: how many copies, and what a person must know beside that."""
+    """What a restore did, for the page: how many copies, by topic and state, and what a person must know beside."""
     said = [shown(str(each), SAID_MAX) for each in list(report["said"])[:SAID_MOST]]
-    return {"back": int(report["restored"]), "present": int(report["present"]), "said": said}
+    back, present = int(report["restored"]), int(report["present"])
+    counts = [
+        {"topic": shown(topic), "state": state, "n": int(n)}
+        for topic, each in list(report.get("counts", {}).items())[:TOPICS_MOST]
+        for state, n in each.items()
+    ]
+    return {"back": back, "present": present, "said": said, "counts": counts}
 
 
 def _last_lines(path: Path) -> str:

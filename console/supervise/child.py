@@ -83,4 +83,8 @@ class Child:
 
     def wait(self) -> int:
         """Its exit code."""
-        return self._process.wait()
+        code = self._process.wait()
+        if self._process.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):
+                self._process.stdin.close()
+        return code

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 from django.utils.translation import gettext
@@ -98,6 +99,12 @@ def arguments(run: Reconciliation, ledger: Path | None = None) -> list[str]:
         found += ["--reports", str(options().pipeline_reports), "--run", str(run.pk)]
         if run.ledger:
             found += ["--ledger", str(ledger or ledger_path(run.ledger))]
+    if run.asked.get("dry_run"):
+        found.append("--dry-run")
+    if into := run.asked.get("into"):
+        found += ["--into", str(into)]
+        if (at_ms := run.asked.get("at_ms")) is not None:
+            found += ["--at", datetime.fromtimestamp(int(at_ms) / 1000, UTC).isoformat()]
     return [*found, "--progress", "json"]
 
 

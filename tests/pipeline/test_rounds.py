@@ -85,7 +85,7 @@ def test_a_look_tells_what_moves_and_when_something_will_be_late(client: RMQ, in
     key = store(client)
     changes: list[Callable[[], Any]] = [
         lambda: client.connection.run([("ZADD", key, 5_000, "by hand")]),
-        lambda: client.send("work", PriorityMessage("sent", priority=5)),
+        lambda: client.send("work", PriorityMessage("sent", priority=50)),
         lambda: client.define(replace(client.topic("work"), visibility_timeout_ms=7_000)),
         lambda: client.take("work", 1),
     ]
@@ -123,7 +123,7 @@ def test_it_goes_on_when_redis_or_sparks_pythons_were_away(
             elif turn == 1:
                 assert "it goes on" in capsys.readouterr().err and len(told) == 1
                 proxy.accept()
-                client.send("work", PriorityMessage("new", priority=5))
+                client.send("work", PriorityMessage("new", priority=50))
                 end_all(python_of_spark)
             elif turn == 2:
                 assert len(told) == 2 and not told[-1]["counts"]

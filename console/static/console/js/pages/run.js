@@ -11,7 +11,7 @@ import { pairList } from "../parts/failure.js";
 import { FindingList } from "../parts/findinglist.js";
 import { guardedButton } from "../parts/guardedbutton.js";
 import { RunBar } from "../parts/runbar.js";
-import { FINDINGS, GAPS, isLive, JOBS, outcome, RUN_STATES, STAGES, scope } from "../parts/runwords.js";
+import { COPIES, FINDINGS, GAPS, isLive, JOBS, outcome, RUN_STATES, STAGES, scope } from "../parts/runwords.js";
 
 const REFRESH_MS = 500;
 const path = `reconciliations/${page.ident}`;
@@ -180,11 +180,15 @@ function showFacts() {
     [gettext("Nothing has moved since"), run.same_as ? other(run.same_as) : ""],
     [gettext("Compared with"), run.compared_with ? other(run.compared_with) : ""],
     [gettext("Changes"), changes.length ? changes : ""],
+    [gettext("As it was at"), run.at_ms === null ? "" : dateTime(run.at_ms)],
+    [gettext("Copies, by topic and state"), run.restored?.counts?.length ? run.restored.counts.map(copies) : ""],
     [gettext("What to know"), run.restored?.said.length ? run.restored.said.map((each) => h("div", {}, each)) : ""],
     [gettext("Gaps in journals"), gaps.length ? gaps : ""],
   ].filter(([, value]) => value);
   replace(facts, pairList(pairs));
 }
+
+const copies = ({ topic, state, n }) => h("div", {}, `${topic}: ${exact(n)} ${COPIES[state] ?? state}`);
 
 /** @param {{events: number, known: number, from_scratch: Record<string, string>}} said */
 function read(said) {

@@ -86,9 +86,21 @@ export const isLive = (run) => ["queued", "running", "stopping"].includes(run.st
 
 /** What a run is about. */
 export function scope(run) {
-  const topics = run.topics.length ? run.topics.join(", ") : gettext("all topics");
-  return run.ledger ? `${topics} · ${fill(gettext("ledger %(name)s"), { name: run.ledger })}` : topics;
+  const parts = [run.topics.length ? run.topics.join(", ") : gettext("all topics")];
+  if (run.ledger) parts.push(fill(gettext("ledger %(name)s"), { name: run.ledger }));
+  if (run.into) parts.push(fill(gettext("rehearsal in %(name)s"), { name: run.into }));
+  if (run.dry_run) parts.push(gettext("only counted"));
+  return parts.join(" · ");
 }
+
+/** Copies of messages that a restore puts back, by the state they were in. */
+export const COPIES = {
+  waiting: gettext("waiting"),
+  retrying: gettext("retrying"),
+  in_flight: gettext("in flight"),
+  dead: gettext("dead"),
+  without_content: gettext("stay away: no journal holds their content"),
+};
 
 /** What a run in the queue waits for. */
 function waitsFor(before) {
@@ -103,6 +115,7 @@ export function outcome(run) {
   if (run.state === "queued") return waitsFor(run.waits_for);
   if (run.state === "done" && run.restored) {
     const { back, present } = run.restored;
+    if (run.dry_run) return fill(gettext("%(n)s would be put back"), { n: exact(back) });
     return fill(gettext("%(n)s put back, %(present)s were there already"), { n: exact(back), present: exact(present) });
   }
   if (run.state !== "done" || run.kind !== "reconcile") return "";

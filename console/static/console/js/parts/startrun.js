@@ -43,11 +43,11 @@ export function askRun(done) {
       const scheduled = body.kind !== "restore" && form.every.value;
       const found = await (scheduled
         ? post("reconciliations/schedules", { ...body, every_ms: form.everyMs() })
-        : post("reconciliations", { ...body, confirm }));
+        : post("reconciliations", { ...body, ...form.ofRestore(), confirm }));
       done(found, Boolean(scheduled));
     },
   });
-  form.show((kind) => dialog.needsWord(kind === "restore"));
+  form.show(() => dialog.needsWord(form.changesQueues()));
 }
 
 /** Open the dialog for a schedule that is there. `done()` is called when the server has accepted. */
@@ -74,7 +74,10 @@ export function askSchedule(known, done) {
 
 class Form {
   constructor(kinds, every) {
-    this.kind = select("kind", kinds.map((value) => [value, JOBS[value]]));
+    this.kind = select(
+      "kind",
+      kinds.map((value) => [value, JOBS[value]]),
+    );
     this.topics = h(
       "select",
       { class: "rc-select", name: "topics", multiple: true, size: Math.min(6, Math.max(2, page.topics.length)) },
@@ -82,6 +85,14 @@ class Form {
     );
     this.ledger = select("ledger", [["", gettext("none")], ...page.ledgers.map((name) => [name, name])]);
     this.every = select("every", every);
+    this.dry = h("input", { type: "checkbox", name: "dry_run" });
+    this.into = h("input", { class: "rc-input rc-mono", name: "into", maxlength: 64, autocomplete: "off" });
+    this.at = h("input", { class: "rc-input", type: "datetime-local", step: 1, name: "at" });
+    this.restoreBoxes = [
+      h("label", {}, gettext("Rehearse in another namespace (empty: put back into this one)"), this.into),
+      h("label", {}, gettext("As it was at (empty: now)"), this.at),
+      h("label", { class: "rc-check" }, this.dry, gettext("Only count")),
+    ];
     this.about = h("p", { class: "rc-muted" });
     this.ledgerBox = h("label", {}, gettext("Business ledger"), this.ledger);
     this.everyBox = h("label", {}, gettext("When"), this.every);
@@ -93,6 +104,7 @@ class Form {
         h("label", {}, gettext("Job"), this.kind),
         this.everyBox,
         this.ledgerBox,
+        ...this.restoreBoxes,
         h("label", {}, gettext("Topics (none chosen: all)"), this.topics),
       ),
     ];
@@ -116,10 +128,27 @@ class Form {
       replace(this.about, ABOUT[this.kind.value]);
       this.ledgerBox.hidden = this.kind.value !== "reconcile";
       this.everyBox.hidden = this.kind.value === "restore";
-      chosen(this.kind.value);
+      for (const box of this.restoreBoxes) box.hidden = this.kind.value !== "restore";
+      // What was there at a moment goes nowhere but into a namespace of its own.
+      this.at.disabled = !this.into.value.trim();
+      chosen();
     };
-    this.kind.addEventListener("change", choose);
+    for (const field of [this.kind, this.dry, this.into]) field.addEventListener("input", choose);
     choose();
+  }
+
+  changesQueues() {
+    return this.kind.value === "restore" && !this.dry.checked && !this.into.value.trim();
+  }
+
+  ofRestore() {
+    if (this.kind.value !== "restore") return {};
+    const at = this.at.disabled ? "" : this.at.value;
+    return {
+      dry_run: this.dry.checked,
+      into: this.into.value.trim(),
+      ...(at ? { at_ms: new Date(at).getTime() } : {}),
+    };
   }
 
   values() {
