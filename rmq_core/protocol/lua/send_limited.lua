@@ -37,6 +37,7 @@ local new, full, known = 0, {}, {}
 -- Says whether it was accepted.
 local function send_one(position, value, id, body)
   local waits, old = meets(id)
+  body = with_end(id, body, value, waits)
   -- An older version never replaces a newer one that waits or is in flight: it merges into that.
   if outdated(id, old, body, waits) then
     note('merged', 'n-', id, 0, false)
@@ -65,7 +66,7 @@ for i = 1, n do
     note('duplicate', 'n-', id, accepted_ms)
     known[#known + 1] = i
     known[#known + 1] = accepted_ms
-  elseif send_one(i, value, id, with_end(ARGV[at + 2], value)) and period > 0 then
+  elseif send_one(i, value, id, ARGV[at + 2]) and period > 0 then
     remember(mark, period)
   end
 end
