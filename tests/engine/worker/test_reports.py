@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from rmq_core import Delivery, Listener, Topic
-from rmq_core.model.report import Note, Report
+from rmq_core.errors import InvalidMessage
+from rmq_core.model.report import NESTED_MAX, Note, Report, progress_bytes, result_bytes
 from rmq_core.protocol.keys import Keyspace
 from rmq_core.testing import TestQueue
 from rmq_core.worker.reports import Reports, together
@@ -123,6 +127,17 @@ async def test_a_result_that_is_on_its_way_is_waited_for_and_told_again_where_it
     await settling
     assert told == [(1_000, b"1"), (2_000, b"1")]
     await reports.close()
+
+
+def test_what_is_nested_deeper_than_anybody_may_be_able_to_read_is_refused() -> None:
+    value: Any = 1
+    for n in range(NESTED_MAX):
+        value = {"a": value} if n % 2 else [value]
+    assert json.loads(progress_bytes(value)) == value
+    value = [value]
+    for kept in (progress_bytes, result_bytes):
+        with pytest.raises(InvalidMessage, match="100 deep"):
+            kept(value)
 
 
 def test_of_another_delivery_nothing_is_carried_over() -> None:
