@@ -24,15 +24,18 @@ const parts = new Intl.DateTimeFormat("en", {
 
 export const NONE = "–";
 
+/** What the API tells as text is a whole number beyond 2^53. @typedef {number | string | null | undefined} Whole */
+
 /** A count: exact while it is short. */
-export function count(/** @type {number | null | undefined} */ value) {
+export function count(/** @type {Whole} */ value) {
   if (value === null || value === undefined) return NONE;
-  return Math.abs(value) < 100000 ? exactNumber.format(value) : shortNumber.format(value);
+  const number = Number(value);
+  return Math.abs(number) < 100000 ? exactNumber.format(number) : shortNumber.format(number);
 }
 
 /** A count with every digit. */
-export const exact = (/** @type {number | null | undefined} */ value) =>
-  value === null || value === undefined ? NONE : exactNumber.format(value);
+export const exact = (/** @type {Whole} */ value) =>
+  value === null || value === undefined ? NONE : exactNumber.format(typeof value === "string" ? BigInt(value) : value);
 
 /** A rate per second. */
 export function rate(/** @type {number | null | undefined} */ value) {

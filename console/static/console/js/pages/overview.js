@@ -14,6 +14,7 @@ import { TopicTable } from "../parts/topictable.js";
 
 const DEAD = ["dead_growing", "dead"];
 const FLEET = ["unowned", "zookeeper_away", "worker_lost", "no_workers"];
+/** @type {Live.Overview | null} */
 let frame = page.frame;
 const sparks = new Sparks();
 if (page.sparks) sparks.load(page.sparks);
@@ -72,7 +73,7 @@ else showEmptyFrame();
 onThemeChange(render);
 addEventListener("resize", () => live.draw());
 
-function take(message) {
+function take(/** @type {Live.Overview | ({ type: "sparks" } & Parameters<Sparks["load"]>[0])} */ message) {
   if (message.type === "sparks") sparks.load(message);
   if (message.type !== "overview") return;
   frame = message;
@@ -85,8 +86,8 @@ function render() {
   byId("rc-page").classList.remove("rc-waiting");
   for (const tile of tiles) tile.update(frame.totals);
   if (frame.problems.length) showProblems(problemList, frame.problems, place);
-  else showNone();
-  showServer();
+  else showNone(frame.totals.acknowledged);
+  showServer(frame);
   // Every worker has a group of its own of a broadcast: those are on the page of their stream.
   const listed = frame.topics.filter((topic) => !topic.broadcast || topic.problems.length);
   const groups = filter.apply(listed);
@@ -96,8 +97,7 @@ function render() {
   table.update(groups, filter.sort);
 }
 
-function showNone() {
-  const known = frame.totals.acknowledged;
+function showNone(/** @type {number} */ known) {
   const words = [
     gettext("No problems."),
     known
@@ -112,7 +112,7 @@ function showNone() {
   replace(problemList, h("li", { class: "rc-problem rc-problem-none" }, icon("check_circle"), h("span", {}, text)));
 }
 
-function place(problem) {
+function place(/** @type {Live.Problem} */ problem) {
   if (FLEET.includes(problem.code)) return `${page.root}workers/`;
   if (problem.code === "outbox_parked") return `${page.root}outbox/?state=parked&database=${problem.values.database}`;
   if (problem.code === "recurring_failing") return `${page.root}recurring/`;
@@ -122,7 +122,7 @@ function place(problem) {
 }
 
 /** The coarse history, ended by what is true now. */
-function sparkOf(topic) {
+function sparkOf(/** @type {Live.TopicLine} */ topic) {
   return [...sparks.of(topic.name), topic.backlog + (topic.length ?? 0)];
 }
 
@@ -141,7 +141,7 @@ function newTopic() {
   );
 }
 
-function showServer() {
+function showServer(/** @type {Live.Overview} */ frame) {
   const info = frame.server;
   const groups = frame.topics.filter((topic) => topic.kind === "group").length;
   const number = frame.topics.length - groups;
@@ -161,7 +161,7 @@ function showServer() {
   if (server.textContent !== text) server.textContent = text;
 }
 
-function showFirstSteps(empty) {
+function showFirstSteps(/** @type {boolean} */ empty) {
   topics.classList.toggle("rc-is-empty", empty);
   if (empty && !topics.querySelector(".rc-empty")) {
     topics.append(

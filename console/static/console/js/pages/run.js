@@ -5,7 +5,7 @@ import { byId, h, headRow, replace, setText } from "../core/dom.js";
 import { dateTime, duration, exact, NONE, time } from "../core/format.js";
 import "../core/keys.js";
 import { page, topicAddress } from "../core/page.js";
-import { fill, gettext } from "../core/text.js";
+import { fill, gettext, messageOf } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { pairList } from "../parts/failure.js";
 import { FindingList } from "../parts/findinglist.js";
@@ -13,8 +13,11 @@ import { guardedButton } from "../parts/guardedbutton.js";
 import { RunBar } from "../parts/runbar.js";
 import { FINDINGS, GAPS, isLive, JOBS, outcome, RUN_STATES, STAGES, scope } from "../parts/runwords.js";
 
+/** @import { Pair } from "../parts/failure.js" */
+
 const REFRESH_MS = 500;
 const path = `reconciliations/${page.ident}`;
+/** @type {Api.Detail} */
 let run = await get(path);
 let timer = 0;
 
@@ -61,7 +64,7 @@ async function load() {
     show();
   } catch (problem) {
     byId("rc-page").classList.add("rc-stale");
-    setText(asOf, `${problem.message} ${fill(gettext("as of %(time)s"), { time: time(run.as_of_ms) })}`);
+    setText(asOf, `${messageOf(problem)} ${fill(gettext("as of %(time)s"), { time: time(run.as_of_ms) })}`);
     again();
   }
 }
@@ -77,7 +80,7 @@ async function loadLog() {
     setText(logText, (await get(`${path}/log`)).log || gettext("Nothing was printed."));
     logText.scrollTop = logText.scrollHeight;
   } catch (problem) {
-    setText(logText, problem.message);
+    setText(logText, messageOf(problem));
   }
 }
 
@@ -123,7 +126,7 @@ function showButtons() {
       await post(`${path}:stop`);
       await load();
     } catch (problem) {
-      toast(problem.message, "error");
+      toast(messageOf(problem), "error");
     }
   };
   replace(
@@ -135,7 +138,8 @@ function showButtons() {
 }
 
 function showFacts() {
-  const other = (id) => h("a", { href: `${page.places.reconciliation}${id}/` }, gettext("this run"));
+  const other = (/** @type {string} */ id) =>
+    h("a", { href: `${page.places.reconciliation}${id}/` }, gettext("this run"));
   const changes = Object.entries(run.changes ?? {}).map(([kind, each]) =>
     h(
       "div",
@@ -164,9 +168,10 @@ function showFacts() {
         topics: Object.keys(left.topics).join(", "),
       })
     : "";
-  const pairs = [
+  /** @type {Pair[]} */
+  const all = [
     [gettext("Topics"), scope(run)],
-    [gettext("What was read"), run.read ? read(run.read) : ""],
+    [gettext("What was read"), run.read ? read(/** @type {Read} */ (run.read)) : ""],
     [gettext("Nothing is said of, for their journal is off"), run.without_journal.join(", ")],
     [gettext("Business ledger"), [run.ledger, others].filter(Boolean).join(" · ")],
     [gettext("Reason"), run.reason],
@@ -179,13 +184,17 @@ function showFacts() {
     [gettext("Finished"), run.finished_ms ? dateTime(run.finished_ms) : ""],
     [gettext("Compared with"), run.compared_with ? other(run.compared_with) : ""],
     [gettext("Changes"), changes.length ? changes : ""],
-    [gettext("What to know"), run.restored?.said.length ? run.restored.said.map((each) => h("div", {}, each)) : ""],
+    [
+      gettext("What to know"),
+      run.restored?.said.length ? run.restored.said.map((/** @type {string} */ each) => h("div", {}, each)) : "",
+    ],
     [gettext("Gaps in journals"), gaps.length ? gaps : ""],
-  ].filter(([, value]) => value);
-  replace(facts, pairList(pairs));
+  ];
+  replace(facts, pairList(all.filter(([, value]) => value)));
 }
 
-/** @param {{events: number, known: number, from_scratch: Record<string, string>}} said */
+/** @typedef {{events: number, known: number, from_scratch: Record<string, string>}} Read */
+/** @param {Read} said */
 function read(said) {
   const lines = [
     fill(gettext("%(new)s transitions; %(known)s were known from the run before"), {
@@ -203,7 +212,8 @@ function showFigures() {
   figures.hidden = run.tables.length === 0;
   if (figures.dataset.number === String(run.tables.length)) return;
   figures.dataset.number = String(run.tables.length);
-  const ms = (value) => (value === null || value === undefined ? NONE : duration(value));
+  const ms = (/** @type {number | null | undefined} */ value) =>
+    value === null || value === undefined ? NONE : duration(value);
   /** @type {[string, (row: any) => any][]} */
   const columns = [
     [gettext("Sent"), (row) => exact(row.sent)],
@@ -242,7 +252,7 @@ function showFigures() {
   );
 }
 
-function causes(row) {
+function causes(/** @type {Record<string, any>} */ row) {
   let list = [];
   try {
     list = JSON.parse(row.causes ?? "[]") ?? [];
@@ -250,7 +260,9 @@ function causes(row) {
     return NONE;
   }
   return list.length
-    ? list.slice(0, 3).map((each) => h("div", {}, `${exact(each.n)} × ${each.error ?? each.fingerprint}`))
+    ? list
+        .slice(0, 3)
+        .map((/** @type {any} */ each) => h("div", {}, `${exact(each.n)} × ${each.error ?? each.fingerprint}`))
     : NONE;
 }
 

@@ -5,7 +5,7 @@ import { fill, gettext, ngettext } from "../core/text.js";
 const HIDDEN = gettext("(hidden)");
 
 /** Values as sentences show them. */
-function shown(values) {
+function shown(/** @type {Record<string, any>} */ values) {
   return Object.fromEntries(
     Object.entries(values).map(([name, value]) => {
       if (value === null) return [name, HIDDEN];
@@ -16,7 +16,7 @@ function shown(values) {
   );
 }
 
-const failed = (v) =>
+const failed = (/** @type {any} */ v) =>
   ngettext(
     "It failed %(failures)s time, last with %(error)s.",
     "It failed %(failures)s times, last with %(error)s.",
@@ -126,7 +126,7 @@ export const SENTENCES = {
 };
 
 /** A reason in words; of a newer release, in English. */
-export function sentence({ code, text, values }) {
+export function sentence(/** @type {Api.Cause} */ { code, text, values }) {
   const words = SENTENCES[code];
   return words ? fill(words(values), shown(values)) : text;
 }
