@@ -5,7 +5,6 @@ import { dateTime, duration, time } from "../core/format.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, messageOf } from "../core/text.js";
 import { Drawer } from "./drawer.js";
-import { sentence } from "./whywords.js";
 
 const REFRESH_MS = 3000;
 
@@ -29,7 +28,7 @@ export function whyView(/** @type {{ id?: string | null, slot?: number | null }}
     try {
       /** @type {Api.Lateness} */
       const answer = await get(ofTopic(page.topic.name, path), { slot });
-      const text = JSON.stringify(answer.reasons.map(sentence));
+      const text = JSON.stringify(answer.reasons.map(({ text }) => text));
       if (text !== shown) keepingFocus(body, () => replace(body, draw(answer.reasons, slot)));
       shown = text;
       asked.textContent = asOf(answer);
@@ -55,13 +54,12 @@ function asOf(/** @type {Api.Lateness} */ { late_ms: late, at_ms: at }) {
 }
 
 function draw(/** @type {Api.Cause[]} */ [first, ...others], /** @type {number | null} */ slot) {
-  const calm = CALM.has(first.code);
   return [
     h(
       "p",
-      { class: calm ? "rc-why-answer rc-why-calm" : "rc-why-answer" },
-      icon(calm ? "info" : "hourglass_top"),
-      h("strong", {}, sentence(first)),
+      { class: first.calm ? "rc-why-answer rc-why-calm" : "rc-why-answer" },
+      icon(first.calm ? "info" : "hourglass_top"),
+      h("strong", {}, first.text),
     ),
     ways(first.values, slot),
     since(first.values),
@@ -71,23 +69,12 @@ function draw(/** @type {Api.Cause[]} */ [first, ...others], /** @type {number |
           h(
             "ul",
             { class: "rc-why-others" },
-            others.map((reason) => h("li", {}, sentence(reason), ways(reason.values, slot))),
+            others.map((reason) => h("li", {}, reason.text, ways(reason.values, slot))),
           ),
         ]
       : null,
   ];
 }
-
-const CALM = new Set([
-  "on_its_way",
-  "nothing_ready",
-  "due_later",
-  "not_due",
-  "in_flight",
-  "gone",
-  "removed",
-  "finished",
-]);
 
 /** Where what a reason names is found. */
 function ways(/** @type {Record<string, any>} */ values, /** @type {number | null} */ slot) {
