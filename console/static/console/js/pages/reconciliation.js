@@ -9,10 +9,11 @@ import { toast } from "../core/toast.js";
 import { Choice } from "../parts/choice.js";
 import { guardedButton } from "../parts/guardedbutton.js";
 import { LiveList, nameCell, showStart } from "../parts/livelist.js";
+import { OPERATION_STATES } from "../parts/operationwords.js";
 import { planDialog } from "../parts/plandialog.js";
 import { RunBar } from "../parts/runbar.js";
 import { RunCharts } from "../parts/runcharts.js";
-import { isLive, JOBS, outcome, RUN_STATES, scope } from "../parts/runwords.js";
+import { isLive, JOBS, outcome, scope } from "../parts/runwords.js";
 import { askRun } from "../parts/startrun.js";
 
 class Row {
@@ -39,7 +40,7 @@ class Row {
 
   update(/** @type {Api.Run} */ run, /** @type {number} */ now) {
     this.tag.className = `rc-tag rc-tag-${run.state}`;
-    setText(this.tag, RUN_STATES[run.state]);
+    setText(this.tag, OPERATION_STATES[run.state]);
     this.bar.update(run);
     setText(this.outcome, outcome(run));
     showStart(this.when, run, now);

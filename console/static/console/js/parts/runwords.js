@@ -10,8 +10,6 @@ export const JOBS = {
   restore: gettext("Restore"),
 };
 
-export { OPERATION_STATES as RUN_STATES } from "./operationwords.js";
-
 /** @type {Record<string, string>} */
 export const STAGES = {
   start: gettext("Starting Spark"),
