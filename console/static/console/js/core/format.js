@@ -102,3 +102,7 @@ export function bytes(/** @type {number | null | undefined} */ value) {
   }
   return `${fraction.format(size)} ${units[unit]}`;
 }
+
+/** A moment as a field for local times has it: 19 letters of it tell seconds, 23 milliseconds. */
+export const localText = (/** @type {number} */ ms, length = 19) =>
+  new Date(ms - new Date(ms).getTimezoneOffset() * 60_000).toISOString().slice(0, length);

@@ -1,7 +1,9 @@
 // The Messages tab of a stream: its entries by id and time, page by page, or as they come.
+
 import { param, setParams } from "../core/address.js";
 import { get, ofTopic, post } from "../core/api.js";
 import { byId, h, press, replace, setText } from "../core/dom.js";
+import { localText } from "../core/format.js";
 import { shortcut } from "../core/keys.js";
 import { page } from "../core/page.js";
 import { fill, gettext, messageOf, ngettext } from "../core/text.js";
@@ -167,9 +169,4 @@ function trimButton() {
     }),
   );
   return button;
-}
-
-/** As a field for local times wants it. */
-function localText(/** @type {number} */ ms) {
-  return new Date(ms - new Date(ms).getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
 }

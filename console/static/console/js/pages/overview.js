@@ -1,10 +1,12 @@
 // The overview: problems first, then numbers, then every topic.
+
 import { byId, h, icon, replace } from "../core/dom.js";
 import { bytes, count, duration, rate } from "../core/format.js";
 import { Live } from "../core/live.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { onThemeChange } from "../core/theme.js";
+import { guardedLink } from "../parts/guardedbutton.js";
 import { showProblems } from "../parts/problems.js";
 import { putOnScreen } from "../parts/putonscreen.js";
 import { Sparks } from "../parts/sparks.js";
@@ -128,17 +130,13 @@ function sparkOf(/** @type {Live.TopicLine} */ topic) {
 
 function newTopic() {
   const missing = page.grants.actions.create_topic;
-  return h(
-    "a",
-    {
-      class: "rc-button rc-end",
-      href: missing ? null : `${page.root}define/`,
-      title: missing,
-      "aria-disabled": missing ? "true" : null,
-    },
-    icon("add"),
-    gettext("New topic"),
-  );
+  return guardedLink({
+    href: `${page.root}define/`,
+    symbol: "add",
+    label: gettext("New topic"),
+    missing,
+    look: "rc-end",
+  });
 }
 
 function showServer(/** @type {Live.Overview} */ frame) {

@@ -1,7 +1,7 @@
 // Messages that are sent again and again: when each is due next, what it did, and one more by hand.
 import { param, setParams } from "../core/address.js";
 import { get, patch, post } from "../core/api.js";
-import { byId, h, icon, replace, setText } from "../core/dom.js";
+import { byId, h, replace, setText } from "../core/dom.js";
 import { count, dateTime, duration, relative } from "../core/format.js";
 import "../core/keys.js";
 import { page, topicAddress } from "../core/page.js";
@@ -10,7 +10,7 @@ import { toast } from "../core/toast.js";
 import { ask } from "../parts/ask.js";
 import { Drawer } from "../parts/drawer.js";
 import { pairList } from "../parts/failure.js";
-import { guardedButton } from "../parts/guardedbutton.js";
+import { guardedButton, guardedLink } from "../parts/guardedbutton.js";
 import { LiveList } from "../parts/livelist.js";
 import { condition, HOW, HOW_TAGS, MISFIRES, rhythm } from "../parts/recurringwords.js";
 
@@ -177,17 +177,12 @@ function history(/** @type {Api.TickOut[]} */ ticks) {
   );
 }
 
-const define = h(
-  "a",
-  {
-    class: "rc-button",
-    href: mayDefine ? null : `${page.forms}add/`,
-    title: mayDefine,
-    "aria-disabled": mayDefine ? "true" : null,
-  },
-  icon("add"),
-  gettext("New recurring message"),
-);
+const define = guardedLink({
+  href: `${page.forms}add/`,
+  symbol: "add",
+  label: gettext("New recurring message"),
+  missing: mayDefine,
+});
 const list = new LiveList({
   ask: async (query) => {
     /** @type {Api.RecurringList} */

@@ -6,7 +6,7 @@ import "../core/keys.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { ask } from "../parts/ask.js";
-import { guardedButton } from "../parts/guardedbutton.js";
+import { guardedButton, guardedLink } from "../parts/guardedbutton.js";
 import { LiveList } from "../parts/livelist.js";
 
 const { screen: mayDefine, screen_link: mayLink } = page.grants.actions;
@@ -124,17 +124,12 @@ const list = new LiveList({
     gettext("A screen hangs on a wall: large figures, charts, heat maps, problems and alerts, in pages that turn."),
   ],
 });
-const define = h(
-  "a",
-  {
-    class: "rc-button",
-    href: mayDefine ? null : `${page.forms}add/`,
-    title: mayDefine,
-    "aria-disabled": mayDefine ? "true" : null,
-  },
-  icon("add"),
-  gettext("New screen"),
-);
+const define = guardedLink({
+  href: `${page.forms}add/`,
+  symbol: "add",
+  label: gettext("New screen"),
+  missing: mayDefine,
+});
 const change = h("a", { class: "rc-button", href: page.forms }, icon("edit"), gettext("Edit"));
 replace(
   byId("rc-page"),

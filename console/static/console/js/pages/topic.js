@@ -1,4 +1,5 @@
 // A topic's page: header, actions, and the tab that is shown.
+
 import { byId, h, icon, replace, setText } from "../core/dom.js";
 import { count, dateTime, duration, percent, rate } from "../core/format.js";
 import { shortcut } from "../core/keys.js";
@@ -6,6 +7,7 @@ import { Live } from "../core/live.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { actionButton } from "../parts/actions.js";
+import { guardedLink } from "../parts/guardedbutton.js";
 import { showProblems } from "../parts/problems.js";
 import { WAITING } from "../parts/states.js";
 import { topicState } from "../parts/topicstate.js";
@@ -246,15 +248,5 @@ function showState(/** @type {Live.Topic} */ topic, /** @type {Shown | null} */ 
 
 function sendLink() {
   const missing = page.grants.actions.send;
-  return h(
-    "a",
-    {
-      class: "rc-button",
-      href: topicAddress(page.topic.name, "send"),
-      title: missing,
-      "aria-disabled": missing ? "true" : null,
-    },
-    icon("send"),
-    gettext("Send"),
-  );
+  return guardedLink({ href: topicAddress(page.topic.name, "send"), symbol: "send", label: gettext("Send"), missing });
 }

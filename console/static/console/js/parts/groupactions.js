@@ -1,7 +1,7 @@
 // What can be done to consumer groups: made, paused until a time, claimed from, given settings, deleted.
 import { get, ofTopic, once, post, remove } from "../core/api.js";
 import { h, replace } from "../core/dom.js";
-import { count, dateTime, duration } from "../core/format.js";
+import { count, dateTime, duration, localText } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
@@ -283,9 +283,4 @@ function settingRow(name, label, found) {
   });
   const value = () => (input.value.trim() === "" ? null : Number(input.value));
   return { name, before, value, element: h("label", {}, label, input) };
-}
-
-/** As a field for local times wants it. */
-function localText(/** @type {number} */ ms) {
-  return new Date(ms - new Date(ms).getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
 }

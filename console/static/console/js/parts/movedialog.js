@@ -1,7 +1,7 @@
 // Another position for a consumer group: where to, what that would do slot by slot, then the last click.
 import { ofTopic, post } from "../core/api.js";
 import { h, headRow, press, replace } from "../core/dom.js";
-import { count, exact } from "../core/format.js";
+import { count, exact, localText } from "../core/format.js";
 import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { ask } from "./ask.js";
@@ -203,9 +203,4 @@ function planView(/** @type {Api.MovePlan} */ plan) {
       ? h("p", { class: "rc-muted" }, fill(gettext("The first %(n)s are shown."), { n: count(shown.length) }))
       : null,
   ];
-}
-
-/** As a field for local times wants it. */
-function localText(/** @type {number} */ ms) {
-  return new Date(ms - new Date(ms).getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
 }

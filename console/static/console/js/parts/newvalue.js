@@ -1,6 +1,6 @@
 // The field for a new due time, or a new priority. It begins with what the message has now.
 import { h, setText } from "../core/dom.js";
-import { count, dateTime } from "../core/format.js";
+import { count, dateTime, localText } from "../core/format.js";
 import { fill, gettext } from "../core/text.js";
 
 /** @typedef {{ low: number, high: number }} Range */
@@ -34,7 +34,7 @@ function newPriority(/** @type {Range | null} */ span) {
 }
 
 function newTime(/** @type {Range | null} */ span) {
-  const proposed = span && span.low === span.high ? localText(span.low) : null;
+  const proposed = span && span.low === span.high ? localText(span.low, span.low % 1000 ? 23 : 19) : null;
   const input = h("input", {
     class: "rc-input",
     type: "datetime-local",
@@ -71,10 +71,4 @@ function present(span, words) {
   if (!span || span.low === span.high) return null;
   const sentence = fill(gettext("Now from %(low)s to %(high)s."), { low: words(span.low), high: words(span.high) });
   return h("span", { class: "rc-muted" }, sentence);
-}
-
-/** As a field for local times wants it; without the milliseconds where there are none. */
-function localText(/** @type {number} */ ms) {
-  const local = new Date(ms - new Date(ms).getTimezoneOffset() * 60_000).toISOString();
-  return local.slice(0, ms % 1000 ? 23 : 19);
 }
