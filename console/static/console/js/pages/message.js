@@ -11,7 +11,7 @@ import { hasTold, reportOf, reportView } from "../parts/messagereport.js";
 import { messageView } from "../parts/messageview.js";
 import { whyView } from "../parts/why.js";
 
-const SYMBOLS = { done: "check_circle", cancelled: "cancel", dropped: "delete", expired: "timer_off" };
+const SYMBOLS = { done: "check_circle", cancelled: "cancel", dropped: "delete", expired: "timer_off", outdated: "history" };
 
 if (page.topic.kind === "stream") await showEntries();
 else await showMessages();

@@ -11,6 +11,7 @@ const STATUS = {
   merged: gettext("merged"),
   unsure: gettext("sent, perhaps merged"),
   duplicate: gettext("not accepted: a duplicate"),
+  outdated: gettext("not accepted: a newer version has been handed out"),
   failed: gettext("failed"),
 };
 
@@ -37,6 +38,9 @@ export function showSent(results, answer, dry) {
   const known = answer.duplicates
     ? fill(gettext("%(n)s more were duplicates, and not accepted."), { n: count(answer.duplicates) })
     : "";
+  const outdated = answer.outdated
+    ? fill(gettext("%(n)s more were outdated, and not accepted."), { n: count(answer.outdated) })
+    : "";
   // Those that failed are what somebody has to see.
   const shown = [...answer.results.filter((each) => each.error), ...answer.results.filter((each) => !each.error)].slice(
     0,
@@ -44,7 +48,7 @@ export function showSent(results, answer, dry) {
   );
   replace(
     results,
-    h("h2", { class: "rc-card-title rc-strong" }, [words, unsure, known].filter(Boolean).join(" ")),
+    h("h2", { class: "rc-card-title rc-strong" }, [words, unsure, known, outdated].filter(Boolean).join(" ")),
     h(
       "div",
       { class: "rc-scroll", tabindex: "0" },
@@ -98,9 +102,10 @@ function line(each, dry) {
   );
 }
 
-function statusOf({ error, merged, duplicate_of_ms }) {
+function statusOf({ error, merged, duplicate_of_ms, outdated_by }) {
   if (error) return "failed";
   if (duplicate_of_ms !== null) return "duplicate";
+  if (outdated_by !== null) return "outdated";
   return merged === null ? "unsure" : merged ? "merged" : "new";
 }
 

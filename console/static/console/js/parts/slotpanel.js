@@ -123,7 +123,7 @@ function taken(slot) {
   const ends =
     page.topic.kind === "group"
       ? [c.acked, c.cancelled, c.dropped]
-      : [c.merged, c.duplicate, c.acked, c.cancelled, c.dropped, c.lapsed];
+      : [c.merged, c.duplicate, c.outdated, c.acked, c.cancelled, c.dropped, c.lapsed];
   const ended = ends.map(exact).join(" + ");
   return page.topic.kind === "group"
     ? fill(gettext("read %(sent)s = acked + cancelled + dropped (%(ended)s) + held (%(held)s)"), {
@@ -133,7 +133,7 @@ function taken(slot) {
       })
     : fill(
         gettext(
-          "sent %(sent)s = merged + duplicates + acked + cancelled + dropped + expired (%(ended)s) + held (%(held)s)",
+          "sent %(sent)s = merged + duplicates + outdated + acked + cancelled + dropped + expired (%(ended)s) + held (%(held)s)",
         ),
         {
           sent: exact(c.sent),
