@@ -82,7 +82,7 @@ class SlotSample:
 
     @property
     def ledger_gap(self) -> int:
-        """sent + restored − (merged + duplicate + outdated + acked + cancelled + dropped + lapsed + held): 0 when none is
+        """sent + restored − (merged + duplicate + outdated + acked + cancelled + dropped + lapsed + held): 0 if none is
         lost.
 
         Of a stream topic: sent − (trimmed + deleted + length).
