@@ -171,7 +171,7 @@ class AsyncRMQ(ClientCore):
         definition = await self.topic(topic)
         if definition.is_stream:
             return plus(before, await self._add_many(definition, messages))
-        if definition.max_backlog or definition.unique_for_ms:
+        if sending.asks_more(definition):
             limited = sending.send_many_limited(
                 self.keyspace, definition, messages, allow_past=allow_past, before=before
             )

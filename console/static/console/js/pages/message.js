@@ -12,7 +12,13 @@ import { messageView } from "../parts/messageview.js";
 import { whyView } from "../parts/why.js";
 
 /** @type {Record<string, string>} */
-const SYMBOLS = { done: "check_circle", cancelled: "cancel", dropped: "delete", expired: "timer_off" };
+const SYMBOLS = {
+  done: "check_circle",
+  cancelled: "cancel",
+  dropped: "delete",
+  expired: "timer_off",
+  outdated: "history",
+};
 
 if (page.topic.kind === "stream") await showEntries();
 else await showMessages();

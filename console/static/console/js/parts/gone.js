@@ -9,6 +9,7 @@ const ENDED = {
   cancelled: gettext("Cancelled %(time)s"),
   dropped: gettext("Dropped %(time)s"),
   expired: gettext("Expired %(time)s"),
+  outdated: gettext("Outdated %(time)s: a newer version had been handed out"),
 };
 
 /** How one record of the id ended, or where it was last seen: the record comes a moment after the queue. */

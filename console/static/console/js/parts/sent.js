@@ -12,6 +12,7 @@ const STATUS = {
   merged: gettext("merged"),
   unsure: gettext("sent, perhaps merged"),
   duplicate: gettext("not accepted: a duplicate"),
+  outdated: gettext("not accepted: a newer version has been handed out"),
   failed: gettext("failed"),
 };
 
@@ -43,6 +44,9 @@ export function showSent(results, answer, dry) {
   const known = answer.duplicates
     ? fill(gettext("%(n)s more were duplicates, and not accepted."), { n: count(answer.duplicates) })
     : "";
+  const outdated = answer.outdated
+    ? fill(gettext("%(n)s more were outdated, and not accepted."), { n: count(answer.outdated) })
+    : "";
   // Those that failed are what somebody has to see.
   const shown = [...answer.results.filter((each) => each.error), ...answer.results.filter((each) => !each.error)].slice(
     0,
@@ -50,7 +54,7 @@ export function showSent(results, answer, dry) {
   );
   replace(
     results,
-    h("h2", { class: "rc-card-title rc-strong" }, [words, unsure, known].filter(Boolean).join(" ")),
+    h("h2", { class: "rc-card-title rc-strong" }, [words, unsure, known, outdated].filter(Boolean).join(" ")),
     h(
       "div",
       { class: "rc-scroll", tabindex: "0" },
@@ -104,9 +108,10 @@ function line(/** @type {Api.SendResult} */ each, /** @type {boolean} */ dry) {
   );
 }
 
-function statusOf(/** @type {Api.SendResult} */ { error, merged, duplicate_of_ms }) {
+function statusOf(/** @type {Api.SendResult} */ { error, merged, duplicate_of_ms, outdated_by }) {
   if (error) return "failed";
   if (duplicate_of_ms !== null) return "duplicate";
+  if (outdated_by !== null) return "outdated";
   return merged === null ? "unsure" : merged ? "merged" : "new";
 }
 

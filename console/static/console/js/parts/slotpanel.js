@@ -150,7 +150,7 @@ function taken(/** @type {Api.SlotView} */ slot) {
   const ends =
     page.topic.kind === "group"
       ? [c.acked, c.cancelled, c.dropped]
-      : [c.merged, c.duplicate, c.acked, c.cancelled, c.dropped, c.lapsed];
+      : [c.merged, c.duplicate, c.outdated, c.acked, c.cancelled, c.dropped, c.lapsed];
   const ended = ends.map(exact).join(" + ");
   return page.topic.kind === "group"
     ? fill(gettext("read %(sent)s = acked + cancelled + dropped (%(ended)s) + held (%(held)s)"), {
@@ -160,7 +160,7 @@ function taken(/** @type {Api.SlotView} */ slot) {
       })
     : fill(
         gettext(
-          "sent %(sent)s = merged + duplicates + acked + cancelled + dropped + expired (%(ended)s) + held (%(held)s)",
+          "sent %(sent)s = merged + duplicates + outdated + acked + cancelled + dropped + expired (%(ended)s) + held (%(held)s)",
         ),
         {
           sent: exact(c.sent),

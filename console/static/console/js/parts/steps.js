@@ -19,6 +19,7 @@ export const EVENTS = {
   requeued: gettext("requeued"),
   dropped: gettext("dropped"),
   duplicate: gettext("sent again within its period, and not accepted"),
+  outdated: gettext("outdated: a newer version had been handed out"),
   lapsed: gettext("expired: it was not delivered in time"),
   released: gettext("given back without being tried"),
   restored: gettext("restored"),
