@@ -43,6 +43,7 @@ COUNTER_HELP = {
     "trimmed": "Entries of a stream that were trimmed",
     "deleted": "Entries of a stream that were deleted",
     "duplicate": "Messages not accepted, for their id had been within its period",
+    "outdated": "Messages not accepted or delivered, for a newer version of theirs had been handed out",
     "lapsed": "Messages that expired before they were delivered",
 }
 OCTAVES = range(1, 25)

@@ -82,7 +82,8 @@ class SendResult(Schema):
     sent but nobody knows, because the queue's answer was lost and the message was sent again. `found`, of what is only
     checked: the states of what has the id already; null where that was not looked up. `id` is null where the server
     would have given one, as it does in a stream, or where nothing merges. `duplicate_of_ms`: it was not accepted, for
-    one of its id had been then, within its period (`unique_for_ms`)."""
+    one of its id had been then, within its period (`unique_for_ms`); `outdated_by`: nor was it, for that version of its
+    id has been handed out (`versions_for_ms`)."""
 
     id: str | None
     slot: int
@@ -90,18 +91,20 @@ class SendResult(Schema):
     found: list[State] | None = None
     merged: bool | None = None
     duplicate_of_ms: int | None = None
+    outdated_by: int | None = None
     error: str | None = None
     message: str | None = None
 
 
 class SendAnswer(Schema):
-    """In the order sent. `sent` counts what the queue has now taken, merged ones included, `duplicates` what it did not
-    take again, for it had within their period; `unsure`: so many of them were sent twice, and merged with themselves or
-    with another."""
+    """In the order sent. `sent` counts what the queue has now taken, merged ones included; `duplicates` what it did not
+    take again, for it had within their period; `outdated` those of which a newer version has been handed out; `unsure`:
+    so many were sent twice, and merged with themselves or with another."""
 
     sent: int
     merged: int
     duplicates: int = 0
+    outdated: int = 0
     unsure: int = 0
     refused: int
     results: list[SendResult]

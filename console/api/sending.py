@@ -128,7 +128,11 @@ def _note(
         if not isinstance(outcome, Sent)
     ]
     merged, unsure = (sum(each.merged is value for each in sent) for value in (True, None))
-    sending.end(entry, merged, unsure, refused, sum(each.duplicate for each in sent))
+    sending.end(entry, merged, unsure, refused, **_not_accepted(sent))
+
+
+def _not_accepted(sent: Sequence[Sent]) -> dict[str, int]:
+    return {"duplicates": sum(each.duplicate for each in sent), "outdated": sum(each.outdated for each in sent)}
 
 
 def _answer(topic: Topic, messages: Sequence[AnyMessage], outcomes: Sequence[Sent | BaseException]) -> Status[Any]:
@@ -136,8 +140,8 @@ def _answer(topic: Topic, messages: Sequence[AnyMessage], outcomes: Sequence[Sen
     for message, outcome in zip(messages, outcomes, strict=True):
         if isinstance(outcome, Sent):
             given = {"id": outcome.id} if topic.is_stream else {}
-            met = {"merged": outcome.merged, "duplicate_of_ms": outcome.duplicate_of_ms}
-            results.append({**_address(topic, message), **given, **met})
+            met = {"duplicate_of_ms": outcome.duplicate_of_ms, "outdated_by": outcome.outdated_by}
+            results.append({**_address(topic, message), **given, "merged": outcome.merged, **met})
             continue
         if not isinstance(outcome, RMQError):
             raise outcome
@@ -147,9 +151,9 @@ def _answer(topic: Topic, messages: Sequence[AnyMessage], outcomes: Sequence[Sen
     if not sent:
         raise next(outcome for outcome in outcomes if isinstance(outcome, RMQError))
     refused = len(messages) - len(sent)
-    duplicates = sum(each.duplicate for each in sent)
-    counts = {"sent": len(sent) - duplicates, "merged": sum(each.merged is True for each in sent), "refused": refused}
-    counts["duplicates"] = duplicates
+    kept_out = _not_accepted(sent)
+    taken = len(sent) - sum(kept_out.values())
+    counts = {"sent": taken, "merged": sum(each.merged is True for each in sent), "refused": refused, **kept_out}
     answer = {**counts, "unsure": sum(each.merged is None for each in sent), "results": results}
     return Status(207 if refused else 200, answer)
 

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from rmq_core.cli.shell import Shell, Usage, command
+from rmq_core.ops.sent import Sent
 
 BECAME: dict[bool | None, str] = {False: "new", True: "merged", None: "sent twice: new or merged"}
 WHEN = "--priority on a priority topic, --range-ms on a range-merge topic, --in-ms or --due-ms on a fixed-time topic"
@@ -25,6 +26,7 @@ WHEN = "--priority on a priority topic, --range-ms on a range-merge topic, --in-
 @click.option("--id", "id", help="Stream topics: an id of its own, larger than all before it in its slot.")
 @click.option("--field", "fields", multiple=True, metavar="NAME=VALUE", help="Stream topics, no CONTENT. Repeatable.")
 @click.option("--key", help="What makes two messages the same; without it, the content.")
+@click.option("--version", type=int, help="An older one never replaces a newer one of the same key; without it, 0.")
 @click.option("--slot-basis", help="What chooses the slot; without it, the key or the content.")
 @click.option("--header", "headers", multiple=True, metavar="NAME=VALUE", help="Repeatable.")
 def send(shell: Shell, topic: str, content: str | None, headers: tuple[str, ...], **given: Any) -> None:
@@ -48,9 +50,16 @@ def send(shell: Shell, topic: str, content: str | None, headers: tuple[str, ...]
         if not when and not of_stream and not rmq.topic(topic).is_stream:
             raise Usage(f"say once when it is delivered: {WHEN}")
         sent = rmq.send(topic, raw, **given)
-    became = "not accepted: a duplicate" if sent.duplicate else BECAME[sent.merged]
-    value = sent._asdict() | {"duplicate_of_ms": sent.duplicate_of_ms}
-    shell.show(value, [f"{sent.id}  slot {sent.slot}  {became}"])
+    value = sent._asdict() | {"duplicate_of_ms": sent.duplicate_of_ms, "outdated_by": sent.outdated_by}
+    shell.show(value, [f"{sent.id}  slot {sent.slot}  {_became(sent)}"])
+
+
+def _became(sent: Sent) -> str:
+    if sent.duplicate:
+        return "not accepted: a duplicate"
+    if sent.outdated:
+        return f"not accepted: version {sent.outdated_by} has been handed out"
+    return BECAME[sent.merged]
 
 
 def _pairs(what: str, given: tuple[str, ...]) -> dict[str, str] | None:

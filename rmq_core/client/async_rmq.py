@@ -9,16 +9,8 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from rmq_core.client.base import (
-    RESULT_LOOK_S,
-    UNSET,
-    ClientCore,
-    Unset,
-    deliveries_of,
-    patience_ms,
-    several,
-    topic_name,
-)
+from rmq_core.client.arguments import UNSET, Unset, deliveries_of, patience_ms, several, topic_name
+from rmq_core.client.base import RESULT_LOOK_S, ClientCore
 from rmq_core.client.journal import AsyncJournalReader
 from rmq_core.errors import TopicReshaped
 from rmq_core.hooks.hook import Hook
@@ -179,7 +171,7 @@ class AsyncRMQ(ClientCore):
         definition = await self.topic(topic)
         if definition.is_stream:
             return plus(before, await self._add_many(definition, messages))
-        if definition.max_backlog or definition.unique_for_ms:
+        if sending.asks_more(definition):
             limited = sending.send_many_limited(
                 self.keyspace, definition, messages, allow_past=allow_past, before=before
             )

@@ -82,13 +82,14 @@ class SlotSample:
 
     @property
     def ledger_gap(self) -> int:
-        """sent + restored − (merged + duplicate + acked + cancelled + dropped + lapsed + held): 0 when none is lost.
+        """sent + restored − (merged + duplicate + outdated + acked + cancelled + dropped + lapsed + held): 0 if none is
+        lost.
 
         Of a stream topic: sent − (trimmed + deleted + length).
         """
         counters = self.counters
         ended = counters.merged + counters.acked + counters.cancelled + counters.dropped + counters.lapsed
-        ended += counters.duplicate + counters.trimmed + counters.deleted
+        ended += counters.duplicate + counters.outdated + counters.trimmed + counters.deleted
         held = self.store + self.retry + self.prepare + self.dead + self.length
         return counters.sent + counters.restored - ended - held
 

@@ -74,6 +74,10 @@ class SlotKeys:
     """Hash, which ends by itself: ids that are not accepted again for a while → when they were (`unique_for_ms`)."""
     once_b: str = field(init=False)
     """Hash: the same, of the period before or after."""
+    seen_a: str = field(init=False)
+    """Hash, which ends by itself: ids → the highest version that was handed out (`versions_for_ms`)."""
+    seen_b: str = field(init=False)
+    """Hash: the same, of the period before or after."""
     open: str = field(init=False)
     """Sorted set, of a group: entries that are read and not finished; id → their number in the slot."""
     members: str = field(init=False)
@@ -124,6 +128,7 @@ QUEUE_KEYS = (
     *("store", "retry", "prepare", "dead", "body", "failed", "priority", "stats", "journal"),
     *("spill", "replaced", "dead_record", "heads", "due", "lateness", "fence"),
     *("cause", "clusters", "trash", "trashed", "quota", "origin", "suspect", "once_a", "once_b"),
+    *("seen_a", "seen_b"),
 )
 OWN_KEYS = tuple(name for name in QUEUE_KEYS if name not in {"heads", "due"})
 # Behind `QUEUE_KEYS` a group has: open, the entries, their counters, the positions, its members.

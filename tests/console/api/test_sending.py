@@ -77,6 +77,15 @@ def test_once_within_a_period(queue: Queue, operator: Caller) -> None:
     assert (anyway["sent"], anyway["merged"], anyway["duplicates"]) == (1, 1, 0)
 
 
+def test_an_older_version_than_was_handed_out(queue: Queue, operator: Caller) -> None:
+    queue.topic(versions_for_ms=3_600_000)
+    send = {"content": "a", "key": "k", "delay_ms": 0}
+    assert operator.ok("POST", SEND, send | {"version": 5})["results"][0]["outdated_by"] is None
+    queue.client.ack(queue.client.take("orders", timeout_ms=2000))
+    late = operator.ok("POST", SEND, send | {"version": 4})
+    assert (late["sent"], late["outdated"], late["results"][0]["outdated_by"]) == (0, 1, 5)
+
+
 def test_a_batch_tells_of_each(queue: Queue, operator: Caller) -> None:
     queue.topic()
     messages = [{"content": f"m{n % 4}", "delay_ms": 60_000} for n in range(6)]

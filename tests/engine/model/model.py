@@ -79,6 +79,7 @@ class Model:
     failures: Counter[bytes] = field(default_factory=Counter)
     counts: Counter[str] = field(default_factory=Counter)
     accepted_ms: dict[bytes, int] = field(default_factory=dict)
+    handed_out: Counter[bytes] = field(default_factory=Counter)
     placed: int = 0
 
     # -- what the contract calls things
@@ -135,12 +136,19 @@ class Model:
         """When the id was accepted, where that is within the period: then a send changes nothing."""
         at_ms = self.accepted_ms.get(raw)
         if not period_ms or at_ms is None or at_ms + period_ms <= self.now_ms:
-            if period_ms:
-                self.accepted_ms[raw] = self.now_ms
             return None
         self.counts["sent"] += 1
         self.counts["duplicate"] += 1
         return at_ms
+
+    def newer_than(self, raw: bytes, body: Body | None) -> int | None:
+        """The version of the id that was handed out, where that is newer than this one: then a send changes nothing."""
+        known = self.handed_out[raw] if self.topic.versions_for_ms else 0
+        if known <= (body.version if body else 0):
+            return None
+        self.counts["sent"] += 1
+        self.counts["outdated"] += 1
+        return known
 
     def send(self, raw: bytes, value: int, body: Body | None) -> bool:
         """Whether it merged."""
@@ -184,12 +192,17 @@ class Model:
         body = self.waiting_bodies.get(raw) if self.waits(raw) else None
         return body is not None and body.ends_ms is not None and body.ends_ms <= self.now_ms
 
-    def lapse(self, raw: bytes) -> None:
+    def is_outdated(self, raw: bytes) -> bool:
+        """Whether a newer version than that of the copy that waits was handed out."""
+        body = self.waiting_bodies.get(raw)
+        return self.topic.versions_for_ms > 0 and self.handed_out[raw] > (body.version if body else 0)
+
+    def lapse(self, raw: bytes, as_what: str = "lapsed") -> None:
         """The copy that waits is gone."""
         self.store.pop(raw, None)
         self.retry.pop(raw, None)
         del self.waiting_bodies[raw]
-        self.counts["lapsed"] += 1
+        self.counts[as_what] += 1
         self.tidy(raw)
 
     # -- reaping and taking
@@ -255,13 +268,15 @@ class Model:
         while True:
             found, alone = self.next_before_any_is_late(most)
             late = [raw for raw in found if self.is_late(raw)]
-            if not late:
+            ended = dict.fromkeys((raw for raw in found if self.is_outdated(raw)), "outdated")
+            ended |= dict.fromkeys(late, "lapsed")
+            if not ended:
                 return found, alone
             if alone:  # who came for one that must be taken alone goes on alone
                 most = 1
-            for raw in late:
+            for raw, as_what in ended.items():
                 self.suspects.discard(raw)
-                self.lapse(raw)
+                self.lapse(raw, as_what)
 
     def next_before_any_is_late(self, most: int) -> tuple[list[bytes], bool]:
         """Of retried ones there is at least one."""
@@ -291,7 +306,8 @@ class Model:
             self.place(raw, real)
         score = self.store.pop(raw)
         assert score == real
-        self.flight_bodies[raw] = self.waiting_bodies.pop(raw)
+        self.flight_bodies[raw] = body = self.waiting_bodies.pop(raw)
+        self.handed_out[raw] = max(self.handed_out[raw], body.version if body else 0)
         if not alone:
             self.origins[raw] = real
         elif real > RETRIED_MAX and not self.topic.timed:

@@ -18,11 +18,7 @@ local function stays(score, value)
 end
 
 -- include shared/noting_sent.lua
-
--- The version of a body, whose first byte may tell its format (`bodies.decode_body`).
-local function version_of(body)
-  return body and tonumber(string.match(body, '^\1?(%d+) ') or string.match(body, '^\3%S+ (%d+) ')) or 0
-end
+-- include shared/version_of.lua
 
 -- When the message that waits is due: one that is ready, now.
 local function due_of(id)
@@ -51,7 +47,7 @@ end
 local function meets(id)
   local waits, old = waiting(id), redis.call('HGET', BODY, id)
   if waits and has_lapsed(old) then
-    lapse({id}, redis.call('ZSCORE', RETRY, id) and 'r' or 's')
+    lapse({id}, redis.call('ZSCORE', RETRY, id) and 'r' or 's', 'lapsed')
     return nil, redis.call('HGET', BODY, id)
   end
   return waits, old
