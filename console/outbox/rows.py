@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgpack
 
-from rmq_core.client.base import topic_name
+from rmq_core.client.arguments import topic_name
 from rmq_core.errors import DueInThePast, InvalidMessage
 from rmq_core.model.composing import Content, SendOptions, compose
 from rmq_core.model.entry import AnyMessage, StreamMessage, encode_entry, is_message

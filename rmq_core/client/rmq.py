@@ -8,16 +8,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from rmq_core.client.base import (
-    RESULT_LOOK_S,
-    UNSET,
-    ClientCore,
-    Unset,
-    deliveries_of,
-    patience_ms,
-    several,
-    topic_name,
-)
+from rmq_core.client.arguments import UNSET, Unset, deliveries_of, patience_ms, several, topic_name
+from rmq_core.client.base import RESULT_LOOK_S, ClientCore
 from rmq_core.client.journal import JournalReader
 from rmq_core.errors import TopicReshaped
 from rmq_core.hooks.hook import Hook

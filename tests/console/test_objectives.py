@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from console.engine import AsyncEngine, new_async_engine
+from console.engine import AsyncEngine
 from console.keeper.sampler import Sampler
 from console.snapshots import objectives, store
 from console.snapshots.objectives import FINE_MS, HOUR_MS, MARKS_MOST, WEEK_MS, Course, Mark
@@ -71,18 +70,6 @@ def test_only_topics_with_due_times_have_one() -> None:
             wanted_topic({"name": "t", "kind": kind.value, "lateness_objective_ms": 1})
         assert "lateness_objective_ms" in refused.value.problems
     assert Topic("t", TopicKind.RANGE_MERGE, lateness_objective_ms=1).lateness_objective_ms == 1
-
-
-@pytest.fixture
-async def own(queue: Queue) -> AsyncIterator[AsyncEngine]:
-    engine = new_async_engine()
-    yield engine
-    await engine.client.close()
-
-
-@pytest.fixture
-def keys(namespace: str) -> LiveKeys:
-    return LiveKeys(namespace)
 
 
 async def look(sampler: Sampler, queue: Queue, keys: LiveKeys) -> dict[str, Any]:

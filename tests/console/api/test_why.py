@@ -33,7 +33,7 @@ def test_a_topic_a_slot_and_a_message_answer(ranked: Queue, caller: Callable[...
     viewer = caller("Viewer")
     of_topic = viewer.ok("GET", "/topics/ranked/why")
     assert of_topic["reasons"] == [
-        {"code": "no_worker", "text": "No worker listens to it; 2 ready.", "values": {"ready": 2}}
+        {"code": "no_worker", "text": "No worker listens to it; 2 ready.", "calm": False, "values": {"ready": 2}}
     ]
     assert (of_topic["topic"], of_topic["slot"], of_topic["id"]) == ("ranked", None, None)
     of_slot = viewer.ok("GET", "/topics/ranked/why?slot=0")
@@ -106,3 +106,13 @@ def test_what_will_be_due_by_minutes_hours_and_days(ranked: Queue, caller: Calla
     ranked.client.connection.client.lset(key, 0, point.replace("0.0", "0.1"))
     assert viewer.ok("GET", "/topics/orders/forecast?unit=days")["waiting"] == [0] * 14
     problem(viewer.get("/topics/orders/forecast?unit=years"), 422, "invalid")
+
+
+def test_the_sentence_is_in_the_language_of_whoever_asks(ranked: Queue, caller: Callable[..., Caller]) -> None:
+    send(ranked, "a", "b")
+    viewer = caller("Viewer")
+    answer = viewer.ok("GET", "/topics/ranked/why/b", Accept_Language="zh-hans")
+    assert [each["text"] for each in answer["reasons"]] == [
+        "没有消费者在监听；2 条就绪。",
+        "同一槽位中有 1 条消息排在它之前。",
+    ]

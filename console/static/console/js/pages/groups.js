@@ -28,7 +28,7 @@ const TITLES = [
 ];
 
 export class GroupsTab {
-  constructor(live) {
+  constructor(/** @type {import("../core/live.js").Live} */ live) {
     this.live = live;
     this.rows = new Map();
     this.open = param("group");
@@ -54,7 +54,7 @@ export class GroupsTab {
     onThemeChange(() => this.render());
   }
 
-  take(message) {
+  take(/** @type {Live.TopicMessage} */ message) {
     if (message.type === "topic") this.frame = message;
   }
 
@@ -84,7 +84,7 @@ export class GroupsTab {
     setText(this.empty, gettext("No consumer groups yet. A worker makes one with its listener, or make one here."));
   }
 
-  toggle(name) {
+  toggle(/** @type {string} */ name) {
     this.open = this.open === name ? "" : name;
     setParams({ group: this.open });
     for (const [each, row] of this.rows) row.unfold(each === this.open);
@@ -92,6 +92,11 @@ export class GroupsTab {
 }
 
 class GroupRow {
+  /**
+   * @param {Live.Group} group
+   * @param {import("../core/live.js").Live} live
+   * @param {(name: string) => void} onToggle
+   */
   constructor(group, live, onToggle) {
     this.live = live;
     this.group = group;
@@ -141,6 +146,13 @@ class GroupRow {
 
   details() {
     const { actions } = page.grants;
+    /**
+     * @param {string} action
+     * @param {string} symbol
+     * @param {string} label
+     * @param {() => void} act
+     * @param {string} [look]
+     */
     const button = (action, symbol, label, act, look = "rc-small") =>
       guardedButton({ action, symbol, label, missing: actions[action], look }, act);
     return [
@@ -167,7 +179,7 @@ class GroupRow {
     ];
   }
 
-  unfold(open) {
+  unfold(/** @type {boolean} */ open) {
     this.more.hidden = !open;
     this.fold.setAttribute("aria-expanded", String(open));
     replace(this.fold, icon(open ? "expand_less" : "expand_more"));
@@ -181,7 +193,7 @@ class GroupRow {
     this.element.remove();
   }
 
-  update(group) {
+  update(/** @type {Live.Group} */ group) {
     this.group = group;
     const tag = courseTag(group.course);
     if (this.tag.firstElementChild?.outerHTML !== tag.outerHTML) replace(this.tag, tag);
@@ -207,13 +219,13 @@ class GroupRow {
     this.showPause(group);
   }
 
-  words(group) {
+  words(/** @type {Live.Group} */ group) {
     const until = group.paused && group.paused_until_ms ? dateTime(group.paused_until_ms) : null;
     if (until) return fill(gettext("Paused until %(time)s; then it goes on by itself."), { time: until });
     return courseSentence(group.course);
   }
 
-  showMarks(group) {
+  showMarks(/** @type {Live.Group} */ group) {
     const marks = [
       group.durable ? null : gettext("not durable"),
       group.acks === "none" ? gettext("no acknowledgements") : null,
@@ -223,7 +235,7 @@ class GroupRow {
     setText(this.marks, marks.join(" · "));
   }
 
-  showPause(group) {
+  showPause(/** @type {Live.Group} */ group) {
     const key = String(group.paused);
     if (this.pause.dataset.paused === key) return;
     this.pause.dataset.paused = key;

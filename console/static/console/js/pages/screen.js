@@ -61,7 +61,7 @@ function show() {
   main.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
   replace(
     main,
-    panels.map((each) => drawn(each, newest.now_ms)),
+    panels.map((/** @type {Live.Panel} */ each) => drawn(each, newest.now_ms)),
   );
   for (const panel of main.children) fit(/** @type {HTMLElement} */ (panel));
   const pages = newest.pages.length;

@@ -123,7 +123,7 @@ for (const button of [tryButton, sendButton]) button.disabled = Boolean(missing)
 choose(mode);
 shortcut("/", gettext("Search"), () => content.focus());
 
-function choose(name) {
+function choose(/** @type {string} */ name) {
   mode = name;
   setParams({ mode }, { mode: "one" });
   press(segments, mode);
@@ -161,7 +161,7 @@ function check() {
   verdict.classList.toggle("rc-error", Boolean(over) || (looks && !json));
 }
 
-function isJson(text) {
+function isJson(/** @type {string} */ text) {
   try {
     parse(text);
     return true;
@@ -195,19 +195,21 @@ function read() {
 }
 
 /** What is no JSON is refused by the server, which says of which field. */
-function objectOf(text) {
+function objectOf(/** @type {string} */ text) {
   return isJson(text) ? JSON.parse(text) : text;
 }
 
-async function go(dry) {
+async function go(/** @type {boolean} */ dry) {
   problem.hidden = true;
   tryButton.disabled = sendButton.disabled = true;
+  /** @type {import("../parts/drafts.js").Draft[]} */
   let found = [];
   try {
     found = mode === "fields" ? [entryOf(read())] : drafts(mode, content.value, read());
     const messages = found.map(({ message }) => message);
     const single = mode === "one" || mode === "fields";
     const body = { ...(single ? messages[0] : { messages }), validate_only: dry, reason: reason.value };
+    /** @type {Api.SendAnswer} */
     const answer = await post(ofTopic(page.topic.name, "/messages"), body);
     const words = showSent(results, answer, dry);
     if (!dry) toast(words, answer.refused ? "error" : "success");
@@ -220,7 +222,7 @@ async function go(dry) {
 }
 
 /** An entry of fields; what is empty is left out. */
-function entryOf(values) {
+function entryOf(/** @type {Record<string, any>} */ values) {
   const given = Object.entries(values).filter(([, value]) =>
     typeof value === "object" ? Object.keys(value).length : value,
   );

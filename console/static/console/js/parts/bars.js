@@ -5,12 +5,21 @@ import { fill, gettext } from "../core/text.js";
 import { ChartTable } from "./charttable.js";
 import { tableToggle } from "./tabletoggle.js";
 
+/** @typedef {[string, number, boolean]} Bar */
+
 export class Bars {
+  /**
+   * @param {string} title
+   * @param {{ unit: string, empty: string, note?: HTMLElement | null }} about
+   */
   constructor(title, { unit, empty, note = /** @type {HTMLElement | null} */ (null) }) {
     this.unit = unit;
     this.empty = empty;
     this.asTable = false;
+    /** @type {ChartTable | null} */
     this.table = null;
+    /** What is shown. @type {[Bar[], string, number | null] | null} */
+    this.shown = null;
     this.bars = h("div", { class: "rc-bars" });
     replace(this.bars, h("p", { class: "rc-nothing" }, gettext("Loading…")));
     this.note = h("p", { class: "rc-muted rc-bars-note" });
@@ -31,7 +40,12 @@ export class Bars {
     if (this.shown) this.update(...this.shown);
   }
 
-  /** `values`: [[label, number, show the label]]; `line`: a level drawn across; `note`: a sentence below. */
+  /**
+   * `values`: [[label, number, show the label]]; `line`: a level drawn across; `note`: a sentence below.
+   * @param {Bar[]} values
+   * @param {string} [note]
+   * @param {number | null} [line]
+   */
   update(values, note = "", line = /** @type {number | null} */ (null)) {
     this.shown = [values, note, line];
     this.note.textContent = note;
@@ -50,6 +64,11 @@ export class Bars {
       );
   }
 
+  /**
+   * @param {Bar[]} values
+   * @param {number} top
+   * @param {number | null} line
+   */
   plot(values, top, line) {
     const columns = values.map(([label, number, shown]) => {
       const height = number ? Math.max(2, (number / top) * 100) : 0;
@@ -82,7 +101,7 @@ export class Bars {
     return plot;
   }
 
-  drawTable(values) {
+  drawTable(/** @type {Bar[]} */ values) {
     this.table ??= new ChartTable();
     if (!this.table.element.isConnected) replace(this.bars, this.table.element);
     this.table.update(values.map(([label, number]) => [label, label, count(number)]));

@@ -1,6 +1,9 @@
 // Messages as the API takes them, out of what somebody typed.
+import { wrongFields } from "../core/api.js";
 import { Num, parse } from "../core/json.js";
-import { fill, gettext } from "../core/text.js";
+import { fill, gettext, messageOf } from "../core/text.js";
+
+/** @typedef {{ line: number, message: Record<string, any> }} Draft */
 
 /**
  * `one`: the text is a content; `lines`: each line is one; `objects`: each line is a JSON object, whose fields go before
@@ -25,32 +28,36 @@ export function drafts(mode, text, values) {
   }));
 }
 
-/** A refusal in words: fields are named by the number of their message, people count lines. */
+/**
+ * A refusal in words: fields are named by the number of their message, people count lines.
+ * @param {unknown} problem
+ * @param {Draft[]} found
+ */
 export function refusal(problem, found) {
-  const [first] = problem.fields ?? [];
+  const [first] = wrongFields(problem);
   const [, at] = /^messages\.(\d+)/.exec(first?.field ?? "") ?? [];
   const line = at === undefined ? 0 : found[Number(at)]?.line;
-  if (!line) return problem.message;
+  if (!line) return messageOf(problem);
   const name = first.field.split(".").slice(2).join(".");
   const words = name ? `${name}: ${first.problem}` : first.problem;
   return fill(gettext("Line %(number)s: %(problem)s"), { number: line, problem: words });
 }
 
-const isEmpty = (value) =>
+const isEmpty = (/** @type {any} */ value) =>
   value === "" ||
   value === null ||
   value === undefined ||
   Number.isNaN(value) ||
   (typeof value === "object" && !Object.keys(value).length);
 
-const content = (text, encoding) =>
+const content = (/** @type {string} */ text, /** @type {string | undefined} */ encoding) =>
   encoding === "base64" ? { content_base64: text.replace(/\s/g, "") } : { content: text };
 
 function without(/** @type {Record<string, any>} */ { encoding, ...rest }) {
   return rest;
 }
 
-function object(words, line) {
+function object(/** @type {string} */ words, /** @type {number} */ line) {
   /** @type {unknown} */
   let found = null;
   try {
@@ -65,8 +72,11 @@ function object(words, line) {
   return plain(found);
 }
 
-/** Whole numbers that JavaScript would round are text, as the API takes them. */
-function plain(value) {
+/**
+ * Whole numbers that JavaScript would round are text, as the API takes them.
+ * @returns {any}
+ */
+function plain(/** @type {any} */ value) {
   if (value instanceof Map) return Object.fromEntries([...value].map(([name, each]) => [name, plain(each)]));
   if (Array.isArray(value)) return value.map(plain);
   if (!(value instanceof Num)) return value;

@@ -5,7 +5,7 @@ import { gettext } from "../core/text.js";
 
 export class EntryList {
   /** `onOpen(row)` when one is chosen. */
-  constructor(onOpen) {
+  constructor(/** @type {(row: Api.EntryRow) => void} */ onOpen) {
     this.onOpen = onOpen;
     /** @type {any[]} */
     this.rows = [];
@@ -26,7 +26,7 @@ export class EntryList {
     );
   }
 
-  show(rows, emptyWords) {
+  show(/** @type {Api.EntryRow[]} */ rows, /** @type {string} */ emptyWords) {
     this.rows = rows;
     refill(
       this.body,
@@ -36,7 +36,7 @@ export class EntryList {
     setText(this.empty, emptyWords);
   }
 
-  line(row) {
+  line(/** @type {Api.EntryRow} */ row) {
     const key = `${row.slot}/${row.id}`;
     const open = h(
       "button",
@@ -59,7 +59,7 @@ const LAST_DATE_MS = 8_640_000_000_000_000;
 const clock = new Intl.DateTimeFormat("sv-SE", { dateStyle: "short", timeStyle: "medium" });
 
 /** When an entry was accepted, by its id; an id that its sender gave need not be a time. */
-export function accepted(atMs) {
+export function accepted(/** @type {number | string} */ atMs) {
   const ms = Number(atMs);
   return ms > 0 && ms < LAST_DATE_MS ? `${clock.format(ms)}.${String(ms % 1000).padStart(3, "0")}` : "–";
 }

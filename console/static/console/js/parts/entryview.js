@@ -12,7 +12,9 @@ import { pairList } from "./failure.js";
 import { guardedButton } from "./guardedbutton.js";
 import { STATES } from "./states.js";
 
-/** Where it stands in a group. */
+/** @import { Pair } from "./failure.js" */
+
+/** Where it stands in a group. @type {Record<string, string>} */
 const STANDS = {
   ...STATES,
   ahead: gettext("not read yet"),
@@ -20,11 +22,11 @@ const STANDS = {
 };
 
 /** The address of an entry's page. */
-export function entryAddress(entry) {
-  return `${topicAddress(page.topic.name, "message")}?${new URLSearchParams({ id: entry.id, slot: entry.slot })}`;
+export function entryAddress(/** @type {Api.EntryView} */ entry) {
+  return `${topicAddress(page.topic.name, "message")}?${new URLSearchParams({ id: entry.id, slot: String(entry.slot) })}`;
 }
 
-export function entryView(entry, onDone) {
+export function entryView(/** @type {Api.EntryView} */ entry, /** @type {() => void} */ onDone) {
   const hidden = entry.headers === null;
   return h(
     "div",
@@ -43,26 +45,27 @@ export function entryView(entry, onDone) {
     hidden
       ? h("p", { class: "rc-masked" }, gettext("Hidden: reading headers needs the permission “read_payload”."))
       : entry.header_count
-        ? pairList(Object.entries(entry.headers))
+        ? pairList(Object.entries(entry.headers ?? {}))
         : h("p", { class: "rc-muted" }, gettext("None.")),
     h("h3", {}, gettext("Consumer groups")),
     groups(entry),
   );
 }
 
-const download = (entry) => address(ofTopic(page.topic.name, `/entries/${entry.id}/content`), { slot: entry.slot });
+const download = (/** @type {Api.EntryView} */ entry) =>
+  address(ofTopic(page.topic.name, `/entries/${entry.id}/content`), { slot: entry.slot });
 
-function fields(entry) {
+function fields(/** @type {Api.EntryView} */ entry) {
   if (entry.fields === null)
     return h("p", { class: "rc-masked" }, gettext("Hidden: reading content needs the permission “read_payload”."));
-  const bytesOf = (text) => h("span", { class: "rc-mono", title: "base64" }, text);
+  const bytesOf = (/** @type {string} */ text) => h("span", { class: "rc-mono", title: "base64" }, text);
   return pairList([
     ...Object.entries(entry.fields),
-    ...Object.entries(entry.fields_base64).map(([name, value]) => [name, bytesOf(value)]),
+    ...Object.entries(entry.fields_base64 ?? {}).map(([name, value]) => /** @type {Pair} */ ([name, bytesOf(value)])),
   ]);
 }
 
-function groups(entry) {
+function groups(/** @type {Api.EntryView} */ entry) {
   if (!entry.groups.length) return h("p", { class: "rc-muted" }, gettext("The stream has none."));
   return h(
     "div",
@@ -91,14 +94,19 @@ function groups(entry) {
   );
 }
 
+/**
+ * @param {Api.EntryView} entry
+ * @param {string} group
+ * @param {string} state
+ */
 function place(entry, group, state) {
   const words = h("span", { class: `rc-tag rc-tag-${state === "dead" ? "dead" : "neutral"}` }, STANDS[state]);
   if (state === "ahead" || state === "passed") return words;
-  const query = new URLSearchParams({ id: entry.id, slot: entry.slot });
+  const query = new URLSearchParams({ id: entry.id, slot: String(entry.slot) });
   return h("a", { class: "rc-link", href: `${topicAddress(group, "message")}?${query}` }, words);
 }
 
-function deleteButton(entry, onDone) {
+function deleteButton(/** @type {Api.EntryView} */ entry, /** @type {() => void} */ onDone) {
   const missing = page.grants.actions.delete_entries;
   return guardedButton(
     { action: "delete_entries", symbol: "delete_forever", label: gettext("Delete"), missing, look: "rc-danger" },

@@ -1,18 +1,21 @@
 // What can be done to consumer groups: made, paused until a time, claimed from, given settings, deleted.
 import { get, ofTopic, once, post, remove } from "../core/api.js";
 import { h, replace } from "../core/dom.js";
-import { count, dateTime, duration } from "../core/format.js";
+import { count, dateTime, duration, localText } from "../core/format.js";
 import { page } from "../core/page.js";
-import { fill, gettext, ngettext } from "../core/text.js";
+import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { ask } from "./ask.js";
 import { CommandLine } from "./command.js";
 import { planDialog } from "./plandialog.js";
 
-const groupPath = (group, rest = "") => ofTopic(page.topic.name, `/groups/${group}${rest}`);
+/** @typedef {{ name: string, group: string }} Of */
+
+const groupPath = (/** @type {string} */ group, /** @type {string} */ rest = "") =>
+  ofTopic(page.topic.name, `/groups/${group}${rest}`);
 
 /** Make a group of this page's stream. */
-export function newGroupDialog(onDone) {
+export function newGroupDialog(/** @type {() => void} */ onDone) {
   const name = h("input", {
     class: "rc-input",
     name: "name",
@@ -34,6 +37,11 @@ export function newGroupDialog(onDone) {
   const show = () => {
     timeLabel.hidden = start.value !== "time";
   };
+  /**
+   * @param {string} key
+   * @param {boolean} checked
+   * @param {string} words
+   */
   const flag = (key, checked, words) => {
     const box = h("input", { type: "checkbox", name: key, checked });
     return { box, label: h("label", { class: "rc-check" }, box, words) };
@@ -74,7 +82,12 @@ export function newGroupDialog(onDone) {
 
 const CHIPS_MS = [900_000, 3_600_000, 28_800_000, 86_400_000];
 
-/** Pause a group, perhaps until a time. `path`: of its queue. */
+/**
+ * Pause a group, perhaps until a time. `path`: of its queue.
+ * @param {{ name: string }} group
+ * @param {number} nowMs
+ * @param {() => void} onDone
+ */
 export function pauseDialog(group, nowMs, onDone) {
   const until = h("input", { class: "rc-input", type: "datetime-local", step: 1, name: "until" });
   const words = h("span", { class: "rc-muted" });
@@ -114,17 +127,22 @@ export function pauseDialog(group, nowMs, onDone) {
   });
 }
 
-export async function resumeGroup(group, onDone) {
+export async function resumeGroup(/** @type {{ name: string }} */ group, /** @type {() => void} */ onDone) {
   try {
     await post(ofTopic(group.name, ":resume"), {});
     toast(gettext("The group is resumed."), "success");
     onDone();
   } catch (problem) {
-    toast(problem.message, "error");
+    toast(messageOf(problem), "error");
   }
 }
 
-/** Have what a member holds come back: what that would be, then the last click. */
+/**
+ * Have what a member holds come back: what that would be, then the last click.
+ * @param {Of} group
+ * @param {string} member
+ * @param {() => void} onDone
+ */
 export function claimDialog(group, member, onDone) {
   const seen = h("div", { class: "rc-preview", role: "status", "aria-live": "polite" });
   const command = new CommandLine();
@@ -149,6 +167,7 @@ export function claimDialog(group, member, onDone) {
     ],
     label: gettext("Claim"),
     submit: async ({ reason }) => {
+      /** @type {Api.Claim} */
       const done = await post(path, { member, force: force.checked, reason });
       toast(
         fill(ngettext("%(n)s entry came back.", "%(n)s entries came back.", done.entries), { n: done.entries }),
@@ -160,6 +179,7 @@ export function claimDialog(group, member, onDone) {
   async function look() {
     dialog.hold(true);
     try {
+      /** @type {Api.Claim} */
       const plan = await post(path, { member, force: force.checked, validate_only: true });
       const kept = plan.kept
         ? fill(ngettext("%(n)s is left to it: the worker runs.", "%(n)s are left to it: the worker runs.", plan.kept), {
@@ -174,18 +194,19 @@ export function claimDialog(group, member, onDone) {
       command.show(plan.command);
       dialog.hold(!plan.entries);
     } catch (problem) {
-      replace(seen, h("p", { class: "rc-error" }, problem.message));
+      replace(seen, h("p", { class: "rc-error" }, messageOf(problem)));
     }
   }
   look();
 }
 
 /** What a deletion forgets, then the last click. */
-export async function deleteDialog(group, onDone) {
+export async function deleteDialog(/** @type {Of} */ group, /** @type {() => void} */ onDone) {
   const path = groupPath(group.group);
   try {
+    /** @type {Api.Plan} */
     const plan = await remove(path, { validate_only: true });
-    const held = plan.lines[0].count > 0;
+    const held = (plan.lines[0].count ?? 0) > 0;
     planDialog({
       title: fill(gettext("Delete the group %(group)s?"), { group: group.name }),
       plan,
@@ -199,13 +220,14 @@ export async function deleteDialog(group, onDone) {
       },
     });
   } catch (problem) {
-    toast(problem.message, "error");
+    toast(messageOf(problem), "error");
   }
 }
 
 /** The settings that a group may have of its own. */
-export async function settingsDialog(group, onDone) {
+export async function settingsDialog(/** @type {Of} */ group, /** @type {() => void} */ onDone) {
   try {
+    /** @type {Api.GroupView} */
     const found = await get(groupPath(group.group));
     const rows = Object.entries(SETTINGS).map(([name, label]) => settingRow(name, label, found));
     ask({
@@ -229,7 +251,7 @@ export async function settingsDialog(group, onDone) {
       },
     });
   } catch (problem) {
-    toast(problem.message, "error");
+    toast(messageOf(problem), "error");
   }
 }
 
@@ -243,6 +265,11 @@ const SETTINGS = {
   undo_ms: gettext("Undo period"),
 };
 
+/**
+ * @param {string} name
+ * @param {string} label
+ * @param {Api.GroupView} found
+ */
 function settingRow(name, label, found) {
   const before = found.own.includes(name) ? found.settings[name] : null;
   const input = h("input", {
@@ -256,9 +283,4 @@ function settingRow(name, label, found) {
   });
   const value = () => (input.value.trim() === "" ? null : Number(input.value));
   return { name, before, value, element: h("label", {}, label, input) };
-}
-
-/** As a field for local times wants it. */
-function localText(ms) {
-  return new Date(ms - new Date(ms).getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
 }

@@ -9,6 +9,10 @@ import { OwnerScale } from "./ownerscale.js";
 import { Scale } from "./scale.js";
 import { tableToggle } from "./tabletoggle.js";
 
+/** @typedef {(value: any) => string} Format */
+/** @typedef {{ names: string[], of: number[] }} Owners */
+
+/** @type {Record<string, [string, Format]>} */
 export const METRICS = {
   backlog: [gettext("Backlog"), count],
   lag_ms: [gettext("Due lag"), duration],
@@ -18,7 +22,7 @@ export const METRICS = {
   out_s: [gettext("Out/s"), rate],
   owner: [gettext("Owner"), (value) => value],
 };
-/** What the same is called of a stream: nothing waits in it, nothing is taken out. */
+/** What the same is called of a stream: nothing waits in it, nothing is taken out. @type {Record<string, [string, Format]>} */
 const OF_STREAM = { backlog: [gettext("Entries"), count], out_s: [gettext("In/s"), rate] };
 const SMALLEST = 5;
 const HANDY = 14; // for a finger
@@ -27,7 +31,13 @@ const TALLEST = 360;
 const TABLE_ROWS = 64;
 
 export class HeatMap {
-  /** `onOpen(slot)` when a slot is chosen, `onMetric(name)` when another metric is; `kind`: of the topic. */
+  /**
+   * `onOpen(slot)` when a slot is chosen, `onMetric(name)` when another metric is; `kind`: of the topic.
+   * @param {string} metric
+   * @param {string} kind
+   * @param {(slot: number) => void} onOpen
+   * @param {(name: string) => void} onMetric
+   */
   constructor(metric, kind, onOpen, onMetric) {
     this.metrics = kind === "stream" ? OF_STREAM : METRICS;
     this.metric = metric in this.metrics ? metric : "backlog";
@@ -35,7 +45,11 @@ export class HeatMap {
     this.onMetric = onMetric;
     this.cursor = -1;
     this.marked = -1;
+    /** @type {Live.SlotValues | null} */
     this.slots = null;
+    /** Null where slots are shared. @type {Owners | null} */
+    this.owners = null;
+    this.legendShown = "";
     this.asTable = false;
     this.width = 0;
     this.columns = 1;
@@ -50,10 +64,10 @@ export class HeatMap {
       tabindex: "0",
       role: "application",
       "aria-label": gettext("Slot heat map; move with the arrow keys, Enter opens a slot"),
-      onmousemove: (event) => this.point(this.slotAt(event)),
+      onmousemove: (/** @type {MouseEvent} */ event) => this.point(this.slotAt(event)),
       onmouseleave: () => this.point(-1),
-      onclick: (event) => this.open(this.slotAt(event)),
-      onkeydown: (event) => this.key(event),
+      onclick: (/** @type {MouseEvent} */ event) => this.open(this.slotAt(event)),
+      onkeydown: (/** @type {KeyboardEvent} */ event) => this.key(event),
       onblur: () => this.point(-1),
     });
     this.readout = h("p", { class: "rc-readout", "aria-live": "polite" });
@@ -84,7 +98,7 @@ export class HeatMap {
     }).observe(this.box);
   }
 
-  choose(name) {
+  choose(/** @type {string} */ name) {
     this.metric = name;
     press(this.segments, name);
     this.onMetric(name);
@@ -98,20 +112,20 @@ export class HeatMap {
     this.draw();
   }
 
-  update(slots) {
+  update(/** @type {Live.SlotValues | null} */ slots) {
     this.slots = slots;
     this.draw();
   }
 
   /** `owners`: {names, of: [place in names or -1]}, or null where slots are shared. */
-  own(owners) {
+  own(/** @type {Owners | null} */ owners) {
     this.owners = owners;
     this.ownerButton.hidden = !owners;
     if (!owners && this.metric === "owner") this.choose("backlog");
     this.draw();
   }
 
-  mark(slot) {
+  mark(/** @type {number} */ slot) {
     this.marked = slot;
     this.draw();
   }
@@ -155,11 +169,11 @@ export class HeatMap {
   }
 
   /** As many columns of at least that width as there is room for; a power of two, as the slots are. */
-  fitting(width, cell) {
+  fitting(/** @type {number} */ width, /** @type {number} */ cell) {
     return 2 ** Math.floor(Math.log2(Math.max(1, Math.min(this.amount, width / cell))));
   }
 
-  paint(context) {
+  paint(/** @type {CanvasRenderingContext2D} */ context) {
     const colors = this.scale.colors();
     const gap = this.cell > 5 ? 1 : 0;
     // Cells of one colour are drawn together: setting the colour is the slow part.
@@ -184,27 +198,27 @@ export class HeatMap {
     }
   }
 
-  corner(slot) {
+  corner(/** @type {number} */ slot) {
     return [(slot % this.columns) * this.cell, Math.floor(slot / this.columns) * this.cell];
   }
 
-  slotAt(event) {
+  slotAt(/** @type {MouseEvent} */ event) {
     const column = Math.floor(event.offsetX / this.cell);
     const slot = Math.floor(event.offsetY / this.cell) * this.columns + column;
     return column < this.columns && slot >= 0 && slot < this.amount ? slot : -1;
   }
 
-  point(slot) {
+  point(/** @type {number} */ slot) {
     if (slot === this.cursor) return;
     this.cursor = slot;
     this.draw();
   }
 
-  open(slot) {
+  open(/** @type {number} */ slot) {
     if (slot >= 0) this.onOpen(slot);
   }
 
-  key(event) {
+  key(/** @type {KeyboardEvent} */ event) {
     const step = {
       ArrowRight: 1,
       ArrowLeft: -1,
@@ -235,7 +249,7 @@ export class HeatMap {
     );
   }
 
-  word(slot) {
+  word(/** @type {number} */ slot) {
     const value = this.values[slot] ?? null;
     return this.scale instanceof OwnerScale ? this.scale.word(value) : this.metrics[this.metric][1](value);
   }

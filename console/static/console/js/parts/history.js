@@ -1,5 +1,7 @@
 // The points of a span of time, asked of the history; asked again as long as the span is not over.
-import { get, ofTopic } from "../core/api.js";
+
+import { get, isStopped, ofTopic } from "../core/api.js";
+import { messageOf } from "../core/text.js";
 
 const OFTEN_MS = 5_000;
 const SELDOM_MS = 60_000;
@@ -49,8 +51,8 @@ export class History {
       this.found = await get(ofTopic(this.topic, "/history"), { from, to }, asking.signal);
       this.problem = "";
     } catch (error) {
-      if (error.name === "AbortError") return;
-      this.problem = error.message;
+      if (isStopped(error)) return;
+      this.problem = messageOf(error);
     }
     if (this.asking === asking) this.asking = null;
     this.onChange();

@@ -2,11 +2,12 @@
 import { Num, parse } from "../core/json.js";
 
 /** The text, indented; throws SyntaxError where it is not JSON. */
-export function indented(text) {
+export function indented(/** @type {string} */ text) {
   return write(parse(text), "");
 }
 
-function write(value, indent) {
+/** @returns {string} */
+function write(/** @type {import("../core/json.js").Json} */ value, /** @type {string} */ indent) {
   if (value instanceof Num) return value.digits;
   if (value instanceof Map)
     return list(
@@ -23,6 +24,11 @@ function write(value, indent) {
   return JSON.stringify(value);
 }
 
+/**
+ * @param {string} brackets
+ * @param {string[]} items
+ * @param {string} indent
+ */
 function list(brackets, items, indent) {
   if (!items.length) return brackets;
   const inner = items.map((item) => `${indent}  ${item}`).join(",\n");

@@ -10,6 +10,9 @@ import { ChartTable } from "./charttable.js";
 import { tableToggle } from "./tabletoggle.js";
 import { DAY } from "./timespan.js";
 
+/** @typedef {[string, string]} Line */
+/** @typedef {import("./timespan.js").Span} Span */
+
 const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3]];
 const LINES = ["--rc-line-1", "--rc-line-2", "--rc-line-3", "--rc-line-4"];
 const GAP_MS = 6000;
@@ -17,8 +20,14 @@ const AXES_PX = 50; // what the axes of values take, about
 const TABLE_ROWS = 40;
 
 export class LineChart {
-  /** `lines`: [[name in the point, title]]; `format` writes a value; `log`: logarithmic axis; `right`: names on a second
-      axis; `acts`: what a pointer does, see `ChartPointer`. */
+  /**
+   * `lines`: [[name in the point, title]]; `format` writes a value; `log`: logarithmic axis; `right`: names on a second
+   * axis; `acts`: what a pointer does, see `ChartPointer`.
+   * @param {string} title
+   * @param {Line[]} lines
+   * @param {(value: any) => string} format
+   * @param {{ log?: boolean, right?: string[], acts?: { onZoom?: (from: number, to: number) => void, onMoment?: (at: number) => void } }} [options]
+   */
   constructor(title, lines, format, { log = false, right = /** @type {string[]} */ ([]), acts = {} } = {}) {
     this.title = title;
     this.lines = lines;
@@ -27,7 +36,16 @@ export class LineChart {
     this.right = right;
     this.hidden = new Set();
     this.asTable = false;
+    /** @type {ChartTable | null} */
     this.table = null;
+    /** Chart.js has it. @type {any} */
+    this.chart = null;
+    /** @type {Span} */
+    this.span = { from: 0, to: 0 };
+    /** @type {number[][] | null} */
+    this.points = null;
+    /** @type {number | undefined} */
+    this.gap = undefined;
     this.width = 0;
     this.canvas = h("canvas", { role: "img", "aria-label": title });
     this.pointer = new ChartPointer(this.canvas, () => this.chart, acts);
@@ -49,6 +67,11 @@ export class LineChart {
     );
   }
 
+  /**
+   * @param {string} name
+   * @param {string} label
+   * @param {number} index
+   */
   legendEntry(name, label, index) {
     const value = h("b", {}, "–");
     const swatch = h("i", { class: `rc-swatch rc-swatch-${index}`, "aria-hidden": "true" });
@@ -81,11 +104,17 @@ export class LineChart {
   }
 
   redraw() {
-    if (this.span) this.update(this.points ?? [], this.span, this.gap, this.pointer.at);
+    if (this.points) this.update(this.points, this.span, this.gap, this.pointer.at);
   }
 
-  /** Draw points [[…]] over a span of time. A line ends where the next point is further than `gap` away. `at`: a moment
-      that is marked, and whose values are told; null: the last ones. */
+  /**
+   * Draw points [[…]] over a span of time. A line ends where the next point is further than `gap` away. `at`: a moment
+   * that is marked, and whose values are told; null: the last ones.
+   * @param {number[][]} points
+   * @param {Span} span
+   * @param {number} [gap]
+   * @param {number | null} [at]
+   */
   update(points, span, gap = GAP_MS, at = /** @type {number | null} */ (null)) {
     this.points = points;
     this.span = span;
@@ -99,6 +128,11 @@ export class LineChart {
     else if (this.width) this.drawChart(points, span, gap);
   }
 
+  /**
+   * @param {number[][]} points
+   * @param {Span} span
+   * @param {number} gap
+   */
   drawChart(points, { from, to }, gap) {
     this.chart ??= this.build();
     this.lines.forEach(([name], index) => {
@@ -113,7 +147,7 @@ export class LineChart {
     this.chart.update("none");
   }
 
-  visible(value) {
+  visible(/** @type {number | null} */ value) {
     if (value === null || !this.log) return value;
     return Math.max(1, value); // a logarithmic axis has no zero
   }
@@ -155,8 +189,9 @@ export class LineChart {
           legend: { display: false },
           tooltip: {
             callbacks: {
-              title: ([item]) => (this.span.to - this.span.from < DAY / 2 ? time : dateTime)(item.parsed.x),
-              label: (item) => `${item.dataset.label}: ${this.format(item.parsed.y)}`,
+              title: (/** @type {any[]} */ [item]) =>
+                (this.span.to - this.span.from < DAY / 2 ? time : dateTime)(item.parsed.x),
+              label: (/** @type {any} */ item) => `${item.dataset.label}: ${this.format(item.parsed.y)}`,
             },
           },
         },
@@ -165,14 +200,14 @@ export class LineChart {
             type: "linear",
             grid,
             border: { display: false },
-            afterBuildTicks: (axis) => {
+            afterBuildTicks: (/** @type {any} */ axis) => {
               axis.ticks = axisTicks(this.span, this.width - AXES_PX).map((value) => ({ value }));
             },
             ticks: {
               color: text,
               maxRotation: 0,
               autoSkip: false,
-              callback: (value) => axisWords(value, this.span),
+              callback: (/** @type {number} */ value) => axisWords(value, this.span),
             },
           },
           y: this.valueAxis(text, grid),
@@ -182,23 +217,23 @@ export class LineChart {
     });
   }
 
-  valueAxis(text, grid) {
+  valueAxis(/** @type {string} */ text, /** @type {object} */ grid) {
     return {
       type: this.log ? "logarithmic" : "linear",
       min: this.log ? 1 : 0,
       suggestedMax: this.log ? 10 : 1,
       grid,
       border: { display: false },
-      ticks: { color: text, maxTicksLimit: 5, callback: (value) => this.tick(value) },
+      ticks: { color: text, maxTicksLimit: 5, callback: (/** @type {number} */ value) => this.tick(value) },
     };
   }
 
-  tick(value) {
+  tick(/** @type {number} */ value) {
     if (this.log && !Number.isInteger(Math.log10(value))) return "";
     return Number.isInteger(value) ? this.format(value) : "";
   }
 
-  drawTable(points) {
+  drawTable(/** @type {number[][]} */ points) {
     const step = Math.max(1, Math.ceil(points.length / TABLE_ROWS));
     const rows = points.filter((_, index) => (points.length - 1 - index) % step === 0).reverse();
     this.table ??= new ChartTable([gettext("Time"), ...this.lines.map(([, label]) => label)]);

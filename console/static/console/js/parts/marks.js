@@ -3,7 +3,7 @@ import { get, ofTopic } from "../core/api.js";
 import { h, icon, replace, setText } from "../core/dom.js";
 import { count, dateTime, time } from "../core/format.js";
 import { page, topicAddress } from "../core/page.js";
-import { fill, gettext, ngettext } from "../core/text.js";
+import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { CHIPS } from "./problems.js";
 
 /** @type {Record<string, string>} */
@@ -74,10 +74,11 @@ export class Marks {
     this.key = key;
     this.askedAt = Date.now();
     try {
+      /** @type {Api.Marks} */
       const { marks } = await get(ofTopic(this.topic, "/history/markers"), { from: span.from, to: span.to });
       if (this.key === key) this.draw(span, marks);
     } catch (error) {
-      setText(this.list, error.message);
+      setText(this.list, messageOf(error));
     }
   }
 

@@ -3,14 +3,19 @@ import { get, ofTopic } from "../core/api.js";
 import { h, headRow, replace, setText } from "../core/dom.js";
 import { count, duration, rate } from "../core/format.js";
 import { page } from "../core/page.js";
-import { fill, gettext } from "../core/text.js";
+import { fill, gettext, messageOf } from "../core/text.js";
 import { claimDialog } from "./groupactions.js";
 import { guardedButton } from "./guardedbutton.js";
 
 const REFRESH_MS = 3000;
 
 export class Members {
-  /** `live`: says when to stand still; `onDone()` after a claim. */
+  /**
+   * `live`: says when to stand still; `onDone()` after a claim.
+   * @param {{ name: string, group: string }} group
+   * @param {import("../core/live.js").Live} live
+   * @param {() => void} onDone
+   */
   constructor(group, live, onDone) {
     this.group = group;
     this.live = live;
@@ -55,12 +60,12 @@ export class Members {
       this.show(members, as_of_ms);
       this.showOwners(slots);
     } catch (problem) {
-      setText(this.note, problem.message);
+      setText(this.note, messageOf(problem));
       this.note.hidden = false;
     }
   }
 
-  show(members, nowMs) {
+  show(/** @type {Api.GroupMember[]} */ members, /** @type {number} */ nowMs) {
     this.table.hidden = !members.length;
     this.note.hidden = members.length > 0;
     setText(this.note, gettext("Nobody has taken from it lately."));
@@ -78,8 +83,8 @@ export class Members {
         ?.focus();
   }
 
-  line(member, nowMs) {
-    const ago = (ms) => (ms === null ? "–" : duration(Math.max(0, nowMs - ms)));
+  line(/** @type {Api.GroupMember} */ member, /** @type {number} */ nowMs) {
+    const ago = (/** @type {number | null} */ ms) => (ms === null ? "–" : duration(Math.max(0, nowMs - ms)));
     const state =
       member.alive === null ? null : member.alive ? [gettext("running"), "good"] : [gettext("lost"), "dead"];
     const missing = page.grants.actions.claim;
@@ -110,7 +115,7 @@ export class Members {
   }
 
   /** Who owns which slots, where they are owned. */
-  showOwners(slots) {
+  showOwners(/** @type {Api.SlotLine[]} */ slots) {
     const of = new Map();
     for (const { owner, epoch, slot } of slots) {
       if (epoch === null) continue;

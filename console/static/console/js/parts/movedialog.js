@@ -1,21 +1,25 @@
 // Another position for a consumer group: where to, what that would do slot by slot, then the last click.
 import { ofTopic, post } from "../core/api.js";
 import { h, headRow, press, replace } from "../core/dom.js";
-import { count, exact } from "../core/format.js";
-import { fill, gettext, ngettext } from "../core/text.js";
+import { count, exact, localText } from "../core/format.js";
+import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { ask } from "./ask.js";
 import { CommandLine } from "./command.js";
 import { slotNumbers } from "./slotnumbers.js";
 
+/** @typedef {{ name: string, group: string }} Group */
+
 const PAUSE_MS = 350;
 const SLOTS_SHOWN = 200;
+/** @type {Record<string, string>} */
 const WHERES = {
   start: gettext("Start"),
   end: gettext("End"),
   time: gettext("Time"),
   id: gettext("Behind an id"),
 };
+/** @type {Record<string, string>} */
 const SAY = {
   start: gettext("Everything that the stream keeps is read again."),
   end: gettext("What is there now is passed over; what comes is read."),
@@ -23,14 +27,25 @@ const SAY = {
   id: gettext("What stands behind this entry is read."),
 };
 
-/** `group`: {group, name}; `topic`: its stream; `onDone()` after it was moved. */
+/**
+ * `group`: {group, name}; `topic`: its stream; `onDone()` after it was moved.
+ * @param {string} topic
+ * @param {Group} group
+ * @param {() => void} onDone
+ */
 export function moveDialog(topic, group, onDone) {
   new MoveDialog(topic, group, onDone).choose("start");
 }
 
 class MoveDialog {
+  /**
+   * @param {string} topic
+   * @param {Group} group
+   * @param {() => void} onDone
+   */
   constructor(topic, group, onDone) {
     this.path = ofTopic(topic, `/groups/${group.group}:move`);
+    this.where = "start";
     this.timer = 0;
     this.asked = 0;
     this.segments = h(
@@ -77,6 +92,7 @@ class MoveDialog {
       label: gettext("Set the position"),
       wide: true,
       submit: async ({ reason }) => {
+        /** @type {Api.MovePlan} */
         const done = await post(this.path, { ...this.wanted(), reason });
         toast(fill(gettext("The position is set: %(n)s are ahead now."), { n: count(done.lag) }), "success");
         onDone();
@@ -84,7 +100,7 @@ class MoveDialog {
     });
   }
 
-  choose(name) {
+  choose(/** @type {string} */ name) {
     this.where = name;
     press(this.segments, name);
     replace(this.say, SAY[name]);
@@ -96,7 +112,9 @@ class MoveDialog {
 
   /** What to ask for; null where something is missing. */
   wanted() {
-    const to = { time: Date.parse(this.time.value), id: this.id.value.trim() }[this.where] ?? this.where;
+    /** @type {Record<string, string | number>} */
+    const typed = { time: Date.parse(this.time.value), id: this.id.value.trim() };
+    const to = typed[this.where] ?? this.where;
     if (to === "" || Number.isNaN(to)) return null;
     try {
       return { to, slots: slotNumbers(this.slots.value) };
@@ -105,7 +123,7 @@ class MoveDialog {
     }
   }
 
-  changed(pause) {
+  changed(/** @type {number} */ pause) {
     clearTimeout(this.timer);
     this.ask.hold(true);
     this.timer = setTimeout(() => this.look(), pause);
@@ -117,6 +135,7 @@ class MoveDialog {
     this.command.element.hidden = true;
     if (!wanted) return replace(this.plan, h("p", { class: "rc-muted" }, gettext("Something is missing yet.")));
     try {
+      /** @type {Api.MovePlan} */
       const plan = await post(this.path, { ...wanted, validate_only: true });
       if (number !== this.asked) return;
       replace(this.plan, planView(plan));
@@ -124,13 +143,13 @@ class MoveDialog {
       this.command.element.hidden = false;
       this.ask.hold(false);
     } catch (problem) {
-      if (number === this.asked) replace(this.plan, h("p", { class: "rc-error" }, problem.message));
+      if (number === this.asked) replace(this.plan, h("p", { class: "rc-error" }, messageOf(problem)));
     }
   }
 }
 
 /** Sums, then each slot before and after. */
-function planView(plan) {
+function planView(/** @type {Api.MovePlan} */ plan) {
   const words = [
     fill(gettext("Ahead: %(before)s now, %(after)s then."), { before: exact(plan.lag_before), after: exact(plan.lag) }),
   ];
@@ -184,9 +203,4 @@ function planView(plan) {
       ? h("p", { class: "rc-muted" }, fill(gettext("The first %(n)s are shown."), { n: count(shown.length) }))
       : null,
   ];
-}
-
-/** As a field for local times wants it. */
-function localText(ms) {
-  return new Date(ms - new Date(ms).getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
 }

@@ -3,7 +3,7 @@ import { h, icon } from "../core/dom.js";
 import { gettext } from "../core/text.js";
 
 /** `element` to show; `add()` a row; `read()`: name → value of the rows that have a name. */
-export function pairRows(label, more) {
+export function pairRows(/** @type {string} */ label, /** @type {string} */ more) {
   const rows = h("div", { class: "rc-headers" });
   const add = () => {
     const name = h("input", { class: "rc-input", "aria-label": label, placeholder: gettext("name") });

@@ -1,6 +1,8 @@
 // A topic as it was: what the history tells of a moment, in the shape of the frames that are pushed.
-import { get, ofTopic } from "../core/api.js";
+
+import { get, isStopped, ofTopic } from "../core/api.js";
 import { page } from "../core/page.js";
+import { messageOf } from "../core/text.js";
 
 const KEPT = 400;
 const STEP_MS = 10_000; // nothing is kept more finely
@@ -36,13 +38,14 @@ export class Past {
     const asking = new AbortController();
     this.asking = asking;
     try {
+      /** @type {Api.Past} */
       const found = await get(ofTopic(this.topic, "/history/moment"), { at: step + STEP_MS - 1 }, asking.signal);
       this.known.set(step, frame(found));
       if (this.known.size > KEPT) this.known.delete(/** @type {number} */ (this.known.keys().next().value));
       this.problem = "";
     } catch (error) {
-      if (error.name === "AbortError") return;
-      this.problem = error.message;
+      if (isStopped(error)) return;
+      this.problem = messageOf(error);
       this.known.set(step, frame({ numbers: null, slots: null, problems: [], definition: null }));
     }
     this.onChange();

@@ -6,12 +6,21 @@ import { color } from "../core/theme.js";
 import { ChartTable } from "./charttable.js";
 import { tableToggle } from "./tabletoggle.js";
 
+/** @typedef {[string, string]} Line */
+/** @typedef {Record<string, any>} Point */
+
 const LINES = ["--rc-line-1", "--rc-line-2", "--rc-line-3", "--rc-line-4"];
 const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3]];
 
 export class RunChart {
-  /** `lines`: [[name in a point, title]]; `format` writes a value; `first`: what a point is; `gaps`: whether lines go on
-      over points of which nothing is known. */
+  /**
+   * `lines`: [[name in a point, title]]; `format` writes a value; `first`: what a point is; `gaps`: whether lines go on
+   * over points of which nothing is known.
+   * @param {string} title
+   * @param {Line[]} lines
+   * @param {(value: any) => string} format
+   * @param {{ first?: string, gaps?: boolean }} [options]
+   */
   constructor(title, lines, format, { first = gettext("Run"), gaps = true } = {}) {
     this.first = first;
     this.gaps = gaps;
@@ -19,7 +28,9 @@ export class RunChart {
     this.lines = lines;
     this.format = format;
     this.asTable = false;
+    /** @type {ChartTable | null} */
     this.table = null;
+    /** @type {Point[]} */
     this.points = [];
     /** @type {any} */
     this.chart = null;
@@ -42,7 +53,7 @@ export class RunChart {
   }
 
   /** Points with `at_ms` and the values of the lines, oldest first. */
-  update(points) {
+  update(/** @type {Point[]} */ points) {
     this.points = points;
     if (this.asTable) {
       this.drawTable();
@@ -80,7 +91,9 @@ export class RunChart {
         interaction: { mode: "index", intersect: false },
         plugins: {
           legend: { display: this.lines.length > 1, labels: { color: text, usePointStyle: true, pointStyle: "line" } },
-          tooltip: { callbacks: { label: (item) => `${item.dataset.label}: ${this.format(item.parsed.y)}` } },
+          tooltip: {
+            callbacks: { label: (/** @type {any} */ item) => `${item.dataset.label}: ${this.format(item.parsed.y)}` },
+          },
         },
         scales: {
           x: {
@@ -93,7 +106,7 @@ export class RunChart {
             min: 0,
             grid,
             border: { display: false },
-            ticks: { color: text, maxTicksLimit: 5, callback: (value) => this.format(value) },
+            ticks: { color: text, maxTicksLimit: 5, callback: (/** @type {number} */ value) => this.format(value) },
           },
         },
       },

@@ -3,6 +3,7 @@ import { h, replace } from "../core/dom.js";
 import { dateTime, duration, relative } from "../core/format.js";
 import { fill, gettext } from "../core/text.js";
 
+/** @type {[string, number][]} */
 const UNITS = [
   ["ms", 1],
   ["s", 1000],
@@ -11,7 +12,7 @@ const UNITS = [
 ];
 
 /** {element, read()}: `read()` gives {due_ms}, {priority}, {range_ms} or {id}, as typed where it is no number. */
-export function whenField(kind) {
+export function whenField(/** @type {string} */ kind) {
   if (kind === "stream") return idField();
   if (kind === "priority") return priorityField();
   return kind === "fixed-time" ? dueField() : rangeField();
@@ -87,12 +88,12 @@ function dueField() {
         ? gettext("Give a time.")
         : `${dateTime(ms())} · ${relative(ms(), Date.now())} · ${fill(gettext("%(ms)s ms"), { ms: ms() })}`,
     );
-  const put = (at) => {
+  const put = (/** @type {number} */ at) => {
     const local = zone.value ? new Date(at) : new Date(at - new Date(at).getTimezoneOffset() * 60_000);
     input.value = local.toISOString().slice(0, 19);
     show();
   };
-  const later = (away) =>
+  const later = (/** @type {number} */ away) =>
     h(
       "button",
       { type: "button", class: "rc-chip", onclick: () => put(Date.now() + away) },

@@ -6,6 +6,7 @@ import { fill, gettext, ngettext } from "../core/text.js";
 import { STATES } from "./states.js";
 
 const SHOWN = 200;
+/** @type {Record<string, string>} */
 const STATUS = {
   new: gettext("sent"),
   merged: gettext("merged"),
@@ -15,7 +16,12 @@ const STATUS = {
   failed: gettext("failed"),
 };
 
-/** Fill the box with what would become, or became, of each message. Returns it in a sentence. */
+/**
+ * Fill the box with what would become, or became, of each message. Returns it in a sentence.
+ * @param {HTMLElement} results
+ * @param {Api.SendAnswer} answer
+ * @param {boolean} dry
+ */
 export function showSent(results, answer, dry) {
   const number = answer.results.filter((each) => !each.error).length;
   const words = dry
@@ -28,7 +34,7 @@ export function showSent(results, answer, dry) {
         { n: count(number) },
       )
     : fill(gettext("%(new)s sent, %(merged)s merged, %(failed)s failed."), {
-        new: count(answer.sent - answer.merged - answer.unsure),
+        new: count(answer.sent - answer.merged - (answer.unsure ?? 0)),
         merged: count(answer.merged),
         failed: count(answer.refused),
       });
@@ -76,8 +82,8 @@ export function showSent(results, answer, dry) {
   return words;
 }
 
-function line(each, dry) {
-  const address = `${topicAddress(page.topic.name, "message")}?${new URLSearchParams({ id: each.id, slot: each.slot })}`;
+function line(/** @type {Api.SendResult} */ each, /** @type {boolean} */ dry) {
+  const address = `${topicAddress(page.topic.name, "message")}?${new URLSearchParams({ id: each.id ?? "", slot: String(each.slot) })}`;
   const id = each.id ?? gettext("(given by the server)");
   return h(
     "tr",
@@ -102,16 +108,16 @@ function line(each, dry) {
   );
 }
 
-function statusOf({ error, merged, duplicate_of_ms, outdated_by }) {
+function statusOf(/** @type {Api.SendResult} */ { error, merged, duplicate_of_ms, outdated_by }) {
   if (error) return "failed";
   if (duplicate_of_ms !== null) return "duplicate";
   if (outdated_by !== null) return "outdated";
   return merged === null ? "unsure" : merged ? "merged" : "new";
 }
 
-function prospect(each) {
+function prospect(/** @type {Api.SendResult} */ each) {
   if (each.error) return null;
-  if (each.found === null) return gettext("not looked up");
+  if (!each.found) return gettext("not looked up");
   if (!each.found.length) return h("span", { class: "rc-tag rc-tag-good" }, gettext("new"));
   const states = each.found.map((state) => STATES[state] ?? state).join(", ");
   return h("span", { class: "rc-tag" }, fill(gettext("this id is there already: %(states)s"), { states }));

@@ -2,7 +2,7 @@
 import { h, icon } from "../core/dom.js";
 import { gettext } from "../core/text.js";
 
-export function tableToggle(onclick) {
+export function tableToggle(/** @type {() => void} */ onclick) {
   return h(
     "button",
     {
