@@ -14,12 +14,12 @@ from rmq_core.model.follow_ups import THEN_HEADER, Addressed, Plan
 
 def _each(given: OneMessage) -> Iterator[dict[str, Any]]:
     """Those that follow it, those that follow these, and so on."""
-    left: list[Any] = [given.then, given.if_dead]
+    left: list[Any] = [given.if_done, given.if_dead]
     while left:
         value = left.pop()
         if isinstance(value, dict):
             yield value
-            left += (value.get("then"), value.get("if_dead"))
+            left += (value.get("if_done"), value.get("if_dead"))
 
 
 def topics_of(given: OneMessage) -> Iterator[str]:
@@ -31,13 +31,13 @@ def check_headers(given: OneMessage, place: str) -> None:
     """Nobody writes the header by hand: it names topics that nobody would look at. Raises `ApiError`."""
     for headers in (given.headers, *(each.get("headers") for each in _each(given))):
         if isinstance(headers, dict) and THEN_HEADER in headers:
-            raise invalid(f"{place}headers", f"may not hold {THEN_HEADER}: say `then` and `if_dead`")
+            raise invalid(f"{place}headers", f"may not hold {THEN_HEADER}: say `if_done` and `if_dead`")
 
 
 def plan_of(given: OneMessage, place: str) -> Plan:
     """What it says, checked. Raises `ApiError` naming the field."""
     check_headers(given, place)
-    return Plan(_addressed(given.then, f"{place}then"), _addressed(given.if_dead, f"{place}if_dead"))
+    return Plan(_addressed(given.if_done, f"{place}if_done"), _addressed(given.if_dead, f"{place}if_dead"))
 
 
 def _addressed(value: dict[str, Any] | None, field: str) -> Addressed | None:

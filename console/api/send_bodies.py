@@ -38,7 +38,7 @@ class OneMessage(Strict):
     unique_for_ms: int | None = Field(
         None, ge=0, le=MAX_UNIQUE_MS, description="Not accepted where its id was so short a time ago. 0: whatever was."
     )
-    then: dict[str, Any] | None = Field(
+    if_done: dict[str, Any] | None = Field(
         None,
         description="Sent when it has succeeded: `topic`, `content` and when it is delivered, as of Python's `send`.",
     )

@@ -189,7 +189,7 @@ _GIVES = {
 _OF_STREAMS = ("fields", "id")
 _NOT_OF_STREAMS = (
     *("range_ms", "priority", "due_ms", "delay_ms", "key", "version", "expires_ms", "unique_for_ms"),
-    *("then", "if_dead"),
+    *("if_done", "if_dead"),
 )
 
 

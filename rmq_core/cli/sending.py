@@ -31,7 +31,7 @@ WHEN = "--priority on a priority topic, --range-ms on a range-merge topic, --in-
 @click.option("--version", type=int, help="An older one never replaces a newer one of the same key; without it, 0.")
 @click.option("--slot-basis", help="What chooses the slot; without it, the key or the content.")
 @click.option("--header", "headers", multiple=True, metavar="NAME=VALUE", help="Repeatable.")
-@click.option("--then", metavar="JSON", help="Sent when it has succeeded: topic, content and when, as of send.")
+@click.option("--if-done", metavar="JSON", help="Sent when it has succeeded: topic, content and when, as of send.")
 @click.option("--if-dead", metavar="JSON", help="Sent when it has died.")
 def send(shell: Shell, topic: str, content: str | None, headers: tuple[str, ...], **given: Any) -> None:
     """Send one message, or add an entry to a stream topic.
@@ -48,7 +48,7 @@ def send(shell: Shell, topic: str, content: str | None, headers: tuple[str, ...]
     if content == "-" and sys.stdin is None:
         raise Usage("standard input is closed: there is no content to read")
     given["headers"] = _pairs("header", headers)
-    given["then"], given["if_dead"] = (_addressed(name, given[name]) for name in ("then", "if_dead"))
+    given["if_done"], given["if_dead"] = (_addressed(name, given[name]) for name in ("if_done", "if_dead"))
     raw = sys.stdin.buffer.read() if content == "-" else content
     given["at"] = given.pop("due_ms")
     with shell.client() as rmq:

@@ -264,20 +264,20 @@ class AsyncRMQ(ClientCore):
         name: str,
         messages: Sequence[Addressed],
         *,
-        then: Addressed,
+        if_done: Addressed,
         if_dead: Addressed | None = None,
         for_ms: int = chains.KEPT_FOR_MS,
     ) -> list[Sent]:
-        """Sends a set of messages, after all of which have succeeded ``then`` is sent.
+        """Sends a set of messages, after all of which have succeeded ``if_done`` is sent.
 
             rmq.send_together("checkout-17", [Addressed("pay", order, priority=500), Addressed("pack", order, in_ms=0)],
-                              then=Addressed("ship", order, priority=500))
+                              if_done=Addressed("ship", order, priority=500))
 
         ``if_dead``: what is sent for each of them that dies. ``for_ms``: so long the set is kept; one that is not
         complete by then is followed by nothing. Calling it again with the same name is harmless while the set is there.
         Raises `InvalidMessage` before anything is sent, then what `send` raises.
         """
-        return await self.run(chains.together(self.keyspace, name, messages, then, if_dead, for_ms, self.sending))
+        return await self.run(chains.together(self.keyspace, name, messages, if_done, if_dead, for_ms, self.sending))
 
     # -- taking and settling
 

@@ -47,8 +47,8 @@ class SendOptions(TypedDict, total=False):
 
     On a topic that is no stream exactly one says when: ``priority``, ``range_ms``, ``in_ms`` (from now, by the server's
     clock; 0: at once), or ``at`` (a datetime with a time zone, or epoch milliseconds). The others are those of the
-    message classes; ``result_for_ms``: so long its result is kept, whatever its topic says; ``then``: what is sent when
-    it has succeeded, ``if_dead``: when it has died; ``fields`` and ``id`` are of streams, which take nothing else but
+    message classes; ``result_for_ms``: so long its result is kept, whatever its topic says; ``if_done``: what is sent
+    when it has succeeded, ``if_dead``: when it has died; ``fields`` and ``id`` are of streams, which take nothing else but
     ``slot_basis``, ``headers`` and ``result_for_ms``.
     """
 
@@ -63,7 +63,7 @@ class SendOptions(TypedDict, total=False):
     expires_ms: int | None
     unique_for_ms: int | None
     result_for_ms: int | None
-    then: Addressed | None
+    if_done: Addressed | None
     if_dead: Addressed | None
     fields: Mapping[str, str | bytes] | None
     id: str | None
@@ -99,7 +99,7 @@ def compose(content: AnyMessage | Content, options: SendOptions) -> AnyMessage:
         raise InvalidMessage(f"{min(own)}= is of streams, where nothing is delivered at a time: leave out {how}=")
     if not how:
         return entry_of(content, **more)
-    if plan := _plan(more.pop("then", None), more.pop("if_dead", None)):
+    if plan := _plan(more.pop("if_done", None), more.pop("if_dead", None)):
         more["headers"] = {**(more.get("headers") or {}), **plan.header()}
     plain = content if isinstance(content, (str, bytes)) else to_json(content)
     if how == "at":
@@ -110,14 +110,14 @@ def compose(content: AnyMessage | Content, options: SendOptions) -> AnyMessage:
     return PriorityMessage(plain, whole, **more) if how == "priority" else RangeMergeMessage(plain, whole, **more)
 
 
-def _plan(then: object, if_dead: object) -> Plan | None:
+def _plan(if_done: object, if_dead: object) -> Plan | None:
     """What follows; None: nothing. Checked now, for later nobody is there to hear of it."""
-    for name, given in (("then", then), ("if_dead", if_dead)):
+    for name, given in (("if_done", if_done), ("if_dead", if_dead)):
         if given is not None and not isinstance(given, Addressed):
             raise InvalidMessage(f"{name}= is an Addressed(topic, content, …), not {worded(given)}")
         if isinstance(given, Addressed):
             composed(given)
-    return None if then is None and if_dead is None else Plan(then, if_dead)  # type: ignore[arg-type]
+    return None if if_done is None and if_dead is None else Plan(if_done, if_dead)  # type: ignore[arg-type]
 
 
 def composed(given: Addressed) -> AnyMessage:

@@ -22,7 +22,7 @@ _BYTES = "base64"
 
 
 class Addressed:
-    """A message and its topic: a content and the keywords that `RMQ.send` takes, ``then`` and ``if_dead`` among them.
+    """A message and its topic: a content and the keywords that `RMQ.send` takes, also ``if_done`` and ``if_dead``.
 
     A time that counts from now (``in_ms``, ``range_ms``) counts from when it is sent.
     """
@@ -69,7 +69,7 @@ def _plain(value: Any) -> Any:
 
 
 def _read(name: object, value: Any) -> Any:
-    if name in {"then", "if_dead"}:
+    if name in {"if_done", "if_dead"}:
         return None if value is None else Addressed.from_value(value)
     if isinstance(value, Mapping) and value.keys() == {_BYTES}:
         try:
@@ -87,7 +87,7 @@ def _read(name: object, value: Any) -> Any:
 class Plan(NamedTuple):
     """What follows a message. ``member``: the set it belongs to, and its number there."""
 
-    then: Addressed | None = None
+    if_done: Addressed | None = None
     if_dead: Addressed | None = None
     member: tuple[str, int] | None = None
 
@@ -96,7 +96,7 @@ class Plan(NamedTuple):
         if self == Plan():
             return {}
         value = {
-            "then": self.then and self.then.to_value(),
+            "if_done": self.if_done and self.if_done.to_value(),
             "if_dead": self.if_dead and self.if_dead.to_value(),
             "member": self.member and list(self.member),
         }
@@ -111,8 +111,8 @@ def plan_of(headers: Mapping[str, str]) -> Plan:
         return Plan()
     try:
         value = json.loads(text)
-        then, if_dead = (_read(name, value.get(name)) for name in ("then", "if_dead"))
+        if_done, if_dead = (_read(name, value.get(name)) for name in ("if_done", "if_dead"))
         member = (str(value["member"][0]), int(value["member"][1])) if "member" in value else None
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         raise InvalidMessage(f"the header {THEN_HEADER} says nothing that can be followed: {text:.100}") from None
-    return Plan(then, if_dead, member)
+    return Plan(if_done, if_dead, member)

@@ -75,8 +75,8 @@ def succeeded(keyspace: Keyspace, deliveries: Iterable[Followed], send: Send) ->
         if not is_followed(each):
             continue
         plan = plan_of(each.headers)
-        if plan.then is not None:
-            yield from _send(plan.then, send, each.topic, each.slot, each.raw_id)
+        if plan.if_done is not None:
+            yield from _send(plan.if_done, send, each.topic, each.slot, each.raw_id)
         if plan.member is not None:
             name, number = plan.member
             key = keyspace.together(name)
@@ -125,29 +125,29 @@ def together(
     keyspace: Keyspace,
     name: str,
     messages: Sequence[Addressed],
-    then: Addressed,
+    if_done: Addressed,
     if_dead: Addressed | None,
     for_ms: int,
     send: Send,
 ) -> Operation[list[Sent]]:
-    """Sends a set of messages, after all of which ``then`` is sent. Raises `InvalidMessage` before anything is."""
+    """Sends a set of messages, after all of which ``if_done`` is sent. Raises `InvalidMessage` before anything is."""
     if not isinstance(name, str) or not 0 < len(name) <= NAME_MAX:
         raise InvalidMessage(f"the name of a set is text of 1 to {NAME_MAX} characters")
     if not 0 < len(messages) <= SET_MAX or not all(isinstance(each, Addressed) for each in messages):
         raise InvalidMessage(f"a set is 1 to {SET_MAX} messages, each an Addressed(topic, content, …)")
     if type(for_ms) is not int or not 0 < for_ms <= KEPT_FOR_MAX_MS:
         raise InvalidMessage(f"for_ms={for_ms!r} must be a whole number of milliseconds, up to a year")
-    composed(then)
+    composed(if_done)
     made = []
     for number, each in enumerate(messages, 1):
-        if each.options.get("then") or each.options.get("if_dead"):
+        if each.options.get("if_done") or each.options.get("if_dead"):
             raise InvalidMessage("what follows a set is said of the set, and not of its messages")
         message = composed(each)
         if isinstance(message, StreamMessage):
             raise InvalidMessage(f"{each!r} is an entry of a stream, which nothing can follow")
         plan = Plan(None, if_dead, (name, number))
         made.append((each.topic, replace(message, headers={**(message.headers or {}), **plan.header()})))
-    told = json.dumps(then.to_value(), separators=(",", ":"))
+    told = json.dumps(if_done.to_value(), separators=(",", ":"))
     yield [Call(script("together_begin"), [keyspace.together(name)], [for_ms, told, len(messages)])]
     sent = []
     for topic, message in made:

@@ -64,11 +64,11 @@ def reject_all(rmq: RMQ) -> None:
 
 
 def send_a_set(rmq: RMQ) -> None:
-    rmq.send_together("both", SET, then=SHIP, if_dead=ALARM)
+    rmq.send_together("both", SET, if_done=SHIP, if_dead=ALARM)
 
 
 def send_one(rmq: RMQ) -> None:
-    rmq.send("work", "a", priority=20, then=SHIP, if_dead=ALARM)
+    rmq.send("work", "a", priority=20, if_done=SHIP, if_dead=ALARM)
 
 
 def recover(rmq: RMQ, work: Topic, act: Callable[[RMQ], None]) -> None:

@@ -90,7 +90,7 @@ def test_what_follows(queue: Queue, operator: Caller) -> None:
     for name in ("orders", "ship", "alarm"):
         queue.topic(name, slots=1, max_retries=0)
     follow = {"topic": "ship", "content": "b", "in_ms": 0, "headers": {"a": "b"}}
-    body = {"content": "a", "delay_ms": 0, "then": follow, "if_dead": {"topic": "alarm", "content": "c", "in_ms": 0}}
+    body = {"content": "a", "delay_ms": 0, "if_done": follow, "if_dead": {"topic": "alarm", "content": "c", "in_ms": 0}}
     assert operator.ok("POST", SEND, body)["sent"] == 1
     queue.client.ack(queue.client.take("orders", timeout_ms=2000))
     (next_one,) = queue.client.take("ship", timeout_ms=2000)
@@ -103,17 +103,19 @@ def test_what_follows(queue: Queue, operator: Caller) -> None:
         (found,) = queue.client.take(topic, timeout_ms=2000)
         assert (found.headers["rmq-after"], queue.client.ack(found)) == ("orders 0 a", ["done"])
     for wrong in ({"topic": "ship"}, {**follow, "priority": 20}, {**follow, "content": {"base64": "?"}}):
-        problem(operator.post(SEND, {**body, "then": wrong}), 422, "invalid")
+        problem(operator.post(SEND, {**body, "if_done": wrong}), 422, "invalid")
     hidden = {"rmq-then": "{}"}
     problem(operator.post(SEND, {**body, "headers": hidden}), 422, "invalid")
-    problem(operator.post(SEND, {**body, "then": {**follow, "then": {**follow, "headers": hidden}}}), 422, "invalid")
+    problem(
+        operator.post(SEND, {**body, "if_done": {**follow, "if_done": {**follow, "headers": hidden}}}), 422, "invalid"
+    )
 
 
 def test_what_follows_goes_where_the_sender_may_send(queue: Queue, db: None) -> None:
     queue.topic()
     narrow = Caller(*make_token("Operator", topics="orders"))
     follow: dict[str, Any] = {"topic": "orders", "content": "b", "in_ms": 0}
-    body = {"content": "a", "delay_ms": 0, "then": follow}
+    body = {"content": "a", "delay_ms": 0, "if_done": follow}
     assert narrow.ok("POST", SEND, body)["sent"] == 1
     follow["if_dead"] = {"topic": "payments", "content": "c", "in_ms": 0}
     problem(narrow.post(SEND, body), 403, "out_of_scope")

@@ -25,7 +25,7 @@ async def topics(bench: Bench) -> None:
 
 async def test_a_success_is_followed_and_a_failure_is_not(bench: Bench) -> None:
     await topics(bench)
-    sent = await bench.q.send("work", "pay", priority=20, key="order-1", then=SHIP, if_dead=ALARM)
+    sent = await bench.q.send("work", "pay", priority=20, key="order-1", if_done=SHIP, if_dead=ALARM)
     await bench.q.nack(await bench.take_one())
     assert await bench.drain("ship") == await bench.drain("alarm") == []
     await bench.q.ack(await bench.take_one())
@@ -39,7 +39,7 @@ async def test_a_success_is_followed_and_a_failure_is_not(bench: Bench) -> None:
 async def test_a_death_is_followed_however_it_came(bench: Bench, how: str) -> None:
     await topics(bench)
     topic = await bench.redefine(await bench.q.topic("work"), max_retries=0, visibility_timeout_ms=100)
-    sent = await bench.q.send("work", "pay", priority=20, then=SHIP, if_dead=ALARM)
+    sent = await bench.q.send("work", "pay", priority=20, if_done=SHIP, if_dead=ALARM)
     delivery = await bench.take_one()
     if how == "timeout":  # several: taken by hand, none of them has failed alone
 
@@ -68,7 +68,7 @@ async def test_a_chain_of_three_and_one_into_a_stream(bench: Bench) -> None:
     await topics(bench)
     await bench.topic(TopicKind.STREAM, "told")
     told = Addressed("told", {"done": True})
-    await bench.q.send("work", "a", priority=20, then=Addressed("ship", "b", priority=20, then=told))
+    await bench.q.send("work", "a", priority=20, if_done=Addressed("ship", "b", priority=20, if_done=told))
     await bench.drain()
     (second,) = await bench.drain("ship")
     assert second.text == "b"
@@ -79,9 +79,9 @@ async def test_a_chain_of_three_and_one_into_a_stream(bench: Bench) -> None:
 async def test_after_all_of_a_set_have_succeeded(bench: Bench) -> None:
     await topics(bench)
     some = [Addressed("work", f"part {n}", priority=20, key=f"p{n}") for n in range(5)]
-    sent = await bench.q.send_together("checkout-1", some, then=SHIP, if_dead=ALARM)
+    sent = await bench.q.send_together("checkout-1", some, if_done=SHIP, if_dead=ALARM)
     assert [each.id for each in sent] == [f"p{n}" for n in range(5)]
-    await bench.q.send_together("checkout-1", some, then=SHIP, if_dead=ALARM)
+    await bench.q.send_together("checkout-1", some, if_done=SHIP, if_dead=ALARM)
     taken = await bench.q.take("work", 5)
     await bench.q.ack(taken[:4])
     await bench.q.reject(taken[4])
@@ -96,7 +96,7 @@ async def test_after_all_of_a_set_have_succeeded(bench: Bench) -> None:
 async def test_where_nothing_merges_what_is_sent_twice_is_one(bench: Bench) -> None:
     await topics(bench)
     await bench.redefine(await bench.q.topic("ship"), merge="never")
-    await bench.q.send("work", "a", priority=20, then=Addressed("ship", "b", priority=20))
+    await bench.q.send("work", "a", priority=20, if_done=Addressed("ship", "b", priority=20))
     taken = await bench.q.take("work")
     await bench.q.ack(taken)
     assert await bench.q.ack(taken) == ["stale"], "as somebody whose delivery has timed out"
@@ -106,7 +106,7 @@ async def test_where_nothing_merges_what_is_sent_twice_is_one(bench: Bench) -> N
 async def test_what_cannot_be_sent_keeps_its_message(bench: Bench) -> None:
     await topics(bench)
     await bench.q.send(
-        "work", "a", priority=20, then=Addressed("gone", "b", priority=20), if_dead=Addressed("gone", 1, priority=20)
+        "work", "a", priority=20, if_done=Addressed("gone", "b", priority=20), if_dead=Addressed("gone", 1, priority=20)
     )
     delivery = await bench.take_one()
     with pytest.raises(UnknownTopic):
@@ -121,16 +121,16 @@ async def test_what_cannot_be_sent_keeps_its_message(bench: Bench) -> None:
 
 async def test_what_is_wrong_is_refused_where_it_is_said(bench: Bench) -> None:
     await topics(bench)
-    for then in ("ship", PriorityMessage("a", 20), Addressed("ship", "no time, but", in_ms=1, priority=20)):
+    for if_done in ("ship", PriorityMessage("a", 20), Addressed("ship", "no time, but", in_ms=1, priority=20)):
         with pytest.raises(InvalidMessage):
-            await bench.q.send("work", "a", priority=20, then=then)
+            await bench.q.send("work", "a", priority=20, if_done=if_done)
     with pytest.raises(InvalidMessage, match="headers"):
-        await bench.q.send("work", "a", priority=20, then=Addressed("ship", "x" * 20_000, priority=20))
+        await bench.q.send("work", "a", priority=20, if_done=Addressed("ship", "x" * 20_000, priority=20))
     for name, some, for_ms in (("", [SHIP], 5), ("s", [], 5), ("s", [SHIP], 0), ("s", ["a"], 5)):
         with pytest.raises(InvalidMessage):
-            await bench.q.send_together(name, some, then=SHIP, for_ms=for_ms)
-    for odd in ("1", "{", '{"then":5}', json.dumps({"then": {"topic": 5, "content": ""}}), '{"member":5}'):
+            await bench.q.send_together(name, some, if_done=SHIP, for_ms=for_ms)
+    for odd in ("1", "{", '{"if_done":5}', json.dumps({"if_done": {"topic": 5, "content": ""}}), '{"member":5}'):
         with pytest.raises(InvalidMessage):
             plan_of({THEN_HEADER: odd})
-    nested = Addressed("t", b"\xff", at=FAR_MS, key=b"\x00", then=Addressed("u", None))
+    nested = Addressed("t", b"\xff", at=FAR_MS, key=b"\x00", if_done=Addressed("u", None))
     assert Addressed.from_value(json.loads(json.dumps(nested.to_value()))).to_value() == nested.to_value()

@@ -23,8 +23,10 @@ async def test_what_succeeds_and_what_dies_is_followed(bench: WorkerBench, batch
 
     for n in range(6):
         name = f"{'bad' if n % 2 else 'good'} {n}"
-        then, if_dead = (Addressed("next", f"{name} {what}", priority=20) for what in ("done", "died"))
-        bench.rmq.send("work", name, priority=20, then=then, if_dead=if_dead, slot_basis="bad" if n % 2 else "good")
+        if_done, if_dead = (Addressed("next", f"{name} {what}", priority=20) for what in ("done", "died"))
+        bench.rmq.send(
+            "work", name, priority=20, if_done=if_done, if_dead=if_dead, slot_basis="bad" if n % 2 else "good"
+        )
     listeners = Listener("work", work, batch=batch), Listener("next", lambda each: seen.append(each.text))
     async with bench.running(*listeners):
         await wait_until_async(lambda: len(seen) == 6, what="all that follows")
@@ -33,7 +35,7 @@ async def test_what_succeeds_and_what_dies_is_followed(bench: WorkerBench, batch
 
 async def test_where_it_cannot_be_sent_the_message_has_failed(bench: WorkerBench) -> None:
     bench.topic(max_retries=1)
-    bench.rmq.send("work", "a", priority=20, then=Addressed("nowhere", "b", priority=20))
+    bench.rmq.send("work", "a", priority=20, if_done=Addressed("nowhere", "b", priority=20))
     async with bench.running(Listener("work", lambda each: None)):
         await wait_until_async(lambda: bench.ledger().queues["dead"], what="the dead letter")
     (view,) = bench.inspector.find("work", "a")

@@ -15,8 +15,8 @@ import { whenField } from "../parts/sendwhen.js";
 import { showSent } from "../parts/sent.js";
 
 const stream = page.topic.kind === "stream";
-/** @type {Record<string, string[]>} */
 const FOLLOW = '{"topic": "…", "content": "…", "in_ms": 0}';
+/** @type {Record<string, string[]>} */
 const MODES = {
   one: [gettext("One message"), gettext("Content")],
   ...(stream ? { fields: [gettext("Fields"), gettext("Fields of one entry")] } : {}),
@@ -65,7 +65,7 @@ const version = h("input", { class: "rc-input", name: "version", type: "number",
 const expires = h("input", { class: "rc-input", name: "expires_ms", type: "number", min: 0, step: 1 });
 const unique = h("input", { class: "rc-input", name: "unique_for_ms", type: "number", min: 0, step: 1 });
 const follow = () => h("input", { class: "rc-input rc-mono", autocomplete: "off", placeholder: FOLLOW });
-const then = follow();
+const ifDone = follow();
 const ifDead = follow();
 const reason = h("input", { class: "rc-input", name: "reason", maxlength: 500, autocomplete: "off" });
 const headers = pairRows(gettext("Header"), gettext("Add a header"));
@@ -105,7 +105,7 @@ const form = h(
     stream ? null : h("label", {}, gettext("Version (older never replaces newer)"), version),
     stream ? null : h("label", {}, gettext("Expires after so many ms (empty: the topic's)"), expires),
     stream ? null : h("label", {}, gettext("Once within so many ms (empty: the topic's)"), unique),
-    stream ? null : h("label", {}, gettext("Then: sent when it has succeeded (JSON)"), then),
+    stream ? null : h("label", {}, gettext("If done: sent when it has succeeded (JSON)"), ifDone),
     stream ? null : h("label", {}, gettext("If dead: sent when it has died (JSON)"), ifDead),
     h("label", {}, gettext("Reason (optional)"), reason),
   ),
@@ -189,7 +189,7 @@ function read() {
     expires_ms: expires.value,
     unique_for_ms: unique.value,
     headers: headers.read(),
-    then: objectOf(then.value),
+    if_done: objectOf(ifDone.value),
     if_dead: objectOf(ifDead.value),
   };
 }
