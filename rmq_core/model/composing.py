@@ -48,8 +48,8 @@ class SendOptions(TypedDict, total=False):
     On a topic that is no stream exactly one says when: ``priority``, ``range_ms``, ``in_ms`` (from now, by the server's
     clock; 0: at once), or ``at`` (a datetime with a time zone, or epoch milliseconds). The others are those of the
     message classes; ``result_for_ms``: so long its result is kept, whatever its topic says; ``if_done``: what is sent
-    when it has succeeded, ``if_dead``: when it has died; ``fields`` and ``id`` are of streams, which take nothing else but
-    ``slot_basis``, ``headers`` and ``result_for_ms``.
+    when it has succeeded, ``if_dead``: when it has died; ``fields`` and ``id`` are of streams, which take nothing
+    else but ``slot_basis``, ``headers`` and ``result_for_ms``.
     """
 
     priority: int | None
