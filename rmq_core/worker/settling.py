@@ -60,8 +60,9 @@ class Settling:
         """Settles what is finished and takes up to ``limit``; ``alone``, ``floor``: see `takes.cycle`. A slot that no
         node of a Cluster serves keeps others waiting for `SLOT_FOR_MS`, unless ``patient``.
         """
-        if self._topic.reports.pending:
-            await self._topic.reports.tell(self.slot)
+        reports = self._topic.reports
+        if reports.pending or reports.under_way:
+            await reports.told(self.slot)
         settling = self.unsettled[:BATCH_MAX]
         acks = [(delivery.raw_id, delivery.receipt) for delivery, error in settling if error is None]
         nacks: list[Nack] = []

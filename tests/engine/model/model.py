@@ -176,6 +176,17 @@ class Model:
 
     # -- expiring
 
+    def due_ms(self, raw: bytes, value: int) -> int:
+        """When a message that is sent now is due: where it merges, perhaps when the one that waits is."""
+        if self.topic.kind is not TopicKind.RANGE_MERGE:
+            return value if self.topic.timed else self.now_ms
+        if not self.waits(raw) or self.is_late(raw):
+            return self.now_ms + value
+        if raw in self.retry:
+            return max(self.now_ms, self.retry[raw] // SHIFT)
+        stored = self.store[raw]
+        return max(self.now_ms, stored.whole if isinstance(stored, Behind) else int(stored))
+
     def is_late(self, raw: bytes) -> bool:
         """Whether the copy that waits may not be delivered any more."""
         body = self.waiting_bodies.get(raw) if self.waits(raw) else None

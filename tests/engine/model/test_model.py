@@ -129,9 +129,7 @@ class Machine(RuleBasedStateMachine):
         message, body = self.message(name, value, version)
         if body and lasts_ms:
             message = replace(message, expires_ms=lasts_ms)
-            due_ms = 0 if self.kind is TopicKind.PRIORITY else self.value_of(message)
-            starts_ms = due_ms if self.kind is TopicKind.FIXED_TIME else self.model.now_ms + due_ms
-            body = replace(body, ends_ms=starts_ms + lasts_ms)
+            body = replace(body, ends_ms=self.model.due_ms(name.encode(), self.value_of(message)) + lasts_ms)
         message = replace(message, unique_for_ms=period_ms or None)
         met_ms = self.model.met_ms(name.encode(), period_ms)
         newer = None if met_ms else self.model.newer_than(name.encode(), body)
