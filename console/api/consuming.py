@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Literal
@@ -26,9 +27,13 @@ from console.api.sending import engine_for
 from console.engine import AsyncEngine, async_engine
 from console.options import options
 from console.serializers.messages import headers_json
+from rmq_core.errors import UnknownTopic
 from rmq_core.model.delivery import Delivery, SettleStatus
 from rmq_core.model.outcomes import DELAY_MAX_MS
 from rmq_core.model.topic import Topic
+from rmq_core.ops import chains
+from rmq_core.protocol.keys import Keyspace
+from rmq_core.protocol.scripts import Operation
 from rmq_core.streams.members import signature
 
 TAKE_MOST = 256
@@ -236,6 +241,9 @@ def _delivery(topic: str, receipt: str, number: int, by: str) -> Delivery:
 
 async def _settle(engine: AsyncEngine, deliveries: Sequence[Delivery], asked: Sequence[Settling]) -> list[SettleStatus]:
     """Those with the same outcome and options go together, in one round trip."""
+    with contextlib.suppress(UnknownTopic):
+        settled = [each for each, how in zip(deliveries, asked, strict=True) if how.outcome in _ENDS]
+        await engine.client.run(engine.client.on_topic(_load_bodies, deliveries[0].topic, settled))
     groups: dict[tuple[Any, ...], list[int]] = {}
     for position, each in enumerate(asked):
         how = (each.outcome, each.error, each.message, each.delay_ms, each.for_ms)
@@ -252,6 +260,14 @@ async def _settle(engine: AsyncEngine, deliveries: Sequence[Delivery], asked: Se
             statuses[position] = status
     return statuses
 
+
+def _load_bodies(keyspace: Keyspace, topic: Topic, settled: Sequence[Delivery]) -> Operation[None]:
+    if settled and not topic.is_group:
+        yield from chains.load_bodies(keyspace, topic, settled)
+
+
+_ENDS = frozenset({"ack", "nack", "reject"})
+"""After these something may follow."""
 
 Settle = Callable[..., Coroutine[Any, Any, list[SettleStatus]]]
 _HOW: dict[str, Settle] = {
