@@ -43,7 +43,7 @@ def test_a_screen_outlives_lost_networks_and_releases(
     wall.keyboard.press("ArrowRight")
     expect(wall.locator("section h2").last).to_contain_text(f"{topic} · Backlog")
 
-    away = re.compile("/data$")
+    away = re.compile("/api/v1/links/screens/")
     wall.route(away, lambda route: route.abort())
     expect(wall.locator("body")).to_have_class(STALE)
     expect(wall.locator("#sc-age")).to_contain_text("STALE: last updated")
