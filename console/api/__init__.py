@@ -40,6 +40,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     screens,
     searching,
     sending,
+    telling,
     topics,
     why,
     windows,

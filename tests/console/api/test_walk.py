@@ -69,6 +69,9 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("POST", "/topics/{topic}:settle"): Route(
         OPERATE, "/topics/orders:settle", {"settle": [{"receipt": "x"}]}, also=READ
     ),
+    ("POST", "/topics/{topic}:tell"): Route(
+        OPERATE, "/topics/orders:tell", {"tell": [{"receipt": "x", "log": "a"}]}, also=READ
+    ),
     ("GET", "/topics/{topic}/messages"): Route(VIEW, "/topics/orders/messages?state=delayed"),
     ("GET", "/topics/{topic}/messages:search"): Route(READ, "/topics/orders/messages:search?text=x"),
     ("GET", "/topics/{topic}/messages:find"): Route(VIEW, "/topics/orders/messages:find?id=a"),
