@@ -46,7 +46,7 @@ def test_a_screen_outlives_lost_networks_and_releases(
 
     assert violations(wall) == []
 
-    away = re.compile("/data$")
+    away = re.compile("/api/v1/links/screens/")
     wall.route(away, lambda route: route.abort())
     expect(wall.locator("body")).to_have_class(STALE)
     expect(wall.locator("#sc-age")).to_contain_text("STALE: last updated")
