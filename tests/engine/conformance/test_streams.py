@@ -144,7 +144,7 @@ async def test_a_refused_batch_leaves_no_call_open(bench: Bench) -> None:
         await bench.q.send_many(topic, [*(StreamMessage("x", slot_basis=basis) for basis in bases), *twice])
     for _ in range(20):
         await bench.q.send(topic, "x", slot_basis="b")
-    (memory,) = bench.raw.keys(f"sender-*{{{bench.namespace}:events_*}}")
+    memory = bench.q.keyspace.slot("events", crc32(b"b") % topic.slots).sender(bench.q.sender.name)
     assert bench.raw.get(memory).count(b" ") == 1
 
 
