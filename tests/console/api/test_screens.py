@@ -11,13 +11,17 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from console.access import User
 from console.engine import new_async_engine
+from console.errors import UnknownScreen
 from console.history.points import POINT
 from console.keeper.sampler import Sampler
 from console.models import Alert, AuditEntry, Screen
 from console.options import options
 from console.panels import METRICS, InvalidPanels, Panel, pages_of
 from console.snapshots.store import LiveKeys
+from console.usecases import screens
+from console.usecases.actor import Actor
 from rmq_core import TopicKind
 from tests.console.api.conftest import Caller, problem
 from tests.console.conftest import Queue
@@ -132,6 +136,26 @@ def test_put_on_a_screen(screen: Screen, caller: Callable[..., Caller]) -> None:
     problem(editor.post("/screens/none/panels", {"panel": "alerts"}), 404, "unknown_screen")
     screen.refresh_from_db()
     assert "clock" not in screen.panels
+
+
+@pytest.mark.django_db
+def test_what_somebody_changed_meanwhile_stays(
+    screen: Screen, caller: Callable[..., Caller], person: Callable[..., User]
+) -> None:
+    """A panel is put on it from an object that was read before."""
+    admin = caller("Admin")
+    admin.ok("POST", "/screens/wall:link", {"reason": "a wall"})
+    read_before = Screen.objects.get(name="wall")
+    actor = Actor(person("Admin"))
+    admin.ok("POST", "/screens/wall:revoke", {"reason": "moved"})
+    screens.add_panel(actor, read_before, "alerts")
+    screen.refresh_from_db()
+    assert not screen.has_link and screen.panels.endswith("alerts")
+    screens.make_link(actor, read_before, reason="again")
+    screens.remove(actor, screen)
+    with pytest.raises(UnknownScreen):
+        screens.add_panel(actor, read_before, "alerts")
+    assert not Screen.objects.exists()
 
 
 @pytest.mark.django_db
