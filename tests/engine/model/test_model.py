@@ -44,7 +44,8 @@ from rmq_core.queries.trash import Trashed
 from tests.engine.clock import ClockedRedis
 from tests.engine.journals import assert_replay_is_the_truth
 from tests.engine.ledgers import SlotLedger, slot_ledger
-from tests.engine.model.model import RETRIED_MAX, Body, Model
+from tests.engine.model.held import RETRIED_MAX, Body
+from tests.engine.model.model import Model
 from tests.support.keys import remove_keys_of
 from tests.support.profiles import NO_SHRINKING
 

@@ -8,11 +8,11 @@ import { shortcut } from "../core/keys.js";
 import { page } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
-import { drafts, refusal } from "../parts/drafts.js";
-import { indented } from "../parts/jsontext.js";
-import { pairRows } from "../parts/pairrows.js";
-import { whenField } from "../parts/sendwhen.js";
-import { showSent } from "../parts/sent.js";
+import { drafts, refusal } from "../sending/drafts.js";
+import { indented } from "../sending/jsontext.js";
+import { pairRows } from "../sending/pairrows.js";
+import { whenField } from "../sending/sendwhen.js";
+import { showSent } from "../sending/sent.js";
 
 const stream = page.topic.kind === "stream";
 const FOLLOW = '{"topic": "…", "content": "…", "in_ms": 0}';
@@ -202,7 +202,7 @@ function objectOf(/** @type {string} */ text) {
 async function go(/** @type {boolean} */ dry) {
   problem.hidden = true;
   tryButton.disabled = sendButton.disabled = true;
-  /** @type {import("../parts/drafts.js").Draft[]} */
+  /** @type {import("../sending/drafts.js").Draft[]} */
   let found = [];
   try {
     found = mode === "fields" ? [entryOf(read())] : drafts(mode, content.value, read());
