@@ -94,8 +94,8 @@ def _post(address: str, data: bytes, headers: dict[str, str], private: bool) -> 
 
 
 def _connected(host: str, port: int, private: bool, until: float) -> socket.socket:
-    """The addresses that were looked at are those it connects to: a name cannot say another one the second time. One after
-    another, each with its share of the time."""
+    """The addresses that were looked at are those it connects to: a name cannot say another one the second time. One
+    after another, each with its share of the time."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     allowed = [each for each in found if private or _is_public(str(each[4][0]))][:ADDRESSES_MOST]
     if not allowed:
