@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from rmq_core.model.json_paths import Path
 
 EXAMPLES = "order.total > 100, country == 'DE' and not paid, or $.items[?@.price > 3]"
-STEPS_LEAST, STEPS_A_BYTE = 10_000, 4
-"""What one content may cost: enough for whatever grows with its size, and not with a power of that."""
+STEPS_LEAST, STEPS_A_BYTE, TEXT_EACH = 10_000, 2, 16
+"""What one content may cost: enough for whatever grows with its size and with how many conditions there are (each has
+so much text), and not with a power of that."""
 _PIECES = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|(?<![\w.$@])[^\W\d]\w*(?!\w|\s*\()""")
 """Texts, which stay as they are, and the first names of paths."""
 _WORDS = {"and": "&&", "or": "||", "not": "!"}
@@ -43,7 +44,8 @@ class Comparison:
             self.not_json += 1
             return False
         # A filter looks at what is in something: here at the content itself.
-        looked_at, steps = value if self._is_path else [value], STEPS_LEAST + STEPS_A_BYTE * len(content)
+        looked_at = value if self._is_path else [value]
+        steps = STEPS_LEAST + STEPS_A_BYTE * len(content) * (1 + len(self._text) // TEXT_EACH)
         try:
             return self._path.finds(looked_at, steps)
         except TimeoutError:

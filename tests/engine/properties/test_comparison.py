@@ -82,6 +82,14 @@ def test_what_grows_with_the_content_is_looked_at_however_large_that_is() -> Non
     large = json.dumps({"k" * 10_000: [{"price": n} for n in range(20_000)]}).encode()
     for text in ("$..price", "$.*[?@.price == 19999]", "$.*[19999].price", "$..[?@.price == 19999]"):
         assert Comparison(text).holds(large)
+    many = " && ".join(f"@.a{n} > {n}" for n in range(20)).replace("&& @.a7", "|| @.a7")
+    for small in (
+        b"[" + b"1," * 20_000 + b"1]",
+        b'[{"a":[' + b'"",' * 20_000 + b"{}]}]",
+        b"[" + b"[]," * 20_000 + b"1]",
+    ):
+        for text in (f"$..[?{many}]", "$..[?@.a > 1 && @.b]", "$..*.none", "$[?@.none == 1]"):
+            assert not Comparison(text).holds(small)
     for text in ("$..none", "$.*[*].none", "$..[?@.price > 20000]", "$..*.none"):
         assert not Comparison(text).holds(large)
 
