@@ -275,7 +275,7 @@ interface Grants {
   actions: Record<string, string | null>;
 }
 
-/** What the server tells every page; the rest is of the page's own, see `data` in console/pages/. */
+/** What the server tells every page, see console/pages/shell.py; and what some pages are told, see `data` in console/pages/. */
 interface PageData {
   root: string;
   api: string;
@@ -287,5 +287,28 @@ interface PageData {
   interval_ms: number;
   lag_warning_ms: number;
   now_ms: number | null;
-  [own: string]: any;
+
+  topic: Live.Topic;
+  tab: string;
+  socket: string;
+  frame: any;
+  sparks: { at_ms: number; step_ms: number; sparks: Record<string, number[]> } | null;
+  problem?: string;
+  ident: string;
+  slot: number | null;
+  fields: Live.Field[];
+  definition: Live.Definition;
+  etag: string;
+  actions: [string, string][];
+  results: [string, string][];
+  vias: string[];
+  databases: string[];
+  ledgers: string[];
+  /** Names; of the routes' page with their kinds. */
+  topics: any[];
+  forms: string;
+  rules: string;
+  receivers: string;
+  show: string;
+  data: string;
 }

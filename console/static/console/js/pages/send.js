@@ -154,7 +154,7 @@ function check() {
   format.hidden = !json;
   const looks = /^\s*[[{]/.test(text);
   const words = json ? gettext("Valid JSON") : looks ? gettext("Not JSON, though it looks like it") : gettext("Text");
-  const most = page.topic.max_content_bytes;
+  const { max_content_bytes: most = Number.POSITIVE_INFINITY } = page.topic;
   const over =
     size > most ? ` · ${fill(gettext("more than the %(most)s this topic takes"), { most: bytes(most) })}` : "";
   setText(verdict, `${words} · ${bytes(size)}${over}`);
