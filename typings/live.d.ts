@@ -182,7 +182,9 @@ declare namespace Live {
     since_ms: (number | null)[];
   }
 
-  interface InFlight extends Api.Row {
+  interface InFlight extends Omit<Api.Row, "at_ms"> {
+    receipt: number | string | null;
+    score_ms: number | null;
     taken_ms: number;
     until_ms: number;
   }
@@ -240,6 +242,7 @@ declare namespace Live {
     input: "duration" | "bytes" | "flag" | "choice" | "text" | "name" | "number";
     options: [string, string][];
     zero: string;
+    low: number;
     high: number;
     fixed: boolean;
     of: "queues" | "streams" | "";
@@ -275,7 +278,7 @@ interface Grants {
   actions: Record<string, string | null>;
 }
 
-/** What the server tells every page; the rest is of the page's own, see `data` in console/pages/. */
+/** What the server tells every page, see console/pages/shell.py; and what some pages are told, see `data` in console/pages/. */
 interface PageData {
   root: string;
   api: string;
@@ -287,5 +290,28 @@ interface PageData {
   interval_ms: number;
   lag_warning_ms: number;
   now_ms: number | null;
-  [own: string]: any;
+
+  topic: Live.Topic;
+  tab: string;
+  socket: string;
+  frame: any;
+  sparks: { at_ms: number; step_ms: number; sparks: Record<string, number[]> } | null;
+  problem?: string;
+  ident: string;
+  slot: number | null;
+  fields: Live.Field[];
+  definition: Live.Definition;
+  etag: string;
+  actions: [string, string][];
+  results: [string, string][];
+  vias: string[];
+  databases: string[];
+  ledgers: string[];
+  /** Names; of the routes' page with their kinds. */
+  topics: any[];
+  forms: string;
+  rules: string;
+  receivers: string;
+  show: string;
+  data: string;
 }

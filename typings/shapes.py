@@ -1,8 +1,10 @@
-"""The shapes of the API as one JSON Schema, for the checker of the browser's modules: `npm run types`."""
+"""Writes the shapes of the API as one JSON Schema, for the checker of the browser's modules: `npm run types`."""
 
 from __future__ import annotations
 
 import json
+import sys
+from pathlib import Path
 from typing import Any
 
 from docsite import project
@@ -37,4 +39,4 @@ def _bare(schema: Any) -> Any:
 
 
 if __name__ == "__main__":
-    print(json.dumps(shapes()))
+    Path(sys.argv[1]).write_text(json.dumps(shapes()))

@@ -81,6 +81,11 @@ GAUGES = (
     ),
     Gauge("rmq_ledger_gap", "Messages the ledger cannot account for; 0 is right", lambda topic: topic["ledger_gap"]),
     Gauge("rmq_unowned_slots", "Slots that no worker takes from", lambda topic: topic["unowned"]),
+    Gauge(
+        "rmq_owed_follow_ups",
+        "Messages that died and whose follow-ups have still to be sent",
+        lambda topic: topic.get("owed"),
+    ),
     Gauge("rmq_paused", "1 while the taking is stopped", lambda topic: int(topic["paused"])),
     Gauge("rmq_stream_entries", "Entries that a stream keeps", lambda topic: topic.get("length")),
     Gauge(

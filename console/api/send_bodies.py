@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ninja import Schema
 from pydantic import ConfigDict, Field, model_validator
@@ -37,6 +38,11 @@ class OneMessage(Strict):
     unique_for_ms: int | None = Field(
         None, ge=0, le=MAX_UNIQUE_MS, description="Not accepted where its id was so short a time ago. 0: whatever was."
     )
+    if_done: dict[str, Any] | None = Field(
+        None,
+        description="Sent when it has succeeded: `topic`, `content` and when it is delivered, as of Python's `send`.",
+    )
+    if_dead: dict[str, Any] | None = Field(None, description="Sent when it has died.")
     range_ms: int | None = None
     priority: BigIn | None = None
     due_ms: BigIn | None = None

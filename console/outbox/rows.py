@@ -93,6 +93,11 @@ def row_of(
     }
 
 
+def counts_from_then(columns: Mapping[str, Any]) -> bool:
+    """Whether a time of the message counts from ``written_ms``."""
+    return columns["kind"] == _WORDS[DelayedMessage] or bool(columns.get("expires_ms"))
+
+
 def _row_of_entry(topic: str, entry: StreamMessage) -> dict[str, Any]:
     if entry.id is not None:
         raise InvalidMessage(

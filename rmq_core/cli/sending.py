@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import Any
 
 import click
 
 from rmq_core.cli.shell import Shell, Usage, command
+from rmq_core.model.follow_ups import Addressed
 from rmq_core.ops.sent import Sent
 
 BECAME: dict[bool | None, str] = {False: "new", True: "merged", None: "sent twice: new or merged"}
@@ -29,6 +31,8 @@ WHEN = "--priority on a priority topic, --range-ms on a range-merge topic, --in-
 @click.option("--version", type=int, help="An older one never replaces a newer one of the same key; without it, 0.")
 @click.option("--slot-basis", help="What chooses the slot; without it, the key or the content.")
 @click.option("--header", "headers", multiple=True, metavar="NAME=VALUE", help="Repeatable.")
+@click.option("--if-done", metavar="JSON", help="Sent when it has succeeded: topic, content and when, as of send.")
+@click.option("--if-dead", metavar="JSON", help="Sent when it has died.")
 def send(shell: Shell, topic: str, content: str | None, headers: tuple[str, ...], **given: Any) -> None:
     """Send one message, or add an entry to a stream topic.
 
@@ -44,6 +48,7 @@ def send(shell: Shell, topic: str, content: str | None, headers: tuple[str, ...]
     if content == "-" and sys.stdin is None:
         raise Usage("standard input is closed: there is no content to read")
     given["headers"] = _pairs("header", headers)
+    given["if_done"], given["if_dead"] = (_addressed(name, given[name]) for name in ("if_done", "if_dead"))
     raw = sys.stdin.buffer.read() if content == "-" else content
     given["at"] = given.pop("due_ms")
     with shell.client() as rmq:
@@ -60,6 +65,16 @@ def _became(sent: Sent) -> str:
     if sent.outdated:
         return f"not accepted: version {sent.outdated_by} has been handed out"
     return BECAME[sent.merged]
+
+
+def _addressed(name: str, text: str | None) -> Addressed | None:
+    """What follows, as ``{"topic": "ship", "content": "…", "priority": 500}``."""
+    try:
+        return None if text is None else Addressed.from_value(json.loads(text))
+    except ValueError:
+        raise Usage(
+            f"--{name.replace('_', '-')} is a JSON object with topic, content and when, not {text!r:.80}"
+        ) from None
 
 
 def _pairs(what: str, given: tuple[str, ...]) -> dict[str, str] | None:

@@ -14,6 +14,7 @@ from rmq_core.client.kinds import check_group, check_stream, of_queues, of_strea
 from rmq_core.client.sender import CallNumbers
 from rmq_core.errors import (
     InvalidMessage,
+    RMQError,
     TopicReshaped,
     UnknownTopic,
     WrongKind,
@@ -27,7 +28,7 @@ from rmq_core.model.entry import AnyMessage, is_message
 from rmq_core.model.group import AT, Group, is_group_name, split
 from rmq_core.model.report import Note, line_bytes, progress_bytes, result_bytes, result_for_ms
 from rmq_core.model.topic import Topic
-from rmq_core.ops import registry, reporting, sending
+from rmq_core.ops import chains, consuming, registry, reporting, sending
 from rmq_core.ops.consuming import Consumer, Statuses, Taken, same_topic
 from rmq_core.ops.sent import Sent
 from rmq_core.protocol.keys import Keyspace
@@ -264,6 +265,8 @@ class ClientCore:
     ) -> Operation[list[SettleStatus]]:
         """Settles deliveries of one topic. Those of a topic that is gone, or of a slot it has no more, are stale."""
         name = same_topic(deliveries)
+        if settle is consuming.ack:
+            yield from chains.succeeded(self.keyspace, deliveries, self.sending)
         statuses: list[SettleStatus] = ["stale"] * len(deliveries)
         left: Sequence[int] = range(len(deliveries))
         for _ in range(2):
@@ -278,7 +281,29 @@ class ClientCore:
             if not left:
                 break
             self.forget(name)
+        if settle is consuming.nack:
+            yield from self._follow_deaths(name, deliveries)
         return statuses
+
+    def _follow_deaths(self, name: str, deliveries: Sequence[Delivery]) -> Operation[None]:
+        for slot in sorted({each.slot for each in deliveries if chains.is_followed(each)}):
+            try:
+                yield from self.follow_deaths(name, slot)
+            except RMQError as error:  # it is noted: somebody sends it later
+                log.warning("%s[%d]: what follows a death was not sent yet: %s", name, slot, error)
+
+    def follow_deaths(self, name: str, slot: int) -> Operation[int]:
+        """Sends what follows messages that died in a slot; how many are left."""
+        topic = yield from self.checked_topic(name)
+        return (yield from chains.dead(self.keyspace, topic, slot, self.sending))
+
+    def deaths_followed(self, name: str | Topic) -> Operation[int]:
+        """The same in all slots of a topic."""
+        topic = yield from self.checked_topic(name)
+        left = 0
+        for slot in range(topic.slots):
+            left += yield from chains.dead(self.keyspace, topic, slot, self.sending)
+        return left
 
     def noted(self, delivery: Delivery, progress: Any, line: str, result: Any) -> Operation[SettleStatus]:
         """Keeps what is told of a delivery. Raises `InvalidMessage`."""

@@ -182,7 +182,7 @@ def _push(
             for slot, several in by_slot.items()
             for _, alike in groupby(several, lambda item: type(item.group[0]))  # see _parts
             for some in batches(alike, BATCH_MAX)
-            for light in _light([len(item.group[2]) for item in some])
+            for light in light_parts([len(item.group[2]) for item in some])
             for part in [some[light]]
         ]
         calls = [
@@ -306,7 +306,7 @@ def _group(keyspace: Keyspace, topic: Topic, messages: list[Message], allow_past
     return calls
 
 
-def _light(sizes: Sequence[int]) -> Iterator[slice]:
+def light_parts(sizes: Sequence[int]) -> Iterator[slice]:
     """Which of these go together into one call, by their sizes."""
     first = total = 0
     if sum(sizes) > CALL_BYTES:
@@ -324,7 +324,7 @@ def _portions(flat: list[Any], width: int) -> Iterator[list[Any]]:
         if width == 2:
             yield part
         else:
-            for light in _light(list(map(len, part[2::width]))):
+            for light in light_parts(list(map(len, part[2::width]))):
                 yield part[light.start * width : light.stop * width]
 
 

@@ -55,6 +55,16 @@ def test_an_hour_of_late_ones_burns_ten_times_too_fast() -> None:
     assert (course.judge(later[-1]).budget, course.judge(later[-1]).late) == (1.0, 0)
 
 
+@pytest.mark.parametrize("ahead_ms", [2 * HOUR_MS, 365 * 24 * HOUR_MS])
+def test_a_clock_that_was_ahead_for_a_moment_changes_nothing(ahead_ms: int) -> None:
+    undisturbed, now = week(START_MS + 24 * 8 * HOUR_MS - 2 * HOUR_MS)
+    course, _ = week(START_MS + 24 * 8 * HOUR_MS - 2 * HOUR_MS)
+    assert course.add(now._replace(at_ms=now.at_ms + ahead_ms))
+    next_one = now._replace(at_ms=now.at_ms + FINE_MS)
+    assert course.add(next_one) and undisturbed.add(next_one)
+    assert course.judge(next_one) == undisturbed.judge(next_one)
+
+
 def test_nothing_delivered_is_nothing_missed() -> None:
     course = Course(SECOND, 1)
     course.add(Mark(START_MS, 5, 5))

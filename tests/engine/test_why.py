@@ -204,8 +204,9 @@ def test_a_worker_that_goes_by_an_older_definition(rmq: RMQ) -> None:
 
 
 def test_the_pace(rmq: RMQ) -> None:
-    define(rmq)
+    define(rmq, slots=2)
     send(rmq, *(f"m{n}" for n in range(20)))
+    assert codes(why(rmq, slot=0, pace=Pace(1.0, 4.0))) == ["on_its_way"]  # that is the topic's
     behind = why(rmq, pace=Pace(5.0, 4.0))  # somebody takes, though no worker reports
     assert behind.text == "More comes in than is done: 5.0 a second against 4.0; 20 ready."
     assert why(rmq, pace=Pace(0.0, 4.0)).text == "20 are ready and 4.0 a second are done: that takes 5.0 s."

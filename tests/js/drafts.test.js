@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiError } from "../../console/static/console/js/core/api.js";
-import { drafts, refusal } from "../../console/static/console/js/parts/drafts.js";
+import { drafts, refusal } from "../../console/static/console/js/sending/drafts.js";
 
 const messages = (...given) => drafts(...given).map(({ message }) => message);
 

@@ -42,6 +42,7 @@ local new, full, known, outdone = 0, {}, {}, {}
 -- Says whether it was accepted.
 local function send_one(position, value, id, body)
   local waits, old = meets(id)
+  body = with_end(id, body, value, waits)
   -- An older version never replaces a newer one that waits or is in flight: it merges into that.
   if outdated(id, old, body, waits) then
     note('merged', 'n-', id, 0, false)
@@ -82,7 +83,7 @@ for i = 1, n do
     note('outdated', 'n-', id, handed_out[i])
     outdone[#outdone + 1] = i
     outdone[#outdone + 1] = handed_out[i]
-  elseif send_one(i, value, id, with_end(ARGV[at + 2], value)) and period > 0 then
+  elseif send_one(i, value, id, ARGV[at + 2]) and period > 0 then
     remember(mark, period)
   end
 end

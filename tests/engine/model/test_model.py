@@ -44,7 +44,8 @@ from rmq_core.queries.trash import Trashed
 from tests.engine.clock import ClockedRedis
 from tests.engine.journals import assert_replay_is_the_truth
 from tests.engine.ledgers import SlotLedger, slot_ledger
-from tests.engine.model.model import RETRIED_MAX, Body, Model
+from tests.engine.model.held import RETRIED_MAX, Body
+from tests.engine.model.model import Model
 from tests.support.keys import remove_keys_of
 from tests.support.profiles import NO_SHRINKING
 
@@ -129,9 +130,7 @@ class Machine(RuleBasedStateMachine):
         message, body = self.message(name, value, version)
         if body and lasts_ms:
             message = replace(message, expires_ms=lasts_ms)
-            due_ms = 0 if self.kind is TopicKind.PRIORITY else self.value_of(message)
-            starts_ms = due_ms if self.kind is TopicKind.FIXED_TIME else self.model.now_ms + due_ms
-            body = replace(body, ends_ms=starts_ms + lasts_ms)
+            body = replace(body, ends_ms=self.model.due_ms(name.encode(), self.value_of(message)) + lasts_ms)
         message = replace(message, unique_for_ms=period_ms or None)
         met_ms = self.model.met_ms(name.encode(), period_ms)
         newer = None if met_ms else self.model.newer_than(name.encode(), body)
@@ -142,7 +141,8 @@ class Machine(RuleBasedStateMachine):
             return
         if period_ms:
             self.model.accepted_ms[name.encode()] = self.model.now_ms
-        assert sent == (name, 0, self.model.send(name.encode(), self.value_of(message), body))
+        merged = self.model.send(name.encode(), self.value_of(message), body, once=period_ms > 0)
+        assert sent == (name, 0, merged)
 
     def message(self, name: str, value: int, version: int | None) -> tuple[Any, Body | None]:
         """A message of the machine's kind; with a version, one with a body. Some due times count from now."""

@@ -7,11 +7,26 @@ local function read_memory(key)
   return {key = key, began = tonumber(began) or -1, longest = tonumber(longest) or 0}
 end
 
--- The newer one, and the older.
+local function write_began(memory)
+  redis.call('HSET', memory.key, '', ms_text(memory.began) .. ' ' .. ms_text(memory.longest))
+end
+
+-- The newer one, and the older. Where the clock has stepped back, all of it is as long ago as it was before that.
 local function memories(a, b)
   local newer, older = read_memory(a), read_memory(b)
   if older.began > newer.began then
-    return older, newer
+    newer, older = older, newer
+  end
+  local ahead = newer.began - now
+  if ahead > 0 then
+    for _, memory in ipairs({newer, older}) do
+      if memory.began >= 0 then
+        memory.began = math.max(0, memory.began - ahead)
+        -- First: a full server refuses a script whose first write adds.
+        redis.call('PEXPIRE', memory.key, ms_text(newer.longest + older.longest))
+        write_began(memory)
+      end
+    end
   end
   return newer, older
 end
@@ -24,7 +39,7 @@ local function in_turn(newer, older, period)
   end
   if period > newer.longest then
     newer.longest = period
-    redis.call('HSET', newer.key, '', ms_text(newer.began) .. ' ' .. ms_text(period))
+    write_began(newer)
   end
   return newer, older
 end

@@ -9,10 +9,10 @@ import { page } from "../core/page.js";
 import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { ask } from "../parts/ask.js";
-import { EntryList } from "../parts/entrylist.js";
-import { openEntry, openEntryFromAddress } from "../parts/entrypanel.js";
 import { guardedButton } from "../parts/guardedbutton.js";
 import { asOf, moreFoot, slotInput } from "../parts/pagesoflists.js";
+import { EntryList } from "../streams/entrylist.js";
+import { openEntry, openEntryFromAddress } from "../streams/entrypanel.js";
 
 const REFRESH_MS = 3000;
 const PAGE = 50;

@@ -1,17 +1,18 @@
 // The Groups tab of a stream: how each consumer group does, who works on it, and what can be done about it.
+
+import { heatColors } from "../charts/scale.js";
+import { drawStrip } from "../charts/strip.js";
 import { param, setParams } from "../core/address.js";
 import { byId, h, headRow, icon, replace, setText } from "../core/dom.js";
 import { count, dateTime, duration, exact, rate } from "../core/format.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { onThemeChange } from "../core/theme.js";
-import { courseSentence, courseTag } from "../parts/course.js";
-import { deleteDialog, newGroupDialog, pauseDialog, resumeGroup, settingsDialog } from "../parts/groupactions.js";
 import { guardedButton } from "../parts/guardedbutton.js";
-import { Members } from "../parts/members.js";
-import { moveDialog } from "../parts/movedialog.js";
-import { heatColors } from "../parts/scale.js";
-import { drawStrip } from "../parts/strip.js";
+import { courseSentence, courseTag } from "../streams/course.js";
+import { deleteDialog, newGroupDialog, pauseDialog, resumeGroup, settingsDialog } from "../streams/groupactions.js";
+import { Members } from "../streams/members.js";
+import { moveDialog } from "../streams/movedialog.js";
 
 const TITLES = [
   gettext("Group"),

@@ -1,4 +1,7 @@
 // The Live tab: charts, slots, prepare queue, forecast.
+
+import { HeatMap } from "../charts/heatmap.js";
+import { LineChart } from "../charts/linechart.js";
 import { param, setParams } from "../core/address.js";
 import { byId, h, replace } from "../core/dom.js";
 import { count, duration, rate } from "../core/format.js";
@@ -7,20 +10,18 @@ import { AT } from "../core/point.js";
 import { gettext } from "../core/text.js";
 import { onThemeChange } from "../core/theme.js";
 import { Forecast } from "../parts/forecast.js";
-import { HeatMap } from "../parts/heatmap.js";
-import { History } from "../parts/history.js";
-import { LineChart } from "../parts/linechart.js";
-import { Past } from "../parts/past.js";
 import { PrepareQueue } from "../parts/prepare.js";
 import { panelsOf, putOnScreen } from "../parts/putonscreen.js";
 import { ReplayBar } from "../parts/replaybar.js";
-import { Series } from "../parts/series.js";
 import { openSlot } from "../parts/slotpanel.js";
-import { TimeBar } from "../parts/timebar.js";
-import { TimeView } from "../parts/timeview.js";
+import { History } from "../time/history.js";
+import { Past } from "../time/past.js";
+import { Series } from "../time/series.js";
+import { TimeBar } from "../time/timebar.js";
+import { TimeView } from "../time/timeview.js";
 
 /** @typedef {{ onZoom?: (from: number, to: number) => void, onMoment?: (at: number) => void }} Acts */
-/** @typedef {import("../parts/timespan.js").Span} Span */
+/** @typedef {import("../time/timespan.js").Span} Span */
 
 const SECONDS_GAP_MS = 6000;
 const SETTLED_MS = 120_000; // by then the keeper has written what there was

@@ -5,11 +5,11 @@ import "../core/keys.js";
 import { page } from "../core/page.js";
 import { gettext, messageOf } from "../core/text.js";
 import { activity } from "../parts/activity.js";
-import { entryView } from "../parts/entryview.js";
 import { endWords } from "../parts/gone.js";
 import { hasTold, reportOf, reportView } from "../parts/messagereport.js";
 import { messageView } from "../parts/messageview.js";
 import { whyView } from "../parts/why.js";
+import { entryView } from "../streams/entryview.js";
 
 /** @type {Record<string, string>} */
 const SYMBOLS = {

@@ -148,8 +148,8 @@ export class MessagesTab {
   render() {
     if (!this.now || this.states.length < 2) return;
     for (const button of all(this.segments, "button")) {
-      const number = TABS[button.dataset.name][1](this.now);
-      setText(button.lastChild, number === null ? "" : count(Math.max(0, number)));
+      const number = TABS[button.dataset.name ?? ""][1](this.now);
+      setText(/** @type {Node} */ (button.lastChild), number === null ? "" : count(Math.max(0, number)));
     }
   }
 

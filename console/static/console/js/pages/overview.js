@@ -9,10 +9,10 @@ import { onThemeChange } from "../core/theme.js";
 import { guardedLink } from "../parts/guardedbutton.js";
 import { showProblems } from "../parts/problems.js";
 import { putOnScreen } from "../parts/putonscreen.js";
-import { Sparks } from "../parts/sparks.js";
 import { Tile, tileRow } from "../parts/tiles.js";
 import { TopicFilter } from "../parts/topicfilter.js";
 import { TopicTable } from "../parts/topictable.js";
+import { Sparks } from "../time/sparks.js";
 
 const DEAD = ["dead_growing", "dead"];
 const FLEET = ["unowned", "zookeeper_away", "worker_lost", "no_workers"];

@@ -134,6 +134,11 @@ function about(/** @type {Api.RecurringWithUpcoming} */ item) {
       [gettext("Missed ticks"), MISFIRES[item.misfire]],
       [gettext("From"), item.start_ms === null ? "–" : dateTime(item.start_ms)],
       [gettext("Until"), item.end_ms === null ? "–" : dateTime(item.end_ms)],
+      [gettext("Expires after"), item.expires_ms === null ? gettext("as its topic says") : duration(item.expires_ms)],
+      [
+        gettext("Once within"),
+        item.unique_for_ms === null ? gettext("as its topic says") : duration(item.unique_for_ms),
+      ],
       [gettext("Defined in"), item.origin === "code" ? gettext("code") : gettext("the console")],
       [gettext("Error"), item.error || "–"],
     ]),

@@ -1,11 +1,12 @@
 // The Trends tab: what reconciliations have added up, window by window, beside the day or the week before.
+
+import { RunChart } from "../charts/runchart.js";
 import { get, ofTopic } from "../core/api.js";
 import { byId, h, replace, setText } from "../core/dom.js";
 import { count, dateTime, duration } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { Choice } from "../parts/choice.js";
-import { RunChart } from "../parts/runchart.js";
 
 /** @typedef {[string, string]} Line */
 

@@ -1,4 +1,6 @@
 // Dead letters by what failed: how many, since when, whether they grow, and what to do about a whole cluster.
+
+import { drawSpark } from "../charts/spark.js";
 import { get, ofTopic } from "../core/api.js";
 import { h, headRow, setText } from "../core/dom.js";
 import { count, dateTime, exact, relative, time } from "../core/format.js";
@@ -7,7 +9,6 @@ import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { openBulk } from "./bulk.js";
 import { guardedButton } from "./guardedbutton.js";
 import { OPERATION_ACTIONS } from "./operationwords.js";
-import { drawSpark } from "./spark.js";
 
 /** @typedef {{ name: string, timed?: boolean, slots?: number }} Of */
 

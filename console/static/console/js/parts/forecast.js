@@ -1,10 +1,11 @@
 // What becomes due in the coming minutes, hours or days, against what is drained.
+
+import { Bars } from "../charts/bars.js";
 import { get, ofTopic } from "../core/api.js";
 import { h } from "../core/dom.js";
 import { count } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext, messageOf } from "../core/text.js";
-import { Bars } from "./bars.js";
 import { Choice } from "./choice.js";
 
 const AGAIN_MS = 30_000;
@@ -73,7 +74,7 @@ export class Forecast {
   draw(unit, due, drained, waiting = /** @type {number[] | null} */ (null)) {
     const bars = due.map(
       (number, step) =>
-        /** @type {import("./bars.js").Bar} */ ([
+        /** @type {import("../charts/bars.js").Bar} */ ([
           fill(LABELS[unit], { n: step + 1 }),
           number,
           step % EVERY === EVERY - 1 || (unit === "days" && step === 0),

@@ -63,7 +63,7 @@ export class Marks {
     this.list = h("ul", { class: "rc-mark-list", tabindex: "0", "aria-label": gettext("What happened") });
   }
 
-  /** @param {import("./timespan.js").Span} span */
+  /** @param {import("../time/timespan.js").Span} span */
   async show(span) {
     const key = `${span.from} ${span.to}`;
     if (key === this.key && Date.now() - this.askedAt < OFTEN_MS) return;
@@ -83,7 +83,7 @@ export class Marks {
   }
 
   /**
-   * @param {import("./timespan.js").Span} span
+   * @param {import("../time/timespan.js").Span} span
    * @param {any[]} marks
    */
   draw({ from, to }, marks) {

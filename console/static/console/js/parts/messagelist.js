@@ -146,7 +146,9 @@ export class MessageList {
 
   selectAll(/** @type {boolean} */ on) {
     for (const row of this.rows) if (row.id !== null) this.tick(row, on);
-    for (const box of all(this.body, "input:not(:disabled)")) box.checked = on;
+    /** @type {HTMLInputElement[]} */
+    const boxes = all(this.body, "input:not(:disabled)");
+    for (const box of boxes) box.checked = on;
   }
 
   selectionChanged() {
@@ -184,7 +186,9 @@ export class MessageList {
 
   clear(/** @type {boolean} */ changed) {
     this.selected.clear();
-    for (const box of all(this.body, "input")) box.checked = false;
+    /** @type {HTMLInputElement[]} */
+    const boxes = all(this.body, "input");
+    for (const box of boxes) box.checked = false;
     this.selectionChanged();
     if (changed) this.onChanged();
   }

@@ -17,7 +17,7 @@ export const fieldOf = (/** @type {string} */ name) =>
   page.fields.find((/** @type {Live.Field} */ field) => field.name === name);
 
 /** Old and new values of what differs. */
-export function differenceTable(/** @type {Api.Difference[]} */ difference) {
+function differenceTable(/** @type {Api.Difference[]} */ difference) {
   return h(
     "div",
     { class: "rc-scroll", tabindex: "0" },
@@ -43,7 +43,7 @@ export function differenceTable(/** @type {Api.Difference[]} */ difference) {
   );
 }
 
-export function planLines(/** @type {Plan} */ plan) {
+function planLines(/** @type {Plan} */ plan) {
   return h(
     "ul",
     { class: "rc-plan", "aria-label": gettext("What happens") },
@@ -59,7 +59,7 @@ export function planLines(/** @type {Plan} */ plan) {
 }
 
 /** What a plan says, for the dialog that asks for the last click. */
-export function planBody(/** @type {Plan} */ plan) {
+function planBody(/** @type {Plan} */ plan) {
   return [
     plan.difference.length ? differenceTable(plan.difference) : null,
     planLines(plan),

@@ -1,8 +1,9 @@
 // The prepare queue: how long deliveries have been in flight, the oldest first.
+
+import { Bars } from "../charts/bars.js";
 import { h, headRow, replace } from "../core/dom.js";
 import { count, dateTime, duration } from "../core/format.js";
 import { fill, gettext } from "../core/text.js";
-import { Bars } from "./bars.js";
 import { openMessage } from "./messagepanel.js";
 
 /** @typedef {[number, number]} Bucket */
@@ -93,7 +94,7 @@ function coarse(/** @type {Bucket[]} */ buckets) {
   const labelled = Math.ceil((last - first + 1) / LABELS);
   return Array.from({ length: last - first + 1 }, (_, index) => {
     const power = first + index;
-    return /** @type {import("./bars.js").Bar} */ ([
+    return /** @type {import("../charts/bars.js").Bar} */ ([
       `≤ ${duration(2 ** power)}`,
       sums.get(power) ?? 0,
       (last - power) % labelled === 0,

@@ -1,15 +1,18 @@
 // The figures of reconciliations, run to run, of one topic or of all of them.
+
+import { RunChart } from "../charts/runchart.js";
 import { h, replace } from "../core/dom.js";
 import { count, duration, exact, NONE } from "../core/format.js";
 import { gettext } from "../core/text.js";
-import { RunChart } from "./runchart.js";
 
 const SUMMED = ["sent", "acked", "retried", "died"];
 const share = (/** @type {number | null} */ value) => (value === null ? NONE : `${Math.round(1000 * value) / 10} %`);
 const ms = (/** @type {number | null} */ value) => (value === null ? NONE : duration(value));
 const times = (/** @type {number | null} */ value) => (value === null ? NONE : `× ${Math.round(100 * value) / 100}`);
 const PERCENTILES = (/** @type {string} */ name) =>
-  ["p50", "p95", "p99"].map((each) => /** @type {import("./runchart.js").Line} */ ([`${name}_${each}_ms`, each]));
+  ["p50", "p95", "p99"].map(
+    (each) => /** @type {import("../charts/runchart.js").Line} */ ([`${name}_${each}_ms`, each]),
+  );
 
 export class RunCharts {
   constructor() {

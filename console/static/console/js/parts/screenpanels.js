@@ -1,9 +1,10 @@
 // What a wall display draws: large figures, charts, heat maps, lists. Each is made anew of what it is sent.
+
+import { Scale } from "../charts/scale.js";
 import { h } from "../core/dom.js";
 import { count, duration, rate, relative, time } from "../core/format.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { sentence } from "./problems.js";
-import { Scale } from "./scale.js";
 
 /** @typedef {Record<string, any>} Values */
 

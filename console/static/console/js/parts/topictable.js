@@ -1,13 +1,14 @@
 // The table of topics: rows stay where they are and change in place; only those on the screen exist.
+
+import { heatColors } from "../charts/scale.js";
+import { drawSpark } from "../charts/spark.js";
+import { drawStrip } from "../charts/strip.js";
 import { h, icon, replace, setClass, setText, setTitle } from "../core/dom.js";
 import { count, duration, exact, NONE, rate } from "../core/format.js";
 import { topicAddress } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { pixels } from "../core/theme.js";
 import { CHIPS } from "./problems.js";
-import { heatColors } from "./scale.js";
-import { drawSpark } from "./spark.js";
-import { drawStrip } from "./strip.js";
 import { WindowedRows } from "./windowedrows.js";
 
 /** @typedef {Live.TopicLine} Topic */

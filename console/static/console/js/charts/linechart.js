@@ -4,14 +4,14 @@ import { dateTime, time } from "../core/format.js";
 import { AT } from "../core/point.js";
 import { gettext } from "../core/text.js";
 import { color } from "../core/theme.js";
+import { DAY } from "../time/timespan.js";
 import { axisTicks, axisWords } from "./axiswords.js";
 import { ChartPointer } from "./chartpointer.js";
 import { ChartTable } from "./charttable.js";
 import { tableToggle } from "./tabletoggle.js";
-import { DAY } from "./timespan.js";
 
 /** @typedef {[string, string]} Line */
-/** @typedef {import("./timespan.js").Span} Span */
+/** @typedef {import("../time/timespan.js").Span} Span */
 
 const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3]];
 const LINES = ["--rc-line-1", "--rc-line-2", "--rc-line-3", "--rc-line-4"];

@@ -1,6 +1,6 @@
 // Moments along an axis: as much of date and time as tells them apart, and no more of them than there is room for.
 import { language } from "../core/page.js";
-import { DAY, MINUTE, ticks } from "./timespan.js";
+import { DAY, MINUTE, ticks } from "../time/timespan.js";
 
 /** Up to which length, how it is written, and about how many pixels that takes, with some room between.
     @type {[number, Intl.DateTimeFormatOptions, number][]} */
@@ -13,7 +13,7 @@ const FORMS = [
 /** @type {Map<number, Intl.DateTimeFormat>} */
 const formats = new Map();
 
-/** @param {number} ms @param {import("./timespan.js").Span} span */
+/** @param {number} ms @param {import("../time/timespan.js").Span} span */
 export function axisWords(ms, span) {
   const [limit, options] = formOf(span);
   const format = formats.get(limit) ?? new Intl.DateTimeFormat(language, options);
@@ -21,11 +21,11 @@ export function axisWords(ms, span) {
   return format.format(ms);
 }
 
-/** @param {import("./timespan.js").Span} span @param {number} width in pixels */
+/** @param {import("../time/timespan.js").Span} span @param {number} width in pixels */
 export function axisTicks(span, width) {
   const [limit, , each] = formOf(span);
   return ticks(span, Math.max(1, Math.floor(width / each)), limit > 4 * DAY ? DAY : 0);
 }
 
-const formOf = (/** @type {import("./timespan.js").Span} */ { from, to }) =>
+const formOf = (/** @type {import("../time/timespan.js").Span} */ { from, to }) =>
   /** @type {[number, Intl.DateTimeFormatOptions, number]} */ (FORMS.find(([limit]) => to - from <= limit));

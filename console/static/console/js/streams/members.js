@@ -4,8 +4,8 @@ import { h, headRow, replace, setText } from "../core/dom.js";
 import { count, duration, rate } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext, messageOf } from "../core/text.js";
+import { guardedButton } from "../parts/guardedbutton.js";
 import { claimDialog } from "./groupactions.js";
-import { guardedButton } from "./guardedbutton.js";
 
 const REFRESH_MS = 3000;
 

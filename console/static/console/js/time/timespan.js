@@ -3,7 +3,7 @@
 export const MINUTE = 60_000;
 export const DAY = 1440 * MINUTE;
 export const LONGEST = 366 * DAY;
-export const SHORTEST = MINUTE;
+const SHORTEST = MINUTE;
 /** Up to this long there is a point for each second, pushed by the keeper. */
 export const LIVE_MOST = 15 * MINUTE;
 

@@ -4,7 +4,7 @@ import { get, ofTopic } from "../core/api.js";
 import { h, replace } from "../core/dom.js";
 import { page } from "../core/page.js";
 import { gettext, messageOf } from "../core/text.js";
-import { Drawer } from "./drawer.js";
+import { Drawer } from "../parts/drawer.js";
 import { entryAddress, entryView } from "./entryview.js";
 
 /**

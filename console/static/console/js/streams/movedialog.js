@@ -4,8 +4,8 @@ import { h, headRow, press, replace } from "../core/dom.js";
 import { count, exact, localText } from "../core/format.js";
 import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
-import { ask } from "./ask.js";
-import { CommandLine } from "./command.js";
+import { ask } from "../parts/ask.js";
+import { CommandLine } from "../parts/command.js";
 import { slotNumbers } from "./slotnumbers.js";
 
 /** @typedef {{ name: string, group: string }} Group */

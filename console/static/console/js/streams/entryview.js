@@ -5,14 +5,14 @@ import { bytes, count } from "../core/format.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
-import { ask } from "./ask.js";
-import { contentView } from "./content.js";
+import { ask } from "../parts/ask.js";
+import { contentView } from "../parts/content.js";
+import { pairList } from "../parts/failure.js";
+import { guardedButton } from "../parts/guardedbutton.js";
+import { STATES } from "../parts/states.js";
 import { accepted } from "./entrylist.js";
-import { pairList } from "./failure.js";
-import { guardedButton } from "./guardedbutton.js";
-import { STATES } from "./states.js";
 
-/** @import { Pair } from "./failure.js" */
+/** @import { Pair } from "../parts/failure.js" */
 
 /** Where it stands in a group. @type {Record<string, string>} */
 const STANDS = {

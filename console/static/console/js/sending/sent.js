@@ -3,7 +3,7 @@ import { h, headRow, replace } from "../core/dom.js";
 import { bytes, count } from "../core/format.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
-import { STATES } from "./states.js";
+import { STATES } from "../parts/states.js";
 
 const SHOWN = 200;
 /** @type {Record<string, string>} */
