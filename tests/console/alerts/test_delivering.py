@@ -223,6 +223,19 @@ def test_one_that_drips_is_left_too(monkeypatch: pytest.MonkeyPatch) -> None:
         server.close()
 
 
+def test_the_next_address_of_a_name_is_tried(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a name has an IPv6 address, and there is no way to that."""
+    real = socket.getaddrinfo
+
+    def several(host: str, port: int, **more: Any) -> Any:
+        found = real(host, port, **more)
+        return [(*each[:4], ("127.0.0.1", 9)) for each in found] + found
+
+    monkeypatch.setattr(socket, "getaddrinfo", several)
+    webhook.post(hook.address, SECRET, {"id": "1"}, True)
+    assert len(hook.got) == 1
+
+
 def test_private_networks_and_redirects(hook: Hook) -> None:
     with pytest.raises(NotSent, match="private network"):
         webhook.post(hook.address, "", {}, private=False)

@@ -67,6 +67,11 @@ def test_who_paused_it_is_for_those_who_may_read_the_audit(ranked: Queue, caller
     assert told["code"] == "paused"
     assert (told["values"]["by"], told["values"]["why"]) == (entry.username, "the bank is closed")
     assert "by" not in caller("Viewer").ok("GET", "/topics/ranked/why")["reasons"][0]["values"]
+    # A program has resumed it, and paused it again.
+    ranked.control.resume("ranked")
+    ranked.control.pause("ranked")
+    told = caller("Admin").ok("GET", "/topics/ranked/why")["reasons"][0]
+    assert told["code"] == "paused" and "by" not in told["values"]
 
 
 def test_the_pace_is_what_the_keeper_measured(ranked: Queue, caller: Callable[..., Caller]) -> None:
