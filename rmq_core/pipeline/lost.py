@@ -17,7 +17,7 @@ from rmq_core.pipeline.sources.queues import ledger_call, read_ledger
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-USED = ("taken", "cancelled", "dropped", "requeued", "lapsed")
+USED = ("taken", "cancelled", "dropped", "requeued", "lapsed", "outdated")
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import { fill, gettext } from "../core/text.js";
 import { ask } from "./ask.js";
 import { JOBS } from "./runwords.js";
 
+/** @type {[number, string][]} */
 const EVERY = [
   [60, gettext("every minute")],
   [300, gettext("every five minutes")],
@@ -17,6 +18,7 @@ const EVERY = [
   [604800, gettext("every week")],
 ];
 
+/** @type {Record<string, string>} */
 const ABOUT = {
   reconcile: gettext(
     "Compares journals and archive with the live queues, and with the business's own ledger. Changes nothing.",
@@ -28,7 +30,7 @@ const ABOUT = {
 };
 
 /** Open the dialog. `done(answer, scheduled)` is called when the server has accepted. */
-export function askRun(done) {
+export function askRun(/** @type {(answer: Api.Run | Api.Schedule, scheduled: boolean) => void} */ done) {
   const form = new Form(Object.keys(JOBS), [["", gettext("once, now")], ...EVERY]);
   const dialog = ask({
     title: gettext("Start a run"),
@@ -51,9 +53,10 @@ export function askRun(done) {
 }
 
 /** Open the dialog for a schedule that is there. `done()` is called when the server has accepted. */
-export function askSchedule(known, done) {
+export function askSchedule(/** @type {Api.Schedule} */ known, /** @type {() => void} */ done) {
   const seconds = known.every_ms / 1000;
   const own = fill(gettext("every %(time)s"), { time: duration(known.every_ms) });
+  /** @type {[number, string][]} */
   const every = EVERY.some(([value]) => value === seconds) ? EVERY : [[seconds, own], ...EVERY];
   const form = new Form(["reconcile", "archive"], every);
   form.fill(known);
@@ -73,17 +76,20 @@ export function askSchedule(known, done) {
 }
 
 class Form {
-  constructor(kinds, every) {
+  constructor(/** @type {string[]} */ kinds, /** @type {[string | number, string][]} */ every) {
     this.kind = select(
       "kind",
-      kinds.map((value) => [value, JOBS[value]]),
+      kinds.map((value) => /** @type {[string, string]} */ ([value, JOBS[value]])),
     );
     this.topics = h(
       "select",
       { class: "rc-select", name: "topics", multiple: true, size: Math.min(6, Math.max(2, page.topics.length)) },
-      page.topics.map((name) => h("option", { value: name }, name)),
+      page.topics.map((/** @type {string} */ name) => h("option", { value: name }, name)),
     );
-    this.ledger = select("ledger", [["", gettext("none")], ...page.ledgers.map((name) => [name, name])]);
+    this.ledger = select("ledger", [
+      ["", gettext("none")],
+      ...page.ledgers.map((/** @type {string} */ name) => /** @type {[string, string]} */ ([name, name])),
+    ]);
     this.every = select("every", every);
     this.dry = h("input", { type: "checkbox", name: "dry_run" });
     this.into = h("input", { class: "rc-input rc-mono", name: "into", maxlength: 64, autocomplete: "off" });
@@ -111,7 +117,7 @@ class Form {
   }
 
   /** What a schedule says; also a topic or a ledger that is gone, so that saving drops nothing unseen. */
-  fill(known) {
+  fill(/** @type {Api.Schedule} */ known) {
     for (const name of known.topics.filter((each) => !page.topics.includes(each)))
       this.topics.append(h("option", { value: name }, name));
     if (known.ledger && !page.ledgers.includes(known.ledger))
@@ -123,7 +129,7 @@ class Form {
   }
 
   /** Show what fits the job, now and whenever another one is chosen. */
-  show(chosen) {
+  show(/** @type {() => void} */ chosen) {
     const choose = () => {
       replace(this.about, ABOUT[this.kind.value]);
       this.ledgerBox.hidden = this.kind.value !== "reconcile";
@@ -164,7 +170,7 @@ class Form {
   }
 }
 
-function select(name, options) {
+function select(/** @type {string} */ name, /** @type {[string | number, string][]} */ options) {
   return h(
     "select",
     { class: "rc-select", name },
