@@ -51,7 +51,12 @@ def again_and_again(
             if not succeeded or not is_alive(session):
                 raise
             _say(error)
-        time.sleep(max(0.0, began + every_ms / 1000 - time.monotonic()))
+        rest(began + every_ms / 1000 - time.monotonic())
+
+
+def rest(seconds: float) -> None:
+    """Until the next round."""
+    time.sleep(max(0.0, seconds))
 
 
 def _round(session: SparkSession, rounds: Rounds, inputs: Inputs, progress: Progress) -> dict[str, Any] | None:

@@ -61,13 +61,12 @@ def check(options: SourceOptions, kept: Archive, rehearsal: Rehearsal) -> Source
     return target
 
 
-def defined(target: SourceOptions, topics: list[Topic]) -> tuple[str, ...]:
-    """Defines them; returns the names of those that were not there."""
+def defined(target: SourceOptions, topics: list[Topic]) -> tuple[list[Topic], tuple[str, ...]]:
+    """Defines them; returns them as they are there, and the names of those that were not."""
     known = {topic.name for topic in target.definitions()}
     with RMQ(target.url, target.namespace, allow_eviction=True, retry_for_ms=target.retry_for_ms) as client:
-        for topic in topics:
-            client.define(topic)
-    return tuple(topic.name for topic in topics if topic.name not in known)
+        made = [client.define(topic) for topic in topics]
+    return made, tuple(topic.name for topic in topics if topic.name not in known)
 
 
 def candidates(

@@ -155,7 +155,7 @@ def _rehearse(
         if not topics or kept.last_committed() is None:
             raise PipelineError(f"the archive {path} holds nothing to restore")
         wanted, left_out = of_rehearsal.candidates(session, options, topics, kept, at_ms)
-        new = () if dry_run else of_rehearsal.defined(target, topics)
+        topics, new = (topics, ()) if dry_run else of_rehearsal.defined(target, topics)
     streams = tuple(topic.name for topic in archived if topic.is_stream)
     found = Restored(0, 0, 0, new, 0, left_out, (), streams, into=rehearsal.into)
     return _put(session, target, topics, wanted, found, since_ms, progress, dry_run=dry_run, inline=inline)

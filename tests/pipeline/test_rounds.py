@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from rmq_core import RMQ, FixedTimeMessage, PriorityMessage, Topic, TopicKind
+from rmq_core import RMQ, Control, FixedTimeMessage, PriorityMessage, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.model.topic import Journal
 from rmq_core.pipeline import continuous, rounds, serving
@@ -32,7 +32,7 @@ from tests.support.proxy import TcpProxy
 
 @pytest.fixture
 def inputs(client: RMQ, tmp_path: Path) -> Inputs:
-    client.define(Topic("work", TopicKind.PRIORITY, slots=2, journal=Journal.FULL))
+    client.define(Topic("work", TopicKind.PRIORITY, slots=2, journal=Journal.FULL, visibility_timeout_ms=7_000))
     client.send_many("work", [PriorityMessage(f"m{i}", priority=100) for i in range(10)])
     options = SourceOptions(client.target.url, client.keyspace.namespace, (), 8, 1_000)
     return Inputs(options, str(tmp_path / "archive"), str(tmp_path / "reports"))
@@ -86,7 +86,8 @@ def test_a_look_tells_what_moves_and_when_something_will_be_late(client: RMQ, in
     changes: list[Callable[[], Any]] = [
         lambda: client.connection.run([("ZADD", key, 5_000, "by hand")]),
         lambda: client.send("work", PriorityMessage("sent", priority=50)),
-        lambda: client.define(replace(client.topic("work"), visibility_timeout_ms=7_000)),
+        lambda: Control(client).pause("work"),
+        lambda: Control(client).resume("work"),
         lambda: client.take("work", 1),
     ]
     for change in changes:
@@ -133,7 +134,7 @@ def test_it_goes_on_when_redis_or_sparks_pythons_were_away(
                 raise KeyboardInterrupt
 
         turns = count()
-        monkeypatch.setattr(continuous.time, "sleep", lambda _: between(next(turns)))
+        monkeypatch.setattr(continuous, "rest", lambda _: between(next(turns)))
         with pytest.raises(KeyboardInterrupt):
             continuous.again_and_again(spark, replace(inputs, options=options), 0, told.append)
     kept = [path.name for path in Path(inputs.reports).iterdir()]
