@@ -10,6 +10,7 @@ from console.models.pipeline import Finding, PipelineSchedule, Reconciliation
 from console.models.record import MessageRecord, MessageTransition, RecordPosition
 from console.models.recurring import RecurringMessage, RecurringTick
 from console.models.revision import TopicRevision
+from console.models.scopes import TopicScope
 from console.models.screens import Screen
 from console.models.tokens import ApiToken, KeptAnswer
 from console.models.topic import TopicDefinition
@@ -43,4 +44,5 @@ __all__ = [
     "Screen",
     "TopicDefinition",
     "TopicRevision",
+    "TopicScope",
 ]
