@@ -242,7 +242,8 @@ def topics_of(user: User) -> tuple[str, ...]:
 def _topics_by_groups(user: Any) -> tuple[str, ...]:
     if not user.is_authenticated or getattr(user, "is_superuser", False) or not hasattr(user, "groups"):
         return (EVERY_TOPIC,)
-    texts = list(user.groups.exclude(rmq_topics=None).values_list("rmq_topics__patterns", flat=True))
+    found = user.groups.exclude(rmq_topics=None).order_by("rmq_topics")
+    texts = list(found.values_list("rmq_topics__patterns", flat=True))
     return split_patterns(" ".join(texts)) if texts else (EVERY_TOPIC,)
 
 

@@ -37,7 +37,7 @@ from console.usecases import topic_history
 from rmq_core import Route, TopicKind
 from tests.console.conftest import Queue
 
-HIDDEN = "hidden"
+HIDDEN = "covert"
 """Begins the name of everything that is of another topic."""
 MINE = "orders, events*"
 

@@ -12,10 +12,10 @@ from django.test import Client
 
 from console.live import sockets
 from console.models import TopicScope
+from tests.console.api.test_walk_sockets import SOCKETS
 from tests.console.conftest import Queue
 from tests.console.scope.conftest import HIDDEN, MINE
 from tests.console.test_sockets import opened
-from tests.console.test_walk_sockets import SOCKETS
 from tests.support.waiting import wait_until_async
 
 pytestmark = [
