@@ -4,6 +4,7 @@ from django.contrib.admin import autodiscover
 from django.urls import include, path
 
 from console.config import signin
+from console.sso.options import options
 
 autodiscover()
 
@@ -14,5 +15,6 @@ handler500 = "console.pages.failures.failed"
 
 urlpatterns = [
     path("admin/login/", signin.sign_in),
+    *([path("", include("console.sso.urls"))] if options() else []),
     path("", include("console.urls")),
 ]

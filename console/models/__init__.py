@@ -12,6 +12,7 @@ from console.models.recurring import RecurringMessage, RecurringTick
 from console.models.revision import TopicRevision
 from console.models.scopes import TopicScope
 from console.models.screens import Screen
+from console.models.sso import SsoAccount
 from console.models.tokens import ApiToken, KeptAnswer
 from console.models.topic import TopicDefinition
 
@@ -42,6 +43,7 @@ __all__ = [
     "RecurringMessage",
     "RecurringTick",
     "Screen",
+    "SsoAccount",
     "TopicDefinition",
     "TopicRevision",
     "TopicScope",
