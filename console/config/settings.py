@@ -140,6 +140,8 @@ RMQ_CONSOLE = {
     "PIPELINE_LEDGERS": ENVIRONMENT.pipeline_ledgers,
 }
 DEMO_RATE = ENVIRONMENT.demo_rate
+if ENVIRONMENT.demo:
+    INSTALLED_APPS.append("console.demo.bookings.apps.BookingsConfig")
 
 if ENVIRONMENT.sso:
     globals().update(sso.django_settings(ENVIRONMENT.sso))
