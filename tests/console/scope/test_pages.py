@@ -44,7 +44,6 @@ PAGES: dict[str, tuple[dict[str, Any] | None, dict[str, Any] | None]] = {
     "screen": (None, {"name": f"{HIDDEN}-wall"}),
     # By a secret link that an administrator of all topics has made.
     "screen-by-link": (None, {"secret": "none"}),
-    "screen-by-link-data": (None, {"secret": "none"}),
 }  # fmt: skip
 OPEN = {"set_language"}
 MISSING = {"message"}
