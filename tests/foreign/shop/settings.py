@@ -64,7 +64,8 @@ RMQ_CONSOLE = {
 }
 
 # And what they say of single sign-on, with people who are named by their addresses.
-globals().update(sso.django_settings(json.loads(os.environ["SHOP_SSO"])))
+if given := json.loads(os.environ.get("SHOP_SSO", "null")):
+    globals().update(sso.django_settings(given))
 INSTALLED_APPS += sso.APPS
 MIDDLEWARE += sso.MIDDLEWARE
 AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend", *sso.BACKENDS]
