@@ -39,6 +39,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     screens,
     searching,
     sending,
+    tenants,
     topics,
     why,
     windows,

@@ -56,12 +56,13 @@ class Failure(Schema):
 class Message(Row):
     """Everything about one message. `content` is text; where it is no UTF-8, null, and `content_base64` has it.
 
-    `expires_at_ms`: from then on it is not delivered; null: always.
+    `expires_at_ms`: from then on it is not delivered; null: always. `tenant`: whose it is; "": nobody's.
     """
 
     states: list[State]
     version: BigOut
     expires_at_ms: int | None
+    tenant: str
     headers: dict[str, str] | None
     header_count: int
     content: str | None
@@ -90,6 +91,7 @@ def message_of(view: MessageView, payload: bool) -> dict[str, Any]:
         "states": list(view.states),
         "version": lossless(view.version),
         "expires_at_ms": view.expires_at_ms,
+        "tenant": view.tenant,
         "headers": shapes.headers_json(view.headers) if payload else None,
         "header_count": len(view.headers),
         "content": shown["text"],

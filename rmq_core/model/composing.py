@@ -60,6 +60,7 @@ class SendOptions(TypedDict, total=False):
     version: int | None
     expires_ms: int | None
     unique_for_ms: int | None
+    tenant: str | None
     result_for_ms: int | None
     fields: Mapping[str, str | bytes] | None
     id: str | None

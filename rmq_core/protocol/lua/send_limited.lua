@@ -17,6 +17,7 @@
 -- include shared/sending.lua
 -- include shared/merging.lua
 -- include shared/remembering.lua
+-- include shared/load.lua
 
 local FIRST, WIDTH = 9, 5
 local n = (#ARGV - FIRST + 1) / WIDTH
@@ -50,6 +51,7 @@ local function send_one(position, value, id, body)
     replace_body(id, old, body, waits)
   end
   note_sent(id, enqueue(id, value, number and number + position), waits, not keeps and body)
+  note_load('s', body)
   if not waits then
     new = new + 1
     room = room - 1
@@ -74,6 +76,7 @@ local accepted = n - #full - #known / 2
 count('sent', accepted + #known / 2)
 count('duplicate', #known / 2)
 count('merged', accepted - new)
+write_load()
 write_counts()
 if accepted == 0 then
   head = nil
