@@ -149,6 +149,16 @@ def _unique(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     return [Line("unique_for_ms", "caution", text % {"time": spoken(wanted.unique_for_ms)})]
 
 
+def _versions(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    if not wanted.versions_for_ms:
+        return [Line("versions_for_ms", "caution", gettext("An older version may be handed out after a newer one."))]
+    text = gettext(
+        "Versions handed out from now on are remembered for %(time)s: an older one is not accepted, and one that waits"
+        " ends when its turn comes. Each id takes up to 100 bytes for up to twice that."
+    )
+    return [Line("versions_for_ms", "caution", text % {"time": spoken(wanted.versions_for_ms)})]
+
+
 def _tenant_from(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     if not wanted.tenant_from:
         return [Line("tenant_from", "info", gettext("Messages sent from now on have the tenant that they name."))]
@@ -294,6 +304,7 @@ LINES: dict[str, Callable[[Topic, Topic, TopicSample], list[Line]]] = {
     "backoff_max_ms": _backoff_max,
     "merge": _merge,
     "unique_for_ms": _unique,
+    "versions_for_ms": _versions,
     "expires_ms": _expires,
     "tenant_from": _tenant_from,
     "max_content_bytes": _max_content,

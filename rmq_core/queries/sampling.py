@@ -209,6 +209,7 @@ def slot_sample(slot: int, row: list[Any]) -> SlotSample:
         oldest_trash_ms=moment(oldest_trash),
         journaled=int(counters.get(b"journaled", 0)),
         journal_mark=counters.get(b"journal"),
+        owed=int(counters.get(b"owed", 0)),
         length=length,
         first_entry=first.decode() or None,
         last_entry=last.decode() or None,

@@ -21,8 +21,9 @@ from rmq_core import (
 from rmq_core.cli.main import main
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.protocol.slot_calls import reap
-from rmq_core.why.answer import SENTENCES, Reason, Why
+from rmq_core.why.answer import Reason, Why
 from rmq_core.why.facts import Pace
+from rmq_core.why.sentences import SENTENCES
 from tests.engine.clock import ClockedRedis
 from tests.support.proxy import TcpProxy
 from tests.support.waiting import wait_until
@@ -75,6 +76,12 @@ def test_every_sentence_can_be_said() -> None:
         text = Reason(code, values).text
         assert text.endswith(".") and "{" not in text
     assert Reason("busy", values).without("id").text.startswith("Slot 1,000 is busy with (hidden), in flight for 3 min")
+
+
+def test_sentences_follow_their_numbers() -> None:
+    assert Reason("behind", {"before": 1}).text == "1 message of its slot comes before it."
+    assert Reason("behind", {"before": 2}).text == "2 messages of its slot come before it."
+    assert Reason("ahead", {"before": 9, "capped": True}).text.endswith("9 entries of its slot or more come before it.")
 
 
 def test_nobody_listens_and_it_is_paused(rmq: RMQ) -> None:
@@ -197,8 +204,9 @@ def test_a_worker_that_goes_by_an_older_definition(rmq: RMQ) -> None:
 
 
 def test_the_pace(rmq: RMQ) -> None:
-    define(rmq)
+    define(rmq, slots=2)
     send(rmq, *(f"m{n}" for n in range(20)))
+    assert codes(why(rmq, slot=0, pace=Pace(1.0, 4.0))) == ["on_its_way"]  # that is the topic's
     behind = why(rmq, pace=Pace(5.0, 4.0))  # somebody takes, though no worker reports
     assert behind.text == "More comes in than is done: 5.0 a second against 4.0; 20 ready."
     assert why(rmq, pace=Pace(0.0, 4.0)).text == "20 are ready and 4.0 a second are done: that takes 5.0 s."

@@ -4,6 +4,7 @@ import { gettext } from "../core/text.js";
 
 const inGroup = page.topic?.kind === "group";
 
+/** @type {Record<string, string>} */
 export const STATES = {
   delayed: gettext("delayed"),
   ready: gettext("ready"),
@@ -13,6 +14,7 @@ export const STATES = {
   trash: gettext("removed"),
 };
 
+/** @type {Record<string, string>} */
 export const TIME_TITLES = {
   delayed: gettext("Due"),
   ready: gettext("Due"),
@@ -29,6 +31,7 @@ export const WAITING = ["delayed", "ready", "retrying", "in_flight", "trash"].fi
 
 /** In a group entries keep the order of their stream: no time of their own can be given to them. */
 const rescheduled = inGroup ? [] : ["reschedule"];
+/** @type {Record<string, string[]>} */
 export const ACTIONS_OF = {
   delayed: ["run_now", ...rescheduled, "cancel"],
   ready: [...rescheduled, "cancel"],
