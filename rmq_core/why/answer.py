@@ -37,12 +37,15 @@ SENTENCES: Mapping[str, str] = {
     "suspects": "{suspects} in slot {slot} were in flight when a process died: each runs alone, and the others wait.",
     "behind_failure": "Its group keeps the order: in slot {slot}, {retrying} that failed wait for their next try, in"
     " {left_ms}, and all others behind them.",
+    "holds_back": "{held} are kept back by {holds} holds, the first of them for {for_ms} now.",
     "lag_unknown": "How much is ahead of it in slot {slot} is not known: somebody wrote into the stream around us.",
     # Of a message.
     "gone": "No message of this id is in the queue.",
     "removed": "It was cancelled or dropped {for_ms} ago, and can be restored.",
     "finished": "The group has finished it.",
     "dead": "It failed {failures} times, last with {error}, and is a dead letter for {for_ms} now.",
+    "held": "It is held, for {for_ms} now, until somebody lifts the hold {hold}.",
+    "held_until": "It is held for {left_ms} more by the hold {hold}, unless somebody lifts that before.",
     "expired": "It expired {for_ms} ago, and is gone as soon as its turn comes.",
     "not_due": "It is due only in {left_ms}.",
     "backing_off": "It failed {failures} times, last with {error}; its next try is in {left_ms}.",
