@@ -22,7 +22,8 @@ JOURNAL_FIELD = b"v"
 
 
 HELD = 2
-"""The format of slots with holds (``lua/shared/hold_marks.lua``), as long as they have any."""
+"""The format of slots with holds (``lua/shared/hold_marks.lua``), as long as they have any: who knows none would
+hand out what they keep back. The next one of the namespace is 3."""
 
 _LATER = re.compile(rb"f(\d+) ")
 """What precedes the shape that slots of a later format are marked with."""

@@ -14,8 +14,8 @@ from rmq_core.model.text import NotText, check_unicode
 from rmq_core.model.topic import Topic
 from rmq_core.ops.hints import with_looks
 from rmq_core.protocol.keys import Keyspace, slot_for
-from rmq_core.protocol.scripts import Call, Operation, batches, script
-from rmq_core.protocol.takes import policy_at
+from rmq_core.protocol.scripts import Operation, batches
+from rmq_core.protocol.slot_calls import on_hold
 from rmq_core.queries import by_id
 from rmq_core.queries.present import now_of
 
@@ -80,10 +80,10 @@ def hold(
     if len(others) + len(slots) > HOLDS_MAX:
         raise TooManyHolds(f"the topic has {len(known)} holds, and at most {HOLDS_MAX} are kept: lift one first")
     values = (LETTERS[of], key, "" if for_ms is None else for_ms, note, HOLDS_MAX)
-    calls = [_call("hold", keyspace, topic, each, *values) for each in slots]
-    yield from with_looks(keyspace, topic, slots, calls)
-    known = yield from holds(keyspace, topic)
-    return [each for each in known if (each.of, each.raw_key) == (of, key) and each.slot in slots]
+    calls = [on_hold("hold", keyspace, topic, each, *values) for each in slots]
+    replies = yield from with_looks(keyspace, topic, slots, calls)
+    made = {(each, since_ms) for each, (_, since_ms, _) in zip(slots, replies, strict=True)}
+    return [each for each in (yield from holds(keyspace, topic)) if (each.slot, each.since_ms) in made]
 
 
 def lift(keyspace: Keyspace, topic: Topic, ref: str | Hold) -> Operation[Lifted]:
@@ -98,17 +98,12 @@ def lift(keyspace: Keyspace, topic: Topic, ref: str | Hold) -> Operation[Lifted]
     slot, since_ms = slot_of(topic, int(match[1])), int(match[2])
     moved, found = 0, False
     while True:
-        calls = [_call("lift", keyspace, topic, slot, since_ms, LIFTED_AT_ONCE)]
+        calls = [on_hold("lift", keyspace, topic, slot, since_ms, LIFTED_AT_ONCE)]
         ((there, some, more),) = yield from with_looks(keyspace, topic, [slot], calls)
         found = found or bool(there)
         moved += some
         if not more:
             return Lifted(found, moved)
-
-
-def _call(name: str, keyspace: Keyspace, topic: Topic, slot: int, *values: object) -> Call:
-    args = [*policy_at(keyspace, topic, slot), *values]
-    return Call(script(name), keyspace.slot_keys(topic.name, slot), args)
 
 
 def _key(id: str | bytes | None, slot_basis: str | bytes | None) -> tuple[HoldOf, bytes]:

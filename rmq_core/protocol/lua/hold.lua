@@ -14,6 +14,8 @@
 -- include shared/returning.lua
 -- include shared/due.lua
 -- include shared/hints.lua
+
+HOLDS = HOLDS or {}
 -- include shared/holds.lua
 
 local unfit = misfit(SHAPE)
@@ -22,10 +24,10 @@ if unfit then
 end
 local kind, key, note_text = ARGV[POLICY + 3], ARGV[POLICY + 4], ARGV[POLICY + 6]
 local wait_ms, most = tonumber(ARGV[POLICY + 5]), tonumber(ARGV[POLICY + 7])
-local until_ms, holds, known = wait_ms and now + wait_ms or 0, HOLDS or {}, nil
+local until_ms, known = wait_ms and now + wait_ms or 0, nil
 local number, since_ms = 0, now
-for _, hold in ipairs(holds) do
-  if hold.kind == kind and hold.key == key and not (hold.until_ms > 0 and hold.until_ms <= now) then
+for _, hold in ipairs(HOLDS) do
+  if hold.kind == kind and hold.key == key and not is_over(hold) then
     known = hold
   end
   number = math.max(number, hold.number)
@@ -34,16 +36,17 @@ end
 if known then
   known.until_ms, known.note = until_ms, note_text
 else
-  if #holds >= most then
-    return redis.error_reply(string.format('RMQHOLDS %d', #holds))
+  if #HOLDS >= most then
+    return redis.error_reply(string.format('RMQHOLDS %d', #HOLDS))
   end
   known = {number = number + 1, kind = kind, since_ms = since_ms, until_ms = until_ms, key = key, note = note_text}
-  holds[#holds + 1] = known
+  HOLDS[#HOLDS + 1] = known
 end
-write_holds(holds)
+write_holds(HOLDS)
 local score = kind == 'i' and redis.call('ZSCORE', STORE, key)
 if score and not (TIMED and tonumber(score) >= now + 1) and not redis.call('ZSCORE', PREPARE, key) then
   set_aside({key, score}, {known.number})
 end
 write_counts()
+announce_change() -- who sleeps looks again when it ends
 return {known.since_ms == since_ms and 1 or 0, known.since_ms, known.until_ms}

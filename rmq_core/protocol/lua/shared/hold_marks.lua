@@ -2,7 +2,8 @@
 -- '<number> <i(d) or b(asis)> <since_ms> <until_ms, 0: until it is lifted> <length of the key> <of the note> <key><note>'.
 -- As long as there are any, the slot's shape is marked with format 2: releases that know no holds are refused.
 -- Needs marks.
-local HOLDS, is_over, next_end
+local HOLDS
+local HOLD_END -- of the first that ends; nil: none does by itself
 
 if marks[2] and string.sub(marks[2], 1, 3) == HELD_FORMAT then
   local text, at = redis.call('HGET', STATS, 'holds') or '', 1
@@ -17,21 +18,8 @@ if marks[2] and string.sub(marks[2], 1, 3) == HELD_FORMAT then
       number = tonumber(number), kind = kind, since_ms = tonumber(since), until_ms = tonumber(till),
       key = string.sub(text, from, middle - 1), note = string.sub(text, middle, at - 1),
     }
-  end
-
-  -- Its time is over, or somebody has lifted it: what it keeps back goes on.
-  function is_over(hold)
-    return hold.until_ms > 0 and hold.until_ms <= now
-  end
-
-  -- When the first of them ends; nil: none does by itself.
-  function next_end()
-    local first
-    for _, hold in ipairs(HOLDS) do
-      if hold.until_ms > 0 then
-        first = math.min(first or hold.until_ms, hold.until_ms)
-      end
+    if till ~= '0' then
+      HOLD_END = math.min(HOLD_END or tonumber(till), tonumber(till))
     end
-    return first
   end
 end

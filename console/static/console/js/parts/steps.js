@@ -19,6 +19,8 @@ export const EVENTS = {
   dropped: gettext("dropped"),
   duplicate: gettext("sent again within its period, and not accepted"),
   lapsed: gettext("expired: it was not delivered in time"),
+  held: gettext("set aside by a hold"),
+  lifted: gettext("back from a hold"),
   released: gettext("given back without being tried"),
   restored: gettext("restored"),
   erased: gettext("can no longer be restored"),

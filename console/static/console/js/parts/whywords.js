@@ -76,12 +76,21 @@ export const SENTENCES = {
       "Its group keeps the order: in slot %(slot)s, %(retrying)s entries that failed wait for their next try, in %(left_ms)s, and all others behind them.",
       v.retrying,
     ),
+  holds_back: (v) =>
+    ngettext(
+      "%(held)s is kept back by holds (%(holds)s), the first of them for %(for_ms)s now.",
+      "%(held)s are kept back by holds (%(holds)s), the first of them for %(for_ms)s now.",
+      v.held,
+    ),
   lag_unknown: () =>
     gettext("How much is ahead of it in slot %(slot)s is not known: somebody wrote into the stream around us."),
   gone: () => gettext("No message of this id is in the queue."),
   removed: () => gettext("It was cancelled or dropped %(for_ms)s ago, and can be restored."),
   finished: () => gettext("The group has finished it."),
   dead: (v) => `${failed(v)} ${gettext("It is a dead letter for %(for_ms)s now.")}`,
+  held: () => gettext("It is held, for %(for_ms)s now, until somebody lifts the hold %(hold)s."),
+  held_until: () =>
+    gettext("It is held for %(left_ms)s more by the hold %(hold)s, unless somebody lifts that before."),
   expired: () => gettext("It expired %(for_ms)s ago, and is gone as soon as its turn comes."),
   not_due: () => gettext("It is due only in %(left_ms)s."),
   backing_off: (v) => `${failed(v)} ${gettext("Its next try is in %(left_ms)s.")}`,
