@@ -15,7 +15,7 @@ HEADS = ("hold", "of", "key", "held", "since", "until", "note")
 @command
 @click.argument("topic")
 def holds(shell: Shell, topic: str) -> None:
-    """List the keys of a topic that are held, and how many messages each hold keeps back."""
+    """List the keys of a topic that are held, with how much each keeps back."""
     with shell.client() as rmq:
         found = Inspector(rmq).holds(topic)
     _show(shell, found, "nothing is held")
