@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rmq_core.model.delivery import Delivery
     from rmq_core.model.entry import Entry, EntryDelivery, StreamMessage
     from rmq_core.model.filters import MessageFilter
+    from rmq_core.model.follow_ups import Addressed
     from rmq_core.model.group import Group
     from rmq_core.model.ids import MessageRef, id_from_text, id_to_text
     from rmq_core.model.json_text import to_json
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = [
     "RMQ",
     "ActionResult",
+    "Addressed",
     "AsyncControl",
     "AsyncInspector",
     "AsyncJournalReader",
@@ -112,6 +114,7 @@ _HOMES = {
     "model.entry": ("Entry", "EntryDelivery", "StreamMessage"),
     "model.group": ("Group",),
     "model.filters": ("MessageFilter",),
+    "model.follow_ups": ("Addressed",),
     "model.ids": ("MessageRef", "id_from_text", "id_to_text"),
     "model.json_text": ("to_json",),
     "model.message": ("DelayedMessage", "FixedTimeMessage", "Message", "PriorityMessage", "RangeMergeMessage"),

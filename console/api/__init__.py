@@ -37,9 +37,11 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     routers,
     routes,
     schedules,
+    screen_links,
     screens,
     searching,
     sending,
+    telling,
     topics,
     why,
     windows,
@@ -73,6 +75,7 @@ api.add_router("/routes", routes.router)
 api.add_router("/audit", audit.router)
 api.add_router("/alerts", alerts.router)
 api.add_router("/screens", screens.router)
+api.add_router("/links", screen_links.router)
 api.add_router("/recurring", recurring.router)
 api.add_router("/outbox", outbox.router)
 api.add_router("/metrics", metrics.router)

@@ -43,6 +43,7 @@ COUNTER_HELP = {
     "trimmed": "Entries of a stream that were trimmed",
     "deleted": "Entries of a stream that were deleted",
     "duplicate": "Messages not accepted, for their id had been within its period",
+    "outdated": "Messages not accepted or delivered, for a newer version of theirs had been handed out",
     "lapsed": "Messages that expired before they were delivered",
     "held": "Messages set aside by holds",
     "lifted": "Messages that came back from holds",
@@ -83,6 +84,11 @@ GAUGES = (
     ),
     Gauge("rmq_ledger_gap", "Messages the ledger cannot account for; 0 is right", lambda topic: topic["ledger_gap"]),
     Gauge("rmq_unowned_slots", "Slots that no worker takes from", lambda topic: topic["unowned"]),
+    Gauge(
+        "rmq_owed_follow_ups",
+        "Messages that died and whose follow-ups have still to be sent",
+        lambda topic: topic.get("owed"),
+    ),
     Gauge("rmq_paused", "1 while the taking is stopped", lambda topic: int(topic["paused"])),
     Gauge("rmq_stream_entries", "Entries that a stream keeps", lambda topic: topic.get("length")),
     Gauge(

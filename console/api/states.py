@@ -10,7 +10,18 @@ from console.models import MessageRecord
 from rmq_core.model.states import FORMER, State
 
 RecordState = Literal[
-    "delayed", "ready", "retrying", "held", "in_flight", "dead", "done", "cancelled", "dropped", "expired", "unknown"
+    "delayed",
+    "ready",
+    "retrying",
+    "held",
+    "in_flight",
+    "dead",
+    "done",
+    "cancelled",
+    "dropped",
+    "expired",
+    "outdated",
+    "unknown",
 ]
 assert set(get_args(RecordState)) == set(MessageRecord.State.values)
 

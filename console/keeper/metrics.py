@@ -58,6 +58,7 @@ def _topic(state: TopicState, sample: TopicSample) -> dict[str, Any]:
         **numbers_of(sample),
         "oldest_ms": sample.oldest_prepare_ms,
         "unowned": state.unowned,
+        "owed": sum(slot.owed for slot in sample.slots),
         "objective": None if state.objective is None else state.objective.as_json(),
         "lateness": {str(bucket): n for bucket, n in sample.lateness.buckets.items()} if sample.topic.timed else None,
     }

@@ -224,6 +224,7 @@ class Sampler:
     async def _reap(self, samples: Sequence[TopicSample]) -> dict[str, int]:
         """Put back what is overdue: of all topics at once, or one by one where that fails."""
         run, keyspace = self.engine.client.run, self.engine.client.keyspace
+        await self._follow_deaths(samples)
         try:
             return await run(reap_overdue(keyspace, samples))
         except AWAY:
@@ -238,6 +239,18 @@ class Sampler:
 
         await self._reader.each("its timeouts", [sample.topic for sample in samples], look)
         return reaped
+
+    async def _follow_deaths(self, samples: Sequence[TopicSample]) -> None:
+        """Send what follows messages that died where nobody was there to send it."""
+        owing = {sample.topic.name: [each.slot for each in sample.slots if each.owed] for sample in samples}
+
+        async def look(topic: Topic) -> None:
+            for slot in owing[topic.name]:
+                await self.engine.client.run(self.engine.client.follow_deaths(topic.name, slot))
+
+        await self._reader.each(
+            "what follows its dead", [each.topic for each in samples if owing[each.topic.name]], look
+        )
 
     def _unreadable(self) -> list[Unreadable]:
         """What is left out of everything, and has to be named."""

@@ -24,9 +24,10 @@ class MessageRecord(models.Model):
         CANCELLED = "cancelled"
         DROPPED = "dropped"
         EXPIRED = "expired"
+        OUTDATED = "outdated"
         UNKNOWN = "unknown"
 
-    ENDED = (State.DONE, State.CANCELLED, State.DROPPED, State.EXPIRED)
+    ENDED = (State.DONE, State.CANCELLED, State.DROPPED, State.EXPIRED, State.OUTDATED)
 
     key = models.UUIDField(primary_key=True, editable=False)
     topic = models.CharField(max_length=100)

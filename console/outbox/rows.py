@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgpack
 
-from rmq_core.client.base import topic_name
+from rmq_core.client.arguments import topic_name
 from rmq_core.errors import DueInThePast, InvalidMessage
 from rmq_core.model.composing import Content, SendOptions, compose
 from rmq_core.model.entry import AnyMessage, StreamMessage, encode_entry, is_message
@@ -91,6 +91,11 @@ def row_of(
         # Left out where it is not said: tables of before it was there take the row as it is.
         **{name: value for name in OPTIONAL if (value := getattr(ready, name)) is not None},
     }
+
+
+def counts_from_then(columns: Mapping[str, Any]) -> bool:
+    """Whether a time of the message counts from ``written_ms``."""
+    return columns["kind"] == _WORDS[DelayedMessage] or bool(columns.get("expires_ms"))
 
 
 def _row_of_entry(topic: str, entry: StreamMessage) -> dict[str, Any]:

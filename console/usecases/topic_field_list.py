@@ -18,6 +18,7 @@ from rmq_core.model.topic import (
     MAX_RETRIES,
     MAX_SLOTS,
     MAX_UNIQUE_MS,
+    MAX_VERSIONS_MS,
     NOT_OF_STREAMS,
     ONLY_OF_STREAMS,
     Journal,
@@ -156,6 +157,15 @@ ALL = (
         0,
         MAX_UNIQUE_MS,
         zero=gettext_lazy("only while it waits, when it merges"),
+    ),
+    Field(
+        "versions_for_ms",
+        gettext_lazy("Versions remembered"),
+        gettext_lazy("No older version of an id is handed out so long after a newer one was, or was acknowledged."),
+        "duration",
+        0,
+        MAX_VERSIONS_MS,
+        zero=gettext_lazy("only while it waits or is in flight"),
     ),
     Field(
         "expires_ms",

@@ -149,6 +149,16 @@ def _unique(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     return [Line("unique_for_ms", "caution", text % {"time": spoken(wanted.unique_for_ms)})]
 
 
+def _versions(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    if not wanted.versions_for_ms:
+        return [Line("versions_for_ms", "caution", gettext("An older version may be handed out after a newer one."))]
+    text = gettext(
+        "Versions handed out from now on are remembered for %(time)s: an older one is not accepted, and one that waits"
+        " ends when its turn comes. Each id takes up to 100 bytes for up to twice that."
+    )
+    return [Line("versions_for_ms", "caution", text % {"time": spoken(wanted.versions_for_ms)})]
+
+
 def _max_content(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     if wanted.max_content_bytes > now.max_content_bytes:
         return [Line("max_content_bytes", "info", gettext("Larger messages are accepted within a second."))]
@@ -287,6 +297,7 @@ LINES: dict[str, Callable[[Topic, Topic, TopicSample], list[Line]]] = {
     "backoff_max_ms": _backoff_max,
     "merge": _merge,
     "unique_for_ms": _unique,
+    "versions_for_ms": _versions,
     "expires_ms": _expires,
     "max_content_bytes": _max_content,
     "weight": _weight,

@@ -26,6 +26,7 @@ HEADS = (
 )
 @click.option("--expires-ms", type=int, help="Messages not delivered so long after they were due expire; 0: never.")
 @click.option("--unique-for-ms", type=int, help="An id that was accepted is not accepted again for so long; 0: it is.")
+@click.option("--versions-for-ms", type=int, help="No older version follows one handed out so long ago; 0: it may.")
 @click.option("--max-length", type=int, help="Of a stream: entries kept, over all slots.")
 @click.option("--max-age-ms", type=int, help="Of a stream: older entries are trimmed.")
 @click.option("--trim", type=click.Choice([how.value for how in Trim]), help="Of a stream: how closely.")

@@ -222,6 +222,12 @@ class Control:
         """
         return self.client.run(self.client.claimed(group, member, dry_run, force))
 
+    def follow_deaths(self, topic: str | Topic) -> int:
+        """Sends what follows the dead letters of a topic where nobody has yet, as the console's keeper does by itself;
+        returns how many of the dead are left whose follow-ups cannot be sent.
+        """
+        return self.client.run(self.client.deaths_followed(topic))
+
     def unfence(self, topic: str | Topic) -> int:
         """Hands a topic's slots back to shared mode; returns how many had an owner."""
         return self.client.run(self.client.on_topic(actions.unfence, topic))
@@ -430,6 +436,10 @@ class AsyncControl:
         its answer will be ``stale``. ``dry_run``: only says what that would be. ``member=""``: all that gave no name.
         """
         return await self.client.run(self.client.claimed(group, member, dry_run, force))
+
+    async def follow_deaths(self, topic: str | Topic) -> int:
+        """Sends what follows the dead letters of a topic. See `Control.follow_deaths`."""
+        return await self.client.run(self.client.deaths_followed(topic))
 
     async def unfence(self, topic: str | Topic) -> int:
         """Hands a topic's slots back to shared mode; returns how many had an owner."""

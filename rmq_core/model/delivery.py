@@ -76,6 +76,10 @@ class Delivery:
         """What the server holds beside the id, as it stands there; None: nothing."""
         return self._body
 
+    def set_body(self, body: bytes | None) -> None:
+        """Of one that was made again from its receipt: what the server holds."""
+        self._body, self._decoded = body, None
+
     @property
     def content(self) -> bytes:
         """The content as sent, as bytes."""

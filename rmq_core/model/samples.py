@@ -17,6 +17,7 @@ class SlotSample:
 
     ``journaled``: entries ever written to its journal; ``journal_mark``: how it journals (`ops.journal_marks`).
     ``held``: of ``retry``, what holds keep back; ``hold_mark``: those holds, as `model.holds` reads them.
+    ``owed``: messages that died, whose follow-ups have still to be sent (`ops.chains`).
     ``length``, ``first_entry``, ``last_entry``: of a stream topic, whose slots have nothing else but counters.
     ``lag``: of a group, the entries ahead of it; None: not known. ``missed``: trimmed or deleted before it had read
     them. ``behind``: the entry that it read last. ``oldest_due_ms``: when what it hands out next was accepted.
@@ -43,6 +44,7 @@ class SlotSample:
     oldest_trash_ms: int | None = None
     journaled: int = 0
     journal_mark: bytes | None = None
+    owed: int = 0
     length: int = 0
     first_entry: str | None = None
     last_entry: str | None = None
@@ -102,13 +104,14 @@ class SlotSample:
 
     @property
     def ledger_gap(self) -> int:
-        """sent + restored − (merged + duplicate + acked + cancelled + dropped + lapsed + held): 0 when none is lost.
+        """sent + restored − (merged + duplicate + outdated + acked + cancelled + dropped + lapsed + held): 0 if none is
+        lost.
 
         Of a stream topic: sent − (trimmed + deleted + length).
         """
         counters = self.counters
         ended = counters.merged + counters.acked + counters.cancelled + counters.dropped + counters.lapsed
-        ended += counters.duplicate + counters.trimmed + counters.deleted
+        ended += counters.duplicate + counters.outdated + counters.trimmed + counters.deleted
         held = self.store + self.retry + self.prepare + self.dead + self.length
         return counters.sent + counters.restored - ended - held
 

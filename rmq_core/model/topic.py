@@ -22,6 +22,7 @@ MAX_JOURNAL = 10**9
 MAX_UNDO_MS = 30 * UNDO_MS
 MAX_EXPIRES_MS = 10 * 366 * 86_400_000
 MAX_UNIQUE_MS = 366 * 86_400_000
+MAX_VERSIONS_MS = 366 * 86_400_000
 MAX_LENGTH = 10**12
 MAX_AGE_MS = 100 * 366 * 86_400_000
 MAX_OBJECTIVE_MS = 7 * UNDO_MS
@@ -80,6 +81,7 @@ NOT_OF_STREAMS: dict[str, tuple[object, str]] = {
     "rate_limit": (0, "nothing is taken from a stream itself; limit its groups"),
     "expires_ms": (0, "entries are kept until they are trimmed; bound them by max_length and max_age_ms"),
     "unique_for_ms": (0, "a stream merges nothing, every message is an entry of its own"),
+    "versions_for_ms": (0, "an entry has no version"),
     "paused": (False, "nothing is taken from a stream itself; pause its groups"),
     "lateness_objective_ms": (0, "nothing falls due in a stream"),
     "result_for_ms": (0, "nothing is handled in a stream itself; an entry asks for it by its header"),
@@ -114,6 +116,9 @@ class Topic:
     unique_for_ms: int = 0
     """An id that was accepted is not accepted again for so long, whatever becomes of it: such a send is a duplicate. 0:
     only while it waits, when it merges. For messages that do not say so themselves."""
+    versions_for_ms: int = 0
+    """So long after a version of an id was handed out, or acknowledged, no older one is: it is outdated. 0: only while
+    one waits or is in flight, when it merges."""
     merge: Merge = Merge.LATEST
     """Whose content survives when a duplicate with a key merges; never: each send is a message of its own."""
     max_content_bytes: int = 1_048_576
@@ -172,6 +177,7 @@ class Topic:
         self._whole("backoff_max_ms", 0, 86_400_000)
         self._whole("expires_ms", 0, MAX_EXPIRES_MS)
         self._whole("unique_for_ms", 0, MAX_UNIQUE_MS)
+        self._whole("versions_for_ms", 0, MAX_VERSIONS_MS)
         self._whole("max_content_bytes", 64, 64 * 1_048_576)
         self._whole("weight", 1, 1_000)
         self._whole("max_backlog", 0, MAX_BACKLOG)
@@ -194,8 +200,9 @@ class Topic:
             check_text(self.description, MAX_DESCRIPTION)
         except NotText as error:
             raise InvalidTopic(f"description {error}") from None
-        if self.unique_for_ms and self.merge is Merge.NEVER:
-            raise InvalidTopic("unique_for_ms= does not go with merge='never', where no two messages have the same id")
+        for field in ("unique_for_ms", "versions_for_ms"):
+            if getattr(self, field) and self.merge is Merge.NEVER:
+                raise InvalidTopic(f"{field}= does not go with merge='never', where no two messages have the same id")
         self._fits_its_kind()
 
     def _fits_its_kind(self) -> None:

@@ -74,6 +74,12 @@ class SlotKeys:
     """Hash, which ends by itself: ids that are not accepted again for a while → when they were (`unique_for_ms`)."""
     once_b: str = field(init=False)
     """Hash: the same, of the period before or after."""
+    seen_a: str = field(init=False)
+    """Hash, which ends by itself: ids → the highest version that was handed out (`versions_for_ms`)."""
+    seen_b: str = field(init=False)
+    """Hash: the same, of the period before or after."""
+    owed: str = field(init=False)
+    """Stream: messages that died and are followed by others, which have still to be sent (`ops.chains`)."""
     open: str = field(init=False)
     """Sorted set, of a group: entries that are read and not finished; id → their number in the slot."""
     members: str = field(init=False)
@@ -124,6 +130,7 @@ QUEUE_KEYS = (
     *("store", "retry", "prepare", "dead", "body", "failed", "priority", "stats", "journal"),
     *("spill", "replaced", "dead_record", "heads", "due", "lateness", "fence"),
     *("cause", "clusters", "trash", "trashed", "quota", "origin", "suspect", "once_a", "once_b"),
+    *("seen_a", "seen_b", "owed"),
 )
 OWN_KEYS = tuple(name for name in QUEUE_KEYS if name not in {"heads", "due"})
 # Behind `QUEUE_KEYS` a group has: open, the entries, their counters, the positions, its members.
@@ -226,6 +233,10 @@ class Keyspace:
     def route_stats(self, name: str) -> str:
         """Hash: what the runners of a route count and say."""
         return f"route-{name}{{{self.namespace}:topics}}"
+
+    def together(self, name: str) -> str:
+        """Hash, which ends by itself: of a set of messages those that have not succeeded, and what follows."""
+        return f"together{{{self.namespace}:{name}}}"
 
     def election(self, role: str) -> tuple[str, str]:
         """The lease of a role and the counter of its terms."""

@@ -35,7 +35,8 @@ def send_limited(
     within which its id is accepted once (0: none), mark (b"", or what stands for the id), …
     """
     _, fixed = _sending_to(keyspace, topic, slot)
-    args = _spelled([edge, _past(edge, allow_past), topic.version if topic.max_backlog else "", *mixed])
+    limit = topic.version if topic.max_backlog else ""
+    args = _spelled([edge, _past(edge, allow_past), limit, topic.versions_for_ms, *mixed])
     return Call(script("send_limited"), keyspace.slot_keys(topic.name, slot), args, fixed)
 
 

@@ -211,6 +211,7 @@ def slot_sample(slot: int, row: list[Any]) -> SlotSample:
         hold_mark=counters.get(b"holds"),
         journaled=int(counters.get(b"journaled", 0)),
         journal_mark=counters.get(b"journal"),
+        owed=int(counters.get(b"owed", 0)),
         length=length,
         first_entry=first.decode() or None,
         last_entry=last.decode() or None,

@@ -163,7 +163,7 @@ def in_flight(facts: Facts, taken_ms: int) -> dict[str, int]:
 
 def _course(facts: Facts) -> Iterable[Reason]:
     pace = facts.pace
-    if pace is None or not facts.ready:
+    if pace is None or not facts.ready or len(facts.slots) < facts.topic.slots:  # of one slot no pace is known
         return
     values = {"in_s": pace.in_s, "out_s": pace.out_s, "ready": facts.ready}
     if pace.in_s > pace.out_s:

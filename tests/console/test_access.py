@@ -35,7 +35,7 @@ VIEWERS = [
 AUDIT = [
     "audit",
 ]
-BY_LINK = {"screen-by-link", "screen-by-link-data"}
+BY_LINK = {"screen-by-link"}
 """For whoever has the secret in the address: tests/console/api/test_screens.py."""
 OPERATION = "6f1d7d3e-0000-4000-8000-000000000001"
 

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-ENDED = ("merged", "acked", "cancelled", "dropped", "lapsed", "duplicate")
+ENDED = ("merged", "acked", "cancelled", "dropped", "lapsed", "duplicate", "outdated")
 QUEUES = ("store", "retry", "prepare", "dead")
 POOLS = ("body", "failed", "priority")
 OWN_POOLS = ("replaced", "dead_record", "suspect")

@@ -11,7 +11,8 @@ from django.db import connections, transaction
 from django.db.transaction import TransactionManagementError
 
 from console import outbox
-from console.outbox import after_commit, clients
+from console.outbox import after_commit, clients, clock
+from console.outbox.models import OutboxMessage
 from console.outbox.options import options
 from console.outbox.rows import Row, message_of
 from rmq_core import DelayedMessage, FixedTimeMessage, PriorityMessage, RangeMergeMessage, Topic, TopicKind
@@ -102,6 +103,20 @@ def test_the_time_after_which_it_expires_counts_from_then_too() -> None:
     assert message_of(late, 14_000) == DelayedMessage(b"x", 0, expires_ms=4_000)
     fixed = message_of(row._replace(kind="fixed_time", value=3_000), 99_000)
     assert fixed == FixedTimeMessage(b"x", 3_000, expires_ms=5_000)
+
+
+def test_whose_clock_is_behind_sends_nothing_that_is_late_at_once(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.topic()
+    with monkeypatch.context() as patch:
+        patch.setattr("time.time_ns", lambda: 10**18)
+        with transaction.atomic(using=shop.alias):
+            outbox.send("mail", "x", using=shop.alias, priority=900, expires_ms=600_000)
+            row = outbox.send("mail", DelayedMessage("y", 3_600_000), using=shop.alias)
+    written_ms = OutboxMessage.objects.using(shop.alias).get(pk=row).written_ms
+    assert clock.now_ms(shop.alias) - 600_000 < written_ms
+    OutboxMessage.objects.using(shop.alias).filter(pk=row).delete()
+    shop.step()
+    assert shop.taken() == ["x"]
 
 
 def test_entries_of_streams(shop: Shop) -> None:

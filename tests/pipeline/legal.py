@@ -16,13 +16,14 @@ def legal_steps(slot: Slot, id: bytes) -> list[list[tuple[Any, ...]]]:
         [("merged" if waits else "sent", "ns", id, DUE)],
         *([[("merged", "n-", id, 0)]] if waits else []),
         [("duplicate", "n-", id, now)],
+        [("outdated", "n-", id, 7)],
     ]
     if waits == "s" and not in_flight:
         steps.append([("taken", "sp", id, now * 1000)])
     if waits:
         steps += [[("cancelled", f"{waits}t", id, 0)], [("rescheduled", f"{waits}s", id, DUE + 5)]]
     if waits and not in_flight:
-        steps.append([("lapsed", f"{waits}-", id, 0)])
+        steps += [[("lapsed", f"{waits}-", id, 0)], [("outdated", f"{waits}-", id, 0)]]
     if waits == "r":
         steps += [[("promoted", "rs", id, 16)], [("rescheduled", "rr", id, DUE * 1000 + 1)]]
     if in_flight:

@@ -24,7 +24,8 @@ local new = 0
 for i = 1, n do
   local at = FIRST + (i - 1) * 3
   local value, id = ARGV[at] + later, ARGV[at + 1]
-  local body, waits, old = with_end(ARGV[at + 2], value), meets(id)
+  local waits, old = meets(id)
+  local body = with_end(id, ARGV[at + 2], value, waits)
   -- An older version never replaces a newer one that waits or is in flight.
   if outdated(id, old, body, waits) then
     note('merged', 'n-', id, 0, false)

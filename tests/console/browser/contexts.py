@@ -8,10 +8,10 @@ from typing import Any
 from playwright.sync_api import Browser, BrowserContext, Page
 from playwright.sync_api import Error as PlaywrightError
 
+from tests.support.chromium import NAMES
 from tests.support.descendants import killed_after
 
 CLOSES_S = 20
-CHROMIUM = "chromium"
 
 
 class Contexts:
@@ -36,7 +36,7 @@ class Contexts:
     def close(self) -> None:
         """Closes all pages. Chromium may never answer who closes one that is just being opened; then it is ended by
         force."""
-        with killed_after(CLOSES_S, CHROMIUM):
+        with killed_after(CLOSES_S, *NAMES):
             while self._used:
                 key, context = self._used.pop()
                 with suppress(PlaywrightError):  # of a browser that was ended, or what a test has closed itself

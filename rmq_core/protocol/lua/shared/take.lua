@@ -1,4 +1,5 @@
--- Moves up to `limit` ready messages from store to prepare. Needs policy, journal, bodies, origins, lapsing, holds.
+-- Moves up to `limit` ready messages from store to prepare. Needs policy, journal, bodies, origins, lapsing, versions,
+-- holds.
 
 local take
 -- A block, for a script may have 200 locals at most.
@@ -188,26 +189,48 @@ do
     return found, bodies, is_top, is_bottom, suspects_next, cut
   end
 
-  -- Ends those of the found that may not be delivered any more. Returns the others, their bodies, and how many ended.
-  local function without_lapsed(found, bodies)
-    local gone = {}
-    for i, body in ipairs(bodies) do
-      if has_lapsed(body) then
+  local function ids_of(found)
+    local ids = {}
+    for i = 1, #found, 2 do
+      ids[#ids + 1] = found[i]
+    end
+    return ids
+  end
+
+  -- Ends some of the found. `ends`: whether that at a position is to end. Returns the others, their bodies ({}: no message
+  -- of the slot has one), and how many ended.
+  local function without(found, bodies, ends, event)
+    local gone, left, left_bodies = {}, {}, {}
+    for i = 1, #found / 2 do
+      if ends(i) then
         gone[#gone + 1] = found[i * 2 - 1]
+      else
+        left[#left + 1], left_bodies[#left_bodies + 1] = found[i * 2 - 1], bodies[i]
+        left[#left + 1] = found[i * 2]
       end
     end
     if #gone == 0 then
       return found, bodies, 0
     end
-    local left, left_bodies = {}, {}
-    for i, body in ipairs(bodies) do
-      if not has_lapsed(body) then
-        left[#left + 1], left_bodies[#left_bodies + 1] = found[i * 2 - 1], body
-        left[#left + 1] = found[i * 2]
-      end
-    end
-    lapse(gone, 's')
+    lapse(gone, 's', event)
     return left, left_bodies, #gone
+  end
+
+  -- Ends those of the found that may not be delivered any more. Returns as `without`.
+  local function deliverable(found, bodies)
+    local ended, more = 0, 0
+    if #bodies > 0 then
+      found, bodies, ended = without(found, bodies, function(i)
+        return has_lapsed(bodies[i])
+      end, 'lapsed')
+    end
+    if outdone_by and #found > 0 then
+      local outdone = outdone_by(ids_of(found), bodies)
+      found, bodies, more = without(found, bodies, function(i)
+        return outdone[i]
+      end, 'outdated')
+    end
+    return found, bodies, ended + more
   end
 
   -- With `alone`, at most one, which the caller runs while nothing else runs in its process; it has no origin then.
@@ -223,7 +246,7 @@ do
     local ended, ended_in_all = 0, 0
     repeat
       taken, bodies, is_top, is_bottom, suspects_next, cut = next_ones(limit, alone, floor, bytes, in_flight)
-      taken, bodies, ended = without_lapsed(taken, bodies)
+      taken, bodies, ended = deliverable(taken, bodies)
       if HOLDS then
         local kept
         taken, bodies, kept = without_held(taken, bodies)
@@ -266,6 +289,9 @@ do
       redis.call('ZREM', STORE, unpack(ids))
     end
     redis.call('ZADD', PREPARE, unpack(prepared))
+    if remember_versions then
+      remember_versions(ids, bodies)
+    end
     if not alone then
       note_origins(now, taken, in_flight)
     end

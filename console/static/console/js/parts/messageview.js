@@ -17,12 +17,17 @@ import { whyView } from "./why.js";
 const ENDED = ["dead", "trash"];
 
 /** The address of a message's page. */
-export function messageAddress(message) {
-  return `${topicAddress(page.topic.name, "message")}?${new URLSearchParams({ id: message.id, slot: message.slot })}`;
+export function messageAddress(/** @type {{ id: string, slot: number }} */ message) {
+  return `${topicAddress(page.topic.name, "message")}?${new URLSearchParams({ id: message.id, slot: String(message.slot) })}`;
 }
 
+/**
+ * @param {Api.Message} message
+ * @param {number} nowMs
+ * @param {() => void} onDone
+ */
 export function messageView(message, nowMs, onDone) {
-  const refs = () => [[message.slot, message.id]];
+  const refs = () => [/** @type {Ref} */ ([message.slot, message.id])];
   const actions =
     message.id === null
       ? []
@@ -66,15 +71,16 @@ export function messageView(message, nowMs, onDone) {
 }
 
 /** One more of the same key is held as well, so one in flight has the button, too. */
-function holding(message, onDone) {
+function holding(/** @type {Api.Message} */ message, /** @type {() => any} */ onDone) {
   if (!canHold() || message.id === null || ENDED.includes(message.state)) return null;
   return message.state === "held" ? liftButton(onDone, { message }) : holdButton(onDone, message);
 }
 
-function facts(message, nowMs) {
+function facts(/** @type {Api.Message} */ message, /** @type {number} */ nowMs) {
   const states = message.states.map((state) =>
     h("span", { class: `rc-tag rc-tag-${state === "dead" ? "dead" : "neutral"}` }, STATES[state]),
   );
+  /** @type {import("./failure.js").Pair[]} */
   const pairs = [
     [gettext("State"), h("span", { class: "rc-tags" }, states)],
     [
@@ -99,7 +105,7 @@ function facts(message, nowMs) {
   return pairs;
 }
 
-function headers(message) {
+function headers(/** @type {Api.Message} */ message) {
   if (message.headers === null)
     return h("p", { class: "rc-masked" }, gettext("Hidden: reading headers needs the permission “read_payload”."));
   const pairs = Object.entries(message.headers);

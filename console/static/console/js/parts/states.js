@@ -4,6 +4,7 @@ import { gettext } from "../core/text.js";
 
 const inGroup = page.topic?.kind === "group";
 
+/** @type {Record<string, string>} */
 export const STATES = {
   delayed: gettext("delayed"),
   ready: gettext("ready"),
@@ -14,6 +15,7 @@ export const STATES = {
   trash: gettext("removed"),
 };
 
+/** @type {Record<string, string>} */
 export const TIME_TITLES = {
   delayed: gettext("Due"),
   ready: gettext("Due"),
@@ -31,6 +33,7 @@ export const WAITING = ["delayed", "ready", "retrying", "held", "in_flight", "tr
 
 /** In a group entries keep the order of their stream: no time of their own can be given to them. */
 const rescheduled = inGroup ? [] : ["reschedule"];
+/** @type {Record<string, string[]>} */
 export const ACTIONS_OF = {
   delayed: ["run_now", ...rescheduled, "cancel"],
   ready: [...rescheduled, "cancel"],
