@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from rmq_core.model.holds import HELD_FROM
 from rmq_core.model.topic import TopicKind
-from tests.engine.model.model import SHIFT, Behind, Body, Model
+from tests.engine.model.held import SHIFT, Behind, Body
+from tests.engine.model.model import Model
 
 
 @dataclass
@@ -22,13 +23,13 @@ class Held:
 class HoldModel(Model):
     """What is kept back waits in `retry`; where it has not failed, `priorities` has its place in the store."""
 
-    holds: list[Held] = field(default_factory=list)
+    active: list[Held] = field(default_factory=list)
 
     def is_over(self, hold: Held) -> bool:
         return hold.until_ms is not None and hold.until_ms <= self.now_ms
 
     def held_by(self, raw: bytes) -> Held | None:
-        return next((hold for hold in self.holds if hold.raw == raw and not self.is_over(hold)), None)
+        return next((hold for hold in self.active if hold.raw == raw and not self.is_over(hold)), None)
 
     def is_kept(self, raw: bytes) -> bool:
         return self.retry.get(raw, 0) >= HELD_FROM
@@ -42,9 +43,9 @@ class HoldModel(Model):
         until_ms = None if for_ms is None else self.now_ms + for_ms
         hold = self.held_by(raw)
         if hold is None:
-            number = max((each.number for each in self.holds), default=0) + 1
+            number = max((each.number for each in self.active), default=0) + 1
             hold = Held(raw, number, until_ms)
-            self.holds.append(hold)
+            self.active.append(hold)
         hold.until_ms = until_ms
         if raw in self.ready():
             self.set_aside(raw)
@@ -56,7 +57,7 @@ class HoldModel(Model):
 
     def lift_over(self) -> int:
         moved = 0
-        for hold in [each for each in self.holds if self.is_over(each)]:
+        for hold in [each for each in self.active if self.is_over(each)]:
             low = HELD_FROM + hold.number * SHIFT
             for raw in sorted(
                 (raw for raw, stamp in self.retry.items() if low <= stamp < low + SHIFT),
@@ -65,7 +66,7 @@ class HoldModel(Model):
                 failures = self.retry.pop(raw) % SHIFT
                 self.store[raw] = self.left(failures) if failures else self.priorities.pop(raw)
                 moved += 1
-            self.holds.remove(hold)
+            self.active.remove(hold)
         self.counts["lifted"] += moved
         return moved
 

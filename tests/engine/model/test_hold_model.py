@@ -16,8 +16,8 @@ from rmq_core.model.topic import QUEUE_KINDS, TopicKind
 from rmq_core.protocol.scripts import one
 from rmq_core.protocol.slot_calls import on_hold
 from tests.engine.ledgers import slot_ledger
+from tests.engine.model.held import Behind
 from tests.engine.model.hold_model import HoldModel
-from tests.engine.model.model import Behind
 from tests.engine.model.test_model import Machine, names
 from tests.support.profiles import NO_SHRINKING
 
@@ -48,11 +48,11 @@ class HoldMachine(Machine):
         low, high = hold.scores
         assert hold.held == sum(low <= stamp <= high for stamp in self.model.retry.values())
 
-    @precondition(lambda self: self.model.holds)
+    @precondition(lambda self: self.model.active)
     @rule(data=st.data(), dies=st.booleans())
     def lift(self, data: st.DataObject, dies: bool) -> None:
         """Who dies in between has only said that it is lifted."""
-        model = data.draw(st.sampled_from(self.model.holds))
+        model = data.draw(st.sampled_from(self.model.active))
         (hold,) = (each for each in read_holds(0, self.mark()) if each.number == model.number)
         if dies:
             self.rmq.run(one(on_hold("lift", self.rmq.keyspace, self.topic, 0, hold.since_ms, 0), lambda reply: reply))
@@ -74,7 +74,7 @@ class HoldMachine(Machine):
                     real = float(pool[raw])
                     assert (math.floor(real) if self.topic.timed else math.ceil(real)) == place.whole
                     self.model.priorities[raw] = real
-            assert [each.number for each in read_holds(0, self.mark())] == [each.number for each in self.model.holds]
+            assert [each.number for each in read_holds(0, self.mark())] == [each.number for each in self.model.active]
         super().redis_is_as_the_model_says()
 
 

@@ -3,7 +3,7 @@ import { get, ofTopic, post } from "../core/api.js";
 import { h, headRow, refill, replace, setText } from "../core/dom.js";
 import { count, dateTime, duration, relative } from "../core/format.js";
 import { page } from "../core/page.js";
-import { fill, gettext, ngettext } from "../core/text.js";
+import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { ask } from "./ask.js";
 import { guardedButton } from "./guardedbutton.js";
@@ -15,20 +15,34 @@ const path = (rest = "") => ofTopic(page.topic.name, `/holds${rest}`);
 /** Whether keys of this page's topic can be held: those of streams and their groups cannot. */
 export const canHold = () => page.topic.kind !== "stream" && page.topic.kind !== "group";
 
-/** A button that asks which key; `message`: whose keys are offered. */
-export function holdButton(onDone, message = /** @type {any} */ (null)) {
+/**
+ * A button that asks which key; `message`: whose keys are offered.
+ * @param {() => any} onDone
+ * @param {Api.Message | null} [message]
+ */
+export function holdButton(onDone, message = null) {
   const missing = page.grants.actions.hold;
   const label = message ? gettext("Hold") : gettext("Hold a key");
   return guardedButton({ action: "hold", symbol: "front_hand", label, missing }, () => holdDialog(message, onDone));
 }
 
+/**
+ * @param {Api.Message | null} message
+ * @param {() => any} onDone
+ */
 function holdDialog(message, onDone) {
   const kind = h(
     "select",
     { class: "rc-select", name: "of", onchange: () => offer() },
     Object.entries(OF).map(([name, words]) => h("option", { value: name }, words)),
   );
-  const key = h("input", { class: "rc-input rc-mono", name: "key", required: true, maxlength: 512, autocomplete: "off" });
+  const key = h("input", {
+    class: "rc-input rc-mono",
+    name: "key",
+    required: true,
+    maxlength: 512,
+    autocomplete: "off",
+  });
   const time = h(
     "select",
     { class: "rc-select", name: "for" },
@@ -36,7 +50,7 @@ function holdDialog(message, onDone) {
     TIMES_MS.map((ms) => h("option", { value: ms }, duration(ms))),
   );
   const offer = () => {
-    if (message) key.value = kind.value === "id" ? message.id : (message.slot_basis ?? message.id);
+    if (message) key.value = (kind.value === "id" ? message.id : (message.slot_basis ?? message.id)) ?? "";
   };
   offer();
   ask({
@@ -58,7 +72,7 @@ function holdDialog(message, onDone) {
       const slot = message && kind.value === "id" ? { slot: message.slot } : {};
       const body = { [kind.value]: key.value, ...slot, for_ms: time.value ? Number(time.value) : null, reason };
       const { holds } = await post(path(), body);
-      const held = holds.reduce((sum, each) => sum + each.held, 0);
+      const held = holds.reduce((/** @type {number} */ sum, /** @type {Api.HoldLine} */ each) => sum + each.held, 0);
       toast(
         fill(ngettext("Held; %(n)s message is set aside.", "Held; %(n)s messages are set aside.", held), {
           n: count(held),
@@ -70,26 +84,41 @@ function holdDialog(message, onDone) {
   });
 }
 
-/** A button that lifts one hold, or asks the server which one keeps `message` back. */
-export function liftButton(onDone, { hold = null, message = null }) {
+/**
+ * A button that lifts one hold, or asks the server which one keeps `message` back.
+ * @param {() => any} onDone
+ * @param {{ hold?: Api.HoldLine, message?: Api.Message }} about
+ */
+export function liftButton(onDone, { hold, message }) {
   const missing = page.grants.actions.lift;
   const label = gettext("Lift the hold");
   return guardedButton({ action: "lift", symbol: "pan_tool_alt", label, missing, look: "rc-small" }, async () => {
     try {
-      const found = hold ?? (await holdOf(message));
+      const found = hold ?? (message && (await holdOf(message)));
       if (found) liftDialog(found, onDone);
       else onDone();
     } catch (problem) {
-      toast(problem.message, "error");
+      toast(messageOf(problem), "error");
     }
   });
 }
 
+/**
+ * @param {Api.Message} message
+ * @returns {Promise<Api.HoldLine | undefined>}
+ */
 async function holdOf(message) {
+  /** @type {Record<string, string | null>} */
   const keys = { id: message.id, slot_basis: message.slot_basis ?? message.id };
-  return (await get(path())).holds.find((hold) => hold.slot === message.slot && keys[hold.of] === hold.key);
+  return (await get(path())).holds.find(
+    (/** @type {Api.HoldLine} */ hold) => hold.slot === message.slot && keys[hold.of] === hold.key,
+  );
 }
 
+/**
+ * @param {Api.HoldLine} hold
+ * @param {() => any} onDone
+ */
 function liftDialog(hold, onDone) {
   ask({
     title: fill(gettext("Lift the hold of %(key)s?"), { key: hold.key ?? gettext("(hidden)") }),
@@ -135,6 +164,10 @@ const TITLES = [
 
 /** The holds of the topic; nothing is shown where there are none. */
 export class Holds {
+  /**
+   * @param {() => number} nowMs
+   * @param {() => any} onDone
+   */
   constructor(nowMs, onDone) {
     this.nowMs = nowMs;
     this.onDone = onDone;
@@ -155,11 +188,11 @@ export class Holds {
       this.show((await get(path())).holds);
     } catch (problem) {
       this.element.hidden = false;
-      setText(this.title, problem.message);
+      setText(this.title, messageOf(problem));
     }
   }
 
-  show(holds) {
+  show(/** @type {Api.HoldLine[]} */ holds) {
     this.element.hidden = !holds.length;
     setText(this.title, fill(gettext("Keys that are held (%(n)s)"), { n: count(holds.length) }));
     const text = JSON.stringify(holds);
@@ -171,7 +204,7 @@ export class Holds {
     );
   }
 
-  line(hold) {
+  line(/** @type {Api.HoldLine} */ hold) {
     const until = h("td", { class: "rc-one-line" });
     if (hold.until_ms === null) setText(until, gettext("lifted"));
     else replace(until, h("time", { title: dateTime(hold.until_ms) }, relative(hold.until_ms, this.nowMs())));
