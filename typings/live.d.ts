@@ -30,6 +30,7 @@ declare namespace Live {
     ready: number;
     delayed: number;
     retrying: number;
+    held: number;
     in_flight: number;
     dead: number;
     lag_ms: number;
@@ -76,6 +77,7 @@ declare namespace Live {
     backlog: number;
     ready: number;
     retrying: number;
+    held: number;
     in_flight: number;
     dead: number;
     lag_ms: number;

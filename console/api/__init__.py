@@ -23,6 +23,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     health,
     history,
     history_moment,
+    holds,
     me,
     messages,
     metrics,

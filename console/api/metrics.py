@@ -45,6 +45,8 @@ COUNTER_HELP = {
     "duplicate": "Messages not accepted, for their id had been within its period",
     "outdated": "Messages not accepted or delivered, for a newer version of theirs had been handed out",
     "lapsed": "Messages that expired before they were delivered",
+    "held": "Messages set aside by holds",
+    "lifted": "Messages that came back from holds",
 }
 OCTAVES = range(1, 25)
 """Bounds of 2^k - 1 ms, from 1 ms to 4.6 hours, where buckets of ours begin: what lasted exactly that long is in the
@@ -71,6 +73,7 @@ GAUGES = (
     Gauge("rmq_backlog", "Messages waiting in any way", lambda topic: topic["backlog"]),
     Gauge("rmq_ready", "Messages that could be taken now", lambda topic: topic["ready"]),
     Gauge("rmq_retrying", "Messages that failed and wait for their next try", lambda topic: topic["retrying"]),
+    Gauge("rmq_held", "Messages that holds keep back", lambda topic: topic.get("held")),
     Gauge("rmq_in_flight", "Deliveries not settled yet", lambda topic: topic["in_flight"]),
     Gauge("rmq_dead", "Dead letters", lambda topic: topic["dead"]),
     Gauge("rmq_lag_seconds", "How long the oldest due message has been waiting", lambda topic: topic["lag_ms"] / 1000),

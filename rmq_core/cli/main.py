@@ -29,6 +29,9 @@ ENGINE: Sections = {
         "run-now": "rmq_core.cli.actions",
         "reschedule": "rmq_core.cli.actions",
         "restore": "rmq_core.cli.actions",
+        "holds": "rmq_core.cli.holding",
+        "hold": "rmq_core.cli.holding",
+        "lift": "rmq_core.cli.holding",
     },
     "Dead letters": {
         "dead": "rmq_core.cli.reading",

@@ -10,6 +10,7 @@ from rmq_core.journal import trimmer
 from rmq_core.journal.trimmer import JournalState
 from rmq_core.model.filters import MessageFilter
 from rmq_core.model.group import Group
+from rmq_core.model.holds import Hold
 from rmq_core.model.samples import TopicSample
 from rmq_core.model.states import State
 from rmq_core.model.tenants import TenantLoads
@@ -28,7 +29,7 @@ from rmq_core.model.views import (
     Unreadable,
     WorkerInfo,
 )
-from rmq_core.ops import placement
+from rmq_core.ops import holds, placement
 from rmq_core.ops.placement import Overrides
 from rmq_core.queries import (
     by_filter,
@@ -86,6 +87,10 @@ class Inspector:
     def members(self, group: str | Topic) -> list[Member]:
         """Who takes from a consumer group (``<topic>@<group>``): what each has, how much it does."""
         return self.client.run(self.client.members(group))
+
+    def holds(self, topic: str | Topic) -> list[Hold]:
+        """The keys that are held, and how much each hold keeps back."""
+        return self.client.run(self.client.on_topic(holds.holds, topic))
 
     def sample(self, topic_names: Sequence[str] | None = None, *, groups: bool = False) -> list[TopicSample]:
         """The state of topics (None: all; ``groups``: and of all groups). Cheap to repeat: only what changed is read
@@ -259,6 +264,10 @@ class AsyncInspector:
     async def members(self, group: str | Topic) -> list[Member]:
         """Who takes from a consumer group (``<topic>@<group>``): what each has, how much it does."""
         return await self.client.run(self.client.members(group))
+
+    async def holds(self, topic: str | Topic) -> list[Hold]:
+        """The keys that are held, and how much each hold keeps back."""
+        return await self.client.run(self.client.on_topic(holds.holds, topic))
 
     async def sample(self, topic_names: Sequence[str] | None = None, *, groups: bool = False) -> list[TopicSample]:
         """The state of topics (None: all; ``groups``: and of all groups). Cheap to repeat: only what changed is read

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rmq_core.model.bodies import Body, basis_of, decode_body
+from rmq_core.model.holds import HELD_FROM
 from rmq_core.model.ids import raw_id
 from rmq_core.model.message import as_bytes
 from rmq_core.model.scores import exact
@@ -95,11 +96,12 @@ def _removed(keyspace: Keyspace, topic: Topic, raw: bytes, slots: Sequence[int])
 
 def _view(topic: Topic, number: int, raw: bytes, reply: list[bytes], now: int) -> MessageView | None:
     store, retry, prepare, dead = reply[:4]
-    held: list[tuple[State, bytes]] = [("in_flight", prepare), ("retrying", retry), ("dead", dead)]
+    later: State = "held" if retry and float(retry) >= HELD_FROM else "retrying"
+    copies: list[tuple[State, bytes]] = [("in_flight", prepare), (later, retry), ("dead", dead)]
     if store:
         delayed = topic.timed and float(store) >= now + 1
-        held.insert(1, ("delayed" if delayed else "ready", store))
-    present = [(state, exact(score)) for state, score in held if score]
+        copies.insert(1, ("delayed" if delayed else "ready", store))
+    present = [(state, exact(score)) for state, score in copies if score]
     if not present:
         return None
     state, score = present[0]

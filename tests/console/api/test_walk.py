@@ -51,6 +51,9 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("GET", "/topics/{topic}/tenants"): Route(VIEW, "/topics/orders/tenants?limit=5"),
     ("GET", "/topics/{topic}/why"): Route(VIEW, "/topics/orders/why"),
     ("GET", "/topics/{topic}/why/{id}"): Route(VIEW, "/topics/orders/why/a"),
+    ("GET", "/topics/{topic}/holds"): Route(VIEW, "/topics/orders/holds"),
+    ("POST", "/topics/{topic}/holds"): Route(Action.HOLD, "/topics/orders/holds", {"id": "a", **REASON}),
+    ("POST", "/topics/{topic}/holds/{ref}:lift"): Route(Action.LIFT, "/topics/orders/holds/0-1:lift", {}),
     ("POST", "/topics/{topic}/slots:pin"): Route(
         Action.PIN, "/topics/orders/slots:pin", {"worker": "w", "slots": "0", **REASON}
     ),

@@ -9,6 +9,8 @@ local STORE, RETRY, PREPARE, DEAD, BODY, FAILED, PRIORITY,
   -- and who has taken from it.
   OPEN, ENTRIES, ENTRY_STATS, POSITIONS, MEMBERS = unpack(KEYS)
 local RETRIED_MAX, SHIFT = 16, 1000
+-- What a hold keeps back has a score in retry from here on: see shared/holds.lua. Slots with holds are of this format.
+local HELD_FROM, HELD_FORMAT = 9007190000000000, 'f2 '
 -- A due time that has gone by no longer ago than this is "now": clocks differ, and a lost answer may have to be asked
 -- for again.
 local PRESENT_MS = 30000
