@@ -70,7 +70,7 @@ def test_who_causes_the_load_is_shown_where_messages_say_whose_they_are(
     page = open_page(f"/topics/{topic}/")
     tenants = page.get_by_role("region", name="Tenants: who causes the load")
     expect(tenants.locator("tbody tr")).to_have_text([re.compile("^<b>acme</b>.*75 %"), re.compile("^globex.*25 %")])
-    expect(tenants).to_contain_text("older load counts half for every 10 min")
+    expect(tenants).to_contain_text("older load counts half for every 10 m")
 
 
 def test_every_chart_has_a_table(open_page: Open, queue: Queue, topic: str) -> None:
