@@ -184,7 +184,9 @@ declare namespace Live {
     since_ms: (number | null)[];
   }
 
-  interface InFlight extends Api.Row {
+  interface InFlight extends Omit<Api.Row, "at_ms"> {
+    receipt: number | string | null;
+    score_ms: number | null;
     taken_ms: number;
     until_ms: number;
   }
@@ -242,6 +244,7 @@ declare namespace Live {
     input: "duration" | "bytes" | "flag" | "choice" | "text" | "name" | "number";
     options: [string, string][];
     zero: string;
+    low: number;
     high: number;
     fixed: boolean;
     of: "queues" | "streams" | "";

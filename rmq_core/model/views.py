@@ -198,6 +198,7 @@ class WorkerInfo:
     ``stale``: results that came too late to count. ``session``: how it stands with ZooKeeper (``shared``: without
     it), ``session_since_ms``: since when. ``weight``: its share of slots beside the others'. ``slots``: what it takes
     from now, by topic. ``versions``: the definition it works by, by topic; unknown of workers older than that field.
+    ``free``: threads that could still be given something to do; None, too.
     """
 
     name: str
@@ -220,6 +221,7 @@ class WorkerInfo:
     weight: int
     slots: Mapping[str, tuple[int, ...]]
     versions: Mapping[str, int] = field(default_factory=dict)
+    free: int | None = None
 
     def owns_slots_of(self, topic: str) -> bool:
         """Whether it works on a topic with owners, so that its epochs still count there."""

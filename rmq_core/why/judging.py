@@ -89,7 +89,8 @@ def _of_topic(facts: Facts) -> Iterator[Reason]:
         left_ms = facts.ready * 1000 // topic.rate_limit
         yield Reason("rate_limited", ready | {"limit": topic.rate_limit, "left_ms": left_ms})
     threads, in_flight = sum(each.threads for each in running), sum(each.in_flight for each in running)
-    if in_flight >= threads:
+    # What is in flight may be what slots have ahead, each behind a call of its own.
+    if in_flight >= threads and not any(each.free for each in running):
         yield Reason("threads_busy", {"in_flight": in_flight, "threads": threads})
     for each in running:
         version = each.versions.get(topic.name, topic.version)

@@ -30,7 +30,7 @@ VIEWERS = [
     "define", "send",
     "reconciliation", "run",
     "dead", "operations", "operation", "outbox", "routes", "recurring",
-    "alerts", "screens", "screen",
+    "alerts", "screens", "screen", "demo:bookings",
 ]  # fmt: skip
 AUDIT = [
     "audit",
@@ -72,6 +72,7 @@ def addresses(ident: str = "a") -> dict[str, str]:
         "alerts": "/alerts/",
         "screens": "/screens/",
         "screen": "/screens/of/wall/",
+        "demo:bookings": "/demo/bookings/",
         "operation": f"/operations/{OPERATION}/",
         "reconciliation": "/reconciliation/",
         "run": f"/reconciliation/{OPERATION}/",

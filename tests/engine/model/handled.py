@@ -30,11 +30,13 @@ class Handled(Held):
         self.counts["outdated"] += 1
         return known
 
-    def send(self, raw: bytes, value: int, body: Body | None) -> bool:
-        """Whether it merged."""
+    def send(self, raw: bytes, value: int, body: Body | None, *, once: bool = False) -> bool:
+        """Whether it merged. ``once``: within a period."""
         self.counts["sent"] += 1
         if self.is_late(raw):
             self.lapse(raw)
+            if once or self.topic.versions_for_ms:  # the others see the first keys of a slot alone
+                self.suspects.discard(raw)
         waited = self.waits(raw)
         known = self.waiting_bodies.get(raw) if waited else self.flight_bodies.get(raw)
         if known and known.version > (body.version if body else 0):

@@ -141,7 +141,8 @@ class Machine(RuleBasedStateMachine):
             return
         if period_ms:
             self.model.accepted_ms[name.encode()] = self.model.now_ms
-        assert sent == (name, 0, self.model.send(name.encode(), self.value_of(message), body))
+        merged = self.model.send(name.encode(), self.value_of(message), body, once=period_ms > 0)
+        assert sent == (name, 0, merged)
 
     def message(self, name: str, value: int, version: int | None) -> tuple[Any, Body | None]:
         """A message of the machine's kind; with a version, one with a body. Some due times count from now."""
