@@ -155,12 +155,12 @@ function liftDialog(hold, onDone) {
 
 const TITLES = [
   gettext("Key"),
-  gettext("Slot"),
   [gettext("Held"), "rc-num"],
-  gettext("Since"),
   gettext("Until"),
-  gettext("Why"),
   "",
+  gettext("Why"),
+  [gettext("Since"), "rc-less"],
+  [gettext("Slot"), "rc-num rc-less"],
 ];
 
 /** The holds of the topic; nothing is shown where there are none. */
@@ -218,16 +218,16 @@ export class Holds {
         hold.key ?? h("span", { class: "rc-masked" }, gettext("(hidden)")),
         h("span", { class: "rc-muted" }, ` ${OF[hold.of]}`),
       ),
-      h("td", {}, count(hold.slot)),
       h("td", { class: "rc-num" }, count(hold.held)),
-      h("td", { class: "rc-one-line" }, dateTime(hold.since_ms)),
       until,
-      h("td", { class: "rc-free" }, hold.note ?? ""),
       h(
         "td",
-        { class: "rc-actions" },
+        {},
         liftButton(() => this.onDone(), { hold }),
       ),
+      h("td", { class: "rc-free" }, hold.note ?? ""),
+      h("td", { class: "rc-one-line rc-less" }, dateTime(hold.since_ms)),
+      h("td", { class: "rc-num rc-less" }, count(hold.slot)),
     );
   }
 }

@@ -1,30 +1,28 @@
-"""Streams and their groups are judged: clean after all that can happen to them, and what is planted is found."""
+"""Streams and their groups in a reconciliation: clean after all that can happen to them, then with faults."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import msgpack
-import pyarrow.parquet as pq
 
 from rmq_core import RMQ, Control, PriorityMessage, Route, Topic, TopicKind
+from rmq_core.journal import reader
 from rmq_core.model.ids import MessageRef, id_to_text
 from rmq_core.ops import repairs
 from rmq_core.ops.repairs import Repair
-from rmq_core.pipeline.archive import archive
-from rmq_core.pipeline.reconcile import Inputs, reconcile
-from rmq_core.pipeline.sources.options import SourceOptions
 from rmq_core.routes.forwarding import Forwarder
 from rmq_core.routes.taking import RouteTaker
 
 FAR_MS = 3_600_000
 GROUP = "events@statistics"
+TOPICS = {"events", "short", "gate", GROUP, "events@again", "events@unsettled", "short@slow"}
 
 
-def live(client: RMQ, control: Control) -> None:
-    """All that can happen to a stream and its groups."""
+def live(client: RMQ) -> None:
+    """All that can happen to a stream and its groups; and a route, which brings to it what is in a queue."""
+    control = Control(client)
     times: Any = {"backoff_ms": FAR_MS, "backoff_max_ms": FAR_MS, "visibility_timeout_ms": FAR_MS}
     client.define(Topic("events", TopicKind.STREAM, slots=1, journal="full", **times))
     client.define(Topic("short", TopicKind.STREAM, slots=1, journal="events", trim_unread=True, trim="exact", **times))
@@ -51,10 +49,10 @@ def live(client: RMQ, control: Control) -> None:
     short = client.topic("short")
     control.put_topic(replace(short, max_length=3), short.version)
     control.trim("short")
+    forward(client, control)
 
 
 def forward(client: RMQ, control: Control) -> None:
-    """A route takes what is in a queue, and a stream gets it."""
     gate = client.define(Topic("gate", TopicKind.PRIORITY, slots=1, journal="full"))
     route = client.define_route(Route("route", "gate", ["events"]))
     client.send_many("gate", [PriorityMessage(f"g{n}", priority=100) for n in range(4)])
@@ -64,38 +62,40 @@ def forward(client: RMQ, control: Control) -> None:
     control.delete_route("route")
 
 
-def run(spark: Any, inputs: Inputs, name: str) -> tuple[dict[str, Any], dict[tuple[str, str], dict[str, Any]]]:
-    """The summary, and the findings by kind and topic."""
-    summary = reconcile(spark, replace(inputs, run=name))
-    rows = pq.read_table(f"{inputs.reports}/{name}/findings").to_pylist()  # type: ignore[no-untyped-call]
-    return summary, {(row["kind"], row["topic"]): row for row in rows}
-
-
-def test_streams_and_groups_are_judged(spark: Any, client: RMQ, redis_server: Any, tmp_path: Path) -> None:
-    path = str(tmp_path / "archive")
-    inputs = Inputs(SourceOptions(client.target.url, client.keyspace.namespace, (), 4), path, f"{tmp_path}/reports")
-    live(client, Control(client))
-    forward(client, Control(client))
-    archive(spark, inputs.options, path)
-    summary, found = run(spark, inputs, "clean")
-    assert found == {} and summary["complete"]
+def are_clean(summary: dict[str, Any], figures: list[dict[str, Any]]) -> None:
+    """The findings are looked at by who reconciles."""
     assert {"events", GROUP, "events@unsettled", "short@slow"} <= set(summary["inputs"]["topics"])
-    figures = {row["topic"]: row for row in pq.read_table(f"{inputs.reports}/clean/topics").to_pylist()}  # type: ignore[no-untyped-call]
-    assert (figures["events"]["sent"], figures["events@unsettled"]["acked"], figures["gate"]["acked"]) == (16, 12, 4)
+    of = {row["topic"]: row for row in figures}
+    assert (of["events"]["sent"], of["events@unsettled"]["acked"], of["gate"]["acked"]) == (16, 12, 4)
+
+
+def spoil(client: RMQ, raw: Any) -> bytes:
+    """Loses a delivery of a group, whose id it gives, and an entry of the stream."""
     taken = client.take(GROUP, 1)[0]
-    archive(spark, inputs.options, path)
     keys = client.keyspace.slot(GROUP, 0)
-    with redis_server.client() as raw:
-        assert raw.zrem(keys.prepare, taken.raw_id)
-        assert raw.xdel(keys.entries, raw.xrange(keys.entries, count=1)[0][0])
-    summary, found = run(spark, inputs, "planted")
-    assert summary["read"]["of_run"] == "clean" and summary["read"]["from_scratch"] == {}
+    assert raw.zrem(keys.prepare, taken.raw_id)
+    assert raw.xdel(keys.entries, raw.xrange(keys.entries, count=1)[0][0])
+    return bytes(taken.raw_id)
+
+
+def are_found_and_repaired(client: RMQ, rows: list[dict[str, Any]], lost_id: bytes) -> int:
+    """How many events the repair has written."""
+    found = {(row["kind"], row["topic"]): row for row in rows if row["topic"] in TOPICS}
     lost, ledger = found.pop(("lost", GROUP)), found.pop(("slot_ledger", "events"))
-    assert found == {} and (lost["id"], lost["repair"]) == (taken.raw_id, "set_right")
+    assert found == {} and (lost["id"], lost["repair"]) == (lost_id, "set_right")
     assert ledger["repair"] == "none" and "why" in ledger["evidence"]
     data = msgpack.unpackb(lost["repair_data"])
     repair = Repair(MessageRef(0, id_to_text(lost["id"])), tuple(data["seen"]), tuple(data["copies"]))
+    before = written(client)
     (done,) = client.run(repairs.set_right(client.keyspace, client.topic(GROUP), [repair]))
     assert done.status == "done"
-    assert set(run(spark, inputs, "repaired")[1]) == {("slot_ledger", "events")}
-    assert taken.raw_id in [each.raw_id for each in client.take(GROUP, 5)]
+    return written(client) - before
+
+
+def written(client: RMQ) -> int:
+    return len(client.run(reader.read(client.keyspace, client.topic(GROUP))).transitions)
+
+
+def are_repaired(client: RMQ, rows: list[dict[str, Any]], lost_id: bytes) -> None:
+    assert {(row["kind"], row["topic"]) for row in rows if row["topic"] in TOPICS} == {("slot_ledger", "events")}
+    assert lost_id in [each.raw_id for each in client.take(GROUP, 5)]
