@@ -8,6 +8,7 @@
 -- include shared/slot.lua
 -- include shared/journal.lua
 -- include shared/policy.lua
+LISTS_HOLDS = true
 -- include shared/bodies.lua
 -- include shared/timed_places.lua
 -- include shared/priority_places.lua

@@ -105,11 +105,11 @@ class HoldModel(Model):
         super().reap()
         self.lift_over()
 
-    def send(self, raw: bytes, value: int, body: Body | None) -> bool:
+    def send(self, raw: bytes, value: int, body: Body | None, *, once: bool = False) -> bool:
         if not self.keeps_place(raw) or self.is_late(raw) or self.topic.kind is TopicKind.RANGE_MERGE:
-            return super().send(raw, value, body)
+            return super().send(raw, value, body, once=once)
         stamp, self.store[raw] = self.retry.pop(raw), self.priorities.pop(raw)
-        merged = super().send(raw, value, body)
+        merged = super().send(raw, value, body, once=once)
         self.retry[raw], self.priorities[raw] = stamp, self.store.pop(raw)  # type: ignore[assignment]
         return merged
 

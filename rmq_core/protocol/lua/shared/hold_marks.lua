@@ -23,7 +23,7 @@ if marks[2] and string.sub(marks[2], 1, 3) == HELD_FORMAT then
   end
 end
 
-if HOLDS or WAITS then
+if HOLDS or LISTS_HOLDS then
   -- Whoever cancels the message that failed, or lets it expire, tells nobody: so often it is looked for.
   local FAILED_LOOK_MS = 1000
 

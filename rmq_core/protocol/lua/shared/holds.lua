@@ -4,7 +4,7 @@
 -- returning.
 local is_over, write_holds, set_aside, without_held, lift_over, keeps_all_back
 
-if HOLDS or WAITS then
+if HOLDS or LISTS_HOLDS then
   -- So many slot bases of a slot wait for one that failed; what fails beyond is not waited for.
   local FAILED_MOST = 256
 

@@ -10,6 +10,8 @@ local SHAPE = ARGV[7]
 local VERSIONS_FOR = tonumber(ARGV[9])
 -- Whether the next of a slot basis waits for one that failed.
 local WAITS = ARGV[10] == 'wait'
+-- Whether this call may list holds where there were none.
+local LISTS_HOLDS = WAITS
 local POLICY = 10
 if ARGV[8] ~= '' then
   changed_by = ARGV[8]
