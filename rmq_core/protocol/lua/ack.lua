@@ -29,7 +29,7 @@ local LIFTED_MOST = 100
 local FIRST, WIDTH = POLICY + 3, 2
 local statuses = {}
 ack(FIRST, (#ARGV - FIRST + 1) / WIDTH, statuses)
-local lifted = HOLDS and lift_over(LIFTED_MOST) or 0
+local lifted = HOLDS and lift_over(LIFTED_MOST, 'f') or 0
 write_counts()
 if lifted > 0 then
   announce_change()

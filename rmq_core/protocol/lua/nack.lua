@@ -31,7 +31,7 @@ local FIRST, WIDTH = POLICY + 3, 4
 local statuses = {}
 nack(FIRST, (#ARGV - FIRST + 1) / WIDTH, statuses)
 if HOLDS then
-  lift_over(LIFTED_MOST)
+  lift_over(LIFTED_MOST, 'f')
 end
 write_counts()
 announce_change()

@@ -106,12 +106,12 @@ if HOLDS or LISTS_HOLDS then
   end
 
   -- Brings back, each to its place, at most `most` of what is kept by holds that are over; those that keep nothing more
-  -- are gone then. Returns how many came back.
-  function lift_over(most)
+  -- are gone then. `kind`: of such holds alone. Returns how many came back.
+  function lift_over(most, kind)
     local moved, left = 0, {}
     for _, hold in ipairs(HOLDS) do
       local room = most - moved
-      if room == 0 or not is_over(hold) then
+      if room == 0 or kind and hold.kind ~= kind or not is_over(hold) then
         left[#left + 1] = hold
       else
         local low = HELD_FROM + hold.number * SHIFT
