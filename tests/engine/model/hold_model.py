@@ -105,6 +105,12 @@ class HoldModel(Model):
         super().reap()
         self.lift_over()
 
+    def due_ms(self, raw: bytes, value: int) -> int:
+        if self.topic.kind is not TopicKind.RANGE_MERGE or not self.is_kept(raw) or self.is_late(raw):
+            return super().due_ms(raw, value)
+        place = self.priorities[raw] if self.keeps_place(raw) else self.now_ms
+        return max(self.now_ms, place.whole if isinstance(place, Behind) else int(place))
+
     def send(self, raw: bytes, value: int, body: Body | None, *, once: bool = False) -> bool:
         if not self.keeps_place(raw) or self.is_late(raw) or self.topic.kind is TopicKind.RANGE_MERGE:
             return super().send(raw, value, body, once=once)

@@ -23,6 +23,10 @@ end
 -- When the message that waits is due: one that is ready, now.
 local function due_of(id)
   local retry = redis.call('ZSCORE', RETRY, id)
+  if retry and retry - HELD_FROM >= 0 then -- kept back by a hold
+    local place = retry % SHIFT == 0 and redis.call('HGET', PRIORITY, id)
+    return math.max(now, place and math.floor(tonumber(place)) or now)
+  end
   return math.max(now, retry and math.floor(tonumber(retry) / SHIFT) or math.floor(tonumber(redis.call('ZSCORE', STORE, id))))
 end
 
