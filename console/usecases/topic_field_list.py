@@ -23,6 +23,7 @@ from rmq_core.model.topic import (
     ONLY_OF_STREAMS,
     Journal,
     Merge,
+    OnFailure,
     TopicKind,
     Trim,
 )
@@ -147,6 +148,16 @@ ALL = (
             (Merge.LATEST.value, gettext_lazy("the latest content")),
             (Merge.FIRST.value, gettext_lazy("the first content")),
             (Merge.NEVER.value, gettext_lazy("both: nothing merges")),
+        ),
+    ),
+    Field(
+        "on_failure",
+        gettext_lazy("After a failure"),
+        gettext_lazy("What becomes of the others of a slot basis while one that failed waits for its next try."),
+        "choice",
+        options=(
+            (OnFailure.CONTINUE.value, gettext_lazy("they go on")),
+            (OnFailure.WAIT.value, gettext_lazy("they wait until it is done, or dead")),
         ),
     ),
     Field(

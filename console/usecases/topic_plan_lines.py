@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 from console.engine import engine
 from rmq_core.model.samples import TopicSample
 from rmq_core.model.states import State
-from rmq_core.model.topic import Journal, Topic
+from rmq_core.model.topic import Journal, OnFailure, Topic
 from rmq_core.model.views import MessageRow
 from rmq_core.ops.journal_marks import slot_limit
 
@@ -138,6 +138,15 @@ def _expires(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     backlog = Count(sample.backlog)
     text = gettext("Messages sent from now on. Those waiting now (%(count)s) keep the time they were given.")
     return [Line("expires_ms", "caution" if wanted.expires_ms else "info", text % {"count": backlog}, backlog)]
+
+
+def _on_failure(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    if wanted.on_failure is OnFailure.WAIT:
+        text = gettext(
+            "What fails from now on is waited for by the others of its slot basis; others of the slot go on."
+        )
+        return [Line("on_failure", "caution", text)]
+    return [Line("on_failure", "caution", gettext("What waits for a failure now does so until that is done, or dead."))]
 
 
 def _unique(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
@@ -296,6 +305,7 @@ LINES: dict[str, Callable[[Topic, Topic, TopicSample], list[Line]]] = {
     "backoff_ms": _backoff,
     "backoff_max_ms": _backoff_max,
     "merge": _merge,
+    "on_failure": _on_failure,
     "unique_for_ms": _unique,
     "versions_for_ms": _versions,
     "expires_ms": _expires,

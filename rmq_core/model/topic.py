@@ -58,6 +58,13 @@ class Merge(StrEnum):
     NEVER = "never"
 
 
+class OnFailure(StrEnum):
+    """Whether the next message of a slot basis waits for one that failed, until that is done or dead."""
+
+    CONTINUE = "continue"
+    WAIT = "wait"
+
+
 class Journal(StrEnum):
     """What is recorded of each change: nothing, the change, or also the contents that were sent."""
 
@@ -82,6 +89,7 @@ NOT_OF_STREAMS: dict[str, tuple[object, str]] = {
     "expires_ms": (0, "entries are kept until they are trimmed; bound them by max_length and max_age_ms"),
     "unique_for_ms": (0, "a stream merges nothing, every message is an entry of its own"),
     "versions_for_ms": (0, "an entry has no version"),
+    "on_failure": (OnFailure.CONTINUE, "nothing is handled in a stream itself; a group has waits=True"),
     "paused": (False, "nothing is taken from a stream itself; pause its groups"),
     "lateness_objective_ms": (0, "nothing falls due in a stream"),
     "result_for_ms": (0, "nothing is handled in a stream itself; an entry asks for it by its header"),
@@ -119,6 +127,9 @@ class Topic:
     versions_for_ms: int = 0
     """So long after a version of an id was handed out, or acknowledged, no older one is: it is outdated. 0: only while
     one waits or is in flight, when it merges."""
+    on_failure: OnFailure = OnFailure.CONTINUE
+    """Wait: after a failure the next of that slot basis is handed out when the failed one is done, or dead; others of
+    the slot go on."""
     merge: Merge = Merge.LATEST
     """Whose content survives when a duplicate with a key merges; never: each send is a message of its own."""
     max_content_bytes: int = 1_048_576
@@ -167,6 +178,7 @@ class Topic:
         object.__setattr__(self, "kind", self._choice("kind", TopicKind))
         object.__setattr__(self, "merge", self._choice("merge", Merge))
         object.__setattr__(self, "journal", self._choice("journal", Journal))
+        object.__setattr__(self, "on_failure", self._choice("on_failure", OnFailure))
         object.__setattr__(self, "trim", self._choice("trim", Trim))
         self._whole("slots", 1, MAX_SLOTS)
         if self.slots & (self.slots - 1):

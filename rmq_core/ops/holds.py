@@ -76,6 +76,7 @@ def hold(
         slots = [view.row.slot for view in (yield from by_id.find(keyspace, topic, key))]
         slots = slots or [slot_for(key, topic.slots)]
     known = yield from holds(keyspace, topic)
+    known = [each for each in known if each.of != "failure"]
     others = [each for each in known if (each.of, each.raw_key) != (of, key)]
     if len(others) + len(slots) > HOLDS_MAX:
         raise TooManyHolds(f"the topic has {len(known)} holds, and at most {HOLDS_MAX} are kept: lift one first")

@@ -82,14 +82,20 @@ def _reasons(facts: Facts, view: MessageView, before: dict[str, int]) -> Iterato
 
 def _hold(facts: Facts, view: MessageView) -> Hold | None:
     """The hold that keeps it back, or will when a take meets it."""
-    keys = {"id": view.row.raw_id, "slot_basis": view.slot_basis or view.row.raw_id}
+    basis = view.slot_basis or view.row.raw_id
+    keys = {"id": view.row.raw_id, "slot_basis": basis, "failure": basis}
     for hold in facts.slots[0].sample.holds:
+        if hold.of == "failure" and hold.note == view.row.id:
+            continue  # the others wait for this one
         if keys[hold.of] == hold.raw_key and (hold.until_ms is None or hold.until_ms > facts.now_ms):
             return hold
     return None
 
 
 def _held(hold: Hold, now: int) -> Reason:
+    if hold.of == "failure":
+        about = {"id": hold.note, "since_ms": hold.since_ms, "for_ms": max(0, now - hold.since_ms)}
+        return Reason("behind_failed", about)
     about = {"hold": hold.ref, "since_ms": hold.since_ms, "for_ms": max(0, now - hold.since_ms)}
     if hold.until_ms is None:
         return Reason("held", about)

@@ -92,6 +92,9 @@ SENTENCES: Mapping[str, str | Plural] = {
     ),
     # Of a message.
     "gone": gettext_noop("No message of this id is in the queue."),
+    "behind_failed": gettext_noop(
+        "It waits for {id} of the same slot basis, which failed {for_ms} ago and is to be tried again."
+    ),
     "removed": gettext_noop("It was cancelled or dropped {for_ms} ago, and can be restored."),
     "finished": gettext_noop("The group has finished it."),
     "dead": ngettext_lazy(

@@ -8,6 +8,7 @@
 -- include shared/slot.lua
 -- include shared/journal.lua
 -- include shared/policy.lua
+LISTS_HOLDS = true
 -- include shared/bodies.lua
 -- include shared/timed_places.lua
 -- include shared/priority_places.lua
@@ -16,6 +17,7 @@
 -- include shared/hints.lua
 
 HOLDS = HOLDS or {}
+local wait_behind -- nothing fails here
 -- include shared/holds.lua
 
 local unfit = misfit(SHAPE)
@@ -25,19 +27,20 @@ end
 local kind, key, note_text = ARGV[POLICY + 3], ARGV[POLICY + 4], ARGV[POLICY + 6]
 local wait_ms, most = tonumber(ARGV[POLICY + 5]), tonumber(ARGV[POLICY + 7])
 local until_ms, known = wait_ms and now + wait_ms or 0, nil
-local number, since_ms = 0, now
+local number, since_ms, by_hand = 0, now, 0
 for _, hold in ipairs(HOLDS) do
   if hold.kind == kind and hold.key == key and not is_over(hold) then
     known = hold
   end
+  by_hand = by_hand + (hold.kind == 'f' and 0 or 1)
   number = math.max(number, hold.number)
   since_ms = math.max(since_ms, hold.since_ms + 1) -- they are told apart by it
 end
 if known then
   known.until_ms, known.note = until_ms, note_text
 else
-  if #HOLDS >= most then
-    return redis.error_reply(string.format('RMQHOLDS %d', #HOLDS))
+  if by_hand >= most then
+    return redis.error_reply(string.format('RMQHOLDS %d', by_hand))
   end
   known = {number = number + 1, kind = kind, since_ms = since_ms, until_ms = until_ms, key = key, note = note_text}
   HOLDS[#HOLDS + 1] = known

@@ -14,6 +14,7 @@
 -- include shared/returning.lua
 -- include shared/due.lua
 -- include shared/hints.lua
+local wait_behind -- nothing fails here
 -- include shared/holds.lua
 
 local unfit = misfit(SHAPE)

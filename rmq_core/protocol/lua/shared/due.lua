@@ -21,7 +21,9 @@ local function next_due()
     retry = nil
   end
   local next_due_ms = earlier(retry, timeout and math.min(timeout, now + TIMEOUT_MS))
-  next_due_ms = earlier(next_due_ms, HOLD_END)
+  if hold_end then
+    next_due_ms = earlier(next_due_ms, hold_end())
+  end
   if TIMED and not GROUP then
     local head = redis.call('ZRANGEBYSCORE', STORE, ms_text(now + 1), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
     next_due_ms = earlier(next_due_ms, head[2] and math.floor(tonumber(head[2])))

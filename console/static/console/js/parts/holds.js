@@ -9,7 +9,7 @@ import { ask } from "./ask.js";
 import { guardedButton } from "./guardedbutton.js";
 
 const TIMES_MS = [900_000, 3_600_000, 28_800_000, 86_400_000];
-const OF = { id: gettext("Id"), slot_basis: gettext("Slot basis") };
+const OF = { id: gettext("Id"), slot_basis: gettext("Slot basis"), failure: gettext("Slot basis of one that failed") };
 const path = (rest = "") => ofTopic(page.topic.name, `/holds${rest}`);
 
 /** Whether keys of this page's topic can be held: those of streams and their groups cannot. */
@@ -108,8 +108,9 @@ export function liftButton(onDone, { hold, message }) {
  * @returns {Promise<Api.HoldLine | undefined>}
  */
 async function holdOf(message) {
+  const basis = message.slot_basis ?? message.id;
   /** @type {Record<string, string | null>} */
-  const keys = { id: message.id, slot_basis: message.slot_basis ?? message.id };
+  const keys = { id: message.id, slot_basis: basis, failure: basis };
   return (await get(path())).holds.find(
     (/** @type {Api.HoldLine} */ hold) => hold.slot === message.slot && keys[hold.of] === hold.key,
   );
