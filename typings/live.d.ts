@@ -77,7 +77,6 @@ declare namespace Live {
     backlog: number;
     ready: number;
     retrying: number;
-    held: number;
     in_flight: number;
     dead: number;
     lag_ms: number;

@@ -42,6 +42,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     searching,
     sending,
     telling,
+    tenants,
     topics,
     why,
     windows,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -152,6 +152,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
     sample["topics"] = [
         {"retrying": topic.get("waiting")} | topic for topic in sample["topics"] if caller.sees(topic["topic"])
     ]
+    sample["tenants"] = {name: found for name, found in sample.get("tenants", {}).items() if caller.sees(name)}
     sample["routes"] = [each for each in sample.get("routes", ()) if all(map(caller.sees, each["topics"]))]
     registry = CollectorRegistry(auto_describe=False)
     registry.register(Sample(at_ms, sample, everything=caller.sees("")))
@@ -183,6 +184,7 @@ class Sample:
                     family.add_metric([topic["topic"]], value)
             yield family
         yield lateness(topics)
+        yield from tenants(self._sample.get("tenants", {}))
         yield from routes(self._sample.get("routes", ()))
         if self._everything:
             yield from self._about_all()
@@ -211,6 +213,22 @@ class Sample:
         if server is not None:
             yield _gauge("rmq_redis_used_memory_bytes", "Memory Redis uses", server["used_memory"])
             yield _gauge("rmq_redis_max_memory_bytes", "Redis' maxmemory; 0: no limit", server["maxmemory"])
+
+
+TENANT_GAUGES = {
+    "sent": "Messages sent a second lately, of the tenants that cause most load",
+    "taken": "Deliveries handed out a second lately, of the tenants that cause most load",
+}
+
+
+def tenants(found: Mapping[str, Sequence[dict[str, Any]]]) -> Iterator[Metric]:
+    """Of each topic whose messages say whose they are."""
+    for name, text in TENANT_GAUGES.items() if found else ():
+        family = GaugeMetricFamily(f"rmq_tenant_{name}_per_second", text, labels=["topic", "tenant"])
+        for topic, loads in found.items():
+            for load in loads:
+                family.add_metric([topic, load["tenant"]], load[f"{name}_s"])
+        yield family
 
 
 ROUTE_COUNTERS = {

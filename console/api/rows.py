@@ -58,13 +58,14 @@ class Message(Row):
     """Everything about one message. `content` is text; where it is no UTF-8, null, and `content_base64` has it.
 
     `slot_basis`: the one it was sent with, where that is text of at most 512 bytes and not the id.
-    `expires_at_ms`: from then on it is not delivered; null: always.
+    `expires_at_ms`: from then on it is not delivered; null: always. `tenant`: whose it is; "": nobody's.
     """
 
     states: list[State]
     version: BigOut
     slot_basis: str | None
     expires_at_ms: int | None
+    tenant: str
     headers: dict[str, str] | None
     header_count: int
     content: str | None
@@ -94,6 +95,7 @@ def message_of(view: MessageView, payload: bool) -> dict[str, Any]:
         "version": lossless(view.version),
         "slot_basis": _basis_of(view) if payload else None,
         "expires_at_ms": view.expires_at_ms,
+        "tenant": view.tenant,
         "headers": shapes.headers_json(view.headers) if payload else None,
         "header_count": len(view.headers),
         "content": shown["text"],

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from django.utils.translation import gettext_lazy
 
+from rmq_core.model.tenants import FROM_MAX
 from rmq_core.model.topic import (
     MAX_AGE_MS,
     MAX_BACKLOG,
@@ -32,7 +33,7 @@ DAY_MS = 86_400_000
 DESCRIPTION_MAX = 2_000
 NAME_MAX = 100
 
-Input = Literal["name", "choice", "count", "duration", "bytes", "flag", "text"]
+Input = Literal["name", "choice", "count", "duration", "bytes", "flag", "line", "text"]
 
 
 @dataclass(frozen=True)
@@ -186,6 +187,17 @@ ALL = (
         0,
         MAX_EXPIRES_MS,
         zero=gettext_lazy("never"),
+    ),
+    Field(
+        "tenant_from",
+        gettext_lazy("Tenant from"),
+        gettext_lazy(
+            "Where messages say whose they are: header:NAME, or key:SEPARATOR for the key up to that. The load is"
+            " counted by tenant."
+        ),
+        "line",
+        0,
+        FROM_MAX,
     ),
     Field(
         "max_content_bytes",

@@ -168,6 +168,13 @@ def _versions(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     return [Line("versions_for_ms", "caution", text % {"time": spoken(wanted.versions_for_ms)})]
 
 
+def _tenant_from(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
+    if not wanted.tenant_from:
+        return [Line("tenant_from", "info", gettext("Messages sent from now on have the tenant that they name."))]
+    text = gettext("Messages sent from now on have their tenant from there. Each is kept with it: some 100 bytes more.")
+    return [Line("tenant_from", "info", text)]
+
+
 def _max_content(now: Topic, wanted: Topic, sample: TopicSample) -> list[Line]:
     if wanted.max_content_bytes > now.max_content_bytes:
         return [Line("max_content_bytes", "info", gettext("Larger messages are accepted within a second."))]
@@ -309,6 +316,7 @@ LINES: dict[str, Callable[[Topic, Topic, TopicSample], list[Line]]] = {
     "unique_for_ms": _unique,
     "versions_for_ms": _versions,
     "expires_ms": _expires,
+    "tenant_from": _tenant_from,
     "max_content_bytes": _max_content,
     "weight": _weight,
     "max_backlog": _max_backlog,

@@ -42,6 +42,7 @@ ENGINE: Sections = {
     "Topics": {
         "topics": "rmq_core.cli.topics",
         "stats": "rmq_core.cli.topics",
+        "tenants": "rmq_core.cli.tenants",
         "journal": "rmq_core.cli.journal",
         "pause": "rmq_core.cli.members",
         "resume": "rmq_core.cli.members",

@@ -13,6 +13,7 @@ from rmq_core.model.group import Group
 from rmq_core.model.holds import Hold
 from rmq_core.model.samples import TopicSample
 from rmq_core.model.states import State
+from rmq_core.model.tenants import TenantLoads
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import (
     Ages,
@@ -37,6 +38,7 @@ from rmq_core.queries import (
     clusters,
     definitions,
     fleet,
+    load,
     message_rows,
     owners,
     present,
@@ -123,6 +125,10 @@ class Inspector:
     def forecast(self, topic: str, minutes: int = 60, step_minutes: int = 1) -> tuple[int, ...]:
         """Messages due in each coming minute, or step of so many minutes."""
         return self.client.run(self.client.on_topic(slot_details.forecast, topic, minutes, step_minutes))
+
+    def tenants(self, topic: str, limit: int = 20) -> TenantLoads:
+        """Who causes the load: the tenants of which most was sent or taken lately."""
+        return self.client.run(self.client.on_topic(load.tenants, topic, limit))
 
     def find(self, topic: str, ident: str | bytes, slot_basis: str | bytes | None = None) -> list[MessageView]:
         """Every message with that id."""
@@ -296,6 +302,10 @@ class AsyncInspector:
     async def forecast(self, topic: str, minutes: int = 60, step_minutes: int = 1) -> tuple[int, ...]:
         """Messages due in each coming minute, or step of so many minutes."""
         return await self.client.run(self.client.on_topic(slot_details.forecast, topic, minutes, step_minutes))
+
+    async def tenants(self, topic: str, limit: int = 20) -> TenantLoads:
+        """Who causes the load: the tenants of which most was sent or taken lately."""
+        return await self.client.run(self.client.on_topic(load.tenants, topic, limit))
 
     async def find(self, topic: str, ident: str | bytes, slot_basis: str | bytes | None = None) -> list[MessageView]:
         """Every message with that id."""

@@ -21,6 +21,7 @@ class SlotSample:
     ``length``, ``first_entry``, ``last_entry``: of a stream topic, whose slots have nothing else but counters.
     ``lag``: of a group, the entries ahead of it; None: not known. ``missed``: trimmed or deleted before it had read
     them. ``behind``: the entry that it read last. ``oldest_due_ms``: when what it hands out next was accepted.
+    ``tenants``: whether messages have named any.
     """
 
     slot: int
@@ -51,6 +52,7 @@ class SlotSample:
     lag: int | None = 0
     missed: int = 0
     behind: str | None = None
+    tenants: bool = False
     held: int = 0
     hold_mark: bytes | None = None
 
@@ -128,6 +130,11 @@ class TopicSample:
     def backlog(self) -> int:
         """Messages waiting, in store or retry."""
         return sum(slot.store + slot.retry for slot in self.slots)
+
+    @property
+    def tenants(self) -> bool:
+        """Whether messages have named tenants."""
+        return any(slot.tenants for slot in self.slots)
 
     @cached_property
     def lag(self) -> int | None:

@@ -46,6 +46,8 @@ class SlotKeys:
     """Hash: the counters of the ledger, and the marks of the slot."""
     journal: str = field(init=False)
     """Stream: every change, where the topic's journal is on."""
+    tenants: str = field(init=False)
+    """Sorted set: tenants by what was sent and taken of theirs lately, at most 256 (``lua/shared/load.lua``)."""
     spill: str = field(init=False)
     """Hash: milliseconds that are full → where equal due times go on."""
     replaced: str = field(init=False)
@@ -128,7 +130,7 @@ QUEUES = 4
 # the topic's hints (`Keyspace.hints`).
 QUEUE_KEYS = (
     *("store", "retry", "prepare", "dead", "body", "failed", "priority", "stats", "journal"),
-    *("spill", "replaced", "dead_record", "heads", "due", "lateness", "fence"),
+    *("spill", "replaced", "dead_record", "heads", "tenants", "due", "lateness", "fence"),
     *("cause", "clusters", "trash", "trashed", "quota", "origin", "suspect", "once_a", "once_b"),
     *("seen_a", "seen_b", "owed"),
 )
@@ -140,6 +142,9 @@ ENTRY_STATS = len(QUEUE_KEYS) + 2
 
 SENDING = QUEUE_KEYS.index("heads") + 1
 """Sending needs the first so many keys; it happens one by one, so every key counts."""
+
+SENDING_BODIES = SENDING + 1
+"""What has a body may name a tenant."""
 
 
 class Keyspace:

@@ -88,6 +88,7 @@ def _removed(keyspace: Keyspace, topic: Topic, raw: bytes, slots: Sequence[int])
                 failure=FailureRecord.read(trashed.failed) if trashed.failed else None,
                 slot_basis=basis_of(raw, body),
                 expires_at_ms=body.expires_at_ms,
+                tenant=body.tenant,
             )
         )
     return views
@@ -115,4 +116,5 @@ def _view(topic: Topic, number: int, raw: bytes, reply: list[bytes], now: int) -
         failure=FailureRecord.read(failed) if failed else None,
         slot_basis=basis_of(raw, decoded),
         expires_at_ms=decoded.expires_at_ms,
+        tenant=decoded.tenant,
     )

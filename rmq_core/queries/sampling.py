@@ -215,6 +215,7 @@ def slot_sample(slot: int, row: list[Any]) -> SlotSample:
         length=length,
         first_entry=first.decode() or None,
         last_entry=last.decode() or None,
+        tenants=b"load_ms" in counters,
     )
 
 

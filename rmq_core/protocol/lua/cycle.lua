@@ -24,6 +24,7 @@
 -- include shared/settle.lua
 -- include shared/due.lua
 -- include shared/lapsing.lua
+-- include shared/load.lua
 -- include shared/reaping.lua
 -- include shared/holds.lua
 -- include shared/take.lua
@@ -51,6 +52,7 @@ if ARGV[POLICY + 5] == 'waits' and redis.call('EXISTS', PREPARE, RETRY) > 0 and 
   limit = 0
 end
 local taken, bodies, suspects_next, cut = take(limit, alone, floor, bytes)
+write_load()
 write_counts()
 local next_due_ms = now
 if not busy and not cut and (limit == 0 or #taken < limit * 2) then

@@ -1,5 +1,5 @@
 -- Moves up to `limit` ready messages from store to prepare. Needs policy, journal, bodies, origins, lapsing, versions,
--- holds.
+-- holds, load.
 
 local take
 -- A block, for a script may have 200 locals at most.
@@ -294,6 +294,9 @@ do
     end
     if not alone then
       note_origins(now, taken, in_flight)
+    end
+    for i = 1, #bodies do
+      note_load('t', bodies[i])
     end
     if #priorities > 0 then
       remember_priorities(priorities)

@@ -100,6 +100,7 @@ function facts(/** @type {Api.Message} */ message, /** @type {number} */ nowMs) 
   if (message.retries_left !== null) pairs.push([gettext("Retries left"), count(message.retries_left)]);
   if (message.expires_at_ms !== null)
     pairs.push([gettext("Expires"), `${dateTime(message.expires_at_ms)} (${relative(message.expires_at_ms, nowMs)})`]);
+  if (message.tenant) pairs.push([gettext("Tenant"), message.tenant]);
   if (message.version) pairs.push([gettext("Version"), String(message.version)]);
   pairs.push([gettext("Size"), bytes(message.size)]);
   return pairs;
