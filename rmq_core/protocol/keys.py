@@ -31,7 +31,7 @@ class SlotKeys:
     """Sorted set: what waits; id → by kind a due time, a priority, or a place among equals. Of a stream topic a stream:
     its entries."""
     retry: str = field(init=False)
-    """Sorted set: what failed and waits for its next try; id → due time and failures."""
+    """Sorted set: what failed and waits for its next try, or is held; id → due time, or hold, and failures."""
     prepare: str = field(init=False)
     """Sorted set: what is in flight; id → when it was taken and its retries. This score is the receipt."""
     dead: str = field(init=False)
@@ -41,7 +41,7 @@ class SlotKeys:
     failed: str = field(init=False)
     """Hash: id → failure record."""
     priority: str = field(init=False)
-    """Hash: id → original priority, of those that do not have it as their score."""
+    """Hash: id → original priority, of those that do not have it as their score; of what is held its place."""
     stats: str = field(init=False)
     """Hash: the counters of the ledger, and the marks of the slot."""
     journal: str = field(init=False)

@@ -91,7 +91,7 @@ function holdDialog(message, onDone) {
  */
 export function liftButton(onDone, { hold, message }) {
   const missing = page.grants.actions.lift;
-  const label = gettext("Lift the hold");
+  const label = hold ? gettext("Lift") : gettext("Lift the hold");
   return guardedButton({ action: "lift", symbol: "pan_tool_alt", label, missing, look: "rc-small" }, async () => {
     try {
       const found = hold ?? (message && (await holdOf(message)));
