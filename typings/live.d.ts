@@ -240,7 +240,7 @@ declare namespace Live {
     name: string;
     label: string;
     help: string;
-    input: "duration" | "bytes" | "flag" | "choice" | "text" | "name" | "number";
+    input: "duration" | "bytes" | "flag" | "choice" | "text" | "line" | "name" | "number";
     options: [string, string][];
     zero: string;
     low: number;

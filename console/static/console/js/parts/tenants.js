@@ -3,14 +3,14 @@ import { get, ofTopic } from "../core/api.js";
 import { h, headRow, replace, setText } from "../core/dom.js";
 import { duration, percent, rate } from "../core/format.js";
 import { page } from "../core/page.js";
-import { fill, gettext } from "../core/text.js";
+import { fill, gettext, messageOf } from "../core/text.js";
 
 const REFRESH_MS = 10_000;
 const SHOWN = 10;
 
 export class Tenants {
   /** `live` says when to stand still. Shown once a message has named a tenant. */
-  constructor(live) {
+  constructor(/** @type {import("../core/live.js").Live} */ live) {
     this.live = live;
     this.any = false;
     this.body = h("tbody");
@@ -35,7 +35,7 @@ export class Tenants {
   }
 
   /** Not shown beside a moment of the past: it is of now alone. */
-  stand(past) {
+  stand(/** @type {boolean} */ past) {
     this.element.hidden = past || !this.any;
   }
 
@@ -45,11 +45,11 @@ export class Tenants {
     try {
       this.show(await get(ofTopic(page.topic.name, "/tenants"), { limit: SHOWN }));
     } catch (problem) {
-      setText(this.note, problem.message);
+      setText(this.note, messageOf(problem));
     }
   }
 
-  show(found) {
+  show(/** @type {Api.TenantLoads} */ found) {
     this.any = found.tenants.length > 0;
     this.stand(Boolean(this.live.replay));
     replace(
