@@ -41,7 +41,7 @@ check: $(INSTALLED) ## Lint, format, types, import rules, migrations
 	@if command -v node >/dev/null && command -v npm >/dev/null; then $(MAKE) --no-print-directory browser; \
 		else echo "skipped: the browser's modules, for node and npm are missing"; [ -z "$$CI" ]; fi
 
-browser: $(LINTERS) ## Lint, types and tests of the browser's modules
+browser: $(LINTERS) $(INSTALLED) ## Lint, types and tests of the browser's modules
 	npm run --silent check
 	npm test --silent
 

@@ -49,6 +49,7 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
                 _page(request, gettext("Outbox"), "outbox", "outbox"),
                 _page(request, gettext("Recurring"), "event_repeat", "recurring"),
                 _page(request, gettext("Screens"), "tv", "screens"),
+                *_of_demo(request),
             ],
         },
         {
@@ -99,6 +100,14 @@ def _page(
     """One of the console's own pages, marked while that, or what is below it, is open."""
     entry = _entry(title, icon, f"console:{name}", may)
     return entry | {"active": request.path.startswith(entry["link"])}
+
+
+def _of_demo(request: HttpRequest) -> list[dict[str, Any]]:
+    """Where the demo is installed, its page."""
+    with contextlib.suppress(NoReverseMatch):
+        entry = _entry(gettext("Bookings (demo)"), "airplane_ticket", "demo:bookings")
+        return [entry | {"active": request.path.startswith(entry["link"])}]
+    return []
 
 
 def _admin_item(title: str, icon: str, model: type[Model]) -> list[dict[str, Any]]:

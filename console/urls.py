@@ -48,7 +48,6 @@ page_urls: list[URLPattern | URLResolver] = [
     path("screens/", screens.page, name="screens"),
     path("screens/of/<rmq_route:name>/", screens.one, name="screen"),
     path("screens/<str:secret>/", screens.by_link, name="screen-by-link"),
-    path("screens/<str:secret>/data", screens.by_link_data, name="screen-by-link-data"),
     path("outbox/", outbox.page, name="outbox"),
     path("texts.js", JavaScriptCatalog.as_view(packages=["console"]), name="texts"),
     path("language/setlang/", language.choose, name="set_language"),

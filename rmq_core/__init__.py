@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rmq_core.model.delivery import Delivery
     from rmq_core.model.entry import Entry, EntryDelivery, StreamMessage
     from rmq_core.model.filters import MessageFilter
+    from rmq_core.model.follow_ups import Addressed
     from rmq_core.model.group import Group
     from rmq_core.model.ids import MessageRef, id_from_text, id_to_text
     from rmq_core.model.json_text import to_json
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from rmq_core.model.outcomes import Reject, Release, Retry
     from rmq_core.model.report import Report
     from rmq_core.model.route import Route, Target
-    from rmq_core.model.topic import Journal, Merge, Topic, TopicKind, Trim
+    from rmq_core.model.topic import Journal, Merge, OnFailure, Topic, TopicKind, Trim
     from rmq_core.ops.actions import ActionResult
     from rmq_core.ops.matching import MatchingResult
     from rmq_core.ops.sent import Sent, SentMany
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = [
     "RMQ",
     "ActionResult",
+    "Addressed",
     "AsyncControl",
     "AsyncInspector",
     "AsyncJournalReader",
@@ -65,6 +67,7 @@ __all__ = [
     "Message",
     "MessageFilter",
     "MessageRef",
+    "OnFailure",
     "PriorityMessage",
     "Producer",
     "RMQError",
@@ -112,13 +115,14 @@ _HOMES = {
     "model.entry": ("Entry", "EntryDelivery", "StreamMessage"),
     "model.group": ("Group",),
     "model.filters": ("MessageFilter",),
+    "model.follow_ups": ("Addressed",),
     "model.ids": ("MessageRef", "id_from_text", "id_to_text"),
     "model.json_text": ("to_json",),
     "model.message": ("DelayedMessage", "FixedTimeMessage", "Message", "PriorityMessage", "RangeMergeMessage"),
     "model.outcomes": ("Reject", "Release", "Retry"),
     "model.report": ("Report",),
     "model.route": ("Route", "Target"),
-    "model.topic": ("Journal", "Merge", "Topic", "TopicKind", "Trim"),
+    "model.topic": ("Journal", "Merge", "OnFailure", "Topic", "TopicKind", "Trim"),
     "ops.actions": ("ActionResult",),
     "ops.matching": ("MatchingResult",),
     "ops.sent": ("Sent", "SentMany"),

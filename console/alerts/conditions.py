@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -36,11 +36,13 @@ class Seen:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Of one place: whether it is wrong; None: that is not known. `topics`: of one alert for many."""
+    """Of one place: whether it is wrong; None: that is not known. `topics`: of one alert for many. `folded`: that one
+    tells of it, as soon as it fires; until then it goes on for itself, for there may be less again."""
 
     wrong: bool | None
     value: float | None = None
     topics: tuple[str, ...] = ()
+    folded: bool = False
 
 
 def verdicts(rule: AlertRule, seen: Seen, firing: frozenset[str], causes: frozenset[str]) -> dict[str, Verdict]:
@@ -84,6 +86,7 @@ def _folded(rule: AlertRule, found: dict[str, Verdict], seen: Seen, firing: froz
     kept = {name: each for name, each in found.items() if name not in rest}
     if rest:
         values = [each.value for name in rest if (each := found[name]).value is not None]
+        kept |= {name: replace(found[name], folded=True) for name in rest}
         return kept | {ALL: Verdict(True, max(values, default=None), tuple(rest))}
     unknown = any(each.wrong is None for each in found.values())
     return kept | {ALL: Verdict(None if unknown else False)}

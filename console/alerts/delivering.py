@@ -7,9 +7,10 @@ same id.
 from __future__ import annotations
 
 import logging
+import random
 from collections.abc import Callable, Sequence
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 
 from console.alerts import channels
 from console.alerts.webhook import NotSent
@@ -28,19 +29,20 @@ State, What = AlertDelivery.State, AlertDelivery.What
 
 
 def due(now_ms: int) -> dict[int, list[AlertDelivery]]:
-    """By receiver, oldest first. That it is over is said after that it fired."""
+    """By receiver, oldest first; of many receivers some. That it is over is said after that it fired."""
     earlier = AlertDelivery.objects.filter(
         alert=OuterRef("alert"), receiver=OuterRef("receiver"), what=What.FIRING, state=State.WAITING
     )
-    rows = AlertDelivery.objects.filter(state=State.WAITING, next_ms__lte=now_ms, receiver__enabled=True)
-    waits = rows.filter(what=What.RESOLVED).filter(Exists(earlier)).values("pk")
-    found: dict[int, list[AlertDelivery]] = {}
-    for each in rows.exclude(pk__in=waits).select_related("alert__rule", "receiver").order_by("pk")[:500]:
-        if each.receiver_id in found or len(found) < RECEIVERS_MOST:
-            some = found.setdefault(each.receiver_id, [])
-            if len(some) < AT_ONCE:
-                some.append(each)
-    return found
+    # What waits for longer than anything does was put off by a clock that was ahead.
+    now = Q(next_ms__lte=now_ms) | Q(next_ms__gt=now_ms + LONGEST_MS + CLAIM_MS)
+    rows = AlertDelivery.objects.filter(now, state=State.WAITING, receiver__enabled=True)
+    rows = rows.exclude(Exists(earlier), what=What.RESOLVED)
+    receivers = list(rows.values_list("receiver", flat=True).distinct())
+    some = random.sample(receivers, min(len(receivers), RECEIVERS_MOST))
+    return {
+        each: list(rows.filter(receiver=each).select_related("alert__rule", "receiver").order_by("pk")[:AT_ONCE])
+        for each in some
+    }
 
 
 def deliver(some: Sequence[AlertDelivery], now: Callable[[], int]) -> None:

@@ -56,20 +56,33 @@ def _causes(rules: Iterable[AlertRule], seen: Seen) -> frozenset[str]:
 def _take(rule: AlertRule, alerts: dict[str, Alert], seen: Seen, causes: frozenset[str], room: int) -> None:
     firing = frozenset(topic for topic, alert in alerts.items() if alert.state == State.FIRING)
     found = verdicts(rule, seen, firing, causes)
+    # First that for many: those whose alert it is have none of their own.
+    if _step(rule, ALL, alerts.pop(ALL, None), found.pop(ALL, Verdict(False)), seen.at_ms) == State.FIRING:
+        found = {topic: verdict for topic, verdict in found.items() if not verdict.folded}
     for topic, alert in alerts.items():
-        if goes_on(alert, rule, found.get(topic, Verdict(False)), seen.at_ms):
-            if alert.fired_ms is None and alert.state == State.RESOLVED:
-                alert.delete()
-            else:
-                alert.save()
+        _step(rule, topic, alert, found.get(topic, Verdict(False)), seen.at_ms)
     new = [topic for topic, verdict in found.items() if verdict.wrong and topic not in alerts]
     for topic in new[: max(0, room)]:
+        _step(rule, topic, None, found[topic], seen.at_ms)
+
+
+def _step(rule: AlertRule, topic: str, alert: Alert | None, verdict: Verdict, at_ms: int) -> str | None:
+    """One place, with the alert that it has; the state of the one it has now."""
+    if alert is None:
+        if not verdict.wrong:
+            return None
         alert = Alert(
             rule=rule, name=rule.name, topic=topic, open_key=f"{rule.pk} {topic}", severity=rule.severity,
-            began_ms=seen.at_ms, seen_ms=seen.at_ms,
+            began_ms=at_ms, seen_ms=at_ms,
         )  # fmt: skip
-        goes_on(alert, rule, found[topic], seen.at_ms)
+        goes_on(alert, rule, verdict, at_ms)
         alert.save()
+    elif goes_on(alert, rule, verdict, at_ms):
+        if alert.fired_ms is None and alert.state == State.RESOLVED:
+            alert.delete()
+        else:
+            alert.save()
+    return alert.state
 
 
 def _end_without_rules(alerts: Iterable[Alert], rules: Iterable[AlertRule], at_ms: int) -> None:
@@ -125,11 +138,12 @@ def is_silenced(alert: Alert, silences: Iterable[AlertSilence]) -> bool:
     )
 
 
-def forget(now_ms: int) -> None:
-    """What was over long ago, and of too many the oldest."""
+def forget(now_ms: int | None) -> None:
+    """What was over long ago (None: nobody knows how late it is), and of too many the oldest."""
     old = Alert.objects.filter(state=State.RESOLVED)
-    old.filter(resolved_ms__lt=now_ms - KEEP_MS).delete()
+    if now_ms is not None:
+        old.filter(resolved_ms__lt=now_ms - KEEP_MS).delete()
+        AlertSilence.objects.filter(until_ms__lt=now_ms - KEEP_MS).delete()
     last = old.order_by("-resolved_ms").values_list("resolved_ms", flat=True)[KEEP_MOST : KEEP_MOST + 1].first()
     if last is not None:
         old.filter(resolved_ms__lte=last).delete()
-    AlertSilence.objects.filter(until_ms__lt=now_ms - KEEP_MS).delete()

@@ -21,7 +21,8 @@ def goes_on(alert: Alert, rule: AlertRule, verdict: Verdict, at_ms: int) -> bool
         alert.good = 0
         alert.value = verdict.value
         alert.topics = list(verdict.topics)
-        if alert.state == State.PENDING and alert.bad >= rule.fire_after and at_ms - alert.began_ms >= rule.for_ms:
+        lasted = alert.bad >= rule.fire_after and at_ms - alert.began_ms >= rule.for_ms
+        if alert.state == State.PENDING and lasted and not verdict.folded:
             alert.state, alert.fired_ms, alert.severity = State.FIRING, at_ms, rule.severity
     else:
         alert.good = min(alert.good + 1, rule.resolve_after)

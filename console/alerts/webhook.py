@@ -18,6 +18,7 @@ from console.release import RELEASE
 
 TIMEOUT_S = 10.0
 """Of the whole call."""
+ADDRESSES_MOST = 4
 SIGNATURE, TIMESTAMP = "X-RMQ-Signature", "X-RMQ-Timestamp"
 
 
@@ -67,7 +68,7 @@ def _post(address: str, data: bytes, headers: dict[str, str], private: bool) -> 
     port = parts.port or (443 if secure else 80)
     assert parts.hostname is not None
     until = time.monotonic() + TIMEOUT_S
-    held = [_connected(parts.hostname, port, private)]
+    held = [_connected(parts.hostname, port, private, until)]
     # A timeout of a socket is of each read: one byte now and then would hold us for ever.
     alarm = threading.Timer(max(0.0, until - time.monotonic()), lambda: _shut(held[0]))
     alarm.daemon = True
@@ -92,21 +93,26 @@ def _post(address: str, data: bytes, headers: dict[str, str], private: bool) -> 
         held[0].close()
 
 
-def _connected(host: str, port: int, private: bool) -> socket.socket:
-    """The addresses that were looked at are those it connects to: a name cannot say another one the second time."""
+def _connected(host: str, port: int, private: bool, until: float) -> socket.socket:
+    """The addresses that were looked at are those it connects to: a name cannot say another one the second time. One
+    after another, each with its share of the time."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    allowed = [each for each in found if private or _is_public(str(each[4][0]))]
+    allowed = [each for each in found if private or _is_public(str(each[4][0]))][:ADDRESSES_MOST]
     if not allowed:
         raise NotSent("the address is in a private network, which this receiver may not be in")
-    family, kind, protocol, _, address = allowed[0]
-    sock = socket.socket(family, kind, protocol)
-    try:
-        sock.settimeout(TIMEOUT_S)
-        sock.connect(address)
-    except BaseException:
-        sock.close()
-        raise
-    return sock
+    for left, (family, kind, protocol, _, address) in zip(range(len(allowed), 0, -1), allowed, strict=True):
+        sock = socket.socket(family, kind, protocol)
+        try:
+            sock.settimeout(max(0.1, (until - time.monotonic()) / left))
+            sock.connect(address)
+            sock.settimeout(TIMEOUT_S)
+        except OSError:
+            sock.close()
+            if left == 1:
+                raise
+        else:
+            return sock
+    raise AssertionError("unreachable")
 
 
 def _is_public(address: str) -> bool:

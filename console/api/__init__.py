@@ -23,6 +23,7 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     health,
     history,
     history_moment,
+    holds,
     me,
     messages,
     metrics,
@@ -36,9 +37,12 @@ from console.api import (  # noqa: F401  (of `routers.topics`)
     routers,
     routes,
     schedules,
+    screen_links,
     screens,
     searching,
     sending,
+    telling,
+    tenants,
     topics,
     why,
     windows,
@@ -72,6 +76,7 @@ api.add_router("/routes", routes.router)
 api.add_router("/audit", audit.router)
 api.add_router("/alerts", alerts.router)
 api.add_router("/screens", screens.router)
+api.add_router("/links", screen_links.router)
 api.add_router("/recurring", recurring.router)
 api.add_router("/outbox", outbox.router)
 api.add_router("/metrics", metrics.router)

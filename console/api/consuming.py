@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Literal
@@ -26,9 +27,13 @@ from console.api.sending import engine_for
 from console.engine import AsyncEngine, async_engine
 from console.options import options
 from console.serializers.messages import headers_json
+from rmq_core.errors import UnknownTopic
 from rmq_core.model.delivery import Delivery, SettleStatus
 from rmq_core.model.outcomes import DELAY_MAX_MS
 from rmq_core.model.topic import Topic
+from rmq_core.ops import chains
+from rmq_core.protocol.keys import Keyspace
+from rmq_core.protocol.scripts import Operation
 from rmq_core.streams.members import signature
 
 TAKE_MOST = 256
@@ -64,6 +69,7 @@ class Taken(Schema):
     priority: BigOut | None
     version: BigOut
     expires_at_ms: int | None
+    tenant: str
     headers: dict[str, str]
     content: str | None
     content_base64: str | None
@@ -138,7 +144,7 @@ class SettleAnswer(Schema):
 )
 async def take(request: HttpRequest, topic: TopicName, body: TakeBody = Body(TakeBody())) -> Any:  # noqa: B008
     """A caller that goes away while it is answered loses nothing: what was taken for it comes back by its timeout."""
-    await sync_to_async(_may_consume)(request, topic)
+    await sync_to_async(may_consume)(request, topic)
     if isinstance(request, ASGIRequest):
         definition = await async_engine().client.topic(topic)
         _check_member(definition, body.member)
@@ -163,11 +169,11 @@ async def take(request: HttpRequest, topic: TopicName, body: TakeBody = Body(Tak
     summary="Say what became of them",
 )
 async def settle(request: HttpRequest, topic: TopicName, body: SettleBody) -> Any:
-    await sync_to_async(_may_consume)(request, topic)
+    await sync_to_async(may_consume)(request, topic)
     async with engine_for(request) as engine:
         try:
             by = "" if body.member is None else signature(await engine.client.topic(topic), body.member)
-            deliveries = [_delivery(topic, each.receipt, n, by) for n, each in enumerate(body.settle)]
+            deliveries = [delivery_at(f"settle.{n}", topic, each.receipt, by) for n, each in enumerate(body.settle)]
         except ApiError:
             await engine.client.topic(topic)  # of a topic that is not, one hears that first
             raise
@@ -189,7 +195,7 @@ async def _check_again(request: HttpRequest, topic: str, found: TopicPolls, deli
     """A token may have been revoked, somebody signed out, while the request waited: then nothing is handed out."""
     try:
         request.caller = await sync_to_async(still_there)(request)  # type: ignore[attr-defined]
-        await sync_to_async(_may_consume)(request, topic)
+        await sync_to_async(may_consume)(request, topic)
     except BaseException:
         await found.put_back(deliveries)
         raise
@@ -200,7 +206,7 @@ def _check_member(topic: Topic, member: str | None) -> None:
         raise invalid("member", "only consumer groups have members")
 
 
-def _may_consume(request: HttpRequest, topic: str) -> None:
+def may_consume(request: HttpRequest, topic: str) -> None:
     caller = caller_of(request)
     caller.require(Permission.OPERATE, topic)
     caller.require(Permission.READ_PAYLOAD)
@@ -218,6 +224,7 @@ def _taken(topic: Topic, delivery: Delivery) -> dict[str, Any]:
         "priority": lossless(delivery.priority),
         "version": lossless(delivery.version),
         "expires_at_ms": delivery.expires_at_ms,
+        "tenant": delivery.tenant,
         "headers": headers_json(delivery.headers),
         **content_fields(delivery.content),
     }
@@ -227,15 +234,19 @@ def _receipt(delivery: Delivery) -> str:
     return receipt_of(options().namespace, delivery)
 
 
-def _delivery(topic: str, receipt: str, number: int, by: str) -> Delivery:
+def delivery_at(place: str, topic: str, receipt: str, by: str, max_retries: int = 0) -> Delivery:
+    """The delivery of a receipt. Raises `ApiError` naming the place."""
     try:
-        return delivery_of(options().namespace, topic, receipt, by)
+        return delivery_of(options().namespace, topic, receipt, by, max_retries)
     except NotAReceipt as error:
-        raise invalid(f"settle.{number}.receipt", str(error)) from None
+        raise invalid(f"{place}.receipt", str(error)) from None
 
 
 async def _settle(engine: AsyncEngine, deliveries: Sequence[Delivery], asked: Sequence[Settling]) -> list[SettleStatus]:
     """Those with the same outcome and options go together, in one round trip."""
+    ended = [each for each, how in zip(deliveries, asked, strict=True) if how.outcome in _ENDS]
+    with contextlib.suppress(UnknownTopic):
+        await load_bodies(engine, deliveries[0].topic, ended)
     groups: dict[tuple[Any, ...], list[int]] = {}
     for position, each in enumerate(asked):
         how = (each.outcome, each.error, each.message, each.delay_ms, each.for_ms)
@@ -252,6 +263,19 @@ async def _settle(engine: AsyncEngine, deliveries: Sequence[Delivery], asked: Se
             statuses[position] = status
     return statuses
 
+
+async def load_bodies(engine: AsyncEngine, topic: str, deliveries: Sequence[Delivery]) -> None:
+    """What the queue holds of deliveries that were made again from their receipts; of a group it is in the stream."""
+
+    def load(keyspace: Keyspace, topic: Topic) -> Operation[None]:
+        if deliveries and not topic.is_group:
+            yield from chains.load_bodies(keyspace, topic, deliveries)
+
+    await engine.client.run(engine.client.on_topic(load, topic))
+
+
+_ENDS = frozenset({"ack", "nack", "reject"})
+"""After these something may follow."""
 
 Settle = Callable[..., Coroutine[Any, Any, list[SettleStatus]]]
 _HOW: dict[str, Settle] = {

@@ -41,8 +41,8 @@ from console.options import options
 from console.site import sign_in_address
 from rmq_core.errors import RMQError
 
-OPEN = "health/"
-"""Routes that ask nobody who they are begin with this."""
+OPEN = ("health/", "links/")
+"""Routes that ask nobody who they are begin with one of these: links have a secret in the address."""
 DOCS = "openapi-view"
 REQUEST_ID = "X-Request-Id"
 _CLOCK = re.compile(rb'^\{"at_ms": [0-9]+|"as_of_ms": [0-9]+')

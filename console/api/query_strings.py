@@ -22,7 +22,7 @@ def strict_query(run: Callable[..., Any]) -> Callable[..., Any]:
     known = [name for model in models for name in model.__ninja_flatten_map__]
     several = {name for model in models for name in getattr(model, "__ninja_collection_fields__", ())}
     if run.__self__.auth_param is None:  # type: ignore[attr-defined]
-        return run  # health: whoever watches it may add what it likes
+        return run  # what is open: whoever watches health may add what it likes
 
     if iscoroutinefunction(run):
 

@@ -30,10 +30,11 @@ def receipt_of(namespace: str, delivery: Delivery) -> str:
     return base64.urlsafe_b64encode(signed).decode().rstrip("=")
 
 
-def delivery_of(namespace: str, topic: str, receipt: str, by: str = "") -> Delivery:
+def delivery_of(namespace: str, topic: str, receipt: str, by: str = "", max_retries: int = 0) -> Delivery:
     """What the engine needs to settle: inverse of `receipt_of`, without the content. Raises `NotAReceipt`.
 
     ``by``: the member of a consumer group that took it, as the engine writes it; "" where none was named.
+    ``max_retries``: of the topic, for who asks which attempt it is.
 
     Nothing is asked of the topic: it may have been deleted, or made again with fewer slots, which the engine answers.
     """
@@ -48,7 +49,7 @@ def delivery_of(namespace: str, topic: str, receipt: str, by: str = "") -> Deliv
     if score < 1:  # a whole number, as receipts had it before scores had places
         slot, number, score = _OLD_FORM.unpack_from(packed)
     kind = EntryDelivery if by else Delivery
-    found = kind(topic, slot, packed[_FORM.size :], number, score, None, timed=False, max_retries=0)
+    found = kind(topic, slot, packed[_FORM.size :], number, score, None, timed=False, max_retries=max_retries)
     if isinstance(found, EntryDelivery):
         found.signature = by
     return found

@@ -31,6 +31,8 @@ from console.recurring.rule import (
 )
 from console.serializers.recurring import recurring_json, tick_json, upcoming_of
 from console.usecases import recurring
+from rmq_core.model.outcomes import DELAY_MAX_MS
+from rmq_core.model.topic import MAX_UNIQUE_MS
 
 router = Router(tags=["recurring"])
 CONTENT_MAX = 1_048_576
@@ -70,6 +72,8 @@ class RecurringOut(Schema):
     misfire: str
     start_ms: int | None
     end_ms: int | None
+    expires_ms: int | None
+    unique_for_ms: int | None
     enabled: bool
     origin: str
     next_tick_ms: int | None
@@ -112,6 +116,10 @@ class RecurringChange(Strict):
     misfire: Literal["skip", "once", "all"] | None = None
     start_ms: Moment | None = None
     end_ms: Moment | None = None
+    expires_ms: int | None = Field(None, ge=0, le=DELAY_MAX_MS, description="Of each message; null: as its topic says.")
+    unique_for_ms: int | None = Field(
+        None, ge=0, le=MAX_UNIQUE_MS, description="Of each message; null: as its topic says."
+    )
     enabled: bool | None = None
     reason: Reason = ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ninja import Schema
 from pydantic import ConfigDict, Field, model_validator
@@ -10,6 +11,7 @@ from pydantic import ConfigDict, Field, model_validator
 from console.api.schemas import BigIn, Reason, Strict
 from rmq_core.model.outcomes import DELAY_MAX_MS
 from rmq_core.model.states import State
+from rmq_core.model.tenants import TENANT_MAX
 from rmq_core.model.topic import MAX_UNIQUE_MS
 
 MESSAGES_MAX = 1_000
@@ -37,6 +39,14 @@ class OneMessage(Strict):
     unique_for_ms: int | None = Field(
         None, ge=0, le=MAX_UNIQUE_MS, description="Not accepted where its id was so short a time ago. 0: whatever was."
     )
+    tenant: str | None = Field(
+        None, max_length=TENANT_MAX, description="Whose it is, where the topic does not read it. Empty: nobody's."
+    )
+    if_done: dict[str, Any] | None = Field(
+        None,
+        description="Sent when it has succeeded: `topic`, `content` and when it is delivered, as of Python's `send`.",
+    )
+    if_dead: dict[str, Any] | None = Field(None, description="Sent when it has died.")
     range_ms: int | None = None
     priority: BigIn | None = None
     due_ms: BigIn | None = None
@@ -82,7 +92,8 @@ class SendResult(Schema):
     sent but nobody knows, because the queue's answer was lost and the message was sent again. `found`, of what is only
     checked: the states of what has the id already; null where that was not looked up. `id` is null where the server
     would have given one, as it does in a stream, or where nothing merges. `duplicate_of_ms`: it was not accepted, for
-    one of its id had been then, within its period (`unique_for_ms`)."""
+    one of its id had been then, within its period (`unique_for_ms`); `outdated_by`: nor was it, for that version of its
+    id has been handed out (`versions_for_ms`)."""
 
     id: str | None
     slot: int
@@ -90,18 +101,20 @@ class SendResult(Schema):
     found: list[State] | None = None
     merged: bool | None = None
     duplicate_of_ms: int | None = None
+    outdated_by: int | None = None
     error: str | None = None
     message: str | None = None
 
 
 class SendAnswer(Schema):
-    """In the order sent. `sent` counts what the queue has now taken, merged ones included, `duplicates` what it did not
-    take again, for it had within their period; `unsure`: so many of them were sent twice, and merged with themselves or
-    with another."""
+    """In the order sent. `sent` counts what the queue has now taken, merged ones included; `duplicates` what it did not
+    take again, for it had within their period; `outdated` those of which a newer version has been handed out; `unsure`:
+    so many were sent twice, and merged with themselves or with another."""
 
     sent: int
     merged: int
     duplicates: int = 0
+    outdated: int = 0
     unsure: int = 0
     refused: int
     results: list[SendResult]

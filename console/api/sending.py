@@ -18,6 +18,7 @@ from ninja import Status
 from console.access import Action, Permission
 from console.api.callers import Caller, caller_of
 from console.api.errors import ApiError, from_engine, invalid
+from console.api.follow_ups import check_headers, plan_of, topics_of
 from console.api.routers import topics as router
 from console.api.schemas import TopicName
 from console.api.send_bodies import OneMessage, SendAnswer, SendBody
@@ -86,6 +87,8 @@ def _permit(caller: Caller, topic: str, body: SendBody) -> None:
         caller.require(Permission.VIEW, topic)
         require_audited(caller.actor, Action.SEND, topic)
     caller.require(Action.SEND, topic)
+    for named in {each for one in body.listed() for each in topics_of(one)}:
+        caller.require(Action.SEND, named)
 
 
 async def _send(
@@ -128,7 +131,11 @@ def _note(
         if not isinstance(outcome, Sent)
     ]
     merged, unsure = (sum(each.merged is value for each in sent) for value in (True, None))
-    sending.end(entry, merged, unsure, refused, sum(each.duplicate for each in sent))
+    sending.end(entry, merged, unsure, refused, **_not_accepted(sent))
+
+
+def _not_accepted(sent: Sequence[Sent]) -> dict[str, int]:
+    return {"duplicates": sum(each.duplicate for each in sent), "outdated": sum(each.outdated for each in sent)}
 
 
 def _answer(topic: Topic, messages: Sequence[AnyMessage], outcomes: Sequence[Sent | BaseException]) -> Status[Any]:
@@ -136,8 +143,8 @@ def _answer(topic: Topic, messages: Sequence[AnyMessage], outcomes: Sequence[Sen
     for message, outcome in zip(messages, outcomes, strict=True):
         if isinstance(outcome, Sent):
             given = {"id": outcome.id} if topic.is_stream else {}
-            met = {"merged": outcome.merged, "duplicate_of_ms": outcome.duplicate_of_ms}
-            results.append({**_address(topic, message), **given, **met})
+            met = {"duplicate_of_ms": outcome.duplicate_of_ms, "outdated_by": outcome.outdated_by}
+            results.append({**_address(topic, message), **given, "merged": outcome.merged, **met})
             continue
         if not isinstance(outcome, RMQError):
             raise outcome
@@ -147,9 +154,9 @@ def _answer(topic: Topic, messages: Sequence[AnyMessage], outcomes: Sequence[Sen
     if not sent:
         raise next(outcome for outcome in outcomes if isinstance(outcome, RMQError))
     refused = len(messages) - len(sent)
-    duplicates = sum(each.duplicate for each in sent)
-    counts = {"sent": len(sent) - duplicates, "merged": sum(each.merged is True for each in sent), "refused": refused}
-    counts["duplicates"] = duplicates
+    kept_out = _not_accepted(sent)
+    taken = len(sent) - sum(kept_out.values())
+    counts = {"sent": taken, "merged": sum(each.merged is True for each in sent), "refused": refused, **kept_out}
     answer = {**counts, "unsure": sum(each.merged is None for each in sent), "results": results}
     return Status(207 if refused else 200, answer)
 
@@ -180,7 +187,11 @@ _GIVES = {
     TopicKind.FIXED_TIME: ("due_ms", "delay_ms"),
 }
 _OF_STREAMS = ("fields", "id")
-_NOT_OF_STREAMS = ("range_ms", "priority", "due_ms", "delay_ms", "key", "version", "expires_ms", "unique_for_ms")
+_NOT_OF_STREAMS = (
+    *("range_ms", "priority", "due_ms", "delay_ms", "key", "version", "expires_ms", "unique_for_ms"),
+    "tenant",
+    *("if_done", "if_dead"),
+)
 
 
 def _message(topic: Topic, given: OneMessage, place: str) -> AnyMessage:
@@ -203,10 +214,11 @@ def _message(topic: Topic, given: OneMessage, place: str) -> AnyMessage:
     options: dict[str, Any] = {
         "key": given.key,
         "slot_basis": given.slot_basis,
-        "headers": given.headers,
+        "headers": {**(given.headers or {}), **plan_of(given, place).header()},
         "version": given.version,
         "expires_ms": given.expires_ms,
         "unique_for_ms": given.unique_for_ms,
+        "tenant": given.tenant,
         "own_id": new_id(),  # told before it is sent, where nothing merges
     }
     try:
@@ -226,6 +238,7 @@ def _entry(topic: Topic, given: OneMessage, place: str) -> StreamMessage:
     if given.fields is not None and (given.content is not None or given.content_base64 is not None):
         raise invalid(place + "fields", "give fields or a content, not both")
     content = content_of(given, place) if given.fields is None else b""
+    check_headers(given, place)
     options = {"slot_basis": given.slot_basis, "headers": given.headers, "id": given.id}
     try:
         message = StreamMessage(content, fields=given.fields, **options)  # type: ignore[arg-type]

@@ -10,7 +10,18 @@ from console.models import MessageRecord
 from rmq_core.model.states import FORMER, State
 
 RecordState = Literal[
-    "delayed", "ready", "retrying", "in_flight", "dead", "done", "cancelled", "dropped", "expired", "unknown"
+    "delayed",
+    "ready",
+    "retrying",
+    "held",
+    "in_flight",
+    "dead",
+    "done",
+    "cancelled",
+    "dropped",
+    "expired",
+    "outdated",
+    "unknown",
 ]
 assert set(get_args(RecordState)) == set(MessageRecord.State.values)
 
@@ -22,4 +33,4 @@ def of_today(state: Any) -> Any:
 
 AskedState = Annotated[State, BeforeValidator(of_today)]
 AskedRecordState = Annotated[RecordState, BeforeValidator(of_today)]
-AskedBacklogState = Annotated[Literal["delayed", "ready", "retrying"], BeforeValidator(of_today)]
+AskedBacklogState = Annotated[Literal["delayed", "ready", "retrying", "held"], BeforeValidator(of_today)]

@@ -13,15 +13,18 @@ from console.api.messages import Basis, canonical
 from console.api.routers import topics as router
 from console.api.schemas import MessageId, TopicName
 from console.api.slots import Slot, check_slot
+from console.serializers.why import why_json
 from console.usecases import why as asking
 
 
 class Cause(Schema):
-    """`code` names the cause, `text` says it in English, `values` are its evidence: times end in `_ms`; an id is null
-    where it is content that the caller may not read."""
+    """`code` names the cause, `text` says it in the language that is asked for (`Accept-Language`), `values` are its
+    evidence: times end in `_ms`; an id is null where it is content that the caller may not read. `calm`: it explains,
+    and holds nothing up."""
 
     code: str
     text: str
+    calm: bool
     values: dict[str, Any]
 
 
@@ -72,4 +75,4 @@ def _answer(
     found = asking.why(
         topic, ident, slot, slot_basis, payload=caller.payload, audit=allowed(caller.user, Permission.AUDIT)
     )
-    return found.as_dict()
+    return why_json(found)

@@ -74,6 +74,8 @@ class Environment:
     """How often the keeper looks at the queues."""
     lag_warning_ms: int
     """From which lag on a topic is listed as a problem."""
+    demo: bool
+    """Whether the demo's page of bookings is there; `up --demo` says so."""
     demo_rate: int
     """Messages per second that the demo sends, from 0 to 20000."""
     record_days: int
@@ -124,6 +126,7 @@ def read_environment(environ: Mapping[str, str] | None = None) -> Environment:
         "hooks": env.list("RMQ_HOOKS", [], validate=_check(rules.named_objects)),
         "sample_interval_ms": env.int("RMQ_SAMPLE_INTERVAL_MS", 1000, validate=_check(rules.at_least(200))),
         "lag_warning_ms": env.int("RMQ_LAG_WARNING_MS", 10_000, validate=_check(rules.at_least(1))),
+        "demo": env.bool("RMQ_DEMO", False),
         "demo_rate": env.int("RMQ_DEMO_RATE", 300, validate=_check(rules.between(0, 20_000))),
         "pipeline_archive": env.str("RMQ_PIPELINE_ARCHIVE", str(data_dir.resolve() / "archive")),
         "pipeline_reports": env.path("RMQ_PIPELINE_REPORTS", data_dir.resolve() / "reports"),

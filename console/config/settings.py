@@ -139,6 +139,8 @@ RMQ_CONSOLE = {
     "PIPELINE_LEDGERS": ENVIRONMENT.pipeline_ledgers,
 }
 DEMO_RATE = ENVIRONMENT.demo_rate
+if ENVIRONMENT.demo:
+    INSTALLED_APPS.append("console.demo.bookings.apps.BookingsConfig")
 
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.dummy.DummyCache"}}
 

@@ -42,13 +42,6 @@ class NumbersBlock:
             if self._columns[_PRESENT][place]:
                 yield [self.start_ms + place * step_ms, *self._row(place)]
 
-    def fill_from(self, other: NumbersBlock) -> None:
-        """Take over the rows that are missing here."""
-        for place in range(self.tier.rows):
-            if not self._columns[_PRESENT][place] and other._columns[_PRESENT][place]:
-                for mine, theirs in zip(self._columns, other._columns, strict=True):
-                    mine[place] = theirs[place]
-
     def pack(self) -> bytes:
         """Rows behind the last are left out, and of a column that never changes all values but the first."""
         used = 1 + max((place for place, cell in enumerate(self._columns[_PRESENT]) if cell), default=-1)

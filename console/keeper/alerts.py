@@ -16,6 +16,7 @@ from console.engine import AsyncEngine
 from console.keeper.live_tasks import Sampling
 from console.keeper.periodic import PeriodicTask
 from console.keeper.sampler import Round
+from console.keeper.steady_clock import SteadyClock
 from console.snapshots.store import LiveKeys
 from console.threads import DatabaseThread, with_database
 
@@ -39,6 +40,7 @@ class Alerts(PeriodicTask):
         self._newest: Round | None = None
         self._looked_at_ms = 0
         self._forgot_at = -FORGET_EVERY_S
+        self._clock = SteadyClock()
         self._leads = leads
         self._sampling = sampling
         sampling.observers.append(self.take)
@@ -53,9 +55,10 @@ class Alerts(PeriodicTask):
         await self._database.call(looking.look, seen_in(newest))
         self._looked_at_ms = newest.seq
         self._sampling.alerts = await self._database.call(standing)
+        steady = self._clock.is_steady(newest.seq)
         if time.monotonic() - self._forgot_at >= FORGET_EVERY_S:
             self._forgot_at = time.monotonic()
-            await self._database.call(looking.forget, newest.seq)
+            await self._database.call(looking.forget, newest.seq if steady else None)
 
     async def close(self) -> None:
         await self._database.close()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from console.clock import now_ms
 from console.engine import AsyncEngine
 from console.jobs import operations, runs
 from console.keeper.periodic import PeriodicTask
+from console.keeper.steady_clock import SteadyClock
 from console.snapshots.store import LiveKeys
 from console.threads import DatabaseThread, with_database
 
@@ -20,8 +22,7 @@ class DueJobs(PeriodicTask):
         self._database = DatabaseThread()
 
     async def round(self) -> None:
-        now_ms = await self.engine.inspector.now_ms()
-        await self._database.call(operations.pick_up, now_ms)
+        await self._database.call(operations.pick_up, await self.engine.inspector.now_ms())
         await self._database.call(runs.pick_up)
 
     async def close(self) -> None:
@@ -29,11 +30,17 @@ class DueJobs(PeriodicTask):
 
 
 class OldJobs(PeriodicTask):
-    """What ended long ago."""
+    """What ended long ago, by a clock that is steady."""
 
     name = "forgetting old operations and runs"
     every_s = 600.0
 
+    def __init__(self, engine: AsyncEngine, keys: LiveKeys) -> None:
+        super().__init__(engine, keys)
+        self._clock = SteadyClock()
+
     async def round(self) -> None:
+        if not self._clock.is_steady(now_ms()):
+            return
         await with_database(operations.prune)
         await with_database(runs.prune)

@@ -6,6 +6,7 @@ import time
 
 from console.engine import AsyncEngine
 from console.keeper.periodic import PeriodicTask
+from console.keeper.steady_clock import SteadyClock
 from console.outbox import clock
 from console.snapshots.store import LiveKeys
 from console.threads import DatabaseThread
@@ -27,6 +28,7 @@ class Recurrences(PeriodicTask):
         super().__init__(engine, keys)
         self._database = DatabaseThread()
         self._has_code = False
+        self._clock = SteadyClock()
         self._forgot_at = 0.0
         self._counted_at = 0.0
         self.failing = 0
@@ -40,7 +42,8 @@ class Recurrences(PeriodicTask):
             recurring.from_code()
             self._has_code = True
         if time.monotonic() - self._forgot_at > FORGET_EVERY_S:
-            recurring_ticks.forget_old()
+            if self._clock.is_steady(clock.now_ms(recurring_ticks.DATABASE)):
+                recurring_ticks.forget_old()
             self._forgot_at = time.monotonic()
         if time.monotonic() - self._counted_at > COUNT_EVERY_S:
             self.failing = recurring_ticks.failing()

@@ -17,15 +17,17 @@ class MessageRecord(models.Model):
         DELAYED = "delayed"
         READY = "ready"
         RETRYING = "retrying"
+        HELD = "held"
         IN_FLIGHT = "in_flight"
         DEAD = "dead"
         DONE = "done"
         CANCELLED = "cancelled"
         DROPPED = "dropped"
         EXPIRED = "expired"
+        OUTDATED = "outdated"
         UNKNOWN = "unknown"
 
-    ENDED = (State.DONE, State.CANCELLED, State.DROPPED, State.EXPIRED)
+    ENDED = (State.DONE, State.CANCELLED, State.DROPPED, State.EXPIRED, State.OUTDATED)
 
     key = models.UUIDField(primary_key=True, editable=False)
     topic = models.CharField(max_length=100)

@@ -50,6 +50,12 @@ class RecurringMessage(models.Model):
     )  # fmt: skip
     start_ms = models.BigIntegerField(_("from (epoch ms)"), null=True, blank=True)
     end_ms = models.BigIntegerField(_("until (epoch ms)"), null=True, blank=True)
+    expires_ms = models.BigIntegerField(
+        _("expires after (ms)"), null=True, blank=True, help_text=_("Of each message; empty: as its topic says.")
+    )
+    unique_for_ms = models.BigIntegerField(
+        _("once within (ms)"), null=True, blank=True, help_text=_("Of each message; empty: as its topic says.")
+    )
     enabled = models.BooleanField(_("enabled"), default=True)
     origin = models.CharField(_("defined in"), max_length=10, choices=Origin.choices, default=Origin.CONSOLE)
     next_tick_ms = models.BigIntegerField(_("next tick"), null=True, editable=False)
@@ -71,7 +77,7 @@ class RecurringMessage(models.Model):
         """When its ticks are. Raises `InvalidRecurring`."""
         same = (
             "name", "description", "topic", "content", "cron", "every_ms", "time_zone", "jitter_ms", "misfire",
-            "start_ms", "end_ms",
+            "start_ms", "end_ms", "expires_ms", "unique_for_ms",
         )  # fmt: skip
         values: dict[str, Any] = {name: getattr(self, name) for name in same}
         return Recurring(**(values | {self.when: self.value}))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgpack
 
-from rmq_core.client.base import topic_name
+from rmq_core.client.arguments import topic_name
 from rmq_core.errors import DueInThePast, InvalidMessage
 from rmq_core.model.composing import Content, SendOptions, compose
 from rmq_core.model.entry import AnyMessage, StreamMessage, encode_entry, is_message
@@ -36,7 +36,7 @@ _KINDS: dict[str, type[Message]] = {
     "delayed": DelayedMessage,
 }
 STREAM, STREAM_FIELDS = "stream", "stream_fields"
-OPTIONAL = ("expires_ms", "unique_for_ms")
+OPTIONAL = ("expires_ms", "unique_for_ms", "tenant")
 _WORDS = {kind: word for word, kind in _KINDS.items()}
 
 
@@ -57,6 +57,7 @@ class Row(NamedTuple):
     tries: int
     expires_ms: int | None = None
     unique_for_ms: int | None = None
+    tenant: str | None = None
 
 
 def row_of(
@@ -91,6 +92,11 @@ def row_of(
         # Left out where it is not said: tables of before it was there take the row as it is.
         **{name: value for name in OPTIONAL if (value := getattr(ready, name)) is not None},
     }
+
+
+def counts_from_then(columns: Mapping[str, Any]) -> bool:
+    """Whether a time of the message counts from ``written_ms``."""
+    return columns["kind"] == _WORDS[DelayedMessage] or bool(columns.get("expires_ms"))
 
 
 def _row_of_entry(topic: str, entry: StreamMessage) -> dict[str, Any]:
@@ -138,6 +144,7 @@ def message_of(row: Row, now_ms: int) -> AnyMessage:
         version=row.version,
         expires_ms=_left_ms(row, kind, waited_ms),
         unique_for_ms=row.unique_for_ms,
+        tenant=row.tenant,
         own_id=b"%x-%x-%x" % (row.written_ms, row.lane % 2**64, row.id),  # the same, should it be sent twice
     )
 

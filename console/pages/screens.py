@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
@@ -15,8 +15,6 @@ from console.pages.shell import console_page, render_page
 from console.release import RELEASE
 from console.templating import render
 from console.usecases import screens
-from console.usecases.screen_data import screen_data
-from rmq_core.errors import RMQError
 
 
 @console_page
@@ -40,19 +38,7 @@ def by_link(request: HttpRequest, secret: str) -> HttpResponse:
     screen = screens.by_secret(secret)
     if screen is None:
         return _private(render(request, "console/screen_gone.html", {"title": gettext("This link has ended")}, 404))
-    return _private(_show(request, screen, reverse("console:screen-by-link-data", args=[secret])))
-
-
-@never_cache
-@require_safe
-def by_link_data(request: HttpRequest, secret: str) -> HttpResponse:
-    screen = screens.by_secret(secret)
-    if screen is None:
-        return _private(JsonResponse({"code": "ended"}, status=404))
-    try:
-        return _private(JsonResponse(screen_data(screen)))
-    except RMQError:
-        return _private(JsonResponse({"code": "away"}, status=503))
+    return _private(_show(request, screen, reverse("console-api:screen-by-link", args=[secret])))
 
 
 def _show(request: HttpRequest, screen: Screen, address: str) -> HttpResponse:

@@ -18,8 +18,14 @@ from rmq_core.journal.entries import MARKS
 State = MessageRecord.State
 ERROR_MAX = 1_000
 INT_MAX = 2**31 - 1
-_INTO = {"acked": State.DONE, "cancelled": State.CANCELLED, "dropped": State.DROPPED, "lapsed": State.EXPIRED}
-_CHANGES_NOTHING = frozenset({"erased", "merged", "duplicate"})
+_INTO = {
+    "acked": State.DONE,
+    "cancelled": State.CANCELLED,
+    "dropped": State.DROPPED,
+    "lapsed": State.EXPIRED,
+    "outdated": State.OUTDATED,
+}
+_CHANGES_NOTHING = frozenset({"erased", "merged", "duplicate", "outdated"})
 _QUEUES = frozenset({"store", "retry"})
 _MINUS = {"store": "queued", "retry": "queued", "prepare": "in_flight", "dead": "dead"}
 ABOUT_THE_SLOT = MARKS
@@ -135,7 +141,8 @@ def live(life: Life, step: Step) -> Written:
         life.body = body
     if body is not None or basis is not None:
         life.basis = basis
-    life.state = life.where() or _INTO.get(event) or (life.state if event in _CHANGES_NOTHING else State.UNKNOWN)
+    ended = _INTO.get(event) if step.origin in _MINUS else None
+    life.state = life.where() or ended or (life.state if event in _CHANGES_NOTHING else State.UNKNOWN)
     life.updated_ms = max(life.updated_ms, at_ms)
     if life.state not in MessageRecord.ENDED:
         life.ended_ms = None
@@ -178,7 +185,10 @@ def _arrive(life: Life, step: Step) -> str:
         life.due_ms = life.due_ms if due_ms is None else due_ms
         life.priority = life.priority if priority is None else priority
         later = due_ms is not None and due_ms > step.at_ms
-        life.queued = (State.RETRYING if target == "retry" else State.DELAYED if later else State.READY).value
+        held = target == "retry" and due_ms is None
+        life.queued = (
+            State.HELD if held else State.RETRYING if target == "retry" else State.DELAYED if later else State.READY
+        ).value
         return life.queued
     if target == "prepare":
         life.in_flight = True

@@ -15,8 +15,9 @@ from cronsim import CronSim, CronSimError
 from console.outbox.rows import row_of
 from rmq_core.errors import RMQError
 from rmq_core.model.composing import Content
+from rmq_core.model.outcomes import DELAY_MAX_MS
 from rmq_core.model.text import NotText, check_name, check_text
-from rmq_core.model.topic import NAME
+from rmq_core.model.topic import MAX_UNIQUE_MS, NAME
 
 EVERY_LEAST_MS = 1_000
 EVERY_MOST_MS = 366 * 86_400_000
@@ -24,6 +25,7 @@ JITTER_MOST_MS = 3_600_000
 NAME_MAX = 100
 TEXT_MAX = 500
 WHENS = ("priority", "range_ms", "in_ms")
+OPTIONS = ("expires_ms", "unique_for_ms")
 Misfire = Literal["skip", "once", "all"]
 MISFIRES: tuple[Misfire, ...] = ("skip", "once", "all")
 
@@ -46,8 +48,8 @@ class Recurring:
     ``cron``: five fields, or six with seconds first; or ``every_ms`` instead. Exactly one of ``priority``,
     ``range_ms`` and ``in_ms`` says what the topic's kind asks for. ``jitter_ms``: each tick comes up to so much later,
     always the same one as late. ``misfire``: what becomes of ticks that nobody was there to send: none of them is sent
-    (skip), the last (once), or each (all). ``start_ms``, ``end_ms``: no tick before, none after. Raises
-    `InvalidRecurring`.
+    (skip), the last (once), or each (all). ``start_ms``, ``end_ms``: no tick before, none after. ``expires_ms``,
+    ``unique_for_ms``: of each tick's message, as of `RMQ.send`; None: as its topic says. Raises `InvalidRecurring`.
     """
 
     name: str
@@ -63,6 +65,8 @@ class Recurring:
     priority: int | None = None
     range_ms: int | None = None
     in_ms: int | None = None
+    expires_ms: int | None = None
+    unique_for_ms: int | None = None
     description: str = ""
 
     def __post_init__(self) -> None:
@@ -73,6 +77,12 @@ class Recurring:
     def when(self) -> dict[str, int]:
         """The keyword that sends it."""
         return {name: value for name in WHENS if (value := getattr(self, name)) is not None}
+
+    @property
+    def options(self) -> dict[str, int]:
+        """The same, with what each message says of itself."""
+        own = {name: getattr(self, name) for name in OPTIONS}
+        return {**self.when, **{name: value for name, value in own.items() if value is not None}}
 
     def ticks(self, after_ms: int) -> Iterator[int]:
         """Its ticks later than that, in order."""
@@ -137,6 +147,8 @@ class Recurring:
             ("jitter_ms", 0, JITTER_MOST_MS),
             ("start_ms", 0, 2**53),
             ("end_ms", 0, 2**53),
+            ("expires_ms", 0, DELAY_MAX_MS),
+            ("unique_for_ms", 0, MAX_UNIQUE_MS),
         ):
             value = getattr(self, name)
             if value is not None and (type(value) is not int or not low <= value <= high):

@@ -62,10 +62,14 @@ class Course:
 
     def add(self, mark: Mark) -> bool:
         """Takes a mark in where one is due; whether it did."""
+        # Those ahead are of a clock that was set back.
+        self.marks = [each for each in self.marks if each.at_ms <= mark.at_ms]
         if self.marks and mark.at_ms - self.marks[-1].at_ms < FINE_MS:
             return False
+        went_on = bool(self.marks) and mark.at_ms - self.marks[-1].at_ms < HOUR_MS
         self.marks.append(mark)
-        self._thin(mark.at_ms)
+        if went_on:  # else the clock may be ahead: what it calls old stays until the next mark
+            self._thin(mark.at_ms)
         return True
 
     def _thin(self, now_ms: int) -> None:

@@ -25,7 +25,8 @@ from rmq_core.errors import EmbeddedServerError
 from rmq_core.private_files import OTHERS
 
 ROOT = Path(__file__).parents[2]
-DEMO_LISTENERS = "console.demo.listeners:LISTENERS"
+DEMO_LISTENERS = "console.demo.listeners:LISTENERS,console.demo.bookings.work:LISTENERS"
+DEMO_RECURRING = "console.demo.bookings.work:RECURRING"
 REDIS, ZOOKEEPER = "RMQ_REDIS_URL", "RMQ_ZOOKEEPER_URL"
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 PYTHON = [sys.executable, "-u"]
@@ -125,7 +126,7 @@ def _environ(folder: DataFolder, addresses: dict[str, str], host: str, demo: boo
         "PYTHONPATH": _python_path(),
     }
     if demo:
-        defaults["RMQ_LISTENERS"] = DEMO_LISTENERS
+        defaults |= {"RMQ_DEMO": "true", "RMQ_LISTENERS": DEMO_LISTENERS, "RMQ_RECURRING": DEMO_RECURRING}
     fixed = {"RMQ_DATA_DIR": str(folder.path), "PYTHONPATH": _python_path()}
     return {**defaults, **renamed(os.environ), **addresses, **fixed}
 

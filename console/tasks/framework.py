@@ -66,5 +66,13 @@ def normalized(value: Any) -> Any:
 
 
 def json_size(value: Any) -> int:
-    """Bytes as JSON."""
-    return len(json.dumps(value, ensure_ascii=False).encode(errors="backslashreplace"))
+    """Bytes as JSON. Raises ValueError for NaN and infinity, which are none."""
+    return len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode(errors="backslashreplace"))
+
+
+def end_of(text: str, most: int) -> str:
+    """The end of a text that has at most so many bytes as JSON."""
+    text = text[-most:]
+    while (size := json_size(text)) > most:
+        text = text[-(len(text) * most // size) :]
+    return text

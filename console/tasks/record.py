@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.utils import timezone
 
-from console.tasks.framework import json_size
+from console.tasks.framework import end_of, json_size
 
 PRIORITY_ABOVE = 1_000
 """Django's priorities, -100 to 100, are the queue's from 900 on."""
@@ -20,7 +20,9 @@ VALUE_MAX = 65_536
 """Bytes as JSON, of the arguments and of a return value: both are kept together with the errors."""
 ERRORS_MAX = 5
 TRACEBACK_MAX = 8_000
-"""Of the last errors, their ends are kept."""
+"""Of the last errors, their ends are kept: so many bytes as JSON."""
+WORKERS_MAX = 200
+"""Of attempts, the workers of the last ones. All this fits into a progress, and beside call and value into a result."""
 
 
 def now_ms() -> int:
@@ -110,13 +112,14 @@ class Attempts:
         self.finished_ms = None
         self.running = True
         self.worker_ids.append(worker)
+        del self.worker_ids[:-WORKERS_MAX]
 
     def fail(self, error: BaseException) -> None:
         """The attempt raised that."""
         self.running = False
         kind = type(error)
         text = "".join(traceback.format_exception(error))
-        self.add(f"{kind.__module__}.{kind.__qualname__}", text[-TRACEBACK_MAX:])
+        self.add(f"{kind.__module__}.{kind.__qualname__}", end_of(text, TRACEBACK_MAX))
 
     def add(self, path: str, text: str) -> None:
         """Another error."""

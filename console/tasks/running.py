@@ -43,7 +43,8 @@ class Runner:
         except (ValueError, TypeError) as error:
             raise Reject(f"this is no task: {error}") from error
         client = self._backend.client
-        if delivery.attempt > 1 and client.report(self._topic.name, delivery.id, delivery.id) is not None:
+        # Also at its first attempt: what a worker that was killed had in flight is not counted.
+        if client.report(self._topic.name, delivery.id, delivery.id) is not None:
             return
         message = PriorityMessage(delivery.content, PRIORITY_ABOVE + call.priority, key=delivery.id)
         client.send(self._topic.name, message)
@@ -86,8 +87,7 @@ class Runner:
             value = normalized(task.call(*call.args, **call.kwargs))
         if (size := json_size(value)) > VALUE_MAX:
             raise ValueError(f"a task returns at most {VALUE_MAX:,} bytes as JSON, and this one returned {size:,}")
-        json.dumps(value, allow_nan=False)
-        return value
+        return json.loads(json.dumps(value))  # whose keys are text
 
     def _say(
         self, signal: Any, delivery: Delivery, call: Call, attempts: Attempts, status: Any, value: Any = None

@@ -134,7 +134,7 @@ def _write(row: RecurringMessage, rule: Recurring, tick: Tick, now_ms: int, user
     )
     if tick.how is not How.SKIPPED:
         made.message = rule.key(tick.tick_ms)
-        options = SendOptions(key=made.message, slot_basis=rule.name, **rule.when)  # type: ignore[typeddict-item]
+        options = SendOptions(key=made.message, slot_basis=rule.name, **rule.options)  # type: ignore[typeddict-item]
         made.outbox_row = send_by_outbox(rule.topic, rule.content, using=DATABASE, **options)
     made.save(force_insert=True)
     return made

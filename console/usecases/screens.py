@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Iterable
 from datetime import timedelta
 
 from django.core.exceptions import ValidationError
@@ -17,6 +18,7 @@ from console.usecases.actor import Actor
 from console.usecases.audit import audited, check_reason
 
 FIELDS = ("title", "panels", "rotate_s", "theme")
+LINK = ("digest", "link_made_at", "link_until", "link_by")
 DAYS_DEFAULT, DAYS_MOST = 180, 730
 SCREENS_MOST = 200
 
@@ -33,7 +35,10 @@ def put(actor: Actor, screen: Screen) -> Screen:
         if screen.pk is None and Screen.objects.count() >= SCREENS_MOST:
             raise BadRequest(gettext("There are too many screens."))
         screen.username = actor.user.get_username()[:150]
-        screen.save()
+        if screen.pk is None:
+            screen.save()
+        else:
+            _change(screen, ("name", *FIELDS, "username"))
         entry.done = 1
     return screen
 
@@ -63,7 +68,7 @@ def make_link(actor: Actor, screen: Screen, days: int = DAYS_DEFAULT, reason: st
         screen.link_made_at = timezone.now()
         screen.link_until = screen.link_made_at + timedelta(days=days)
         screen.link_by = actor.user.get_username()[:150]
-        screen.save()
+        _change(screen, LINK)
         entry.done = 1
     return secret
 
@@ -75,9 +80,16 @@ def revoke(actor: Actor, screen: Screen, reason: str = "") -> Screen:
         check_reason(reason)
         screen.digest = screen.link_until = screen.link_made_at = None
         screen.link_by = ""
-        screen.save()
+        _change(screen, LINK)
         entry.done = 1
     return screen
+
+
+def _change(screen: Screen, names: Iterable[str]) -> None:
+    """These and nothing else: since it was read, somebody may have revoked its link, or deleted it. Raises
+    `UnknownScreen`."""
+    if not Screen.objects.filter(pk=screen.pk).update(**{name: getattr(screen, name) for name in names}):
+        raise UnknownScreen(gettext("There is no such screen."))
 
 
 def find(name: str) -> Screen:

@@ -23,11 +23,14 @@ def begin(actor: Actor, topic: str, messages: Sequence[MessageRef], reason: str)
     return entry
 
 
-def end(entry: AuditEntry, merged: int, unsure: int, refused: Sequence[Refused], duplicates: int = 0) -> None:
+def end(
+    entry: AuditEntry, merged: int, unsure: int, refused: Sequence[Refused], duplicates: int = 0, outdated: int = 0
+) -> None:
     """What became of them."""
     entry.done = entry.asked - len(refused)
-    new = entry.done - merged - unsure - duplicates
-    counts = {"new": new, "merged": merged, "unsure": unsure, "failed": len(refused), "duplicates": duplicates}
+    new = entry.done - merged - unsure - duplicates - outdated
+    counts = {"new": new, "merged": merged, "unsure": unsure, "failed": len(refused)}
+    counts |= {"duplicates": duplicates, "outdated": outdated}
     not_done = [[ref.slot, ref.id, problem] for ref, problem in refused[:AUDITED]]
     entry.detail = {"counts": counts, "not_done": not_done}
     entry.result = entry.Result.of(entry.done, not refused) if entry.done else entry.Result.FAILED

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from django.utils.translation import gettext_lazy
 
+from rmq_core.model.tenants import FROM_MAX
 from rmq_core.model.topic import (
     MAX_AGE_MS,
     MAX_BACKLOG,
@@ -18,10 +19,12 @@ from rmq_core.model.topic import (
     MAX_RETRIES,
     MAX_SLOTS,
     MAX_UNIQUE_MS,
+    MAX_VERSIONS_MS,
     NOT_OF_STREAMS,
     ONLY_OF_STREAMS,
     Journal,
     Merge,
+    OnFailure,
     TopicKind,
     Trim,
 )
@@ -30,7 +33,7 @@ DAY_MS = 86_400_000
 DESCRIPTION_MAX = 2_000
 NAME_MAX = 100
 
-Input = Literal["name", "choice", "count", "duration", "bytes", "flag", "text"]
+Input = Literal["name", "choice", "count", "duration", "bytes", "flag", "line", "text"]
 
 
 @dataclass(frozen=True)
@@ -149,6 +152,16 @@ ALL = (
         ),
     ),
     Field(
+        "on_failure",
+        gettext_lazy("After a failure"),
+        gettext_lazy("What becomes of the others of a slot basis while one that failed waits for its next try."),
+        "choice",
+        options=(
+            (OnFailure.CONTINUE.value, gettext_lazy("they go on")),
+            (OnFailure.WAIT.value, gettext_lazy("they wait until it is done, or dead")),
+        ),
+    ),
+    Field(
         "unique_for_ms",
         gettext_lazy("Once within"),
         gettext_lazy("An id that was accepted is not accepted again for so long, whatever becomes of it."),
@@ -158,6 +171,15 @@ ALL = (
         zero=gettext_lazy("only while it waits, when it merges"),
     ),
     Field(
+        "versions_for_ms",
+        gettext_lazy("Versions remembered"),
+        gettext_lazy("No older version of an id is handed out so long after a newer one was, or was acknowledged."),
+        "duration",
+        0,
+        MAX_VERSIONS_MS,
+        zero=gettext_lazy("only while it waits or is in flight"),
+    ),
+    Field(
         "expires_ms",
         gettext_lazy("Expires after"),
         gettext_lazy("A message not delivered so long after it was due (or accepted, by priority) never is any more."),
@@ -165,6 +187,17 @@ ALL = (
         0,
         MAX_EXPIRES_MS,
         zero=gettext_lazy("never"),
+    ),
+    Field(
+        "tenant_from",
+        gettext_lazy("Tenant from"),
+        gettext_lazy(
+            "Where messages say whose they are: header:NAME, or key:SEPARATOR for the key up to that. The load is"
+            " counted by tenant."
+        ),
+        "line",
+        0,
+        FROM_MAX,
     ),
     Field(
         "max_content_bytes",

@@ -8,7 +8,7 @@ from dataclasses import replace
 from console.access import Action
 from console.engine import engine
 from console.history.points import POINT
-from console.models import AuditEntry
+from console.models import AuditEntry, TopicRevision
 from console.snapshots.store import LiveKeys, read_history
 from rmq_core.why.answer import Reason, Why
 from rmq_core.why.facts import Pace
@@ -16,6 +16,8 @@ from rmq_core.why.facts import Pace
 LATELY = 30
 """So many samples are the pace, and they must be of this time."""
 LATELY_MS = 60_000
+CLOCKS_MS = 600_000
+"""So far apart may the clocks of Redis and of the console be."""
 
 
 def why(topic: str, ident: str | None, slot: int | None, slot_basis: str | None, *, payload: bool, audit: bool) -> Why:
@@ -32,10 +34,21 @@ def _paused_by(topic: str, reason: Reason) -> Reason:
         return reason
     rows = AuditEntry.objects.filter(topic=topic, action=Action.PAUSE.value, result=AuditEntry.Result.DONE)
     entry = rows.order_by("-id").first()
-    if entry is None:
+    if entry is None or not _is_still_paused_by(entry):
         return reason
     about = {"by": entry.username, "since_ms": int(entry.at.timestamp() * 1000), "why": entry.reason}
     return Reason(reason.code, {**reason.values, **about})
+
+
+def _is_still_paused_by(entry: AuditEntry) -> bool:
+    """Whether nobody has resumed it since: a program that does so is in no audit."""
+    engine().client.forget(entry.topic)
+    now, then = engine().client.topic(entry.topic), entry.detail.get("version")
+    if not isinstance(then, int) or now.created_ms > entry.at.timestamp() * 1000 + CLOCKS_MS:
+        return False
+    later = TopicRevision.objects.filter(topic=now.name, version__gt=then, version__lte=now.version)
+    paused = [each.definition is not None and bool(each.definition.get("paused")) for each in later]
+    return all(paused) and len(paused) == now.version - then
 
 
 def pace(topic: str) -> Pace | None:

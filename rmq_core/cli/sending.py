@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import Any
 
 import click
 
 from rmq_core.cli.shell import Shell, Usage, command
+from rmq_core.model.follow_ups import Addressed
+from rmq_core.ops.sent import Sent
 
 BECAME: dict[bool | None, str] = {False: "new", True: "merged", None: "sent twice: new or merged"}
 WHEN = "--priority on a priority topic, --range-ms on a range-merge topic, --in-ms or --due-ms on a fixed-time topic"
@@ -22,11 +25,15 @@ WHEN = "--priority on a priority topic, --range-ms on a range-merge topic, --in-
 @click.option("--in-ms", type=int, help="Fixed-time topics: from now, by the server's clock.")
 @click.option("--expires-ms", type=int, help="It expires when it was not delivered so long after it was due.")
 @click.option("--unique-for-ms", type=int, help="It is not accepted where its id was so short a time ago.")
+@click.option("--tenant", help="Whose it is; without it, as the topic says.")
 @click.option("--id", "id", help="Stream topics: an id of its own, larger than all before it in its slot.")
 @click.option("--field", "fields", multiple=True, metavar="NAME=VALUE", help="Stream topics, no CONTENT. Repeatable.")
 @click.option("--key", help="What makes two messages the same; without it, the content.")
+@click.option("--version", type=int, help="An older one never replaces a newer one of the same key; without it, 0.")
 @click.option("--slot-basis", help="What chooses the slot; without it, the key or the content.")
 @click.option("--header", "headers", multiple=True, metavar="NAME=VALUE", help="Repeatable.")
+@click.option("--if-done", metavar="JSON", help="Sent when it has succeeded: topic, content and when, as of send.")
+@click.option("--if-dead", metavar="JSON", help="Sent when it has died.")
 def send(shell: Shell, topic: str, content: str | None, headers: tuple[str, ...], **given: Any) -> None:
     """Send one message, or add an entry to a stream topic.
 
@@ -42,15 +49,33 @@ def send(shell: Shell, topic: str, content: str | None, headers: tuple[str, ...]
     if content == "-" and sys.stdin is None:
         raise Usage("standard input is closed: there is no content to read")
     given["headers"] = _pairs("header", headers)
+    given["if_done"], given["if_dead"] = (_addressed(name, given[name]) for name in ("if_done", "if_dead"))
     raw = sys.stdin.buffer.read() if content == "-" else content
     given["at"] = given.pop("due_ms")
     with shell.client() as rmq:
         if not when and not of_stream and not rmq.topic(topic).is_stream:
             raise Usage(f"say once when it is delivered: {WHEN}")
         sent = rmq.send(topic, raw, **given)
-    became = "not accepted: a duplicate" if sent.duplicate else BECAME[sent.merged]
-    value = sent._asdict() | {"duplicate_of_ms": sent.duplicate_of_ms}
-    shell.show(value, [f"{sent.id}  slot {sent.slot}  {became}"])
+    value = sent._asdict() | {"duplicate_of_ms": sent.duplicate_of_ms, "outdated_by": sent.outdated_by}
+    shell.show(value, [f"{sent.id}  slot {sent.slot}  {_became(sent)}"])
+
+
+def _became(sent: Sent) -> str:
+    if sent.duplicate:
+        return "not accepted: a duplicate"
+    if sent.outdated:
+        return f"not accepted: version {sent.outdated_by} has been handed out"
+    return BECAME[sent.merged]
+
+
+def _addressed(name: str, text: str | None) -> Addressed | None:
+    """What follows, as ``{"topic": "ship", "content": "…", "priority": 500}``."""
+    try:
+        return None if text is None else Addressed.from_value(json.loads(text))
+    except ValueError:
+        raise Usage(
+            f"--{name.replace('_', '-')} is a JSON object with topic, content and when, not {text!r:.80}"
+        ) from None
 
 
 def _pairs(what: str, given: tuple[str, ...]) -> dict[str, str] | None:

@@ -7,8 +7,8 @@ import contextlib
 from typing import TYPE_CHECKING, Unpack
 
 from rmq_core.client import exits
+from rmq_core.client.arguments import topic_name
 from rmq_core.client.async_rmq import AsyncRMQ
-from rmq_core.client.base import topic_name
 from rmq_core.client.buffering import Buffered, Item, all_or_none, by_topic, each, made
 from rmq_core.errors import ConfigurationError, RMQError
 from rmq_core.model.composing import Content, SendOptions

@@ -6,36 +6,33 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from enum import Enum
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from rmq_core.client import server_check
+from rmq_core.client.arguments import UNSET, deliveries_of, topic_name
+from rmq_core.client.kinds import check_group, check_stream, of_queues, of_streams
 from rmq_core.client.sender import CallNumbers
 from rmq_core.errors import (
-    EvictionEnabled,
     InvalidMessage,
-    ScriptFailed,
-    ServerTooOld,
+    RMQError,
     TopicReshaped,
     UnknownTopic,
     WrongKind,
 )
 from rmq_core.hooks.chain import Hooks
 from rmq_core.hooks.hook import Hook
-from rmq_core.model.bounds import slot_of, whole
+from rmq_core.model.bounds import slot_of
 from rmq_core.model.composing import moment_ms
 from rmq_core.model.delivery import Delivery, SettleStatus
 from rmq_core.model.entry import AnyMessage, is_message
 from rmq_core.model.group import AT, Group, is_group_name, split
-from rmq_core.model.programs import per_node, program_of
 from rmq_core.model.report import Note, line_bytes, progress_bytes, result_bytes, result_for_ms
-from rmq_core.model.states import former_name
-from rmq_core.model.text import NotText, check_unicode, shown
 from rmq_core.model.topic import Topic
-from rmq_core.ops import registry, reporting, sending
+from rmq_core.ops import chains, consuming, registry, reporting, sending
 from rmq_core.ops.consuming import Consumer, Statuses, Taken, same_topic
 from rmq_core.ops.sent import Sent
 from rmq_core.protocol.keys import Keyspace
-from rmq_core.protocol.scripts import OfMasters, Operation
+from rmq_core.protocol.scripts import Operation
 from rmq_core.protocol.wakes import read_wake
 from rmq_core.queries import definitions
 from rmq_core.streams import groups, members, positions, reading
@@ -50,107 +47,10 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-PATIENCE_MAX_MS = 86_400_000
 RESULT_LOOK_S = 0.25
 """Whoever waits for a result looks for it at least so often."""
-OLDEST_SERVER = (6, 2)
 DEFINITION_TTL_S = 1.0
 """How long a client trusts a definition it read: an operator's edit reaches it within this time."""
-
-
-class Unset(Enum):
-    """What was not given, where None is a value."""
-
-    UNSET = "not given"
-
-
-UNSET = Unset.UNSET
-
-
-def patience_ms(retry_for_ms: int, retry_for_s: float | None) -> int:
-    """How long a client tries. ``retry_for_s`` is the former name, in seconds."""
-    if retry_for_s is not None:
-        former_name("retry_for_s=", "retry_for_ms=, in milliseconds,", 3)
-        return int(retry_for_s * 1000)
-    return whole("retry_for_ms", retry_for_ms, 0, PATIENCE_MAX_MS)
-
-
-def topic_name(topic: object) -> str:
-    """The name that a `Topic` or a name means. Raises `InvalidMessage`."""
-    if isinstance(topic, Topic):
-        return topic.name
-    if isinstance(topic, str):
-        try:
-            return str(topic) if topic.isascii() else check_unicode(str(topic))
-        except NotText as error:
-            raise InvalidMessage(f"the topic name {shown(topic, 100)!r} {error}") from None
-    raise InvalidMessage(f"a topic is given as its name or as a Topic, not as {type(topic).__name__} ({topic!r:.80})")
-
-
-def several(messages: Iterable[Any]) -> Iterable[Any]:
-    """Messages to be sent. Raises `InvalidMessage` for what holds none."""
-    if isinstance(messages, (str, bytes, bytearray)) or not isinstance(messages, Iterable):
-        raise InvalidMessage(f"send_many takes a list of messages, not {type(messages).__name__}; send takes one")
-    return messages
-
-
-def deliveries_of(deliveries: Delivery | Iterable[Delivery]) -> list[Delivery]:
-    """One delivery or many, as a list. Raises `InvalidMessage` for anything else."""
-    if isinstance(deliveries, Delivery):
-        return [deliveries]
-    wrong: object = deliveries
-    if isinstance(deliveries, Iterable) and not isinstance(deliveries, (str, bytes)):
-        listed = list(deliveries)
-        wrong = next((each for each in listed if not isinstance(each, Delivery)), None)
-        if wrong is None and None not in listed:
-            return listed
-    raise InvalidMessage(f"a delivery is settled by what take() gave, not by {type(wrong).__name__} ({wrong!r:.80})")
-
-
-def check_stream(topic: Topic, what: str) -> Topic:
-    """Raises `WrongKind`."""
-    if not topic.is_stream:
-        raise WrongKind(
-            f"only a stream topic {what} like this: {topic.name!r} is a {topic.kind.value} topic, whose messages are"
-            " taken and settled, and listed by the inspector"
-        )
-    return topic
-
-
-def check_queue(topic: Topic) -> Topic:
-    """Raises `WrongKind`."""
-    if topic.is_stream:
-        raise WrongKind(
-            f"topic {topic.name!r} is a stream: its entries are kept until they are trimmed, and whoever wants to"
-            " reads them (client.read, client.follow, rmq tail); nothing is taken, settled, cancelled or moved there,"
-            f" but in a group of it ('{topic.name}@<group>')"
-        )
-    return topic
-
-
-def _of_queues(
-    operation: Callable[Concatenate[Keyspace, Topic, P], Operation[T]],
-) -> Callable[Concatenate[Keyspace, Topic, P], Operation[T]]:
-    def checked(keyspace: Keyspace, topic: Topic, /, *args: P.args, **kwargs: P.kwargs) -> Operation[T]:
-        return operation(keyspace, check_queue(topic), *args, **kwargs)
-
-    return checked
-
-
-def _of_streams(
-    operation: Callable[Concatenate[Keyspace, Topic, P], Operation[T]],
-) -> Callable[Concatenate[Keyspace, Topic, P], Operation[T]]:
-    def checked(keyspace: Keyspace, topic: Topic, /, *args: P.args, **kwargs: P.kwargs) -> Operation[T]:
-        return operation(keyspace, check_stream(topic, "has this"), *args, **kwargs)
-
-    return checked
-
-
-def check_group(topic: Topic, what: str) -> Group:
-    """Raises `WrongKind`."""
-    if not isinstance(topic, Group):
-        raise WrongKind(f"only a group of a stream topic has {what}; {topic.name!r} is a {topic.kind.value} topic")
-    return topic
 
 
 def _members(keyspace: Keyspace, topic: Topic) -> Operation[list[Member]]:
@@ -228,7 +128,7 @@ class ClientCore:
         **kwargs: P.kwargs,
     ) -> Operation[T]:
         """An operation on the queue topic of that name. Raises `UnknownTopic`, and `WrongKind` for a stream."""
-        return self.on_any_topic(_of_queues(operation), name, *args, **kwargs)
+        return self.on_any_topic(of_queues(operation), name, *args, **kwargs)
 
     def on_stream(
         self,
@@ -239,7 +139,7 @@ class ClientCore:
         **kwargs: P.kwargs,
     ) -> Operation[T]:
         """An operation on the stream topic of that name. Raises `UnknownTopic`, and `WrongKind` for a queue."""
-        return self.on_any_topic(_of_streams(operation), name, *args, **kwargs)
+        return self.on_any_topic(of_streams(operation), name, *args, **kwargs)
 
     def on_any_topic(
         self,
@@ -365,6 +265,8 @@ class ClientCore:
     ) -> Operation[list[SettleStatus]]:
         """Settles deliveries of one topic. Those of a topic that is gone, or of a slot it has no more, are stale."""
         name = same_topic(deliveries)
+        if settle is consuming.ack:
+            yield from chains.succeeded(self.keyspace, deliveries, self.sending)
         statuses: list[SettleStatus] = ["stale"] * len(deliveries)
         left: Sequence[int] = range(len(deliveries))
         for _ in range(2):
@@ -379,7 +281,29 @@ class ClientCore:
             if not left:
                 break
             self.forget(name)
+        if settle is consuming.nack:
+            yield from self._follow_deaths(name, deliveries)
         return statuses
+
+    def _follow_deaths(self, name: str, deliveries: Sequence[Delivery]) -> Operation[None]:
+        for slot in sorted({each.slot for each in deliveries if chains.is_followed(each)}):
+            try:
+                yield from self.follow_deaths(name, slot)
+            except RMQError as error:  # it is noted: somebody sends it later
+                log.warning("%s[%d]: what follows a death was not sent yet: %s", name, slot, error)
+
+    def follow_deaths(self, name: str, slot: int) -> Operation[int]:
+        """Sends what follows messages that died in a slot; how many are left."""
+        topic = yield from self.checked_topic(name)
+        return (yield from chains.dead(self.keyspace, topic, slot, self.sending))
+
+    def deaths_followed(self, name: str | Topic) -> Operation[int]:
+        """The same in all slots of a topic."""
+        topic = yield from self.checked_topic(name)
+        left = 0
+        for slot in range(topic.slots):
+            left += yield from chains.dead(self.keyspace, topic, slot, self.sending)
+        return left
 
     def noted(self, delivery: Delivery, progress: Any, line: str, result: Any) -> Operation[SettleStatus]:
         """Keeps what is told of a delivery. Raises `InvalidMessage`."""
@@ -406,24 +330,5 @@ class ClientCore:
         return self.consumer(topic).take(most, members.signature(topic, member) if member != "" else "")
 
     def check_server(self) -> Operation[None]:
-        """Refuses a server that is too old or may throw messages away. Raises `ServerTooOld`, `EvictionEnabled`."""
-        try:
-            (server,) = yield [OfMasters(("INFO", "server"))]
-            (memory,) = yield [OfMasters(("INFO", "memory"))]
-        except ScriptFailed as error:
-            log.warning(
-                "the server does not answer INFO (%s): its version and eviction policy were not checked",
-                error,
-            )
-            return
-        for info in per_node(server):
-            version = str(info.get("redis_version", "0"))
-            if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_SERVER:
-                raise ServerTooOld(f"{program_of(info)} is too old: the scripts need Redis 6.2, Valkey, or newer ones")
-        for info in per_node(memory):
-            policy = info.get("maxmemory_policy", "noeviction")
-            if policy != "noeviction" and not self.allow_eviction:
-                raise EvictionEnabled(
-                    f"the server's maxmemory-policy is {policy!r}: under memory pressure it would delete messages. Set"
-                    " maxmemory-policy noeviction, or pass allow_eviction=True if losing messages is acceptable"
-                )
+        """Raises `ServerTooOld`, `EvictionEnabled`."""
+        return server_check.check(self.allow_eviction)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Protocol, TypeVar
 
-from rmq_core.client.base import ClientCore, topic_name
+from rmq_core.client.arguments import topic_name
+from rmq_core.client.base import ClientCore
 from rmq_core.errors import ConfigurationError, InvalidMessage
 from rmq_core.journal import Gap, Position, Read, Transition, reader
 from rmq_core.model.bounds import slot_of

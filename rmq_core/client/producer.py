@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Unpack
 
 from rmq_core.client import exits
-from rmq_core.client.base import topic_name
+from rmq_core.client.arguments import topic_name
 from rmq_core.client.buffering import Buffered, Item, all_or_none, by_topic, each, made
 from rmq_core.client.rmq import RMQ
 from rmq_core.errors import ConfigurationError, ProducerClosed, RMQError

@@ -5,32 +5,25 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from rmq_core.client.base import (
-    RESULT_LOOK_S,
-    UNSET,
-    ClientCore,
-    Unset,
-    deliveries_of,
-    patience_ms,
-    several,
-    topic_name,
-)
+from rmq_core.client.arguments import UNSET, Unset, deliveries_of, patience_ms, several, topic_name
+from rmq_core.client.base import RESULT_LOOK_S, ClientCore
 from rmq_core.client.journal import JournalReader
 from rmq_core.errors import TopicReshaped
 from rmq_core.hooks.hook import Hook
 from rmq_core.model.composing import Content, SendOptions, compose
 from rmq_core.model.delivery import Delivery, SettleStatus
 from rmq_core.model.entry import AnyMessage, Entry, is_message
+from rmq_core.model.follow_ups import Addressed
 from rmq_core.model.group import Group
 from rmq_core.model.json_text import Json
 from rmq_core.model.outcomes import check_delay
 from rmq_core.model.report import Report
 from rmq_core.model.route import Route
 from rmq_core.model.topic import Topic
-from rmq_core.ops import consuming, registry, sending
+from rmq_core.ops import chains, consuming, registry, sending
 from rmq_core.ops.hints import note_heads
 from rmq_core.ops.sent import NOTHING_SENT, Sent, SentMany, count, minus, plus
 from rmq_core.protocol.scripts import Call, Operation, batches
@@ -202,7 +195,7 @@ class RMQ(ClientCore):
         definition = self.topic(topic)
         if definition.is_stream:
             return plus(before, self._add_many(definition, messages))
-        if definition.max_backlog or definition.unique_for_ms:
+        if sending.asks_more(definition):
             limited = sending.send_many_limited(
                 self.keyspace, definition, messages, allow_past=allow_past, before=before
             )
@@ -289,6 +282,26 @@ class RMQ(ClientCore):
         while True:
             yield from page.entries
             page = self.read(listed, cursor=page.cursor, limit=PAGE_MAX, timeout_ms=FOLLOW_MS)
+
+    def send_together(
+        self,
+        name: str,
+        messages: Sequence[Addressed],
+        *,
+        if_done: Addressed,
+        if_dead: Addressed | None = None,
+        for_ms: int = chains.KEPT_FOR_MS,
+    ) -> list[Sent]:
+        """Sends a set of messages, after all of which have succeeded ``if_done`` is sent.
+
+            rmq.send_together("checkout-17", [Addressed("pay", order, priority=500), Addressed("pack", order, in_ms=0)],
+                              if_done=Addressed("ship", order, priority=500))
+
+        ``if_dead``: what is sent for each of them that dies. ``for_ms``: so long the set is kept; one that is not
+        complete by then is followed by nothing. Calling it again with the same name is harmless while the set is there.
+        Raises `InvalidMessage` before anything is sent, then what `send` raises.
+        """
+        return self.run(chains.together(self.keyspace, name, messages, if_done, if_dead, for_ms, self.sending))
 
     # -- taking and settling
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from functools import cache
 from typing import TYPE_CHECKING
 
 from rmq_core.errors import InvalidFilter
 
 if TYPE_CHECKING:
-    from jsonpath import CompoundJSONPath, JSONPath, JSONPathEnvironment
+    from rmq_core.model.json_paths import Path
 
 EXAMPLES = "order.total > 100, country == 'DE' and not paid, or $.items[?@.price > 3]"
+STEPS_LEAST, STEPS_A_BYTE, TEXT_EACH = 10_000, 2, 16
+"""What one content may cost: enough for whatever grows with its size and with how many conditions there are (each has
+so much text), and not with a power of that."""
 _PIECES = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|(?<![\w.$@])[^\W\d]\w*(?!\w|\s*\()""")
 """Texts, which stay as they are, and the first names of paths."""
 _WORDS = {"and": "&&", "or": "||", "not": "!"}
@@ -28,20 +30,29 @@ class Comparison:
 
     def __init__(self, text: str) -> None:
         self.not_json = 0
+        self._text = text
         path = text.strip()
         self._is_path = path.startswith("$")
         self._path = _read(path if self._is_path else f"$[?{_PIECES.sub(_piece, path)}]", text)
 
     def holds(self, content: bytes) -> bool:
-        """Whether it does for this content; it does not where that is no JSON."""
+        """Whether it does for this content; it does not where that is no JSON. Raises `InvalidFilter` where telling it
+        would take far more work than the content is large."""
         try:
             value = json.loads(content)
         except (ValueError, RecursionError):
             self.not_json += 1
             return False
+        # A filter looks at what is in something: here at the content itself.
+        looked_at = value if self._is_path else [value]
+        steps = STEPS_LEAST + STEPS_A_BYTE * len(content) * (1 + len(self._text) // TEXT_EACH)
         try:
-            # A filter looks at what is in something: here at the content itself.
-            return self._path.match(value if self._is_path else [value]) is not None
+            return self._path.finds(looked_at, steps)
+        except TimeoutError:
+            raise InvalidFilter(
+                "where",
+                f"{self._text!r:.80} takes too much work for a content of {len(content):,} bytes: write fewer '..'",
+            ) from None
         except Exception:  # nested too deep, and whatever else a path meets in somebody's data
             return False
 
@@ -58,22 +69,13 @@ def _piece(found: re.Match[str]) -> str:
     return _WORDS.get(word) or f"@.{word}"
 
 
-@cache
-def _environment() -> JSONPathEnvironment:
+def _read(path: str, text: str) -> Path:
     try:
-        from jsonpath import JSONPathEnvironment  # loading it takes longer than all of ours, and few need it
+        from rmq_core.model import json_paths  # loading it takes longer than all of ours, and few need it
     except ImportError:
         raise InvalidFilter("where", "needs the package python-jsonpath: pip install 'rmq-console[console]'") from None
-    environment = JSONPathEnvironment(strict=True)
-    for name in ("match", "search"):  # a pattern can take for ever
-        environment.function_extensions.pop(name, None)
-    return environment
-
-
-def _read(path: str, text: str) -> JSONPath | CompoundJSONPath:
-    environment = _environment()
     try:
-        return environment.compile(path)
+        return json_paths.read(path)
     except Exception as error:
         words = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InvalidFilter("where", f"{text!r:.80} cannot be read: {words}. Write for example {EXAMPLES}") from None

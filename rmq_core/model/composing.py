@@ -14,6 +14,7 @@ from typing import Any, SupportsIndex, TypeAlias, TypedDict
 from rmq_core.errors import InvalidMessage
 from rmq_core.model.bounds import whole as bounded
 from rmq_core.model.entry import AnyMessage, StreamMessage
+from rmq_core.model.follow_ups import Addressed, Plan
 from rmq_core.model.json_text import Json, to_json
 from rmq_core.model.message import (
     DUE_MAX_MS,
@@ -46,8 +47,9 @@ class SendOptions(TypedDict, total=False):
 
     On a topic that is no stream exactly one says when: ``priority``, ``range_ms``, ``in_ms`` (from now, by the server's
     clock; 0: at once), or ``at`` (a datetime with a time zone, or epoch milliseconds). The others are those of the
-    message classes; ``result_for_ms``: so long its result is kept, whatever its topic says; ``fields`` and ``id`` are
-    of streams, which take nothing else but ``slot_basis``, ``headers`` and ``result_for_ms``.
+    message classes; ``result_for_ms``: so long its result is kept, whatever its topic says; ``if_done``: what is sent
+    when it has succeeded, ``if_dead``: when it has died; ``fields`` and ``id`` are of streams, which take nothing
+    else but ``slot_basis``, ``headers`` and ``result_for_ms``.
     """
 
     priority: int | None
@@ -60,7 +62,10 @@ class SendOptions(TypedDict, total=False):
     version: int | None
     expires_ms: int | None
     unique_for_ms: int | None
+    tenant: str | None
     result_for_ms: int | None
+    if_done: Addressed | None
+    if_dead: Addressed | None
     fields: Mapping[str, str | bytes] | None
     id: str | None
 
@@ -95,6 +100,8 @@ def compose(content: AnyMessage | Content, options: SendOptions) -> AnyMessage:
         raise InvalidMessage(f"{min(own)}= is of streams, where nothing is delivered at a time: leave out {how}=")
     if not how:
         return entry_of(content, **more)
+    if plan := _plan(more.pop("if_done", None), more.pop("if_dead", None)):
+        more["headers"] = {**(more.get("headers") or {}), **plan.header()}
     plain = content if isinstance(content, (str, bytes)) else to_json(content)
     if how == "at":
         return FixedTimeMessage(plain, due_ms(value), **more)
@@ -102,6 +109,25 @@ def compose(content: AnyMessage | Content, options: SendOptions) -> AnyMessage:
     if how == "in_ms":
         return DelayedMessage(plain, whole, **more)
     return PriorityMessage(plain, whole, **more) if how == "priority" else RangeMergeMessage(plain, whole, **more)
+
+
+def _plan(if_done: object, if_dead: object) -> Plan | None:
+    """What follows; None: nothing. Checked now, for later nobody is there to hear of it."""
+    for name, given in (("if_done", if_done), ("if_dead", if_dead)):
+        if given is not None and not isinstance(given, Addressed):
+            raise InvalidMessage(f"{name}= is an Addressed(topic, content, …), not {worded(given)}")
+        if isinstance(given, Addressed):
+            composed(given)
+    return None if if_done is None and if_dead is None else Plan(if_done, if_dead)  # type: ignore[arg-type]
+
+
+def composed(given: Addressed) -> AnyMessage:
+    """The message that is meant. Raises `InvalidMessage`."""
+    if isinstance(given.content, AnyMessage):
+        raise InvalidMessage(
+            f"Addressed({given.topic!r}, …) takes a content and keywords, no {type(given.content).__name__}"
+        )
+    return compose(given.content, given.options)  # type: ignore[arg-type]
 
 
 def entry_of(content: Content, **more: Any) -> StreamMessage:

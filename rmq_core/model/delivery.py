@@ -76,6 +76,10 @@ class Delivery:
         """What the server holds beside the id, as it stands there; None: nothing."""
         return self._body
 
+    def set_body(self, body: bytes | None) -> None:
+        """Of one that was made again from its receipt: what the server holds."""
+        self._body, self._decoded = body, None
+
     @property
     def content(self) -> bytes:
         """The content as sent, as bytes."""
@@ -104,6 +108,11 @@ class Delivery:
     def expires_at_ms(self) -> int | None:
         """From then on it is not delivered, not even for a retry; None: always."""
         return self._decode().expires_at_ms
+
+    @property
+    def tenant(self) -> str:
+        """Whose it is; "": nobody's."""
+        return self._decode().tenant
 
     @property
     def slot_basis(self) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -21,6 +22,8 @@ LINE_MAX = 500
 PROGRESS_MAX = 65_536
 RESULT_MAX = 262_144
 """Bytes as JSON."""
+NESTED_MAX = 100
+"""Lists and mappings in one another: who reads it has as much of the stack as is left to him."""
 RESULT_HEADER = "rmq-result-for-ms"
 """A message that bears it has its result kept so long, whatever its topic says."""
 _HEADER = RESULT_HEADER.encode()
@@ -100,10 +103,7 @@ class Report:
 
 def progress_bytes(value: Json) -> bytes:
     """A progress as it is kept. Raises `InvalidMessage`."""
-    told = to_json(value).encode("utf-8", "backslashreplace")
-    if len(told) > PROGRESS_MAX:
-        raise InvalidMessage(f"a progress is at most {PROGRESS_MAX:,} bytes as JSON, and this one has {len(told):,}")
-    return told
+    return _kept("progress", value, PROGRESS_MAX)
 
 
 def line_bytes(text: object) -> bytes:
@@ -114,10 +114,25 @@ def line_bytes(text: object) -> bytes:
 
 def result_bytes(value: object) -> bytes:
     """A result as it is kept. Raises `InvalidMessage` for one that JSON cannot hold, or that is too large."""
+    return _kept("result", value, RESULT_MAX)
+
+
+def _kept(name: str, value: object, most: int) -> bytes:
     told = to_json(value).encode("utf-8", "backslashreplace")  # type: ignore[arg-type] # which it looks at
-    if len(told) > RESULT_MAX:
-        raise InvalidMessage(f"a result is at most {RESULT_MAX:,} bytes as JSON, and this one has {len(told):,}")
+    if len(told) > most:
+        raise InvalidMessage(f"a {name} is at most {most:,} bytes as JSON, and this one has {len(told):,}")
+    inner: list[Any] = [value]
+    for _ in range(NESTED_MAX):
+        inner = [each for outer in inner for each in _members(outer) if isinstance(each, (Mapping, list, tuple))]
+    if inner:
+        raise InvalidMessage(f"a {name} is nested at most {NESTED_MAX} deep, and this one is deeper")
     return told
+
+
+def _members(value: object) -> Iterable[Any]:
+    if isinstance(value, Mapping):
+        return value.values()
+    return value if isinstance(value, (list, tuple)) else ()
 
 
 def says_for_how_long(raw_body: Any) -> bool:

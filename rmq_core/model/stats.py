@@ -33,6 +33,9 @@ class Counters:
     deleted: int = 0
     lapsed: int = 0
     duplicate: int = 0
+    outdated: int = 0
+    held: int = 0
+    lifted: int = 0
 
     @classmethod
     def read(cls, stats: Mapping[bytes, bytes]) -> Counters:

@@ -82,7 +82,8 @@ class MessageView:
     """Everything known of one message. ``row``: its most advanced state; ``states``: all it is in.
 
     ``content``, ``headers``, ``version``, ``failure``: of the copy in that state. ``slot_basis``: what its slot was
-    chosen by. ``expires_at_ms``: from then on it is not delivered; None: always.
+    chosen by. ``expires_at_ms``: from then on it is not delivered; None: always. ``tenant``: whose it is;
+    "": nobody's.
     """
 
     row: MessageRow
@@ -93,6 +94,7 @@ class MessageView:
     failure: FailureRecord | None
     slot_basis: bytes = b""
     expires_at_ms: int | None = None
+    tenant: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +200,7 @@ class WorkerInfo:
     ``stale``: results that came too late to count. ``session``: how it stands with ZooKeeper (``shared``: without
     it), ``session_since_ms``: since when. ``weight``: its share of slots beside the others'. ``slots``: what it takes
     from now, by topic. ``versions``: the definition it works by, by topic; unknown of workers older than that field.
+    ``free``: threads that could still be given something to do; None, too.
     """
 
     name: str
@@ -220,6 +223,7 @@ class WorkerInfo:
     weight: int
     slots: Mapping[str, tuple[int, ...]]
     versions: Mapping[str, int] = field(default_factory=dict)
+    free: int | None = None
 
     def owns_slots_of(self, topic: str) -> bool:
         """Whether it works on a topic with owners, so that its epochs still count there."""

@@ -16,7 +16,19 @@ from rmq_core.model.text import worded
 from rmq_core.model.topic import Merge, Topic, TopicKind
 from rmq_core.ops import quotas
 from rmq_core.ops.hints import note_heads
-from rmq_core.ops.sent import DUPLICATES, NOTHING_SENT, REFUSED, Sent, SentMany, count, plus, replayed, sent_as
+from rmq_core.ops.sent import (
+    NOTHING_MET,
+    NOTHING_SENT,
+    REFUSED,
+    Met,
+    Sent,
+    SentMany,
+    count,
+    met_by,
+    plus,
+    replayed,
+    sent_as,
+)
 from rmq_core.protocol.keys import Keyspace, crc32, slot_for
 from rmq_core.protocol.scripts import BATCH_MAX, Call, Operation, batches
 from rmq_core.protocol.sends import edge_of
@@ -58,7 +70,7 @@ def send(keyspace: Keyspace, topic: Topic, message: Message, *, allow_past: bool
     """Sends one message."""
     if getattr(message, "kind", None) is not topic.kind:
         raise _refuse(topic, message)
-    if topic.max_backlog or period_of(message, topic):
+    if asks_more(topic) or period_of(message, topic):
         return (yield from _send_limited(keyspace, topic, message, allow_past))
     encoded = encode(message, topic)
     slot = slot_for(encoded.basis, topic.slots)
@@ -77,6 +89,11 @@ def send(keyspace: Keyspace, topic: Topic, message: Message, *, allow_past: bool
 
 
 # -- of which more must be known than who waits -----------------------------------------------------------------------
+
+
+def asks_more(topic: Topic) -> bool:
+    """Whether that goes for all messages of a topic, and not only for those that say so."""
+    return bool(topic.max_backlog or topic.unique_for_ms or topic.versions_for_ms)
 
 
 class _Item(NamedTuple):
@@ -122,10 +139,10 @@ def _full(topic: Topic, wait_ms: int, sent: SentMany, unsent: Sequence[_Item]) -
 
 def _send_limited(keyspace: Keyspace, topic: Topic, message: Message, allow_past: bool) -> Operation[Sent]:
     item = _item(topic, message)
-    sent, unsent, wait_ms, known_ms = yield from _push(keyspace, topic, [item], allow_past)
+    sent, unsent, wait_ms, met = yield from _push(keyspace, topic, [item], allow_past)
     if unsent:
         raise _full(topic, wait_ms, NOTHING_SENT, unsent)
-    return sent_as(item.group[1], item.slot, sent, known_ms)
+    return sent_as(item.group[1], item.slot, sent, *met)
 
 
 def send_many_limited(
@@ -136,7 +153,7 @@ def send_many_limited(
     allow_past: bool = False,
     before: SentMany = NOTHING_SENT,
 ) -> Operation[SentMany]:
-    """Sends a stream of messages to a topic with a ``max_backlog``, or a ``unique_for_ms``, some thousand at a time.
+    """Sends a stream of messages to a topic that `asks_more`, some thousand at a time.
 
     Raises `BacklogFull` after the first of these of which something could not be sent; it tells what. ``before``: what
     the caller has sent already, to be counted with it.
@@ -152,9 +169,9 @@ def send_many_limited(
 
 def _push(
     keyspace: Keyspace, topic: Topic, items: list[_Item], allow_past: bool
-) -> Operation[tuple[SentMany, list[_Item], int, int | None]]:
-    """(what was sent, what there was no room for, ms until it is worth another try, when a duplicate was accepted)."""
-    sent, wait_ms, known_ms = NOTHING_SENT, 0, None
+) -> Operation[tuple[SentMany, list[_Item], int, Met]]:
+    """(what was sent, what there was no room for, ms until it is worth another try, what a refused one met)."""
+    sent, wait_ms, met = NOTHING_SENT, 0, NOTHING_MET
     unsent: list[_Item] = []
     for _ in range(quotas.ROUNDS):
         by_slot: dict[int, list[_Item]] = {}
@@ -165,7 +182,7 @@ def _push(
             for slot, several in by_slot.items()
             for _, alike in groupby(several, lambda item: type(item.group[0]))  # see _parts
             for some in batches(alike, BATCH_MAX)
-            for light in _light([len(item.group[2]) for item in some])
+            for light in light_parts([len(item.group[2]) for item in some])
             for part in [some[light]]
         ]
         calls = [
@@ -186,10 +203,9 @@ def _push(
         for (slot, part), reply in zip(parts, replies, strict=True):
             if reply[REFUSED]:
                 refused.setdefault(slot, []).extend(part[position - 1] for position in reply[REFUSED])
-            if reply[DUPLICATES]:
-                known_ms = reply[DUPLICATES][1]
+            met = met_by(reply) or met
         if not refused:
-            return sent, unsent, wait_ms, known_ms
+            return sent, unsent, wait_ms, met
         full = yield from quotas.widen(keyspace, topic, {slot: len(several) for slot, several in refused.items()})
         items = []
         for slot, several in refused.items():
@@ -200,7 +216,7 @@ def _push(
                 items += several
         if not items:
             break
-    return sent, unsent + items, wait_ms or quotas.AGAIN_MS, known_ms
+    return sent, unsent + items, wait_ms or quotas.AGAIN_MS, met
 
 
 # -- streams ---------------------------------------------------------------------------------------------------------
@@ -249,6 +265,7 @@ def _group(keyspace: Keyspace, topic: Topic, messages: list[Message], allow_past
             and not message.headers
             and message.version == 0
             and message.unique_for_ms is None
+            and not message.tenant
             and not (expires_ms if message.expires_ms is None else message.expires_ms)
         ):
             try:
@@ -290,7 +307,7 @@ def _group(keyspace: Keyspace, topic: Topic, messages: list[Message], allow_past
     return calls
 
 
-def _light(sizes: Sequence[int]) -> Iterator[slice]:
+def light_parts(sizes: Sequence[int]) -> Iterator[slice]:
     """Which of these go together into one call, by their sizes."""
     first = total = 0
     if sum(sizes) > CALL_BYTES:
@@ -308,7 +325,7 @@ def _portions(flat: list[Any], width: int) -> Iterator[list[Any]]:
         if width == 2:
             yield part
         else:
-            for light in _light(list(map(len, part[2::width]))):
+            for light in light_parts(list(map(len, part[2::width]))):
                 yield part[light.start * width : light.stop * width]
 
 

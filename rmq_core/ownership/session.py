@@ -35,7 +35,7 @@ refuse the old one for ever."""
 
 SOON_S = 0.01
 HEARTBEATS = 8
-"""Proofs of life asked for in one session timeout."""
+"""Heartbeats asked for in one session timeout."""
 
 Callback: TypeAlias = Callable[[], None]
 

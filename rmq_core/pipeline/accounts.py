@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 LIFE = (*SLOT, "life")
 COUNTED = (
     *("sent", "merged", "taken", "acked", "retried", "expired", "died", "cancelled", "rescheduled", "requeued"),
-    *("dropped", "released", "restored", "lapsed", "duplicate"),
+    *("dropped", "released", "restored", "lapsed", "duplicate", "outdated"),
 )
 _SUMS = ("entries", "events", *COUNTED, "arrivals", "arrivals_merged", "numbers", "vouched")
 _LEAST, _MOST = ("first_n", "from_position"), ("last_n", "position", "held", "ended")

@@ -14,17 +14,14 @@ the columns of a step have no place for is packed into ``carried``; where that i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rmq_core.pipeline.rows import layout
+from rmq_core.pipeline.copies import Trace
+from rmq_core.pipeline.rows import Rows, layout
 from rmq_core.pipeline.schemas import COPIES, NO_CONTENT
 from rmq_core.pipeline.sources.decoding import SEQUENCE_BITS
 from rmq_core.pipeline.steps import carried_step, low, tables
-
-if TYPE_CHECKING:
-    from rmq_core.pipeline.copies import Trace
-    from rmq_core.pipeline.rows import Rows
-    from rmq_core.pipeline.wrongs import Wrongs
+from rmq_core.pipeline.wrongs import Wrongs
 
 GENERATION_BITS = 40
 """Positions of carried rows are the number of their closing, less 2^40: before everything that happens."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 STAGES = ("read", "restore")
-USED = ("taken", "cancelled", "dropped", "requeued", "lapsed")
+USED = ("taken", "cancelled", "dropped", "requeued", "lapsed", "outdated")
 
 
 @dataclass(frozen=True)

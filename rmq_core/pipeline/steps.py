@@ -22,7 +22,7 @@ TAIL, LATER, OLD = 1, 2, 4
 and it is looked at again."""
 
 _COPIES = {"waiting": "sr", "in_flight": "p", "dead": "d"}
-_ENDS = ("acked", "dropped", "cancelled", "lapsed")
+_ENDS = ("acked", "dropped", "cancelled", "lapsed", "outdated")
 _ARRIVALS = ("sent", "merged", "rescheduled")
 
 
@@ -67,7 +67,8 @@ class Tables:
             self.leaves[copy] = leaves
         self.waits = among(target, "sr")
         self.target, self.origin = target, origin
-        self.acked, self.ends, self.taken, self.sent = one_of("acked"), one_of(*_ENDS), one_of("taken"), one_of("sent")
+        self.acked, self.taken, self.sent = one_of("acked"), one_of("taken"), one_of("sent")
+        self.ends = one_of(*_ENDS) & (origin != low("n"))
         self.arrives = one_of(*_ARRIVALS)
         self.timed = self.arrives | self.taken | self.acked
         # From nowhere: whatever copies the journal still counts were lost, or a repair has taken stock of the message.

@@ -48,7 +48,7 @@ WHY = {
 STUCK_MS = 60_000
 OVERDUE_MS = 900_000
 QUEUES = ("store", "retry", "prepare", "dead")
-ENDED = ("merged", "duplicate", "acked", "cancelled", "dropped", "lapsed", "trimmed", "deleted")
+ENDED = ("merged", "duplicate", "outdated", "acked", "cancelled", "dropped", "lapsed", "trimmed", "deleted")
 """Counters of what is held no more; the last two are of streams."""
 OF_TIME = ("range-merge", "fixed-time")
 """Kinds in which the score of what waits is its due time; in a group it is the entry's place."""

@@ -15,13 +15,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from rmq_core.pipeline import files, trends
+from rmq_core.pipeline.archived import Archive
 from rmq_core.pipeline.buckets import COUNTED, GROWTH, KEPT_MS, LATE_MS, MINUTE_MS, SIZES, TIMES
 from rmq_core.pipeline.replay import SLOT, ms_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-
-    from rmq_core.pipeline.archived import Archive
 
 WINDOWS = "topic string, size string, start_ms long, name string, bucket int, n long"
 """``size``, ``name``: see `buckets`; ``bucket``: -1 of what is only counted."""

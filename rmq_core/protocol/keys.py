@@ -31,7 +31,7 @@ class SlotKeys:
     """Sorted set: what waits; id → by kind a due time, a priority, or a place among equals. Of a stream topic a stream:
     its entries."""
     retry: str = field(init=False)
-    """Sorted set: what failed and waits for its next try; id → due time and failures."""
+    """Sorted set: what failed and waits for its next try, or is held; id → due time, or hold, and failures."""
     prepare: str = field(init=False)
     """Sorted set: what is in flight; id → when it was taken and its retries. This score is the receipt."""
     dead: str = field(init=False)
@@ -41,11 +41,13 @@ class SlotKeys:
     failed: str = field(init=False)
     """Hash: id → failure record."""
     priority: str = field(init=False)
-    """Hash: id → original priority, of those that do not have it as their score."""
+    """Hash: id → original priority, of those that do not have it as their score; of what is held its place."""
     stats: str = field(init=False)
     """Hash: the counters of the ledger, and the marks of the slot."""
     journal: str = field(init=False)
     """Stream: every change, where the topic's journal is on."""
+    tenants: str = field(init=False)
+    """Sorted set: tenants by what was sent and taken of theirs lately, at most 256 (``lua/shared/load.lua``)."""
     spill: str = field(init=False)
     """Hash: milliseconds that are full → where equal due times go on."""
     replaced: str = field(init=False)
@@ -74,6 +76,12 @@ class SlotKeys:
     """Hash, which ends by itself: ids that are not accepted again for a while → when they were (`unique_for_ms`)."""
     once_b: str = field(init=False)
     """Hash: the same, of the period before or after."""
+    seen_a: str = field(init=False)
+    """Hash, which ends by itself: ids → the highest version that was handed out (`versions_for_ms`)."""
+    seen_b: str = field(init=False)
+    """Hash: the same, of the period before or after."""
+    owed: str = field(init=False)
+    """Stream: messages that died and are followed by others, which have still to be sent (`ops.chains`)."""
     open: str = field(init=False)
     """Sorted set, of a group: entries that are read and not finished; id → their number in the slot."""
     members: str = field(init=False)
@@ -122,8 +130,9 @@ QUEUES = 4
 # the topic's hints (`Keyspace.hints`).
 QUEUE_KEYS = (
     *("store", "retry", "prepare", "dead", "body", "failed", "priority", "stats", "journal"),
-    *("spill", "replaced", "dead_record", "heads", "due", "lateness", "fence"),
+    *("spill", "replaced", "dead_record", "heads", "tenants", "due", "lateness", "fence"),
     *("cause", "clusters", "trash", "trashed", "quota", "origin", "suspect", "once_a", "once_b"),
+    *("seen_a", "seen_b", "owed"),
 )
 OWN_KEYS = tuple(name for name in QUEUE_KEYS if name not in {"heads", "due"})
 # Behind `QUEUE_KEYS` a group has: open, the entries, their counters, the positions, its members.
@@ -133,6 +142,9 @@ ENTRY_STATS = len(QUEUE_KEYS) + 2
 
 SENDING = QUEUE_KEYS.index("heads") + 1
 """Sending needs the first so many keys; it happens one by one, so every key counts."""
+
+SENDING_BODIES = SENDING + 1
+"""What has a body may name a tenant."""
 
 
 class Keyspace:
@@ -226,6 +238,10 @@ class Keyspace:
     def route_stats(self, name: str) -> str:
         """Hash: what the runners of a route count and say."""
         return f"route-{name}{{{self.namespace}:topics}}"
+
+    def together(self, name: str) -> str:
+        """Hash, which ends by itself: of a set of messages those that have not succeeded, and what follows."""
+        return f"together{{{self.namespace}:{name}}}"
 
     def election(self, role: str) -> tuple[str, str]:
         """The lease of a role and the counter of its terms."""

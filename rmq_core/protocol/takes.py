@@ -42,6 +42,8 @@ def policy(topic: Topic, epoch: str = SHARED_EPOCH, by: str = "") -> list[Any]:
         epoch,
         topic.shape,
         by,
+        topic.versions_for_ms,
+        topic.on_failure.value,
     ]
 
 

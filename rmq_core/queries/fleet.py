@@ -76,6 +76,7 @@ def _worker(name: bytes, stored: bytes, now: int) -> WorkerInfo:
         weight=_whole(values, "weight"),
         slots=slots,
         versions={_text(topic): _whole(_mapping(values["versions"]), topic) for topic in values.get("versions", ())},
+        free=_whole(values, "free") if "free" in values else None,
     )
 
 

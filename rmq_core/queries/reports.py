@@ -69,14 +69,21 @@ def _values(fields: list[bytes | None], now: int) -> dict[str, Any]:
     values: dict[str, Any] = {"lines_dropped": int(dropped or 0)}
     if progress is not None:
         at_ms, _, told = progress.split(b" ", 2)
-        values |= {"progress": json.loads(told), "progress_ms": int(at_ms)}
+        values |= {"progress": _read_json(told), "progress_ms": int(at_ms)}
     if lines:
         values["lines"] = tuple(map(_line, lines.splitlines()))
     if result is not None:
         at_ms, until_ms, told = result.split(b" ", 2)
         if int(until_ms) > now:
-            values |= {"result": json.loads(told), "result_ms": int(at_ms)}
+            values |= {"result": _read_json(told), "result_ms": int(at_ms)}
     return values
+
+
+def _read_json(told: bytes) -> Any:
+    try:
+        return json.loads(told)
+    except (ValueError, RecursionError):  # an older release kept what is nested deeper than we can read here
+        return None
 
 
 def _line(line: bytes) -> Line:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rmq_core.errors import InvalidMessage
@@ -29,9 +29,19 @@ class Goes(NamedTuple):
 
 
 class Plan:
-    """How deliveries of a source go to the targets of a route. ``topics``: the targets' definitions, by name."""
+    """How deliveries of a source go to the targets of a route. ``topics``: the targets' definitions, by name.
 
-    def __init__(self, route: Route, source: Topic, topics: Mapping[str, Topic]) -> None:
+    ``own_id``: of a delivery, what its id is where nothing merges.
+    """
+
+    def __init__(
+        self,
+        route: Route,
+        source: Topic,
+        topics: Mapping[str, Topic],
+        own_id: Callable[[Delivery], bytes] = lambda _: new_id(),
+    ) -> None:
+        self._own_id = own_id
         self._targets = [(target, topics[target.topic]) for target in route.targets]
         # Where every target has no more slots than the source, and slots are powers of two, the slot tells the slot.
         self._by_slot = all(topic.slots <= source.slots for _, topic in self._targets)
@@ -47,7 +57,7 @@ class Plan:
         if body is not None:
             self._check_size(delivery, body)
         return [
-            Goes(position, hash, _values(delivery, target, topic, headers))
+            Goes(position, hash, self._values(delivery, target, topic, headers))
             for position, (target, topic) in enumerate(self._targets)
             if target.when is None or target.wants(headers)
         ]
@@ -62,6 +72,34 @@ class Plan:
     def slot(self, goes: Goes) -> int:
         """The slot of its target."""
         return goes.hash % self._targets[goes.target][1].slots
+
+    def _values(self, delivery: Delivery, target: Target, topic: Topic, headers: Mapping[str, str]) -> Sequence[Any]:
+        if topic.is_stream:
+            pairs = _entry_pairs(delivery)
+            return ("*", len(pairs), *pairs)
+        expires = _expires(delivery, topic)
+        merges = topic.merge is not Merge.NEVER
+        if merges and not target.key and not isinstance(delivery, EntryDelivery) and expires[:1] != b"+":
+            return (None, delivery.raw_id, delivery.raw_body or b"")
+        content, all_headers = _content(delivery), delivery.headers
+        if not content:
+            raise InvalidMessage("its content is empty, and a message of a queue has one: drop it")
+        identity = content if len(content) <= INLINE_MAX else digest(content)
+        if not merges:
+            identity = self._own_id(delivery)
+        elif target.key:
+            identity = target.key_of(delivery.id, headers)
+        elif not isinstance(delivery, EntryDelivery):
+            identity = delivery.raw_id
+        basis = _basis(delivery)
+        plain = Body(content, {}, 0)
+        stored_basis = b"" if basis == basis_of(identity, plain) else basis
+        tenant = "" if isinstance(delivery, EntryDelivery) else delivery.tenant
+        if identity == content and not (all_headers or delivery.version or stored_basis or expires or tenant):
+            return (None, identity, b"")
+        headers_text = header_bytes(all_headers) if all_headers else b""
+        body = encode_body(content, headers_text, delivery.version, stored_basis, expires=expires, tenant=tenant)
+        return (None, identity, body)
 
     def _check_size(self, delivery: Delivery, body: bytes | list[bytes]) -> None:
         if (sum(map(len, body)) if isinstance(body, list) else len(body)) <= self._least_content:
@@ -78,33 +116,6 @@ class Plan:
 def _with(value: int, values: Sequence[Any]) -> Sequence[Any]:
     """The value of a queue's message stands before its id; an entry has none."""
     return (int(value), *values[1:]) if values[0] is None else values
-
-
-def _values(delivery: Delivery, target: Target, topic: Topic, headers: Mapping[str, str]) -> Sequence[Any]:
-    if topic.is_stream:
-        pairs = _entry_pairs(delivery)
-        return ("*", len(pairs), *pairs)
-    expires = _expires(delivery, topic)
-    merges = topic.merge is not Merge.NEVER
-    if merges and not target.key and not isinstance(delivery, EntryDelivery) and expires[:1] != b"+":
-        return (None, delivery.raw_id, delivery.raw_body or b"")
-    content, all_headers = _content(delivery), delivery.headers
-    if not content:
-        raise InvalidMessage("its content is empty, and a message of a queue has one: drop it")
-    identity = content if len(content) <= INLINE_MAX else digest(content)
-    if not merges:
-        identity = new_id()
-    elif target.key:
-        identity = target.key_of(delivery.id, headers)
-    elif not isinstance(delivery, EntryDelivery):
-        identity = delivery.raw_id
-    basis = _basis(delivery)
-    plain = Body(content, {}, 0)
-    stored_basis = b"" if basis == basis_of(identity, plain) else basis
-    if identity == content and not all_headers and delivery.version == 0 and not stored_basis and not expires:
-        return (None, identity, b"")
-    headers_text = header_bytes(all_headers) if all_headers else b""
-    return (None, identity, encode_body(content, headers_text, delivery.version, stored_basis, expires=expires))
 
 
 def _expires(delivery: Delivery, topic: Topic) -> bytes:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from base64 import b32hexencode
 from collections.abc import Sequence
+from hashlib import blake2b
 from typing import NamedTuple
 
 from rmq_core.errors import InvalidMessage, InvalidRoute, RMQError
@@ -66,7 +68,8 @@ def redrive(
     does. Raises `InvalidRoute`, `InvalidMessage`, `TargetRefuses`: what was not dropped then is still dead.
     """
     plan, definition = yield from _way(keyspace, topic, target)
-    refs = yield from actions.located(keyspace, topic, actions.listed(references), in_trash=False)
+    asked_for = yield from actions.located(keyspace, topic, actions.listed(references), in_trash=False)
+    refs = list(dict.fromkeys(asked_for))
     parts: dict[int, list[tuple[int, Goes]]] = {}
     for position, (ref, dead) in enumerate(zip(refs, (yield from _dead(keyspace, topic, refs)), strict=True)):
         if dead is None:
@@ -90,7 +93,7 @@ def redrive(
     if problem is not None:
         raise problem
     done = {result.ref: result for result in dropped}
-    return [done.get(ref, ActionResult(ref, "not_found")) for ref in refs]
+    return [done.get(ref, ActionResult(ref, "not_found")) for ref in asked_for]
 
 
 class _Way(NamedTuple):
@@ -106,16 +109,23 @@ def _way(keyspace: Keyspace, topic: Topic, target: Target | str) -> Operation[_W
         raise InvalidRoute("what is moved by hand is chosen by hand: leave when out")
     definition = yield from definitions.read(keyspace, to.topic)
     to.check(definition)
-    return _Way(Plan(route, topic, {to.topic: definition}), definition)
+
+    def own_id(dead: Delivery) -> bytes:
+        """The same, should it be done again."""
+        came = f"{topic.name} {topic.created_ms} {dead.slot} {dead.receipt} ".encode() + dead.raw_id
+        return b32hexencode(blake2b(came, digest_size=15).digest()).lower()
+
+    return _Way(Plan(route, topic, {to.topic: definition}, own_id), definition)
 
 
 def _dead(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -> Operation[list[Delivery | None]]:
-    """As if they had been taken; None: it is no dead letter (any more)."""
+    """As if they had been taken, when they died; None: it is no dead letter (any more)."""
     replies = yield [on_ids("view", keyspace, topic, ref.slot, [raw_id(ref.id)]) for ref in refs]
     made = EntryDelivery if topic.is_group else Delivery
     found: list[Delivery | None] = []
     for ref, (reply,) in zip(refs, replies, strict=True):
         body = pools_of("dead", reply)[0] if reply[3] else b""
-        values = (topic.name, ref.slot, raw_id(ref.id), 0, 0.0, body or None, topic.timed, topic.max_retries)
+        died_ms = int(float(reply[3] or 0))
+        values = (topic.name, ref.slot, raw_id(ref.id), died_ms, 0.0, body or None, topic.timed, topic.max_retries)
         found.append(made(*values) if reply[3] else None)
     return found

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from rmq_core.errors import ContentTooLarge, IdNotLarger, RMQError, WrongKind
 from rmq_core.model.composing import entry_of
@@ -12,11 +12,13 @@ from rmq_core.model.entry import EntryId, StreamMessage, encode_entry
 from rmq_core.model.entry_form import CONTENT
 from rmq_core.model.message import as_bytes
 from rmq_core.model.topic import Topic
-from rmq_core.ops.sending import MESSAGES_AT_ONCE
+from rmq_core.ops.sending import MESSAGES_AT_ONCE, light_parts
 from rmq_core.ops.sent import Sent
 from rmq_core.protocol.keys import Keyspace, crc32
 from rmq_core.protocol.scripts import BATCH_MAX, Call, Each, Operation, batches
 from rmq_core.protocol.streams import add
+
+T = TypeVar("T")
 
 
 class Sender(Protocol):
@@ -86,9 +88,11 @@ def calls(keyspace: Keyspace, topic: Topic, messages: Iterable[object], sender: 
     for position, message in enumerate(messages):
         slot, item = _item(topic, position, message)
         by_slot.setdefault(slot, []).append(item)
+    for slot, items in by_slot.items():
+        _check_order(slot, items)
     made = []
     for slot, items in by_slot.items():
-        for some in batches(_in_order(slot, items), BATCH_MAX):
+        for some in _portions(items, _size):
             plain = all(item.content is not None for item in some)
             given: list[Any] = [item.content for item in some] if plain else _grouped(some)
             number, floor = sender.begin()
@@ -97,8 +101,8 @@ def calls(keyspace: Keyspace, topic: Topic, messages: Iterable[object], sender: 
     return made
 
 
-def _in_order(slot: int, items: list[_Item]) -> list[_Item]:
-    """The items, whose own ids must grow. What the server gives in between is not known here: the script looks."""
+def _check_order(slot: int, items: list[_Item]) -> None:
+    """Ids of one's own must grow. What the server gives in between is not known here: the script looks."""
     before: EntryId | None = None
     for item in items:
         if item.id is not None:
@@ -107,10 +111,20 @@ def _in_order(slot: int, items: list[_Item]) -> list[_Item]:
                     f"id {item.id} follows {before} in slot {slot}, and is not larger: nothing of this batch was added"
                 )
             before = item.id
-    return items
 
 
-def _grouped(items: list[_Item]) -> list[Any]:
+def _size(item: _Item) -> int:
+    return len(item.content) if item.content is not None else sum(map(len, item.pairs))
+
+
+def _portions(items: Sequence[T], size: Callable[[T], int]) -> Iterator[Sequence[T]]:
+    """What fits into one call each."""
+    for some in batches(items, BATCH_MAX):
+        for light in light_parts(list(map(size, some))):
+            yield some[light]
+
+
+def _grouped(items: Sequence[_Item]) -> list[Any]:
     given: list[Any] = []
     for item in items:
         pairs = item.pairs if item.content is None else [CONTENT, item.content]
@@ -133,7 +147,7 @@ def send(keyspace: Keyspace, topic: Topic, message: object, sender: Sender) -> O
 def send_each(
     keyspace: Keyspace, topic: Topic, messages: Sequence[object], sender: Sender, several: type[Each] = Each
 ) -> Operation[list[Sent | Exception]]:
-    """Adds entries, with a result for each: those of one slot, up to 1,000, are added all or none."""
+    """Adds entries, with a result for each: those of one slot, up to 1,000 and 8 MiB, are added all or none."""
     results: dict[int, Sent | Exception] = {}
     fit = []
     for position, message in enumerate(messages):
@@ -187,7 +201,7 @@ def _bare_calls(keyspace: Keyspace, topic: Topic, contents: list[bytes], sender:
         by_slot[crc32(content) % slots].append(content)
     made = []
     for slot, given in enumerate(by_slot):
-        for some in batches(given, BATCH_MAX):
+        for some in _portions(given, len):
             number, floor = sender.begin()
             made.append(Batch(add(keyspace, topic, slot, sender.name, number, floor, some, True), number, slot, ()))
     return made

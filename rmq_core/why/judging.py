@@ -20,6 +20,7 @@ def of_topic(facts: Facts) -> list[Reason]:
     """Of a topic, or of one slot where the facts are of one."""
     reasons: list[Reason] = []
     reasons += holds(facts)
+    reasons += _held(facts)
     reasons += _course(facts)
     reasons += around(facts)
     return reasons or [_calm(facts)]
@@ -36,6 +37,13 @@ def holds(facts: Facts) -> list[Reason]:
                 seen.add(reason.code)
                 reasons.append(reason)
     return reasons
+
+
+def _held(facts: Facts) -> Iterator[Reason]:
+    held = sum(slot.sample.held for slot in facts.slots)
+    since = [hold.since_ms for slot in facts.slots for hold in slot.sample.holds]
+    if held and since:
+        yield Reason("holds_back", {"held": held, "holds": len(since), "for_ms": max(0, facts.now_ms - min(since))})
 
 
 def _overdue(facts: Facts, slot: SlotFacts) -> bool:
@@ -81,7 +89,8 @@ def _of_topic(facts: Facts) -> Iterator[Reason]:
         left_ms = facts.ready * 1000 // topic.rate_limit
         yield Reason("rate_limited", ready | {"limit": topic.rate_limit, "left_ms": left_ms})
     threads, in_flight = sum(each.threads for each in running), sum(each.in_flight for each in running)
-    if in_flight >= threads:
+    # What is in flight may be what slots have ahead, each behind a call of its own.
+    if in_flight >= threads and not any(each.free for each in running):
         yield Reason("threads_busy", {"in_flight": in_flight, "threads": threads})
     for each in running:
         version = each.versions.get(topic.name, topic.version)
@@ -155,7 +164,7 @@ def in_flight(facts: Facts, taken_ms: int) -> dict[str, int]:
 
 def _course(facts: Facts) -> Iterable[Reason]:
     pace = facts.pace
-    if pace is None or not facts.ready:
+    if pace is None or not facts.ready or len(facts.slots) < facts.topic.slots:  # of one slot no pace is known
         return
     values = {"in_s": pace.in_s, "out_s": pace.out_s, "ready": facts.ready}
     if pace.in_s > pace.out_s:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
+from rmq_core.errors import InvalidMessage
+from rmq_core.model.entry import EntryId
 from rmq_core.model.group import Group
+from rmq_core.model.holds import Hold
 from rmq_core.model.ids import id_to_text, raw_id
 from rmq_core.model.scores import RETRIED_MAX, exact, priority_of
 from rmq_core.model.topic import Topic
@@ -19,7 +21,6 @@ from rmq_core.why.answer import Reason, Why
 from rmq_core.why.facts import Facts, Pace, look
 from rmq_core.why.judging import around, holds, in_flight
 
-ENTRY_ID = re.compile(rb"\d+-\d+")
 AHEAD_MOST = 1_000
 """So many entries are counted; more are said to be more."""
 
@@ -42,7 +43,7 @@ def of_message(
         facts = yield from look(keyspace, topic, row.slot, pace)
         before = yield from _before(keyspace, topic, views[0])
         late_ms = None
-        if topic.timed and row.score_ms is not None and row.state in {"ready", "retrying"}:
+        if topic.timed and row.score_ms is not None and row.state in {"ready", "retrying", "held"}:
             late_ms = max(0, facts.now_ms - row.score_ms)
         reasons = list(_reasons(facts, views[0], before))
         return Why(topic.name, row.slot, row.id, facts.now_ms, late_ms, tuple(reasons))
@@ -51,6 +52,7 @@ def of_message(
 
 def _reasons(facts: Facts, view: MessageView, before: dict[str, int]) -> Iterator[Reason]:
     state, row, now = view.row.state, view.row, facts.now_ms
+    hold = _hold(facts, view)
     at_ms = row.score_ms or now
     error = view.failure.error if view.failure else "an error"
     failed = {"failures": row.failures, "error": error}
@@ -70,10 +72,34 @@ def _reasons(facts: Facts, view: MessageView, before: dict[str, int]) -> Iterato
         if at_ms <= now + facts.clock_behind_ms:
             yield from around(facts)
         yield Reason("not_due", {"due_ms": at_ms, "left_ms": at_ms - now})
+    elif hold is not None:
+        yield _held(hold, now)
     elif state == "retrying" and at_ms > now:
         yield Reason("backing_off", failed | {"due_ms": at_ms, "left_ms": at_ms - now})
     else:
         yield from _ready(facts, before)
+
+
+def _hold(facts: Facts, view: MessageView) -> Hold | None:
+    """The hold that keeps it back, or will when a take meets it."""
+    basis = view.slot_basis or view.row.raw_id
+    keys = {"id": view.row.raw_id, "slot_basis": basis, "failure": basis}
+    for hold in facts.slots[0].sample.holds:
+        if hold.of == "failure" and hold.note == view.row.id:
+            continue  # the others wait for this one
+        if keys[hold.of] == hold.raw_key and (hold.until_ms is None or hold.until_ms > facts.now_ms):
+            return hold
+    return None
+
+
+def _held(hold: Hold, now: int) -> Reason:
+    if hold.of == "failure":
+        about = {"id": hold.note, "since_ms": hold.since_ms, "for_ms": max(0, now - hold.since_ms)}
+        return Reason("behind_failed", about)
+    about = {"hold": hold.ref, "since_ms": hold.since_ms, "for_ms": max(0, now - hold.since_ms)}
+    if hold.until_ms is None:
+        return Reason("held", about)
+    return Reason("held_until", about | {"until_ms": hold.until_ms, "left_ms": max(0, hold.until_ms - now)})
 
 
 def _ready(facts: Facts, before: dict[str, int]) -> Iterator[Reason]:
@@ -126,7 +152,7 @@ def _absent(
     pace: Pace | None,
 ) -> Operation[Why]:
     """Of an id that no queue holds: an entry the group has not read or has finished; one in the trash; nothing."""
-    if isinstance(topic, Group) and ENTRY_ID.fullmatch(raw):
+    if isinstance(topic, Group) and _is_entry(raw):
         found = yield from _entry(keyspace, topic, raw, slot, pace)
         if found is not None:
             return found
@@ -138,6 +164,13 @@ def _absent(
     if at is not None and at.score_ms is not None:
         reason = Reason("removed", {"for_ms": max(0, now - at.score_ms), "at_ms": at.score_ms})
     return Why(topic.name, at.slot if at else slot, id_to_text(raw), now, None, (reason,))
+
+
+def _is_entry(raw: bytes) -> bool:
+    try:
+        return raw == str(EntryId.parse(raw)).encode()
+    except InvalidMessage:
+        return False
 
 
 def _entry(keyspace: Keyspace, group: Group, raw: bytes, slot: int | None, pace: Pace | None) -> Operation[Why | None]:

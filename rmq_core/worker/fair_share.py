@@ -164,6 +164,11 @@ class FairShare:
             gate.entry = next(self._numbers)
             heapq.heappush(self._queue, (gate.running / gate.weight, gate.entry, gate))
 
+    @property
+    def free(self) -> int:
+        """Turns that a topic which is running could still have."""
+        return max(0, self.capacity - self.running - self.idle)
+
     def hand_out(self) -> None:
         """Gives free turns to those who wait: the topic furthest below its weight first."""
         if self._granting:  # somebody who was given a turn asks for another: the loop below goes on

@@ -76,6 +76,7 @@ class Heartbeat:
                 "topics": sorted(self._topics),
                 "started_ms": self._started_ms,
                 "threads": self._share.capacity,
+                "free": self._share.free,
                 "in_flight": sum(runner.in_flight for runner in runners),
                 "done": done,
                 "failed": sum(runner.work.failed for runner in runners),

@@ -18,6 +18,8 @@ from rmq_core.worker.handing_back import hand_back
 from rmq_core.worker.trouble import Trouble
 
 TOLD_EVERY_S = 0.1
+TRIES = 3
+"""For what was extended while it was told."""
 
 
 class Place(Protocol):
@@ -38,6 +40,8 @@ class Reports:
         self._lock = threading.Lock()
         self.pending: dict[int, dict[bytes, Note]] = {}
         """By slot, then by id."""
+        self.under_way: dict[int, asyncio.Event] = {}
+        """Slots of which something is being told."""
         self._task: asyncio.Task[None] | None = None
 
     def note(self, note: Note) -> None:
@@ -68,12 +72,29 @@ class Reports:
                         f"{self._topic.definition.name}[{slot}]: cannot keep what listeners tell", error
                     )
 
+    async def told(self, slot: int) -> None:
+        """Ends when all is told that was noted of a slot before. Raises what the server says."""
+        for _ in range(TRIES):
+            if slot not in self.pending and slot not in self.under_way:
+                break
+            await self.tell(slot)
+
     async def tell(self, slot: int) -> None:
         """Tells what there is of a slot. Raises what the server says; then nothing of it is lost."""
+        while (other := self.under_way.get(slot)) is not None:
+            await other.wait()
         with self._lock:
             notes = list(self.pending.pop(slot, {}).values())
         if not notes:
             return
+        over = self.under_way[slot] = asyncio.Event()
+        try:
+            await self._tell_them(notes)
+        finally:
+            del self.under_way[slot]
+            over.set()
+
+    async def _tell_them(self, notes: list[Note]) -> None:
         receipts = [note.delivery.receipt for note in notes]
         topic = self._topic.definition
         try:
@@ -84,8 +105,13 @@ class Reports:
             self._back(notes)
             raise
         # One that was extended meanwhile has another receipt by now.
-        stale = [note for note, receipt, done in zip(notes, receipts, kept, strict=True) if not done]
-        self._back([note for note in stale if note.delivery.receipt not in receipts])
+        self._back(
+            [
+                note
+                for note, receipt, done in zip(notes, receipts, kept, strict=True)
+                if not done and note.delivery.receipt != receipt
+            ]
+        )
 
     def _back(self, notes: list[Note]) -> None:
         with self._lock:

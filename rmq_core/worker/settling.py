@@ -6,9 +6,10 @@ import logging
 import traceback
 from collections.abc import Iterable
 
-from rmq_core.errors import Fenced, RMQError
+from rmq_core.errors import ConnectionLost, Fenced, RMQError
 from rmq_core.model.delivery import Delivery
 from rmq_core.model.outcomes import Reject, Release, Retry, words_of
+from rmq_core.ops import chains
 from rmq_core.protocol.scripts import BATCH_MAX, Within
 from rmq_core.protocol.takes import (
     DONE,
@@ -60,8 +61,10 @@ class Settling:
         """Settles what is finished and takes up to ``limit``; ``alone``, ``floor``: see `takes.cycle`. A slot that no
         node of a Cluster serves keeps others waiting for `SLOT_FOR_MS`, unless ``patient``.
         """
-        if self._topic.reports.pending:
-            await self._topic.reports.tell(self.slot)
+        reports = self._topic.reports
+        if reports.pending or reports.under_way:
+            await reports.told(self.slot)
+        await self._follow()
         settling = self.unsettled[:BATCH_MAX]
         acks = [(delivery.raw_id, delivery.receipt) for delivery, error in settling if error is None]
         nacks: list[Nack] = []
@@ -92,11 +95,36 @@ class Settling:
             raise reply
         cycled = read_cycle(topic, self.slot, reply, self.epoch)
         del self.unsettled[: len(settling)]
+        if nacks:
+            await self._follow_deaths(settling)
         stale = len(settling) - sum(cycled.statuses)
         self._topic.settled(len(acks), len(nacks), stale)
         if stale:
             log.warning("%s[%d]: %d settled too late; they were handed out again", topic.name, self.slot, stale)
         return cycled
+
+    async def _follow(self) -> None:
+        """Sends what follows those that succeeded; where it is refused, they have failed."""
+        bodied = [at for at, (delivery, _) in enumerate(self.unsettled[:BATCH_MAX]) if delivery._body is not None]
+        client = self._topic.client
+        for position in bodied:
+            delivery, error = self.unsettled[position]
+            if error is not None or not chains.is_followed(delivery):
+                continue
+            try:
+                await client.run(chains.succeeded(client.keyspace, [delivery], client.sending))
+            except ConnectionLost:
+                raise
+            except RMQError as refused:
+                self.unsettled[position] = delivery, refused
+
+    async def _follow_deaths(self, settled: Iterable[Finished]) -> None:
+        if not any(error is not None and chains.is_followed(delivery) for delivery, error in settled):
+            return
+        try:
+            await self._topic.client.run(self._topic.client.follow_deaths(self._topic.name, self.slot))
+        except RMQError as error:  # it is noted: somebody sends it later
+            self._topic.trouble.say(f"{self._topic.name}[{self.slot}]: what follows a death", error)
 
     async def extend(self, deliveries: list[Delivery], *, alone: bool = False) -> list[Delivery]:
         """Another visibility timeout for these; those that somebody else has by now. ``alone``: see

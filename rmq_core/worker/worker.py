@@ -20,7 +20,7 @@ from typing import Any
 from uuid import uuid4
 
 from rmq_core.client.async_rmq import AsyncRMQ
-from rmq_core.client.base import check_queue
+from rmq_core.client.kinds import check_queue
 from rmq_core.errors import ConfigurationError, RMQError
 from rmq_core.hooks.chain import Hooks
 from rmq_core.hooks.hook import Hook

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from typing import Any
 
 import pytest
@@ -13,6 +13,8 @@ from django.test import Client
 from django.utils import translation
 from pytest_django.plugin import blocking_manager_key
 
+from console.engine import AsyncEngine, new_async_engine
+from console.snapshots.store import LiveKeys
 from rmq_core import RMQ, FixedTimeMessage, Topic, TopicKind
 from rmq_core.client.control import Control
 from rmq_core.client.inspector import Inspector
@@ -104,6 +106,20 @@ def queue(settings: Any, redis_server: EmbeddedRedis, namespace: str) -> Iterato
     engine().client.close()
     with redis_server.client() as raw:
         remove_keys_of(raw, namespace)
+
+
+@pytest.fixture
+async def own(queue: Queue) -> AsyncIterator[AsyncEngine]:
+    """An engine as the keeper has one."""
+    engine = new_async_engine()
+    yield engine
+    await engine.client.close()
+
+
+@pytest.fixture
+def keys(namespace: str) -> LiveKeys:
+    """Where the keeper writes its frames."""
+    return LiveKeys(namespace)
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ _environ = {
     "RMQ_DATA_DIR": _folder.name,
     "RMQ_REDIS_URL": "redis://127.0.0.1:1/0",
     "RMQ_HTTPS": "false",
+    "RMQ_DEMO": "true",
     "RMQ_ALLOWED_HOSTS": "testserver,localhost,127.0.0.1",
     "PATH": os.environ["PATH"],
 }

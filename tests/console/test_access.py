@@ -30,12 +30,12 @@ VIEWERS = [
     "define", "send",
     "reconciliation", "run",
     "dead", "operations", "operation", "outbox", "routes", "recurring",
-    "alerts", "screens", "screen",
+    "alerts", "screens", "screen", "demo:bookings",
 ]  # fmt: skip
 AUDIT = [
     "audit",
 ]
-BY_LINK = {"screen-by-link", "screen-by-link-data"}
+BY_LINK = {"screen-by-link"}
 """For whoever has the secret in the address: tests/console/api/test_screens.py."""
 OPERATION = "6f1d7d3e-0000-4000-8000-000000000001"
 
@@ -72,6 +72,7 @@ def addresses(ident: str = "a") -> dict[str, str]:
         "alerts": "/alerts/",
         "screens": "/screens/",
         "screen": "/screens/of/wall/",
+        "demo:bookings": "/demo/bookings/",
         "operation": f"/operations/{OPERATION}/",
         "reconciliation": "/reconciliation/",
         "run": f"/reconciliation/{OPERATION}/",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.test import Client
 
-from console.engine import AsyncEngine, new_async_engine
+from console.engine import AsyncEngine
 from console.keeper.sampler import Sampler
 from console.models import AuditEntry
 from console.snapshots import acknowledgements, store
@@ -18,18 +18,6 @@ from tests.console.conftest import Queue
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-async def own(queue: Queue) -> AsyncIterator[AsyncEngine]:
-    engine = new_async_engine()
-    yield engine
-    await engine.client.close()
-
-
-@pytest.fixture
-def keys(namespace: str) -> LiveKeys:
-    return LiveKeys(namespace)
 
 
 class Looker:

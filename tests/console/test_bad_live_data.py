@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from django.test import Client
 
-from console.engine import AsyncEngine, new_async_engine
+from console.engine import AsyncEngine
 from console.keeper.sampler import Sampler
-from console.options import options
 from console.snapshots import acknowledgements, clusters, store
 from console.snapshots.acknowledgements import Acknowledgement
 from console.snapshots.store import LiveKeys, read_frame, read_history, read_sparks
@@ -44,18 +42,6 @@ def put(queue: Queue, key: str, value: bytes | None) -> None:
         yield commands
 
     queue.client.run(work())
-
-
-@pytest.fixture
-def keys(queue: Queue) -> LiveKeys:
-    return LiveKeys(options().namespace)
-
-
-@pytest.fixture
-async def own(queue: Queue) -> AsyncIterator[AsyncEngine]:
-    engine = new_async_engine()
-    yield engine
-    await engine.client.close()
 
 
 @pytest.mark.parametrize("bad", [*BAD, None])

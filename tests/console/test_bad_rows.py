@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.test import Client
 
-from console.engine import AsyncEngine, new_async_engine
+from console.engine import AsyncEngine
 from console.keeper.details import Details
 from console.keeper.readable import AGAIN_EVERY
 from console.keeper.sampler import Sampler
@@ -43,13 +43,6 @@ WORKERS: list[Any] = [
     {**GOOD_WORKER, "slots": {"a": "0-9999999"}},
     {**GOOD_WORKER, "topics": None}, {**GOOD_WORKER, "done": True}, {**GOOD_WORKER, "versions": {"a": "x"}},
 ]  # fmt: skip
-
-
-@pytest.fixture
-async def own(queue: Queue) -> AsyncIterator[AsyncEngine]:
-    engine = new_async_engine()
-    yield engine
-    await engine.client.close()
 
 
 @pytest.fixture

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from console.engine import AsyncEngine, new_async_engine
+from console.engine import AsyncEngine
 from console.keeper.sampler import Sampler
 from console.snapshots import objectives, store
 from console.snapshots.objectives import FINE_MS, HOUR_MS, MARKS_MOST, WEEK_MS, Course, Mark
@@ -56,6 +55,16 @@ def test_an_hour_of_late_ones_burns_ten_times_too_fast() -> None:
     assert (course.judge(later[-1]).budget, course.judge(later[-1]).late) == (1.0, 0)
 
 
+@pytest.mark.parametrize("ahead_ms", [2 * HOUR_MS, 365 * 24 * HOUR_MS])
+def test_a_clock_that_was_ahead_for_a_moment_changes_nothing(ahead_ms: int) -> None:
+    undisturbed, now = week(START_MS + 24 * 8 * HOUR_MS - 2 * HOUR_MS)
+    course, _ = week(START_MS + 24 * 8 * HOUR_MS - 2 * HOUR_MS)
+    assert course.add(now._replace(at_ms=now.at_ms + ahead_ms))
+    next_one = now._replace(at_ms=now.at_ms + FINE_MS)
+    assert course.add(next_one) and undisturbed.add(next_one)
+    assert course.judge(next_one) == undisturbed.judge(next_one)
+
+
 def test_nothing_delivered_is_nothing_missed() -> None:
     course = Course(SECOND, 1)
     course.add(Mark(START_MS, 5, 5))
@@ -71,18 +80,6 @@ def test_only_topics_with_due_times_have_one() -> None:
             wanted_topic({"name": "t", "kind": kind.value, "lateness_objective_ms": 1})
         assert "lateness_objective_ms" in refused.value.problems
     assert Topic("t", TopicKind.RANGE_MERGE, lateness_objective_ms=1).lateness_objective_ms == 1
-
-
-@pytest.fixture
-async def own(queue: Queue) -> AsyncIterator[AsyncEngine]:
-    engine = new_async_engine()
-    yield engine
-    await engine.client.close()
-
-
-@pytest.fixture
-def keys(namespace: str) -> LiveKeys:
-    return LiveKeys(namespace)
 
 
 async def look(sampler: Sampler, queue: Queue, keys: LiveKeys) -> dict[str, Any]:

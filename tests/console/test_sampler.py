@@ -28,18 +28,6 @@ from tests.support.console_options import set_options
 from tests.support.waiting import wait_until_async
 
 
-@pytest.fixture
-async def own(queue: Queue) -> AsyncIterator[AsyncEngine]:
-    engine = new_async_engine()
-    yield engine
-    await engine.client.close()
-
-
-@pytest.fixture
-def keys(namespace: str) -> LiveKeys:
-    return LiveKeys(namespace)
-
-
 def sampler_of(engine: AsyncEngine, keys: LiveKeys) -> Sampler:
     return Sampler(engine, keys, interval_ms=1000, lag_warning_ms=10_000)
 

@@ -97,6 +97,7 @@ def test_what_a_person_sends_is_written_down(queue: Queue, send: Send) -> None:
         "merged": 2,
         "unsure": 0,
         "duplicates": 0,
+        "outdated": 0,
         "failed": 0,
     }
 

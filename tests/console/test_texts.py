@@ -11,6 +11,7 @@ import pytest
 from django.test import Client
 
 from console.config.environment import BASE_DIR
+from rmq_core.why.sentences import HIDDEN, SENTENCES, Plural
 from tests.console.conftest import Queue
 
 FOLDER = BASE_DIR / "console" / "locale" / "zh_Hans" / "LC_MESSAGES"
@@ -18,7 +19,7 @@ IN_SCRIPTS = re.compile(r'n?gettext\(\s*"((?:[^"\\]|\\.)*)"')
 IN_PYTHON = re.compile(r'\b(?:gettext|gettext_lazy|_)\(\s*"((?:[^"\\]|\\.)*)"\s*\)')
 IN_TEMPLATES = re.compile(r"""{% translate ["'](.*?)["'] %}""")
 SAME_IN_BOTH = {"Apprise", "Webhook", "JSON", "ZooKeeper"}
-PLACEHOLDER = re.compile(r"%\(\w+\)[sd]")
+PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|\{\w+\}")
 
 
 def texts(folder: str, suffix: str, pattern: re.Pattern[str]) -> set[str]:
@@ -30,7 +31,12 @@ def texts(folder: str, suffix: str, pattern: re.Pattern[str]) -> set[str]:
 def used(domain: str) -> set[str]:
     if domain == "djangojs":
         return texts("console/static/console/js", ".js", IN_SCRIPTS)
-    return texts("console", ".py", IN_PYTHON) | texts("console/templates", ".html", IN_TEMPLATES)
+    return texts("console", ".py", IN_PYTHON) | texts("console/templates", ".html", IN_TEMPLATES) | of_the_engine()
+
+
+def of_the_engine() -> set[str]:
+    """What the engine says in English, and pages in their language."""
+    return {HIDDEN} | {each.one if isinstance(each, Plural) else each for each in SENTENCES.values()}
 
 
 def compiled(domain: str) -> gettext.GNUTranslations:

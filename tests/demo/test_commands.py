@@ -1,21 +1,27 @@
-"""`manage.py replay` and `manage.py board` as processes of their own, the way `manage.py up` runs them."""
+"""`manage.py replay` and `manage.py board`, mostly as processes of their own, the way `manage.py up` runs them."""
 
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 
 from console.config.management.commands.replay import rate
 from console.demo.results import Results
 from console.demo.topics import REBOOKING
+from console.engine import engine
 from rmq_core import RMQ, Topic, TopicKind
 from rmq_core.embedded.redis import EmbeddedRedis
+from tests.support.console_options import set_options
 from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -85,15 +91,28 @@ def test_a_topic_of_another_shape_is_named(rmq: RMQ, environ: dict[str, str]) ->
     assert "Traceback" not in run.stderr
 
 
-def test_a_board_is_shown_as_it_was_written(rmq: RMQ, environ: dict[str, str]) -> None:
+@pytest.fixture
+def board(settings: Any, redis_server: EmbeddedRedis, namespace: str) -> Iterator[Callable[..., str]]:
+    """`manage.py board` in this process: what it prints."""
+
+    def printed(airport: str, url: str = redis_server.url) -> str:
+        set_options(settings, REDIS_URL=url, NAMESPACE=namespace)
+        out = io.StringIO()
+        call_command("board", airport, stdout=out, no_color=True)
+        return out.getvalue()
+
+    yield printed
+    engine().client.close()
+
+
+def test_a_board_is_shown_as_it_was_written(rmq: RMQ, board: Callable[..., str]) -> None:
     results = Results(rmq)
     row = {"time": "06:55", "flight": "B6 117", "direction": "to MSY", "status": "left 06:52, 300 of 1182 miles to go"}
     results.save_board("JFK", "B6", {"as_of": "2013-02-08 09:00", "rows": [row]})
     results.save_gate(
         "JFK", {"flight": "2013-02-08/B6/119/JFK", "to": "BOS", "closed": "2013-02-08 08:59", "status": "x"}
     )
-    run = manage(environ, "board", "jfk")
-    assert run.stdout.splitlines() == [
+    assert board("jfk").splitlines() == [
         "JFK B6  as of 2013-02-08 09:00",
         "  06:55  B6 117   to MSY    left 06:52, 300 of 1182 miles to go",
         "gate closed last: 2013-02-08/B6/119/JFK to BOS, 2013-02-08 08:59 (x)",
@@ -108,9 +127,8 @@ def test_a_command_beside_up_finds_its_redis(
     assert manage({**environ, "RMQ_REDIS_URL": ""}, "board", "BOS").stdout == "BOS B6  as of 2013-02-08 09:00\n"
 
 
-def test_an_airport_without_a_board_and_a_server_that_is_away_are_told(environ: dict[str, str]) -> None:
-    nothing, away = manage(environ, "board", "XXX"), manage({**environ, "RMQ_REDIS_URL": DEAF}, "board", "JFK")
-    assert (nothing.returncode, away.returncode) == (1, 1)
-    assert "no board for XXX yet: is the demo running (manage.py up --demo)?" in nothing.stderr
-    assert "the Redis server did not answer" in away.stderr
-    assert "Traceback" not in nothing.stderr + away.stderr
+def test_an_airport_without_a_board_and_a_server_that_is_away_are_told(board: Callable[..., str]) -> None:
+    with pytest.raises(CommandError, match=r"no board for XXX yet: is the demo running \(manage.py up --demo\)\?"):
+        board("XXX")
+    with pytest.raises(CommandError, match="the Redis server did not answer"):
+        board("JFK", DEAF)

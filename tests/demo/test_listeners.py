@@ -25,6 +25,7 @@ from console.demo.topics import (
     TOPICS,
 )
 from rmq_core import Listener, PriorityMessage, RangeMergeMessage
+from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.routes.forwarding import Forwarder, Moved
 from rmq_core.testing import Drained, TestQueue
 from tests.support.waiting import wait_until
@@ -33,8 +34,9 @@ SEVEN_O_CLOCK_MS = 150 * 60_000
 
 
 @pytest.fixture
-def queue() -> Iterator[TestQueue]:
-    with TestQueue() as queue:
+def queue(request: pytest.FixtureRequest, redis_server: EmbeddedRedis) -> Iterator[TestQueue]:
+    """On a server, where all that the demo defines costs a tenth; or without one, for who moves the clock."""
+    with TestQueue(getattr(request, "param", redis_server.url)) as queue:
         for topic in TOPICS:
             queue.define(topic)
         yield queue
@@ -173,6 +175,7 @@ def test_without_a_replay_there_is_no_time_of_day_and_messages_wait(queue: TestQ
     assert row.failures == 0
 
 
+@pytest.mark.parametrize("queue", [None], indirect=True)
 def test_an_event_is_counted_told_and_remembered_by_three_groups(
     queue: TestQueue, listeners: dict[str, Listener], program: Program
 ) -> None:

@@ -48,7 +48,7 @@ def test_config_reaches_the_server_word_for_word() -> None:
 
 @pytest.mark.parametrize("kill", [False, True])
 def test_a_restart_keeps_port_and_data(kill: bool) -> None:
-    with EmbeddedRedis(appendonly=True) as server:
+    with EmbeddedRedis(appendonly=True, config={"appendfsync": "always"}) as server:
         server.client().set("kept", "yes")
         url, pid = server.url, server.pid
         server.restart(kill=kill)

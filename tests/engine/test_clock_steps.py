@@ -96,6 +96,29 @@ def test_a_back_off_lasts_no_longer_than_from_now(rmq: RMQ, clock: ClockedRedis)
     assert again.attempt == 2
 
 
+@pytest.mark.parametrize("step_ms", [BACK_MS, 365 * 86_400_000])
+def test_an_id_is_accepted_once_a_period_after_the_step(rmq: RMQ, clock: ClockedRedis, step_ms: int) -> None:
+    period_ms = 60_000
+    define(rmq, unique_for_ms=period_ms)
+
+    def duplicate(name: str) -> bool:
+        return rmq.send("work", PriorityMessage(name, 20)).duplicate
+
+    assert not duplicate("before")
+    clock.move(step_ms)
+    assert not duplicate("ahead")
+    clock.move(1_000)
+    assert not duplicate("later")
+    clock.move(-step_ms)
+    assert duplicate("ahead") and duplicate("later")
+    clock.move(period_ms)
+    assert not duplicate("after")
+    clock.move(period_ms - 1)
+    assert [duplicate(name) for name in ("before", "ahead", "later", "after")] == [False, False, False, True]
+    clock.move(1)
+    assert not duplicate("after")
+
+
 def test_a_lease_ends_though_its_time_seems_far(rmq: RMQ, redis_server: EmbeddedRedis, namespace: str) -> None:
     keys = rmq.keyspace.election("keeper")
     with redis_server.client() as raw:

@@ -18,7 +18,7 @@ from rmq_core.protocol.keys import slot_for
 from tests.engine.conformance.bench import Bench, open_bench
 from tests.engine.ledgers import assert_ledger_balances
 from tests.engine.resharding import Move
-from tests.support.executables import NAMES, executable
+from tests.support.servers import server_of
 from tests.support.waiting import at_most_s, wait_until_async
 
 pytestmark = pytest.mark.cluster
@@ -26,9 +26,9 @@ pytestmark = pytest.mark.cluster
 POOLED = {"headers": {"a": "b"}}
 
 
-@pytest.fixture(scope="module", params=NAMES)
+@pytest.fixture(scope="module", params=["valkey", "redis-7"])
 def cluster(request: pytest.FixtureRequest) -> Iterator[EmbeddedCluster]:
-    with EmbeddedCluster(executable=executable(request.param)) as cluster:
+    with EmbeddedCluster(executable=server_of(request.param)) as cluster:
         yield cluster
 
 

@@ -26,6 +26,7 @@ from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.errors import ConfigurationError
 from rmq_core.testing import Drained, TestQueue
 from tests.support.keys import keys_of
+from tests.support.waiting import wait_until
 
 MAIL = Topic("mail", TopicKind.PRIORITY, slots=2, backoff_ms=0, backoff_max_ms=0, max_retries=1)
 
@@ -81,6 +82,14 @@ def test_a_rate_slows_it_and_does_not_end_it(queue: TestQueue) -> None:
     queue.control.put_topic(dataclasses.replace(MAIL, rate_limit=50), 1)
     send(queue, *(str(number) for number in range(20)))
     assert queue.drain(Listener("mail", lambda delivery: None)) == Drained(done=20, failed=0)
+
+
+def test_what_has_expired_before_it_does_not_end_it(queue: TestQueue) -> None:
+    queue.define(Topic("offers", "priority", slots=1))
+    queue.rmq.send_many("offers", [PriorityMessage(f"late-{n}", 20, expires_ms=1) for n in range(450)])
+    queue.rmq.send("offers", "good", priority=17)
+    wait_until(lambda: queue.inspector.why("offers", "late-449").reasons[0].code == "expired", what="the time to pass")
+    assert queue.drain(Listener("offers", lambda delivery: None)) == (1, 0)
 
 
 def test_a_paused_topic_hands_out_nothing(queue: TestQueue) -> None:

@@ -15,7 +15,7 @@ from rmq_core.embedded.ports import LOOPBACK, free_port
 from rmq_core.embedded.redis import CLUSTER_BUS_OFFSET, EmbeddedRedis
 from rmq_core.embedded.redis_config import ConfigValue
 from rmq_core.errors import RMQError
-from tests.support.executables import executable
+from tests.support.servers import server_of
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.cluster
@@ -70,7 +70,7 @@ def outsiders(tmp_path_factory: pytest.TempPathFactory) -> Files:
 def master(files: Files) -> Iterator[tuple[EmbeddedRedis, int]]:
     port = free_port()
     config = {"tls-port": port, **files.directives()}
-    with EmbeddedRedis(executable=executable("installed"), config=config) as server:
+    with EmbeddedRedis(executable=server_of("redis-7"), config=config) as server:
         yield server, port
 
 
@@ -94,7 +94,7 @@ def sentinel(master: tuple[EmbeddedRedis, int], files: Files) -> Iterator[str]:
         "sentinel auth-pass": ("secure", master[0].password),
         **files.directives(),
     }
-    with SentinelProcess(executable=executable("installed"), config=config):
+    with SentinelProcess(executable=server_of("redis-7"), config=config):
         yield f"sentinel://:{master[0].password}@{LOOPBACK}:{port}/secure/0?ssl=true&"
 
 
@@ -136,7 +136,7 @@ async def test_cluster(files: Files, outsiders: Files) -> None:
     """One node that serves every hash slot is a Cluster, too."""
     port = free_port(also=(CLUSTER_BUS_OFFSET,))
     config = {"cluster-enabled": "yes", "tls-cluster": "yes", "tls-port": port, **files.directives()}
-    with EmbeddedRedis(executable=executable("installed"), config=config) as node, node.client() as client:
+    with EmbeddedRedis(executable=server_of("redis-7"), config=config) as node, node.client() as client:
         client.execute_command("CLUSTER ADDSLOTS", *range(16_384))
         wait_until(lambda: client.execute_command("CLUSTER INFO")["cluster_state"] == "ok", what="the Cluster to serve")
         url = f"cluster://:{node.password}@{LOOPBACK}:{port}?ssl=true&"

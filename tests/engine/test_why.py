@@ -21,8 +21,9 @@ from rmq_core import (
 from rmq_core.cli.main import main
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.protocol.slot_calls import reap
-from rmq_core.why.answer import SENTENCES, Reason, Why
+from rmq_core.why.answer import Reason, Why
 from rmq_core.why.facts import Pace
+from rmq_core.why.sentences import SENTENCES
 from tests.engine.clock import ClockedRedis
 from tests.support.proxy import TcpProxy
 from tests.support.waiting import wait_until
@@ -70,11 +71,17 @@ def test_every_sentence_can_be_said() -> None:
     values = {"left_ms": 1, "for_ms": 200_000, "silent_ms": 9_000_000, "over_ms": 5, "answer_ms": 1_500, "worker": "w"}
     values |= dict.fromkeys(("ready", "slots", "limit", "in_flight", "threads", "version", "current", "slot"), 1_000)
     values |= dict.fromkeys(("retrying", "suspects", "failures", "before", "higher"), 2)
-    values |= {"route": "r", "id": "m", "error": "E", "in_s": 1.5, "out_s": 0.5}
+    values |= {"held": 2, "holds": 1, "hold": "0-1", "route": "r", "id": "m", "error": "E", "in_s": 1.5, "out_s": 0.5}
     for code in SENTENCES:
         text = Reason(code, values).text
         assert text.endswith(".") and "{" not in text
     assert Reason("busy", values).without("id").text.startswith("Slot 1,000 is busy with (hidden), in flight for 3 min")
+
+
+def test_sentences_follow_their_numbers() -> None:
+    assert Reason("behind", {"before": 1}).text == "1 message of its slot comes before it."
+    assert Reason("behind", {"before": 2}).text == "2 messages of its slot come before it."
+    assert Reason("ahead", {"before": 9, "capped": True}).text.endswith("9 entries of its slot or more come before it.")
 
 
 def test_nobody_listens_and_it_is_paused(rmq: RMQ) -> None:
@@ -197,8 +204,9 @@ def test_a_worker_that_goes_by_an_older_definition(rmq: RMQ) -> None:
 
 
 def test_the_pace(rmq: RMQ) -> None:
-    define(rmq)
+    define(rmq, slots=2)
     send(rmq, *(f"m{n}" for n in range(20)))
+    assert codes(why(rmq, slot=0, pace=Pace(1.0, 4.0))) == ["on_its_way"]  # that is the topic's
     behind = why(rmq, pace=Pace(5.0, 4.0))  # somebody takes, though no worker reports
     assert behind.text == "More comes in than is done: 5.0 a second against 4.0; 20 ready."
     assert why(rmq, pace=Pace(0.0, 4.0)).text == "20 are ready and 4.0 a second are done: that takes 5.0 s."

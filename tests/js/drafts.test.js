@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { drafts, refusal } from "../../console/static/console/js/parts/drafts.js";
+import { ApiError } from "../../console/static/console/js/core/api.js";
+import { drafts, refusal } from "../../console/static/console/js/sending/drafts.js";
 
 const messages = (...given) => drafts(...given).map(({ message }) => message);
 
@@ -40,7 +41,7 @@ test("what an object says goes before the form, digit by digit", () => {
 test("a refusal names the line", () => {
   const found = drafts("lines", "fine\n\nlong", {});
   const fields = [{ field: "messages.1.content", problem: "has 4 bytes" }];
-  assert.equal(refusal({ message: "m", fields }, found), "Line 3: content: has 4 bytes");
-  assert.equal(refusal({ message: "no", fields: [] }, found), "no");
-  assert.equal(refusal({ message: "no", fields: [{ field: "reason", problem: "x" }] }, found), "no");
+  assert.equal(refusal(new ApiError(422, "invalid", "m", fields), found), "Line 3: content: has 4 bytes");
+  assert.equal(refusal(new Error("no"), found), "no");
+  assert.equal(refusal(new ApiError(422, "invalid", "no", [{ field: "reason", problem: "x" }]), found), "no");
 });

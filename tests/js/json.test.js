@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Num, parse } from "../../console/static/console/js/core/json.js";
-import { indented } from "../../console/static/console/js/parts/jsontext.js";
+import { indented } from "../../console/static/console/js/sending/jsontext.js";
 
 test("numbers keep every digit they came with", () => {
   for (const digits of ["12345678901234567890", "1e-400", "-0", "1.50", "0.1E+7"])

@@ -5,7 +5,7 @@ globalThis.addEventListener = () => {};
 globalThis.MutationObserver = class {
   observe() {}
 };
-const { roundUp, Scale, STEPS } = await import("../../console/static/console/js/parts/scale.js");
+const { roundUp, Scale, STEPS } = await import("../../console/static/console/js/charts/scale.js");
 
 test("the upper end is a round number", () => {
   for (const [value, round] of [

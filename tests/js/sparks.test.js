@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Sparks } from "../../console/static/console/js/parts/sparks.js";
+import { Sparks } from "../../console/static/console/js/time/sparks.js";
 
 const frame = (at_ms, backlog) => ({ at_ms, topics: [{ name: "orders", backlog }] });
 

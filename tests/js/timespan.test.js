@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 const { DAY, LONGEST, MINUTE, moved, read, ticks, within, written, zoomed } = await import(
-  "../../console/static/console/js/parts/timespan.js"
+  "../../console/static/console/js/time/timespan.js"
 );
 const NOW = 1_800_000_000_000;
 

@@ -11,7 +11,8 @@ from django.db import connections, transaction
 from django.db.transaction import TransactionManagementError
 
 from console import outbox
-from console.outbox import after_commit, clients
+from console.outbox import after_commit, clients, clock
+from console.outbox.models import OutboxMessage
 from console.outbox.options import options
 from console.outbox.rows import Row, message_of
 from rmq_core import DelayedMessage, FixedTimeMessage, PriorityMessage, RangeMergeMessage, Topic, TopicKind
@@ -38,7 +39,7 @@ def test_what_is_committed_is_sent_and_what_is_rolled_back_is_not(shop: Shop) ->
 
 EACH_KIND: list[tuple[TopicKind, Any, dict[str, Any]]] = [
     (TopicKind.PRIORITY, PriorityMessage("x", 900, key=b"\xff", slot_basis="b", headers={"a": "ü"}, version=7), {}),
-    (TopicKind.PRIORITY, PriorityMessage("brief", 900, expires_ms=3_600_000, unique_for_ms=60_000), {}),
+    (TopicKind.PRIORITY, PriorityMessage("brief", 900, expires_ms=3_600_000, unique_for_ms=60_000, tenant="t"), {}),
     (TopicKind.RANGE_MERGE, [1], {"range_ms": 1}),
     (TopicKind.FIXED_TIME, b"\x00\xfe" * 100, {"at": datetime(2026, 1, 1, tzinfo=UTC)}),
     (TopicKind.FIXED_TIME, "later", {"in_ms": 0, "key": "k"}),
@@ -57,8 +58,8 @@ def test_it_takes_what_rmq_send_takes_and_the_same_message_comes(
     assert shop.step().sent == 1
     (one,) = shop.rmq.take("direct", timeout_ms=2000)
     (other,) = shop.rmq.take("by-outbox", timeout_ms=2000)
-    assert (one.id, one.content, one.headers, one.version, one.slot) == (
-        other.id, other.content, other.headers, other.version, other.slot
+    assert (one.id, one.content, one.headers, one.version, one.slot, one.tenant) == (
+        other.id, other.content, other.headers, other.version, other.slot, other.tenant
     )  # fmt: skip
 
 
@@ -102,6 +103,20 @@ def test_the_time_after_which_it_expires_counts_from_then_too() -> None:
     assert message_of(late, 14_000) == DelayedMessage(b"x", 0, expires_ms=4_000)
     fixed = message_of(row._replace(kind="fixed_time", value=3_000), 99_000)
     assert fixed == FixedTimeMessage(b"x", 3_000, expires_ms=5_000)
+
+
+def test_whose_clock_is_behind_sends_nothing_that_is_late_at_once(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.topic()
+    with monkeypatch.context() as patch:
+        patch.setattr("time.time_ns", lambda: 10**18)
+        with transaction.atomic(using=shop.alias):
+            outbox.send("mail", "x", using=shop.alias, priority=900, expires_ms=600_000)
+            row = outbox.send("mail", DelayedMessage("y", 3_600_000), using=shop.alias)
+    written_ms = OutboxMessage.objects.using(shop.alias).get(pk=row).written_ms
+    assert clock.now_ms(shop.alias) - 600_000 < written_ms
+    OutboxMessage.objects.using(shop.alias).filter(pk=row).delete()
+    shop.step()
+    assert shop.taken() == ["x"]
 
 
 def test_entries_of_streams(shop: Shop) -> None:

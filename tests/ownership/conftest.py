@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from kazoo.client import KazooClient
 from rmq_core.embedded.redis import EmbeddedRedis
 from rmq_core.embedded.zookeeper import EmbeddedZooKeeper
 from rmq_core.ownership.config import ZooKeeperConfig
+from rmq_core.ownership.session import Session
 from tests.ownership.fleet import Fleet
 from tests.support.profiles import load_profile
 
@@ -37,6 +38,17 @@ def quick(quick_zookeeper: EmbeddedZooKeeper) -> ZooKeeperConfig:
 def quick_config(hosts: str, **fields: Any) -> ZooKeeperConfig:
     """Short sessions."""
     return ZooKeeperConfig(hosts, **({"session_timeout_ms": SESSION_MS, "heal_ms": 1_000} | fields))
+
+
+@asynccontextmanager
+async def opened(config: ZooKeeperConfig) -> AsyncIterator[Session]:
+    """A session, closed behind the test."""
+    session = Session(config)
+    await session.open()
+    try:
+        yield session
+    finally:
+        await session.close()
 
 
 @contextmanager

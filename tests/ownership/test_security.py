@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from rmq_core.embedded.zookeeper import EmbeddedZooKeeper
 from rmq_core.errors import ConfigurationError, ZooKeeperUnavailable
 from rmq_core.ownership.config import ZooKeeperConfig
 from rmq_core.ownership.session import Session
-from tests.ownership.conftest import TICK_MS
+from tests.ownership.conftest import TICK_MS, opened
 from tests.ownership.fleet import Fleet
 
 pytestmark = pytest.mark.zookeeper
@@ -29,16 +28,6 @@ Server {
   user_outsider="secret";
 };
 """
-
-
-@asynccontextmanager
-async def opened(config: ZooKeeperConfig) -> AsyncIterator[Session]:
-    session = Session(config)
-    await session.open()
-    try:
-        yield session
-    finally:
-        await session.close()
 
 
 async def refuses_outsiders(config: ZooKeeperConfig, outsiders: list[ZooKeeperConfig], path: str) -> None:

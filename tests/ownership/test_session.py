@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -16,22 +15,12 @@ from rmq_core.errors import ZooKeeperUnavailable
 from rmq_core.ownership.config import ZooKeeperConfig
 from rmq_core.ownership.contract import SessionState
 from rmq_core.ownership.session import Session
-from tests.ownership.conftest import TICK_MS, quick_config
+from tests.ownership.conftest import TICK_MS, opened, quick_config
 from tests.ownership.expiry import expire
 from tests.support.proxy import TcpProxy
 from tests.support.waiting import wait_until_async
 
 pytestmark = pytest.mark.zookeeper
-
-
-@asynccontextmanager
-async def opened(config: ZooKeeperConfig) -> AsyncIterator[Session]:
-    session = Session(config)
-    await session.open()
-    try:
-        yield session
-    finally:
-        await session.close()
 
 
 @pytest.fixture

@@ -9,6 +9,9 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+LONGEST_NAME = 15
+"""Of what Linux tells of a program's."""
+
 
 def descendants(pid: int) -> set[int]:
     """All that run below a process, by what Linux tells; none elsewhere."""
@@ -27,13 +30,14 @@ def descendants(pid: int) -> set[int]:
 
 
 @contextlib.contextmanager
-def killed_after(seconds: float, program: str) -> Iterator[None]:
-    """Whatever of that name runs below this process is killed if the block has not ended by then."""
+def killed_after(seconds: float, *programs: str) -> Iterator[None]:
+    """Whatever of those names runs below this process is killed if the block has not ended by then."""
+    names = {program[:LONGEST_NAME] for program in programs}
 
     def kill() -> None:
         for pid in descendants(os.getpid()):
             with contextlib.suppress(OSError):
-                if (Path("/proc") / str(pid) / "comm").read_text().strip() == program:
+                if (Path("/proc") / str(pid) / "comm").read_text().strip() in names:
                     os.kill(pid, signal.SIGKILL)
 
     timer = threading.Timer(seconds, kill)

@@ -47,7 +47,6 @@ keys = {
     "console_recurringmessage": recurring.pk,
     "screen": "wall",
     "screen-by-link": "a-secret",
-    "screen-by-link-data": "a-secret",
     "console_screen": screen.pk,
     "console_alertrule": AlertRule.objects.create(name="n", problem="dead").pk,
     "console_alertreceiver": AlertReceiver.objects.create(name="n", address="https://localhost/").pk,

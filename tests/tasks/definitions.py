@@ -52,6 +52,22 @@ def large() -> str:
     return "x" * 100_000
 
 
+def echo(value: Any) -> Any:
+    return value
+
+
+def head(text: str, length: int) -> str:
+    return text[:length]
+
+
+def numbered() -> dict[Any, str]:
+    return {2: "a", None: "b", True: "c"}
+
+
+def shouting(text: str, kind: str = "") -> None:
+    raise Reject(text) if kind == "reject" else ValueError(text)
+
+
 def own_id(context: Any) -> str:
     return str(context.task_result.id)
 

@@ -12,11 +12,13 @@ if unfit then
   return unfit
 end
 
-local found = redis.call('HMGET', STATS, 'sent', 'restored', 'merged', 'acked', 'cancelled', 'dropped', 'lapsed', 'duplicate')
+local found = redis.call(
+  'HMGET', STATS, 'sent', 'restored', 'merged', 'acked', 'cancelled', 'dropped', 'lapsed', 'duplicate', 'outdated'
+)
 local function counter(i)
   return tonumber(found[i] or nil) or 0
 end
-local gap = counter(1) + counter(2) - counter(3) - counter(4) - counter(5) - counter(6) - counter(7) - counter(8)
+local gap = counter(1) + counter(2) - counter(3) - counter(4) - counter(5) - counter(6) - counter(7) - counter(8) - counter(9)
 for _, queue in ipairs({STORE, RETRY, PREPARE, DEAD}) do
   gap = gap - redis.call('ZCARD', queue)
 end

@@ -121,6 +121,33 @@ def test_500_then_200_with_longer_and_longer_pauses(hook: Hook, caplog: pytest.L
 
 
 @db
+def test_a_receiver_that_has_many_waiting_keeps_no_other_waiting(hook: Hook) -> None:
+    dead = told("http://127.0.0.1:9/").receiver
+    alerts = Alert.objects.bulk_create(
+        [Alert(name="lag", topic=f"t{n}", severity="critical", began_ms=1, seen_ms=1) for n in range(600)]
+    )
+    AlertDelivery.objects.bulk_create(
+        [AlertDelivery(alert=each, receiver=dead, what="firing", next_ms=0) for each in alerts]
+    )
+    other = AlertReceiver.objects.create(name="other", address=hook.address, private=True)
+    AlertDelivery.objects.create(alert=alerts[-1], receiver=other, what="firing", next_ms=0)
+    assert {each: len(some) for each, some in delivering.due(NOW_MS).items()} == {
+        dead.pk: delivering.AT_ONCE,
+        other.pk: 1,
+    }
+
+
+@db
+def test_what_a_clock_that_was_ahead_has_put_off_is_sent_now(hook: Hook) -> None:
+    row = told("http://127.0.0.1:9/")
+    round_at(NOW_MS + 86_400_000)
+    AlertReceiver.objects.update(address=hook.address)
+    round_at(NOW_MS)
+    row.refresh_from_db()
+    assert row.state == "sent"
+
+
+@db
 def test_tries_have_an_end(hook: Hook) -> None:
     hook.answers = [500]
     row = told(hook.address)
@@ -194,6 +221,19 @@ def test_one_that_drips_is_left_too(monkeypatch: pytest.MonkeyPatch) -> None:
         stop.set()
         thread.join()
         server.close()
+
+
+def test_the_next_address_of_a_name_is_tried(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a name has an IPv6 address, and there is no way to that."""
+    real = socket.getaddrinfo
+
+    def several(host: str, port: int, **more: Any) -> Any:
+        found = real(host, port, **more)
+        return [(*each[:4], ("127.0.0.1", 9)) for each in found] + found
+
+    monkeypatch.setattr(socket, "getaddrinfo", several)
+    webhook.post(hook.address, SECRET, {"id": "1"}, True)
+    assert len(hook.got) == 1
 
 
 def test_private_networks_and_redirects(hook: Hook) -> None:

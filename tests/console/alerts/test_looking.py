@@ -98,6 +98,37 @@ def test_many_topics_at_once_are_one_alert(looks: Looks, topics: int, expected: 
     assert set(Alert.objects.values_list("state", flat=True)) == {"resolved"}
 
 
+@pytest.mark.parametrize("steady", [1, FOLD_MOST])
+def test_what_is_one_alert_now_and_several_then_fires_all_the_same(looks: Looks, steady: int) -> None:
+    """Each second look some more topics are wrong, beside those that are wrong all the time."""
+    rule(for_ms=30 * SECOND, fire_after=3)
+    for number in range(7):
+        flapping = 5_000 if number % 2 else 0
+        lags = [5_000] * steady + [flapping] * (FOLD_MOST + 1)
+        looks.see({f"t{number:02}": {"lag_ms": lag} for number, lag in enumerate(lags)})
+    fired = Alert.objects.filter(state="firing")
+    assert sorted(fired.values_list("topic", flat=True)) == [f"t{number:02}" for number in range(steady)]
+    assert {each.fired_ms - each.began_ms for each in fired} == {30 * SECOND}
+
+
+def test_those_of_one_alert_for_many_have_none_of_their_own(looks: Looks) -> None:
+    rule(for_ms=10 * SECOND, fire_after=2)
+    numbers = {f"t{number}": {"lag_ms": 5_000} for number in range(FOLD_MOST + 2)}
+    looks.see(numbers, times=3)
+    (alert,) = Alert.objects.all()
+    assert (alert.topic, alert.state, len(alert.topics)) == ("", "firing", FOLD_MOST + 2)
+
+
+def test_nothing_is_forgotten_by_a_clock_that_nobody_believes(looks: Looks) -> None:
+    rule(for_ms=0, fire_after=1, resolve_after=1)
+    looks.lag(5_000)
+    looks.lag(0)
+    looking.forget(None)
+    assert states() == [("orders", "resolved")]
+    looking.forget(looks.at_ms + looking.KEEP_MS + 1)
+    assert states() == []
+
+
 def test_problems_of_the_installation(looks: Looks) -> None:
     rule(metric="", threshold=None, problem="memory", for_ms=0, fire_after=1, resolve_after=1)
     looks.see({"orders": {}}, {("memory", ""): {"share": 97}})

@@ -102,6 +102,9 @@ def test_search_says_how_much_it_looked_at(queue: Queue, operator: Caller) -> No
     assert (found["looked_at"], found["total"], found["next"]) == (5, 5, None)
     problem(operator.get("/topics/orders/messages:search?state=delayed"), 422, "invalid")
     problem(operator.get("/topics/orders/messages:search?state=delayed&where=total%20%3E"), 422, "invalid")
+    queue.delayed("deep", content='{"a":' * 90 + "1" + "}" * 90)
+    answer = operator.get("/topics/orders/messages:search?state=delayed&where=%24..a..a..a..a..z")
+    assert "takes too much work" in str(problem(answer, 422, "invalid"))
 
 
 @pytest.mark.parametrize("key", HOSTILE)

@@ -22,8 +22,9 @@ NAMED = {
     "group": "g",
     "entry_id": "1-0",
     "database": "default",
+    "ref": "0-1",
 }
-OPEN = "/health/"
+OPEN = ("/health/", "/links/")
 
 
 def test_every_route_refuses_what_it_does_not_know(queue: Queue, caller: Callable[..., Caller]) -> None:
@@ -31,7 +32,7 @@ def test_every_route_refuses_what_it_does_not_know(queue: Queue, caller: Callabl
     admin = caller("Admin")
     tried = 0
     for path, operations in openapi()["paths"].items():
-        if OPEN in path:
+        if any(each in path for each in OPEN):
             continue
         address = path.partition("/api/v1")[2].format_map(NAMED)
         for method in METHODS & set(operations):

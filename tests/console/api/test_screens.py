@@ -11,18 +11,23 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from console.access import User
 from console.engine import new_async_engine
+from console.errors import UnknownScreen
 from console.history.points import POINT
 from console.keeper.sampler import Sampler
 from console.models import Alert, AuditEntry, Screen
 from console.options import options
 from console.panels import METRICS, InvalidPanels, Panel, pages_of
 from console.snapshots.store import LiveKeys
+from console.usecases import screens
+from console.usecases.actor import Actor
 from rmq_core import TopicKind
 from tests.console.api.conftest import Caller, problem
 from tests.console.conftest import Queue
 from tests.docs.blocks import ROOT, blocks
 
+BY_LINK = "/api/v1/links/screens/"
 PANELS = (
     "figures\nfigures orders\nchart orders lag_ms\nheatmap orders\n\ntopics ord*\nproblems\nalerts\nchart gone backlog"
 )
@@ -100,23 +105,25 @@ def test_a_link_shows_this_screen_and_nothing_else(
     admin = caller("Admin")
     address = admin.ok("POST", "/screens/wall:link", {"days": 90})["address"]
     path = address.partition("testserver")[2]
+    data = BY_LINK + path.strip("/").rpartition("/")[2]
     page = client.get(path)
     assert page.status_code == 200 and b"sidebar" not in page.content
     assert page["Referrer-Policy"] == "no-referrer" and "no-store" in page["Cache-Control"]
-    assert client.get(path + "data").json()["title"] == "Operations"
-    assert client.post(path).status_code == client.post(path + "data").status_code == 405
+    assert data in page.content.decode()
+    assert client.get(data).json()["title"] == "Operations" and client.get(data)["Referrer-Policy"] == "no-referrer"
+    assert client.post(path).status_code == client.post(data).status_code == 405
     assert client.get("/").status_code == client.get("/screens/").status_code == 302
     assert client.get("/api/v1/screens/wall/data").status_code == 401
     screen.refresh_from_db()
     secret = path.strip("/").rpartition("/")[2]
     assert secret not in str(vars(screen)) and secret not in str([*AuditEntry.objects.values("query", "detail")])
     again = admin.ok("POST", "/screens/wall:link", {})["address"].partition("testserver")[2]
-    assert [client.get(each).status_code for each in (path, path + "data", again)] == [404, 404, 200]
+    assert [client.get(each).status_code for each in (path, data, again)] == [404, 404, 200]
     Screen.objects.update(link_until=timezone.now() - timedelta(seconds=1))
     assert client.get(again).status_code == 404
     again = admin.ok("POST", "/screens/wall:link", {})["address"].partition("testserver")[2]
     assert admin.ok("POST", "/screens/wall:revoke", {"reason": "moved"})["linked"] is False
-    assert client.get(again + "data").status_code == 404
+    assert client.get(BY_LINK + again.strip("/").rpartition("/")[2]).status_code == 404
     assert [*AuditEntry.objects.order_by("id").values_list("action", "result")] == [("screen_link", "done")] * 4
 
 
@@ -129,6 +136,26 @@ def test_put_on_a_screen(screen: Screen, caller: Callable[..., Caller]) -> None:
     problem(editor.post("/screens/none/panels", {"panel": "alerts"}), 404, "unknown_screen")
     screen.refresh_from_db()
     assert "clock" not in screen.panels
+
+
+@pytest.mark.django_db
+def test_what_somebody_changed_meanwhile_stays(
+    screen: Screen, caller: Callable[..., Caller], person: Callable[..., User]
+) -> None:
+    """A panel is put on it from an object that was read before."""
+    admin = caller("Admin")
+    admin.ok("POST", "/screens/wall:link", {"reason": "a wall"})
+    read_before = Screen.objects.get(name="wall")
+    actor = Actor(person("Admin"))
+    admin.ok("POST", "/screens/wall:revoke", {"reason": "moved"})
+    screens.add_panel(actor, read_before, "alerts")
+    screen.refresh_from_db()
+    assert not screen.has_link and screen.panels.endswith("alerts")
+    screens.make_link(actor, read_before, reason="again")
+    screens.remove(actor, screen)
+    with pytest.raises(UnknownScreen):
+        screens.add_panel(actor, read_before, "alerts")
+    assert not Screen.objects.exists()
 
 
 @pytest.mark.django_db

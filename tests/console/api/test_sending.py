@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rmq_core import TopicKind
-from tests.console.api.conftest import Caller, problem
+from tests.console.api.conftest import Caller, make_token, problem
 from tests.console.conftest import Queue
 
 SEND = "/topics/orders/messages"
@@ -75,6 +75,50 @@ def test_once_within_a_period(queue: Queue, operator: Caller) -> None:
     assert [each["duplicate_of_ms"] is None for each in again["results"]] == [False, True]
     anyway = operator.ok("POST", SEND, {"content": "a", "delay_ms": 60_000, "unique_for_ms": 0})
     assert (anyway["sent"], anyway["merged"], anyway["duplicates"]) == (1, 1, 0)
+
+
+def test_an_older_version_than_was_handed_out(queue: Queue, operator: Caller) -> None:
+    queue.topic(versions_for_ms=3_600_000)
+    send = {"content": "a", "key": "k", "delay_ms": 0}
+    assert operator.ok("POST", SEND, send | {"version": 5})["results"][0]["outdated_by"] is None
+    queue.client.ack(queue.client.take("orders", timeout_ms=2000))
+    late = operator.ok("POST", SEND, send | {"version": 4})
+    assert (late["sent"], late["outdated"], late["results"][0]["outdated_by"]) == (0, 1, 5)
+
+
+def test_what_follows(queue: Queue, operator: Caller) -> None:
+    for name in ("orders", "ship", "alarm"):
+        queue.topic(name, slots=1, max_retries=0)
+    follow = {"topic": "ship", "content": "b", "in_ms": 0, "headers": {"a": "b"}}
+    body = {"content": "a", "delay_ms": 0, "if_done": follow, "if_dead": {"topic": "alarm", "content": "c", "in_ms": 0}}
+    assert operator.ok("POST", SEND, body)["sent"] == 1
+    queue.client.ack(queue.client.take("orders", timeout_ms=2000))
+    (next_one,) = queue.client.take("ship", timeout_ms=2000)
+    assert (next_one.text, next_one.headers) == ("b", {"a": "b", "rmq-after": "orders 0 a"})
+    queue.client.ack(next_one)
+    for outcome, topic in (("ack", "ship"), ("nack", "alarm")):
+        operator.ok("POST", SEND, body)
+        (taken,) = operator.ok("POST", "/topics/orders:take", {"max": 1, "wait_ms": 2000})["deliveries"]
+        operator.ok("POST", "/topics/orders:settle", {"settle": [{"receipt": taken["receipt"], "outcome": outcome}]})
+        (found,) = queue.client.take(topic, timeout_ms=2000)
+        assert (found.headers["rmq-after"], queue.client.ack(found)) == ("orders 0 a", ["done"])
+    for wrong in ({"topic": "ship"}, {**follow, "priority": 20}, {**follow, "content": {"base64": "?"}}):
+        problem(operator.post(SEND, {**body, "if_done": wrong}), 422, "invalid")
+    hidden = {"rmq-then": "{}"}
+    problem(operator.post(SEND, {**body, "headers": hidden}), 422, "invalid")
+    problem(
+        operator.post(SEND, {**body, "if_done": {**follow, "if_done": {**follow, "headers": hidden}}}), 422, "invalid"
+    )
+
+
+def test_what_follows_goes_where_the_sender_may_send(queue: Queue, db: None) -> None:
+    queue.topic()
+    narrow = Caller(*make_token("Operator", topics="orders"))
+    follow: dict[str, Any] = {"topic": "orders", "content": "b", "in_ms": 0}
+    body = {"content": "a", "delay_ms": 0, "if_done": follow}
+    assert narrow.ok("POST", SEND, body)["sent"] == 1
+    follow["if_dead"] = {"topic": "payments", "content": "c", "in_ms": 0}
+    problem(narrow.post(SEND, body), 403, "out_of_scope")
 
 
 def test_a_batch_tells_of_each(queue: Queue, operator: Caller) -> None:

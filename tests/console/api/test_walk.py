@@ -48,8 +48,12 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("GET", "/topics/{topic}/slots"): Route(VIEW, "/topics/orders/slots"),
     ("GET", "/topics/{topic}/slots/{slot}"): Route(VIEW, "/topics/orders/slots/0"),
     ("GET", "/topics/{topic}/forecast"): Route(VIEW, "/topics/orders/forecast?unit=hours"),
+    ("GET", "/topics/{topic}/tenants"): Route(VIEW, "/topics/orders/tenants?limit=5"),
     ("GET", "/topics/{topic}/why"): Route(VIEW, "/topics/orders/why"),
     ("GET", "/topics/{topic}/why/{id}"): Route(VIEW, "/topics/orders/why/a"),
+    ("GET", "/topics/{topic}/holds"): Route(VIEW, "/topics/orders/holds"),
+    ("POST", "/topics/{topic}/holds"): Route(Action.HOLD, "/topics/orders/holds", {"id": "a", **REASON}),
+    ("POST", "/topics/{topic}/holds/{ref}:lift"): Route(Action.LIFT, "/topics/orders/holds/0-1:lift", {}),
     ("POST", "/topics/{topic}/slots:pin"): Route(
         Action.PIN, "/topics/orders/slots:pin", {"worker": "w", "slots": "0", **REASON}
     ),
@@ -68,6 +72,9 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("POST", "/topics/{topic}:take"): Route(OPERATE, "/topics/orders:take", {}, also=READ),
     ("POST", "/topics/{topic}:settle"): Route(
         OPERATE, "/topics/orders:settle", {"settle": [{"receipt": "x"}]}, also=READ
+    ),
+    ("POST", "/topics/{topic}:tell"): Route(
+        OPERATE, "/topics/orders:tell", {"tell": [{"receipt": "x", "log": "a"}]}, also=READ
     ),
     ("GET", "/topics/{topic}/messages"): Route(VIEW, "/topics/orders/messages?state=delayed"),
     ("GET", "/topics/{topic}/messages:search"): Route(READ, "/topics/orders/messages:search?text=x"),
@@ -215,6 +222,8 @@ ROUTES: dict[tuple[str, str], Route] = {
     ("GET", "/metrics"): Route(VIEW, "/metrics"),
 }
 OPEN = {("GET", "/health/live"), ("GET", "/health/ready")}
+BY_LINK = {("GET", "/links/screens/{secret}")}
+"""Open to whoever has the secret: test_screens.py."""
 
 
 def described() -> set[tuple[str, str]]:
@@ -223,7 +232,7 @@ def described() -> set[tuple[str, str]]:
 
 
 def test_every_route_is_walked_here() -> None:
-    assert described() == set(ROUTES) | OPEN
+    assert described() == set(ROUTES) | OPEN | BY_LINK
 
 
 @pytest.fixture
@@ -261,9 +270,10 @@ def test_nobody_else_gets_in(stage: Queue, db: None, key: tuple[str, str], as_ro
         problem(scoped, 403, "out_of_scope")
 
 
-def test_what_is_open_is_only_health(queue: Queue, db: None) -> None:
+def test_what_is_open_is_only_health_and_links(queue: Queue, db: None) -> None:
     for _, path in sorted(OPEN):
         assert Caller().get(path).status_code in (200, 503)
+    problem(Caller().get("/links/screens/guessed"), 404, "unknown_screen")
 
 
 def test_descriptions_need_somebody_known(queue: Queue, db: None, as_role: Callable[..., Client]) -> None:

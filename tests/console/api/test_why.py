@@ -33,7 +33,7 @@ def test_a_topic_a_slot_and_a_message_answer(ranked: Queue, caller: Callable[...
     viewer = caller("Viewer")
     of_topic = viewer.ok("GET", "/topics/ranked/why")
     assert of_topic["reasons"] == [
-        {"code": "no_worker", "text": "No worker listens to it; 2 ready.", "values": {"ready": 2}}
+        {"code": "no_worker", "text": "No worker listens to it; 2 ready.", "calm": False, "values": {"ready": 2}}
     ]
     assert (of_topic["topic"], of_topic["slot"], of_topic["id"]) == ("ranked", None, None)
     of_slot = viewer.ok("GET", "/topics/ranked/why?slot=0")
@@ -67,6 +67,11 @@ def test_who_paused_it_is_for_those_who_may_read_the_audit(ranked: Queue, caller
     assert told["code"] == "paused"
     assert (told["values"]["by"], told["values"]["why"]) == (entry.username, "the bank is closed")
     assert "by" not in caller("Viewer").ok("GET", "/topics/ranked/why")["reasons"][0]["values"]
+    # A program has resumed it, and paused it again.
+    ranked.control.resume("ranked")
+    ranked.control.pause("ranked")
+    told = caller("Admin").ok("GET", "/topics/ranked/why")["reasons"][0]
+    assert told["code"] == "paused" and "by" not in told["values"]
 
 
 def test_the_pace_is_what_the_keeper_measured(ranked: Queue, caller: Callable[..., Caller]) -> None:
@@ -106,3 +111,13 @@ def test_what_will_be_due_by_minutes_hours_and_days(ranked: Queue, caller: Calla
     ranked.client.connection.client.lset(key, 0, point.replace("0.0", "0.1"))
     assert viewer.ok("GET", "/topics/orders/forecast?unit=days")["waiting"] == [0] * 14
     problem(viewer.get("/topics/orders/forecast?unit=years"), 422, "invalid")
+
+
+def test_the_sentence_is_in_the_language_of_whoever_asks(ranked: Queue, caller: Callable[..., Caller]) -> None:
+    send(ranked, "a", "b")
+    viewer = caller("Viewer")
+    answer = viewer.ok("GET", "/topics/ranked/why/b", Accept_Language="zh-hans")
+    assert [each["text"] for each in answer["reasons"]] == [
+        "没有消费者在监听；2 条就绪。",
+        "同一槽位中有 1 条消息排在它之前。",
+    ]

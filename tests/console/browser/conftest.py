@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -14,9 +13,10 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_play
 from playwright.sync_api import Error as PlaywrightError
 
 from rmq_core import RMQ, Topic, TopicKind
-from tests.console.browser.contexts import CHROMIUM, Contexts
+from tests.console.browser.contexts import Contexts
 from tests.console.conftest import Queue
 from tests.console.stack import Stack
+from tests.support.chromium import NAMES, chromium
 from tests.support.descendants import killed_after
 from tests.support.missing import missing
 
@@ -30,6 +30,7 @@ ARGUMENTS = [
     "--disable-sync",
     "--disable-quic",
     "--no-first-run",
+    "--renderer-process-limit=1",  # of each profile: starting one is a sixth of what a page costs
 ]
 HERE = Path(__file__).parent
 LIMIT_S = 600
@@ -83,20 +84,20 @@ def make_people(stack: Stack) -> None:
 @pytest.fixture(scope="package")
 def running() -> Iterator[Callable[[], Browser]]:
     """Gives the browser that runs; another one where it had to be ended by force."""
-    chromium = shutil.which("chromium")
-    if chromium is None:
+    program = chromium()
+    if program is None:
         missing("chromium")
     playwright = sync_playwright().start()
     started: list[Browser] = []
 
     def browser() -> Browser:
         if not started or not started[-1].is_connected():
-            started.append(playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS))
+            started.append(playwright.chromium.launch(executable_path=program, args=ARGUMENTS))
         return started[-1]
 
     yield browser
     # Chromium does not always end when it is asked to, and Playwright would wait for it without end.
-    with killed_after(ENDS_S, CHROMIUM), suppress(PlaywrightError):
+    with killed_after(ENDS_S, *NAMES), suppress(PlaywrightError):
         playwright.stop()
 
 

@@ -8,10 +8,10 @@ from typing import Any
 from playwright.sync_api import Browser, BrowserContext, Page
 from playwright.sync_api import Error as PlaywrightError
 
+from tests.support.chromium import NAMES
 from tests.support.descendants import killed_after
 
 CLOSES_S = 20
-CHROMIUM = "chromium"
 
 
 class Contexts:
@@ -25,7 +25,7 @@ class Contexts:
         """A page of somebody who was never at the address."""
         key = repr(sorted(options.items()))
         spare = [each for each in self._spare.pop(key, ()) if each.browser is browser and browser.is_connected()]
-        context = spare.pop() if spare else browser.new_context(**options)
+        context = spare.pop() if spare else self._new(browser, address, options)
         self._spare[key] = spare
         self._used.append((key, context))
         page = context.new_page()
@@ -33,14 +33,20 @@ class Contexts:
         context.new_cdp_session(page).send("Storage.clearDataForOrigin", kept)
         return page
 
+    def _new(self, browser: Browser, address: str, options: dict[str, Any]) -> BrowserContext:
+        """With a page that stays, so that its process does, in which all others are then opened."""
+        context = browser.new_context(**options)
+        context.new_page().goto(f"{address}/api/v1/health/live")
+        return context
+
     def close(self) -> None:
-        """Closes all pages. Chromium may never answer who closes one that is just being opened; then it is ended by
-        force."""
-        with killed_after(CLOSES_S, CHROMIUM):
+        """Closes all pages of tests. Chromium may never answer who closes one that is just being opened; then it is
+        ended by force."""
+        with killed_after(CLOSES_S, *NAMES):
             while self._used:
                 key, context = self._used.pop()
                 with suppress(PlaywrightError):  # of a browser that was ended, or what a test has closed itself
-                    for page in context.pages:
+                    for page in context.pages[1:]:
                         page.wait_for_load_state("load")
                         page.close()
                     context.clear_cookies()

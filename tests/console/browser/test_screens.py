@@ -8,6 +8,7 @@ from collections.abc import Callable
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.console.browser.contexts import Contexts
+from tests.console.browser.test_accessible import violations
 from tests.console.conftest import Queue
 from tests.console.stack import Stack
 
@@ -43,11 +44,14 @@ def test_a_screen_outlives_lost_networks_and_releases(
     wall.keyboard.press("ArrowRight")
     expect(wall.locator("section h2").last).to_contain_text(f"{topic} · Backlog")
 
-    away = re.compile("/data$")
+    assert violations(wall) == []
+
+    away = re.compile("/api/v1/links/screens/")
     wall.route(away, lambda route: route.abort())
     expect(wall.locator("body")).to_have_class(STALE)
     expect(wall.locator("#sc-age")).to_contain_text("STALE: last updated")
     expect(wall.locator("#sc-age")).to_contain_text("no connection")
+    assert violations(wall) == []
     wall.unroute(away)
     expect(wall.locator("body")).not_to_have_class(STALE)
 
@@ -63,3 +67,4 @@ def test_a_screen_outlives_lost_networks_and_releases(
     row.locator("[data-action=revoke]").click()
     page.locator("dialog button[type=submit]").click()
     expect(wall.locator("h1")).to_have_text("This link has ended")
+    assert violations(wall) == []

@@ -225,4 +225,4 @@ def test_every_bar_of_the_ages_has_a_label_of_its_own(open_page: Open, topic: st
 
 def test_every_step_of_a_heat_map_has_a_bound_of_its_own(open_page: Open, topic: str) -> None:
     page = open_page(f"/topics/{topic}/")
-    assert page.evaluate(BOUNDS, page.evaluate(MODULE, "parts/scale.js")) == []
+    assert page.evaluate(BOUNDS, page.evaluate(MODULE, "charts/scale.js")) == []

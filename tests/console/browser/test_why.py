@@ -10,12 +10,14 @@ from rmq_core import StreamMessage, TopicKind
 from tests.console.browser.conftest import forgive
 from tests.console.browser.contexts import Contexts
 from tests.console.conftest import Queue
+from tests.console.stack import Stack
+from tests.support.waiting import wait_until
 
 Open = Callable[..., Page]
 HOSTILE = "<img src=x onerror=document.title=1> %(slot)s"
 
 
-def test_the_topic_the_slot_and_the_message_say_it(open_page: Open, queue: Queue, topic: str) -> None:
+def test_the_topic_the_slot_and_the_message_say_it(open_page: Open, queue: Queue, stack: Stack, topic: str) -> None:
     for key in (HOSTILE, "next"):
         queue.delayed(key, topic=topic, in_ms=0)
     page = open_page(f"/topics/{topic}/")
@@ -29,6 +31,8 @@ def test_the_topic_the_slot_and_the_message_say_it(open_page: Open, queue: Queue
     queue.control.resume(topic)
     page.keyboard.press("Escape")
     expect(panel).to_be_hidden()
+    said = f"{stack.address}/api/v1/topics/{topic}/why"
+    wait_until(lambda: "paused" not in page.request.get(said).text(), what="the console to know it")
 
     slot = queue.ref("next", topic)[0]
     page.goto(f"{page.url.split('?')[0]}?slot={slot}")

@@ -16,6 +16,7 @@ ROUTES = {
     "cancelled": ("store", "trash"),
     "lapsed": ("store", "gone"),
     "duplicate": ("new", "gone"),
+    "outdated": ("store", "gone"),
     "dropped": ("dead", "trash"),
     "requeued": ("dead", "store"),
     "restored": ("trash", "store"),

@@ -147,6 +147,11 @@ def test_one_expires_and_another_send_of_its_id_is_not_accepted() -> None:
     assert events()[2] == ("duplicate", "", "")
 
 
+def test_one_that_waits_ends_as_outdated() -> None:
+    write(batch([Made("sent", 1, due_ms=1), Made("outdated", 5)]))
+    assert (record().state, record().ended_ms, events()[1]) == ("outdated", 5, ("outdated", "ready", "outdated"))
+
+
 def test_hostile_ids_keep_apart() -> None:
     idents = [b"\x00", b"\xff\xfe", b"a\x000", b"'; DROP TABLE", "日本".encode(), b"x" * 4000]
     write(batch([Made("sent", 10 + at, ident, due_ms=5) for at, ident in enumerate(idents)]))

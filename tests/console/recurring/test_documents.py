@@ -29,6 +29,8 @@ def test_its_request_is_one() -> None:
     assert RecurringBody(**json.loads(found[1])).cron == "0 7 * * MON-FRI"
 
 
-@pytest.mark.parametrize("field", ["name", "topic", "content", "cron", "every_ms", "time_zone", "jitter_ms", "misfire"])
+@pytest.mark.parametrize(
+    "field", ["name", "topic", "content", "cron", "every_ms", "time_zone", "jitter_ms", "misfire", "expires_ms"]
+)
 def test_its_table_has_every_field(field: str) -> None:
     assert f"`{field}`" in PAGE.read_text()

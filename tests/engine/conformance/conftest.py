@@ -1,12 +1,15 @@
 """Every scenario runs on every deployment, and leaves balanced ledger and no key behind.
 
-Beside them it runs with one client on a server of each further kind that we serve: Redis 7 and 6.2.
+Beside them it runs with one client on a server of each further kind that we serve: Redis 7 and 6.2. With which values
+it is tried, such as kinds of topics, is tried in full on one of them; the others get these values in turn.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import fakeredis
@@ -50,6 +53,30 @@ few_servers = pytest.mark.parametrize(
 JOURNALS = ("full", "off", "events")
 """Every scenario is also one of the journal: each mode meets every deployment or every client."""
 BENCHES_AT = {each.values[0]: position for position, each in enumerate(BENCHES)}
+
+
+THOROUGH = ("async", "redis")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves each bench but `THOROUGH` one of the values of a scenario; decision 275."""
+
+    def scenario(item: Any) -> tuple[str, tuple[str, str]] | None:
+        own = (
+            {**item.callspec.params} if Path(__file__).parent in item.path.parents and hasattr(item, "callspec") else {}
+        )
+        bench = own.pop("bench", THOROUGH)
+        return (item.nodeid.partition("[")[0], bench) if own and bench in BENCHES_AT and bench != THOROUGH else None
+
+    values, turn = Counter(map(scenario, items)), Counter[Any]()
+    kept, left = list[pytest.Item](), list[pytest.Item]()
+    for item in items:
+        which = scenario(item)
+        here = which is None or turn[which] == BENCHES_AT[which[1]] % values[which]
+        turn[which] += 1
+        (kept if here else left).append(item)
+    items[:] = kept
+    config.hook.pytest_deselected(items=left)
 
 
 @pytest.fixture(scope="session")

@@ -130,6 +130,18 @@ async def test_a_duplicate_brings_its_own_time(bench: Bench, kind: TopicKind) ->
     assert (await bench.drain(), lapsed(bench)) == ([], 1)
 
 
+@pytest.mark.parametrize("limits", [{}, {"max_backlog": 9}])
+async def test_a_duplicate_does_not_expire_before_the_one_it_merged_into_is_due(
+    bench: Bench, limits: dict[str, int]
+) -> None:
+    await bench.topic(TopicKind.RANGE_MERGE, **limits)
+    before = await bench.now_ms()
+    await bench.q.send("work", RangeMergeMessage("first", FAR_MS, key="k"))
+    await bench.q.send("work", RangeMergeMessage("second", 1, key="k", expires_ms=SHORT_MS))
+    (view,) = await bench.inspector.find("work", "k")
+    assert view.content == b"second" and view.expires_at_ms >= before + FAR_MS + SHORT_MS
+
+
 async def test_the_one_in_flight_may_be_late_while_its_duplicate_is_not(bench: Bench) -> None:
     await bench.topic(journal="events")
     await bench.q.send("work", "first", key="k", priority=20, expires_ms=FAR_MS)

@@ -206,3 +206,14 @@ async def test_trimming_by_age_waits_for_durable_groups(bench: Bench) -> None:
     await bench.control.trim("events")
     assert (await sample(bench, "events")).length == 6  # the entry it stands behind, and what is ahead
     assert await texts(bench) == [str(n) for n in range(5, 10)]
+
+
+@pytest.mark.parametrize("ident", ["odd", "1-", "-", "+", "1-2-3", f"{2**64}-1", f"1-{2**64}", "%ff", "$"])
+async def test_of_an_id_that_no_entry_can_have_nothing_is_known(bench: Bench, ident: str) -> None:
+    await stream(bench, ("statistics",))
+    await bench.q.send("events", "a")
+    assert await bench.inspector.find(GROUP, ident) == []
+    assert await bench.q.report(GROUP, ident) is None
+    assert (await bench.inspector.why(GROUP, ident)).reasons[0].code == "gone"
+    for act in (bench.control.requeue, bench.control.drop, bench.control.run_now, bench.control.cancel):
+        assert [each.status for each in await act(GROUP, ident)] == ["not_found"]

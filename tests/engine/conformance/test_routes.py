@@ -145,6 +145,25 @@ async def test_what_cannot_be_forwarded_is_parked_with_what_to_do(bench: Bench) 
         await bench.control.redrive("source", ["long"], "target")
 
 
+async def test_what_is_moved_by_hand_is_moved_once_and_where_nothing_merges_too(bench: Bench) -> None:
+    await topic(bench, "priority", "source", max_retries=0)
+    await topic(bench, "stream", "parking")
+    await topic(bench, "priority", "own", merge="never")
+    for ident in ("a", "b"):
+        await bench.q.send("source", ident, priority=20)
+    await bench.q.nack(await bench.q.take("source", 10))
+    results = await bench.control.redrive("source", ["a", "a"], "parking")
+    assert [result.status for result in results] == ["done", "done"]
+    assert await contents(bench, "parking") == [b"a"]
+    to = Target("own", priority=20)
+    (becomes,) = await bench.control.plan_redrive("source", ["b"], to)
+    await bench.control.redrive("source", ["b"], to)
+    await bench.control.restore("source", ["b"])  # as if whoever did it had died before it was dropped
+    await bench.control.redrive("source", ["b"], to)
+    (moved,) = await bench.q.take("own", 10)
+    assert moved.id == becomes.id
+
+
 @pytest.mark.parametrize(("kind", "slots"), [("stream", 1), ("fixed-time", 8)])
 async def test_the_order_of_a_slot_basis_is_kept(bench: Bench, kind: str, slots: int) -> None:
     await topic(bench, "priority", "source", slots=4)

@@ -10,8 +10,10 @@ from zlib import crc32
 import pytest
 
 from rmq_core import EntryPage, MessageFilter, PriorityMessage, StreamMessage, TopicKind, errors
+from rmq_core.client.sender import CallNumbers
 from rmq_core.model.entry import EntryId
 from rmq_core.protocol import streams
+from rmq_core.streams.sending import groups
 from tests.engine.conformance.bench import Bench
 from tests.engine.conformance.conftest import clients_alone, scripts_alone
 
@@ -130,6 +132,29 @@ async def test_ids_of_ones_own_only_grow(bench: Bench) -> None:
     for wrong in ("0-0", "0", "-1", "1-", "1-2-3", "a", "", f"{LAST + 1}-0", "١-1", "1 -1", "*"):
         with pytest.raises(errors.InvalidMessage):
             StreamMessage("a", id=wrong)
+
+
+@scripts_alone
+async def test_a_refused_batch_leaves_no_call_open(bench: Bench) -> None:
+    """Else each later one is remembered as long as this client lives, and looked through by the next."""
+    topic = await stream(bench, slots=4)
+    bases = [f"b{slot}" for slot in range(40)]
+    twice = [StreamMessage("x", id="5-1", slot_basis=bases[-1])] * 2
+    with pytest.raises(errors.IdNotLarger):
+        await bench.q.send_many(topic, [*(StreamMessage("x", slot_basis=basis) for basis in bases), *twice])
+    for _ in range(20):
+        await bench.q.send(topic, "x", slot_basis="b")
+    memory = bench.q.keyspace.slot("events", crc32(b"b") % topic.slots).sender(bench.q.sender.name)
+    assert bench.raw.get(memory).count(b" ") == 1
+
+
+@scripts_alone
+async def test_a_call_brings_a_bounded_size(bench: Bench) -> None:
+    topic = await stream(bench, max_content_bytes=4 * 1_048_576)
+    for given in ([b"x" * 3_000_000] * 5, [StreamMessage(b"x" * 3_000_000, slot_basis="b")] * 5):
+        made = next(groups(bench.q.keyspace, topic, given, CallNumbers()))
+        large = [[arg for arg in each.call.args if isinstance(arg, bytes) and len(arg) > 1_000_000] for each in made]
+        assert [len(each) for each in large] == [2, 2, 1]
 
 
 @scripts_alone

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.engine.model.deeds import FAILING, OLDER, Deed, Waiting
-from tests.engine.model.model import RETRIED_MAX, SHIFT
+from tests.engine.model.held import RETRIED_MAX, SHIFT
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "explanation" / "merging.md"
 COLUMNS = {

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from rmq_core.model.topic import TopicKind
-from tests.engine.model.model import SHIFT, Body, Dead, Model, Trashed
+from tests.engine.model.held import SHIFT, Body, Dead, Trashed
+from tests.engine.model.model import Model
 
 OLDER = "send, older version"
 FAILING = {"nack", "nack, with a delay", "reject", "run out of time", "takeover"}

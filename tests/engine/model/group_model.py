@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from tests.engine.model.model import RETRIED_MAX, SHIFT, Behind, Body, Dead, Model, Trashed
+from tests.engine.model.held import RETRIED_MAX, SHIFT, Behind, Body, Dead, Trashed
+from tests.engine.model.model import Model
 
 ENTRY_PLACE = 32
 SEQS = 4096

@@ -44,7 +44,8 @@ from rmq_core.queries.trash import Trashed
 from tests.engine.clock import ClockedRedis
 from tests.engine.journals import assert_replay_is_the_truth
 from tests.engine.ledgers import SlotLedger, slot_ledger
-from tests.engine.model.model import RETRIED_MAX, Body, Model
+from tests.engine.model.held import RETRIED_MAX, Body
+from tests.engine.model.model import Model
 from tests.support.keys import remove_keys_of
 from tests.support.profiles import NO_SHRINKING
 
@@ -98,8 +99,11 @@ class Machine(RuleBasedStateMachine):
         merge=st.sampled_from(["latest", "first"]),
         undo_ms=st.sampled_from([0, 150, 86_400_000, 86_400_000]),
         journal=st.sampled_from(["off", "events", "full", "full"]),
+        versions_for_ms=st.sampled_from([0, 3_600_000]),
     )
-    def define(self, retries: int, backoff_ms: int, merge: str, undo_ms: int, journal: str) -> None:
+    def define(
+        self, retries: int, backoff_ms: int, merge: str, undo_ms: int, journal: str, versions_for_ms: int = 0
+    ) -> None:
         topic = Topic(
             "t",
             self.kind,
@@ -109,6 +113,7 @@ class Machine(RuleBasedStateMachine):
             backoff_ms=backoff_ms,
             backoff_max_ms=backoff_ms * 3,
             undo_ms=undo_ms,
+            versions_for_ms=versions_for_ms,
             merge=merge,  # type: ignore[arg-type]
             journal=journal,  # type: ignore[arg-type]
         )
@@ -125,17 +130,19 @@ class Machine(RuleBasedStateMachine):
         message, body = self.message(name, value, version)
         if body and lasts_ms:
             message = replace(message, expires_ms=lasts_ms)
-            due_ms = 0 if self.kind is TopicKind.PRIORITY else self.value_of(message)
-            starts_ms = due_ms if self.kind is TopicKind.FIXED_TIME else self.model.now_ms + due_ms
-            body = replace(body, ends_ms=starts_ms + lasts_ms)
+            body = replace(body, ends_ms=self.model.due_ms(name.encode(), self.value_of(message)) + lasts_ms)
         message = replace(message, unique_for_ms=period_ms or None)
         met_ms = self.model.met_ms(name.encode(), period_ms)
+        newer = None if met_ms else self.model.newer_than(name.encode(), body)
         sent = self.rmq.send("t", message)
-        assert sent.duplicate_of_ms == met_ms
-        if sent.duplicate:
+        assert (sent.duplicate_of_ms, sent.outdated_by) == (met_ms, newer)
+        if sent.duplicate or sent.outdated:
             assert sent == (name, 0, False)
             return
-        assert sent == (name, 0, self.model.send(name.encode(), self.value_of(message), body))
+        if period_ms:
+            self.model.accepted_ms[name.encode()] = self.model.now_ms
+        merged = self.model.send(name.encode(), self.value_of(message), body, once=period_ms > 0)
+        assert sent == (name, 0, merged)
 
     def message(self, name: str, value: int, version: int | None) -> tuple[Any, Body | None]:
         """A message of the machine's kind; with a version, one with a body. Some due times count from now."""
@@ -160,13 +167,14 @@ class Machine(RuleBasedStateMachine):
     @rule(several=st.lists(st.tuples(names, spans, st.sampled_from([None, None, None, 1, 2])), min_size=1, max_size=6))
     def send_many(self, several: list[tuple[str, int, int | None]]) -> None:
         made = [self.message(*each) for each in several]
-        merged = sum(
-            [
-                self.model.send(name.encode(), self.value_of(message), body)
-                for (name, *_), (message, body) in zip(several, made, strict=True)
-            ]
-        )
-        assert self.rmq.send_many("t", [message for message, _ in made]) == (len(several) - merged, merged)
+        merged = outdated = 0
+        for (name, *_), (message, body) in zip(several, made, strict=True):
+            if self.model.newer_than(name.encode(), body):
+                outdated += 1
+            else:
+                merged += self.model.send(name.encode(), self.value_of(message), body)
+        sent = self.rmq.send_many("t", [message for message, _ in made])
+        assert (tuple(sent), sent.outdated) == ((len(several) - merged - outdated, merged), outdated)
 
     @rule(most=st.integers(1, 4))
     def take_again(self, most: int) -> None:

@@ -18,7 +18,9 @@ CONTENT = {
     "größe": 3,
     "note": "a.b > 'c'",
     "nothing": None,
+    "json": '{"total": 5}',
     "e2": 1,
+    "id": 1234567890123456789,
 }
 TRUE = [
     "order.total > 100", "order.total>=150 and country == 'DE'", "country == \"DE\" && !(order.total < 100)",
@@ -26,10 +28,12 @@ TRUE = [
     "not missing", "größe == 3", "@['true name'] == 'x'", "note == \"a.b > 'c'\"", "e2 == 1", "e2 < 1e2",
     "length(order.items) == 2", "count(@.order.items[*]) == 2", "country == 'FR' or order.total > 1",
     "$.order.items[?@.price > 3]", "$..price", "$[?@.total > 100]", "  order.total > 100  ",
+    "id == 1234567890123456789", "id < 1234567890123456790", "$[?@ == 1234567890123456789]",
+    f"id < {10**400}",
 ]  # fmt: skip
 FALSE = [
     "order.total > 150", "missing > 1", "country > 100", "order > 1", "order.total == '150'", "$.missing",
-    "not country",
+    "not country", "id == 1234567890123456788", "order.paid < 1", "note[0]", "$.json.total",
 ]  # fmt: skip
 WRONG = [
     "order.total >", "order.total = 1", "total > 100)", "$[?", "", "   ", "match(country, 'D.*')",
@@ -58,6 +62,36 @@ def test_what_cannot_be_read_is_refused_with_an_example(text: str) -> None:
 def test_what_is_no_json_is_counted(content: bytes) -> None:
     comparison = Comparison("a == 1")
     assert not comparison.holds(content) and comparison.not_json == 1
+
+
+DEEP = b'{"a":' * 90 + b"1" + b"}" * 90
+WIDE = json.dumps([{"b": n} for n in range(1_000)]).encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [("$..*..*..*..*..z", DEEP), ("@..a..a..a..a..z", DEEP), ("$" + "['a','a','a']" * 20 + ".z", DEEP),
+     ("$..[?count($..*) > 9999]", WIDE), ("$[?count($..[?count($..*) > 9]) > 9999]", WIDE)],
+)  # fmt: skip
+def test_what_would_take_for_ever_is_refused(text: str, content: bytes) -> None:
+    with pytest.raises(InvalidFilter, match="takes too much work"):
+        Comparison(text).holds(content)
+
+
+def test_what_grows_with_the_content_is_looked_at_however_large_that_is() -> None:
+    large = json.dumps({"k" * 10_000: [{"price": n} for n in range(20_000)]}).encode()
+    for text in ("$..price", "$.*[?@.price == 19999]", "$.*[19999].price", "$..[?@.price == 19999]"):
+        assert Comparison(text).holds(large)
+    many = " && ".join(f"@.a{n} > {n}" for n in range(20)).replace("&& @.a7", "|| @.a7")
+    for small in (
+        b"[" + b"1," * 20_000 + b"1]",
+        b'[{"a":[' + b'"",' * 20_000 + b"{}]}]",
+        b"[" + b"[]," * 20_000 + b"1]",
+    ):
+        for text in (f"$..[?{many}]", "$..[?@.a > 1 && @.b]", "$..*.none", "$[?@.none == 1]"):
+            assert not Comparison(text).holds(small)
+    for text in ("$..none", "$.*[*].none", "$..[?@.price > 20000]", "$..*.none"):
+        assert not Comparison(text).holds(large)
 
 
 @given(st.text(max_size=40))

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
+from types import SimpleNamespace
+from typing import Any
 
-from rmq_core import Delivery, Listener
-from rmq_core.model.report import Note, Report
+import pytest
+
+from rmq_core import Delivery, Listener, Topic
+from rmq_core.errors import InvalidMessage
+from rmq_core.model.report import NESTED_MAX, Note, Report, progress_bytes, result_bytes
+from rmq_core.protocol.keys import Keyspace
 from rmq_core.testing import TestQueue
-from rmq_core.worker.reports import together
+from rmq_core.worker.reports import Reports, together
 from tests.engine.test_testing import MAIL
 from tests.engine.worker import isolated_listeners as isolated
 from tests.engine.worker.bench import WorkerBench
@@ -90,6 +97,47 @@ def test_the_test_queue_keeps_them_too() -> None:
         queue.drain(Listener("mail", act))
         assert queue.rmq.result("mail", "a") == 42
         assert (found := queue.rmq.report("mail", "a")) is not None and found.progress == 0.5
+
+
+async def test_a_result_that_is_on_its_way_is_waited_for_and_told_again_where_its_delivery_was_extended() -> None:
+    """Else its message may be acknowledged first, and nobody may tell of it then."""
+    delivery = Delivery("work", 0, b"a", 1_000, 20.0, None, False, 3)
+    told: list[tuple[int, bytes]] = []
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    class Server:
+        keyspace = Keyspace("n")
+
+        async def run(self, operation: Any) -> list[bool]:
+            (call,) = operation.send(None)
+            told.append((delivery.receipt, call.args[8]))
+            begun.set()
+            await go_on.wait()
+            return [len(told) > 1]  # the first comes too late: its delivery has another receipt by then
+
+    place = SimpleNamespace(client=Server(), definition=Topic("work", "priority"), loop=asyncio.get_running_loop())
+    reports = Reports(place)  # type: ignore[arg-type]
+    reports.note(Note(delivery, result=b"1", result_for_ms=9))
+    await begun.wait()
+    settling = asyncio.create_task(reports.told(0))
+    await asyncio.sleep(0)
+    delivery.receipt = 2_000
+    assert not settling.done()
+    go_on.set()
+    await settling
+    assert told == [(1_000, b"1"), (2_000, b"1")]
+    await reports.close()
+
+
+def test_what_is_nested_deeper_than_anybody_may_be_able_to_read_is_refused() -> None:
+    value: Any = 1
+    for n in range(NESTED_MAX):
+        value = {"a": value} if n % 2 else [value]
+    assert json.loads(progress_bytes(value)) == value
+    value = [value]
+    for kept in (progress_bytes, result_bytes):
+        with pytest.raises(InvalidMessage, match="100 deep"):
+            kept(value)
 
 
 def test_of_another_delivery_nothing_is_carried_over() -> None:

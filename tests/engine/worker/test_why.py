@@ -59,6 +59,25 @@ async def test_all_threads_are_busy(bench: WorkerBench) -> None:
         await wait_until_async(lambda: bench.total("acked") == 40, what="all to be done")
 
 
+async def test_what_a_slot_has_ahead_keeps_no_thread_busy(bench: WorkerBench) -> None:
+    bench.topic()
+    ended = threading.Event()
+
+    def slow(delivery: Delivery) -> None:
+        if not delivery.text.startswith("quick"):
+            ended.wait(30)
+
+    async with bench.running(Listener("work", slow), threads=4):
+        bench.send(*(f"quick{n}" for n in range(500)))  # so that it takes many at once
+        await wait_until_async(lambda: bench.total("acked") == 500, what="the quick ones")
+        bench.send(*(f"m{n}" for n in range(1_500)))
+        await answer_of(bench, "busy")
+        (worker,) = await asyncio.to_thread(bench.inspector.workers)
+        assert worker.in_flight > worker.threads and worker.free, "one of four runs"
+        ended.set()
+        await wait_until_async(lambda: bench.total("acked") == 2_000, what="all to be done")
+
+
 async def test_slots_of_owners_and_workers_without(bench: WorkerBench) -> None:
     topic = bench.topic()
     async with bench.running(Listener("work", lambda delivery: None)):

@@ -1,6 +1,7 @@
 // Unfold's layout by keyboard: what only answers to clicks there becomes a button that Tab finds and Enter and Space press.
 // A classic script, since the layout of the admin's pages has no modules.
 (() => {
+  /** @type {Record<string, string>} */
   const LABELS = {
     dock_to_right: gettext("Show or hide the sidebar"),
     close: gettext("Close the sidebar"),
@@ -10,17 +11,17 @@
   const FOCUSABLE = "a[href], button, input:not([type=hidden]), [tabindex='0']";
 
   document.addEventListener("DOMContentLoaded", () => {
-    for (const element of document.querySelectorAll(`#page ${ACTS}`)) asButton(element);
+    for (const element of document.querySelectorAll(`#page ${ACTS}`)) asButton(/** @type {HTMLElement} */ (element));
     userMenu();
     // The layout names no landmark that one could jump to.
     document.getElementById("main")?.setAttribute("role", "main");
   });
 
-  function asButton(element) {
+  function asButton(/** @type {HTMLElement} */ element) {
     if (element.matches(NATIVE) || element.querySelector(NATIVE) || element.hasAttribute("tabindex")) return;
     element.setAttribute("role", "button");
     element.tabIndex = 0;
-    const label = LABELS[element.textContent.trim()];
+    const label = LABELS[element.textContent?.trim() ?? ""];
     if (label) {
       element.setAttribute("aria-label", label);
       element.title = label;
@@ -60,12 +61,12 @@
       button.setAttribute("aria-expanded", String(open));
       if (open && byKey) menu.querySelector(FOCUSABLE)?.focus();
     }).observe(menu, { attributes: true, attributeFilter: ["style"] });
-    box.addEventListener("keydown", (event) => {
+    box.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
       if (event.key !== "Escape" || !shown()) return;
       button.click();
       button.focus();
     });
-    box.addEventListener("focusout", (event) => {
+    box.addEventListener("focusout", (/** @type {FocusEvent} */ event) => {
       if (shown() && event.relatedTarget && !box.contains(event.relatedTarget)) button.click();
     });
   }

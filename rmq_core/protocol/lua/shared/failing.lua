@@ -1,6 +1,10 @@
 -- What failure number `failures` does to a message just removed from prepare.
 -- Needs policy, journal, bodies, records, clusters, trash, returning.
 local REJECTED, TOPIC_BACKOFF = -2, -1
+-- See shared/holds.lua; nil: nothing waits for what fails.
+local wait_behind
+-- In the body of what is followed by something (`rmq_core/model/follow_ups.py`).
+local FOLLOWED = '"rmq-then"'
 
 -- Keeps the first time and adds to the total; `fragment` is the rest of a JSON object ('"error":…}'). `due_ms`: when its
 -- next try is due, 0 where it does not wait for one.
@@ -41,7 +45,12 @@ local function die(id, failures, fragment)
     trash_dead(id, died_ms, leave_clusters({id})[1])
   end
   record_failure(id, 0, fragment)
-  redis.call('HSET', DEAD_RECORD, id, packed_from_pools(id, 'd', now, nil))
+  local packed = packed_from_pools(id, 'd', now, nil)
+  redis.call('HSET', DEAD_RECORD, id, packed)
+  if string.find(packed, FOLLOWED, 1, true) then
+    redis.call('XADD', OWED, '*', 'id', id, 'body', unpack_record(packed).body or '')
+    redis.call('HINCRBY', STATS, 'owed', 1)
+  end
   if GROUP then
     finished({id})
   end
@@ -80,5 +89,8 @@ local function fail(id, failures, delay_ms, fragment, place)
   else
     redis.call('ZADD', STORE, retries_left(failures), id)
     note('retried', 'ps', id, described(retries_left(failures), failures, fragment))
+  end
+  if wait_behind then
+    wait_behind(id)
   end
 end

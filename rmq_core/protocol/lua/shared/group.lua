@@ -39,10 +39,10 @@ if ENTRIES then
     end
   end
 
-  -- What the stream holds under an id: name, value, …; nil: nothing (any more).
+  -- What the stream holds under an id: name, value, …; nil: nothing (any more), or it is none that an entry can have.
   function entry_of(id)
-    local found = redis.call('XRANGE', ENTRIES, id, id)[1]
-    return found and found[2]
+    local found = string.match(id, '^%d+%-%d+$') and redis.pcall('XRANGE', ENTRIES, id, id)
+    return found and found[1] and found[1][2]
   end
 
   -- The same as the body of a message.

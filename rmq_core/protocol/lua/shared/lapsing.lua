@@ -9,13 +9,13 @@ local function has_lapsed(body)
   return last_ms and tonumber(last_ms) <= now
 end
 
--- Ends messages that wait, all in one queue ('s' or 'r').
-local function lapse(ids, queue)
+-- Ends messages that wait, all in one queue ('s' or 'r'), as that event tells it.
+local function lapse(ids, queue, event)
   redis.call('ZREM', queue == 's' and STORE or RETRY, unpack(ids))
   for _, id in ipairs(ids) do
-    note('lapsed', queue .. '-', id, 0)
+    note(event, queue .. '-', id, 0)
   end
-  count('lapsed', #ids)
+  count(event, #ids)
   if SUSPECT then
     redis.call('HDEL', SUSPECT, unpack(ids))
   end

@@ -18,19 +18,29 @@ local function stays(score, value)
 end
 
 -- include shared/noting_sent.lua
+-- include shared/version_of.lua
 
--- The version of a body, whose first byte may tell its format (`bodies.decode_body`).
-local function version_of(body)
-  return body and tonumber(string.match(body, '^\1?(%d+) ') or string.match(body, '^\3%S+ (%d+) ')) or 0
+-- When the message that waits is due: one that is ready, now.
+local function due_of(id)
+  local retry = redis.call('ZSCORE', RETRY, id)
+  if retry and retry - HELD_FROM >= 0 then -- kept back by a hold
+    local place = retry % SHIFT == 0 and redis.call('HGET', PRIORITY, id)
+    return math.max(now, place and math.floor(tonumber(place)) or now)
+  end
+  return math.max(now, retry and math.floor(tonumber(retry) / SHIFT) or math.floor(tonumber(redis.call('ZSCORE', STORE, id))))
 end
 
--- A body that says how long its message may be waited for, with the time that is: from when it is due, or accepted.
-local function with_end(body, value)
+-- A body that says how long its message may be waited for, with the time that is: from when it is due, or accepted. One
+-- that merges into a message whose time stays counts from that.
+local function with_end(id, body, value, waits)
   local wait_ms, from = string.match(body, '^\3e%+(%d+)()')
   if not wait_ms then
     return body
   end
-  local due = KIND == 'range-merge' and now + value or KIND == 'fixed-time' and value or now
+  local due = KIND == 'fixed-time' and value or now
+  if KIND == 'range-merge' then
+    due = waits and due_of(id) or now + value
+  end
   return '\3e' .. ms_text(due + wait_ms) .. string.sub(body, from)
 end
 
@@ -41,7 +51,7 @@ end
 local function meets(id)
   local waits, old = waiting(id), redis.call('HGET', BODY, id)
   if waits and has_lapsed(old) then
-    lapse({id}, redis.call('ZSCORE', RETRY, id) and 'r' or 's')
+    lapse({id}, redis.call('ZSCORE', RETRY, id) and 'r' or 's', 'lapsed')
     return nil, redis.call('HGET', BODY, id)
   end
   return waits, old
@@ -50,11 +60,17 @@ end
 -- Puts one message into the store, or moves the one that waits; returns its score, nil where nothing moves.
 local function enqueue(id, value, number)
   local retry = redis.call('ZSCORE', RETRY, id)
-  local store = not retry and redis.call('ZSCORE', STORE, id)
+  -- Kept back by a hold: it stays where it is, and what is given another place is its place for later.
+  local held = retry and retry - HELD_FROM >= 0 and retry % SHIFT == 0
+  local store = held and redis.call('HGET', PRIORITY, id) or not retry and redis.call('ZSCORE', STORE, id)
   if (retry and KIND == 'range-merge') or (store and stays(store, value)) then
     return nil
   end
   local score = place(value, number)
+  if held then
+    redis.call('HSET', PRIORITY, id, score)
+    return nil
+  end
   redis.call('ZADD', STORE, score, id)
   if retry then
     redis.call('ZREM', RETRY, id)

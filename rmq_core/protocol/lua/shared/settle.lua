@@ -1,3 +1,4 @@
+-- include shared/versions.lua
 -- Settling: only a receipt that is still the prepare score counts; anything else is stale and changes nothing.
 -- Each function reads `n` groups from ARGV[at…], appends a status per group (1 done, 0 stale), returns the next position.
 
@@ -86,6 +87,9 @@ local function ack(at, n, statuses)
     count('acked', gone)
     if JOURNALING then
       note_acked(at, valid, gone)
+    end
+    if keep_versions then
+      keep_versions(done)
     end
     if redis.call('EXISTS', BODY, FAILED, REPLACED, PRIORITY, SUSPECT) > 0 then
       redis.call('HDEL', REPLACED, unpack(done))

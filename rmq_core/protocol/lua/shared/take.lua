@@ -1,4 +1,5 @@
--- Moves up to `limit` ready messages from store to prepare. Needs policy, journal, bodies, origins, lapsing.
+-- Moves up to `limit` ready messages from store to prepare. Needs policy, journal, bodies, origins, lapsing, versions,
+-- holds, load.
 
 local take
 -- A block, for a script may have 200 locals at most.
@@ -10,7 +11,8 @@ do
   local BLOCKED_MOST = 1000
   -- How far whoever takes alone looks for the next one that must be taken alone.
   local SUSPECTS_AHEAD = 100
-  -- Of those that may not be delivered any more, a take ends so many before it gives back what else it found.
+  -- Of those that may not be delivered any more, or are held, a take moves so many before it gives back what
+  -- else it found.
   local LAPSED_MOST = 100
   -- So many bodies are read at once: what is read in vain is never more.
   local BODIES_AT_ONCE = 32
@@ -187,32 +189,54 @@ do
     return found, bodies, is_top, is_bottom, suspects_next, cut
   end
 
-  -- Ends those of the found that may not be delivered any more. Returns the others, their bodies, and how many ended.
-  local function without_lapsed(found, bodies)
-    local gone = {}
-    for i, body in ipairs(bodies) do
-      if has_lapsed(body) then
+  local function ids_of(found)
+    local ids = {}
+    for i = 1, #found, 2 do
+      ids[#ids + 1] = found[i]
+    end
+    return ids
+  end
+
+  -- Ends some of the found. `ends`: whether that at a position is to end. Returns the others, their bodies ({}: no message
+  -- of the slot has one), and how many ended.
+  local function without(found, bodies, ends, event)
+    local gone, left, left_bodies = {}, {}, {}
+    for i = 1, #found / 2 do
+      if ends(i) then
         gone[#gone + 1] = found[i * 2 - 1]
+      else
+        left[#left + 1], left_bodies[#left_bodies + 1] = found[i * 2 - 1], bodies[i]
+        left[#left + 1] = found[i * 2]
       end
     end
     if #gone == 0 then
       return found, bodies, 0
     end
-    local left, left_bodies = {}, {}
-    for i, body in ipairs(bodies) do
-      if not has_lapsed(body) then
-        left[#left + 1], left_bodies[#left_bodies + 1] = found[i * 2 - 1], body
-        left[#left + 1] = found[i * 2]
-      end
-    end
-    lapse(gone, 's')
+    lapse(gone, 's', event)
     return left, left_bodies, #gone
+  end
+
+  -- Ends those of the found that may not be delivered any more. Returns as `without`.
+  local function deliverable(found, bodies)
+    local ended, more = 0, 0
+    if #bodies > 0 then
+      found, bodies, ended = without(found, bodies, function(i)
+        return has_lapsed(bodies[i])
+      end, 'lapsed')
+    end
+    if outdone_by and #found > 0 then
+      local outdone = outdone_by(ids_of(found), bodies)
+      found, bodies, more = without(found, bodies, function(i)
+        return outdone[i]
+      end, 'outdated')
+    end
+    return found, bodies, ended + more
   end
 
   -- With `alone`, at most one, which the caller runs while nothing else runs in its process; it has no origin then.
   -- Of bodies, at most so many `bytes`, unless the first one alone is larger. Returns {id, store score, …}, the
   -- bodies in the same order ({} when no message of the slot has one), whether the next one must be taken alone, and
-  -- whether some that are ready were left, for their size or because so many others had to be ended.
+  -- whether some that are ready were left, for their size or because so many others had to be ended or set aside.
   function take(limit, alone, floor, bytes)
     if limit == 0 then
       return {}, {}, false, false
@@ -222,7 +246,12 @@ do
     local ended, ended_in_all = 0, 0
     repeat
       taken, bodies, is_top, is_bottom, suspects_next, cut = next_ones(limit, alone, floor, bytes, in_flight)
-      taken, bodies, ended = without_lapsed(taken, bodies)
+      taken, bodies, ended = deliverable(taken, bodies)
+      if HOLDS then
+        local kept
+        taken, bodies, kept = without_held(taken, bodies)
+        ended = ended + kept
+      end
       ended_in_all = ended_in_all + ended
     until ended == 0 or ended_in_all >= LAPSED_MOST
     cut = cut or ended > 0
@@ -260,8 +289,14 @@ do
       redis.call('ZREM', STORE, unpack(ids))
     end
     redis.call('ZADD', PREPARE, unpack(prepared))
+    if remember_versions then
+      remember_versions(ids, bodies)
+    end
     if not alone then
       note_origins(now, taken, in_flight)
+    end
+    for i = 1, #bodies do
+      note_load('t', bodies[i])
     end
     if #priorities > 0 then
       remember_priorities(priorities)

@@ -6,6 +6,8 @@ import { gettext } from "./text.js";
 
 const TRIES = 3;
 const PAUSE_MS = 700;
+/** What was perhaps done, and is asked for again: it is done once all the same. */
+const AGAIN = ["unreachable", "in_progress"];
 /** @type {Record<string, string>} */
 const SENTENCES = {
   unauthorized: gettext("You are signed out; sign in again."),
@@ -34,27 +36,37 @@ export class ApiError extends Error {
 }
 
 /**
- * GET with query values; empty ones are left out. Pass `signal` to stop it.
+ * GET with query values; empty ones are left out. Pass `signal` to stop it. What is asked for says of which shape it is:
+ * `Api` has them all.
+ * @template Answer
  * @param {string} path
  * @param {Query} [query]
  * @param {AbortSignal} [signal]
+ * @returns {Promise<Answer>}
  */
 export async function get(path, query = {}, signal = undefined) {
   const response = await reach(address(path, query), { signal }, gettext("The server cannot be reached."));
   return answer(response);
 }
 
-/** The same with the answer's ETag: `[body, etag]`. */
-export async function getTagged(/** @type {string} */ path) {
+/**
+ * The same with the answer's ETag: `[body, etag]`.
+ * @template Answer
+ * @param {string} path
+ * @returns {Promise<[Answer, string]>}
+ */
+export async function getTagged(path) {
   const response = await reach(address(path), {}, gettext("The server cannot be reached."));
   return [await answer(response), response.headers.get("ETag") ?? ""];
 }
 
 /**
  * POST. It carries a key of its own, so an answer that was lost is asked for again, and nothing is done twice.
+ * @template Answer
  * @param {string} path
  * @param {object} [body]
  * @param {Record<string, string>} [headers]
+ * @returns {Promise<Answer>}
  */
 export async function post(path, body = {}, headers = {}) {
   const options = changing("POST", body, { "Idempotency-Key": key(), ...headers });
@@ -62,7 +74,7 @@ export async function post(path, body = {}, headers = {}) {
     try {
       return await answer(await reach(address(path), options, LOST));
     } catch (error) {
-      if (!left || (error.code !== "unreachable" && error.code !== "in_progress")) throw error;
+      if (!left || !AGAIN.includes(codeOf(error))) throw error;
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     }
   }
@@ -70,18 +82,31 @@ export async function post(path, body = {}, headers = {}) {
 
 /**
  * PUT; `etag`: of the version to replace, none where it is to be created.
+ * @template Answer
  * @param {string} path
  * @param {Query} query
  * @param {object} body
  * @param {string | null} [etag]
+ * @returns {Promise<Answer>}
  */
 export const put = (path, query, body, etag) =>
   once("PUT", path, query, body, etag ? { "If-Match": etag } : { "If-None-Match": "*" });
 
-export const patch = (/** @type {string} */ path, /** @type {object} */ body) => once("PATCH", path, {}, body, {});
+/**
+ * @template Answer
+ * @param {string} path
+ * @param {object} body
+ * @returns {Promise<Answer>}
+ */
+export const patch = (path, body) => once("PATCH", path, {}, body, {});
 
-export const remove = (/** @type {string} */ path, /** @type {Query} */ query) =>
-  once("DELETE", path, query, undefined, {});
+/**
+ * @template Answer
+ * @param {string} path
+ * @param {Query} query
+ * @returns {Promise<Answer>}
+ */
+export const remove = (path, query) => once("DELETE", path, query, undefined, {});
 
 /** An address below /api/v1, for downloads as well; empty query values are left out. */
 export function address(/** @type {string} */ path, query = /** @type {Query} */ ({})) {
@@ -106,11 +131,13 @@ export function ofId(/** @type {string} */ ident) {
 const LOST = gettext("The server did not answer. Look whether it was done before you try again.");
 
 /**
+ * @template Answer
  * @param {string} method
  * @param {string} path
  * @param {Query} query
  * @param {object | undefined} body
  * @param {Record<string, string>} headers
+ * @returns {Promise<Answer>}
  */
 export async function once(method, path, query, body, headers) {
   return answer(await reach(address(path, query), changing(method, body, headers), LOST));
@@ -142,10 +169,19 @@ async function reach(url, options, lost) {
   try {
     return await fetch(url, { credentials: "same-origin", ...options });
   } catch (error) {
-    if (error.name === "AbortError") throw error;
+    if (isStopped(error)) throw error;
     throw new ApiError(0, "unreachable", lost);
   }
 }
+
+/** Which fields of what was sent are wrong, where the error says so. */
+export const wrongFields = (/** @type {unknown} */ error) => (error instanceof ApiError ? error.fields : []);
+
+/** What kind of refusal it is; "" of what is none. */
+export const codeOf = (/** @type {unknown} */ error) => (error instanceof ApiError ? error.code : "");
+
+/** Whether that is how an answer ends that nobody waits for any more. */
+export const isStopped = (/** @type {unknown} */ error) => error instanceof Error && error.name === "AbortError";
 
 async function answer(/** @type {Response} */ response) {
   const found = await response.json().catch(() => null);

@@ -70,11 +70,12 @@ export function press(/** @type {Element} */ group, /** @type {string} */ name) 
 
 /**
  * What a selector finds in an element.
+ * @template {HTMLElement} [Kind=HTMLElement]
  * @param {ParentNode} element
  * @param {string} selector
- * @returns {any[]}
+ * @returns {Kind[]}
  */
-export const all = (element, selector) => [...element.querySelectorAll(selector)];
+export const all = (element, selector) => [.../** @type {NodeListOf<Kind>} */ (element.querySelectorAll(selector))];
 
 /** What has the focus. */
 export const focusedElement = () => /** @type {HTMLElement} */ (document.activeElement);

@@ -24,15 +24,18 @@ const parts = new Intl.DateTimeFormat("en", {
 
 export const NONE = "–";
 
+/** What the API tells as text is a whole number beyond 2^53. @typedef {number | string | null | undefined} Whole */
+
 /** A count: exact while it is short. */
-export function count(/** @type {number | null | undefined} */ value) {
+export function count(/** @type {Whole} */ value) {
   if (value === null || value === undefined) return NONE;
-  return Math.abs(value) < 100000 ? exactNumber.format(value) : shortNumber.format(value);
+  const number = Number(value);
+  return Math.abs(number) < 100000 ? exactNumber.format(number) : shortNumber.format(number);
 }
 
 /** A count with every digit. */
-export const exact = (/** @type {number | null | undefined} */ value) =>
-  value === null || value === undefined ? NONE : exactNumber.format(value);
+export const exact = (/** @type {Whole} */ value) =>
+  value === null || value === undefined ? NONE : exactNumber.format(typeof value === "string" ? BigInt(value) : value);
 
 /** A rate per second. */
 export function rate(/** @type {number | null | undefined} */ value) {
@@ -99,3 +102,7 @@ export function bytes(/** @type {number | null | undefined} */ value) {
   }
   return `${fraction.format(size)} ${units[unit]}`;
 }
+
+/** A moment as a field for local times has it: 19 letters of it tell seconds, 23 milliseconds. */
+export const localText = (/** @type {number} */ ms, length = 19) =>
+  new Date(ms - new Date(ms).getTimezoneOffset() * 60_000).toISOString().slice(0, length);

@@ -12,6 +12,8 @@ const WORDS = [
 ];
 const SPACE = /[ \t\n\r]*/y;
 
+/** What JSON holds, as it is read here. @typedef {null | boolean | string | Num | any[] | Map<string, any>} Json */
+
 export class Num {
   constructor(/** @type {string} */ digits) {
     this.digits = digits;

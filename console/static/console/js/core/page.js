@@ -1,5 +1,5 @@
 // What the server tells the page: addresses, grants, first data.
-/** @type {Record<string, any>} */
+/** @type {PageData} */
 export const page = JSON.parse(document.getElementById("page-data")?.textContent ?? "{}");
 export const language = document.documentElement.lang || "en";
 

@@ -10,3 +10,6 @@ export const ngettext = window.ngettext;
 export function fill(sentence, values) {
   return window.interpolate(sentence, values, true);
 }
+
+/** What an error says. */
+export const messageOf = (/** @type {unknown} */ error) => (error instanceof Error ? error.message : String(error));

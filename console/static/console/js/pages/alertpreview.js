@@ -25,7 +25,7 @@ async function ask() {
     const found = await response.json();
     if (mine === turn) place.textContent = response.ok ? said(found) : found.message;
   } catch (error) {
-    if (mine === turn) place.textContent = error.message;
+    if (mine === turn) place.textContent = String(error);
   }
 }
 

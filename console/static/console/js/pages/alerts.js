@@ -4,7 +4,7 @@ import { byId, h, icon, replace, setText } from "../core/dom.js";
 import { dateTime, duration, relative } from "../core/format.js";
 import "../core/keys.js";
 import { page, topicAddress } from "../core/page.js";
-import { fill, gettext } from "../core/text.js";
+import { fill, gettext, messageOf } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { about, named, SEVERITIES, SEVERITY_TAGS, STATE_TAGS, STATES, told } from "../parts/alertwords.js";
 import { Choice } from "../parts/choice.js";
@@ -17,7 +17,7 @@ const { alert_receiver: mayDefine } = page.grants.actions;
 const ALL = "*";
 
 class Row {
-  constructor(item) {
+  constructor(/** @type {Api.AlertOut} */ item) {
     this.severity = h("span", { class: `rc-tag rc-tag-${SEVERITY_TAGS[item.severity]}` }, SEVERITIES[item.severity]);
     this.about = h("div", { class: "rc-muted rc-operation-query" });
     this.tag = h("span");
@@ -41,7 +41,7 @@ class Row {
     );
   }
 
-  update(item, now) {
+  update(/** @type {Api.AlertOut} */ item, /** @type {number} */ now) {
     this.item = item;
     replace(
       this.place,
@@ -68,7 +68,7 @@ class Row {
   }
 }
 
-const quiet = (silence, now) =>
+const quiet = (/** @type {Api.SilenceOut} */ silence, /** @type {number} */ now) =>
   fill(gettext("silenced by %(user)s, ends %(end)s: %(reason)s"), {
     user: silence.username,
     end: relative(silence.until_ms, now),
@@ -78,6 +78,7 @@ const quiet = (silence, now) =>
 const receivers = h("section", { class: "rc-card", "aria-label": gettext("Receivers") });
 
 async function showReceivers() {
+  /** @type {Api.ReceiverList} */
   const { receivers: found } = await get("alerts/receivers");
   const key = JSON.stringify(found);
   if (key === receivers.dataset.shown) return;
@@ -104,12 +105,12 @@ async function showReceivers() {
   );
 }
 
-async function test({ id, name }) {
+async function test(/** @type {Api.ReceiverOut} */ { id, name }) {
   try {
     await post(`alerts/receivers/${id}:test`, {});
     toast(fill(gettext("A test was sent to %(name)s."), { name }));
   } catch (problem) {
-    toast(problem.message, "error");
+    toast(messageOf(problem), "error");
   }
 }
 
@@ -125,13 +126,12 @@ const state = new Choice(
 const silences = new Silences(() => refresh());
 const list = new LiveList({
   ask: async (query) => {
-    const found = await get("alerts", query);
-    for (const item of found.alerts) item.created_ms = item.began_ms;
-    return found;
+    /** @type {Api.AlertList} */
+    const { alerts, ...rest } = await get("alerts", query);
+    return { ...rest, rows: alerts.map((item) => ({ ...item, created_ms: item.began_ms })) };
   },
-  name: "alerts",
   Row,
-  isLive: (item) => item.state !== "resolved",
+  isLive: (/** @type {Api.AlertOut} */ item) => item.state !== "resolved",
   params: () => ({ state: state.value }),
   label: gettext("Alerts"),
   columns: [
@@ -156,6 +156,11 @@ async function showRest() {
 
 const refresh = () => list.restart();
 
+/**
+ * @param {string} address
+ * @param {string} symbol
+ * @param {string} label
+ */
 const link = (address, symbol, label) => h("a", { class: "rc-button", href: address }, icon(symbol), label);
 replace(
   byId("rc-page"),

@@ -5,11 +5,12 @@ import { byId, h, headRow, replace, setText } from "../core/dom.js";
 import { count, dateTime } from "../core/format.js";
 import { shortcut } from "../core/keys.js";
 import { page, topicAddress } from "../core/page.js";
-import { fill, gettext, ngettext } from "../core/text.js";
+import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { Drawer } from "../parts/drawer.js";
 import { pairList } from "../parts/failure.js";
 
 const TYPING_MS = 300;
+/** @type {Record<string, string>} */
 const RESULT_TAGS = {
   done: "good",
   partly: "warn",
@@ -21,7 +22,9 @@ const RESULT_TAGS = {
 const NAMES = ["who", "action", "topic", "result", "via", "text", "since", "until"];
 
 const values = Object.fromEntries(NAMES.map((name) => [name, param(name)]));
+/** @type {Api.Entry[]} */
 let rows = [];
+/** @type {string | null} */
 let next = null;
 let asked = 0;
 
@@ -34,6 +37,7 @@ const foot = h("div", { class: "rc-more", hidden: true }, more);
 const exportLinks = ["csv", "jsonl"].map((form) =>
   h("a", { class: "rc-button", download: "", dataset: { form } }, form === "csv" ? "CSV" : "JSON Lines"),
 );
+/** @type {Record<string, { field: HTMLInputElement | HTMLSelectElement, label: HTMLElement }>} */
 const controls = {
   who: input("who", gettext("Who")),
   action: select("action", gettext("Action"), page.actions),
@@ -42,7 +46,7 @@ const controls = {
   via: select(
     "via",
     gettext("Via"),
-    page.vias.map((each) => [each, each]),
+    page.vias.map((/** @type {string} */ each) => [each, each]),
   ),
   text: input("text", gettext("In the reason")),
   since: moment("since", gettext("From")),
@@ -56,7 +60,11 @@ replace(
     { class: "rc-card rc-flush", "aria-label": gettext("Audit") },
     h(
       "form",
-      { class: "rc-toolbar rc-filters", role: "search", onsubmit: (event) => event.preventDefault() },
+      {
+        class: "rc-toolbar rc-filters",
+        role: "search",
+        onsubmit: (/** @type {Event} */ event) => event.preventDefault(),
+      },
       Object.values(controls).map(({ label }) => label),
       h("button", { type: "button", class: "rc-button", onclick: clear }, gettext("Clear")),
     ),
@@ -95,7 +103,7 @@ load();
 const open = Number(param("entry"));
 if (Number.isInteger(open) && open > 0) show(open);
 
-function input(name, title) {
+function input(/** @type {string} */ name, /** @type {string} */ title) {
   const field = h("input", { type: "search", class: "rc-input", value: values[name], name, maxlength: 150 });
   let timer = 0;
   field.addEventListener("input", () => {
@@ -105,6 +113,11 @@ function input(name, title) {
   return { field, label: h("label", {}, h("span", {}, title), field) };
 }
 
+/**
+ * @param {string} name
+ * @param {string} title
+ * @param {[string, string][]} options
+ */
 function select(name, title, options) {
   const field = h(
     "select",
@@ -116,7 +129,7 @@ function select(name, title, options) {
   return { field, label: h("label", {}, h("span", {}, title), field) };
 }
 
-function moment(name, title) {
+function moment(/** @type {string} */ name, /** @type {string} */ title) {
   const field = h("input", {
     type: "datetime-local",
     class: "rc-input",
@@ -127,7 +140,7 @@ function moment(name, title) {
   return { field, label: h("label", {}, h("span", {}, title), field) };
 }
 
-function change(name, value) {
+function change(/** @type {string} */ name, /** @type {string} */ value) {
   if (values[name] === value) return;
   values[name] = value;
   setParams(values);
@@ -146,16 +159,17 @@ function clear() {
 /** What the server is asked: times of the page are local, those of the server are absolute. */
 function query() {
   const { since, until, ...others } = values;
-  const ms = (text) => (text && !Number.isNaN(Date.parse(text)) ? new Date(text).getTime() : "");
+  const ms = (/** @type {string} */ text) => (text && !Number.isNaN(Date.parse(text)) ? new Date(text).getTime() : "");
   return { ...others, since_ms: ms(since), until_ms: ms(until) };
 }
 
-async function load(cursor = null) {
+async function load(/** @type {string | null} */ cursor = null) {
   const number = ++asked;
   for (const link of exportLinks) {
     link.href = address("audit/export", { ...query(), form: link.dataset.form });
   }
   try {
+    /** @type {Api.Entries} */
     const found = await get("audit", { ...query(), cursor });
     if (number !== asked) return;
     rows = cursor ? [...rows, ...found.entries] : found.entries;
@@ -165,7 +179,7 @@ async function load(cursor = null) {
     setText(total, found.exact ? words : fill(gettext("more than %(words)s"), { words }));
   } catch (error) {
     if (number !== asked) return;
-    replace(problem, error.message);
+    replace(problem, messageOf(error));
     problem.hidden = false;
     [rows, next] = [[], null];
     setText(total, "");
@@ -182,7 +196,7 @@ async function load(cursor = null) {
   foot.hidden = next === null;
 }
 
-function line(entry) {
+function line(/** @type {Api.Entry} */ entry) {
   return h(
     "tr",
     {},
@@ -209,9 +223,10 @@ function line(entry) {
   );
 }
 
-const labelOf = (labels, name) => labels.find(([each]) => each === name)?.[1] ?? name;
+const labelOf = (/** @type {[string, string][]} */ labels, /** @type {string} */ name) =>
+  labels.find(([each]) => each === name)?.[1] ?? name;
 
-function tag(entry) {
+function tag(/** @type {Api.Entry} */ entry) {
   return h(
     "span",
     { class: `rc-tag rc-tag-${RESULT_TAGS[entry.result] ?? "neutral"}` },
@@ -219,10 +234,11 @@ function tag(entry) {
   );
 }
 
-async function show(number) {
+async function show(/** @type {number} */ number) {
   const drawer = new Drawer(fill(gettext("Entry %(number)s"), { number }), () => setParams({ entry: "" }));
   setParams({ entry: number });
   try {
+    /** @type {Api.Entry} */
     const entry = await get(`audit/${number}`);
     drawer.show(
       pairList([
@@ -242,6 +258,6 @@ async function show(number) {
       h("pre", { class: "rc-pre" }, JSON.stringify(entry.detail, null, 1)),
     );
   } catch (error) {
-    drawer.show(h("p", { class: "rc-error" }, error.message));
+    drawer.show(h("p", { class: "rc-error" }, messageOf(error)));
   }
 }

@@ -1,9 +1,9 @@
 // The page of a new topic.
-import { ofTopic, put } from "../core/api.js";
+import { codeOf, ofTopic, put, wrongFields } from "../core/api.js";
 import { byId, h, replace } from "../core/dom.js";
 import "../core/keys.js";
 import { page, topicAddress } from "../core/page.js";
-import { fill, gettext } from "../core/text.js";
+import { fill, gettext, messageOf } from "../core/text.js";
 import { DefinitionForm } from "../parts/definitionform.js";
 import { planDialog } from "../parts/plandialog.js";
 
@@ -39,6 +39,7 @@ element.addEventListener("submit", async (event) => {
   }
   const path = ofTopic(values.name);
   try {
+    /** @type {Api.Plan} */
     const plan = await put(path, { validate_only: true }, values);
     form.showProblems([]);
     planDialog({
@@ -62,10 +63,10 @@ element.addEventListener("submit", async (event) => {
 replace(byId("rc-define"), element);
 if (!missing) form.rows[0].input.focus();
 
-function handle(error) {
-  const fields = error.code === "topic_exists" ? [{ field: "name", problem: error.message }] : error.fields;
-  if (!fields?.length) {
-    say(error.message);
+function handle(/** @type {unknown} */ error) {
+  const fields = codeOf(error) === "topic_exists" ? [{ field: "name", problem: messageOf(error) }] : wrongFields(error);
+  if (!fields.length) {
+    say(messageOf(error));
     return false;
   }
   const left = form.showProblems(fields);
@@ -73,7 +74,7 @@ function handle(error) {
   return true;
 }
 
-function say(words) {
+function say(/** @type {string} */ words) {
   replace(problem, words);
   problem.hidden = !words;
 }

@@ -1,8 +1,8 @@
 // The Definition tab: the form, the plan before saving, conflicts, the history, deleting.
-import { get, getTagged, ofTopic, post, put, remove } from "../core/api.js";
+import { codeOf, get, getTagged, ofTopic, post, put, remove, wrongFields } from "../core/api.js";
 import { byId, h, icon, replace } from "../core/dom.js";
 import { page, topicAddress } from "../core/page.js";
-import { fill, gettext, ngettext } from "../core/text.js";
+import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { conflictDialog } from "../parts/conflict.js";
 import { DefinitionForm } from "../parts/definitionform.js";
@@ -26,12 +26,15 @@ function ofGroups() {
 export class DefinitionTab {
   constructor() {
     const { actions } = page.grants;
+    /** Of what is stored now, and of what was told. */
+    this.version = 0;
+    this.announced = 0;
     this.path = ofTopic(page.topic.name);
     this.etag = page.etag;
     this.missing = actions.edit_topic;
     this.form = new DefinitionForm(page.fields, page.definition, {
       disabled: this.missing,
-      onChange: (number) => this.changed(number),
+      onChange: (/** @type {number} */ number) => this.changed(number),
     });
     this.revisions = new Revisions((row) => this.rollBack(row), this.missing);
     this.review = h("button", { type: "submit", class: "rc-button rc-primary" }, gettext("Review the change"));
@@ -62,7 +65,7 @@ export class DefinitionTab {
     addEventListener("beforeunload", (event) => this.form.edited().length && !this.leaving && event.preventDefault());
   }
 
-  take(message) {
+  take(/** @type {Live.TopicMessage} */ message) {
     if (message.type === "topic") this.version = message.topic.version;
   }
 
@@ -80,7 +83,7 @@ export class DefinitionTab {
     this.begin(definition, etag);
   }
 
-  begin(definition, etag) {
+  begin(/** @type {Live.Definition} */ definition, /** @type {string} */ etag) {
     this.etag = etag;
     this.form.load(definition);
     this.notice.hidden = true;
@@ -108,7 +111,7 @@ export class DefinitionTab {
     this.notice.hidden = false;
   }
 
-  changed(number) {
+  changed(/** @type {number} */ number) {
     if (!this.review) return;
     this.review.disabled = this.undo.disabled = !number || Boolean(this.missing);
     replace(
@@ -117,7 +120,7 @@ export class DefinitionTab {
     );
   }
 
-  say(words) {
+  say(/** @type {string} */ words) {
     replace(this.problem, words);
     this.problem.hidden = !words;
   }
@@ -127,6 +130,7 @@ export class DefinitionTab {
     this.say("");
     const values = this.form.values();
     try {
+      /** @type {Api.Plan} */
       const plan = await put(this.path, { validate_only: true }, values, this.etag);
       this.form.showProblems([]);
       planDialog({
@@ -141,7 +145,7 @@ export class DefinitionTab {
     }
   }
 
-  async save(send) {
+  async save(/** @type {() => Promise<Live.Definition>} */ send) {
     try {
       const definition = await send();
       await this.reload();
@@ -152,8 +156,8 @@ export class DefinitionTab {
   }
 
   /** Conflicts and wrong fields have places of their own; true where it was one of these. */
-  async handle(problem) {
-    if (problem.code === "version_conflict") {
+  async handle(/** @type {unknown} */ problem) {
+    if (codeOf(problem) === "version_conflict") {
       const [[theirs, etag], { revisions }] = await Promise.all([
         getTagged(this.path),
         get(`${this.path}/revisions`, { limit: 1 }),
@@ -163,19 +167,25 @@ export class DefinitionTab {
         theirs,
         mine: this.form.values(),
         revision: revisions[0],
-        choose: (choice) => this.settle(choice, theirs, etag),
+        choose: (/** @type {"theirs" | "mine"} */ choice) => this.settle(choice, theirs, etag),
       });
       return true;
     }
-    if (problem.fields?.length) {
-      const left = this.form.showProblems(problem.fields);
+    const fields = wrongFields(problem);
+    if (fields.length) {
+      const left = this.form.showProblems(fields);
       this.say([gettext("Some fields need another value."), ...left.map((each) => each.problem)].join(" "));
       return true;
     }
-    this.say(problem.message);
+    this.say(messageOf(problem));
     return false;
   }
 
+  /**
+   * @param {"theirs" | "mine"} choice
+   * @param {Live.Definition} theirs
+   * @param {string} etag
+   */
   settle(choice, theirs, etag) {
     const mine = this.form.values();
     const edited = this.form.edited();
@@ -188,11 +198,12 @@ export class DefinitionTab {
     }
   }
 
-  async rollBack(row) {
+  async rollBack(/** @type {Api.Revision} */ row) {
     if (this.missing) return toast(this.missing, "error");
     const path = `${this.path}:rollback`;
     const match = { "If-Match": this.etag };
     try {
+      /** @type {Api.Plan} */
       const plan = await post(path, { revision: row.id, validate_only: true }, match);
       if (!plan.difference.length) return toast(gettext("That version is the same as the present one."), "info");
       planDialog({
@@ -206,7 +217,7 @@ export class DefinitionTab {
         submit: ({ reason }) => this.save(() => post(path, { revision: row.id, reason }, match)),
       });
     } catch (problem) {
-      if (!(await this.handle(problem))) toast(problem.message, "error");
+      if (!(await this.handle(problem))) toast(messageOf(problem), "error");
     }
   }
 
@@ -234,8 +245,9 @@ export class DefinitionTab {
 
   async delete() {
     try {
+      /** @type {Api.Plan} */
       const plan = await remove(this.path, { validate_only: true });
-      const held = plan.lines[0].count > 0;
+      const held = (plan.lines[0].count ?? 0) > 0;
       const force = page.grants.actions.force_delete;
       if (held && force) return toast(`${plan.lines[0].text} ${force}`, "error");
       planDialog({
@@ -251,7 +263,7 @@ export class DefinitionTab {
         },
       });
     } catch (problem) {
-      toast(problem.message, "error");
+      toast(messageOf(problem), "error");
     }
   }
 }

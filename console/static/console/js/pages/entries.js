@@ -1,16 +1,18 @@
 // The Messages tab of a stream: its entries by id and time, page by page, or as they come.
+
 import { param, setParams } from "../core/address.js";
 import { get, ofTopic, post } from "../core/api.js";
 import { byId, h, press, replace, setText } from "../core/dom.js";
+import { localText } from "../core/format.js";
 import { shortcut } from "../core/keys.js";
 import { page } from "../core/page.js";
-import { fill, gettext, ngettext } from "../core/text.js";
+import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { ask } from "../parts/ask.js";
-import { EntryList } from "../parts/entrylist.js";
-import { openEntry, openEntryFromAddress } from "../parts/entrypanel.js";
 import { guardedButton } from "../parts/guardedbutton.js";
 import { asOf, moreFoot, slotInput } from "../parts/pagesoflists.js";
+import { EntryList } from "../streams/entrylist.js";
+import { openEntry, openEntryFromAddress } from "../streams/entrypanel.js";
 
 const REFRESH_MS = 3000;
 const PAGE = 50;
@@ -18,7 +20,7 @@ const ID = /^\d{1,20}-\d{1,20}$/;
 const ORDERS = { newest: gettext("Newest first"), oldest: gettext("Oldest first") };
 
 export class EntriesTab {
-  constructor(live) {
+  constructor(/** @type {import("../core/live.js").Live} */ live) {
     this.live = live;
     this.order = param("order") === "oldest" ? "oldest" : "newest";
     this.slot = /^\d{1,4}$/.test(param("slot")) ? param("slot") : "";
@@ -90,11 +92,11 @@ export class EntriesTab {
     return form;
   }
 
-  open(row) {
+  open(/** @type {{ id: string, slot: number | null }} */ row) {
     openEntry(row, () => this.load());
   }
 
-  choose(values) {
+  choose(/** @type {Partial<Pick<EntriesTab, "order" | "slot" | "at">>} */ values) {
     Object.assign(this, values);
     setParams({ order: this.order, slot: this.slot, at: this.at }, { order: "newest" });
     this.load();
@@ -122,10 +124,11 @@ export class EntriesTab {
     return this.fetch({ cursor: this.cursor }, this.list.rows);
   }
 
-  async fetch(query, before) {
+  async fetch(/** @type {Record<string, any>} */ query, /** @type {Api.EntryRow[]} */ before) {
     const wanted = this.wanted();
     press(this.segments, this.order);
     try {
+      /** @type {Api.EntryRows} */
       const found = await get(ofTopic(page.topic.name, "/entries"), { ...query, limit: PAGE });
       if (wanted !== this.wanted()) return;
       this.cursor = found.cursor;
@@ -133,7 +136,7 @@ export class EntriesTab {
       setText(this.note, asOf(found.as_of_ms, this.pages > 1));
       this.foot.hidden = !found.more;
     } catch (problem) {
-      setText(this.note, problem.message);
+      setText(this.note, messageOf(problem));
     }
   }
 
@@ -159,15 +162,11 @@ function trimButton() {
       label: gettext("Trim now"),
       reason: "optional",
       submit: async ({ reason }) => {
+        /** @type {Api.Trimmed} */
         const { entries } = await post(ofTopic(page.topic.name, ":trim"), { reason });
         toast(fill(ngettext("%(n)s entry trimmed.", "%(n)s entries trimmed.", entries), { n: entries }), "success");
       },
     }),
   );
   return button;
-}
-
-/** As a field for local times wants it. */
-function localText(ms) {
-  return new Date(ms - new Date(ms).getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
 }

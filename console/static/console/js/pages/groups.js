@@ -1,17 +1,18 @@
 // The Groups tab of a stream: how each consumer group does, who works on it, and what can be done about it.
+
+import { heatColors } from "../charts/scale.js";
+import { drawStrip } from "../charts/strip.js";
 import { param, setParams } from "../core/address.js";
 import { byId, h, headRow, icon, replace, setText } from "../core/dom.js";
 import { count, dateTime, duration, exact, rate } from "../core/format.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { onThemeChange } from "../core/theme.js";
-import { courseSentence, courseTag } from "../parts/course.js";
-import { deleteDialog, newGroupDialog, pauseDialog, resumeGroup, settingsDialog } from "../parts/groupactions.js";
 import { guardedButton } from "../parts/guardedbutton.js";
-import { Members } from "../parts/members.js";
-import { moveDialog } from "../parts/movedialog.js";
-import { heatColors } from "../parts/scale.js";
-import { drawStrip } from "../parts/strip.js";
+import { courseSentence, courseTag } from "../streams/course.js";
+import { deleteDialog, newGroupDialog, pauseDialog, resumeGroup, settingsDialog } from "../streams/groupactions.js";
+import { Members } from "../streams/members.js";
+import { moveDialog } from "../streams/movedialog.js";
 
 const TITLES = [
   gettext("Group"),
@@ -28,7 +29,7 @@ const TITLES = [
 ];
 
 export class GroupsTab {
-  constructor(live) {
+  constructor(/** @type {import("../core/live.js").Live} */ live) {
     this.live = live;
     this.rows = new Map();
     this.open = param("group");
@@ -54,7 +55,7 @@ export class GroupsTab {
     onThemeChange(() => this.render());
   }
 
-  take(message) {
+  take(/** @type {Live.TopicMessage} */ message) {
     if (message.type === "topic") this.frame = message;
   }
 
@@ -84,7 +85,7 @@ export class GroupsTab {
     setText(this.empty, gettext("No consumer groups yet. A worker makes one with its listener, or make one here."));
   }
 
-  toggle(name) {
+  toggle(/** @type {string} */ name) {
     this.open = this.open === name ? "" : name;
     setParams({ group: this.open });
     for (const [each, row] of this.rows) row.unfold(each === this.open);
@@ -92,6 +93,11 @@ export class GroupsTab {
 }
 
 class GroupRow {
+  /**
+   * @param {Live.Group} group
+   * @param {import("../core/live.js").Live} live
+   * @param {(name: string) => void} onToggle
+   */
   constructor(group, live, onToggle) {
     this.live = live;
     this.group = group;
@@ -141,6 +147,13 @@ class GroupRow {
 
   details() {
     const { actions } = page.grants;
+    /**
+     * @param {string} action
+     * @param {string} symbol
+     * @param {string} label
+     * @param {() => void} act
+     * @param {string} [look]
+     */
     const button = (action, symbol, label, act, look = "rc-small") =>
       guardedButton({ action, symbol, label, missing: actions[action], look }, act);
     return [
@@ -167,7 +180,7 @@ class GroupRow {
     ];
   }
 
-  unfold(open) {
+  unfold(/** @type {boolean} */ open) {
     this.more.hidden = !open;
     this.fold.setAttribute("aria-expanded", String(open));
     replace(this.fold, icon(open ? "expand_less" : "expand_more"));
@@ -181,7 +194,7 @@ class GroupRow {
     this.element.remove();
   }
 
-  update(group) {
+  update(/** @type {Live.Group} */ group) {
     this.group = group;
     const tag = courseTag(group.course);
     if (this.tag.firstElementChild?.outerHTML !== tag.outerHTML) replace(this.tag, tag);
@@ -207,13 +220,13 @@ class GroupRow {
     this.showPause(group);
   }
 
-  words(group) {
+  words(/** @type {Live.Group} */ group) {
     const until = group.paused && group.paused_until_ms ? dateTime(group.paused_until_ms) : null;
     if (until) return fill(gettext("Paused until %(time)s; then it goes on by itself."), { time: until });
     return courseSentence(group.course);
   }
 
-  showMarks(group) {
+  showMarks(/** @type {Live.Group} */ group) {
     const marks = [
       group.durable ? null : gettext("not durable"),
       group.acks === "none" ? gettext("no acknowledgements") : null,
@@ -223,7 +236,7 @@ class GroupRow {
     setText(this.marks, marks.join(" · "));
   }
 
-  showPause(group) {
+  showPause(/** @type {Live.Group} */ group) {
     const key = String(group.paused);
     if (this.pause.dataset.paused === key) return;
     this.pause.dataset.paused = key;

@@ -1,4 +1,7 @@
 // The Live tab: charts, slots, prepare queue, forecast.
+
+import { HeatMap } from "../charts/heatmap.js";
+import { LineChart } from "../charts/linechart.js";
 import { param, setParams } from "../core/address.js";
 import { byId, h, replace } from "../core/dom.js";
 import { count, duration, rate } from "../core/format.js";
@@ -7,22 +10,29 @@ import { AT } from "../core/point.js";
 import { gettext } from "../core/text.js";
 import { onThemeChange } from "../core/theme.js";
 import { Forecast } from "../parts/forecast.js";
-import { HeatMap } from "../parts/heatmap.js";
-import { History } from "../parts/history.js";
-import { LineChart } from "../parts/linechart.js";
-import { Past } from "../parts/past.js";
 import { PrepareQueue } from "../parts/prepare.js";
 import { panelsOf, putOnScreen } from "../parts/putonscreen.js";
 import { ReplayBar } from "../parts/replaybar.js";
-import { Series } from "../parts/series.js";
 import { openSlot } from "../parts/slotpanel.js";
-import { TimeBar } from "../parts/timebar.js";
-import { TimeView } from "../parts/timeview.js";
+import { Tenants } from "../parts/tenants.js";
+import { History } from "../time/history.js";
+import { Past } from "../time/past.js";
+import { Series } from "../time/series.js";
+import { TimeBar } from "../time/timebar.js";
+import { TimeView } from "../time/timeview.js";
+
+/** @typedef {{ onZoom?: (from: number, to: number) => void, onMoment?: (at: number) => void }} Acts */
+/** @typedef {import("../time/timespan.js").Span} Span */
 
 const SECONDS_GAP_MS = 6000;
 const SETTLED_MS = 120_000; // by then the keeper has written what there was
 
-/** Of what is taken and settled; a group reads what is ahead of it. */
+/**
+ * Of what is taken and settled; a group reads what is ahead of it.
+ * @param {boolean} group
+ * @param {LineChart[]} lateness
+ * @param {Acts} acts
+ */
 function queueCharts(group, lateness, acts) {
   return [
     new LineChart(
@@ -30,7 +40,7 @@ function queueCharts(group, lateness, acts) {
       [
         ["in_s", group ? gettext("read") : gettext("in")],
         ["out_s", gettext("out")],
-        ...(group ? [] : [["merged_s", gettext("merged")]]),
+        .../** @type {[string, string][]} */ (group ? [] : [["merged_s", gettext("merged")]]),
       ],
       rate,
       { acts },
@@ -61,7 +71,7 @@ function queueCharts(group, lateness, acts) {
   ];
 }
 
-function streamCharts(acts) {
+function streamCharts(/** @type {Acts} */ acts) {
   return [
     new LineChart(gettext("Added per second"), [["in_s", gettext("added")]], rate, { acts }),
     new LineChart(gettext("Entries kept"), [["length", gettext("entries")]], count, { acts }),
@@ -69,11 +79,20 @@ function streamCharts(acts) {
 }
 
 export class LiveTab {
-  /** `onMoment`: what is shown is of another moment, or has come only now. */
+  /**
+   * `onMoment`: what is shown is of another moment, or has come only now.
+   * @param {import("../core/live.js").Live} live
+   * @param {() => void} onMoment
+   */
   constructor(live, onMoment) {
     this.live = live;
     this.onMoment = onMoment;
-    /** The topic as it was at the moment that is replayed; null: it is not, or nothing of it has come. */
+    /** The newest, and which of them is drawn. @type {Live.Details | null} */
+    this.details = null;
+    /** @type {Live.Details | null} */
+    this.shownDetails = null;
+    /** The topic as it was at the moment that is replayed; null: it is not, or nothing of it has come.
+        @type {Live.PastFrame | null} */
     this.past = null;
     this.series = new Series();
     const { kind } = page.topic;
@@ -88,6 +107,7 @@ export class LiveTab {
     this.bar = new TimeBar(this.view);
     this.bar.element.prepend(putOnScreen(panelsOf(page.topic.name)));
     this.replay = new ReplayBar(this.view, page.topic.name);
+    /** @type {Acts} */
     const acts = {
       onZoom: (from, to) => this.view.show({ from, to }),
       onMoment: (at) => this.view.replay(at),
@@ -115,6 +135,7 @@ export class LiveTab {
     );
     this.prepare = new PrepareQueue(live);
     this.forecast = new Forecast(live);
+    this.tenants = this.stream || kind === "group" ? null : new Tenants(live);
     replace(
       byId("rc-tab"),
       this.bar.element,
@@ -127,6 +148,7 @@ export class LiveTab {
       ),
       this.heat.element,
       this.queue ? h("div", { class: "rc-grid" }, this.prepare.ages.element, this.forecast.element) : null,
+      this.tenants?.element,
       this.stream ? null : this.prepare.oldest,
     );
     this.look();
@@ -139,12 +161,12 @@ export class LiveTab {
     if (Number.isInteger(slot) && slot >= 0 && slot < page.topic.slots) this.open(slot);
   }
 
-  open(slot) {
+  open(/** @type {number} */ slot) {
     openSlot(slot, this.live, () => this.heat.mark(-1));
     this.heat.mark(slot);
   }
 
-  take(message) {
+  take(/** @type {Live.TopicMessage} */ message) {
     if (message.type === "history") this.series.load(message.points);
     if (message.type === "topic") {
       this.series.add(message.point);
@@ -169,6 +191,7 @@ export class LiveTab {
     // The prepare queue and what will be due are of now alone.
     for (const each of [this.prepare.ages.element, this.prepare.oldest, this.forecast.element])
       each.hidden = at !== null;
+    this.tenants?.stand(at !== null);
   }
 
   /** What somebody did is shown at once, also while updates are paused. */
@@ -203,6 +226,11 @@ export class LiveTab {
     );
   }
 
+  /**
+   * @param {number[][]} points
+   * @param {Span} span
+   * @param {number} gap
+   */
   showCharts(points, span, gap) {
     for (const chart of this.charts) chart.update(points, span, gap, this.view.at);
   }

@@ -3,21 +3,29 @@ import { get, ofTopic } from "../core/api.js";
 import { byId, h, icon, replace } from "../core/dom.js";
 import "../core/keys.js";
 import { page } from "../core/page.js";
-import { gettext } from "../core/text.js";
+import { gettext, messageOf } from "../core/text.js";
 import { activity } from "../parts/activity.js";
-import { entryView } from "../parts/entryview.js";
 import { endWords } from "../parts/gone.js";
 import { hasTold, reportOf, reportView } from "../parts/messagereport.js";
 import { messageView } from "../parts/messageview.js";
 import { whyView } from "../parts/why.js";
+import { entryView } from "../streams/entryview.js";
 
-const SYMBOLS = { done: "check_circle", cancelled: "cancel", dropped: "delete", expired: "timer_off" };
+/** @type {Record<string, string>} */
+const SYMBOLS = {
+  done: "check_circle",
+  cancelled: "cancel",
+  dropped: "delete",
+  expired: "timer_off",
+  outdated: "history",
+};
 
 if (page.topic.kind === "stream") await showEntries();
 else await showMessages();
 
 async function showMessages() {
   const path = ofTopic(page.topic.name, "/messages:find");
+  /** @type {Api.Known} */
   const found = page.ident ? await get(path, { id: page.ident }) : { messages: [], records: [] };
   const here = page.slot === null ? found.messages : found.messages.filter(({ slot }) => slot === page.slot);
   const views = here.map((message) =>
@@ -79,6 +87,7 @@ async function showMessages() {
 async function showEntries() {
   const place = byId("rc-message");
   try {
+    /** @type {Api.FoundEntries} */
     const { entries } = await get(ofTopic(page.topic.name, `/entries/${page.ident}`), { slot: page.slot });
     replace(
       place,
@@ -92,6 +101,6 @@ async function showEntries() {
       ),
     );
   } catch (problem) {
-    replace(place, h("div", { class: "rc-empty" }, icon("search_off"), h("h2", {}, problem.message)));
+    replace(place, h("div", { class: "rc-empty" }, icon("search_off"), h("h2", {}, messageOf(problem))));
   }
 }

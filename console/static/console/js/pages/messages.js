@@ -5,10 +5,11 @@ import { all, byId, h, press, replace, setText } from "../core/dom.js";
 import { count } from "../core/format.js";
 import { shortcut } from "../core/keys.js";
 import { page } from "../core/page.js";
-import { gettext } from "../core/text.js";
+import { gettext, messageOf } from "../core/text.js";
 import { bulkButton } from "../parts/bulk.js";
 import { exportMenu } from "../parts/bulkexport.js";
 import { Clusters } from "../parts/clusters.js";
+import { canHold, Holds, holdButton } from "../parts/holds.js";
 import { MessageList } from "../parts/messagelist.js";
 import { openFromAddress, openMessage } from "../parts/messagepanel.js";
 import { asOf, moreFoot, slotInput } from "../parts/pagesoflists.js";
@@ -16,25 +17,33 @@ import { Search } from "../parts/search.js";
 
 const REFRESH_MS = 3000;
 const PAGE = 50;
+/** @type {Record<string, [string, (now: Live.Numbers) => number | null]>} */
 const TABS = {
   delayed: [gettext("Delayed"), (now) => now.delayed],
   // What is ahead of a group waits in its stream.
   ready: [gettext("Ready"), (now) => now.ready - (now.lag ?? 0)],
   retrying: [gettext("Retrying"), (now) => now.retrying],
+  held: [gettext("Held"), (now) => now.held],
   in_flight: [gettext("In flight"), (now) => now.in_flight],
   trash: [gettext("Removed"), () => null],
 };
+/** @type {Record<string, string>} */
 const EMPTY = {
   delayed: gettext("Nothing waits for its time."),
   ready: gettext("Nothing is ready: workers keep up."),
   retrying: gettext("Nothing is to be tried again."),
+  held: gettext("Nothing is held."),
   in_flight: gettext("Nothing is in flight."),
   trash: gettext("Nothing was cancelled or dropped lately."),
   dead: gettext("No dead letters. Messages come here when all their retries have failed."),
 };
 
 export class MessagesTab {
-  /** `states`: those that can be chosen; one alone needs no choice. */
+  /**
+   * `states`: those that can be chosen; one alone needs no choice.
+   * @param {import("../core/live.js").Live} live
+   * @param {string[]} states
+   */
   constructor(live, states) {
     this.live = live;
     this.states = states;
@@ -86,9 +95,12 @@ export class MessagesTab {
     this.segments.hidden = this.states.length < 2;
     const dead = this.states.includes("dead");
     if (dead) this.clusters = new Clusters(page.topic);
+    const holds = !dead && canHold();
+    if (holds) this.holds = new Holds(this.live.nowMs.bind(this.live), () => this.changed());
     replace(
       byId("rc-tab"),
       this.clusters?.element,
+      this.holds?.element,
       h(
         "section",
         { class: "rc-card rc-flush" },
@@ -104,6 +116,7 @@ export class MessagesTab {
             "span",
             { class: "rc-actions rc-end" },
             dead ? exportMenu(page.topic.name) : null,
+            holds ? holdButton(() => this.changed()) : null,
             bulkButton(
               page.topic,
               this.states.filter((name) => name !== "in_flight"),
@@ -124,7 +137,7 @@ export class MessagesTab {
     return { state: this.state, text, slot: this.slot === "" ? null : Number(this.slot) };
   }
 
-  choose(values) {
+  choose(/** @type {Partial<Pick<MessagesTab, "state" | "order" | "slot">>} */ values) {
     Object.assign(this, values);
     setParams(
       { state: this.state, order: this.order, slot: this.slot },
@@ -135,15 +148,15 @@ export class MessagesTab {
     this.load();
   }
 
-  take(message) {
+  take(/** @type {Live.TopicMessage} */ message) {
     if (message.type === "topic") this.now = message.now;
   }
 
   render() {
     if (!this.now || this.states.length < 2) return;
     for (const button of all(this.segments, "button")) {
-      const number = TABS[button.dataset.name][1](this.now);
-      setText(button.lastChild, number === null ? "" : count(Math.max(0, number)));
+      const number = TABS[button.dataset.name ?? ""][1](this.now);
+      setText(/** @type {Node} */ (button.lastChild), number === null ? "" : count(Math.max(0, number)));
     }
   }
 
@@ -158,6 +171,7 @@ export class MessagesTab {
       document.querySelector("dialog[open]")
     )
       return;
+    this.holds?.load();
     if (this.search.active) this.search.refresh();
     else this.load();
   }
@@ -165,6 +179,7 @@ export class MessagesTab {
   /** Somebody acted: whatever shows it shows it as it is now, what was found as well. */
   changed() {
     this.clusters?.load();
+    this.holds?.load();
     if (this.search.active) this.search.start();
     else this.load();
   }
@@ -179,11 +194,16 @@ export class MessagesTab {
     await this.fetch(this.cursor, (rows) => [...this.list.rows, ...rows]);
   }
 
+  /**
+   * @param {string | null} cursor
+   * @param {(rows: Api.Row[]) => Api.Row[]} join
+   */
   async fetch(cursor, join) {
     const wanted = this.wanted();
     press(this.segments, this.state);
     setText(this.orderButton, this.order === "newest" ? gettext("Latest first") : gettext("Earliest first"));
     try {
+      /** @type {Api.Rows} */
       const found = await get(ofTopic(page.topic.name, "/messages"), {
         state: this.state,
         order: this.order,
@@ -196,7 +216,7 @@ export class MessagesTab {
       this.list.show(join(found.rows), this.state, EMPTY[this.state]);
       setText(this.note, asOf(found.as_of_ms, this.more));
     } catch (problem) {
-      setText(this.note, problem.message);
+      setText(this.note, messageOf(problem));
     }
     this.foot.hidden = this.cursor === null;
   }
@@ -205,7 +225,7 @@ export class MessagesTab {
     return `${this.state} ${this.order} ${this.slot}`;
   }
 
-  showFound({ rows, state, words }) {
+  showFound(/** @type {{ rows: Api.Row[], state: string, words: string }} */ { rows, state, words }) {
     this.list.show(rows, state, words);
     this.foot.hidden = true;
   }

@@ -4,7 +4,7 @@ import { byId, h, headRow, replace, setText } from "../core/dom.js";
 import { dateTime, duration, exact, rate, time } from "../core/format.js";
 import "../core/keys.js";
 import { page, topicAddress } from "../core/page.js";
-import { fill, gettext, ngettext } from "../core/text.js";
+import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { ask } from "../parts/ask.js";
 import { downloadLinks } from "../parts/downloads.js";
@@ -22,8 +22,11 @@ import {
 import { Progress } from "../parts/progress.js";
 import { Tile, tileRow } from "../parts/tiles.js";
 
+/** @import { Pair } from "../parts/failure.js" */
+
 const REFRESH_MS = 500;
 const path = `operations/${page.ident}`;
+/** @type {Api.OperationDetail} */
 let operation = await get(path);
 let timer = 0;
 
@@ -68,11 +71,11 @@ replace(
 );
 show();
 
-function took(now) {
+function took(/** @type {Api.OperationDetail} */ now) {
   return now.started_ms ? Math.max(0, (now.finished_ms ?? now.as_of_ms) - now.started_ms) : 0;
 }
 
-function perSecond(now) {
+function perSecond(/** @type {Api.OperationDetail} */ now) {
   const handled = now.done + now.skipped + now.failed;
   return took(now) > 0 ? (1000 * handled) / Math.max(took(now), 1) : 0;
 }
@@ -85,7 +88,7 @@ async function load() {
     show();
   } catch (problem) {
     byId("rc-page").classList.add("rc-stale");
-    setText(asOf, `${problem.message} ${fill(gettext("as of %(time)s"), { time: time(operation.as_of_ms) })}`);
+    setText(asOf, `${messageOf(problem)} ${fill(gettext("as of %(time)s"), { time: time(operation.as_of_ms) })}`);
     again();
   }
 }
@@ -131,16 +134,23 @@ function showButtons() {
   );
 }
 
+/**
+ * @param {string} name
+ * @param {string} symbol
+ * @param {string} label
+ * @param {string | null} missing
+ * @param {() => void} action
+ */
 function button(name, symbol, label, missing, action) {
   return guardedButton({ action: name, symbol, label, missing }, action);
 }
 
-async function act(name) {
+async function act(/** @type {string} */ name) {
   try {
     await post(`${path}:${name}`);
     await load();
   } catch (problem) {
-    toast(problem.message, "error");
+    toast(messageOf(problem), "error");
   }
 }
 
@@ -151,6 +161,7 @@ function askUndo() {
     body: [h("p", {}, gettext("They return to where they were; what is due by now is delivered at once."))],
     label: gettext("Restore"),
     submit: async ({ reason }) => {
+      /** @type {Api.OperationView} */
       const { id } = await post(`${path}:undo`, { reason });
       location.assign(`${page.places.operations}${id}/`);
     },
@@ -158,8 +169,10 @@ function askUndo() {
 }
 
 function showFacts() {
-  const other = (id) => h("a", { href: `${page.places.operations}${id}/` }, gettext("this operation"));
-  const pairs = [
+  const other = (/** @type {string} */ id) =>
+    h("a", { href: `${page.places.operations}${id}/` }, gettext("this operation"));
+  /** @type {Pair[]} */
+  const all = [
     [gettext("Topic"), h("a", { href: topicAddress(operation.topic) }, operation.topic)],
     [
       gettext("Messages"),
@@ -187,11 +200,11 @@ function showFacts() {
         : "",
     ],
     [gettext("Undone by"), operation.undone_by.length ? operation.undone_by.flatMap((id) => [other(id), " "]) : ""],
-  ].filter(([, value]) => value);
-  replace(facts, pairList(pairs));
+  ];
+  replace(facts, pairList(all.filter(([, value]) => value)));
 }
 
-function foundBy(run) {
+function foundBy(/** @type {string} */ run) {
   return h("a", { href: `${page.root}reconciliation/${run}/` }, gettext("a reconciliation"));
 }
 
@@ -235,7 +248,7 @@ function showNotDone() {
   );
 }
 
-function shownWords(number) {
+function shownWords(/** @type {number} */ number) {
   const shown = operation.not_done.length;
   return shown < number
     ? fill(gettext("the first %(n)s of %(all)s; the report has them all"), { n: exact(shown), all: exact(number) })

@@ -11,6 +11,7 @@ import { LiveList, nameCell, showStart } from "../parts/livelist.js";
 import { isLive, OPERATION_ACTIONS, OPERATION_STATES, phase, subject } from "../parts/operationwords.js";
 import { Progress } from "../parts/progress.js";
 
+/** @type {[string, string][]} */
 const FILTERS = [
   ["", gettext("All")],
   ["live", gettext("Under way")],
@@ -18,7 +19,7 @@ const FILTERS = [
 ];
 
 class Row {
-  constructor(operation) {
+  constructor(/** @type {Api.OperationView} */ operation) {
     const title = OPERATION_ACTIONS[operation.action] ?? operation.action;
     this.tag = h("span");
     this.phase = h("div", { class: "rc-muted rc-phase" });
@@ -41,7 +42,7 @@ class Row {
     );
   }
 
-  update(operation, now) {
+  update(/** @type {Api.OperationView} */ operation, /** @type {number} */ now) {
     this.tag.className = `rc-tag rc-tag-${operation.state}`;
     setText(this.tag, OPERATION_STATES[operation.state]);
     setText(this.phase, operation.error || phase(operation, now));
@@ -57,8 +58,11 @@ class Row {
 
 const state = new Choice(gettext("State"), "state", FILTERS, () => list.restart());
 const list = new LiveList({
-  ask: (query) => get("operations", query),
-  name: "operations",
+  ask: async (query) => {
+    /** @type {Api.Operations} */
+    const { operations, ...rest } = await get("operations", query);
+    return { ...rest, rows: operations };
+  },
   Row,
   isLive,
   params: () => ({ state: state.value, topic: param("topic") }),

@@ -5,7 +5,7 @@ import { byId, h, replace, setText } from "../core/dom.js";
 import { bytes, count, dateTime, exact, relative } from "../core/format.js";
 import "../core/keys.js";
 import { page, topicAddress } from "../core/page.js";
-import { fill, gettext, ngettext } from "../core/text.js";
+import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { ask } from "../parts/ask.js";
 import { Choice } from "../parts/choice.js";
@@ -15,19 +15,23 @@ import { guardedButton } from "../parts/guardedbutton.js";
 import { LiveList } from "../parts/livelist.js";
 import { OutboxTable } from "../parts/outboxtable.js";
 
+/** @typedef {{ ids?: number[], all_parked?: boolean }} Which */
+
+/** @type {Record<string, string>} */
 const STATES = {
   waiting: gettext("Waiting"),
   parked: gettext("Parked"),
   sent: gettext("Sent"),
   discarded: gettext("Discarded"),
 };
+/** @type {Record<string, string>} */
 const TAGS = { waiting: "neutral", parked: "warn", sent: "good", discarded: "dead" };
 const { retry_outbox: mayRetry, discard_outbox: mayDiscard } = page.grants.actions;
 const wanted = param("database");
 let database = page.databases.includes(wanted) ? wanted : page.databases[0];
 
 class Row {
-  constructor(item) {
+  constructor(/** @type {Api.OutboxRow} */ item) {
     this.tag = h("span");
     this.next = h("td");
     this.tries = h("td", { class: "rc-num" });
@@ -53,7 +57,7 @@ class Row {
     );
   }
 
-  update(item, now) {
+  update(/** @type {Api.OutboxRow} */ item, /** @type {number} */ now) {
     this.tag.className = `rc-tag rc-tag-${TAGS[item.state]}`;
     const failing = item.state === "waiting" && item.tries > 0;
     setText(this.tag, item.sending ? gettext("being sent") : failing ? gettext("Retrying") : STATES[item.state]);
@@ -70,14 +74,17 @@ class Row {
   }
 }
 
-/** When it is tried, or has ended. */
-function whenOf(item, now) {
+/**
+ * When it is tried, or has ended: the words, and the moment.
+ * @returns {[string, number | null]}
+ */
+function whenOf(/** @type {Api.OutboxRow} */ item, /** @type {number} */ now) {
   if (item.state !== "waiting") return [relative(item.at_ms, now), item.at_ms];
   if (item.at_ms <= now) return [gettext("next"), null];
   return [relative(item.at_ms, now), item.at_ms];
 }
 
-const retryButton = (which, label = gettext("Retry")) =>
+const retryButton = (/** @type {Which} */ which, /** @type {string} */ label = gettext("Retry")) =>
   guardedButton({ action: "retry", symbol: "replay", label, missing: mayRetry }, () =>
     decide(which, {
       path: "retry",
@@ -87,7 +94,7 @@ const retryButton = (which, label = gettext("Retry")) =>
       reason: "optional",
     }),
   );
-const discardButton = (which, label = gettext("Discard")) =>
+const discardButton = (/** @type {Which} */ which, /** @type {string} */ label = gettext("Discard")) =>
   guardedButton({ action: "discard", symbol: "delete", label, missing: mayDiscard }, () =>
     decide(which, {
       path: "discard",
@@ -99,7 +106,11 @@ const discardButton = (which, label = gettext("Discard")) =>
     }),
   );
 
-/** Ask, and do it. `reason`: "needed" or "optional". */
+/**
+ * Ask, and do it. `reason`: "needed" or "optional".
+ * @param {Which} which
+ * @param {{ path: string, about: string, title: string, label: string, reason: "needed" | "optional", danger?: boolean }} about
+ */
 function decide(which, { path, about, title, label, reason, danger = false }) {
   ask({
     title,
@@ -109,6 +120,7 @@ function decide(which, { path, about, title, label, reason, danger = false }) {
     confirmWord: danger && which.all_parked ? database : null,
     body: [h("p", {}, about)],
     submit: async (given) => {
+      /** @type {Api.ChangedRows} */
       const { changed } = await post(`outbox/${encodeURIComponent(database)}/messages:${path}`, {
         ...which,
         reason: given.reason,
@@ -119,10 +131,11 @@ function decide(which, { path, about, title, label, reason, danger = false }) {
   });
 }
 
-async function open(number) {
+async function open(/** @type {number} */ number) {
   const drawer = new Drawer(`#${number}`);
   drawer.show(h("p", { class: "rc-muted" }, gettext("Loading…")));
   try {
+    /** @type {Api.OutboxMessageOut} */
     const row = await get(`outbox/${encodeURIComponent(database)}/messages/${number}`);
     drawer.show(
       pairList([
@@ -142,7 +155,7 @@ async function open(number) {
         : h("pre", { class: "rc-pre" }, row.content ?? row.content_base64),
     );
   } catch (problem) {
-    drawer.show(h("p", { class: "rc-error" }, problem.message));
+    drawer.show(h("p", { class: "rc-error" }, messageOf(problem)));
   }
 }
 
@@ -164,11 +177,10 @@ const all = h(
 );
 const list = new LiveList({
   ask: async (query) => {
-    const found = await get(`outbox/${encodeURIComponent(database)}/messages`, query);
-    for (const row of found.messages) row.created_ms = row.at_ms;
-    return found;
+    /** @type {Api.OutboxRows} */
+    const { messages, ...rest } = await get(`outbox/${encodeURIComponent(database)}/messages`, query);
+    return { ...rest, rows: messages.map((row) => ({ ...row, created_ms: row.at_ms })) };
   },
-  name: "messages",
   Row,
   isLive: (row) => row.sending,
   params: () => ({ state: state.value, topic: param("topic") }),

@@ -1,19 +1,22 @@
 // The overview: problems first, then numbers, then every topic.
+
 import { byId, h, icon, replace } from "../core/dom.js";
 import { bytes, count, duration, rate } from "../core/format.js";
 import { Live } from "../core/live.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { onThemeChange } from "../core/theme.js";
+import { guardedLink } from "../parts/guardedbutton.js";
 import { showProblems } from "../parts/problems.js";
 import { putOnScreen } from "../parts/putonscreen.js";
-import { Sparks } from "../parts/sparks.js";
 import { Tile, tileRow } from "../parts/tiles.js";
 import { TopicFilter } from "../parts/topicfilter.js";
 import { TopicTable } from "../parts/topictable.js";
+import { Sparks } from "../time/sparks.js";
 
 const DEAD = ["dead_growing", "dead"];
 const FLEET = ["unowned", "zookeeper_away", "worker_lost", "no_workers"];
+/** @type {Live.Overview | null} */
 let frame = page.frame;
 const sparks = new Sparks();
 if (page.sparks) sparks.load(page.sparks);
@@ -72,7 +75,7 @@ else showEmptyFrame();
 onThemeChange(render);
 addEventListener("resize", () => live.draw());
 
-function take(message) {
+function take(/** @type {Live.Overview | ({ type: "sparks" } & Parameters<Sparks["load"]>[0])} */ message) {
   if (message.type === "sparks") sparks.load(message);
   if (message.type !== "overview") return;
   frame = message;
@@ -85,8 +88,8 @@ function render() {
   byId("rc-page").classList.remove("rc-waiting");
   for (const tile of tiles) tile.update(frame.totals);
   if (frame.problems.length) showProblems(problemList, frame.problems, place);
-  else showNone();
-  showServer();
+  else showNone(frame.totals.acknowledged);
+  showServer(frame);
   // Every worker has a group of its own of a broadcast: those are on the page of their stream.
   const listed = frame.topics.filter((topic) => !topic.broadcast || topic.problems.length);
   const groups = filter.apply(listed);
@@ -96,8 +99,7 @@ function render() {
   table.update(groups, filter.sort);
 }
 
-function showNone() {
-  const known = frame.totals.acknowledged;
+function showNone(/** @type {number} */ known) {
   const words = [
     gettext("No problems."),
     known
@@ -112,7 +114,7 @@ function showNone() {
   replace(problemList, h("li", { class: "rc-problem rc-problem-none" }, icon("check_circle"), h("span", {}, text)));
 }
 
-function place(problem) {
+function place(/** @type {Live.Problem} */ problem) {
   if (FLEET.includes(problem.code)) return `${page.root}workers/`;
   if (problem.code === "outbox_parked") return `${page.root}outbox/?state=parked&database=${problem.values.database}`;
   if (problem.code === "recurring_failing") return `${page.root}recurring/`;
@@ -122,26 +124,22 @@ function place(problem) {
 }
 
 /** The coarse history, ended by what is true now. */
-function sparkOf(topic) {
+function sparkOf(/** @type {Live.TopicLine} */ topic) {
   return [...sparks.of(topic.name), topic.backlog + (topic.length ?? 0)];
 }
 
 function newTopic() {
   const missing = page.grants.actions.create_topic;
-  return h(
-    "a",
-    {
-      class: "rc-button rc-end",
-      href: missing ? null : `${page.root}define/`,
-      title: missing,
-      "aria-disabled": missing ? "true" : null,
-    },
-    icon("add"),
-    gettext("New topic"),
-  );
+  return guardedLink({
+    href: `${page.root}define/`,
+    symbol: "add",
+    label: gettext("New topic"),
+    missing,
+    look: "rc-end",
+  });
 }
 
-function showServer() {
+function showServer(/** @type {Live.Overview} */ frame) {
   const info = frame.server;
   const groups = frame.topics.filter((topic) => topic.kind === "group").length;
   const number = frame.topics.length - groups;
@@ -161,7 +159,7 @@ function showServer() {
   if (server.textContent !== text) server.textContent = text;
 }
 
-function showFirstSteps(empty) {
+function showFirstSteps(/** @type {boolean} */ empty) {
   topics.classList.toggle("rc-is-empty", empty);
   if (empty && !topics.querySelector(".rc-empty")) {
     topics.append(

@@ -4,19 +4,20 @@ import { byId, h, replace, setText } from "../core/dom.js";
 import { dateTime, duration } from "../core/format.js";
 import "../core/keys.js";
 import { page } from "../core/page.js";
-import { fill, gettext } from "../core/text.js";
+import { fill, gettext, messageOf } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { Choice } from "../parts/choice.js";
 import { guardedButton } from "../parts/guardedbutton.js";
 import { LiveList, nameCell, showStart } from "../parts/livelist.js";
+import { OPERATION_STATES } from "../parts/operationwords.js";
 import { planDialog } from "../parts/plandialog.js";
 import { RunBar } from "../parts/runbar.js";
 import { RunCharts } from "../parts/runcharts.js";
-import { isLive, JOBS, outcome, RUN_STATES, scope } from "../parts/runwords.js";
+import { isLive, JOBS, outcome, scope } from "../parts/runwords.js";
 import { askRun } from "../parts/startrun.js";
 
 class Row {
-  constructor(run) {
+  constructor(/** @type {Api.Run} */ run) {
     this.tag = h("span");
     this.bar = new RunBar(JOBS[run.kind]);
     this.outcome = h("td", { class: "rc-operation-query" });
@@ -37,9 +38,9 @@ class Row {
     );
   }
 
-  update(run, now) {
+  update(/** @type {Api.Run} */ run, /** @type {number} */ now) {
     this.tag.className = `rc-tag rc-tag-${run.state}`;
-    setText(this.tag, RUN_STATES[run.state]);
+    setText(this.tag, OPERATION_STATES[run.state]);
     this.bar.update(run);
     setText(this.outcome, outcome(run));
     showStart(this.when, run, now);
@@ -59,8 +60,11 @@ const kind = new Choice(gettext("Job"), "kind", [["", gettext("All")], ...Object
 const schedules = h("section", { class: "rc-card", "aria-label": gettext("Schedules") });
 const charts = new RunCharts();
 const list = new LiveList({
-  ask: (query) => get("reconciliations", query),
-  name: "runs",
+  ask: async (query) => {
+    /** @type {Api.Runs} */
+    const { runs, ...rest } = await get("reconciliations", query);
+    return { ...rest, rows: runs };
+  },
   Row,
   isLive,
   params: () => ({ kind: kind.value }),
@@ -82,7 +86,7 @@ replace(
   charts.element,
 );
 
-function begun(found, scheduled) {
+function begun(/** @type {Api.Run | Api.Schedule} */ found, /** @type {boolean} */ scheduled) {
   if (scheduled) list.load();
   else location.assign(`${page.places.reconciliation}${found.id}/`);
 }
@@ -93,11 +97,11 @@ async function showRest() {
     showSchedules(planned.schedules);
     charts.update(trend.runs);
   } catch (problem) {
-    setText(list.asOf, problem.message);
+    setText(list.asOf, messageOf(problem));
   }
 }
 
-function showSchedules(found) {
+function showSchedules(/** @type {Api.Schedule[]} */ found) {
   const key = JSON.stringify(found);
   if (schedules.dataset.key === key) return;
   schedules.dataset.key = key;
@@ -129,12 +133,12 @@ function showSchedules(found) {
   );
 }
 
-async function change(made) {
+async function change(/** @type {Promise<unknown>} */ made) {
   await made;
   await list.load();
 }
 
-function askDelete(schedule) {
+function askDelete(/** @type {Api.Schedule} */ schedule) {
   planDialog({
     title: fill(gettext("Delete the schedule of “%(job)s”"), { job: JOBS[schedule.kind] }),
     plan: {
@@ -147,7 +151,7 @@ function askDelete(schedule) {
   });
 }
 
-function button(label, act) {
+function button(/** @type {string} */ label, /** @type {() => Promise<void> | void} */ act) {
   const lacking = page.grants.actions.schedule;
   return h(
     "button",
@@ -164,7 +168,7 @@ function button(label, act) {
         try {
           await act();
         } catch (problem) {
-          toast(problem.message, "error");
+          toast(messageOf(problem), "error");
         }
       },
     },

@@ -1,24 +1,26 @@
 // Messages that are sent again and again: when each is due next, what it did, and one more by hand.
 import { param, setParams } from "../core/address.js";
 import { get, patch, post } from "../core/api.js";
-import { byId, h, icon, replace, setText } from "../core/dom.js";
+import { byId, h, replace, setText } from "../core/dom.js";
 import { count, dateTime, duration, relative } from "../core/format.js";
 import "../core/keys.js";
 import { page, topicAddress } from "../core/page.js";
-import { fill, gettext, ngettext } from "../core/text.js";
+import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { ask } from "../parts/ask.js";
 import { Drawer } from "../parts/drawer.js";
 import { pairList } from "../parts/failure.js";
-import { guardedButton } from "../parts/guardedbutton.js";
+import { guardedButton, guardedLink } from "../parts/guardedbutton.js";
 import { LiveList } from "../parts/livelist.js";
 import { condition, HOW, HOW_TAGS, MISFIRES, rhythm } from "../parts/recurringwords.js";
 
 const { recurring: mayDefine, run_recurring: mayRun } = page.grants.actions;
 const TICKS_SHOWN = 50;
 
+/** @typedef {Api.RecurringOut & { id: string }} Item */
+
 class Row {
-  constructor(item) {
+  constructor(/** @type {Item} */ item) {
     this.tag = h("span");
     this.error = h("div", { class: "rc-muted rc-operation-query" });
     this.rhythm = h("td");
@@ -42,15 +44,15 @@ class Row {
     );
   }
 
-  update(item, now) {
+  update(/** @type {Item} */ item, /** @type {number} */ now) {
     const [look, words] = condition(item);
     this.tag.className = `rc-tag rc-tag-${look}`;
     setText(this.tag, words);
     setText(this.error, item.error || item.description);
     setText(this.rhythm, rhythm(item));
-    const waits = item.enabled && item.next_ms !== null;
-    setText(this.next, waits ? relative(item.next_ms, now) : "–");
-    this.next.title = waits ? dateTime(item.next_ms) : "";
+    const next = item.enabled ? item.next_ms : null;
+    setText(this.next, next === null ? "–" : relative(next, now));
+    this.next.title = next === null ? "" : dateTime(next);
     replace(this.last, item.last ? [tickTag(item.last), " ", relative(item.last.at_ms, now)] : "–");
     this.last.title = item.last ? dateTime(item.last.at_ms) : "";
     if (this.buttons.dataset.enabled === String(item.enabled)) return;
@@ -59,10 +61,12 @@ class Row {
   }
 }
 
-const tickTag = (tick) => h("span", { class: `rc-tag rc-tag-${HOW_TAGS[tick.how] ?? "neutral"}` }, HOW[tick.how]);
-const pathOf = (name, rest = "") => `recurring/${encodeURIComponent(name)}${rest}`;
+const tickTag = (/** @type {Api.TickOut} */ tick) =>
+  h("span", { class: `rc-tag rc-tag-${HOW_TAGS[tick.how] ?? "neutral"}` }, HOW[tick.how]);
+const pathOf = (/** @type {string} */ name, /** @type {string} */ rest = "") =>
+  `recurring/${encodeURIComponent(name)}${rest}`;
 
-const runButton = (item) =>
+const runButton = (/** @type {Api.RecurringOut} */ item) =>
   guardedButton({ action: "run", symbol: "play_arrow", label: gettext("Run now"), missing: mayRun }, () =>
     ask({
       title: fill(gettext("Send %(name)s now"), item),
@@ -70,6 +74,7 @@ const runButton = (item) =>
       label: gettext("Run now"),
       reason: "optional",
       submit: async ({ reason }) => {
+        /** @type {Api.TickOut} */
         const tick = await post(pathOf(item.name, ":run"), { reason });
         toast(fill(gettext("Sent as %(message)s."), tick));
         list.restart();
@@ -77,7 +82,7 @@ const runButton = (item) =>
     }),
   );
 
-const switchButton = (item) =>
+const switchButton = (/** @type {Api.RecurringOut} */ item) =>
   guardedButton(
     {
       action: "switch",
@@ -98,7 +103,7 @@ const switchButton = (item) =>
       }),
   );
 
-async function open(name) {
+async function open(/** @type {string} */ name) {
   const drawer = new Drawer(name, () => setParams({ open: "" }));
   setParams({ open: name });
   drawer.show(h("p", { class: "rc-muted" }, gettext("Loading…")));
@@ -110,11 +115,12 @@ async function open(name) {
     replace(drawer.extra, h("a", { href: `${page.forms}?q=${encodeURIComponent(name)}` }, gettext("Edit")));
     drawer.show(about(item), history(ticks));
   } catch (problem) {
-    drawer.show(h("p", { class: "rc-error" }, problem.message));
+    drawer.show(h("p", { class: "rc-error" }, messageOf(problem)));
   }
 }
 
-function about(item) {
+function about(/** @type {Api.RecurringWithUpcoming} */ item) {
+  /** @type {Record<string, string>} */
   const when = { priority: gettext("Priority"), range_ms: gettext("Window"), in_ms: gettext("Delay") };
   const value = item.when === "priority" ? String(item.value) : duration(item.value);
   return h(
@@ -128,6 +134,11 @@ function about(item) {
       [gettext("Missed ticks"), MISFIRES[item.misfire]],
       [gettext("From"), item.start_ms === null ? "–" : dateTime(item.start_ms)],
       [gettext("Until"), item.end_ms === null ? "–" : dateTime(item.end_ms)],
+      [gettext("Expires after"), item.expires_ms === null ? gettext("as its topic says") : duration(item.expires_ms)],
+      [
+        gettext("Once within"),
+        item.unique_for_ms === null ? gettext("as its topic says") : duration(item.unique_for_ms),
+      ],
       [gettext("Defined in"), item.origin === "code" ? gettext("code") : gettext("the console")],
       [gettext("Error"), item.error || "–"],
     ]),
@@ -146,7 +157,7 @@ function about(item) {
   );
 }
 
-function history(ticks) {
+function history(/** @type {Api.TickOut[]} */ ticks) {
   const lines = ticks.map((tick) =>
     h(
       "li",
@@ -171,26 +182,21 @@ function history(ticks) {
   );
 }
 
-const define = h(
-  "a",
-  {
-    class: "rc-button",
-    href: mayDefine ? null : `${page.forms}add/`,
-    title: mayDefine,
-    "aria-disabled": mayDefine ? "true" : null,
-  },
-  icon("add"),
-  gettext("New recurring message"),
-);
+const define = guardedLink({
+  href: `${page.forms}add/`,
+  symbol: "add",
+  label: gettext("New recurring message"),
+  missing: mayDefine,
+});
 const list = new LiveList({
   ask: async (query) => {
-    const found = await get("recurring", query);
-    for (const item of found.recurring) item.id = item.name;
-    return found;
+    /** @type {Api.RecurringList} */
+    const { recurring, ...rest } = await get("recurring", query);
+    return { ...rest, rows: recurring.map((item) => ({ ...item, id: item.name })) };
   },
-  name: "recurring",
   Row,
-  isLive: (item) => item.enabled && item.next_ms !== null && item.next_ms - Date.now() < 10_000,
+  isLive: (/** @type {Api.RecurringOut} */ item) =>
+    item.enabled && item.next_ms !== null && item.next_ms - Date.now() < 10_000,
   label: gettext("Recurring"),
   columns: [
     [gettext("Name")],

@@ -12,6 +12,7 @@ import { LiveList } from "../parts/livelist.js";
 import { editRoute, writeFilter } from "../parts/routeform.js";
 
 const { actions } = page.grants;
+/** @type {Record<string, [string, string]>} */
 const STATES = {
   running: [gettext("Running"), "good"],
   failing: [gettext("Failing"), "dead"],
@@ -19,11 +20,16 @@ const STATES = {
   idle: [gettext("Nobody runs it"), "warn"],
 };
 
+/**
+ * @param {string} name
+ * @param {string} [tab]
+ * @param {string} [words]
+ */
 const topicLink = (name, tab = "", words = name) =>
   h("a", { class: "rc-route-link", href: topicAddress(name, tab) }, words);
 
 /** What a target gets, and as what. */
-function targetLine(target) {
+function targetLine(/** @type {Record<string, any>} */ target) {
   const says = [
     target.priority ? fill(gettext("priority %(n)s"), { n: exact(target.priority) }) : null,
     target.in_ms ? fill(gettext("after %(time)s"), { time: duration(target.in_ms) }) : null,
@@ -58,7 +64,7 @@ class Row {
     this.version = -1;
   }
 
-  update(route, now) {
+  update(/** @type {Api.RouteOut} */ route, /** @type {number} */ now) {
     const [words, look] = STATES[route.state] ?? [route.state, "neutral"];
     this.state.className = `rc-tag rc-tag-${look}`;
     setText(this.state, words);
@@ -95,9 +101,9 @@ class Row {
   }
 }
 
-const line = (words) => h("div", { class: "rc-muted" }, words);
+const line = (/** @type {string | HTMLElement} */ words) => h("div", { class: "rc-muted" }, words);
 
-function buttonsOf(route) {
+function buttonsOf(/** @type {Api.RouteOut} */ route) {
   const pause = route.paused ? "resume" : "pause";
   return [
     guardedButton({ action: "edit", symbol: "edit", label: gettext("Change"), missing: actions.put_route }, () =>
@@ -118,7 +124,7 @@ function buttonsOf(route) {
   ];
 }
 
-function askDelete(route) {
+function askDelete(/** @type {Api.RouteOut} */ route) {
   ask({
     title: fill(gettext("Delete the route %(name)s?"), { name: route.name }),
     body: [
@@ -137,9 +143,10 @@ function askDelete(route) {
   });
 }
 
-const say = (problem) => toast(problem.message, "error");
+const say = (/** @type {Error} */ problem) => toast(problem.message, "error");
 const again = () => list.load();
 
+/** @type {[string, string?][]} */
 const COLUMNS = [
   [gettext("Route")],
   [gettext("State")],
@@ -149,12 +156,16 @@ const COLUMNS = [
 ];
 const list = new LiveList({
   ask: async () => {
+    /** @type {Api.RouteList} */
     const found = await get("routes");
-    return { ...found, next: null, routes: found.routes.map((route) => ({ ...route, id: route.name })) };
+    return {
+      rows: found.routes.map((route) => ({ ...route, id: route.name })),
+      next: null,
+      as_of_ms: found.as_of_ms,
+    };
   },
-  name: "routes",
   Row,
-  isLive: (route) => route.state !== "paused",
+  isLive: (/** @type {Api.RouteOut} */ route) => route.state !== "paused",
   label: gettext("Routes"),
   columns: COLUMNS,
   empty: [

@@ -1,20 +1,23 @@
 // One run of the pipeline: how far it is, what it found, and the repair of that.
 import { param, setParams } from "../core/address.js";
 import { get, post } from "../core/api.js";
-import { byId, h, headRow, replace, setText } from "../core/dom.js";
-import { dateTime, duration, exact, NONE, time } from "../core/format.js";
+import { byId, h, replace, setText } from "../core/dom.js";
+import { duration, time } from "../core/format.js";
 import "../core/keys.js";
-import { page, topicAddress } from "../core/page.js";
-import { fill, gettext } from "../core/text.js";
+import { page } from "../core/page.js";
+import { fill, gettext, messageOf } from "../core/text.js";
 import { toast } from "../core/toast.js";
-import { pairList } from "../parts/failure.js";
 import { FindingList } from "../parts/findinglist.js";
 import { guardedButton } from "../parts/guardedbutton.js";
+import { OPERATION_STATES } from "../parts/operationwords.js";
 import { RunBar } from "../parts/runbar.js";
-import { FINDINGS, GAPS, isLive, JOBS, outcome, RUN_STATES, STAGES, scope } from "../parts/runwords.js";
+import { runFacts } from "../parts/runfacts.js";
+import { figuresTable } from "../parts/runfigures.js";
+import { isLive, JOBS, outcome, STAGES, scope } from "../parts/runwords.js";
 
 const REFRESH_MS = 500;
 const path = `reconciliations/${page.ident}`;
+/** @type {Api.Detail} */
 let run = await get(path);
 let timer = 0;
 
@@ -61,7 +64,7 @@ async function load() {
     show();
   } catch (problem) {
     byId("rc-page").classList.add("rc-stale");
-    setText(asOf, `${problem.message} ${fill(gettext("as of %(time)s"), { time: time(run.as_of_ms) })}`);
+    setText(asOf, `${messageOf(problem)} ${fill(gettext("as of %(time)s"), { time: time(run.as_of_ms) })}`);
     again();
   }
 }
@@ -77,13 +80,13 @@ async function loadLog() {
     setText(logText, (await get(`${path}/log`)).log || gettext("Nothing was printed."));
     logText.scrollTop = logText.scrollHeight;
   } catch (problem) {
-    setText(logText, problem.message);
+    setText(logText, messageOf(problem));
   }
 }
 
 function show() {
   tag.className = `rc-tag rc-tag-${run.state}`;
-  setText(tag, RUN_STATES[run.state]);
+  setText(tag, OPERATION_STATES[run.state]);
   setText(asOf, fill(gettext("as of %(time)s"), { time: time(run.as_of_ms) }));
   bar.update(run);
   const said = outcome(run);
@@ -92,7 +95,7 @@ function show() {
   words.classList.toggle("rc-error", Boolean(run.error));
   showStages();
   showButtons();
-  showFacts();
+  replace(facts, runFacts(run));
   showFigures();
   found.update(run);
   if (isLive(run)) again();
@@ -123,7 +126,7 @@ function showButtons() {
       await post(`${path}:stop`);
       await load();
     } catch (problem) {
-      toast(problem.message, "error");
+      toast(messageOf(problem), "error");
     }
   };
   replace(
@@ -134,124 +137,11 @@ function showButtons() {
   );
 }
 
-function showFacts() {
-  const other = (id) => h("a", { href: `${page.places.reconciliation}${id}/` }, gettext("this run"));
-  const changes = Object.entries(run.changes ?? {}).map(([kind, each]) =>
-    h(
-      "div",
-      {},
-      `${FINDINGS[kind] ?? kind}: `,
-      fill(gettext("%(appeared)s new, %(stayed)s still there, %(gone)s gone"), {
-        appeared: exact(each.appeared),
-        stayed: exact(each.stayed),
-        gone: exact(each.gone),
-      }),
-    ),
-  );
-  const gaps = run.gaps
-    .slice(0, 10)
-    .map((gap) =>
-      h(
-        "div",
-        {},
-        `${[gap.topic, gap.slot].filter((each) => each !== null).join(" ")}: ${GAPS[gap.reason] ?? gap.reason ?? ""}`,
-      ),
-    );
-  const left = run.ledger_left_out;
-  const others = left
-    ? fill(gettext("%(rows)s rows are about other topics (%(topics)s) and were left out."), {
-        rows: exact(left.rows),
-        topics: Object.keys(left.topics).join(", "),
-      })
-    : "";
-  const pairs = [
-    [gettext("Topics"), scope(run)],
-    [gettext("What was read"), run.read ? read(run.read) : ""],
-    [gettext("Nothing is said of, for their journal is off"), run.without_journal.join(", ")],
-    [gettext("Business ledger"), [run.ledger, others].filter(Boolean).join(" · ")],
-    [gettext("Reason"), run.reason],
-    [
-      gettext("Who"),
-      run.via === "schedule" ? fill(gettext("the schedule of %(who)s"), { who: run.user }) : `${run.user} (${run.via})`,
-    ],
-    [gettext("Created"), dateTime(run.created_ms)],
-    [gettext("Started"), run.started_ms ? dateTime(run.started_ms) : ""],
-    [gettext("Finished"), run.finished_ms ? dateTime(run.finished_ms) : ""],
-    [gettext("Compared with"), run.compared_with ? other(run.compared_with) : ""],
-    [gettext("Changes"), changes.length ? changes : ""],
-    [gettext("What to know"), run.restored?.said.length ? run.restored.said.map((each) => h("div", {}, each)) : ""],
-    [gettext("Gaps in journals"), gaps.length ? gaps : ""],
-  ].filter(([, value]) => value);
-  replace(facts, pairList(pairs));
-}
-
-/** @param {{events: number, known: number, from_scratch: Record<string, string>}} said */
-function read(said) {
-  const lines = [
-    fill(gettext("%(new)s transitions; %(known)s were known from the run before"), {
-      new: exact(said.events),
-      known: exact(said.known),
-    }),
-  ];
-  const whole = Object.keys(said.from_scratch);
-  if (said.known && whole.length)
-    lines.push(fill(gettext("Read from the beginning: %(topics)s"), { topics: whole.slice(0, 20).join(", ") }));
-  return lines.map((line) => h("div", {}, line));
-}
-
 function showFigures() {
   figures.hidden = run.tables.length === 0;
   if (figures.dataset.number === String(run.tables.length)) return;
   figures.dataset.number = String(run.tables.length);
-  const ms = (value) => (value === null || value === undefined ? NONE : duration(value));
-  /** @type {[string, (row: any) => any][]} */
-  const columns = [
-    [gettext("Sent"), (row) => exact(row.sent)],
-    [gettext("Done"), (row) => exact(row.acked)],
-    [gettext("Merged"), (row) => exact(row.merged)],
-    [gettext("Retries"), (row) => exact(row.retried)],
-    [gettext("Died"), (row) => exact(row.died)],
-    [gettext("Lateness p99"), (row) => ms(row.lateness_p99_ms)],
-    [gettext("End to end p99"), (row) => ms(row.end_to_end_p99_ms)],
-    [gettext("Slot skew"), (row) => (row.slot_skew ? `× ${Math.round(row.slot_skew * 100) / 100}` : NONE)],
-    [gettext("Causes of death"), causes],
-  ];
-  replace(
-    figures,
-    h(
-      "div",
-      { class: "rc-scroll" },
-      h(
-        "table",
-        { class: "rc-table" },
-        headRow([gettext("Topic"), ...columns.map(([title]) => title)]),
-        h(
-          "tbody",
-          {},
-          run.tables.map((row) =>
-            h(
-              "tr",
-              {},
-              h("th", { scope: "row" }, h("a", { href: topicAddress(row.topic) }, row.topic)),
-              columns.map(([, value]) => h("td", {}, value(row))),
-            ),
-          ),
-        ),
-      ),
-    ),
-  );
-}
-
-function causes(row) {
-  let list = [];
-  try {
-    list = JSON.parse(row.causes ?? "[]") ?? [];
-  } catch {
-    return NONE;
-  }
-  return list.length
-    ? list.slice(0, 3).map((each) => h("div", {}, `${exact(each.n)} × ${each.error ?? each.fingerprint}`))
-    : NONE;
+  replace(figures, figuresTable(run.tables));
 }
 
 // The address keeps the filter, so a link shows the same findings.

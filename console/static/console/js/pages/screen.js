@@ -10,7 +10,7 @@ const LATE_MS = 10_000;
 const PATIENCE_MS = 10_000;
 const RELOAD_MS = 6 * 3_600_000; // what a browser may lose in months does not pile up
 const opened = performance.now();
-/** @type {any} */
+/** @type {Api.ScreenData | null} */
 let newest = null;
 let heardAt = 0;
 let problem = "";
@@ -50,9 +50,11 @@ function turn() {
 }
 
 function show() {
-  document.title = newest.title;
-  setText(byId("sc-title"), newest.title);
-  document.documentElement.dataset.theme = newest.theme;
+  if (!newest) return;
+  const { title, theme, now_ms: now } = newest;
+  document.title = title;
+  setText(byId("sc-title"), title);
+  document.documentElement.dataset.theme = theme;
   look();
   at %= newest.pages.length;
   const panels = newest.pages[at];
@@ -61,7 +63,7 @@ function show() {
   main.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
   replace(
     main,
-    panels.map((each) => drawn(each, newest.now_ms)),
+    panels.map((each) => drawn(/** @type {Live.Panel} */ (each), now)),
   );
   for (const panel of main.children) fit(/** @type {HTMLElement} */ (panel));
   const pages = newest.pages.length;
@@ -73,12 +75,12 @@ function tell() {
   turn();
   const place = byId("sc-age");
   if (!newest) return setText(place, problem || gettext("Loading…"));
-  const waited = performance.now() - heardAt;
-  const age = newest.age_ms === null ? null : newest.age_ms + waited;
+  const { now_ms: now, age_ms: then } = newest;
+  const age = then === null ? null : then + performance.now() - heardAt;
   const late = age === null || age > LATE_MS;
   document.body.classList.toggle("sc-stale", late);
-  if (age === null) return setText(place, gettext("STALE: nobody samples"));
-  const words = { time: time(newest.now_ms - newest.age_ms), age: duration(1000 * Math.floor(age / 1000)) };
+  if (then === null || age === null) return setText(place, gettext("STALE: nobody samples"));
+  const words = { time: time(now - then), age: duration(1000 * Math.floor(age / 1000)) };
   const said = late ? gettext("STALE: last updated %(time)s, %(age)s ago") : gettext("Last updated %(time)s");
   setText(place, fill(said, words) + (problem && late ? ` · ${problem}` : ""));
 }

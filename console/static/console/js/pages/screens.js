@@ -6,14 +6,15 @@ import "../core/keys.js";
 import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { ask } from "../parts/ask.js";
-import { guardedButton } from "../parts/guardedbutton.js";
+import { guardedButton, guardedLink } from "../parts/guardedbutton.js";
 import { LiveList } from "../parts/livelist.js";
 
 const { screen: mayDefine, screen_link: mayLink } = page.grants.actions;
 const showAddress = (/** @type {string} */ name) => page.show.replace("NAME", name);
 
 class Row {
-  constructor(item) {
+  constructor(/** @type {Api.ScreenOut} */ item) {
+    this.shown = "";
     this.panels = h("td", { class: "rc-less" });
     this.link = h("td");
     this.buttons = h("div", { class: "rc-row-actions" });
@@ -32,7 +33,7 @@ class Row {
     );
   }
 
-  update(item) {
+  update(/** @type {Api.ScreenOut} */ item) {
     const key = JSON.stringify(item);
     if (key === this.shown) return;
     this.shown = key;
@@ -56,9 +57,9 @@ class Row {
   }
 }
 
-const ends = (item) => relative(item.link_until_ms, Date.now());
+const ends = (/** @type {Api.ScreenOut} */ item) => relative(item.link_until_ms ?? 0, Date.now());
 
-function link({ name }) {
+function link(/** @type {{ name: string }} */ { name }) {
   const days = h("input", { class: "rc-input", type: "number", name: "days", min: 1, max: 730, value: 180 });
   ask({
     title: fill(gettext("A new link for %(name)s"), { name }),
@@ -73,6 +74,7 @@ function link({ name }) {
     label: gettext("Make the link"),
     reason: "optional",
     submit: async ({ reason }) => {
+      /** @type {Api.Link} */
       const { address } = await post(`screens/${encodeURIComponent(name)}:link`, { days: Number(days.value), reason });
       list.restart();
       told(name, address);
@@ -80,7 +82,7 @@ function link({ name }) {
   });
 }
 
-function told(name, address) {
+function told(/** @type {string} */ name, /** @type {string} */ address) {
   const field = h("input", { class: "rc-input", name: "address", readonly: true, value: address });
   ask({
     title: fill(gettext("The link of %(name)s"), { name }),
@@ -93,7 +95,7 @@ function told(name, address) {
   field.select();
 }
 
-const revoke = ({ name }) =>
+const revoke = (/** @type {{ name: string }} */ { name }) =>
   ask({
     title: fill(gettext("Revoke the link of %(name)s"), { name }),
     body: [h("p", {}, gettext("Displays that show it are dark within seconds."))],
@@ -108,11 +110,10 @@ const revoke = ({ name }) =>
 
 const list = new LiveList({
   ask: async () => {
+    /** @type {Api.ScreenList} */
     const { screens } = await get("screens");
-    for (const item of screens) item.id = item.name;
-    return { screens, next: null, as_of_ms: Date.now() };
+    return { rows: screens.map((item) => ({ ...item, id: item.name })), next: null, as_of_ms: Date.now() };
   },
-  name: "screens",
   Row,
   isLive: () => false,
   label: gettext("Screens"),
@@ -123,17 +124,12 @@ const list = new LiveList({
     gettext("A screen hangs on a wall: large figures, charts, heat maps, problems and alerts, in pages that turn."),
   ],
 });
-const define = h(
-  "a",
-  {
-    class: "rc-button",
-    href: mayDefine ? null : `${page.forms}add/`,
-    title: mayDefine,
-    "aria-disabled": mayDefine ? "true" : null,
-  },
-  icon("add"),
-  gettext("New screen"),
-);
+const define = guardedLink({
+  href: `${page.forms}add/`,
+  symbol: "add",
+  label: gettext("New screen"),
+  missing: mayDefine,
+});
 const change = h("a", { class: "rc-button", href: page.forms }, icon("edit"), gettext("Edit"));
 replace(
   byId("rc-page"),

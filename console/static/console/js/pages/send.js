@@ -8,13 +8,14 @@ import { shortcut } from "../core/keys.js";
 import { page } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
-import { drafts, refusal } from "../parts/drafts.js";
-import { indented } from "../parts/jsontext.js";
-import { pairRows } from "../parts/pairrows.js";
-import { whenField } from "../parts/sendwhen.js";
-import { showSent } from "../parts/sent.js";
+import { drafts, refusal } from "../sending/drafts.js";
+import { indented } from "../sending/jsontext.js";
+import { pairRows } from "../sending/pairrows.js";
+import { whenField } from "../sending/sendwhen.js";
+import { showSent } from "../sending/sent.js";
 
 const stream = page.topic.kind === "stream";
+const FOLLOW = '{"topic": "…", "content": "…", "in_ms": 0}';
 /** @type {Record<string, string[]>} */
 const MODES = {
   one: [gettext("One message"), gettext("Content")],
@@ -27,7 +28,7 @@ const MODES = {
           "Entries, each a JSON object in a line of its own: content or fields, slot_basis, headers, id; what it leaves out comes from the form",
         )
       : gettext(
-          "Messages, each a JSON object in a line of its own: content, key, slot_basis, headers, version, expires_ms, unique_for_ms and the time or priority; what it leaves out comes from the form",
+          "Messages, each a JSON object in a line of its own: content, key, slot_basis, headers, version, expires_ms, unique_for_ms, tenant and the time or priority; what it leaves out comes from the form",
         ),
   ],
 };
@@ -63,6 +64,10 @@ const basis = h("input", { class: "rc-input", name: "slot_basis", autocomplete: 
 const version = h("input", { class: "rc-input", name: "version", type: "number", min: 0, step: 1 });
 const expires = h("input", { class: "rc-input", name: "expires_ms", type: "number", min: 0, step: 1 });
 const unique = h("input", { class: "rc-input", name: "unique_for_ms", type: "number", min: 0, step: 1 });
+const tenant = h("input", { class: "rc-input", name: "tenant", autocomplete: "off", maxlength: 64 });
+const follow = () => h("input", { class: "rc-input rc-mono", autocomplete: "off", placeholder: FOLLOW });
+const ifDone = follow();
+const ifDead = follow();
 const reason = h("input", { class: "rc-input", name: "reason", maxlength: 500, autocomplete: "off" });
 const headers = pairRows(gettext("Header"), gettext("Add a header"));
 const fields = pairRows(gettext("Field"), gettext("Add a field"));
@@ -101,6 +106,9 @@ const form = h(
     stream ? null : h("label", {}, gettext("Version (older never replaces newer)"), version),
     stream ? null : h("label", {}, gettext("Expires after so many ms (empty: the topic's)"), expires),
     stream ? null : h("label", {}, gettext("Once within so many ms (empty: the topic's)"), unique),
+    stream ? null : h("label", {}, gettext("Tenant (empty: as the topic says)"), tenant),
+    stream ? null : h("label", {}, gettext("If done: sent when it has succeeded (JSON)"), ifDone),
+    stream ? null : h("label", {}, gettext("If dead: sent when it has died (JSON)"), ifDead),
     h("label", {}, gettext("Reason (optional)"), reason),
   ),
   h("h3", { class: "rc-strong" }, gettext("Headers")),
@@ -117,7 +125,7 @@ for (const button of [tryButton, sendButton]) button.disabled = Boolean(missing)
 choose(mode);
 shortcut("/", gettext("Search"), () => content.focus());
 
-function choose(name) {
+function choose(/** @type {string} */ name) {
   mode = name;
   setParams({ mode }, { mode: "one" });
   press(segments, mode);
@@ -148,14 +156,14 @@ function check() {
   format.hidden = !json;
   const looks = /^\s*[[{]/.test(text);
   const words = json ? gettext("Valid JSON") : looks ? gettext("Not JSON, though it looks like it") : gettext("Text");
-  const most = page.topic.max_content_bytes;
+  const { max_content_bytes: most = Number.POSITIVE_INFINITY } = page.topic;
   const over =
     size > most ? ` · ${fill(gettext("more than the %(most)s this topic takes"), { most: bytes(most) })}` : "";
   setText(verdict, `${words} · ${bytes(size)}${over}`);
   verdict.classList.toggle("rc-error", Boolean(over) || (looks && !json));
 }
 
-function isJson(text) {
+function isJson(/** @type {string} */ text) {
   try {
     parse(text);
     return true;
@@ -182,19 +190,29 @@ function read() {
     version: version.value,
     expires_ms: expires.value,
     unique_for_ms: unique.value,
+    tenant: tenant.value,
     headers: headers.read(),
+    if_done: objectOf(ifDone.value),
+    if_dead: objectOf(ifDead.value),
   };
 }
 
-async function go(dry) {
+/** What is no JSON is refused by the server, which says of which field. */
+function objectOf(/** @type {string} */ text) {
+  return isJson(text) ? JSON.parse(text) : text;
+}
+
+async function go(/** @type {boolean} */ dry) {
   problem.hidden = true;
   tryButton.disabled = sendButton.disabled = true;
+  /** @type {import("../sending/drafts.js").Draft[]} */
   let found = [];
   try {
     found = mode === "fields" ? [entryOf(read())] : drafts(mode, content.value, read());
     const messages = found.map(({ message }) => message);
     const single = mode === "one" || mode === "fields";
     const body = { ...(single ? messages[0] : { messages }), validate_only: dry, reason: reason.value };
+    /** @type {Api.SendAnswer} */
     const answer = await post(ofTopic(page.topic.name, "/messages"), body);
     const words = showSent(results, answer, dry);
     if (!dry) toast(words, answer.refused ? "error" : "success");
@@ -207,7 +225,7 @@ async function go(dry) {
 }
 
 /** An entry of fields; what is empty is left out. */
-function entryOf(values) {
+function entryOf(/** @type {Record<string, any>} */ values) {
   const given = Object.entries(values).filter(([, value]) =>
     typeof value === "object" ? Object.keys(value).length : value,
   );

@@ -5,7 +5,7 @@ import { get, ofTopic } from "../core/api.js";
 import { byId, h, headRow, replace, setText } from "../core/dom.js";
 import { count, dateTime, duration, NONE, rate } from "../core/format.js";
 import { page } from "../core/page.js";
-import { fill, gettext } from "../core/text.js";
+import { fill, gettext, messageOf } from "../core/text.js";
 import { fleetButton } from "../parts/fleetactions.js";
 import { openSlot } from "../parts/slotpanel.js";
 import { Timeline } from "../parts/timeline.js";
@@ -14,7 +14,7 @@ const PAGE = 64;
 const TIMELINE_MS = 3000;
 const COLUMNS = [gettext("Slot"), gettext("Owner"), gettext("Epoch"), gettext("Since")];
 const stream = page.topic.kind === "stream";
-/** [metric of the frame, title, words]. @type {any[][]} */
+/** [metric of the frame, title, words]. @type {[string, string, (value: number) => string][]} */
 const NUMBERS = stream
   ? [
       ["backlog", gettext("Entries"), count],
@@ -22,14 +22,14 @@ const NUMBERS = stream
     ]
   : [
       ["backlog", gettext("Backlog"), count],
-      ["lag_ms", gettext("Due lag"), (ms) => (page.topic.timed ? duration(ms) : NONE)],
+      ["lag_ms", gettext("Due lag"), (/** @type {number} */ ms) => (page.topic.timed ? duration(ms) : NONE)],
       ["in_flight", gettext("In flight"), count],
       ["dead", gettext("Dead"), count],
     ];
 const TITLES = [...(stream ? COLUMNS.slice(0, 1) : COLUMNS), ...NUMBERS.map(([, title]) => [title, "rc-num"])];
 
 export class SlotsTab {
-  constructor(live) {
+  constructor(/** @type {import("../core/live.js").Live} */ live) {
     this.live = live;
     this.from = Math.max(0, Number(param("from", "0")) || 0);
     this.body = h("tbody");
@@ -71,7 +71,7 @@ export class SlotsTab {
     if (Number.isInteger(slot) && slot >= 0 && slot < page.topic.slots) openSlot(slot, live, () => {});
   }
 
-  go(step) {
+  go(/** @type {number} */ step) {
     this.from = Math.min(Math.max(0, this.from + step), Math.max(0, page.topic.slots - 1));
     setParams({ from: String(this.from) }, { from: "0" });
     this.render();
@@ -82,26 +82,26 @@ export class SlotsTab {
     try {
       this.timeline.update((await get(ofTopic(page.topic.name, "/ownership"))).events);
     } catch (problem) {
-      setText(this.note, problem.message);
+      setText(this.note, messageOf(problem));
     }
   }
 
-  take(message) {
+  take(/** @type {Live.TopicMessage} */ message) {
     if (message.type === "topic") this.frame = message;
     if (message.type === "details") this.owners = message.owners;
   }
 
   render() {
     if (!this.frame?.slots?.backlog) return;
-    const { slots } = this.frame;
+    const { slots, fenced } = this.frame;
     const all = slots.backlog.length;
     const to = Math.min(all, this.from + PAGE);
     setText(
       this.note,
       fill(gettext("Slots %(from)s to %(to)s of %(all)s"), { from: this.from, to: to - 1, all: count(all) }) +
-        this.rule(),
+        this.rule(fenced),
     );
-    this.unfence.hidden = !this.frame.fenced;
+    this.unfence.hidden = !fenced;
     this.before.disabled = this.from === 0;
     this.after.disabled = to >= all;
     while (this.body.children.length > to - this.from) this.body.deleteRow(-1);
@@ -109,13 +109,13 @@ export class SlotsTab {
   }
 
   /** Who may take from the slots, where the table does not say it. */
-  rule() {
+  rule(/** @type {number} */ fenced) {
     if (this.owners || stream) return "";
-    if (!this.frame.fenced) return ` · ${gettext("shared: every worker takes from every slot")}`;
-    return ` · ${fill(gettext("%(n)s slots wait for workers with ZooKeeper"), { n: count(this.frame.fenced) })}`;
+    if (!fenced) return ` · ${gettext("shared: every worker takes from every slot")}`;
+    return ` · ${fill(gettext("%(n)s slots wait for workers with ZooKeeper"), { n: count(fenced) })}`;
   }
 
-  show(slot, slots) {
+  show(/** @type {number} */ slot, /** @type {Live.SlotValues} */ slots) {
     const row = this.body.rows[slot - this.from] ?? this.body.appendChild(this.row());
     const [name, ...cells] = row.children;
     row.dataset.slot = String(slot);
@@ -134,7 +134,8 @@ export class SlotsTab {
     const open = h("button", {
       type: "button",
       class: "rc-link",
-      onclick: (event) => openSlot(Number(event.target.closest("tr").dataset.slot), this.live, () => {}),
+      onclick: (/** @type {any} */ event) =>
+        openSlot(Number(event.target.closest("tr").dataset.slot), this.live, () => {}),
     });
     return h(
       "tr",

@@ -1,4 +1,5 @@
 // A topic's page: header, actions, and the tab that is shown.
+
 import { byId, h, icon, replace, setText } from "../core/dom.js";
 import { count, dateTime, duration, percent, rate } from "../core/format.js";
 import { shortcut } from "../core/keys.js";
@@ -6,6 +7,7 @@ import { Live } from "../core/live.js";
 import { page, topicAddress } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { actionButton } from "../parts/actions.js";
+import { guardedLink } from "../parts/guardedbutton.js";
 import { showProblems } from "../parts/problems.js";
 import { WAITING } from "../parts/states.js";
 import { topicState } from "../parts/topicstate.js";
@@ -19,6 +21,8 @@ import { MessagesTab } from "./messages.js";
 import { SlotsTab } from "./slots.js";
 import { TrendsTab } from "./trends.js";
 
+/** @typedef {Live.TopicFrame | Live.PastFrame} Shown */
+
 const DEAD = ["dead_growing", "dead"];
 const LATE = [
   "objective_burning",
@@ -31,7 +35,7 @@ const LATE = [
   "group_behind",
 ];
 const FLEET = ["unowned", "no_workers", "group_stuck"];
-/** @type {any} */
+/** @type {Live.TopicFrame | null} */
 let frame = null;
 const live = new Live(page.socket, take, render);
 const tab = buildTab();
@@ -72,14 +76,14 @@ function buildTab() {
   return page.topic.kind === "stream" ? new EntriesTab(live) : new MessagesTab(live, WAITING);
 }
 
-function take(message) {
+function take(/** @type {Live.TopicMessage} */ message) {
   if (message.type === "topic") frame = message;
   if (message.type === "topic" || message.type === "gone") live.gone = goneWords(message);
   tab.take(message);
 }
 
 /** What this page is about is no longer there: the words, and the way out; null where it is as it was. */
-function goneWords({ topic }) {
+function goneWords(/** @type {{ topic?: Live.Topic }} */ { topic }) {
   if (!topic) {
     const words = fill(gettext("The topic %(topic)s was deleted. What you see is what it was."), {
       topic: page.topic.name,
@@ -106,30 +110,30 @@ function render() {
   problems.hidden = !shown.problems.length;
   setText(byId("rc-facts"), facts(shown).filter(Boolean).join(" · "));
   const dead = byId("rc-dead-count");
-  if (!dead || past) return;
-  const died = shown.groups.reduce((sum, group) => sum + group.dead, shown.now.dead);
+  if (!dead || past || !frame) return;
+  const died = frame.groups.reduce((sum, group) => sum + group.dead, frame.now.dead);
   setText(dead, died ? ` ${count(died)}` : "");
 }
 
-function facts(shown) {
+function facts(/** @type {Shown} */ shown) {
   const { now, topic, journal: held, acknowledged: known } = shown;
   if (!now) return [gettext("Nothing was kept of this moment.")];
   return [
-    ...(topic.kind === "stream" ? kept(now) : waiting(shown)),
+    ...(topic.kind === "stream" ? kept(now) : waiting({ ...shown, now })),
     held ? journal(held) : null,
     shown.objective ? objective(shown.objective) : null,
     known && now.dead ? acknowledged(known) : null,
   ];
 }
 
-function kept(now) {
+function kept(/** @type {Live.Numbers} */ now) {
   return [
     fill(ngettext("%(n)s entry kept", "%(n)s entries kept", now.length), { n: count(now.length) }),
     fill(gettext("in %(in)s/s"), { in: rate(now.in_s) }),
   ];
 }
 
-function waiting({ now, topic, workers, routed }) {
+function waiting(/** @type {Shown & { now: Live.Numbers }} */ { now, topic, workers, routed }) {
   const words =
     topic.kind === "group"
       ? [
@@ -152,12 +156,12 @@ function waiting({ now, topic, workers, routed }) {
   ];
 }
 
-function place(problem) {
+function place(/** @type {Live.Problem} */ problem) {
   if (DEAD.includes(problem.code) && page.tab !== "dead") return topicAddress(page.topic.name, "dead");
   return FLEET.includes(problem.code) ? `${page.root}workers/` : null;
 }
 
-function act(problem) {
+function act(/** @type {Live.Problem} */ problem) {
   if (DEAD.includes(problem.code)) return acknowledge();
   return LATE.includes(problem.code) ? small(whyButton()) : null;
 }
@@ -183,12 +187,12 @@ function acknowledge() {
   return small(button);
 }
 
-function small(button) {
+function small(/** @type {HTMLButtonElement} */ button) {
   button.classList.add("rc-small");
   return button;
 }
 
-function acknowledged(found) {
+function acknowledged(/** @type {Api.Acknowledged} */ found) {
   return fill(
     ngettext(
       "%(n)s dead letter acknowledged by %(who)s, %(time)s",
@@ -200,7 +204,7 @@ function acknowledged(found) {
 }
 
 /** How the lateness objective is kept, over a week. */
-function objective({ objective_ms: most, kept, budget, burn }) {
+function objective(/** @type {Live.Objective} */ { objective_ms: most, kept, budget, burn }) {
   if (kept === null) return fill(gettext("at most %(time)s late: nothing delivered yet"), { time: duration(most) });
   const words =
     budget > 0
@@ -210,16 +214,16 @@ function objective({ objective_ms: most, kept, budget, burn }) {
 }
 
 /** How many entries the journal holds, and who has not read them. */
-function journal(state) {
+function journal(/** @type {NonNullable<Live.TopicFrame["journal"]>} */ state) {
   const held = fill(ngettext("journal %(n)s entry", "journal %(n)s entries", state.entries), {
     n: count(state.entries),
   });
-  const slowest = state.readers.reduce((worst, each) => (each.behind > (worst?.behind ?? 0) ? each : worst), null);
+  const [slowest] = state.readers.filter((each) => each.behind > 0).sort((one, other) => other.behind - one.behind);
   if (!slowest) return held;
   return `${held} (${fill(gettext("%(reader)s is %(time)s behind"), { reader: slowest.name, time: duration(slowest.behind_ms) })})`;
 }
 
-function showState(topic, shown = frame) {
+function showState(/** @type {Live.Topic} */ topic, /** @type {Shown | null} */ shown = frame) {
   const badge = byId("rc-topic-state");
   const state = topicState(topic, shown);
   if (badge.firstElementChild?.outerHTML !== state.outerHTML) replace(badge, state);
@@ -244,15 +248,5 @@ function showState(topic, shown = frame) {
 
 function sendLink() {
   const missing = page.grants.actions.send;
-  return h(
-    "a",
-    {
-      class: "rc-button",
-      href: topicAddress(page.topic.name, "send"),
-      title: missing,
-      "aria-disabled": missing ? "true" : null,
-    },
-    icon("send"),
-    gettext("Send"),
-  );
+  return guardedLink({ href: topicAddress(page.topic.name, "send"), symbol: "send", label: gettext("Send"), missing });
 }

@@ -1,15 +1,19 @@
 // The Trends tab: what reconciliations have added up, window by window, beside the day or the week before.
+
+import { RunChart } from "../charts/runchart.js";
 import { get, ofTopic } from "../core/api.js";
 import { byId, h, replace, setText } from "../core/dom.js";
 import { count, dateTime, duration } from "../core/format.js";
 import { page } from "../core/page.js";
-import { fill, gettext, ngettext } from "../core/text.js";
+import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { Choice } from "../parts/choice.js";
-import { RunChart } from "../parts/runchart.js";
+
+/** @typedef {[string, string]} Line */
 
 const AGAIN_MS = 60_000;
-const PERCENTILES = (name) => ["p50", "p95", "p99"].map((each) => [`${name}_${each}_ms`, each]);
-/** [title, lines, which of them are compared, words]. @type {any[][]} */
+const PERCENTILES = (/** @type {string} */ name) =>
+  ["p50", "p95", "p99"].map((each) => /** @type {Line} */ ([`${name}_${each}_ms`, each]));
+/** [title, lines, which of them are compared, words]. @type {[string, Line[], string[], (value: any) => string][]} */
 const CHARTS = [
   [
     gettext("Volumes"),
@@ -33,6 +37,7 @@ const CHARTS = [
   [gettext("Lateness"), PERCENTILES("lateness"), ["lateness_p95_ms"], duration],
   [gettext("End to end"), PERCENTILES("end_to_end"), ["end_to_end_p95_ms"], duration],
 ];
+/** @type {Record<string, string>} */
 const BEFORE = { day: gettext("the day before"), week: gettext("the week before") };
 
 export class TrendsTab {
@@ -79,7 +84,9 @@ export class TrendsTab {
   build() {
     const before = BEFORE[this.compare.value];
     this.charts = CHARTS.map(([title, lines, compared, format]) => {
-      const earlier = before ? compared.map((name) => [`before_${name}`, this.earlier(lines, name, before)]) : [];
+      const earlier = before
+        ? compared.map((name) => /** @type {Line} */ ([`before_${name}`, this.earlier(lines, name, before)]))
+        : [];
       return new RunChart(title, [...lines, ...earlier].slice(0, 4), format, { first: gettext("From"), gaps: false });
     });
     replace(
@@ -88,6 +95,11 @@ export class TrendsTab {
     );
   }
 
+  /**
+   * @param {Line[]} lines
+   * @param {string} name
+   * @param {string} before
+   */
   earlier(lines, name, before) {
     const line = lines.find(([each]) => each === name)?.[1] ?? name;
     return fill(gettext("%(line)s, %(before)s"), { line, before });
@@ -96,14 +108,15 @@ export class TrendsTab {
   async load() {
     const asked = { size: this.size.value, compare: this.compare.value };
     try {
+      /** @type {Api.Windows} */
       const found = await get(ofTopic(page.topic.name, "/windows"), asked);
       if (asked.size === this.size.value && asked.compare === this.compare.value) this.show(found);
     } catch (problem) {
-      setText(this.note, problem.message);
+      setText(this.note, messageOf(problem));
     }
   }
 
-  show(found) {
+  show(/** @type {Api.Windows} */ found) {
     this.grid.hidden = found.complete_ms === null;
     setText(this.note, words(found));
     const points = found.windows.map((row, at) => ({
@@ -118,11 +131,16 @@ export class TrendsTab {
   render() {}
 }
 
+/**
+ * @param {string[]} names
+ * @param {(number | boolean | null)[]} row
+ * @param {string} prefix
+ */
 function named(names, row, prefix) {
   return Object.fromEntries(names.map((name, at) => [prefix + name, row[at] ?? null]));
 }
 
-function words(found) {
+function words(/** @type {Api.Windows} */ found) {
   if (found.complete_ms === null)
     return gettext(
       "Nothing is known yet: trends come with reconciliations, of topics with a journal that is archived.",

@@ -9,25 +9,35 @@ import { fleetButton } from "../parts/fleetactions.js";
 import { Tile, tileRow } from "../parts/tiles.js";
 import { Timeline } from "../parts/timeline.js";
 
+/** @typedef {Live.Fleet & { running: Live.FleetWorker[] }} Shown */
+
+/** @type {Record<string, string>} */
 const STATES = { running: gettext("Running"), stopping: gettext("Stopping"), lost: gettext("Silent") };
+/** @type {Record<string, string>} */
 const SESSIONS = {
   shared: gettext("without ZooKeeper"),
   connected: gettext("connected"),
   suspended: gettext("connection lost: takes nothing"),
   lost: gettext("session lost: takes nothing"),
 };
+/** @type {Live.Fleet | null} */
 let frame = page.frame;
 
-const sum = (workers, read) => workers.reduce((total, worker) => total + read(worker), 0);
+/**
+ * @template Item
+ * @param {Item[]} items
+ * @param {(item: Item) => number} read
+ */
+const sum = (items, read) => items.reduce((total, item) => total + read(item), 0);
 const tiles = [
-  new Tile(gettext("Workers"), ({ running, workers }) => [
+  new Tile(gettext("Workers"), (/** @type {Shown} */ { running, workers }) => [
     count(running.length),
     running.length < workers.length
       ? fill(gettext("%(n)s silent or stopping"), { n: count(workers.length - running.length) })
       : "",
     running.length === 0,
   ]),
-  new Tile(gettext("Slots owned"), ({ topics, running }) => {
+  new Tile(gettext("Slots owned"), (/** @type {Shown} */ { topics, running }) => {
     const all = sum(
       topics.filter((topic) => topic.serial),
       (topic) => topic.slots,
@@ -43,14 +53,18 @@ const tiles = [
       missing > 0,
     ];
   }),
-  new Tile(gettext("Done/s"), ({ running }) => [rate(sum(running, (worker) => worker.done_per_s))]),
-  new Tile(gettext("In flight"), ({ running }) => [count(sum(running, (worker) => worker.in_flight))]),
-  new Tile(gettext("Stuck calls"), ({ running }) => [
+  new Tile(gettext("Done/s"), (/** @type {Shown} */ { running }) => [
+    rate(sum(running, (worker) => worker.done_per_s)),
+  ]),
+  new Tile(gettext("In flight"), (/** @type {Shown} */ { running }) => [
+    count(sum(running, (worker) => worker.in_flight)),
+  ]),
+  new Tile(gettext("Stuck calls"), (/** @type {Shown} */ { running }) => [
     count(sum(running, (worker) => worker.stuck)),
     "",
     sum(running, (worker) => worker.stuck) > 0,
   ]),
-  new Tile("ZooKeeper", ({ running }) => {
+  new Tile("ZooKeeper", (/** @type {Shown} */ { running }) => {
     const away = running.filter((worker) => ["suspended", "lost"].includes(worker.session)).length;
     if (running.every((worker) => worker.session === "shared")) return [gettext("not used")];
     return away
@@ -124,13 +138,13 @@ function render() {
       rows.get(name).remove();
       rows.delete(name);
     }
-  frame.workers.forEach(showWorker);
-  showPins();
+  for (const worker of frame.workers) showWorker(frame, worker);
+  showPins(frame);
   timeline.update(frame.events);
 }
 
 /** A row is drawn again only when something in it changed, so that its buttons keep their focus. */
-function showWorker(worker) {
+function showWorker(/** @type {Live.Fleet} */ frame, /** @type {Live.FleetWorker} */ worker) {
   const newest = frame.topics.map((topic) => topic.version);
   const minute = Math.floor((frame.at_ms - worker.started_ms) / 10_000); // it tells how long ago things were
   const key = JSON.stringify([worker, newest, minute]);
@@ -192,7 +206,7 @@ function showWorker(worker) {
         {},
         h("a", { class: "rc-link", href: topicAddress(topic, "slots") }, topic),
         ` ${count(number)} `,
-        followed(worker, topic),
+        followed(frame, worker, topic),
       ),
     ),
   );
@@ -223,7 +237,11 @@ function showWorker(worker) {
 }
 
 /** The version of the definition it works by; marked where that is not the newest. */
-function followed(worker, topic) {
+function followed(
+  /** @type {Live.Fleet} */ frame,
+  /** @type {Live.FleetWorker} */ worker,
+  /** @type {string} */ topic,
+) {
   const version = worker.versions[topic];
   if (version === undefined) return null;
   const newest = frame.topics.find((each) => each.name === topic)?.version ?? version;
@@ -233,7 +251,7 @@ function followed(worker, topic) {
   return h("span", { class: "rc-tag rc-tag-warn", title }, words);
 }
 
-function showPins() {
+function showPins(/** @type {Live.Fleet} */ frame) {
   const overrides = frame.topics.flatMap((topic) => topic.pins.map((pin) => ({ topic: topic.name, ...pin })));
   const key = JSON.stringify([overrides, frame.away]);
   if (pins.dataset.key === key) return;

@@ -8,69 +8,80 @@ import { ask } from "./ask.js";
 import { guardedButton } from "./guardedbutton.js";
 import { newValue } from "./newvalue.js";
 
+/** @typedef {{ label: string, symbol: string, reason?: boolean, danger?: boolean, value?: boolean, ask: (n: number) => string, say?: string, done: (n: number) => string }} Action */
+/** @typedef {{ asked: number, done: number, results?: Api.MessageResult[] }} Result */
+
 const ranked = page.topic?.timed === false;
 const group = page.topic?.kind === "group";
 
+/** @type {Record<string, Action>} */
 const ACTIONS = {
   cancel: {
     label: gettext("Cancel"),
     symbol: "cancel",
     reason: true,
     danger: true,
-    ask: (n) => ngettext("Cancel %(n)s message of %(topic)s?", "Cancel %(n)s messages of %(topic)s?", n),
+    ask: (/** @type {number} */ n) =>
+      ngettext("Cancel %(n)s message of %(topic)s?", "Cancel %(n)s messages of %(topic)s?", n),
     say: gettext("Taken out of the queue, never delivered. It can be restored for a while."),
-    done: (n) => ngettext("%(n)s message cancelled.", "%(n)s messages cancelled.", n),
+    done: (/** @type {number} */ n) => ngettext("%(n)s message cancelled.", "%(n)s messages cancelled.", n),
   },
   run_now: {
     label: gettext("Run now"),
     symbol: "bolt",
-    ask: (n) => ngettext("Run %(n)s message of %(topic)s now?", "Run %(n)s messages of %(topic)s now?", n),
+    ask: (/** @type {number} */ n) =>
+      ngettext("Run %(n)s message of %(topic)s now?", "Run %(n)s messages of %(topic)s now?", n),
     say: gettext("Ready at once, whatever the due time was."),
-    done: (n) => ngettext("%(n)s message is ready.", "%(n)s messages are ready.", n),
+    done: (/** @type {number} */ n) => ngettext("%(n)s message is ready.", "%(n)s messages are ready.", n),
   },
   reschedule: ranked
     ? {
         label: gettext("Change priority"),
         symbol: "swap_vert",
         value: true,
-        ask: (n) =>
+        ask: (/** @type {number} */ n) =>
           ngettext(
             "Change the priority of %(n)s message of %(topic)s?",
             "Change the priority of %(n)s messages of %(topic)s?",
             n,
           ),
-        done: (n) => ngettext("The priority of %(n)s message changed.", "The priority of %(n)s messages changed.", n),
+        done: (/** @type {number} */ n) =>
+          ngettext("The priority of %(n)s message changed.", "The priority of %(n)s messages changed.", n),
       }
     : {
         label: gettext("Reschedule"),
         symbol: "schedule",
         value: true,
-        ask: (n) => ngettext("Reschedule %(n)s message of %(topic)s?", "Reschedule %(n)s messages of %(topic)s?", n),
-        done: (n) => ngettext("%(n)s message rescheduled.", "%(n)s messages rescheduled.", n),
+        ask: (/** @type {number} */ n) =>
+          ngettext("Reschedule %(n)s message of %(topic)s?", "Reschedule %(n)s messages of %(topic)s?", n),
+        done: (/** @type {number} */ n) => ngettext("%(n)s message rescheduled.", "%(n)s messages rescheduled.", n),
       },
   requeue: {
     label: gettext("Requeue"),
     symbol: "replay",
     reason: true,
-    ask: (n) => ngettext("Requeue %(n)s dead letter of %(topic)s?", "Requeue %(n)s dead letters of %(topic)s?", n),
+    ask: (/** @type {number} */ n) =>
+      ngettext("Requeue %(n)s dead letter of %(topic)s?", "Requeue %(n)s dead letters of %(topic)s?", n),
     say: gettext("Delivered again, with all retries."),
-    done: (n) => ngettext("%(n)s dead letter requeued.", "%(n)s dead letters requeued.", n),
+    done: (/** @type {number} */ n) => ngettext("%(n)s dead letter requeued.", "%(n)s dead letters requeued.", n),
   },
   drop: {
     label: gettext("Drop"),
     symbol: "delete",
     reason: true,
     danger: true,
-    ask: (n) => ngettext("Drop %(n)s dead letter of %(topic)s?", "Drop %(n)s dead letters of %(topic)s?", n),
+    ask: (/** @type {number} */ n) =>
+      ngettext("Drop %(n)s dead letter of %(topic)s?", "Drop %(n)s dead letters of %(topic)s?", n),
     say: gettext("Removed. It can be restored for a while."),
-    done: (n) => ngettext("%(n)s dead letter dropped.", "%(n)s dead letters dropped.", n),
+    done: (/** @type {number} */ n) => ngettext("%(n)s dead letter dropped.", "%(n)s dead letters dropped.", n),
   },
   restore: {
     label: gettext("Restore"),
     symbol: "undo",
-    ask: (n) => ngettext("Restore %(n)s message of %(topic)s?", "Restore %(n)s messages of %(topic)s?", n),
+    ask: (/** @type {number} */ n) =>
+      ngettext("Restore %(n)s message of %(topic)s?", "Restore %(n)s messages of %(topic)s?", n),
     say: gettext("Back to where it was; what has become due meanwhile is ready at once."),
-    done: (n) => ngettext("%(n)s message restored.", "%(n)s messages restored.", n),
+    done: (/** @type {number} */ n) => ngettext("%(n)s message restored.", "%(n)s messages restored.", n),
   },
   pause: {
     label: group ? gettext("Pause group") : gettext("Pause topic"),
@@ -98,7 +109,7 @@ const ACTIONS = {
     done: () => gettext("The dead letters are acknowledged."),
   },
 };
-/** Where each action is asked for, below the topic. */
+/** Where each action is asked for, below the topic. @type {Record<string, string>} */
 export const VERBS = {
   cancel: "/messages:cancel",
   run_now: "/messages:run",
@@ -110,11 +121,18 @@ export const VERBS = {
   pause: ":pause",
   resume: ":resume",
 };
-const STATUS = { in_flight: gettext("in flight"), not_found: gettext("no longer there") };
+/** @type {Record<string, string>} */
+const STATUS = { in_flight: gettext("in flight"), held: gettext("held"), not_found: gettext("no longer there") };
 
 /** A button for an action on `refs()`: [[slot, id], …]; `messages()`: the same as they are now. Forbidden ones are shown,
     disabled, and say why. `extra()`: more for the server. */
-export function actionButton(name, refs, onDone, messages = /** @type {() => any[]} */ (() => []), extra = () => ({})) {
+export function actionButton(
+  /** @type {string} */ name,
+  /** @type {() => Ref[]} */ refs,
+  /** @type {(result: Result) => void} */ onDone,
+  messages = /** @type {() => any[]} */ (() => []),
+  extra = () => ({}),
+) {
   const action = ACTIONS[name];
   const missing = page.grants.actions[name];
   const look = action.danger ? "rc-danger" : "";
@@ -123,6 +141,13 @@ export function actionButton(name, refs, onDone, messages = /** @type {() => any
   );
 }
 
+/**
+ * @param {string} name
+ * @param {Ref[]} refs
+ * @param {(result: Result) => void} onDone
+ * @param {Api.Row[]} messages
+ * @param {Record<string, any>} extra
+ */
 function confirm(name, refs, onDone, messages, extra) {
   const action = ACTIONS[name];
   const topic = page.topic;
@@ -142,6 +167,7 @@ function confirm(name, refs, onDone, messages, extra) {
     focus: value?.input,
     submit: async ({ reason }) => {
       const body = { ...(ids.length ? { ids } : {}), reason, ...extra, ...value?.read() };
+      /** @type {Result} */
       const result = await post(ofTopic(topic.name, VERBS[name]), body);
       report(name, result);
       onDone(result);
@@ -149,7 +175,7 @@ function confirm(name, refs, onDone, messages, extra) {
   });
 }
 
-function report(name, result) {
+function report(/** @type {string} */ name, /** @type {Result} */ result) {
   const words = [fill(ACTIONS[name].done(result.done), { n: result.done })];
   for (const [status, label] of Object.entries(STATUS)) {
     const n = (result.results ?? []).filter((each) => each.status === status).length;

@@ -3,10 +3,13 @@ import { get, ofId, ofTopic } from "../core/api.js";
 import { h, replace } from "../core/dom.js";
 import { dateTime } from "../core/format.js";
 import { page } from "../core/page.js";
-import { fill, gettext } from "../core/text.js";
+import { fill, gettext, messageOf } from "../core/text.js";
 import { TIME_TITLES } from "./states.js";
 import { stepWords } from "./steps.js";
 
+/** @typedef {[number, HTMLElement]} Line */
+
+/** @type {Record<string, string>} */
 const WORDS = {
   cancel: gettext("cancelled it"),
   run_now: gettext("made it ready"),
@@ -16,6 +19,7 @@ const WORDS = {
   restore: gettext("restored it"),
   send: gettext("sent it by hand"),
 };
+/** @type {Record<string, string>} */
 const STATUS = {
   in_flight: gettext("it was in flight"),
   not_found: gettext("it was no longer there"),
@@ -25,18 +29,33 @@ const STATUS = {
   nothing: gettext("nothing was done"),
 };
 
-/** `message` may be null, where it is gone. */
+/**
+ * `message` may be null, where it is gone.
+ * @param {string} ident
+ * @param {number | null} slot
+ * @param {Api.Message | null} [message]
+ */
 export function activity(ident, slot, message = null) {
   const list = h("ol", { class: "rc-timeline" }, h("li", { class: "rc-muted" }, gettext("Loading…")));
   load(list, ident, slot, message);
   return list;
 }
 
+/**
+ * @param {HTMLElement} list
+ * @param {string} ident
+ * @param {number | null} slot
+ * @param {Api.Message | null} message
+ */
 async function load(list, ident, slot, message) {
   try {
     const path = ofTopic(page.topic.name, `/biography/${ofId(ident)}`);
+    /** @type {Api.Biography} */
     const { lives, actions, complete } = await get(path, { slot });
-    const steps = lives.flatMap((life) => life.steps.map((step) => [step.at_ms, stepWords(step)]));
+    /** @type {Line[]} */
+    const steps = lives.flatMap((life) =>
+      life.steps.map((step) => /** @type {Line} */ ([step.at_ms, stepWords(step)])),
+    );
     // The record tells more than the message itself; where there is none, that is all there is.
     const known = steps.length ? [] : facts(message);
     // Newest first; steps of the same millisecond stay in the order they happened.
@@ -53,11 +72,11 @@ async function load(list, ident, slot, message) {
         : h("li", { class: "rc-muted" }, gettext("Only the newest of this topic's actions were looked through.")),
     );
   } catch (problem) {
-    replace(list, h("li", { class: "rc-error" }, problem.message));
+    replace(list, h("li", { class: "rc-error" }, messageOf(problem)));
   }
 }
 
-function notes(life) {
+function notes(/** @type {Api.Life} */ life) {
   const found = [];
   if (life.more) found.push(h("li", { class: "rc-muted" }, gettext("Earlier steps are not shown.")));
   if (life.gap_ms)
@@ -73,8 +92,10 @@ function notes(life) {
   return found;
 }
 
-function facts(message) {
+/** @returns {Line[]} */
+function facts(/** @type {Api.Message | null} */ message) {
   if (!message) return [];
+  /** @type {Line[]} */
   const found = [];
   if (message.at_ms !== null && message.at_ms <= Date.now())
     found.push([message.at_ms, h("span", {}, TIME_TITLES[message.state])]);
@@ -86,7 +107,8 @@ function facts(message) {
   return found;
 }
 
-function personal(action) {
+/** @returns {Line} */
+function personal(/** @type {Api.Action} */ action) {
   const status = STATUS[action.status];
   return [
     action.at_ms,
@@ -101,6 +123,6 @@ function personal(action) {
   ];
 }
 
-function line([ms, words]) {
+function line(/** @type {Line} */ [ms, words]) {
   return h("li", { class: "rc-wide-time" }, h("time", {}, dateTime(ms)), words);
 }

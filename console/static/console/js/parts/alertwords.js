@@ -3,9 +3,13 @@ import { count, duration } from "../core/format.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { CHIPS } from "./problems.js";
 
+/** @type {Record<string, string>} */
 export const SEVERITIES = { critical: gettext("Critical"), warning: gettext("Warning"), info: gettext("Notice") };
+/** @type {Record<string, string>} */
 export const SEVERITY_TAGS = { critical: "dead", warning: "warn", info: "neutral" };
+/** @type {Record<string, string>} */
 export const STATES = { pending: gettext("Pending"), firing: gettext("Firing"), resolved: gettext("Over") };
+/** @type {Record<string, string>} */
 export const STATE_TAGS = { pending: "neutral", firing: "dead", resolved: "good" };
 /** @type {Record<string, string>} */
 const METRICS = {
@@ -40,7 +44,7 @@ const TIMES = ["lag_ms", "oldest_ms", "p99"];
 const NAMED_MOST = 5;
 
 /** "Lag: 12 s, above 10 s", or the name of the problem. */
-export function about({ rule, value }) {
+export function about(/** @type {Api.AlertOut} */ { rule, value }) {
   if (!rule) return gettext("The rule was deleted.");
   if (rule.problem) return CHIPS[rule.problem] ?? PROBLEMS[rule.problem] ?? rule.problem;
   const show = (/** @type {number | null} */ number) =>
@@ -55,7 +59,7 @@ export function about({ rule, value }) {
 }
 
 /** The topics of one alert for many. */
-export function named(topics) {
+export function named(/** @type {string[]} */ topics) {
   const left = topics.length - NAMED_MOST;
   const names = topics.slice(0, NAMED_MOST).join(", ");
   if (left <= 0) return names;
@@ -66,7 +70,7 @@ export function named(topics) {
 }
 
 /** How the telling of it stands. */
-export function told(deliveries) {
+export function told(/** @type {Api.DeliveryOut[]} */ deliveries) {
   const by = (/** @type {string} */ state) => deliveries.filter((each) => each.state === state);
   const failed = deliveries.filter((each) => each.state !== "sent" && each.error);
   if (failed.length) return fill(gettext("Not sent to %(receiver)s: %(error)s"), failed[0]);

@@ -1,6 +1,6 @@
 // The one dialog before something is done: what it would do, why it is done, and the last click.
 import { h, replace } from "../core/dom.js";
-import { fill, gettext } from "../core/text.js";
+import { fill, gettext, messageOf } from "../core/text.js";
 
 const REASON_MAX = 500;
 let number = 0;
@@ -75,7 +75,7 @@ export function ask({
     try {
       if ((await submit({ reason: why.value, confirm: state.word ? typed.value : "" })) !== false) dialog.close();
     } catch (problem) {
-      replace(error, problem.message);
+      replace(error, messageOf(problem));
       error.hidden = false;
     } finally {
       state.busy = false;
@@ -95,11 +95,11 @@ export function ask({
     dialog,
     button,
     /** Whether the last click waits for something else. */
-    hold(held) {
+    hold(/** @type {boolean} */ held) {
       state.held = held;
       check();
     },
-    needsWord(word) {
+    needsWord(/** @type {boolean} */ word) {
       state.word = word;
       check();
     },

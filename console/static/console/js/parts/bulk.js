@@ -3,7 +3,7 @@ import { ofTopic, post } from "../core/api.js";
 import { h, icon, press, replace, setText } from "../core/dom.js";
 import { bytes, exact, time } from "../core/format.js";
 import { page } from "../core/page.js";
-import { fill, gettext, ngettext } from "../core/text.js";
+import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { VERBS } from "./actions.js";
 import { ask } from "./ask.js";
 import { exportMenu } from "./bulkexport.js";
@@ -12,8 +12,12 @@ import { newValue } from "./newvalue.js";
 import { OPERATION_ACTIONS, querySentence } from "./operationwords.js";
 import { ACTIONS_OF } from "./states.js";
 
+/** @typedef {{ filter?: Record<string, any>, action?: string | null }} Given */
+/** @typedef {{ name: string, timed?: boolean, slots?: number }} Of */
+
 const PAUSE_MS = 350;
 const DANGEROUS = new Set(["cancel", "drop"]);
+/** @type {Record<string, string>} */
 const SAY = {
   cancel: gettext("Taken out of the queue, never delivered. It can be undone for a while."),
   run_now: gettext("Ready at once, whatever the due time was."),
@@ -24,7 +28,12 @@ const SAY = {
 };
 
 /** A button that opens the dialog. `given()`: {filter, action} to begin with. */
-export function bulkButton(topic, states, given, label = gettext("All matching…")) {
+export function bulkButton(
+  /** @type {Of} */ topic,
+  /** @type {string[]} */ states,
+  /** @type {() => Given} */ given,
+  label = gettext("All matching…"),
+) {
   return h(
     "button",
     { type: "button", class: "rc-button", dataset: { bulk: "" }, onclick: () => openBulk(topic, states, given()) },
@@ -33,23 +42,41 @@ export function bulkButton(topic, states, given, label = gettext("All matching�
   );
 }
 
-/** `topic`: {name, timed?, slots?}; `states`: those to choose from; `given`: {filter, action} to begin with. */
+/**
+ * `topic`: {name, timed?, slots?}; `states`: those to choose from; `given`: {filter, action} to begin with.
+ * @param {Of} topic
+ * @param {string[]} states
+ * @param {Given} given
+ */
 export function openBulk(topic, states, given) {
   new BulkDialog(topic, states, given).changed(0);
 }
 
 class BulkDialog {
+  /**
+   * @param {Of} topic
+   * @param {string[]} states
+   * @param {Given} given
+   */
   constructor(topic, states, { filter = {}, action = null }) {
     this.topic = topic;
     this.asked = 0;
     this.timer = 0;
+    /** @type {Api.Preview | null} */
     this.found = null;
+    this.action = "";
+    this.shownFor = "";
     this.fields = new FilterFields(states, filter, topic.slots, page.grants.payload, () => this.changed());
     this.actions = h("div", { class: "rc-segments", role: "group", "aria-label": gettext("Action") });
     this.wantedAction = action;
     this.say = h("p", { class: "rc-muted" });
     this.value = h("div", { hidden: true });
     this.seen = h("div", { class: "rc-preview", role: "status", "aria-live": "polite" });
+    /**
+     * @param {string} name
+     * @param {number} max
+     * @param {string} placeholder
+     */
     const number = (name, max, placeholder) =>
       h("input", { class: "rc-input", type: "number", min: 0, max, step: 1, name, placeholder });
     this.rate = number("rate_per_s", 1_000_000, gettext("as fast as possible"));
@@ -102,7 +129,7 @@ class BulkDialog {
     this.shownFor = state;
     const names = ACTIONS_OF[state];
     const may = names.filter((name) => !page.grants.actions[name]);
-    const wanted = [this.action, this.wantedAction].find((name) => names.includes(name)) ?? may[0] ?? names[0];
+    const wanted = [this.action, this.wantedAction].find((name) => name && names.includes(name)) ?? may[0] ?? names[0];
     replace(
       this.actions,
       names.map((name) =>
@@ -122,7 +149,7 @@ class BulkDialog {
     this.choose(wanted, false);
   }
 
-  choose(name, look = true) {
+  choose(/** @type {string} */ name, /** @type {boolean} */ look = true) {
     this.action = name;
     press(this.actions, name);
     setText(this.say, SAY[name]);
@@ -136,7 +163,7 @@ class BulkDialog {
     if (look) this.changed(0);
   }
 
-  changed(pause = PAUSE_MS) {
+  changed(/** @type {number} */ pause = PAUSE_MS) {
     this.showActions();
     this.found = null;
     this.asked += 1;
@@ -147,7 +174,7 @@ class BulkDialog {
     this.timer = setTimeout(() => this.look(asked), pause);
   }
 
-  async look(asked) {
+  async look(/** @type {number} */ asked) {
     const missing = page.grants.actions[this.action];
     if (missing) {
       replace(this.seen, h("p", { class: "rc-error" }, missing));
@@ -155,18 +182,19 @@ class BulkDialog {
     }
     const filter = this.fields.read();
     try {
+      /** @type {Api.Preview} */
       const found = await this.post({ validate_only: true });
       if (asked !== this.asked) return;
       this.found = found;
       this.showFound(found, filter);
     } catch (problem) {
       if (asked !== this.asked) return;
-      replace(this.seen, h("p", { class: "rc-error" }, problem.message));
+      replace(this.seen, h("p", { class: "rc-error" }, messageOf(problem)));
     }
     this.allow();
   }
 
-  showFound(found, filter) {
+  showFound(/** @type {Api.Preview} */ found, /** @type {Record<string, any>} */ filter) {
     replace(
       this.seen,
       h("p", {}, h("strong", {}, this.amount(found)), h("span", { class: "rc-muted" }, ` ${asOf(found.as_of_ms)}`)),
@@ -195,7 +223,7 @@ class BulkDialog {
   }
 
   /** How many it would meet, and how sure that is. */
-  amount(found) {
+  amount(/** @type {Api.Preview} */ found) {
     const n = exact(found.count);
     if (this.withoutOverdue && found.count)
       return fill(gettext("At most %(n)s messages: those whose time has gone by are left out."), { n });
@@ -226,7 +254,8 @@ class BulkDialog {
     this.ask.button.title = missing ?? "";
   }
 
-  async start(given) {
+  async start(/** @type {{ reason: string, confirm: string }} */ given) {
+    /** @type {Api.OperationView} */
     const operation = await this.post({
       ...given,
       rate_per_s: Number(this.rate.value),
@@ -239,7 +268,7 @@ class BulkDialog {
   }
 
   /** Where the action says which state it is about, the filter does not. */
-  post(body) {
+  post(/** @type {object} */ body) {
     const { state, ...rest } = this.fields.read();
     const filter = ["dead", "trash"].includes(state) ? rest : { state, ...rest };
     const only = this.withoutOverdue ? { overdue: false } : {};
@@ -247,4 +276,4 @@ class BulkDialog {
   }
 }
 
-const asOf = (ms) => fill(gettext("as of %(time)s"), { time: time(ms) });
+const asOf = (/** @type {number} */ ms) => fill(gettext("as of %(time)s"), { time: time(ms) });

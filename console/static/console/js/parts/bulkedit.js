@@ -8,7 +8,7 @@ import { ask } from "./ask.js";
 import { guardedButton } from "./guardedbutton.js";
 
 /** A button for a message as the server describes it. `onDone()` when the new one is sent. */
-export function correctButton(message, onDone) {
+export function correctButton(/** @type {Api.Message} */ message, /** @type {() => void} */ onDone) {
   const missing =
     page.grants.actions.send ??
     (message.content === null && message.content_base64 === null
@@ -21,9 +21,9 @@ export function correctButton(message, onDone) {
   );
 }
 
-function open(message, onDone) {
+function open(/** @type {Api.Message} */ message, /** @type {() => void} */ onDone) {
   const area = h("textarea", { class: "rc-input rc-mono rc-edit", name: "content", rows: 12, required: true });
-  area.value = message.content;
+  area.value = message.content ?? "";
   const wasJson = isJson(area.value);
   const hint = h("p", { class: "rc-muted" });
   const mayDrop = !page.grants.actions.drop;
@@ -47,6 +47,7 @@ function open(message, onDone) {
     focus: area,
     submit: async ({ reason }) => {
       const body = { slot: message.slot, id: message.id, content: area.value, drop: drop.checked, reason };
+      /** @type {Api.Resent} */
       const sent = await post(ofTopic(page.topic.name, "/dead:resend"), body);
       toast(fill(gettext("Sent as %(id)s."), { id: sent.id }), "success");
       onDone();
@@ -60,7 +61,7 @@ function open(message, onDone) {
   look();
 }
 
-function isJson(text) {
+function isJson(/** @type {string} */ text) {
   try {
     JSON.parse(text);
     return true;

@@ -6,7 +6,14 @@ import { STATES, TIME_TITLES } from "./states.js";
 const TEXT_MAX = 500;
 
 export class FilterFields {
-  /** `states`: those to choose from; `given`: a filter to begin with; `slots`: how many there are, if known. */
+  /**
+   * `states`: those to choose from; `given`: a filter to begin with; `slots`: how many there are, if known.
+   * @param {string[]} states
+   * @param {Record<string, any>} given
+   * @param {number | undefined} slots
+   * @param {boolean} payload
+   * @param {() => void} onChange
+   */
   constructor(states, given, slots, payload, onChange) {
     this.fingerprint = given.fingerprint ?? "";
     this.state = h(
@@ -15,6 +22,11 @@ export class FilterFields {
       states.map((name) => h("option", { value: name }, STATES[name] ?? name)),
     );
     this.state.value = states.includes(given.state) ? given.state : states[0];
+    /**
+     * @param {string} name
+     * @param {string | undefined} value
+     * @param {string} placeholder
+     */
     const text = (name, value, placeholder) =>
       h("input", {
         class: "rc-input",
@@ -27,7 +39,8 @@ export class FilterFields {
         title: payload ? null : gettext("Searching in content needs the permission “read_payload”."),
         oninput: onChange,
       });
-    const when = (name) => h("input", { class: "rc-input", type: "datetime-local", step: 1, name, onchange: onChange });
+    const when = (/** @type {string} */ name) =>
+      h("input", { class: "rc-input", type: "datetime-local", step: 1, name, onchange: onChange });
     this.text = text("text", given.text, gettext("any"));
     this.where = text("where", given.where, "order.total > 100");
     this.error = text("error", given.error, gettext("any"));

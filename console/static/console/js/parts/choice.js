@@ -2,8 +2,16 @@
 import { param, setParams } from "../core/address.js";
 import { h, press } from "../core/dom.js";
 
+/** @typedef {[string, string]} Option */
+
 export class Choice {
-  /** `name`: in the address; `options`: [[value, label]], the first by default; `changed()`: after a click. */
+  /**
+   * `name`: in the address; `options`: [[value, label]], the first by default; `changed()`: after a click.
+   * @param {string} label
+   * @param {string} name
+   * @param {Option[]} options
+   * @param {() => void} changed
+   */
   constructor(label, name, options, changed) {
     this.name = name;
     this.value = options.some(([value]) => value === param(name)) ? param(name) : options[0][0];
@@ -17,7 +25,7 @@ export class Choice {
     this.mark();
   }
 
-  choose(value, changed) {
+  choose(/** @type {string} */ value, /** @type {() => void} */ changed) {
     this.value = value;
     setParams({ [this.name]: value });
     this.mark();

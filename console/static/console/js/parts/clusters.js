@@ -1,19 +1,27 @@
 // Dead letters by what failed: how many, since when, whether they grow, and what to do about a whole cluster.
+
+import { drawSpark } from "../charts/spark.js";
 import { get, ofTopic } from "../core/api.js";
 import { h, headRow, setText } from "../core/dom.js";
 import { count, dateTime, exact, relative, time } from "../core/format.js";
 import { page, topicAddress } from "../core/page.js";
-import { fill, gettext, ngettext } from "../core/text.js";
+import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { openBulk } from "./bulk.js";
 import { guardedButton } from "./guardedbutton.js";
 import { OPERATION_ACTIONS } from "./operationwords.js";
-import { drawSpark } from "./spark.js";
+
+/** @typedef {{ name: string, timed?: boolean, slots?: number }} Of */
 
 const REFRESH_MS = 5000;
 const ACTIONS = ["requeue", "drop"];
 
 export class Clusters {
-  /** `topic`: {name, …}; null: of all topics. `several`: of a stream, whose groups have them. */
+  /**
+   * `topic`: {name, …}; null: of all topics. `several`: of a stream, whose groups have them.
+   * @param {Of | null} topic
+   * @param {(found: Api.Clusters) => void} [onLoaded]
+   * @param {boolean} [several]
+   */
   constructor(topic, onLoaded = (_found) => {}, several = false) {
     const everywhere = topic === null || several;
     this.path = topic === null ? "dead" : ofTopic(topic.name, "/clusters");
@@ -51,15 +59,16 @@ export class Clusters {
 
   async load() {
     try {
+      /** @type {Api.Clusters} */
       const found = await get(this.path);
       this.show(found);
       this.onLoaded(found);
     } catch (problem) {
-      setText(this.note, problem.message);
+      setText(this.note, messageOf(problem));
     }
   }
 
-  show({ clusters, left_out, as_of_ms }) {
+  show(/** @type {Api.Clusters} */ { clusters, left_out, as_of_ms }) {
     const words = [fill(gettext("as of %(time)s"), { time: time(as_of_ms) })];
     if (left_out)
       words.push(
@@ -91,9 +100,14 @@ export class Clusters {
   }
 }
 
-const keyOf = (cluster) => `${cluster.topic}\n${cluster.fingerprint}`;
+const keyOf = (/** @type {Api.Cluster} */ cluster) => `${cluster.topic}\n${cluster.fingerprint}`;
 
 class Row {
+  /**
+   * @param {Api.Cluster} cluster
+   * @param {boolean} everywhere
+   * @param {Of | null} topic
+   */
   constructor(cluster, everywhere, topic) {
     this.cluster = cluster;
     this.count = h("td", { class: "rc-num" });
@@ -129,11 +143,11 @@ class Row {
     );
   }
 
-  words(cluster) {
+  words(/** @type {Api.Cluster} */ cluster) {
     return cluster.example ?? gettext("The text of an error needs the permission “read_payload”.");
   }
 
-  button(name, topic) {
+  button(/** @type {string} */ name, /** @type {Of} */ topic) {
     const missing = page.grants.actions[name];
     const given = () => ({
       action: name,
@@ -149,7 +163,7 @@ class Row {
     );
   }
 
-  update(cluster, nowMs) {
+  update(/** @type {Api.Cluster} */ cluster, /** @type {number} */ nowMs) {
     this.cluster = cluster;
     setText(this.count, count(cluster.count));
     const points = cluster.trend.length ? [...cluster.trend, cluster.count] : [cluster.count, cluster.count];
@@ -162,12 +176,17 @@ class Row {
           : gettext("as many as an hour ago");
     this.canvas.setAttribute("aria-label", this.canvas.title);
     drawSpark(this.canvas, points);
-    for (const [element, ms] of [
-      [this.first, cluster.first_ms],
-      [this.last, cluster.last_ms],
-    ]) {
-      setText(element, ms ? relative(ms, nowMs) : "–");
-      element.title = dateTime(ms);
-    }
+    showTime(this.first, cluster.first_ms, nowMs);
+    showTime(this.last, cluster.last_ms, nowMs);
   }
+}
+
+/**
+ * @param {HTMLElement} element
+ * @param {number | null} ms
+ * @param {number} nowMs
+ */
+function showTime(element, ms, nowMs) {
+  setText(element, ms ? relative(ms, nowMs) : "–");
+  element.title = dateTime(ms);
 }

@@ -19,7 +19,7 @@ export class CommandLine {
     );
   }
 
-  show(words) {
+  show(/** @type {string} */ words) {
     setText(this.text, words);
   }
 

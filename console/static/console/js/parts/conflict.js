@@ -5,14 +5,24 @@ import { fill, gettext } from "../core/text.js";
 import { shown } from "./definitionform.js";
 import { fieldOf } from "./plandialog.js";
 
-/** `base`: what you began from; `theirs`: what is stored now; `mine`: the form. `choose("theirs" | "mine")`. */
+/** @typedef {"theirs" | "mine"} Choice */
+
+/**
+ * `base`: what you began from; `theirs`: what is stored now; `mine`: the form. `choose("theirs" | "mine")`.
+ * @param {{ base: Live.Definition, theirs: Live.Definition, mine: Live.Definition, revision: Api.Revision, choose: (choice: Choice) => void }} about
+ */
 export function conflictDialog({ base, theirs, mine, revision, choose }) {
   const names = Object.keys(mine).filter((name) => theirs[name] !== base[name] || mine[name] !== base[name]);
   const dialog = h("dialog", { class: "rc-dialog rc-wide", "aria-labelledby": "rc-conflict-title" });
-  const end = (choice) => {
+  const end = (/** @type {Choice | null} */ choice) => {
     dialog.close();
     if (choice) choose(choice);
   };
+  /**
+   * @param {string} label
+   * @param {Choice | null} choice
+   * @param {string} [extra]
+   */
   const button = (label, choice, extra = "") =>
     h("button", { type: "button", class: `rc-button${extra}`, onclick: () => end(choice) }, label);
   dialog.append(
@@ -55,9 +65,16 @@ export function conflictDialog({ base, theirs, mine, revision, choose }) {
   dialog.showModal();
 }
 
+/**
+ * @param {string} name
+ * @param {Live.Definition} base
+ * @param {Live.Definition} theirs
+ * @param {Live.Definition} mine
+ */
 function line(name, base, theirs, mine) {
   const field = fieldOf(name);
-  const cell = (value) => h("td", {}, value === base[name] ? shown(field, value) : h("ins", {}, shown(field, value)));
+  const cell = (/** @type {any} */ value) =>
+    h("td", {}, value === base[name] ? shown(field, value) : h("ins", {}, shown(field, value)));
   const clash = theirs[name] !== base[name] && mine[name] !== base[name] && theirs[name] !== mine[name];
   return h(
     "tr",

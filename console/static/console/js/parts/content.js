@@ -7,10 +7,13 @@ import { page } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { jsonTree } from "./jsontree.js";
 
+/** @typedef {Pick<Api.Message, "id" | "slot" | "size" | "content" | "content_base64" | "truncated">} Content */
+/** @typedef {[string, () => HTMLElement]} View */
+
 const HEX_BYTES = 4096;
 
 /** The content of a message as the API tells it: text, or base64 where it is none; neither where it may not be read. */
-export function contentView(message, download = downloadOf(message)) {
+export function contentView(/** @type {Content} */ message, /** @type {string} */ download = downloadOf(message)) {
   if (message.content === null && message.content_base64 === null)
     return h("p", { class: "rc-masked" }, gettext("Hidden: reading content needs the permission “read_payload”."));
   const views = availableViews(message);
@@ -18,7 +21,7 @@ export function contentView(message, download = downloadOf(message)) {
   const buttons = Object.entries(views).map(([name, [label, build]]) =>
     h("button", { type: "button", dataset: { name }, onclick: () => choose(name, build) }, label),
   );
-  function choose(name, build) {
+  function choose(/** @type {string} */ name, /** @type {() => HTMLElement} */ build) {
     for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.name === name));
     replace(place, build());
   }
@@ -46,11 +49,12 @@ export function contentView(message, download = downloadOf(message)) {
   );
 }
 
-function downloadOf(message) {
+function downloadOf(/** @type {Content} */ message) {
   return address(ofTopic(page.topic.name, `/content/${ofId(message.id ?? "")}`), { slot: message.slot });
 }
 
-function availableViews(message) {
+function availableViews(/** @type {Content} */ message) {
+  /** @type {Record<string, View>} */
   const views = {};
   const tree = message.truncated || message.content === null ? null : tryParse(message.content);
   if (tree) views.json = [gettext("JSON"), () => jsonTree(tree.value)];
@@ -59,7 +63,7 @@ function availableViews(message) {
   return views;
 }
 
-function tryParse(text) {
+function tryParse(/** @type {string} */ text) {
   try {
     return { value: parse(text) };
   } catch {
@@ -67,13 +71,13 @@ function tryParse(text) {
   }
 }
 
-function bytesOf({ content, content_base64 }) {
+function bytesOf(/** @type {Content} */ { content, content_base64 }) {
   return content === null
-    ? Uint8Array.from(atob(content_base64), (letter) => letter.charCodeAt(0))
+    ? Uint8Array.from(atob(content_base64 ?? ""), (letter) => letter.charCodeAt(0))
     : new TextEncoder().encode(content);
 }
 
-function hexDump(whole) {
+function hexDump(/** @type {Uint8Array} */ whole) {
   const raw = whole.subarray(0, HEX_BYTES);
   const lines = [];
   for (let at = 0; at < raw.length; at += 16) {

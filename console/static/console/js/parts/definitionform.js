@@ -3,6 +3,7 @@ import { h, replace, setText } from "../core/dom.js";
 import { bytes, duration, exact } from "../core/format.js";
 import { fill, gettext } from "../core/text.js";
 
+/** @type {Record<string, [string, number][]>} */
 const UNITS = {
   duration: [
     ["ms", 1],
@@ -19,7 +20,7 @@ const UNITS = {
 };
 
 /** A value as people read it. */
-export function shown(field, value) {
+export function shown(/** @type {Live.Field | undefined} */ field, /** @type {any} */ value) {
   if (value === null || value === undefined || value === "") return "–";
   if (!field) return typeof value === "string" ? value : JSON.stringify(value);
   if (field.input === "flag") return value ? gettext("yes") : gettext("no");
@@ -31,7 +32,12 @@ export function shown(field, value) {
 }
 
 export class DefinitionForm {
-  /** `isNew`: what is fixed can be chosen; `disabled`: why nothing can be changed; `onChange(number of changed fields)`. */
+  /**
+   * `isNew`: what is fixed can be chosen; `disabled`: why nothing can be changed; `onChange(number of changed fields)`.
+   * @param {Live.Field[]} fields
+   * @param {Live.Definition} values
+   * @param {{ isNew?: boolean, disabled?: string | null, onChange?: (edited: number) => void }} [options]
+   */
   constructor(fields, values, { isNew = false, disabled = null, onChange = (_edited) => {} } = {}) {
     this.base = values;
     this.isNew = isNew;
@@ -47,16 +53,17 @@ export class DefinitionForm {
   }
 
   /** Show values as what the form begins from. */
-  load(values) {
+  load(/** @type {Live.Definition} */ values) {
     this.base = values;
     this.set(values);
   }
 
-  set(values) {
+  set(/** @type {Live.Definition} */ values) {
     for (const row of this.rows) row.set(values[row.field.name]);
     this.changed();
   }
 
+  /** @returns {Live.Definition} */
   values() {
     return Object.fromEntries(this.rows.map((row) => [row.field.name, row.value()]));
   }
@@ -75,7 +82,7 @@ export class DefinitionForm {
   }
 
   /** `problems`: [{field, problem}, …]; those of no field of ours are returned. */
-  showProblems(problems) {
+  showProblems(/** @type {Api.FieldProblem[]} */ problems) {
     const left = [...problems];
     /** @type {Row | null} */
     let first = null;
@@ -93,6 +100,12 @@ export class DefinitionForm {
 }
 
 class Row {
+  /**
+   * @param {Live.Field} field
+   * @param {boolean} isNew
+   * @param {string | null} disabled
+   * @param {() => void} onChange
+   */
   constructor(field, isNew, disabled, onChange) {
     this.field = field;
     this.locked = Boolean(disabled) || (field.fixed && !isNew);
@@ -114,7 +127,7 @@ class Row {
     this.input.setAttribute("aria-describedby", `${ident}-help ${ident}-problem`);
   }
 
-  build(ident, onChange) {
+  build(/** @type {string} */ ident, /** @type {() => void} */ onChange) {
     const { input, options, name } = this.field;
     const common = { id: ident, name, class: "rc-input", oninput: onChange, autocomplete: "off" };
     if (input === "choice")
@@ -125,12 +138,12 @@ class Row {
       );
     if (input === "flag") return h("input", { ...common, class: "", type: "checkbox" });
     if (input === "text") return h("textarea", { ...common, rows: 2, maxlength: this.field.high });
-    if (input === "name")
+    if (input === "name" || input === "line")
       return h("input", { ...common, type: "text", maxlength: this.field.high, spellcheck: "false" });
     return h("input", { ...common, type: "number", min: 0, step: "any", inputmode: "decimal" });
   }
 
-  units(onChange) {
+  units(/** @type {() => void} */ onChange) {
     const units = UNITS[this.field.input];
     if (!units) return null;
     return h(
@@ -145,14 +158,13 @@ class Row {
     );
   }
 
-  set(value) {
+  set(/** @type {any} */ value) {
     this.complain("");
     const { input } = this.field;
     if (input === "flag") /** @type {HTMLInputElement} */ (this.input).checked = Boolean(value);
     else if (this.unit && typeof value === "number") {
-      const [, size] = UNITS[input].findLast(
-        ([, each]) => value % each === 0 && (value || each === UNITS[input][0][1]),
-      );
+      const [smallest] = UNITS[input];
+      const [, size] = UNITS[input].findLast(([, each]) => value && value % each === 0) ?? smallest;
       this.unit.value = String(size);
       this.input.value = String(value / size);
     } else this.input.value = value ?? "";
@@ -161,7 +173,7 @@ class Row {
   value() {
     const { input } = this.field;
     if (input === "flag") return /** @type {HTMLInputElement} */ (this.input).checked;
-    if (["name", "choice", "text"].includes(input)) return this.input.value;
+    if (["name", "choice", "line", "text"].includes(input)) return this.input.value;
     const number =
       this.input.value.trim() === "" ? Number.NaN : Number(this.input.value) * Number(this.unit?.value ?? 1);
     // What is no whole number goes to the server as it was typed, which says what is wrong with it.
@@ -169,7 +181,7 @@ class Row {
     return Math.abs(number - whole) < 1e-6 && Number.isSafeInteger(whole) ? whole : this.input.value;
   }
 
-  mark(base, isNew) {
+  mark(/** @type {any} */ base, /** @type {boolean} */ isNew) {
     const value = this.value();
     const changed = !isNew && value !== base;
     this.element.classList.toggle("rc-changed", changed);
@@ -179,7 +191,7 @@ class Row {
     if (numeric) this.complain("");
   }
 
-  complain(words) {
+  complain(/** @type {string} */ words) {
     replace(this.problem, words);
     this.problem.hidden = !words;
     if (words) this.input.setAttribute("aria-invalid", "true");

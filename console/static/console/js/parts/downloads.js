@@ -3,12 +3,18 @@ import { address } from "../core/api.js";
 import { h, icon } from "../core/dom.js";
 import { guardedButton } from "./guardedbutton.js";
 
+/** @type {[string, string][]} */
 const FORMATS = [
   ["jsonl", "JSON Lines"],
   ["csv", "CSV"],
 ];
 
-/** `missing`: the sentence that says which permission; `query`: what narrows the list. */
+/**
+ * `missing`: the sentence that says which permission; `query`: what narrows the list.
+ * @param {string} path
+ * @param {string | null} missing
+ * @param {Record<string, any>} [query]
+ */
 export function downloadLinks(path, missing, query = {}) {
   return FORMATS.map(([form, label]) =>
     missing

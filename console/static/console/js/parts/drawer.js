@@ -7,7 +7,7 @@ let open = null;
 
 export class Drawer {
   /** Opening one closes the other. `onClose()` when it goes away. */
-  constructor(title, onClose = () => {}) {
+  constructor(/** @type {string} */ title, /** @type {() => void} */ onClose = () => {}) {
     open?.close();
     this.onClose = onClose;
     this.cameFrom = focusedElement();
@@ -24,14 +24,15 @@ export class Drawer {
       h("header", {}, h("h2", {}, title), this.extra, close),
       this.body,
     );
-    this.onKey = (event) => event.key === "Escape" && !document.querySelector("dialog[open]") && this.close();
+    this.onKey = (/** @type {KeyboardEvent} */ event) =>
+      event.key === "Escape" && !document.querySelector("dialog[open]") && this.close();
     document.addEventListener("keydown", this.onKey);
     document.body.append(this.element);
     this.element.focus();
     open = this;
   }
 
-  show(...children) {
+  show(/** @type {any[]} */ ...children) {
     replace(this.body, ...children);
   }
 

@@ -4,6 +4,7 @@ import { dateTime, duration, exact } from "../core/format.js";
 import { gettext } from "../core/text.js";
 import { EVENTS } from "./steps.js";
 
+/** @type {Record<string, string>} */
 const NAMES = {
   after_n: gettext("Known until entry"),
   at_ms: gettext("Seen"),
@@ -58,7 +59,7 @@ const VALUE_MAX = 300;
 const LONG_AGO_MS = 1e11;
 
 /** `values`: of a finding. What says the same as words elsewhere is left out. */
-export function evidence(values) {
+export function evidence(/** @type {Record<string, any>} */ values) {
   const pairs = Object.entries(values).filter(([name, value]) => name !== "advice" && value !== null && value !== "");
   return h(
     "dl",
@@ -70,7 +71,7 @@ export function evidence(values) {
   );
 }
 
-function shown(name, value) {
+function shown(/** @type {string} */ name, /** @type {any} */ value) {
   if (Array.isArray(value)) return value.length ? value.join(", ") : gettext("nowhere");
   if (typeof value === "boolean") return value ? gettext("yes") : gettext("no");
   if (typeof value === "object") return JSON.stringify(value);

@@ -3,8 +3,11 @@ import { h } from "../core/dom.js";
 import { count, dateTime, relative } from "../core/format.js";
 import { gettext } from "../core/text.js";
 
-export function failureView(failure, nowMs) {
+/** @typedef {[any, any]} Pair */
+
+export function failureView(/** @type {Api.Failure | null} */ failure, /** @type {number} */ nowMs) {
   if (!failure) return h("p", { class: "rc-muted" }, gettext("It has not failed."));
+  /** @type {Pair[]} */
   const pairs = [
     [gettext("Error"), h("strong", {}, failure.error)],
     [
@@ -27,7 +30,7 @@ export function failureView(failure, nowMs) {
 }
 
 /** A list of names and values. */
-export function pairList(pairs) {
+export function pairList(/** @type {Pair[]} */ pairs) {
   return h(
     "dl",
     { class: "rc-pairs" },

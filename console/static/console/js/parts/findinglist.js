@@ -3,7 +3,7 @@ import { get } from "../core/api.js";
 import { h, headRow, replace, setText } from "../core/dom.js";
 import { exact } from "../core/format.js";
 import { page, topicAddress } from "../core/page.js";
-import { fill, gettext } from "../core/text.js";
+import { fill, gettext, messageOf } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { downloadLinks } from "./downloads.js";
 import { evidence } from "./evidence.js";
@@ -11,14 +11,24 @@ import { guardedButton } from "./guardedbutton.js";
 import { askRepair } from "./repair.js";
 import { FINDINGS, GAPS, REPAIRS } from "./runwords.js";
 
+/** @typedef {Record<string, string>} Values */
+/** @typedef {{ repair: string, kind?: string, topic?: string, finding?: number }} Request */
+
 export class FindingList {
   /** `path`: of the run; `changed()` when a repair has begun. */
-  constructor(path, changed) {
+  constructor(/** @type {string} */ path, /** @type {() => void} */ changed) {
     this.path = path;
     this.changed = changed;
+    /** @type {Values} */
     this.values = { kind: "", topic: "" };
-    this.remember = (_values) => {};
+    this.remember = (/** @type {Values} */ _values) => {};
+    /** @type {Api.FindingShown[]} */
     this.rows = [];
+    /** @type {Api.Detail | null} */
+    this.run = null;
+    this.key = "";
+    /** @type {string | null} */
+    this.next = null;
     this.kind = this.select(gettext("Kind"), "kind");
     this.topic = this.select(gettext("Topic"), "topic");
     this.groups = h("div", { class: "rc-groups" });
@@ -54,11 +64,11 @@ export class FindingList {
     );
   }
 
-  select(label, name) {
+  select(/** @type {string} */ label, /** @type {string} */ name) {
     return h("select", {
       class: "rc-select",
       "aria-label": label,
-      onchange: (event) => {
+      onchange: (/** @type {any} */ event) => {
         this.values[name] = event.target.value;
         this.remember(this.values);
         this.load();
@@ -66,19 +76,26 @@ export class FindingList {
     });
   }
 
-  filter(values, remember) {
+  filter(/** @type {Values} */ values, /** @type {(values: Values) => void} */ remember) {
     this.values = { kind: values.kind ?? "", topic: values.topic ?? "" };
     this.remember = remember;
     this.key = "";
     if (this.run) this.update(this.run);
   }
 
-  update(run) {
+  update(/** @type {Api.Detail} */ run) {
     this.run = run;
     this.element.hidden = run.kind !== "reconcile" || run.state !== "done" || run.findings === 0;
     const key = JSON.stringify(run.groups);
     if (this.element.hidden || this.key === key) return;
     this.key = key;
+    /**
+     * @param {HTMLSelectElement} select
+     * @param {string} all
+     * @param {string[]} names
+     * @param {(name: string) => string} words
+     * @param {string} value
+     */
     const options = (select, all, names, words, value) => {
       replace(
         select,
@@ -101,7 +118,7 @@ export class FindingList {
       (name) => name,
       this.values.topic,
     );
-    this.showGroups();
+    this.showGroups(run.groups);
     this.showDownloads();
     this.load();
   }
@@ -113,10 +130,10 @@ export class FindingList {
     replace(this.downloads, downloadLinks(`${this.path}/report`, missing));
   }
 
-  showGroups() {
+  showGroups(/** @type {Api.Group[]} */ groups) {
     replace(
       this.groups,
-      this.run.groups.map((group) =>
+      groups.map((group) =>
         h(
           "div",
           { class: "rc-group" },
@@ -133,16 +150,17 @@ export class FindingList {
     );
   }
 
-  repairButton(request, label) {
+  repairButton(/** @type {Request} */ request, /** @type {string} */ label) {
     const missing = page.grants.actions[request.repair === "drop_orphan" ? "drop" : "repair"];
     return guardedButton({ action: "repair", symbol: "healing", label, missing }, () =>
       askRepair(this.path, request, () => this.changed()),
     );
   }
 
-  async load(further = false) {
+  async load(/** @type {boolean} */ further = false) {
     try {
       const cursor = further ? this.next : null;
+      /** @type {Api.Findings} */
       const found = await get(`${this.path}/findings`, { ...this.values, cursor });
       this.next = found.next;
       this.rows = further ? [...this.rows, ...found.findings] : found.findings;
@@ -151,7 +169,7 @@ export class FindingList {
         this.rows.map((each) => this.line(each)),
       );
       this.moreBox.hidden = found.next === null;
-      const beyond = this.run.findings - this.run.listed;
+      const beyond = this.run ? this.run.findings - this.run.listed : 0;
       setText(
         this.count,
         beyond > 0
@@ -162,12 +180,12 @@ export class FindingList {
           : exact(found.count),
       );
     } catch (problem) {
-      toast(problem.message, "error");
+      toast(messageOf(problem), "error");
     }
   }
 
-  line(each) {
-    const href = `${topicAddress(each.topic)}message/?${new URLSearchParams({ id: each.id ?? "", slot: each.slot ?? "" })}`;
+  line(/** @type {Api.FindingShown} */ each) {
+    const href = `${topicAddress(each.topic)}message/?${new URLSearchParams({ id: each.id ?? "", slot: String(each.slot ?? "") })}`;
     const gap = each.kind === "journal_gap" ? (GAPS[each.evidence.reason] ?? each.evidence.advice) : null;
     const where =
       each.slot === null

@@ -7,6 +7,10 @@ import { toast } from "../core/toast.js";
 import { ask } from "./ask.js";
 import { guardedButton } from "./guardedbutton.js";
 
+/** @typedef {{ label: string, symbol: string, reason?: boolean, slots?: boolean, ask: string, say: string, done: string }} Action */
+/** @typedef {{ worker?: string, topic?: string, slots?: string, topics?: Live.FleetTopic[] }} Given */
+
+/** @type {Record<string, Action>} */
 const ACTIONS = {
   drain: {
     label: gettext("Drain"),
@@ -53,14 +57,14 @@ const ACTIONS = {
 };
 
 /** A button for an action; `given()` names the worker, and for slots the topic, or `topics` to choose from. */
-export function fleetButton(name, given) {
+export function fleetButton(/** @type {string} */ name, /** @type {() => Given} */ given) {
   const action = ACTIONS[name];
   const missing = page.grants.actions[name];
   const { symbol, label } = action;
   return guardedButton({ action: name, symbol, label, missing, look: "rc-small" }, () => confirm(name, given()));
 }
 
-function confirm(name, given) {
+function confirm(/** @type {string} */ name, /** @type {Given} */ given) {
   const action = ACTIONS[name];
   const topic = h(
     "select",
@@ -93,7 +97,12 @@ function confirm(name, given) {
   });
 }
 
-function request(name, { worker, topic, slots }, reason) {
+/**
+ * @param {string} name
+ * @param {Given} given
+ * @param {string} reason
+ */
+function request(name, { worker = "", topic = "", slots = "" }, reason) {
   if (name === "pin") return post(ofTopic(topic, "/slots:pin"), { worker, slots, reason });
   if (name === "unfence") return post(ofTopic(topic, ":unfence"), { reason });
   if (name === "unpin") return post(ofTopic(topic, "/slots:unpin"), { slots, reason });

@@ -1,4 +1,4 @@
-// Buttons that need a permission. Who lacks it sees them too: disabled, and saying what is missing.
+// Buttons and links that need a permission. Who lacks it sees them too: disabled, and saying what is missing.
 import { h, icon } from "../core/dom.js";
 import { toast } from "../core/toast.js";
 
@@ -17,6 +17,24 @@ export function guardedButton({ action, symbol, label, missing, look }, act) {
       "aria-disabled": missing ? "true" : null,
       title: missing,
       onclick: () => (missing ? toast(missing, "error") : act()),
+    },
+    icon(symbol),
+    label,
+  );
+}
+
+/**
+ * The same as a link.
+ * @param {{ href: string, symbol: string, label: string, missing?: string | null, look?: string }} about
+ */
+export function guardedLink({ href, symbol, label, missing, look }) {
+  return h(
+    "a",
+    {
+      class: look ? `rc-button ${look}` : "rc-button",
+      href: missing ? null : href,
+      "aria-disabled": missing ? "true" : null,
+      title: missing,
     },
     icon(symbol),
     label,

@@ -3,13 +3,21 @@ import { h } from "../core/dom.js";
 import { Num } from "../core/json.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 
+/** @typedef {import("../core/json.js").Json} Json */
+
 const OPEN_LEVELS = 3;
 const MOST_CHILDREN = 500;
 
-export function jsonTree(value) {
+export function jsonTree(/** @type {Json} */ value) {
   return h("div", { class: "rc-json" }, node(null, value, 0));
 }
 
+/**
+ * @param {string | null} key
+ * @param {Json} value
+ * @param {number} depth
+ * @returns {HTMLElement}
+ */
 function node(key, value, depth) {
   const name = key === null ? [] : [h("span", { class: "rc-json-key" }, key), ": "];
   if (value instanceof Map) return branch(name, "{}", [...value], depth);
@@ -23,6 +31,13 @@ function node(key, value, depth) {
   return h("div", { class: "rc-json-leaf" }, ...name, leaf(value));
 }
 
+/**
+ * @param {(HTMLElement | string)[]} name
+ * @param {string} brackets
+ * @param {[string, Json][]} entries
+ * @param {number} depth
+ * @returns {HTMLElement}
+ */
 function branch(name, brackets, entries, depth) {
   if (!entries.length) return h("div", { class: "rc-json-leaf" }, ...name, brackets);
   const size = fill(ngettext("%(n)s entry", "%(n)s entries", entries.length), { n: entries.length });
@@ -37,7 +52,7 @@ function branch(name, brackets, entries, depth) {
   );
 }
 
-function leaf(value) {
+function leaf(/** @type {Json} */ value) {
   if (value instanceof Num) return h("span", { class: "rc-json-number" }, value.digits);
   if (typeof value === "string") return h("span", { class: "rc-json-string" }, JSON.stringify(value));
   return h("span", { class: "rc-json-word" }, String(value));

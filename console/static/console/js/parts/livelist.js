@@ -1,26 +1,40 @@
 // A table whose newest rows are fetched again and again, often while one of them is under way; older ones on demand.
 import { byId, h, headRow, icon, setText } from "../core/dom.js";
 import { dateTime, relative, time } from "../core/format.js";
-import { fill, gettext } from "../core/text.js";
+import { fill, gettext, messageOf } from "../core/text.js";
 import { toast } from "../core/toast.js";
 
 const LIVE_MS = 1000;
 const CALM_MS = 5000;
 
+/** @typedef {{ id: string | number, created_ms?: number }} Any */
+/** @template Item @typedef {{ rows: Item[], next: string | null, as_of_ms: number }} List */
+/** @template Item @typedef {{ element: HTMLElement, update: (item: Item, now: number) => void }} Drawn */
+
+/** @template {Any} Item */
 export class LiveList {
-  /** `ask(query)`: the list from the API, its rows under `name`. `Row`: has an `element`, and `update(item, now)`.
-      `columns`: of [title, class]. `empty`: an icon, a title and a text. `shown(list)`: after every answer. */
-  constructor({ ask, name, Row, isLive, label, columns, empty, params = () => ({}), shown = (_list) => {} }) {
+  /**
+   * @param {object} about
+   * @param {(query: Record<string, any>) => Promise<List<Item>>} about.ask for rows
+   * @param {new (item: Item) => Drawn<Item>} about.Row
+   * @param {(item: Item) => boolean} about.isLive
+   * @param {string} about.label
+   * @param {[string, string?][]} about.columns [title, class]
+   * @param {[string, string, string]} about.empty an icon, a title and a text
+   * @param {() => Record<string, any>} [about.params]
+   * @param {() => void} [about.shown] after every answer
+   */
+  constructor({ ask, Row, isLive, label, columns, empty, params = () => ({}), shown = () => {} }) {
     this.ask = ask;
-    /** @type {Record<string, any>} */
-    this.list = { [name]: [], next: null, as_of_ms: null };
-    this.name = name;
+    /** @type {List<Item>} */
+    this.list = { rows: [], next: null, as_of_ms: 0 };
     this.Row = Row;
     this.isLive = isLive;
     this.params = params;
     this.shown = shown;
-    /** @type {any[]} */
+    /** @type {Item[]} */
     this.older = [];
+    /** @type {Map<Item["id"], Drawn<Item>>} */
     this.rows = new Map();
     this.timer = 0;
     this.turn = 0;
@@ -62,18 +76,17 @@ export class LiveList {
     } catch (problem) {
       if (turn !== this.turn) return;
       box.classList.add("rc-stale");
-      setText(this.asOf, `${problem.message} ${this.age()}`);
+      setText(this.asOf, `${messageOf(problem)} ${this.age()}`);
       this.again();
     }
   }
 
   /** Rows that new ones pushed out of the first page stay, where older ones follow them. */
-  follow(found) {
+  follow(/** @type {List<Item>} */ found) {
     if (this.older.length > 0) {
-      const rows = found[this.name];
-      const ids = new Set(rows.map((item) => item.id));
-      const last = rows.at(-1)?.created_ms ?? 0;
-      const pushed = this.list[this.name].filter((item) => !ids.has(item.id) && item.created_ms <= last);
+      const ids = new Set(found.rows.map((item) => item.id));
+      const last = found.rows.at(-1)?.created_ms ?? 0;
+      const pushed = this.list.rows.filter((item) => !ids.has(item.id) && (item.created_ms ?? Infinity) <= last);
       this.older = [...pushed, ...this.older];
       found.next = this.list.next;
     }
@@ -85,17 +98,17 @@ export class LiveList {
     try {
       const found = await this.ask({ ...this.params(), cursor: this.list.next });
       if (turn !== this.turn) return;
-      this.older = [...this.older, ...found[this.name]];
+      this.older = [...this.older, ...found.rows];
       this.list.next = found.next;
       this.show();
     } catch (problem) {
-      toast(problem.message, "error");
+      toast(messageOf(problem), "error");
     }
   }
 
   again() {
     clearTimeout(this.timer);
-    const wait = this.list[this.name].some(this.isLive) ? LIVE_MS : CALM_MS;
+    const wait = this.list.rows.some(this.isLive) ? LIVE_MS : CALM_MS;
     this.timer = setTimeout(() => (document.hidden ? this.again() : this.load()), wait);
   }
 
@@ -104,8 +117,8 @@ export class LiveList {
   }
 
   all() {
-    const newest = new Set(this.list[this.name].map((item) => item.id));
-    return [...this.list[this.name], ...this.older.filter((item) => !newest.has(item.id))];
+    const newest = new Set(this.list.rows.map((item) => item.id));
+    return [...this.list.rows, ...this.older.filter((item) => !newest.has(item.id))];
   }
 
   show() {
@@ -121,17 +134,22 @@ export class LiveList {
         this.rows.delete(id);
       }
     all.forEach((item, at) => {
-      if (!this.rows.has(item.id)) this.rows.set(item.id, new this.Row(item));
-      const { element } = this.rows.get(item.id);
-      if (this.body.children[at] !== element) this.body.insertBefore(element, this.body.children[at] ?? null);
-      this.rows.get(item.id).update(item, this.list.as_of_ms);
+      const row = this.rows.get(item.id) ?? new this.Row(item);
+      this.rows.set(item.id, row);
+      if (this.body.children[at] !== row.element) this.body.insertBefore(row.element, this.body.children[at] ?? null);
+      row.update(item, this.list.as_of_ms);
     });
-    this.shown(this.list);
+    this.shown();
     this.again();
   }
 }
 
-/** The first cell: what it is, and of what. */
+/**
+ * The first cell: what it is, and of what.
+ * @param {string} address
+ * @param {string} title
+ * @param {string} detail
+ */
 export function nameCell(address, title, detail) {
   return h(
     "th",
@@ -141,7 +159,12 @@ export function nameCell(address, title, detail) {
   );
 }
 
-/** Says how long ago something began, and exactly when on hover. */
+/**
+ * Says how long ago something began, and exactly when on hover.
+ * @param {HTMLElement} element
+ * @param {{ created_ms: number, started_ms?: number | null }} item
+ * @param {number} now
+ */
 export function showStart(element, item, now) {
   const at = item.started_ms ?? item.created_ms;
   setText(element, relative(at, now));

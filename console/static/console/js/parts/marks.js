@@ -3,7 +3,7 @@ import { get, ofTopic } from "../core/api.js";
 import { h, icon, replace, setText } from "../core/dom.js";
 import { count, dateTime, time } from "../core/format.js";
 import { page, topicAddress } from "../core/page.js";
-import { fill, gettext, ngettext } from "../core/text.js";
+import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { CHIPS } from "./problems.js";
 
 /** @type {Record<string, string>} */
@@ -45,6 +45,8 @@ const WHAT = {
   pin: gettext("slots pinned"),
   unpin: gettext("slots released"),
   unfence: gettext("slots shared again"),
+  hold: gettext("key held"),
+  lift: gettext("hold lifted"),
 };
 const OFTEN_MS = 30_000;
 const MARK_PX = 30; // of one that tells a number
@@ -63,7 +65,7 @@ export class Marks {
     this.list = h("ul", { class: "rc-mark-list", tabindex: "0", "aria-label": gettext("What happened") });
   }
 
-  /** @param {import("./timespan.js").Span} span */
+  /** @param {import("../time/timespan.js").Span} span */
   async show(span) {
     const key = `${span.from} ${span.to}`;
     if (key === this.key && Date.now() - this.askedAt < OFTEN_MS) return;
@@ -74,15 +76,16 @@ export class Marks {
     this.key = key;
     this.askedAt = Date.now();
     try {
+      /** @type {Api.Marks} */
       const { marks } = await get(ofTopic(this.topic, "/history/markers"), { from: span.from, to: span.to });
       if (this.key === key) this.draw(span, marks);
     } catch (error) {
-      setText(this.list, error.message);
+      setText(this.list, messageOf(error));
     }
   }
 
   /**
-   * @param {import("./timespan.js").Span} span
+   * @param {import("../time/timespan.js").Span} span
    * @param {any[]} marks
    */
   draw({ from, to }, marks) {

@@ -7,8 +7,13 @@ import { actionButton } from "./actions.js";
 import { redriveButton } from "./redrivedialog.js";
 import { ACTIONS_OF, STATES, TIME_TITLES } from "./states.js";
 
+/** @typedef {[string, (row: Api.Row) => any, string?]} Column */
+
 export class MessageList {
-  /** `onOpen(row)`; `onChanged()` after an action; `onSelection(number)` when boxes are ticked. */
+  /**
+   * `onOpen(row)`; `onChanged()` after an action; `onSelection(number)` when boxes are ticked.
+   * @param {{ onOpen: (row: Api.Row) => void, onChanged: () => void, onSelection: (number: number) => void, nowMs: () => number }} acts
+   */
   constructor({ onOpen, onChanged, onSelection, nowMs }) {
     this.onOpen = onOpen;
     this.onChanged = onChanged;
@@ -16,11 +21,14 @@ export class MessageList {
     this.nowMs = nowMs;
     /** @type {any[]} */
     this.rows = [];
-    /** Of [title, cell of a row, class]. @type {any[]} */
+    /** @type {Column[]} */
     this.columns = [];
     this.words = h("strong", {});
+    /** @type {Map<string, Api.Row>} */
     this.selected = new Map();
-    this.state = null;
+    this.state = "";
+    /** Of which state the buttons are. @type {string | null} */
+    this.barFor = null;
     this.all = h("input", {
       type: "checkbox",
       "aria-label": gettext("Select all shown"),
@@ -39,7 +47,12 @@ export class MessageList {
     );
   }
 
-  /** Show rows of one state; what was ticked and is still there stays ticked. */
+  /**
+   * Show rows of one state; what was ticked and is still there stays ticked.
+   * @param {Api.Row[]} rows
+   * @param {string} state
+   * @param {string} emptyWords
+   */
   show(rows, state, emptyWords) {
     if (state !== this.state) {
       this.state = state;
@@ -59,15 +72,16 @@ export class MessageList {
   }
 
   buildHead() {
-    const timed = this.state !== "ready" || page.topic.timed;
+    const timed = !["ready", "held"].includes(this.state) || page.topic.timed;
     // Of what failed, its error is worth more than these where there is little room.
     const failed = this.state === "dead" || this.state === "retrying";
     const number = failed ? "rc-num rc-less" : "rc-num";
-    this.columns = [
+    /** @type {(Column | null)[]} */
+    const columns = [
       timed
         ? [TIME_TITLES[this.state], (row) => h("time", { title: dateTime(row.at_ms) }, this.when(row.at_ms))]
         : null,
-      this.state === "trash" ? [gettext("Restored to"), (row) => STATES[row.was] ?? "–"] : null,
+      this.state === "trash" ? [gettext("Restored to"), (row) => STATES[row.was ?? ""] ?? "–"] : null,
       page.topic.timed ? null : [gettext("Priority"), (row) => count(row.priority), number],
       [gettext("Slot"), (row) => count(row.slot), number],
       this.state === "delayed" ? null : [gettext("Failures"), (row) => failures(row), number],
@@ -79,7 +93,8 @@ export class MessageList {
             (row) => h("div", { class: "rc-clip rc-mono" }, row.preview ?? gettext("hidden")),
             "rc-less",
           ],
-    ].filter(Boolean);
+    ];
+    this.columns = columns.filter((column) => column !== null);
     replace(
       this.head,
       h(
@@ -92,7 +107,7 @@ export class MessageList {
     );
   }
 
-  line(row) {
+  line(/** @type {Api.Row} */ row) {
     const key = keyOf(row);
     const box = h("input", {
       type: "checkbox",
@@ -117,21 +132,23 @@ export class MessageList {
     );
   }
 
-  when(ms) {
+  when(/** @type {number | null} */ ms) {
     if (ms === null) return "–";
     const away = Math.abs(ms - this.nowMs());
     return away < 86_400_000 ? `${relative(ms, this.nowMs())} · ${time(ms)}` : dateTime(ms);
   }
 
-  tick(row, on) {
+  tick(/** @type {Api.Row} */ row, /** @type {boolean} */ on) {
     if (on) this.selected.set(keyOf(row), row);
     else this.selected.delete(keyOf(row));
     this.selectionChanged();
   }
 
-  selectAll(on) {
+  selectAll(/** @type {boolean} */ on) {
     for (const row of this.rows) if (row.id !== null) this.tick(row, on);
-    for (const box of all(this.body, "input:not(:disabled)")) box.checked = on;
+    /** @type {HTMLInputElement[]} */
+    const boxes = all(this.body, "input:not(:disabled)");
+    for (const box of boxes) box.checked = on;
   }
 
   selectionChanged() {
@@ -148,7 +165,7 @@ export class MessageList {
     }
     if (this.barFor !== this.state) {
       this.barFor = this.state;
-      const refs = () => [...this.selected.values()].map((row) => [row.slot, row.id]);
+      const refs = () => [...this.selected.values()].map((row) => /** @type {Ref} */ ([row.slot, row.id]));
       const now = () => [...this.selected.values()];
       const buttons = ACTIONS_OF[this.state].map((name) => actionButton(name, refs, () => this.clear(true), now));
       if (this.state === "dead") buttons.push(redriveButton(refs, () => this.clear(true)));
@@ -167,17 +184,19 @@ export class MessageList {
     setText(this.words, fill(ngettext("%(n)s selected", "%(n)s selected", number), { n: number }));
   }
 
-  clear(changed) {
+  clear(/** @type {boolean} */ changed) {
     this.selected.clear();
-    for (const box of all(this.body, "input")) box.checked = false;
+    /** @type {HTMLInputElement[]} */
+    const boxes = all(this.body, "input");
+    for (const box of boxes) box.checked = false;
     this.selectionChanged();
     if (changed) this.onChanged();
   }
 }
 
-const keyOf = (row) => `${row.slot}/${row.id}`;
+const keyOf = (/** @type {Api.Row} */ row) => `${row.slot}/${row.id}`;
 
-function failures(row) {
+function failures(/** @type {Api.Row} */ row) {
   return row.retries_left === null
     ? count(row.failures)
     : `${count(row.failures)} / ${count(row.failures + row.retries_left)}`;

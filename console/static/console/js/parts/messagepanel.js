@@ -3,13 +3,18 @@ import { param, setParams } from "../core/address.js";
 import { get, ofTopic } from "../core/api.js";
 import { h, replace } from "../core/dom.js";
 import { page } from "../core/page.js";
-import { gettext } from "../core/text.js";
+import { gettext, messageOf } from "../core/text.js";
 import { activity } from "./activity.js";
 import { Drawer } from "./drawer.js";
 import { goneWords } from "./gone.js";
 import { messageAddress, messageView } from "./messageview.js";
 
-/** Show a message by its slot and id, which the address keeps. `onDone()` after an action. */
+/**
+ * Show a message by its slot and id, which the address keeps. `onDone()` after an action.
+ * @param {{ id: string | null, slot: number }} row
+ * @param {number} nowMs
+ * @param {() => void} onDone
+ */
 export async function openMessage(row, nowMs, onDone) {
   const drawer = new Drawer(row.id ?? gettext("Message"), () => setParams({ message: "" }));
   if (row.id !== null) setParams({ message: `${row.slot}/${row.id}` });
@@ -24,8 +29,9 @@ export async function openMessage(row, nowMs, onDone) {
     );
     return;
   }
-  replace(drawer.extra, h("a", { href: messageAddress(row) }, gettext("Open as page")));
+  replace(drawer.extra, h("a", { href: messageAddress({ id: row.id, slot: row.slot }) }, gettext("Open as page")));
   try {
+    /** @type {Api.Known} */
     const { messages, records } = await get(ofTopic(page.topic.name, "/messages:find"), { id: row.id });
     const found = messages.find((message) => message.slot === row.slot) ?? messages[0];
     if (!found) {
@@ -43,12 +49,12 @@ export async function openMessage(row, nowMs, onDone) {
       }),
     );
   } catch (problem) {
-    drawer.show(h("p", { class: "rc-error" }, problem.message));
+    drawer.show(h("p", { class: "rc-error" }, messageOf(problem)));
   }
 }
 
 /** Open the message the address names, if it does. */
-export function openFromAddress(nowMs, onDone) {
+export function openFromAddress(/** @type {number} */ nowMs, /** @type {() => void} */ onDone) {
   const [, slot, id] = /^(\d{1,4})\/(.+)$/s.exec(param("message")) ?? [];
   if (id) openMessage({ slot: Number(slot), id }, nowMs, onDone);
 }

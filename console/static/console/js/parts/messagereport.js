@@ -4,17 +4,19 @@ import { h, replace } from "../core/dom.js";
 import { dateTime } from "../core/format.js";
 import { Num, parse } from "../core/json.js";
 import { page } from "../core/page.js";
-import { fill, gettext, ngettext } from "../core/text.js";
+import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { jsonTree } from "./jsontree.js";
+
+/** @typedef {import("../core/json.js").Json} Json */
 
 const RUNNING_MS = 1000;
 const WAITING_MS = 5000;
 
 /** What is known of an id; of one that nobody knows all of it is empty. */
-export const reportOf = (ident) => get(ofTopic(page.topic.name, `/report/${ofId(ident)}`));
+export const reportOf = (/** @type {string} */ ident) => get(ofTopic(page.topic.name, `/report/${ofId(ident)}`));
 
 /** A place that follows it for as long as it is on the page and the message is not over. `report`: what is known now. */
-export function reportView(ident, report = null) {
+export function reportView(/** @type {string} */ ident, /** @type {Api.MessageReport | null} */ report = null) {
   const place = h("div", { class: "rc-report" });
   if (report) replace(place, told(report));
   else replace(place, h("p", { class: "rc-muted" }, gettext("Loading…")));
@@ -22,11 +24,12 @@ export function reportView(ident, report = null) {
   return place;
 }
 
-export function hasTold(report) {
+export function hasTold(/** @type {Api.MessageReport} */ report) {
   return report.progress_ms !== null || report.result_ms !== null || report.lines.length > 0;
 }
 
-async function follow(place, ident) {
+async function follow(/** @type {HTMLElement} */ place, /** @type {string} */ ident) {
+  /** @type {Api.MessageReport["state"]} */
   let state = null;
   for (;;) {
     try {
@@ -35,14 +38,14 @@ async function follow(place, ident) {
       state = report.state;
       if (!state || state === "dead") return;
     } catch (problem) {
-      replace(place, h("p", { class: "rc-error" }, problem.message));
+      replace(place, h("p", { class: "rc-error" }, messageOf(problem)));
     }
     await new Promise((resolve) => setTimeout(resolve, state === "in_flight" ? RUNNING_MS : WAITING_MS));
     if (!place.isConnected) return;
   }
 }
 
-function told(report) {
+function told(/** @type {Api.MessageReport} */ report) {
   if (!hasTold(report)) return h("p", { class: "rc-muted" }, gettext("Its listener has told nothing."));
   return [
     report.progress_ms === null ? null : value(gettext("Progress"), report.progress, report.progress_ms, bar),
@@ -51,6 +54,12 @@ function told(report) {
   ];
 }
 
+/**
+ * @param {string} title
+ * @param {string | null} text
+ * @param {number} ms
+ * @param {(value: Json) => HTMLElement} view
+ */
 function value(title, text, ms, view) {
   return h(
     "div",
@@ -61,7 +70,7 @@ function value(title, text, ms, view) {
 }
 
 /** Nested deeper than is read here, it stays text. */
-function shown(text, view) {
+function shown(/** @type {string} */ text, /** @type {(value: Json) => HTMLElement} */ view) {
   try {
     return view(parse(text));
   } catch {
@@ -70,7 +79,7 @@ function shown(text, view) {
 }
 
 /** A number from 0 to 1, or {done, of}, as a bar; anything else as it is. */
-function bar(progress) {
+function bar(/** @type {Json} */ progress) {
   const parts = progress instanceof Map ? [progress.get("done"), progress.get("of")] : [progress, new Num("1")];
   const [done, of] = parts.map((part) => (part instanceof Num ? Number(part.digits) : Number.NaN));
   const share = done / of;
@@ -87,7 +96,7 @@ function bar(progress) {
   );
 }
 
-function lines(report) {
+function lines(/** @type {Api.MessageReport} */ report) {
   const dropped = report.lines_dropped;
   return h(
     "div",

@@ -1,16 +1,22 @@
 // The field for a new due time, or a new priority. It begins with what the message has now.
 import { h, setText } from "../core/dom.js";
-import { count, dateTime } from "../core/format.js";
+import { count, dateTime, localText } from "../core/format.js";
 import { fill, gettext } from "../core/text.js";
 
-/** `messages`: those to be changed, where they are known. `element` to show, `input` to focus, `read()` for the server. */
+/** @typedef {{ low: number, high: number }} Range */
+
+/**
+ * `messages`: those to be changed, where they are known. `element` to show, `input` to focus, `read()` for the server.
+ * @param {{ timed?: boolean }} topic
+ * @param {{ at_ms: number | null, priority: number | string | null }[]} [messages]
+ */
 export function newValue(topic, messages = []) {
   return topic.timed
     ? newTime(spanOf(messages.map((each) => each.at_ms)))
     : newPriority(spanOf(messages.map((each) => each.priority)));
 }
 
-function newPriority(span) {
+function newPriority(/** @type {Range | null} */ span) {
   const input = h("input", {
     class: "rc-input",
     type: "number",
@@ -27,8 +33,8 @@ function newPriority(span) {
   };
 }
 
-function newTime(span) {
-  const proposed = span && span.low === span.high ? localText(span.low) : null;
+function newTime(/** @type {Range | null} */ span) {
+  const proposed = span && span.low === span.high ? localText(span.low, span.low % 1000 ? 23 : 19) : null;
   const input = h("input", {
     class: "rc-input",
     type: "datetime-local",
@@ -52,19 +58,17 @@ function newTime(span) {
 }
 
 /** The lowest and the highest of the values there are; null without any. */
-function spanOf(values) {
-  const known = values.filter((value) => value !== null && value !== undefined);
+function spanOf(/** @type {(number | string | null | undefined)[]} */ values) {
+  const known = values.filter((value) => value !== null && value !== undefined).map(Number);
   return known.length ? { low: Math.min(...known), high: Math.max(...known) } : null;
 }
 
+/**
+ * @param {Range | null} span
+ * @param {(value: number) => string} words
+ */
 function present(span, words) {
   if (!span || span.low === span.high) return null;
   const sentence = fill(gettext("Now from %(low)s to %(high)s."), { low: words(span.low), high: words(span.high) });
   return h("span", { class: "rc-muted" }, sentence);
-}
-
-/** As a field for local times wants it; without the milliseconds where there are none. */
-function localText(ms) {
-  const local = new Date(ms - new Date(ms).getTimezoneOffset() * 60_000).toISOString();
-  return local.slice(0, ms % 1000 ? 23 : 19);
 }

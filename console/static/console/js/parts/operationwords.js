@@ -4,6 +4,7 @@ import { fill, gettext, ngettext } from "../core/text.js";
 import { REPAIRS } from "./runwords.js";
 import { STATES } from "./states.js";
 
+/** @type {Record<string, string>} */
 export const OPERATION_ACTIONS = {
   cancel: gettext("Cancel"),
   run_now: gettext("Run now"),
@@ -14,6 +15,7 @@ export const OPERATION_ACTIONS = {
   repair: gettext("Repair"),
 };
 
+/** @type {Record<string, string>} */
 export const OPERATION_STATES = {
   queued: gettext("Queued"),
   running: gettext("Running"),
@@ -23,6 +25,7 @@ export const OPERATION_STATES = {
   failed: gettext("Failed"),
 };
 
+/** @type {Record<string, string>} */
 export const NOT_DONE = {
   not_found: gettext("no longer there"),
   in_flight: gettext("in flight"),
@@ -32,10 +35,11 @@ export const NOT_DONE = {
 
 const QUEUED_LONG_MS = 15_000;
 
-export const isLive = (operation) => ["queued", "running", "stopping"].includes(operation.state);
+export const isLive = (/** @type {{ state: string }} */ operation) =>
+  ["queued", "running", "stopping"].includes(operation.state);
 
 /** What a filter matches, in words, exactly. */
-export function querySentence(filter) {
+export function querySentence(/** @type {Record<string, any>} */ filter) {
   const words = [fill(gettext("every message that is %(state)s"), { state: STATES[filter.state] ?? filter.state })];
   if (filter.text) words.push(fill(gettext("has “%(text)s” in its id or content"), { text: filter.text }));
   if (filter.where) words.push(fill(gettext("its content fulfils “%(where)s”"), { where: filter.where }));
@@ -50,7 +54,7 @@ export function querySentence(filter) {
 }
 
 /** The messages an operation works on, in words. */
-export function subject(operation) {
+export function subject(/** @type {Api.OperationView} */ operation) {
   if (operation.undoes) return gettext("what another operation removed");
   if (operation.filter) return querySentence(operation.filter);
   return fill(ngettext("%(n)s message, named", "%(n)s messages, named", operation.named), {
@@ -59,7 +63,7 @@ export function subject(operation) {
 }
 
 /** How fast, how carefully, to what: the rest of a request, in words. */
-export function manner(operation) {
+export function manner(/** @type {Api.OperationView} */ operation) {
   const words = [];
   if (operation.values.repair) words.push(REPAIRS[operation.values.repair] ?? operation.values.repair);
   if (operation.values.due_ms) words.push(fill(gettext("to %(time)s"), { time: dateTime(operation.values.due_ms) }));
@@ -73,7 +77,7 @@ export function manner(operation) {
 }
 
 /** What it is doing right now, where that is not simply working. */
-export function phase(operation, nowMs) {
+export function phase(/** @type {Api.OperationView} */ operation, /** @type {number} */ nowMs) {
   const canary = operation.canary;
   if (operation.state === "queued" && nowMs - operation.created_ms > QUEUED_LONG_MS && !operation.started_ms)
     return gettext("No job worker has taken it yet: is “manage.py jobs default” running?");

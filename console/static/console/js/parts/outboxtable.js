@@ -6,7 +6,12 @@ import { gettext } from "../core/text.js";
 const LAG_ALARM = 10;
 
 export class OutboxTable {
-  /** `chosen()`: the name of the database that is shown; `choose(name)`: show another. */
+  /**
+   * `chosen()`: the name of the database that is shown; `choose(name)`: show another.
+   * @param {() => string} chosen
+   * @param {(name: string) => void} choose
+   * @param {number} lagWarningMs
+   */
   constructor(chosen, choose, lagWarningMs) {
     this.chosen = chosen;
     this.choose = choose;
@@ -35,15 +40,15 @@ export class OutboxTable {
     );
   }
 
-  update(outboxes) {
+  update(/** @type {Api.Outbox[]} */ outboxes) {
     replace(
       this.body,
       outboxes.map((each) => this.line(each)),
     );
   }
 
-  line(outbox) {
-    const number = (value) => h("td", { class: "rc-num" }, outbox.problem ? "–" : count(value));
+  line(/** @type {Api.Outbox} */ outbox) {
+    const number = (/** @type {number} */ value) => h("td", { class: "rc-num" }, outbox.problem ? "–" : count(value));
     const button = h(
       "button",
       {
@@ -73,7 +78,7 @@ export class OutboxTable {
     );
   }
 
-  state(outbox) {
+  state(/** @type {Api.Outbox} */ outbox) {
     if (outbox.problem) return ["dead", gettext("Cannot be read")];
     if (outbox.lag_ms > LAG_ALARM * this.lagWarningMs) return ["dead", gettext("Lagging")];
     if (outbox.lag_ms > this.lagWarningMs) return ["warn", gettext("Lagging")];

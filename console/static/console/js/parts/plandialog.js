@@ -6,13 +6,18 @@ import { fill, gettext } from "../core/text.js";
 import { ask } from "./ask.js";
 import { shown } from "./definitionform.js";
 
+/** @typedef {{ difference: Api.Difference[], lines: { severity: string, text: string }[], at_ms?: number | null }} Plan */
+
+/** @type {Record<string, string>} */
 const SYMBOLS = { info: "info", caution: "warning", danger: "error" };
+/** @type {Record<string, string>} */
 const WORDS = { info: gettext("Notice"), caution: gettext("Warning"), danger: gettext("Critical") };
 
-export const fieldOf = (name) => page.fields.find((field) => field.name === name);
+export const fieldOf = (/** @type {string} */ name) =>
+  page.fields.find((/** @type {Live.Field} */ field) => field.name === name);
 
 /** Old and new values of what differs. */
-export function differenceTable(difference) {
+function differenceTable(/** @type {Api.Difference[]} */ difference) {
   return h(
     "div",
     { class: "rc-scroll", tabindex: "0" },
@@ -38,7 +43,7 @@ export function differenceTable(difference) {
   );
 }
 
-export function planLines(plan) {
+function planLines(/** @type {Plan} */ plan) {
   return h(
     "ul",
     { class: "rc-plan", "aria-label": gettext("What happens") },
@@ -54,7 +59,7 @@ export function planLines(plan) {
 }
 
 /** What a plan says, for the dialog that asks for the last click. */
-export function planBody(plan) {
+function planBody(/** @type {Plan} */ plan) {
   return [
     plan.difference.length ? differenceTable(plan.difference) : null,
     planLines(plan),
@@ -65,5 +70,5 @@ export function planBody(plan) {
 }
 
 /** Ask for the last click, with a plan; the rest is as `ask` takes it. */
-export const planDialog = (/** @type {any} */ { plan, ...about }) =>
-  ask({ body: planBody(plan), wide: true, ...about });
+/** @param {{ plan: Plan } & Parameters<typeof ask>[0]} about */
+export const planDialog = ({ plan, ...about }) => ask({ body: planBody(plan), wide: true, ...about });

@@ -1,15 +1,18 @@
 // The prepare queue: how long deliveries have been in flight, the oldest first.
+
+import { Bars } from "../charts/bars.js";
 import { h, headRow, replace } from "../core/dom.js";
 import { count, dateTime, duration } from "../core/format.js";
 import { fill, gettext } from "../core/text.js";
-import { Bars } from "./bars.js";
 import { openMessage } from "./messagepanel.js";
+
+/** @typedef {[number, number]} Bucket */
 
 const LABELS = 5;
 const BARS = 8; // at least
 
 export class PrepareQueue {
-  constructor(live) {
+  constructor(/** @type {import("../core/live.js").Live} */ live) {
     this.live = live;
     this.ages = new Bars(gettext("Prepare queue: age of deliveries"), {
       unit: gettext("deliveries"),
@@ -38,7 +41,7 @@ export class PrepareQueue {
     );
   }
 
-  update(details) {
+  update(/** @type {Live.Details} */ details) {
     const buckets = coarse(details.ages.buckets);
     const note = details.ages.capped
       ? fill(gettext("Only the oldest of each slot are counted, %(n)s in all."), { n: count(details.ages.looked_at) })
@@ -54,7 +57,7 @@ export class PrepareQueue {
     this.more.textContent = details.more ? gettext("More deliveries are in flight.") : "";
   }
 
-  line(row, now) {
+  line(/** @type {Live.InFlight} */ row, /** @type {number} */ now) {
     const left = row.until_ms - now;
     return h(
       "tr",
@@ -81,7 +84,7 @@ export class PrepareQueue {
 }
 
 /** Quarter octaves are too fine to look at: one bar for each doubling. */
-function coarse(buckets) {
+function coarse(/** @type {Bucket[]} */ buckets) {
   if (!buckets.length) return [];
   // Below a millisecond there is nothing to tell apart.
   const first = Math.max(0, Math.min(...buckets.map(([upper]) => octave(upper)), lastOf(buckets) - BARS + 1));
@@ -91,9 +94,13 @@ function coarse(buckets) {
   const labelled = Math.ceil((last - first + 1) / LABELS);
   return Array.from({ length: last - first + 1 }, (_, index) => {
     const power = first + index;
-    return [`≤ ${duration(2 ** power)}`, sums.get(power) ?? 0, (last - power) % labelled === 0];
+    return /** @type {import("../charts/bars.js").Bar} */ ([
+      `≤ ${duration(2 ** power)}`,
+      sums.get(power) ?? 0,
+      (last - power) % labelled === 0,
+    ]);
   });
 }
 
-const lastOf = (buckets) => Math.max(...buckets.map(([upper]) => octave(upper)));
-const octave = (ms) => Math.max(0, Math.ceil(Math.log2(Math.max(1, ms))));
+const lastOf = (/** @type {Bucket[]} */ buckets) => Math.max(...buckets.map(([upper]) => octave(upper)));
+const octave = (/** @type {number} */ ms) => Math.max(0, Math.ceil(Math.log2(Math.max(1, ms))));

@@ -1,11 +1,12 @@
 // What each problem code means, in words.
-import { h, icon, replace } from "../core/dom.js";
+import { all, focusedElement, h, icon, replace } from "../core/dom.js";
 import { count, dateTime, duration, rate } from "../core/format.js";
 import { page } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 
+/** @type {Record<string, (values: any) => string>} */
 const SENTENCES = {
-  no_workers: (v) =>
+  no_workers: (/** @type {Record<string, any>} */ v) =>
     fill(
       ngettext(
         "%(ready)s message is ready and no worker listens.",
@@ -14,13 +15,14 @@ const SENTENCES = {
       ),
       { ready: count(v.ready) },
     ),
-  lagging: (v) => fill(gettext("The oldest due message has been waiting for %(lag)s."), { lag: duration(v.lag_ms) }),
-  falling_behind: (v) =>
+  lagging: (/** @type {Record<string, any>} */ v) =>
+    fill(gettext("The oldest due message has been waiting for %(lag)s."), { lag: duration(v.lag_ms) }),
+  falling_behind: (/** @type {Record<string, any>} */ v) =>
     fill(gettext("The backlog grew from %(before)s to %(ready)s in five minutes."), {
       before: count(v.before),
       ready: count(v.ready),
     }),
-  dead_growing: (v) =>
+  dead_growing: (/** @type {Record<string, any>} */ v) =>
     fill(
       ngettext(
         "%(more)s more dead letter within five minutes, %(dead)s in all.",
@@ -29,7 +31,7 @@ const SENTENCES = {
       ),
       { more: count(v.more), dead: count(v.dead) },
     ),
-  dead: (v) =>
+  dead: (/** @type {Record<string, any>} */ v) =>
     v.fresh < v.dead
       ? fill(
           ngettext(
@@ -42,25 +44,27 @@ const SENTENCES = {
       : fill(ngettext("%(n)s dead letter, not acknowledged.", "%(n)s dead letters, not acknowledged.", v.dead), {
           n: count(v.dead),
         }),
-  paused: (v) =>
+  paused: (/** @type {Record<string, any>} */ v) =>
     (v.until_ms ? `${fill(gettext("Paused until %(time)s."), { time: dateTime(v.until_ms) })} ` : "") +
     fill(ngettext("Paused; %(ready)s message is ready.", "Paused; %(ready)s messages are ready.", v.ready), {
       ready: count(v.ready),
     }),
-  stuck: (v) => fill(gettext("A delivery has been in flight for %(age)s."), { age: duration(v.oldest_ms) }),
-  ledger: (v) => fill(gettext("The ledger does not balance: %(gap)s messages unaccounted for."), { gap: count(v.gap) }),
-  group_stuck: (v) =>
+  stuck: (/** @type {Record<string, any>} */ v) =>
+    fill(gettext("A delivery has been in flight for %(age)s."), { age: duration(v.oldest_ms) }),
+  ledger: (/** @type {Record<string, any>} */ v) =>
+    fill(gettext("The ledger does not balance: %(gap)s messages unaccounted for."), { gap: count(v.gap) }),
+  group_stuck: (/** @type {Record<string, any>} */ v) =>
     fill(gettext("Stuck: for %(time)s it has read and finished nothing, and %(lag)s are ahead."), {
       time: duration(v.for_ms),
       lag: count(v.lag),
     }),
-  group_behind: (v) =>
+  group_behind: (/** @type {Record<string, any>} */ v) =>
     fill(gettext("Falling behind: %(lag)s are ahead, %(before)s were; the next one has waited for %(age)s."), {
       lag: count(v.lag),
       before: count(v.before),
       age: duration(v.lag_ms),
     }),
-  missed: (v) =>
+  missed: (/** @type {Record<string, any>} */ v) =>
     fill(
       ngettext(
         "%(more)s entry was trimmed or deleted before it was read, within five minutes; %(missed)s in all.",
@@ -70,23 +74,24 @@ const SENTENCES = {
       { more: count(v.more), missed: count(v.missed) },
     ),
   lag_unknown: () => gettext("How much is ahead is not known: somebody wrote into the stream around us."),
-  objective_burning: (v) =>
+  objective_burning: (/** @type {Record<string, any>} */ v) =>
     fill(
       gettext(
         "In the last hour %(late)s deliveries were later than %(time)s: the lateness budget is used up %(burn)s times too fast.",
       ),
       { late: count(v.late), time: duration(v.objective_ms), burn: rate(v.burn) },
     ),
-  objective_missed: (v) =>
+  objective_missed: (/** @type {Record<string, any>} */ v) =>
     fill(
       gettext(
         "The lateness objective is missed: within a week %(late)s of %(total)s deliveries were later than %(time)s.",
       ),
       { late: count(v.late), total: count(v.total), time: duration(v.objective_ms) },
     ),
-  worker_lost: (v) => fill(gettext("Worker %(worker)s on %(host)s is silent."), v),
-  eviction: (v) => fill(gettext("Redis may delete messages: maxmemory-policy is %(policy)s."), v),
-  zookeeper_away: (v) =>
+  worker_lost: (/** @type {Record<string, any>} */ v) => fill(gettext("Worker %(worker)s on %(host)s is silent."), v),
+  eviction: (/** @type {Record<string, any>} */ v) =>
+    fill(gettext("Redis may delete messages: maxmemory-policy is %(policy)s."), v),
+  zookeeper_away: (/** @type {Record<string, any>} */ v) =>
     fill(
       ngettext(
         "%(worker)s has no connection to ZooKeeper and takes nothing.",
@@ -95,25 +100,28 @@ const SENTENCES = {
       ),
       { n: count(v.count), worker: v.worker },
     ),
-  unowned: (v) =>
+  unowned: (/** @type {Record<string, any>} */ v) =>
     fill(gettext("%(slots)s of %(all)s slots have no owner: nobody takes from them."), {
       slots: count(v.slots),
       all: count(v.all),
     }),
-  journal_full: (v) =>
+  journal_full: (/** @type {Record<string, any>} */ v) =>
     fill(
       gettext("The journal is %(share)s percent full; when it is full, sends are refused. Its readers must catch up."),
       v,
     ),
-  unreadable_topic: (v) => fill(gettext("Of the topic %(name)s something cannot be read: %(problem)s"), v),
-  unreadable_worker: (v) => fill(gettext("The row of the worker %(name)s is left out: it %(problem)s"), v),
-  outbox_away: (v) => fill(gettext("The outbox of database %(database)s cannot be read: %(problem)s"), v),
-  outbox_lagging: (v) =>
+  unreadable_topic: (/** @type {Record<string, any>} */ v) =>
+    fill(gettext("Of the topic %(name)s something cannot be read: %(problem)s"), v),
+  unreadable_worker: (/** @type {Record<string, any>} */ v) =>
+    fill(gettext("The row of the worker %(name)s is left out: it %(problem)s"), v),
+  outbox_away: (/** @type {Record<string, any>} */ v) =>
+    fill(gettext("The outbox of database %(database)s cannot be read: %(problem)s"), v),
+  outbox_lagging: (/** @type {Record<string, any>} */ v) =>
     fill(gettext("In the outbox of database %(database)s a message has been waiting for %(lag)s."), {
       database: v.database,
       lag: duration(v.lag_ms),
     }),
-  outbox_parked: (v) =>
+  outbox_parked: (/** @type {Record<string, any>} */ v) =>
     fill(
       ngettext(
         "%(parked)s message in the outbox of database %(database)s cannot be sent.",
@@ -122,19 +130,22 @@ const SENTENCES = {
       ),
       { parked: count(v.parked), database: v.database },
     ),
-  recurring_failing: (v) =>
+  recurring_failing: (/** @type {Record<string, any>} */ v) =>
     fill(ngettext("%(n)s recurring message cannot be sent.", "%(n)s recurring messages cannot be sent.", v.count), {
       n: count(v.count),
     }),
-  route_failing: (v) => fill(gettext("The route %(route)s forwards nothing: %(problem)s"), v),
-  route_idle: (v) =>
+  route_failing: (/** @type {Record<string, any>} */ v) =>
+    fill(gettext("The route %(route)s forwards nothing: %(problem)s"), v),
+  route_idle: (/** @type {Record<string, any>} */ v) =>
     fill(gettext("Nobody runs the route %(route)s, and %(n)s messages are waiting."), {
       route: v.route,
       n: count(v.waiting),
     }),
-  memory: (v) => fill(gettext("Redis uses %(share)s percent of its memory limit."), v),
+  memory: (/** @type {Record<string, any>} */ v) =>
+    fill(gettext("Redis uses %(share)s percent of its memory limit."), v),
 };
 
+/** @type {Record<string, string>} */
 export const CHIPS = {
   no_workers: gettext("No workers"),
   unowned: gettext("No owner"),
@@ -154,47 +165,64 @@ export const CHIPS = {
   paused: gettext("Paused"),
 };
 
+/** @type {Record<string, string>} */
 const SYMBOLS = { critical: "error", warning: "warning", info: "info" };
+/** @type {Record<string, string>} */
 const WORDS = { critical: gettext("Critical"), warning: gettext("Warning"), info: gettext("Notice") };
 
-export const sentence = (problem) => (SENTENCES[problem.code] ?? (() => problem.code))(problem.values);
+export const sentence = (/** @type {Pick<Live.Problem, "code" | "values">} */ problem) =>
+  (SENTENCES[problem.code] ?? (() => problem.code))(problem.values);
 
 const MOST_SHOWN = 6;
-let all = false;
+let unfolded = false;
 
-/** One line per problem; more than a few can be unfolded. `place(problem)`: the address of the page that fixes it;
-    `act(problem)`: a button that does, or null. */
+/**
+ * One line per problem; more than a few can be unfolded. `place(problem)`: the address of the page that fixes it;
+ * `act(problem)`: a button that does, or null.
+ * @param {HTMLElement} list
+ * @param {Live.Problem[]} problems
+ * @param {(problem: Live.Problem) => string | null} place
+ * @param {(problem: Live.Problem) => Element | null} [act]
+ */
 export function showProblems(
   list,
   problems,
   place,
   act = /** @type {(problem: any) => Element | null} */ ((_problem) => null),
 ) {
-  const key = JSON.stringify([problems, all]);
+  const key = JSON.stringify([problems, unfolded]);
   if (list.dataset.shown === key) return;
   list.dataset.shown = key;
-  const focused = list.contains(document.activeElement) ? nameOf(document.activeElement) : null;
+  const focused = list.contains(document.activeElement) ? nameOf(focusedElement()) : null;
   const lines = problems
-    .slice(0, all ? problems.length : MOST_SHOWN)
+    .slice(0, unfolded ? problems.length : MOST_SHOWN)
     .map((problem) => line(problem, place(problem), act(problem)));
   const left = problems.length - MOST_SHOWN;
   if (left > 0) {
-    const words = all ? gettext("Show fewer") : fill(ngettext("%(n)s more", "%(n)s more", left), { n: left });
-    const toggle = h("button", { type: "button", class: "rc-link", "aria-expanded": String(all) }, words);
+    const words = unfolded ? gettext("Show fewer") : fill(ngettext("%(n)s more", "%(n)s more", left), { n: left });
+    const toggle = h("button", { type: "button", class: "rc-link", "aria-expanded": String(unfolded) }, words);
     toggle.addEventListener("click", () => {
-      all = !all;
+      unfolded = !unfolded;
       showProblems(list, problems, place, act);
       list.querySelector("button")?.focus();
     });
     lines.push(h("li", { class: "rc-problem" }, toggle));
   }
   replace(list, lines);
-  if (focused) [...list.querySelectorAll("a, button")].find((each) => nameOf(each) === focused)?.focus();
+  if (focused)
+    all(list, "a, button")
+      .find((each) => nameOf(each) === focused)
+      ?.focus();
 }
 
 /** Of a link or button in the list, as long as its problem is there. */
-const nameOf = (element) => `${element.closest("li").dataset.problem} ${element.tagName}`;
+const nameOf = (/** @type {Element} */ element) => `${element.closest("li")?.dataset.problem} ${element.tagName}`;
 
+/**
+ * @param {Live.Problem} problem
+ * @param {string | null} address
+ * @param {Element | null} button
+ */
 function line(problem, address, button) {
   return h(
     "li",

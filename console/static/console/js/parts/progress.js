@@ -3,10 +3,11 @@ import { h, setText } from "../core/dom.js";
 import { exact } from "../core/format.js";
 import { fill, gettext } from "../core/text.js";
 
+/** @type {("done" | "skipped" | "failed")[]} */
 const PARTS = ["done", "skipped", "failed"];
 
 export class Progress {
-  constructor(label) {
+  constructor(/** @type {string} */ label) {
     this.bars = PARTS.map((name) => h("span", { class: `rc-progress-${name}` }));
     this.bar = h(
       "div",
@@ -17,7 +18,7 @@ export class Progress {
     this.element = h("div", { class: "rc-progress-box" }, this.bar, this.words);
   }
 
-  update(operation) {
+  update(/** @type {Api.OperationView} */ operation) {
     const handled = operation.done + operation.skipped + operation.failed;
     const ended = operation.state === "done";
     // An estimate can be too low, and what matched when it was counted may be gone by now.

@@ -8,6 +8,8 @@ import { ask } from "./ask.js";
 import { guardedButton } from "./guardedbutton.js";
 import { METRICS } from "./screenpanels.js";
 
+/** @typedef {[string, string]} Option */
+
 /** A button; `panels`: [[line, words]], of which one is chosen. */
 export const putOnScreen = (/** @type {[string, string][]} */ panels) =>
   guardedButton(
@@ -15,13 +17,14 @@ export const putOnScreen = (/** @type {[string, string][]} */ panels) =>
     () => open(panels),
   );
 
-async function open(panels) {
+async function open(/** @type {Option[]} */ panels) {
+  /** @type {Api.ScreenList} */
   const { screens } = await get("screens");
   if (!screens.length) {
     toast(gettext("There is no screen yet: make one on the page Screens."), "error");
     return;
   }
-  const choose = (name, options) =>
+  const choose = (/** @type {string} */ name, /** @type {Option[]} */ options) =>
     h(
       "select",
       { class: "rc-input", name },

@@ -3,7 +3,7 @@ import { get, ofTopic, post } from "../core/api.js";
 import { h, headRow, replace } from "../core/dom.js";
 import { count } from "../core/format.js";
 import { page } from "../core/page.js";
-import { fill, gettext, ngettext } from "../core/text.js";
+import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { ask } from "./ask.js";
 import { CommandLine } from "./command.js";
@@ -14,26 +14,32 @@ const PAUSE_MS = 350;
 const SHOWN = 50;
 
 /** A button that moves `refs()`: [[slot, id], …]; `onDone()` after they were. */
-export function redriveButton(refs, onDone) {
+export function redriveButton(/** @type {() => Ref[]} */ refs, /** @type {() => void} */ onDone) {
   const missing = page.grants.actions.redrive;
   const about = { action: "redrive", symbol: "forward", label: gettext("Move…"), missing, look: "" };
   return guardedButton(about, () => openRedrive(refs(), onDone));
 }
 
-async function openRedrive(refs, onDone) {
+async function openRedrive(/** @type {Ref[]} */ refs, /** @type {() => void} */ onDone) {
   try {
+    /** @type {Api.Topics} */
     const { topics } = await get("topics");
     const own = page.topic.name.split("@")[0];
-    const others = topics.filter((topic) => topic.name !== page.topic.name && topic.kind !== "group");
+    const others = topics.filter((topic) => topic.name !== page.topic.name);
     if (!others.length) throw new Error(gettext("There is no other topic."));
     others.sort((one, two) => Number(one.name === own) - Number(two.name === own));
     new RedriveDialog(refs, others, onDone).changed(0);
   } catch (problem) {
-    toast(problem.message, "error");
+    toast(messageOf(problem), "error");
   }
 }
 
 class RedriveDialog {
+  /**
+   * @param {Ref[]} refs
+   * @param {{ name: string, kind: string }[]} topics
+   * @param {() => void} onDone
+   */
   constructor(refs, topics, onDone) {
     this.path = ofTopic(page.topic.name, "/dead:redrive");
     this.messages = refs.map(([slot, id]) => ({ slot, id }));
@@ -60,6 +66,7 @@ class RedriveDialog {
       reason: "needed",
       focus: this.fields.topic,
       submit: async ({ reason }) => {
+        /** @type {Api.RedrivenList} */
         const { results } = await post(this.path, { ...this.wanted(), reason });
         const done = results.filter((each) => each.status === "done").length;
         const words = fill(ngettext("%(n)s dead letter moved.", "%(n)s dead letters moved.", done), { n: count(done) });
@@ -74,7 +81,7 @@ class RedriveDialog {
     return { messages: this.messages, target: this.fields.read() };
   }
 
-  changed(pause) {
+  changed(/** @type {number} */ pause) {
     clearTimeout(this.timer);
     this.ask.hold(true);
     this.timer = setTimeout(() => this.look(), pause);
@@ -84,6 +91,7 @@ class RedriveDialog {
     const number = ++this.asked;
     this.command.element.hidden = true;
     try {
+      /** @type {Api.RedrivenList} */
       const { results, command } = await post(this.path, { ...this.wanted(), validate_only: true });
       if (number !== this.asked) return;
       this.show(results);
@@ -92,11 +100,11 @@ class RedriveDialog {
       const refused = results.some((each) => each.status === "refused");
       this.ask.hold(refused || !results.some((each) => each.status === "done"));
     } catch (problem) {
-      if (number === this.asked) replace(this.plan, h("p", { class: "rc-error" }, problem.message));
+      if (number === this.asked) replace(this.plan, h("p", { class: "rc-error" }, messageOf(problem)));
     }
   }
 
-  show(results) {
+  show(/** @type {Api.Redriven[]} */ results) {
     const to = this.fields.topic.value;
     const refused = results.filter((each) => each.status === "refused");
     const lost = results.filter((each) => each.status === "not_found").length;
@@ -129,7 +137,7 @@ class RedriveDialog {
   }
 }
 
-function line(each) {
+function line(/** @type {Api.Redriven} */ each) {
   const becomes = each.problem || each.to_id || gettext("a new entry");
   return h(
     "tr",

@@ -3,12 +3,17 @@ import { post } from "../core/api.js";
 import { h, replace } from "../core/dom.js";
 import { exact } from "../core/format.js";
 import { page } from "../core/page.js";
-import { fill, gettext, ngettext } from "../core/text.js";
+import { fill, gettext, messageOf, ngettext } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { ask } from "./ask.js";
 import { OUTCOMES, REPAIRS } from "./runwords.js";
 
-/** `path`: of the run; `request`: {repair, kind, topic} or {repair, finding}. */
+/**
+ * `path`: of the run; `request`: {repair, kind, topic} or {repair, finding}.
+ * @param {string} path
+ * @param {{ repair: string, kind?: string, topic?: string, finding?: number }} request
+ * @param {() => void} done
+ */
 export async function askRepair(path, request, done) {
   const seen = h("div", { class: "rc-preview", role: "status", "aria-live": "polite" }, gettext("Looking…"));
   const dialog = ask({
@@ -16,6 +21,7 @@ export async function askRepair(path, request, done) {
     body: [h("p", {}, gettext("A dry run: nothing has been changed yet.")), seen],
     label: gettext("Repair"),
     submit: async ({ reason }) => {
+      /** @type {Api.Repairs} */
       const { operations } = await post(`${path}:repair`, { ...request, reason });
       if (operations.length === 1) return location.assign(`${page.places.operations}${operations[0].id}/`);
       toast(gettext("The repair runs as operations, one for each topic."), "success");
@@ -24,18 +30,21 @@ export async function askRepair(path, request, done) {
   });
   dialog.hold(true);
   try {
+    /** @type {Api.Forecast} */
     const found = await post(`${path}:repair`, { ...request, validate_only: true });
     replace(seen, sentences(found));
     dialog.hold(!found.outcomes.done);
   } catch (error) {
-    replace(seen, h("p", { class: "rc-error" }, error.message));
+    replace(seen, h("p", { class: "rc-error" }, messageOf(error)));
   }
 }
 
-function sentences(found) {
+function sentences(/** @type {Api.Forecast} */ found) {
   const lines = Object.entries(OUTCOMES)
-    .filter(([name]) => found.outcomes[name])
-    .map(([name, words]) => h("div", {}, h("strong", {}, exact(found.outcomes[name])), ` ${words}`));
+    .filter(([name]) => found.outcomes[/** @type {keyof Api.Outcomes} */ (name)])
+    .map(([name, words]) =>
+      h("div", {}, h("strong", {}, exact(found.outcomes[/** @type {keyof Api.Outcomes} */ (name)])), ` ${words}`),
+    );
   const looked =
     found.looked_at < found.count
       ? h("div", { class: "rc-muted" }, fill(gettext("of the first %(n)s looked at"), { n: exact(found.looked_at) }))

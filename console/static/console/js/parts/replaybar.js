@@ -10,7 +10,7 @@ const SPEEDS = [10, 60, 300, 1800];
 
 export class ReplayBar {
   /**
-   * @param {import("./timeview.js").TimeView} view
+   * @param {import("../time/timeview.js").TimeView} view
    * @param {string} topic
    */
   constructor(view, topic) {

@@ -3,11 +3,12 @@ import { get, ofTopic } from "../core/api.js";
 import { h, headRow, replace } from "../core/dom.js";
 import { count, dateTime } from "../core/format.js";
 import { page } from "../core/page.js";
-import { fill, gettext } from "../core/text.js";
+import { fill, gettext, messageOf } from "../core/text.js";
 import { shown } from "./definitionform.js";
 import { fieldOf } from "./plandialog.js";
 
 const PAGE = 20;
+/** @type {Record<string, string>} */
 const CHANGES = {
   found: gettext("first seen"),
   created: gettext("created"),
@@ -17,11 +18,18 @@ const CHANGES = {
 };
 
 export class Revisions {
-  /** `onRollback(revision)`; `missing`: why that is not allowed, or null. */
+  /**
+   * `onRollback(revision)`; `missing`: why that is not allowed, or null.
+   * @param {(revision: Api.Revision) => void} onRollback
+   * @param {string | null} missing
+   */
   constructor(onRollback, missing) {
     this.onRollback = onRollback;
     this.missing = missing;
+    /** @type {Api.Revision[]} */
     this.rows = [];
+    /** @type {string | null} */
+    this.next = null;
     this.body = h("tbody");
     this.more = h(
       "button",
@@ -57,8 +65,9 @@ export class Revisions {
   }
 
   /** Newest first, or what follows `cursor`. */
-  async load(cursor = null) {
+  async load(/** @type {string | null} */ cursor = null) {
     try {
+      /** @type {Api.Revisions} */
       const found = await get(ofTopic(page.topic.name, "/revisions"), { limit: PAGE, cursor });
       this.rows = cursor ? [...this.rows, ...found.revisions] : found.revisions;
       this.next = found.next;
@@ -69,12 +78,12 @@ export class Revisions {
         this.rows.map((row, position) => this.line(row, position === 0)),
       );
     } catch (problem) {
-      replace(this.note, problem.message);
+      replace(this.note, messageOf(problem));
       this.note.hidden = false;
     }
   }
 
-  line(row, isNow) {
+  line(/** @type {Api.Revision} */ row, /** @type {boolean} */ isNow) {
     return h(
       "tr",
       {},
@@ -95,7 +104,7 @@ export class Revisions {
     );
   }
 
-  button(row) {
+  button(/** @type {Api.Revision} */ row) {
     return h(
       "button",
       {
@@ -111,7 +120,7 @@ export class Revisions {
   }
 }
 
-function what(row) {
+function what(/** @type {Api.Revision} */ row) {
   const changes = row.difference.map(({ field, before, after }) => {
     const known = fieldOf(field);
     return h(

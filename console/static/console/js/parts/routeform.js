@@ -6,8 +6,12 @@ import { fill, gettext } from "../core/text.js";
 import { ask } from "./ask.js";
 import { input, kindOf, TargetFields, topicSelect } from "./targetfields.js";
 
+/** @typedef {Record<string, string[]>} When */
+/** @typedef {import("./targetfields.js").Target & { when?: When | null }} Target */
+
 /** `event=final|boarding, gate=A 12` as the API has it; nothing where the text is empty. */
-export function readFilter(text) {
+export function readFilter(/** @type {string} */ text) {
+  /** @type {When} */
   const when = {};
   for (const part of text
     .split(",")
@@ -23,13 +27,13 @@ export function readFilter(text) {
   return Object.keys(when).length ? when : null;
 }
 
-export const writeFilter = (when) =>
+export const writeFilter = (/** @type {When | null | undefined} */ when) =>
   Object.entries(when ?? {})
     .map(([name, values]) => `${name}=${[values].flat().join("|")}`)
     .join(", ");
 
 class TargetRow {
-  constructor(target, remove) {
+  constructor(/** @type {Target} */ target, /** @type {() => void} */ remove) {
     this.fields = new TargetFields(page.topics, target);
     this.when = input("when", gettext("Only with headers"), writeFilter(target.when), {
       placeholder: "event=final|boarding",
@@ -57,7 +61,8 @@ class TargetRow {
 }
 
 /** Open it; `route`: the one to change, null for a new one. `done()` after it was saved. */
-export async function editRoute(route, done) {
+export async function editRoute(/** @type {Api.RouteOut | null} */ route, /** @type {() => void} */ done) {
+  /** @type {[Api.RouteOut | null, string | null]} */
   const [known, etag] = route ? await getTagged(`routes/${route.name}`) : [null, null];
   const name = input("name", gettext("Name"), known?.name ?? "", {
     required: true,
@@ -76,9 +81,10 @@ export async function editRoute(route, done) {
   );
   const startBox = h("label", {}, gettext("Begins"), start);
   const description = input("description", gettext("Description"), known?.description ?? "", { maxlength: 2000 });
+  /** @type {TargetRow[]} */
   const rows = [];
   const list = h("div", { class: "rc-route-targets" });
-  const add = (target) => {
+  const add = (/** @type {Target} */ target) => {
     const row = new TargetRow(target, () => {
       rows.splice(rows.indexOf(row), 1);
       row.element.remove();
@@ -89,8 +95,10 @@ export async function editRoute(route, done) {
   const showStart = () => {
     startBox.hidden = kindOf(page.topics, sources.value) !== "stream";
   };
-  const other = () => page.topics.find((topic) => topic.name !== sources.value)?.name;
-  for (const target of known?.targets ?? [{ topic: other() }]) add(target);
+  const other = () => page.topics.find((/** @type {{ name: string }} */ topic) => topic.name !== sources.value)?.name;
+  /** @type {Target[]} */
+  const targets = /** @type {any} */ (known?.targets) ?? [{ topic: other() }];
+  for (const target of targets) add(target);
   showStart();
   ask({
     title: known ? fill(gettext("Change the route %(name)s"), { name: known.name }) : gettext("New route"),

@@ -4,7 +4,7 @@ import { exact } from "../core/format.js";
 import { isLive, STAGES } from "./runwords.js";
 
 export class RunBar {
-  constructor(label) {
+  constructor(/** @type {string} */ label) {
     this.fill = h("span", { class: "rc-progress-done" });
     this.bar = h(
       "div",
@@ -15,12 +15,12 @@ export class RunBar {
     this.element = h("div", { class: "rc-progress-box" }, this.bar, this.words);
   }
 
-  update(run) {
+  update(/** @type {Api.Run} */ run) {
     this.fill.style.width = `${run.percent}%`;
     this.bar.dataset.state = run.state;
     this.bar.setAttribute("aria-valuenow", String(run.percent));
     const stage = run.stages.at(-1);
-    const steps = stage?.total > 1 ? ` ${exact(stage.done)}/${exact(stage.total)}` : "";
+    const steps = stage && stage.total > 1 ? ` ${exact(stage.done)}/${exact(stage.total)}` : "";
     const where = isLive(run) && stage ? ` · ${STAGES[stage.name] ?? stage.name}${steps}` : "";
     setText(this.words, `${run.percent} %${where}`);
   }

@@ -1,17 +1,24 @@
 // The figures of reconciliations, run to run, of one topic or of all of them.
+
+import { RunChart } from "../charts/runchart.js";
 import { h, replace } from "../core/dom.js";
 import { count, duration, exact, NONE } from "../core/format.js";
 import { gettext } from "../core/text.js";
-import { RunChart } from "./runchart.js";
 
 const SUMMED = ["sent", "acked", "retried", "died"];
-const share = (value) => (value === null ? NONE : `${Math.round(1000 * value) / 10} %`);
-const ms = (value) => (value === null ? NONE : duration(value));
-const times = (value) => (value === null ? NONE : `× ${Math.round(100 * value) / 100}`);
-const PERCENTILES = (name) => ["p50", "p95", "p99"].map((each) => [`${name}_${each}_ms`, each]);
+const share = (/** @type {number | null} */ value) => (value === null ? NONE : `${Math.round(1000 * value) / 10} %`);
+const ms = (/** @type {number | null} */ value) => (value === null ? NONE : duration(value));
+const times = (/** @type {number | null} */ value) => (value === null ? NONE : `× ${Math.round(100 * value) / 100}`);
+const PERCENTILES = (/** @type {string} */ name) =>
+  ["p50", "p95", "p99"].map(
+    (each) => /** @type {import("../charts/runchart.js").Line} */ ([`${name}_${each}_ms`, each]),
+  );
 
 export class RunCharts {
   constructor() {
+    /** @type {Api.Point[]} */
+    this.trend = [];
+    this.key = "";
     this.topic = h("select", { class: "rc-select", "aria-label": gettext("Topic"), onchange: () => this.draw() });
     this.charts = [
       new RunChart(
@@ -48,7 +55,7 @@ export class RunCharts {
     );
   }
 
-  update(trend) {
+  update(/** @type {Api.Point[]} */ trend) {
     const key = trend.map((point) => point.id).join();
     if (this.key === key) return;
     this.key = key;
@@ -75,8 +82,9 @@ export class RunCharts {
     for (const chart of this.charts) chart.update(points);
   }
 
-  values(rows) {
+  values(/** @type {Record<string, any>[]} */ rows) {
     if (this.topic.value) return rows.find((row) => row.topic === this.topic.value) ?? {};
+    /** @type {Record<string, any>} */
     const found = {};
     for (const name of SUMMED) found[name] = rows.reduce((sum, row) => sum + (row[name] ?? 0), 0);
     const merged = rows.reduce((sum, row) => sum + (row.merge_ratio ?? 0) * (row.sent ?? 0), 0);
@@ -84,7 +92,10 @@ export class RunCharts {
     // Percentiles cannot be added: of all topics the worst is shown.
     for (const name of Object.keys(rows[0] ?? {}))
       if (name.endsWith("_ms") || name === "slot_skew")
-        found[name] = rows.reduce((worst, row) => (row[name] === null ? worst : Math.max(worst ?? 0, row[name])), null);
+        found[name] = rows.reduce(
+          (worst, row) => (typeof row[name] === "number" ? Math.max(worst ?? 0, row[name]) : worst),
+          /** @type {number | null} */ (null),
+        );
     return found;
   }
 }

@@ -3,14 +3,14 @@
 import { exact } from "../core/format.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 
+/** @type {Record<string, string>} */
 export const JOBS = {
   reconcile: gettext("Reconciliation"),
   archive: gettext("Archive"),
   restore: gettext("Restore"),
 };
 
-export { OPERATION_STATES as RUN_STATES } from "./operationwords.js";
-
+/** @type {Record<string, string>} */
 export const STAGES = {
   start: gettext("Starting Spark"),
   snapshot: gettext("Reading the queues"),
@@ -25,6 +25,7 @@ export const STAGES = {
   restore: gettext("Putting messages back"),
 };
 
+/** @type {Record<string, string>} */
 export const FINDINGS = {
   lost: gettext("Lost: accepted, not ended, and not where it must be"),
   unexpected: gettext("In a queue though its journal says it is not"),
@@ -49,7 +50,7 @@ const AFRESH = gettext(
   "Switched off and on again while the topic is empty, a journal starts again and is whole from there.",
 );
 
-/** Why a journal does not tell everything, and what to do. */
+/** Why a journal does not tell everything, and what to do. @type {Record<string, string>} */
 export const GAPS = {
   trimmed: `${gettext("It was read and trimmed before anything was archived: archive the topic on schedule.")} ${AFRESH}`,
   elsewhere: gettext("It was archived, but not where this run looked: give it that archive."),
@@ -63,6 +64,7 @@ export const GAPS = {
   restarted: gettext("The server has lost the end of its journal: restore what the archive holds."),
 };
 
+/** @type {Record<string, string>} */
 export const REPAIRS = {
   requeue: gettext("Put back"),
   requeue_dead: gettext("Requeue the dead letter"),
@@ -81,16 +83,16 @@ export const OUTCOMES = {
   unknown: gettext("cannot be repaired: nobody knows the content (the journal must be “full”)"),
 };
 
-export const isLive = (run) => ["queued", "running", "stopping"].includes(run.state);
+export const isLive = (/** @type {{ state: string }} */ run) => ["queued", "running", "stopping"].includes(run.state);
 
 /** What a run is about. */
-export function scope(run) {
+export function scope(/** @type {{ topics: string[], ledger: string }} */ run) {
   const topics = run.topics.length ? run.topics.join(", ") : gettext("all topics");
   return run.ledger ? `${topics} · ${fill(gettext("ledger %(name)s"), { name: run.ledger })}` : topics;
 }
 
 /** What came of a run, in words. */
-export function outcome(run) {
+export function outcome(/** @type {Api.Run & { restored?: Api.Detail["restored"] }} */ run) {
   if (run.error) return run.error;
   if (run.state === "done" && run.restored) {
     const { back, present } = run.restored;

@@ -1,9 +1,12 @@
 // What a wall display draws: large figures, charts, heat maps, lists. Each is made anew of what it is sent.
+
+import { Scale } from "../charts/scale.js";
 import { h } from "../core/dom.js";
 import { count, duration, rate, relative, time } from "../core/format.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 import { sentence } from "./problems.js";
-import { Scale } from "./scale.js";
+
+/** @typedef {Record<string, any>} Values */
 
 /** @type {Record<string, [string, (value: any) => string]>} */
 export const METRICS = {
@@ -25,7 +28,7 @@ const WIDE = 1000;
 const HIGH = 300;
 
 /** An element for what the server says of a panel. */
-export function drawn(panel, now) {
+export function drawn(/** @type {Live.Panel} */ panel, /** @type {number} */ now) {
   const { kind, topic } = panel;
   if (kind === "figures") return section(topic || gettext("All topics"), "", figures(panel.values));
   if (kind === "chart") return chart(panel);
@@ -43,12 +46,18 @@ export function drawn(panel, now) {
   return section(title, total, list(panel.lines, gettext("No problems"), problem), more(panel.more));
 }
 
+/**
+ * @param {string} title
+ * @param {string} value
+ * @param {...any} parts
+ */
 const section = (title, value, ...parts) =>
   h("section", { class: "sc-panel", "aria-label": title }, h("h2", {}, title, value ? h("b", {}, value) : null), parts);
 
-const calm = (words) => h("p", { class: "sc-calm" }, words);
-const more = (left) => h("p", { class: "sc-more", dataset: { left } }, moreWords(left));
-const moreWords = (left) => (left > 0 ? fill(ngettext("%(n)s more", "%(n)s more", left), { n: count(left) }) : "");
+const calm = (/** @type {string} */ words) => h("p", { class: "sc-calm" }, words);
+const more = (/** @type {number} */ left) => h("p", { class: "sc-more", dataset: { left } }, moreWords(left));
+const moreWords = (/** @type {number} */ left) =>
+  left > 0 ? fill(ngettext("%(n)s more", "%(n)s more", left), { n: count(left) }) : "";
 
 /** Lines that there is no room for are counted, not cut. */
 export function fit(/** @type {HTMLElement} */ panel) {
@@ -64,9 +73,10 @@ export function fit(/** @type {HTMLElement} */ panel) {
   }
 }
 
-function figures(values) {
+function figures(/** @type {Values | null} */ values) {
   if (!values) return calm(gettext("Not known"));
   const names = ["backlog", "in_s", "out_s", "lag_ms", "dead", "workers"];
+  /** @type {Record<string, boolean>} */
   const wrong = { dead: values.dead > 0, workers: values.workers === 0 && values.backlog > 0 };
   return h(
     "dl",
@@ -82,16 +92,24 @@ function figures(values) {
   );
 }
 
+/**
+ * @param {any[]} lines
+ * @param {string} none
+ * @param {(each: any) => Element} line
+ */
 const list = (lines, none, line) => (lines.length ? h("ul", { class: "sc-list" }, lines.map(line)) : calm(none));
 
-const problem = (each) =>
+const problem = (/** @type {Live.Problem} */ each) =>
   h(
     "li",
     { class: `sc-${each.severity}` },
     h("span", {}, each.topic ? h("strong", {}, `${each.topic} `) : null, sentence(each)),
   );
 
-function alert({ name, topic, topics: many, severity, fired_ms: fired }, now) {
+function alert(
+  /** @type {Live.Alert} */ { name, topic, topics: many, severity, fired_ms: fired },
+  /** @type {number} */ now,
+) {
   const place = topic || (many ? fill(ngettext("%(n)s topic", "%(n)s topics", many), { n: count(many) }) : "");
   return h(
     "li",
@@ -101,7 +119,7 @@ function alert({ name, topic, topics: many, severity, fired_ms: fired }, now) {
   );
 }
 
-function topics(lines) {
+function topics(/** @type {Live.TopicLine[]} */ lines) {
   const names = ["backlog", "in_s", "out_s", "lag_ms", "dead", "workers"];
   if (!lines.length) return calm(gettext("No topics"));
   const table = h(
@@ -125,7 +143,7 @@ function topics(lines) {
           "tr",
           { class: each.problems.some((code) => code !== "paused") ? "sc-wrong" : "" },
           h("th", { scope: "row" }, each.name),
-          names.map((name) => h("td", {}, METRICS[name][1](each[name]))),
+          names.map((name) => h("td", {}, METRICS[name][1](each[/** @type {keyof Live.Numbers} */ (name)]))),
         ),
       ),
     ),
@@ -133,22 +151,29 @@ function topics(lines) {
   return h("div", { class: "sc-rows" }, table);
 }
 
+/**
+ * @param {{ topic: string, metric: string, points: [number, number | null][] }} given
+ */
 function chart({ topic, metric, points }) {
   const [label, show] = METRICS[metric];
-  const known = points.filter(([, value]) => value !== null);
+  const known = points.flatMap(([ms, value]) =>
+    value === null ? [] : [/** @type {[number, number]} */ ([ms, value])],
+  );
   const title = `${topic} · ${label}`;
   if (known.length < 2) return section(title, "", calm(gettext("Not known")));
-  const from = known[0][0];
-  const span = Math.max(1, known.at(-1)[0] - from);
+  const [from] = known[0];
+  const [to, newest] = known[known.length - 1];
+  const span = Math.max(1, to - from);
   const top = Math.max(1, ...known.map(([, value]) => value));
-  const at = ([ms, value]) => `${((ms - from) / span) * WIDE} ${HIGH - (value / top) * HIGH}`;
+  const at = (/** @type {[number, number]} */ [ms, value]) =>
+    `${((ms - from) / span) * WIDE} ${HIGH - (value / top) * HIGH}`;
   const line = `M${known.map(at).join("L")}`;
   const svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("class", "sc-draw");
   svg.setAttribute("viewBox", `0 0 ${WIDE} ${HIGH}`);
   svg.setAttribute("preserveAspectRatio", "none");
   svg.setAttribute("role", "img");
-  svg.setAttribute("aria-label", `${title}: ${show(known.at(-1)[1])}`);
+  svg.setAttribute("aria-label", `${title}: ${show(newest)}`);
   for (const [look, path] of [
     ["sc-area", `${line}L${WIDE} ${HIGH}L0 ${HIGH}Z`],
     ["", line],
@@ -166,10 +191,10 @@ function chart({ topic, metric, points }) {
     h("span", {}, highest),
     h("span", {}, time(from + span)),
   );
-  return section(title, show(known.at(-1)[1]), svg, foot);
+  return section(title, show(newest), svg, foot);
 }
 
-function heatmap({ topic, metric, slots }) {
+function heatmap(/** @type {{ topic: string, metric: string, slots: number[] | null }} */ { topic, metric, slots }) {
   const [label, show] = METRICS[metric];
   const title = `${topic} · ${label}`;
   if (!slots?.length) return section(title, "", calm(gettext("Not known")));

@@ -1,20 +1,30 @@
 // Looking for a message: by id at once, or in content step by step until it is stopped.
 import { param, setParams } from "../core/address.js";
-import { get, ofTopic } from "../core/api.js";
+import { get, isStopped, ofTopic } from "../core/api.js";
 import { h, setText } from "../core/dom.js";
 import { exact } from "../core/format.js";
 import { page } from "../core/page.js";
-import { fill, gettext } from "../core/text.js";
+import { fill, gettext, messageOf } from "../core/text.js";
 import { goneWords } from "./gone.js";
 import { STATES } from "./states.js";
 
+/** @typedef {{ rows: Api.Row[], state: string, words: string }} Found */
+/** @typedef {{ rows: Api.Row[], cursor: string | null, notJson: number }} SoFar */
+
 export class Search {
-  /** `state()` to search in; `onFound({rows, state, words})` as results come; `onClear()` when the search ends. */
+  /**
+   * `state()` to search in; `onFound({rows, state, words})` as results come; `onClear()` when the search ends.
+   * @param {() => string} state
+   * @param {(found: Found) => void} onFound
+   * @param {() => void} onClear
+   */
   constructor(state, onFound, onClear) {
     this.state = state;
     this.onFound = onFound;
     this.onClear = onClear;
     this.active = false;
+    /** The id that was found. @type {string | null} */
+    this.found = null;
     this.stop = new AbortController();
     this.input = h("input", {
       type: "search",
@@ -83,7 +93,8 @@ export class Search {
 
   /** A message found by its id moves on by itself; a search in content is work, and is not repeated unasked. */
   refresh() {
-    if (this.found) this.tell(() => this.byId(this.found));
+    const { found } = this;
+    if (found) this.tell(() => this.byId(found));
   }
 
   async start() {
@@ -99,12 +110,14 @@ export class Search {
     );
   }
 
-  wanted(text) {
+  /** @returns {Record<string, string>} */
+  wanted(/** @type {string} */ text) {
     return this.by.value === "where" ? { where: text } : { text };
   }
 
-  async byId(text) {
+  async byId(/** @type {string} */ text) {
     const path = ofTopic(page.topic.name, "/messages:find");
+    /** @type {Api.Known} */
     const { messages, records } = await get(path, { id: text }, this.stop.signal);
     if (!this.active) return;
     this.found = text;
@@ -114,8 +127,8 @@ export class Search {
   }
 
   async inContent(
-    wanted,
-    signal,
+    /** @type {Record<string, string>} */ wanted,
+    /** @type {AbortSignal} */ signal,
     { rows, cursor, notJson } = /** @type {{ rows: any[], cursor: any, notJson: number }} */ ({
       rows: [],
       cursor: null,
@@ -125,6 +138,7 @@ export class Search {
     const state = this.state();
     this.onFound({ rows, state, words: gettext("Searching…") });
     do {
+      /** @type {Api.Found} */
       const step = await get(ofTopic(page.topic.name, "/messages:search"), { ...wanted, state, cursor }, signal);
       rows = [...rows, ...step.rows];
       cursor = step.next;
@@ -136,27 +150,32 @@ export class Search {
     } while (cursor && !signal.aborted);
   }
 
+  /**
+   * @param {Record<string, string>} wanted
+   * @param {string} looked
+   * @param {SoFar} soFar
+   */
   halt(wanted, looked, soFar) {
     this.stop.abort();
     this.say(`${looked} ${gettext("Stopped.")}`, [gettext("Go on"), () => this.goOn(wanted, soFar)]);
   }
 
   /** From where it was stopped. */
-  async goOn(wanted, soFar) {
+  async goOn(/** @type {Record<string, string>} */ wanted, /** @type {SoFar} */ soFar) {
     this.stop = new AbortController();
     await this.tell(() => this.inContent(wanted, this.stop.signal, soFar));
   }
 
-  async tell(search) {
+  async tell(/** @type {() => Promise<void>} */ search) {
     try {
       await search();
     } catch (problem) {
-      if (problem.name !== "AbortError") this.say(problem.message);
+      if (!isStopped(problem)) this.say(messageOf(problem));
     }
   }
 
   /** The buttons stay where they are while the words change, so that they can be pressed. */
-  say(words, button = /** @type {any[] | null} */ (null)) {
+  say(/** @type {string} */ words, button = /** @type {any[] | null} */ (null)) {
     this.progress.hidden = false;
     setText(this.words, words);
     this.act.hidden = !button;
@@ -165,6 +184,11 @@ export class Search {
   }
 }
 
+/**
+ * @param {Api.Found} step
+ * @param {number} found
+ * @param {number} notJson
+ */
 function lookedWords(step, found, notJson) {
   const values = {
     n: exact(step.looked_at),
@@ -177,12 +201,12 @@ function lookedWords(step, found, notJson) {
     : fill(gettext("Looked at %(n)s of %(all)s; %(found)s found."), values);
 }
 
-function foundWords(messages) {
+function foundWords(/** @type {Api.Message[]} */ messages) {
   const places = messages.map((message) => message.states.map((state) => STATES[state] ?? state).join(", "));
   return fill(gettext("Found: %(state)s."), { state: places.join("; ") });
 }
 
-function asRow(message) {
+function asRow(/** @type {Api.Message} */ message) {
   return {
     ...message,
     preview: message.content?.slice(0, 256) ?? null,

@@ -3,12 +3,15 @@ import { get, post } from "../core/api.js";
 import { h, replace } from "../core/dom.js";
 import { dateTime, relative } from "../core/format.js";
 import { page } from "../core/page.js";
-import { fill, gettext } from "../core/text.js";
+import { fill, gettext, messageOf } from "../core/text.js";
 import { toast } from "../core/toast.js";
 import { ask } from "./ask.js";
 import { guardedButton } from "./guardedbutton.js";
 
+/** @typedef {{ rule: string, topics: string }} About */
+
 const HOUR = 3_600_000;
+/** @type {[number, string][]} */
 const LENGTHS = [
   [HOUR, gettext("1 hour")],
   [4 * HOUR, gettext("4 hours")],
@@ -18,14 +21,14 @@ const LENGTHS = [
 const { silence: maySilence } = page.grants.actions;
 
 /** A button that opens the dialog; `about()`: the rule and the topics, as the API takes them. */
-export function silenceButton(about, done) {
+export function silenceButton(/** @type {() => About} */ about, /** @type {() => void} */ done) {
   return guardedButton(
     { action: "silence", symbol: "notifications_off", label: gettext("Silence"), missing: maySilence },
     () => openDialog(about(), done),
   );
 }
 
-function openDialog({ rule, topics }, done) {
+function openDialog(/** @type {About} */ { rule, topics }, /** @type {() => void} */ done) {
   const length = h(
     "select",
     { class: "rc-input", name: "for" },
@@ -48,7 +51,7 @@ function openDialog({ rule, topics }, done) {
 }
 
 export class Silences {
-  constructor(changed) {
+  constructor(/** @type {() => void} */ changed) {
     this.changed = changed;
     this.list = h("ul", { class: "rc-rows" });
     this.element = h(
@@ -60,6 +63,7 @@ export class Silences {
   }
 
   async load() {
+    /** @type {Api.SilenceList} */
     const { silences, as_of_ms: now } = await get("alerts/silences");
     const running = silences.filter((each) => each.until_ms > now);
     this.element.hidden = running.length === 0;
@@ -72,13 +76,13 @@ export class Silences {
     );
   }
 
-  line(silence, now) {
+  line(/** @type {Api.SilenceOut} */ silence, /** @type {number} */ now) {
     const end = async () => {
       try {
         await post(`alerts/silences/${silence.id}:end`, {});
         this.changed();
       } catch (problem) {
-        toast(problem.message, "error");
+        toast(messageOf(problem), "error");
       }
     };
     const words = { user: silence.username, end: relative(silence.until_ms, now) };

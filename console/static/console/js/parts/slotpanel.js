@@ -1,18 +1,27 @@
 // One slot: what it holds, its ledger, what comes next, what is in flight.
 import { param, setParams } from "../core/address.js";
 import { get, ofTopic } from "../core/api.js";
-import { focusedElement, h, icon } from "../core/dom.js";
+import { all, focusedElement, h, icon } from "../core/dom.js";
 import { count, dateTime, duration, exact, relative } from "../core/format.js";
 import { page } from "../core/page.js";
-import { fill, gettext } from "../core/text.js";
+import { fill, gettext, messageOf } from "../core/text.js";
 import { Drawer } from "./drawer.js";
 import { pairList } from "./failure.js";
 import { openMessage } from "./messagepanel.js";
 import { whyView } from "./why.js";
 
+/** @import { Pair } from "./failure.js" */
+
+/** @typedef {import("../core/live.js").Live} Live */
+
 const REFRESH_MS = 2000;
 
-/** Open the panel of a slot; `live` says when to stand still. Returns it. */
+/**
+ * Open the panel of a slot; `live` says when to stand still. Returns it.
+ * @param {number} slot
+ * @param {Live} live
+ * @param {() => void} onClose
+ */
 export function openSlot(slot, live, onClose) {
   let timer = 0;
   const drawer = new Drawer(fill(gettext("Slot %(slot)s"), { slot }), () => {
@@ -28,7 +37,7 @@ export function openSlot(slot, live, onClose) {
       draw(drawer, await get(ofTopic(page.topic.name, `/slots/${slot}`)), live, why);
       why?.load();
     } catch (problem) {
-      drawer.show(h("p", { class: "rc-error" }, problem.message));
+      drawer.show(h("p", { class: "rc-error" }, messageOf(problem)));
     }
   };
   drawer.show(h("p", { class: "rc-muted" }, gettext("Loading…")));
@@ -37,6 +46,12 @@ export function openSlot(slot, live, onClose) {
   return drawer;
 }
 
+/**
+ * @param {Drawer} drawer
+ * @param {Api.SlotView} slot
+ * @param {Live} live
+ * @param {ReturnType<typeof whyView> | null} why
+ */
 function draw(drawer, slot, live, why) {
   // Keep the place while somebody reads or is about to press something.
   const { scrollTop } = drawer.body;
@@ -44,18 +59,21 @@ function draw(drawer, slot, live, why) {
   if (page.topic.kind === "stream") return drawStream(drawer, slot, live);
   drawer.show(
     h("h3", {}, gettext("Why is it late?")),
-    why.element,
+    why?.element,
     pairList([
       ...owner(slot),
-      ...(page.topic.kind === "group"
-        ? [
-            [gettext("Ahead of it"), slot.lag === null ? gettext("unknown") : count(slot.lag)],
-            [gettext("Read up to"), h("span", { class: "rc-mono" }, slot.behind ?? "–")],
-            [gettext("Missed"), count(slot.missed)],
-          ]
-        : [[gettext("Delayed"), count(slot.delayed)]]),
+      .../** @type {Pair[]} */ (
+        page.topic.kind === "group"
+          ? [
+              [gettext("Ahead of it"), slot.lag === null ? gettext("unknown") : count(slot.lag)],
+              [gettext("Read up to"), h("span", { class: "rc-mono" }, slot.behind ?? "–")],
+              [gettext("Missed"), count(slot.missed)],
+            ]
+          : [[gettext("Delayed"), count(slot.delayed)]]
+      ),
       [gettext("Ready"), count(slot.ready)],
       [gettext("Retrying"), count(slot.retrying)],
+      .../** @type {Pair[]} */ (slot.held ? [[gettext("Held"), count(slot.held)]] : []),
       [gettext("In flight"), count(slot.in_flight)],
       [gettext("Dead"), count(slot.dead)],
       [gettext("Due lag"), duration(slot.lag_ms)],
@@ -81,11 +99,20 @@ function draw(drawer, slot, live, why) {
     pairList(Object.entries(slot.counters).map(([name, value]) => [name, exact(value)])),
   );
   drawer.body.scrollTop = scrollTop;
-  if (focus) [...drawer.body.querySelectorAll("a, button")].find((each) => each.textContent === focus)?.focus();
+  if (focus)
+    all(drawer.body, "a, button")
+      .find((each) => each.textContent === focus)
+      ?.focus();
 }
 
+/**
+ * @param {Drawer} drawer
+ * @param {Api.SlotView} slot
+ * @param {Live} live
+ */
 function drawStream(drawer, slot, live) {
-  const at = (id) => (id === null ? "–" : h("span", {}, h("span", { class: "rc-mono" }, id), ` (${ago(id, live)})`));
+  const at = (/** @type {string | null} */ id) =>
+    id === null ? "–" : h("span", {}, h("span", { class: "rc-mono" }, id), ` (${ago(id, live)})`);
   const c = slot.counters;
   drawer.show(
     pairList([
@@ -106,9 +133,10 @@ function drawStream(drawer, slot, live) {
   );
 }
 
-const ago = (id, live) => relative(Number(id.split("-")[0]), live.nowMs());
+const ago = (/** @type {string} */ id, /** @type {Live} */ live) => relative(Number(id.split("-")[0]), live.nowMs());
 
-function owner(slot) {
+/** @returns {Pair[]} */
+function owner(/** @type {Api.SlotView} */ slot) {
   if (slot.epoch === null) return [[gettext("Owner"), gettext("shared: no owner")]];
   return [
     [gettext("Owner"), slot.owner ?? gettext("nobody")],
@@ -117,13 +145,13 @@ function owner(slot) {
   ];
 }
 
-function taken(slot) {
+function taken(/** @type {Api.SlotView} */ slot) {
   const c = slot.counters;
   const held = exact(slot.backlog + slot.in_flight + slot.dead);
   const ends =
     page.topic.kind === "group"
       ? [c.acked, c.cancelled, c.dropped]
-      : [c.merged, c.duplicate, c.acked, c.cancelled, c.dropped, c.lapsed];
+      : [c.merged, c.duplicate, c.outdated, c.acked, c.cancelled, c.dropped, c.lapsed];
   const ended = ends.map(exact).join(" + ");
   return page.topic.kind === "group"
     ? fill(gettext("read %(sent)s = acked + cancelled + dropped (%(ended)s) + held (%(held)s)"), {
@@ -133,7 +161,7 @@ function taken(slot) {
       })
     : fill(
         gettext(
-          "sent %(sent)s = merged + duplicates + acked + cancelled + dropped + expired (%(ended)s) + held (%(held)s)",
+          "sent %(sent)s = merged + duplicates + outdated + acked + cancelled + dropped + expired (%(ended)s) + held (%(held)s)",
         ),
         {
           sent: exact(c.sent),
@@ -143,7 +171,7 @@ function taken(slot) {
       );
 }
 
-function ledger(slot, words) {
+function ledger(/** @type {Api.SlotView} */ slot, /** @type {string} */ words) {
   const balanced = slot.ledger_gap === 0;
   return h(
     "div",
@@ -162,6 +190,11 @@ function ledger(slot, words) {
   );
 }
 
+/**
+ * @param {Api.Row[]} messages
+ * @param {Live} live
+ * @param {string} empty
+ */
 function rows(messages, live, empty) {
   if (!messages.length) return h("p", { class: "rc-muted" }, empty);
   return h(
@@ -182,7 +215,7 @@ function rows(messages, live, empty) {
   );
 }
 
-function detail(row, live) {
+function detail(/** @type {Api.Row} */ row, /** @type {Live} */ live) {
   if (row.priority !== null && row.at_ms === null) return fill(gettext("priority %(p)s"), { p: count(row.priority) });
   if (row.at_ms === null) return "";
   const away = relative(row.at_ms, live.nowMs());

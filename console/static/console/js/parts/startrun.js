@@ -6,6 +6,7 @@ import { gettext } from "../core/text.js";
 import { ask } from "./ask.js";
 import { JOBS } from "./runwords.js";
 
+/** @type {[number, string][]} */
 const EVERY = [
   [3600, gettext("every hour")],
   [21600, gettext("every six hours")],
@@ -14,7 +15,7 @@ const EVERY = [
 ];
 
 /** Open the dialog. `done(answer, scheduled)` is called when the server has accepted. */
-export function askRun(done) {
+export function askRun(/** @type {(answer: Api.Run | Api.Schedule, scheduled: boolean) => void} */ done) {
   const kind = h(
     "select",
     { class: "rc-select", name: "kind", onchange: () => show() },
@@ -23,13 +24,13 @@ export function askRun(done) {
   const topics = h(
     "select",
     { class: "rc-select", name: "topics", multiple: true, size: Math.min(6, Math.max(2, page.topics.length)) },
-    page.topics.map((name) => h("option", { value: name }, name)),
+    page.topics.map((/** @type {string} */ name) => h("option", { value: name }, name)),
   );
   const ledger = h(
     "select",
     { class: "rc-select", name: "ledger" },
     h("option", { value: "" }, gettext("none")),
-    page.ledgers.map((name) => h("option", { value: name }, name)),
+    page.ledgers.map((/** @type {string} */ name) => h("option", { value: name }, name)),
   );
   const every = h(
     "select",

@@ -3,6 +3,7 @@ import { h } from "../core/dom.js";
 import { dateTime, exact } from "../core/format.js";
 import { fill, gettext } from "../core/text.js";
 
+/** @type {Record<string, string>} */
 export const EVENTS = {
   sent: gettext("sent"),
   merged: gettext("merged with a duplicate"),
@@ -18,7 +19,10 @@ export const EVENTS = {
   requeued: gettext("requeued"),
   dropped: gettext("dropped"),
   duplicate: gettext("sent again within its period, and not accepted"),
+  outdated: gettext("outdated: a newer version had been handed out"),
   lapsed: gettext("expired: it was not delivered in time"),
+  held: gettext("set aside by a hold"),
+  lifted: gettext("back from a hold"),
   released: gettext("given back without being tried"),
   restored: gettext("restored"),
   erased: gettext("can no longer be restored"),
@@ -27,7 +31,7 @@ const GOOD = new Set(["acked"]);
 const BAD = new Set(["retried", "expired", "died", "lapsed"]);
 
 /** One step, as the server tells it. */
-export function stepWords(step) {
+export function stepWords(/** @type {Api.Step} */ step) {
   const details = [];
   if (["sent", "rescheduled", "retried", "requeued", "restored", "merged"].includes(step.event)) {
     if (step.due_ms !== null) details.push(fill(gettext("due %(time)s"), { time: dateTime(step.due_ms) }));

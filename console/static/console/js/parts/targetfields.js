@@ -2,15 +2,27 @@
 import { h } from "../core/dom.js";
 import { fill, gettext } from "../core/text.js";
 
-/** Kind → which field of a target says when it is delivered, its label, and what it begins with. */
+/** @typedef {{ name: string, kind: string }} Topic */
+/** @typedef {"priority" | "in_ms" | "range_ms"} Value */
+/** @typedef {{ topic: string, key?: string | null, priority?: number, in_ms?: number, range_ms?: number }} Target */
+
+/** Kind → which field of a target says when it is delivered, its label, and what it begins with. @type {Record<string, [Value, string, string]>} */
 const VALUES = {
   priority: ["priority", gettext("Priority"), "100"],
   "fixed-time": ["in_ms", gettext("Delay (ms)"), "0"],
   "range-merge": ["range_ms", gettext("Range (ms)"), "1000"],
 };
 
-export const kindOf = (topics, name) => topics.find((topic) => topic.name === name)?.kind ?? "";
+export const kindOf = (/** @type {Topic[]} */ topics, /** @type {string} */ name) =>
+  topics.find((topic) => topic.name === name)?.kind ?? "";
 
+/**
+ * @param {Topic[]} topics
+ * @param {string} name
+ * @param {string} label
+ * @param {string | null | undefined} chosen
+ * @param {() => void} changed
+ */
 export function topicSelect(topics, name, label, chosen, changed) {
   const names = topics.map((topic) => topic.name);
   if (chosen && !names.includes(chosen)) names.unshift(chosen);
@@ -21,11 +33,22 @@ export function topicSelect(topics, name, label, chosen, changed) {
   );
 }
 
+/**
+ * @param {string} name
+ * @param {string} label
+ * @param {string} value
+ * @param {Record<string, any>} [more]
+ */
 export const input = (name, label, value, more = {}) =>
   h("input", { class: "rc-input", name, "aria-label": label, value, autocomplete: "off", ...more });
 
 export class TargetFields {
-  /** `topics`: [{name, kind}] to choose from; `target`: as the API has it, to begin with. */
+  /**
+   * `topics`: [{name, kind}] to choose from; `target`: as the API has it, to begin with.
+   * @param {Topic[]} topics
+   * @param {Target} target
+   * @param {() => void} [onChange]
+   */
   constructor(topics, target, onChange = () => {}) {
     this.topics = topics;
     this.topic = topicSelect(topics, "target", gettext("Target"), target.topic, () => {
@@ -54,13 +77,14 @@ export class TargetFields {
     if (!kind) return;
     this.valueLabel.textContent = kind[1];
     this.value.setAttribute("aria-label", kind[1]);
-    this.value.value = this.given ?? kind[2];
+    this.value.value = String(this.given ?? kind[2]);
     this.given = null;
   }
 
   /** As the API has it; raises what to say where something is wrong. */
   read() {
     const kind = VALUES[this.kind];
+    /** @type {Target} */
     const target = { topic: this.topic.value };
     if (kind) {
       if (!/^\d+$/.test(this.value.value.trim()))

@@ -1,16 +1,18 @@
 // The large numbers on top of a page.
 import { h, setClass, setText } from "../core/dom.js";
 
+/** @typedef {[string, string?, boolean?]} Shown */
+
 export class Tile {
   /** `show(values)` returns [text, note, alarming]. */
-  constructor(title, show) {
+  constructor(/** @type {string} */ title, /** @type {(values: any) => Shown} */ show) {
     this.show = show;
     this.value = h("dd", { class: "rc-tile-value" }, "–");
     this.note = h("dd", { class: "rc-tile-note" });
     this.element = h("div", { class: "rc-tile" }, h("dt", {}, title), this.value, this.note);
   }
 
-  update(values) {
+  update(/** @type {any} */ values) {
     const [text, note, alarming] = this.show(values);
     setText(this.value, text);
     setText(this.note, note ?? "");
@@ -19,7 +21,7 @@ export class Tile {
   }
 }
 
-export function tileRow(tiles) {
+export function tileRow(/** @type {Tile[]} */ tiles) {
   return h(
     "dl",
     { class: tiles.length > 6 ? "rc-tiles" : "rc-tiles rc-spread" },

@@ -4,6 +4,7 @@ import { count, dateTime, time } from "../core/format.js";
 import { topicAddress } from "../core/page.js";
 import { fill, gettext, ngettext } from "../core/text.js";
 
+/** @type {Record<string, string>} */
 const EVENTS = {
   acquired: gettext("took over"),
   released: gettext("gave up"),
@@ -11,7 +12,7 @@ const EVENTS = {
 };
 
 export class Timeline {
-  constructor(title) {
+  constructor(/** @type {string} */ title) {
     this.list = h("ol", { class: "rc-timeline" });
     this.element = h(
       "section",
@@ -22,7 +23,7 @@ export class Timeline {
     this.shown = "";
   }
 
-  update(events) {
+  update(/** @type {Live.OwnershipEvent[]} */ events) {
     const key = JSON.stringify(events);
     if (key === this.shown) return;
     this.shown = key;
@@ -33,7 +34,7 @@ export class Timeline {
   }
 }
 
-function line(event) {
+function line(/** @type {Live.OwnershipEvent} */ event) {
   const number = fill(ngettext("%(n)s slot", "%(n)s slots", event.count), { n: count(event.count) });
   return h(
     "li",

@@ -7,12 +7,16 @@ import { gettext } from "../core/text.js";
 import { CHIPS } from "./problems.js";
 import { SORTABLE } from "./topictable.js";
 
+/** @typedef {Live.TopicLine} Topic */
+/** @typedef {[string | null, Topic[]]} Group */
+
 const GROUP_FROM = 12;
 const names = new Intl.Collator(language, { numeric: true });
 
 export class TopicFilter {
-  constructor(onChange) {
+  constructor(/** @type {() => void} */ onChange) {
     this.onChange = onChange;
+    this.chipsShown = "";
     this.text = param("q");
     this.problem = param("problem");
     this.sort = SORTABLE.includes(param("sort").replace(/^-/, "")) ? param("sort") : "name";
@@ -44,20 +48,26 @@ export class TopicFilter {
     shortcut("/", gettext("Search"), () => this.input.focus());
   }
 
+  /**
+   * @param {Partial<Pick<TopicFilter, "text" | "problem" | "sort" | "group">>} values
+   */
   change(values) {
     Object.assign(this, values);
     setParams({ q: this.text, problem: this.problem, sort: this.sort, group: this.group }, { sort: "name" });
     this.onChange();
   }
 
-  sortBy(name) {
+  sortBy(/** @type {string} */ name) {
     // Numbers are most interesting when large, names from A to Z.
     const first = name === "name" ? "name" : `-${name}`;
     this.change({ sort: this.sort === first ? (name === "name" ? "-name" : name) : first });
   }
 
-  /** Groups [title, topics] of what is to be shown. */
-  apply(topics) {
+  /**
+   * Groups of what is to be shown.
+   * @returns {Group[]}
+   */
+  apply(/** @type {Topic[]} */ topics) {
     this.showChips(topics);
     const wanted = this.text.trim().toLowerCase();
     const shown = topics.filter(
@@ -70,14 +80,15 @@ export class TopicFilter {
     return this.grouped ? byPrefix(shown) : [[null, shown]];
   }
 
-  compare(one, other) {
+  compare(/** @type {Topic} */ one, /** @type {Topic} */ other) {
     const name = this.sort.replace(/^-/, "");
     const sign = this.sort.startsWith("-") ? -1 : 1;
     const byName = names.compare(one.name, other.name);
-    return name === "name" ? sign * byName : sign * ((one[name] ?? -1) - (other[name] ?? -1)) || byName;
+    return name === "name" ? sign * byName : sign * (number(one, name) - number(other, name)) || byName;
   }
 
-  showChips(topics) {
+  showChips(/** @type {Topic[]} */ topics) {
+    /** @type {[string, number][]} */
     const counts = Object.keys(CHIPS).map((code) => [
       code,
       topics.filter((topic) => topic.problems.includes(code)).length,
@@ -109,15 +120,23 @@ export class TopicFilter {
   }
 }
 
-/** Topics whose names share the part before the first separator stand together. */
-function byPrefix(topics) {
+/** A figure of a topic; what is not known comes before all that is. */
+const number = (/** @type {Topic} */ topic, /** @type {string} */ name) =>
+  Number(topic[/** @type {keyof Live.Numbers} */ (name)] ?? -1);
+
+/**
+ * Topics whose names share the part before the first separator stand together.
+ * @returns {Group[]}
+ */
+function byPrefix(/** @type {Topic[]} */ topics) {
+  /** @type {Map<string, Topic[]>} */
   const groups = new Map();
   for (const topic of topics) {
     const prefix = topic.name.split(/[._-]/, 1)[0];
-    if (!groups.has(prefix)) groups.set(prefix, []);
-    groups.get(prefix).push(topic);
+    groups.set(prefix, [...(groups.get(prefix) ?? []), topic]);
   }
   const alone = [...groups.values()].filter((group) => group.length === 1).flat();
+  /** @type {Group[]} */
   const named = [...groups].filter(([, group]) => group.length > 1);
-  return [...named, ...(alone.length ? [[named.length ? gettext("others") : null, alone]] : [])];
+  return alone.length ? [...named, [named.length ? gettext("others") : null, alone]] : named;
 }

@@ -1,15 +1,20 @@
 // The table of topics: rows stay where they are and change in place; only those on the screen exist.
+
+import { heatColors } from "../charts/scale.js";
+import { drawSpark } from "../charts/spark.js";
+import { drawStrip } from "../charts/strip.js";
 import { h, icon, replace, setClass, setText, setTitle } from "../core/dom.js";
 import { count, duration, exact, NONE, rate } from "../core/format.js";
 import { topicAddress } from "../core/page.js";
 import { fill, gettext } from "../core/text.js";
 import { pixels } from "../core/theme.js";
 import { CHIPS } from "./problems.js";
-import { heatColors } from "./scale.js";
-import { drawSpark } from "./spark.js";
-import { drawStrip } from "./strip.js";
 import { WindowedRows } from "./windowedrows.js";
 
+/** @typedef {Live.TopicLine} Topic */
+/** @typedef {(topic: Topic) => string} Text */
+
+/** @type {Record<string, string>} */
 export const KINDS = {
   "range-merge": gettext("range merge"),
   priority: gettext("priority"),
@@ -18,10 +23,11 @@ export const KINDS = {
   group: gettext("consumer group"),
 };
 /** Of a column that means nothing to streams: nothing waits in them, or fails. */
-const taken = (text) => (topic) => (topic.kind === "stream" ? NONE : text(topic));
+const taken = (/** @type {Text} */ text) => (/** @type {Topic} */ topic) =>
+  topic.kind === "stream" ? NONE : text(topic);
 const UNKNOWN = gettext("unknown");
 
-// [name, title, text, title text, less important]
+/** [name, title, text, title text, less important] @type {[string, string, Text?, Text?][]} */
 const COLUMNS = [
   ["name", gettext("Topic")],
   ["strip", gettext("Slots")],
@@ -36,17 +42,17 @@ const COLUMNS = [
   ["workers", gettext("Workers"), taken((t) => count(t.workers))],
 ];
 
-const groupOf = (topic) => topic.name.slice(topic.name.indexOf("@") + 1);
-const groupWords = (topic) =>
+const groupOf = (/** @type {Topic} */ topic) => topic.name.slice(topic.name.indexOf("@") + 1);
+const groupWords = (/** @type {Topic} */ topic) =>
   fill(gettext("consumer group of %(stream)s"), { stream: topic.name.slice(0, topic.name.indexOf("@")) });
 
 /** What waits; of a stream what it keeps, of which nothing waits. */
-function backlog(topic) {
+function backlog(/** @type {Topic} */ topic) {
   if (topic.kind === "stream") return fill(gettext("%(n)s kept"), { n: count(topic.length) });
   return topic.kind === "group" && topic.lag === null ? UNKNOWN : count(topic.backlog);
 }
 
-function backlogTitle(topic) {
+function backlogTitle(/** @type {Topic} */ topic) {
   if (topic.kind === "stream") return fill(gettext("Entries kept: %(n)s"), { n: exact(topic.length) });
   if (topic.kind !== "group") return exact(topic.backlog);
   if (topic.lag === null) return gettext("Somebody wrote into the stream around us: how much is ahead is not known.");
@@ -56,13 +62,14 @@ function backlogTitle(topic) {
   });
 }
 
-/** @type {any[][]} */
-const NUMERIC = COLUMNS.filter((column) => column[2]);
+const NUMERIC = COLUMNS.flatMap(([name, , text, title]) => (text ? [{ name, text, title }] : []));
 export const SORTABLE = COLUMNS.map(([name]) => name).filter((name) => name !== "strip" && name !== "spark");
 
 class Row {
-  constructor(sparks) {
+  constructor(/** @type {(topic: Topic) => number[]} */ sparks) {
     this.sparks = sparks;
+    this.named = "";
+    this.shown = "";
     this.link = h("a", { class: "rc-topic-link" });
     this.meta = h("span", { class: "rc-topic-meta" });
     this.strip = h("canvas", { class: "rc-strip", role: "img" });
@@ -71,7 +78,7 @@ class Row {
       role: "img",
       "aria-label": gettext("Backlog over the last 15 minutes"),
     });
-    this.cells = Object.fromEntries(NUMERIC.map(([key]) => [key, h("td", { class: `rc-num rc-col-${key}` })]));
+    this.cells = Object.fromEntries(NUMERIC.map(({ name }) => [name, h("td", { class: `rc-num rc-col-${name}` })]));
     this.element = h(
       "tr",
       {},
@@ -82,7 +89,7 @@ class Row {
     );
   }
 
-  update({ topic }) {
+  update(/** @type {{ topic: Topic }} */ { topic }) {
     // Scrolling draws rows again of which nothing has changed.
     const colors = heatColors();
     const drawn = [topic, colors.join(), devicePixelRatio, pixels("--rc-strip-width")];
@@ -97,9 +104,9 @@ class Row {
       this.element.classList.toggle("rc-of-stream", topic.kind === "group");
     }
     this.showMeta(topic);
-    for (const [key, , text, title] of NUMERIC) {
-      setText(this.cells[key], text(topic));
-      if (title) setTitle(this.cells[key], title(topic));
+    for (const { name, text, title } of NUMERIC) {
+      setText(this.cells[name], text(topic));
+      if (title) setTitle(this.cells[name], title(topic));
     }
     setClass(this.cells.dead, "rc-bad", topic.problems.includes("dead_growing") || topic.problems.includes("dead"));
     setClass(this.cells.lag_ms, "rc-bad", topic.problems.includes("lagging"));
@@ -111,7 +118,7 @@ class Row {
     drawSpark(this.spark, this.sparks(topic));
   }
 
-  showMeta(topic) {
+  showMeta(/** @type {Topic} */ topic) {
     const kind = topic.kind === "group" ? groupWords(topic) : (KINDS[topic.kind] ?? topic.kind);
     const state = [kind, ...topic.problems.map((code) => CHIPS[code] ?? code)].join(" · ");
     if (this.shown === state) return;
@@ -131,7 +138,7 @@ class Heading {
     this.element = h("tr", { class: "rc-group" }, this.title);
   }
 
-  update({ heading }) {
+  update(/** @type {{ heading: string }} */ { heading }) {
     setText(this.title, heading);
     // One that spans more columns than are shown would add some.
     const columns = pixels("--rc-topic-columns");
@@ -140,7 +147,11 @@ class Heading {
 }
 
 export class TopicTable {
-  /** `onSort(column)`; `sparks(topic)`: values of its small chart. */
+  /**
+   * `onSort(column)`; `sparks(topic)`: values of its small chart.
+   * @param {(column: string) => void} onSort
+   * @param {(topic: Topic) => number[]} sparks
+   */
   constructor(onSort, sparks) {
     this.heads = new Map();
     const body = h("tbody");
@@ -152,7 +163,7 @@ export class TopicTable {
         : title;
       const head = h(
         "th",
-        { scope: "col", class: `rc-col-${name}${NUMERIC.some((column) => column[0] === name) ? " rc-num" : ""}` },
+        { scope: "col", class: `rc-col-${name}${NUMERIC.some((column) => column.name === name) ? " rc-num" : ""}` },
         label,
       );
       this.heads.set(name, head);
@@ -167,7 +178,7 @@ export class TopicTable {
   }
 
   /** `groups`: [[title or null, [topics]]]; `sort`: "name" or "-name". */
-  update(groups, sort) {
+  update(/** @type {[string | null, Topic[]][]} */ groups, /** @type {string} */ sort) {
     for (const [name, head] of this.heads) {
       const direction = sort === name ? "ascending" : sort === `-${name}` ? "descending" : "none";
       if (head.getAttribute("aria-sort") !== direction) head.setAttribute("aria-sort", direction);
@@ -177,7 +188,7 @@ export class TopicTable {
       const heading = `${title} (${topics.length})`;
       return title ? [{ key: `g ${title}`, sort: "heading", heading }, ...lines] : lines;
     });
-    this.element.setAttribute("aria-rowcount", items.length + 1);
+    this.element.setAttribute("aria-rowcount", String(items.length + 1));
     this.rows.show(items);
   }
 }

@@ -3,14 +3,13 @@ import { get, ofId, ofTopic } from "../core/api.js";
 import { h, icon, replace } from "../core/dom.js";
 import { dateTime, duration, time } from "../core/format.js";
 import { page, topicAddress } from "../core/page.js";
-import { fill, gettext } from "../core/text.js";
+import { fill, gettext, messageOf } from "../core/text.js";
 import { Drawer } from "./drawer.js";
-import { sentence } from "./whywords.js";
 
 const REFRESH_MS = 3000;
 
 /** Of the topic: a panel that looks again while it is open, and stands still while the page does. */
-export function openWhy(live) {
+export function openWhy(/** @type {import("../core/live.js").Live} */ live) {
   let timer = 0;
   const drawer = new Drawer(gettext("Why is it late?"), () => clearInterval(timer));
   const view = whyView({});
@@ -19,7 +18,7 @@ export function openWhy(live) {
 }
 
 /** `{id, slot}`: of a message; `{slot}`: of a slot; `{}`: of the topic. `load()` looks again. */
-export function whyView({ id = null, slot = null }) {
+export function whyView(/** @type {{ id?: string | null, slot?: number | null }} */ { id = null, slot = null }) {
   const body = h("div", {}, h("p", { class: "rc-muted" }, gettext("Loading…")));
   const asked = h("p", { class: "rc-muted" });
   const element = h("section", { class: "rc-why" }, body, asked);
@@ -27,14 +26,15 @@ export function whyView({ id = null, slot = null }) {
   let shown = "";
   async function load() {
     try {
+      /** @type {Api.Lateness} */
       const answer = await get(ofTopic(page.topic.name, path), { slot });
-      const text = JSON.stringify(answer.reasons.map(sentence));
+      const text = JSON.stringify(answer.reasons.map(({ text }) => text));
       if (text !== shown) keepingFocus(body, () => replace(body, draw(answer.reasons, slot)));
       shown = text;
       asked.textContent = asOf(answer);
     } catch (problem) {
       shown = "";
-      replace(body, h("p", { class: "rc-error" }, problem.message));
+      replace(body, h("p", { class: "rc-error" }, messageOf(problem)));
     }
   }
   load();
@@ -42,25 +42,24 @@ export function whyView({ id = null, slot = null }) {
 }
 
 /** Durations move, and whoever stands on a link stays there. */
-function keepingFocus(body, change) {
-  const at = [...body.querySelectorAll("a")].indexOf(document.activeElement);
+function keepingFocus(/** @type {HTMLElement} */ body, /** @type {() => void} */ change) {
+  const at = [...body.querySelectorAll("a")].indexOf(/** @type {HTMLAnchorElement} */ (document.activeElement));
   change();
   if (at >= 0) body.querySelectorAll("a")[at]?.focus();
 }
 
-function asOf({ late_ms: late, at_ms: at }) {
+function asOf(/** @type {Api.Lateness} */ { late_ms: late, at_ms: at }) {
   if (!late) return fill(gettext("as of %(time)s"), { time: time(at) });
   return fill(gettext("Late by %(late)s, as of %(time)s"), { late: duration(late), time: time(at) });
 }
 
-function draw([first, ...others], slot) {
-  const calm = CALM.has(first.code);
+function draw(/** @type {Api.Cause[]} */ [first, ...others], /** @type {number | null} */ slot) {
   return [
     h(
       "p",
-      { class: calm ? "rc-why-answer rc-why-calm" : "rc-why-answer" },
-      icon(calm ? "info" : "hourglass_top"),
-      h("strong", {}, sentence(first)),
+      { class: first.calm ? "rc-why-answer rc-why-calm" : "rc-why-answer" },
+      icon(first.calm ? "info" : "hourglass_top"),
+      h("strong", {}, first.text),
     ),
     ways(first.values, slot),
     since(first.values),
@@ -70,26 +69,15 @@ function draw([first, ...others], slot) {
           h(
             "ul",
             { class: "rc-why-others" },
-            others.map((reason) => h("li", {}, sentence(reason), ways(reason.values, slot))),
+            others.map((reason) => h("li", {}, reason.text, ways(reason.values, slot))),
           ),
         ]
       : null,
   ];
 }
 
-const CALM = new Set([
-  "on_its_way",
-  "nothing_ready",
-  "due_later",
-  "not_due",
-  "in_flight",
-  "gone",
-  "removed",
-  "finished",
-]);
-
 /** Where what a reason names is found. */
-function ways(values, slot) {
+function ways(/** @type {Record<string, any>} */ values, /** @type {number | null} */ slot) {
   const links = [];
   if (values.worker) links.push(h("a", { href: `${page.root}workers/` }, gettext("Workers")));
   if (values.id && values.slot !== undefined) {
@@ -104,7 +92,7 @@ function ways(values, slot) {
 }
 
 /** Who did it, and the moments behind the durations. */
-function since(values) {
+function since(/** @type {Record<string, any>} */ values) {
   const lines = [];
   if (values.by)
     lines.push(

@@ -1,6 +1,9 @@
 // Of a long table only the rows on the screen exist; what is above and below them is empty room of the same height.
 import { focusedElement, h } from "../core/dom.js";
 
+/** @typedef {{ key: string, sort: string, [more: string]: any }} Item */
+/** @typedef {{ element: HTMLTableRowElement, update: (item: any) => void }} Drawn */
+
 const BEYOND = 400; // px above and below the screen that are built, so that scrolling and Tab find them there
 const NEIGHBOURS = 3; // of the row that has the focus
 const GUESS = 48; // px of a row nobody has measured
@@ -8,13 +11,16 @@ const GUESS = 48; // px of a row nobody has measured
 export class WindowedRows {
   /** `build(item)` makes `{element, update(item)}`; items have a `key` of their own, and a `sort`: a row that is no longer
       shown serves for another item of its sort.*/
-  constructor(body, build) {
+  constructor(/** @type {HTMLElement} */ body, /** @type {(item: any) => Drawn} */ build) {
     this.body = body;
     this.build = build;
     this.first = 0;
     this.last = 0;
+    /** By their sort. @type {Map<string | undefined, Drawn[]>} */
     this.spare = new Map();
+    /** @type {Item[]} */
     this.items = [];
+    /** Those that are shown, by the keys of their items. @type {Map<string, Drawn>} */
     this.rows = new Map();
     this.heights = new Map();
     this.place = { top: 0, height: innerHeight };
@@ -29,7 +35,7 @@ export class WindowedRows {
     addEventListener("afterprint", () => this.print(false));
   }
 
-  print(everything) {
+  print(/** @type {boolean} */ everything) {
     this.everything = everything;
     this.draw();
   }
@@ -39,7 +45,7 @@ export class WindowedRows {
     this.place = { top: this.body.getBoundingClientRect().top, height: innerHeight };
   }
 
-  show(items) {
+  show(/** @type {Item[]} */ items) {
     this.items = items;
     this.draw();
   }
@@ -56,9 +62,10 @@ export class WindowedRows {
   }
 
   /** Rows may be of different heights; each is known once it was shown. */
-  measured(entries) {
+  measured(/** @type {ResizeObserverEntry[]} */ entries) {
     for (const { target, borderBoxSize } of entries) {
-      if (target.isConnected) this.heights.set(target.dataset.key, borderBoxSize[0].blockSize);
+      if (target.isConnected)
+        this.heights.set(/** @type {HTMLElement} */ (target).dataset.key, borderBoxSize[0].blockSize);
     }
   }
 
@@ -80,7 +87,7 @@ export class WindowedRows {
     return this.heights.size ? sum / this.heights.size : GUESS;
   }
 
-  height(index, usual) {
+  height(/** @type {number} */ index, /** @type {number} */ usual) {
     return this.heights.get(this.items[index].key) ?? usual;
   }
 
@@ -100,31 +107,35 @@ export class WindowedRows {
     const usual = this.usual();
     // What somebody has the focus in stays, wherever they have scrolled to, and so do its neighbours, for Tab.
     const at = held === undefined ? -1 : this.items.findIndex((item) => item.key === held);
-    const near = (index) => at >= 0 && Math.abs(index - at) <= NEIGHBOURS;
+    const near = (/** @type {number} */ index) => at >= 0 && Math.abs(index - at) <= NEIGHBOURS;
     const shown = this.items.flatMap((item, index) =>
-      (index >= first && index < last) || near(index) ? [[item, index]] : [],
+      (index >= first && index < last) || near(index) ? [{ item, index }] : [],
     );
-    this.leave(new Set(shown.map(([item]) => item.key)));
+    this.leave(new Set(shown.map(({ item }) => item.key)));
+    /** @type {HTMLElement[]} */
     const wanted = [];
     let next = 0;
-    for (const [item, index] of [...shown, [null, this.items.length]]) {
+    const roomBefore = (/** @type {number} */ index) => {
       let gap = 0;
       for (; next < index; next += 1) gap += this.height(next, usual);
       if (gap) wanted.push(this.room(gap));
       next = index + 1;
-      if (!item) break;
+    };
+    for (const { item, index } of shown) {
+      roomBefore(index);
       const row = this.rows.get(item.key) ?? this.enter(item);
-      row.element.setAttribute("aria-rowindex", index + 2);
+      row.element.setAttribute("aria-rowindex", String(index + 2));
       row.update(item);
       wanted.push(row.element);
     }
+    roomBefore(this.items.length);
     this.arrange(wanted);
     // Moving a row takes the focus from what is in it.
     if (focused && document.activeElement !== focused) focused.focus({ preventScroll: true });
   }
 
   /** Rows whose items are not shown any more are spare. */
-  leave(staying) {
+  leave(/** @type {Set<string>} */ staying) {
     for (const [key, row] of this.rows) {
       if (staying.has(key)) continue;
       this.rows.delete(key);
@@ -133,7 +144,7 @@ export class WindowedRows {
     }
   }
 
-  enter(item) {
+  enter(/** @type {Item} */ item) {
     let row = this.spare.get(item.sort)?.pop();
     if (!row) {
       row = this.build(item);
@@ -145,18 +156,20 @@ export class WindowedRows {
     return row;
   }
 
-  room(height) {
+  room(/** @type {number} */ height) {
     const cell = h("td");
     cell.style.height = `${height}px`;
     return h("tr", { class: "rc-gap", "aria-hidden": "true" }, cell);
   }
 
-  arrange(wanted) {
+  arrange(/** @type {HTMLElement[]} */ wanted) {
     const staying = new Set(wanted);
-    for (const element of [...this.body.children]) if (!staying.has(element)) element.remove();
+    for (const element of [...this.body.children])
+      if (!staying.has(/** @type {HTMLElement} */ (element))) element.remove();
+    /** @type {ChildNode | null} */
     let next = this.body.firstChild;
     for (const element of wanted) {
-      if (element === next) next = next.nextSibling;
+      if (next && element === next) next = next.nextSibling;
       else this.body.insertBefore(element, next);
     }
   }

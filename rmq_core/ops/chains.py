@@ -1,0 +1,155 @@
+"""What follows a message: sent when it has succeeded, or died; or when all of a set have succeeded.
+
+What follows a success is sent *before* the message is acknowledged: whoever is killed in between leaves a message that
+is delivered again. What follows a death is noted by the script in which it dies, and sent from there. So nothing that
+follows is ever lost, and it may be sent twice: as the same message, which merges while the first one waits.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Protocol, TypeAlias
+
+from rmq_core.errors import ConnectionLost, InvalidMessage, RMQError
+from rmq_core.model.bodies import decode_body, digest
+from rmq_core.model.composing import composed
+from rmq_core.model.delivery import Delivery
+from rmq_core.model.entry import AnyMessage, StreamMessage
+from rmq_core.model.follow_ups import AFTER_HEADER, MARK, Addressed, Plan, plan_of
+from rmq_core.model.ids import id_to_text
+from rmq_core.model.message import HEADERS_MAX
+from rmq_core.model.topic import Topic
+from rmq_core.ops.sent import Sent
+from rmq_core.protocol.keys import Keyspace
+from rmq_core.protocol.scripts import Call, Operation, script
+
+Send: TypeAlias = Callable[[str, AnyMessage, bool], Operation[Sent]]
+"""Sends one message: topic, message, whether its time may have gone by."""
+
+log = logging.getLogger(__name__)
+
+OWED_AT_ONCE = 100
+KEPT_FOR_MS = 7 * 86_400_000
+KEPT_FOR_MAX_MS = 366 * 86_400_000
+SET_MAX = 1_000
+NAME_MAX = 200
+_HEAD = HEADERS_MAX + 1_024
+"""So many bytes of a body hold its headers."""
+
+
+class Followed(Protocol):
+    """A delivery."""
+
+    topic: str
+    slot: int
+    raw_id: bytes
+
+    @property
+    def headers(self) -> dict[str, str]: ...
+
+    @property
+    def raw_body(self) -> Any: ...
+
+
+def is_followed(delivery: Followed) -> bool:
+    """Whether its body may say that something follows."""
+    body = delivery.raw_body
+    return type(body) is bytes and MARK in body[:_HEAD]
+
+
+def load_bodies(keyspace: Keyspace, topic: Topic, deliveries: Sequence[Delivery]) -> Operation[None]:
+    """Of deliveries that were made again from their receipts: only from its body is it known what follows one."""
+    some = [each for each in deliveries if each.slot < topic.slots]
+    named = [(keyspace.slot(topic.name, each.slot), each.raw_id) for each in some]
+    replies = yield [("HMGET", key, raw_id) for keys, raw_id in named for key in (keys.replaced, keys.body)]
+    for each, (replaced,), (body,) in zip(some, replies[::2], replies[1::2], strict=True):
+        each.set_body((body if replaced is None else replaced) or None)
+
+
+def succeeded(keyspace: Keyspace, deliveries: Iterable[Followed], send: Send) -> Operation[None]:
+    """Sends what follows these. Call before they are acknowledged."""
+    for each in deliveries:
+        if not is_followed(each):
+            continue
+        plan = plan_of(each.headers)
+        if plan.if_done is not None:
+            yield from _send(plan.if_done, send, each.topic, each.slot, each.raw_id)
+        if plan.member is not None:
+            name, number = plan.member
+            key = keyspace.together(name)
+            (then,) = yield [Call(script("together_done"), [key], [number])]
+            if then:
+                yield from _send(Addressed.from_value(json.loads(then)), send, each.topic, each.slot, each.raw_id)
+                yield [("DEL", key)]
+
+
+def dead(keyspace: Keyspace, topic: Topic, slot: int, send: Send) -> Operation[int]:
+    """Sends what follows those that have died in a slot; how many are left. What cannot be sent stays."""
+    keys = keyspace.slot(topic.name, slot)
+    (found,) = yield [Call(script("owed_read"), [keys.owed], [OWED_AT_ONCE])]
+    paid = []
+    for entry, raw_id, body in zip(found[::3], found[1::3], found[2::3], strict=True):
+        try:
+            then = plan_of(decode_body(body).headers).if_dead
+            if then is not None:
+                yield from _send(then, send, topic.name, slot, raw_id)
+        except ConnectionLost:
+            raise
+        except RMQError as error:
+            log.warning("%s[%d]: what follows the death of %r cannot be sent: %s", topic.name, slot, raw_id, error)
+        else:
+            paid.append(entry)
+    if not paid:
+        return len(found) // 3
+    (left,) = yield [Call(script("owed_paid"), keyspace.slot_keys(topic.name, slot), [topic.shape, *paid])]
+    return int(left)
+
+
+def _send(given: Addressed, send: Send, topic: str, slot: int, raw_id: bytes) -> Operation[None]:
+    message = composed(given)
+    after = f"{topic} {slot} {id_to_text(raw_id)}"
+    headers = {**(message.headers or {}), AFTER_HEADER: after}
+    if isinstance(message, StreamMessage):
+        message = replace(message, headers=headers)
+    else:
+        # Where nothing merges, the same id: so that it merges should it be sent twice.
+        own_id = b"then-%b" % digest(f"{after} {given.to_value()}".encode(errors="replace")).hex().encode()
+        message = replace(message, headers=headers, own_id=own_id)
+    yield from send(given.topic, message, True)
+
+
+def together(
+    keyspace: Keyspace,
+    name: str,
+    messages: Sequence[Addressed],
+    if_done: Addressed,
+    if_dead: Addressed | None,
+    for_ms: int,
+    send: Send,
+) -> Operation[list[Sent]]:
+    """Sends a set of messages, after all of which ``if_done`` is sent. Raises `InvalidMessage` before anything is."""
+    if not isinstance(name, str) or not 0 < len(name) <= NAME_MAX:
+        raise InvalidMessage(f"the name of a set is text of 1 to {NAME_MAX} characters")
+    if not 0 < len(messages) <= SET_MAX or not all(isinstance(each, Addressed) for each in messages):
+        raise InvalidMessage(f"a set is 1 to {SET_MAX} messages, each an Addressed(topic, content, …)")
+    if type(for_ms) is not int or not 0 < for_ms <= KEPT_FOR_MAX_MS:
+        raise InvalidMessage(f"for_ms={for_ms!r} must be a whole number of milliseconds, up to a year")
+    composed(if_done)
+    made = []
+    for number, each in enumerate(messages, 1):
+        if each.options.get("if_done") or each.options.get("if_dead"):
+            raise InvalidMessage("what follows a set is said of the set, and not of its messages")
+        message = composed(each)
+        if isinstance(message, StreamMessage):
+            raise InvalidMessage(f"{each!r} is an entry of a stream, which nothing can follow")
+        plan = Plan(None, if_dead, (name, number))
+        made.append((each.topic, replace(message, headers={**(message.headers or {}), **plan.header()})))
+    told = json.dumps(if_done.to_value(), separators=(",", ":"))
+    yield [Call(script("together_begin"), [keyspace.together(name)], [for_ms, told, len(messages)])]
+    sent = []
+    for topic, message in made:
+        sent.append((yield from send(topic, message, False)))
+    return sent

@@ -1,0 +1,136 @@
+"""What follows a message: sent when it has succeeded, or died; or when all of a set have succeeded."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from rmq_core import Addressed, PriorityMessage, TopicKind
+from rmq_core.errors import InvalidMessage, UnknownTopic
+from rmq_core.model.follow_ups import AFTER_HEADER, THEN_HEADER, plan_of
+from tests.engine.conformance.bench import FAR_MS, Bench
+from tests.engine.conformance.conftest import few_servers
+
+pytestmark = few_servers
+SHIP = Addressed("ship", {"order": 1}, priority=500, key="order-1", headers={"a": "b"})
+ALARM = Addressed("alarm", "pay has died", priority=900)
+
+
+async def topics(bench: Bench) -> None:
+    await bench.topic(max_retries=1, slots=2)
+    for name in ("ship", "alarm"):
+        await bench.topic(name=name)
+
+
+async def test_a_success_is_followed_and_a_failure_is_not(bench: Bench) -> None:
+    await topics(bench)
+    sent = await bench.q.send("work", "pay", priority=20, key="order-1", if_done=SHIP, if_dead=ALARM)
+    await bench.q.nack(await bench.take_one())
+    assert await bench.drain("ship") == await bench.drain("alarm") == []
+    await bench.q.ack(await bench.take_one())
+    (shipped,) = await bench.drain("ship")
+    assert (shipped.json(), shipped.id, shipped.priority) == ({"order": 1}, "order-1", 500)
+    assert shipped.headers == {"a": "b", AFTER_HEADER: f"work {sent.slot} order-1"}
+    assert await bench.drain("alarm") == []
+
+
+@pytest.mark.parametrize("how", ["nack", "reject", "timeout"])
+async def test_a_death_is_followed_however_it_came(bench: Bench, how: str) -> None:
+    await topics(bench)
+    topic = await bench.redefine(await bench.q.topic("work"), max_retries=0, visibility_timeout_ms=100)
+    sent = await bench.q.send("work", "pay", priority=20, if_done=SHIP, if_dead=ALARM)
+    delivery = await bench.take_one()
+    if how == "timeout":  # several: taken by hand, none of them has failed alone
+
+        async def died() -> bool:
+            await bench.q.take("work")
+            return bench.ledger(slot=sent.slot).stats.get("died", 0) == 1
+
+        await bench.until(died, "it to die")
+        assert await bench.drain("alarm") == [], "nobody was there to send it"
+        (sample,) = await bench.inspector.sample(["work"])
+        assert sum(slot.owed for slot in sample.slots) == 1
+        assert await bench.q.run(_client(bench).follow_deaths(topic.name, sent.slot)) == 0
+    else:
+        await getattr(bench.q, how)(delivery)
+    (alarm,) = await bench.drain("alarm")
+    assert (alarm.text, alarm.headers[AFTER_HEADER]) == ("pay has died", f"work {sent.slot} pay")
+    assert await bench.drain("ship") == []
+    assert "owed" not in bench.ledger(slot=sent.slot).stats
+
+
+def _client(bench: Bench) -> object:
+    return getattr(bench.q, "_target", bench.q)
+
+
+async def test_a_chain_of_three_and_one_into_a_stream(bench: Bench) -> None:
+    await topics(bench)
+    await bench.topic(TopicKind.STREAM, "told")
+    told = Addressed("told", {"done": True})
+    await bench.q.send("work", "a", priority=20, if_done=Addressed("ship", "b", priority=20, if_done=told))
+    await bench.drain()
+    (second,) = await bench.drain("ship")
+    assert second.text == "b"
+    (entry,) = (await bench.q.read("told")).entries
+    assert entry.json() == {"done": True}
+
+
+async def test_after_all_of_a_set_have_succeeded(bench: Bench) -> None:
+    await topics(bench)
+    some = [Addressed("work", f"part {n}", priority=20, key=f"p{n}") for n in range(5)]
+    sent = await bench.q.send_together("checkout-1", some, if_done=SHIP, if_dead=ALARM)
+    assert [each.id for each in sent] == [f"p{n}" for n in range(5)]
+    await bench.q.send_together("checkout-1", some, if_done=SHIP, if_dead=ALARM)
+    taken = await bench.q.take("work", 5)
+    await bench.q.ack(taken[:4])
+    await bench.q.reject(taken[4])
+    assert await bench.drain("ship") == []
+    assert [each.text for each in await bench.drain("alarm")] == ["pay has died"]
+    await bench.control.requeue("work", taken[4].id)
+    await bench.drain()
+    assert [each.id for each in await bench.drain("ship")] == ["order-1"]
+    assert not bench.raw.exists(bench.q.keyspace.together("checkout-1"))
+
+
+async def test_where_nothing_merges_what_is_sent_twice_is_one(bench: Bench) -> None:
+    await topics(bench)
+    await bench.redefine(await bench.q.topic("ship"), merge="never")
+    await bench.q.send("work", "a", priority=20, if_done=Addressed("ship", "b", priority=20))
+    taken = await bench.q.take("work")
+    await bench.q.ack(taken)
+    assert await bench.q.ack(taken) == ["stale"], "as somebody whose delivery has timed out"
+    assert len(await bench.drain("ship")) == 1
+
+
+async def test_what_cannot_be_sent_keeps_its_message(bench: Bench) -> None:
+    await topics(bench)
+    await bench.q.send(
+        "work", "a", priority=20, if_done=Addressed("gone", "b", priority=20), if_dead=Addressed("gone", 1, priority=20)
+    )
+    delivery = await bench.take_one()
+    with pytest.raises(UnknownTopic):
+        await bench.q.ack(delivery)
+    assert await bench.q.reject(delivery) == ["done"]
+    assert bench.ledger(slot=delivery.slot).stats["owed"] == 1
+    await bench.topic(name="gone")
+    await bench.q.send("work", "a", priority=20, if_dead=Addressed("gone", 2, priority=20), slot_basis="a")
+    await bench.q.reject(await bench.take_one())
+    assert [each.text for each in await bench.drain("gone")] == ["1", "2"]
+
+
+async def test_what_is_wrong_is_refused_where_it_is_said(bench: Bench) -> None:
+    await topics(bench)
+    for if_done in ("ship", PriorityMessage("a", 20), Addressed("ship", "no time, but", in_ms=1, priority=20)):
+        with pytest.raises(InvalidMessage):
+            await bench.q.send("work", "a", priority=20, if_done=if_done)
+    with pytest.raises(InvalidMessage, match="headers"):
+        await bench.q.send("work", "a", priority=20, if_done=Addressed("ship", "x" * 20_000, priority=20))
+    for name, some, for_ms in (("", [SHIP], 5), ("s", [], 5), ("s", [SHIP], 0), ("s", ["a"], 5)):
+        with pytest.raises(InvalidMessage):
+            await bench.q.send_together(name, some, if_done=SHIP, for_ms=for_ms)
+    for odd in ("1", "{", '{"if_done":5}', json.dumps({"if_done": {"topic": 5, "content": ""}}), '{"member":5}'):
+        with pytest.raises(InvalidMessage):
+            plan_of({THEN_HEADER: odd})
+    nested = Addressed("t", b"\xff", at=FAR_MS, key=b"\x00", if_done=Addressed("u", None))
+    assert Addressed.from_value(json.loads(json.dumps(nested.to_value()))).to_value() == nested.to_value()
