@@ -60,6 +60,8 @@ class Action(StrEnum):
     UNDRAIN = "undrain"
     PIN = "pin"
     UNPIN = "unpin"
+    HOLD = "hold"
+    LIFT = "lift"
     PURGE = "purge"
     RESTORE = "restore"
     SEND = "send"
@@ -112,6 +114,8 @@ NEEDED: dict[Action, Permission] = {
     Action.UNDRAIN: Permission.OPERATE,
     Action.PIN: Permission.OPERATE,
     Action.UNPIN: Permission.OPERATE,
+    Action.HOLD: Permission.OPERATE,
+    Action.LIFT: Permission.OPERATE,
     Action.PURGE: Permission.ADMINISTER,
     Action.RESTORE: Permission.OPERATE,
     Action.SEND: Permission.OPERATE,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rmq_core.model.outcomes import Reject, Release, Retry
     from rmq_core.model.report import Report
     from rmq_core.model.route import Route, Target
-    from rmq_core.model.topic import Journal, Merge, Topic, TopicKind, Trim
+    from rmq_core.model.topic import Journal, Merge, OnFailure, Topic, TopicKind, Trim
     from rmq_core.ops.actions import ActionResult
     from rmq_core.ops.matching import MatchingResult
     from rmq_core.ops.sent import Sent, SentMany
@@ -67,6 +67,7 @@ __all__ = [
     "Message",
     "MessageFilter",
     "MessageRef",
+    "OnFailure",
     "PriorityMessage",
     "Producer",
     "RMQError",
@@ -121,7 +122,7 @@ _HOMES = {
     "model.outcomes": ("Reject", "Release", "Retry"),
     "model.report": ("Report",),
     "model.route": ("Route", "Target"),
-    "model.topic": ("Journal", "Merge", "Topic", "TopicKind", "Trim"),
+    "model.topic": ("Journal", "Merge", "OnFailure", "Topic", "TopicKind", "Trim"),
     "ops.actions": ("ActionResult",),
     "ops.matching": ("MatchingResult",),
     "ops.sent": ("Sent", "SentMany"),

@@ -38,6 +38,8 @@ LABELS = {
     "edit_topic": _("edit a topic"),
     "export": _("export"),
     "force_delete": _("delete a topic with its messages"),
+    "hold": _("hold a key"),
+    "lift": _("lift a hold"),
     "move_group": _("set the position of a consumer group"),
     "pause": _("pause a topic"),
     "pause_route": _("pause a route"),

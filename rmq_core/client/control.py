@@ -15,11 +15,13 @@ from rmq_core.client.rmq import RMQ
 from rmq_core.model.entry import Entry
 from rmq_core.model.filters import MessageFilter
 from rmq_core.model.group import Group
+from rmq_core.model.holds import Hold
 from rmq_core.model.ids import MessageRef
 from rmq_core.model.route import Route, Target
 from rmq_core.model.topic import Topic
-from rmq_core.ops import actions, matching, placement, registry
+from rmq_core.ops import actions, holds, matching, placement, registry
 from rmq_core.ops.actions import ActionResult, References
+from rmq_core.ops.holds import Lifted
 from rmq_core.ops.matching import MatchingAction, MatchingResult
 from rmq_core.ops.sent import Sent
 from rmq_core.routes import definitions as routes
@@ -73,10 +75,32 @@ class Control:
     def _act(self, topic: str | Topic, name: str, refs: References) -> list[ActionResult]:
         return self.client.run(self.client.on_topic(actions.act, topic, name, actions.listed(refs)))
 
+    def hold(
+        self,
+        topic: str | Topic,
+        *,
+        id: str | bytes | None = None,
+        slot_basis: str | bytes | None = None,
+        slot: int | None = None,
+        for_ms: int | None = None,
+        note: str = "",
+    ) -> list[Hold]:
+        """Keeps back the messages of an id, or of a slot basis, until that is lifted or so long; others go on.
+
+        What a take meets is set aside, with its place. Raises `InvalidMessage`, `TooManyHolds`, `WrongKind`.
+        """
+        return self.client.run(
+            self.client.on_topic(holds.hold, topic, id=id, slot_basis=slot_basis, slot=slot, for_ms=for_ms, note=note)
+        )
+
+    def lift(self, topic: str | Topic, hold: str | Hold) -> Lifted:
+        """Lifts a hold: what it kept back goes on from its place."""
+        return self.client.run(self.client.on_topic(holds.lift, topic, hold))
+
     def cancel_matching(
         self, topic: str | Topic, wanted: MessageFilter, *, at_most: int | None = None
     ) -> MatchingResult:
-        """Cancels all waiting messages that a filter (of state delayed, ready or retrying) selects."""
+        """Cancels all waiting messages that a filter (of state delayed, ready, retrying or held) selects."""
         return self._matching(topic, "cancel", wanted, at_most)
 
     def run_now_matching(
@@ -264,10 +288,29 @@ class AsyncControl:
     async def _act(self, topic: str | Topic, name: str, refs: References) -> list[ActionResult]:
         return await self.client.run(self.client.on_topic(actions.act, topic, name, actions.listed(refs)))
 
+    async def hold(
+        self,
+        topic: str | Topic,
+        *,
+        id: str | bytes | None = None,
+        slot_basis: str | bytes | None = None,
+        slot: int | None = None,
+        for_ms: int | None = None,
+        note: str = "",
+    ) -> list[Hold]:
+        """Keeps back the messages of an id, or of a slot basis. See `Control.hold`."""
+        return await self.client.run(
+            self.client.on_topic(holds.hold, topic, id=id, slot_basis=slot_basis, slot=slot, for_ms=for_ms, note=note)
+        )
+
+    async def lift(self, topic: str | Topic, hold: str | Hold) -> Lifted:
+        """Lifts a hold: what it kept back goes on from its place."""
+        return await self.client.run(self.client.on_topic(holds.lift, topic, hold))
+
     async def cancel_matching(
         self, topic: str | Topic, wanted: MessageFilter, *, at_most: int | None = None
     ) -> MatchingResult:
-        """Cancels all waiting messages that a filter (of state delayed, ready or retrying) selects."""
+        """Cancels all waiting messages that a filter (of state delayed, ready, retrying or held) selects."""
         return await self._matching(topic, "cancel", wanted, at_most)
 
     async def run_now_matching(

@@ -10,8 +10,10 @@ from rmq_core.journal import trimmer
 from rmq_core.journal.trimmer import JournalState
 from rmq_core.model.filters import MessageFilter
 from rmq_core.model.group import Group
+from rmq_core.model.holds import Hold
 from rmq_core.model.samples import TopicSample
 from rmq_core.model.states import State
+from rmq_core.model.tenants import TenantLoads
 from rmq_core.model.topic import Topic
 from rmq_core.model.views import (
     Ages,
@@ -27,7 +29,7 @@ from rmq_core.model.views import (
     Unreadable,
     WorkerInfo,
 )
-from rmq_core.ops import placement
+from rmq_core.ops import holds, placement
 from rmq_core.ops.placement import Overrides
 from rmq_core.queries import (
     by_filter,
@@ -36,6 +38,7 @@ from rmq_core.queries import (
     clusters,
     definitions,
     fleet,
+    load,
     message_rows,
     owners,
     present,
@@ -85,6 +88,10 @@ class Inspector:
         """Who takes from a consumer group (``<topic>@<group>``): what each has, how much it does."""
         return self.client.run(self.client.members(group))
 
+    def holds(self, topic: str | Topic) -> list[Hold]:
+        """The keys that are held, and how much each hold keeps back."""
+        return self.client.run(self.client.on_topic(holds.holds, topic))
+
     def sample(self, topic_names: Sequence[str] | None = None, *, groups: bool = False) -> list[TopicSample]:
         """The state of topics (None: all; ``groups``: and of all groups). Cheap to repeat: only what changed is read
         again. A group is named as ``<topic>@<group>``.
@@ -118,6 +125,10 @@ class Inspector:
     def forecast(self, topic: str, minutes: int = 60, step_minutes: int = 1) -> tuple[int, ...]:
         """Messages due in each coming minute, or step of so many minutes."""
         return self.client.run(self.client.on_topic(slot_details.forecast, topic, minutes, step_minutes))
+
+    def tenants(self, topic: str, limit: int = 20) -> TenantLoads:
+        """Who causes the load: the tenants of which most was sent or taken lately."""
+        return self.client.run(self.client.on_topic(load.tenants, topic, limit))
 
     def find(self, topic: str, ident: str | bytes, slot_basis: str | bytes | None = None) -> list[MessageView]:
         """Every message with that id."""
@@ -254,6 +265,10 @@ class AsyncInspector:
         """Who takes from a consumer group (``<topic>@<group>``): what each has, how much it does."""
         return await self.client.run(self.client.members(group))
 
+    async def holds(self, topic: str | Topic) -> list[Hold]:
+        """The keys that are held, and how much each hold keeps back."""
+        return await self.client.run(self.client.on_topic(holds.holds, topic))
+
     async def sample(self, topic_names: Sequence[str] | None = None, *, groups: bool = False) -> list[TopicSample]:
         """The state of topics (None: all; ``groups``: and of all groups). Cheap to repeat: only what changed is read
         again. A group is named as ``<topic>@<group>``.
@@ -287,6 +302,10 @@ class AsyncInspector:
     async def forecast(self, topic: str, minutes: int = 60, step_minutes: int = 1) -> tuple[int, ...]:
         """Messages due in each coming minute, or step of so many minutes."""
         return await self.client.run(self.client.on_topic(slot_details.forecast, topic, minutes, step_minutes))
+
+    async def tenants(self, topic: str, limit: int = 20) -> TenantLoads:
+        """Who causes the load: the tenants of which most was sent or taken lately."""
+        return await self.client.run(self.client.on_topic(load.tenants, topic, limit))
 
     async def find(self, topic: str, ident: str | bytes, slot_basis: str | bytes | None = None) -> list[MessageView]:
         """Every message with that id."""

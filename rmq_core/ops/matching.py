@@ -21,9 +21,9 @@ MatchingAction: TypeAlias = Literal["cancel", "run_now", "reschedule", "requeue"
 
 _BACKLOG = ("delayed", "ready", "retrying")
 STATES: dict[MatchingAction, tuple[str, ...]] = {
-    "cancel": _BACKLOG,
+    "cancel": (*_BACKLOG, "held"),
     "run_now": _BACKLOG,
-    "reschedule": _BACKLOG,
+    "reschedule": (*_BACKLOG, "held"),
     "requeue": ("dead",),
     "drop": ("dead",),
     "restore": ("trash",),

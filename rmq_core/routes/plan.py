@@ -94,10 +94,12 @@ class Plan:
         basis = _basis(delivery)
         plain = Body(content, {}, 0)
         stored_basis = b"" if basis == basis_of(identity, plain) else basis
-        if identity == content and not all_headers and delivery.version == 0 and not stored_basis and not expires:
+        tenant = "" if isinstance(delivery, EntryDelivery) else delivery.tenant
+        if identity == content and not (all_headers or delivery.version or stored_basis or expires or tenant):
             return (None, identity, b"")
         headers_text = header_bytes(all_headers) if all_headers else b""
-        return (None, identity, encode_body(content, headers_text, delivery.version, stored_basis, expires=expires))
+        body = encode_body(content, headers_text, delivery.version, stored_basis, expires=expires, tenant=tenant)
+        return (None, identity, body)
 
     def _check_size(self, delivery: Delivery, body: bytes | list[bytes]) -> None:
         if (sum(map(len, body)) if isinstance(body, list) else len(body)) <= self._least_content:

@@ -69,6 +69,14 @@ def test_clusters_and_what_can_be_done_to_one(rmq: RMQ, run: Run) -> None:
     assert dead(rmq) == set()
 
 
+def test_who_causes_the_load(run: Run) -> None:
+    assert run("tenants")["tenants"] == []
+    for n in range(3):
+        run("send", f"of-{n}", "--priority", "20", "--tenant", "globex" if n else "acme")
+    found = run("tenants", "--limit", "1")
+    assert [(each["tenant"], each["sent_share"]) for each in found["tenants"]] == [("globex", 0.6667)]
+
+
 def test_waiting_messages_are_cancelled_by_text(rmq: RMQ, run: Run) -> None:
     assert run("cancel", "--state", "ready", "--text", "too") == {"cancelled": 1, "not_found": 0}
     assert run("cancel", "waits") == {"cancelled": 1, "not_found": 0}

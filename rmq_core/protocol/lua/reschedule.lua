@@ -18,6 +18,7 @@ if unfit then
   return unfit
 end
 local value, FIRST = tonumber(ARGV[POLICY + 3]), POLICY + 4
+local RETRY_MOST_MS = HELD_FROM / SHIFT - 1
 if TIMED and value <= now - PRESENT_MS then
   return redis.error_reply(string.format('RMQPAST %.0f', now - value))
 end
@@ -28,12 +29,17 @@ for i = FIRST, #ARGV do
   local retry, store = redis.call('ZSCORE', RETRY, id), tonumber(redis.call('ZSCORE', STORE, id) or nil)
   if retry or store then
     local failures = retry and tonumber(retry) % SHIFT or failures_of(store)
-    if TIMED and (failures > 0 or GROUP) then
+    if retry and retry - HELD_FROM >= 0 and failures == 0 then
+      -- Kept back by a hold: this is its place for later.
+      redis.call('HSET', PRIORITY, id, TIMED and timed_place(value) or priority_place(value, number_places(1) + 1))
+      note('rescheduled', 'rr', id, tonumber(retry))
+    elseif TIMED and (failures > 0 or GROUP) then
       -- Its failures still count, and the store has no room for both: it waits in retry until then. So does an entry, whose
       -- place there is not a time.
       redis.call('ZREM', STORE, id)
-      redis.call('ZADD', RETRY, value * SHIFT + failures, id)
-      note('rescheduled', retry and 'rr' or 'sr', id, value * SHIFT + failures)
+      local due = math.min(value, RETRY_MOST_MS) * SHIFT + failures
+      redis.call('ZADD', RETRY, due, id)
+      note('rescheduled', retry and 'rr' or 'sr', id, due)
     else
       local score = TIMED and timed_place(value) or priority_place(value, number_places(1) + 1)
       redis.call('ZREM', RETRY, id)

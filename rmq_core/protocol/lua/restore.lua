@@ -37,7 +37,9 @@ end
 
 -- Where a message that waited belongs now: the queue and its score.
 local function place_of(id, message)
-  if message.queue == 'r' then
+  if message.queue == 'r' and message.score >= HELD_FROM then
+    return 's', place_of_held(id, message.score, message.priority)
+  elseif message.queue == 'r' then
     return 'r', message.score
   elseif message.score <= RETRIED_MAX then
     return 's', message.score

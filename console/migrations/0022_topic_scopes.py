@@ -9,7 +9,7 @@ import console.models.tokens
 class Migration(migrations.Migration):
     dependencies = [
         ("auth", "0012_alter_user_first_name_max_length"),
-        ("console", "0020_recurring_options"),
+        ("console", "0021_record_held"),
     ]
 
     operations = [

@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("console", "0021_topic_scopes"),
+        ("console", "0022_topic_scopes"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
