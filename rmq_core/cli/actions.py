@@ -166,7 +166,8 @@ def _act_matching(
         def note(so_far: MatchingResult) -> None:
             nonlocal done, missing
             before = done + missing
-            done, missing = so_far.done, so_far.in_flight + so_far.not_found + so_far.occupied
+            done = so_far.done
+            missing = so_far.in_flight + so_far.not_found + so_far.occupied + so_far.gone
             advance(done + missing - before)
 
         try:
