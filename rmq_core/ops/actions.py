@@ -21,7 +21,7 @@ from rmq_core.protocol.slot_calls import on_ids
 from rmq_core.queries import by_id, owners
 from rmq_core.queries.portions import portions
 
-ActionStatus: TypeAlias = Literal["done", "in_flight", "not_found", "occupied", "replaced", "held"]
+ActionStatus: TypeAlias = Literal["done", "in_flight", "not_found", "occupied", "replaced", "held", "expires_first"]
 Reference: TypeAlias = MessageRef | MessageRow | Sent | Delivery | str | bytes
 """A message: where it is, what a list, sending or taking said of it, or its id, which is looked for."""
 
@@ -34,6 +34,7 @@ _STATUSES: dict[int, ActionStatus] = {
     3: "occupied",
     4: "replaced",
     5: "held",
+    6: "expires_first",
 }
 
 
@@ -42,6 +43,7 @@ class ActionResult(NamedTuple):
 
     ``occupied``: another dead letter has its id, so it stays in the trash. ``replaced``: the copy that was meant is
     gone, and another one of its id lies there. ``held``: a hold keeps it back, so it cannot run now.
+    ``expires_first``: its ``expires_ms`` is over before it could be delivered, so it stays where it is.
     """
 
     ref: MessageRef

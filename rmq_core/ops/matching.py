@@ -34,7 +34,8 @@ STATES: dict[MatchingAction, tuple[str, ...]] = {
 class MatchingResult(NamedTuple):
     """How many of the selected messages an action was done to, and how many had moved on before it came to them.
 
-    ``occupied``: they stay in the trash, for another dead letter has their id. ``complete``: whether all that the
+    ``occupied``: they stay in the trash, for another dead letter has their id. ``expires_first``: they stay where they
+    are, for their ``expires_ms`` is over before they could be delivered. ``complete``: whether all that the
     filter selected were met; False: ``at_most`` ended it, and there may be more.
     """
 
@@ -43,6 +44,7 @@ class MatchingResult(NamedTuple):
     not_found: int
     occupied: int
     complete: bool
+    expires_first: int = 0
 
 
 def act_matching(
@@ -79,7 +81,12 @@ def act_matching(
             results = yield from actions.act(keyspace, topic, action, refs, *values)
             counts.update(result.status for result in results)
         result = MatchingResult(
-            counts["done"], counts["in_flight"], counts["not_found"], counts["occupied"], cursor is None
+            counts["done"],
+            counts["in_flight"],
+            counts["not_found"],
+            counts["occupied"],
+            cursor is None,
+            counts["expires_first"],
         )
         if progress is not None:
             progress(result)
