@@ -67,6 +67,7 @@ LABELS = {
     "sign_in": _("sign in"),
     "silence": _("silence alerts"),
     "stop_operation": _("stop an operation"),
+    "topic_scope": _("give topics to a role"),
     "trim": _("trim a stream"),
     "undrain": _("end a drain"),
     "unfence": _("share the slots again"),
