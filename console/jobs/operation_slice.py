@@ -42,7 +42,7 @@ AWAY_MS = 2_000
 
 State = Operation.State
 SKIPPED = "not_found"
-EXPIRES_FIRST = "expires_first"
+LEFT = frozenset({"expires_first", "gone"})
 INTERRUPTED = "interrupted"
 """Gone when it was looked for a second time: done just before a worker ended, or gone by itself."""
 
@@ -63,7 +63,7 @@ class _Did(NamedTuple):
 
     def moved_on(self, refs: list[MessageRef]) -> list[MessageRef]:
         """Without those that were left dead, which would look as if they had died again."""
-        left = {MessageRef(slot, ident) for slot, ident, status in self.undone if status == EXPIRES_FIRST}
+        left = {MessageRef(slot, ident) for slot, ident, status in self.undone if status in LEFT}
         return [ref for ref in refs if ref not in left]
 
 

@@ -178,8 +178,8 @@ def _act_matching(
         def note(so_far: MatchingResult) -> None:
             nonlocal done, missing, late
             before = done + missing + late
-            done, missing = so_far.done, so_far.in_flight + so_far.not_found + so_far.occupied
-            late = so_far.expires_first
+            done, late = so_far.done, so_far.expires_first
+            missing = so_far.in_flight + so_far.not_found + so_far.occupied + so_far.gone
             advance(done + missing + late - before)
 
         try:

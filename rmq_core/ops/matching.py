@@ -34,9 +34,10 @@ STATES: dict[MatchingAction, tuple[str, ...]] = {
 class MatchingResult(NamedTuple):
     """How many of the selected messages an action was done to, and how many had moved on before it came to them.
 
-    ``occupied``: they stay in the trash, for another dead letter has their id. ``expires_first``: they stay where they
-    are, for their ``expires_ms`` is over before they could be delivered. ``complete``: whether all that the
-    filter selected were met; False: ``at_most`` ended it, and there may be more.
+    ``occupied``: they stay in the trash, for another dead letter has their id. ``complete``: whether all that the
+    filter selected were met; False: ``at_most`` ended it, and there may be more. ``gone``: they stay, for the
+    stream has deleted their content. ``expires_first``: they stay, for their ``expires_ms`` is over before they could
+    be delivered.
     """
 
     done: int
@@ -44,6 +45,7 @@ class MatchingResult(NamedTuple):
     not_found: int
     occupied: int
     complete: bool
+    gone: int = 0
     expires_first: int = 0
 
 
@@ -86,6 +88,7 @@ def act_matching(
             counts["not_found"],
             counts["occupied"],
             cursor is None,
+            counts["gone"],
             counts["expires_first"],
         )
         if progress is not None:

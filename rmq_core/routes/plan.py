@@ -101,7 +101,7 @@ class Plan:
         basis = _basis(delivery)
         plain = Body(content, {}, 0)
         stored_basis = b"" if basis == basis_of(identity, plain) else basis
-        tenant = "" if isinstance(delivery, EntryDelivery) else delivery.tenant
+        tenant = delivery.tenant
         if identity == content and not (all_headers or delivery.version or stored_basis or expires or tenant):
             return (None, identity, b"")
         headers_text = header_bytes(all_headers) if all_headers else b""

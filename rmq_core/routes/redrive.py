@@ -53,7 +53,7 @@ def plan(keyspace: Keyspace, topic: Topic, references: References, target: Targe
             found.append(Redriven(ref, "not_found"))
             continue
         try:
-            (goes,) = way.plan.of(dead, exact=True)
+            (goes,) = _goes(way.plan, dead)
         except InvalidMessage as error:
             found.append(Redriven(ref, "refused", reason=str(error)))
             continue
@@ -83,7 +83,7 @@ def redrive(
         if dead is None:
             continue  # dropping it says so
         try:
-            (goes,) = plan.of(dead, exact=True)
+            (goes,) = _goes(plan, dead)
         except InvalidMessage as error:
             raise InvalidMessage(f"{ref.id!r} cannot be moved, and nothing was: {error}") from None
         if plan.too_late(dead, goes, now):
@@ -128,6 +128,15 @@ def _way(keyspace: Keyspace, topic: Topic, target: Target | str) -> Operation[_W
         return b32hexencode(blake2b(came, digest_size=15).digest()).lower()
 
     return _Way(Plan(route, topic, {to.topic: definition}, own_id), definition)
+
+
+def _goes(plan: Plan, dead: Delivery) -> list[Goes]:
+    """Raises `InvalidMessage` where it cannot be."""
+    if isinstance(dead, EntryDelivery) and dead.raw_body is None:
+        raise InvalidMessage(
+            "its entry was deleted, or trimmed, while it was under way, and its content with it: drop it"
+        )
+    return plan.of(dead, exact=True)
 
 
 def _dead(keyspace: Keyspace, topic: Topic, refs: Sequence[MessageRef]) -> Operation[list[Delivery | None]]:

@@ -3,7 +3,8 @@
 -- KEYS   the slot's keys
 -- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch (not looked at), shape, by whom
 --        wake channel, slot, then ids
--- reply  per id: 1 done, 0 not found, 6 its time is over: it stays dead; error RMQSHAPE <shape>: nothing was done
+-- reply  per id: 1 done, 0 not found, 6 its content is gone: it stays dead, 7 its time is over: it stays dead
+--        error RMQSHAPE <shape>: nothing was done
 -- include shared/slot.lua
 -- include shared/journal.lua
 -- include shared/policy.lua
@@ -22,19 +23,23 @@ local unfit = misfit(SHAPE)
 if unfit then
   return unfit
 end
+-- Of a dead letter of an older release, the pools have it.
+local function body_of(id, record)
+  if record then
+    return record.body
+  end
+  return redis.call('HGET', BODY, id)
+end
+
 local statuses, gone, FIRST = {}, {}, POLICY + 3
 for i = FIRST, #ARGV do
   local id, status = ARGV[i], 0
-  local died_ms = redis.call('ZSCORE', DEAD, id)
-  local packed = died_ms and redis.call('HGET', DEAD_RECORD, id)
+  local died_ms, packed = redis.call('ZSCORE', DEAD, id), redis.call('HGET', DEAD_RECORD, id)
   local record = packed and unpack_record(packed)
-  local body
-  if record then
-    body = record.body
-  elseif died_ms then
-    body = redis.call('HGET', BODY, id)
-  end
+  local body = died_ms and body_of(id, record)
   if has_lapsed(body) then
+    status = 7
+  elseif died_ms and not waiting(id) and content_is_gone(id, body) then
     status = 6
   elseif died_ms then
     status = 1

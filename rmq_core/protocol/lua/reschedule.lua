@@ -2,7 +2,7 @@
 -- KEYS   the slot's keys
 -- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch (not looked at), shape, by whom
 --        wake channel, slot, value (due_ms or priority), then ids
--- reply  per id: 1 done, 2 in flight, 0 not found, 6 it expires before it would be due: it stays where it is
+-- reply  per id: 1 done, 2 in flight, 0 not found, 7 it expires before it would be due: it stays where it is
 --        error RMQPAST <ms>, RMQSHAPE <shape>: nothing was done
 -- include shared/slot.lua
 -- include shared/journal.lua
@@ -31,7 +31,7 @@ for i = FIRST, #ARGV do
   local status = 0
   local retry, store = redis.call('ZSCORE', RETRY, id), tonumber(redis.call('ZSCORE', STORE, id) or nil)
   if (retry or store) and has_lapsed(redis.call('HGET', BODY, id), due_ms) then
-    status = 6
+    status = 7
   elseif retry or store then
     local failures = retry and tonumber(retry) % SHIFT or failures_of(store)
     if retry and retry - HELD_FROM >= 0 and failures == 0 then
