@@ -144,13 +144,18 @@ class RefSelection:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """How many messages a filter selects; not ``exact``: an estimate from ``looked_at`` of ``total``."""
+    """How many messages a filter selects; not ``exact``: an estimate from ``looked_at`` of ``total``.
+
+    Of an action that was asked about: so many of the first ``expires_looked_at`` expire first, and would be left.
+    """
 
     count: int
     exact: bool
     looked_at: int
     total: int
     examples: tuple[MessageRow, ...]
+    expires_first: int = 0
+    expires_looked_at: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,9 @@ from rmq_core.protocol.slot_calls import on_ids
 from rmq_core.queries import by_id, owners
 from rmq_core.queries.portions import portions
 
-ActionStatus: TypeAlias = Literal["done", "in_flight", "not_found", "occupied", "replaced", "held", "gone"]
+ActionStatus: TypeAlias = Literal[
+    "done", "in_flight", "not_found", "occupied", "replaced", "held", "gone", "expires_first"
+]
 Reference: TypeAlias = MessageRef | MessageRow | Sent | Delivery | str | bytes
 """A message: where it is, what a list, sending or taking said of it, or its id, which is looked for."""
 
@@ -35,6 +37,7 @@ _STATUSES: dict[int, ActionStatus] = {
     4: "replaced",
     5: "held",
     6: "gone",
+    7: "expires_first",
 }
 
 
@@ -44,6 +47,7 @@ class ActionResult(NamedTuple):
     ``occupied``: another dead letter has its id, so it stays in the trash. ``replaced``: the copy that was meant is
     gone, and another one of its id lies there. ``held``: a hold keeps it back, so it cannot run now. ``gone``: its
     entry was deleted, or trimmed, while it was under way, so there is no content to hand out: it stays where it is.
+    ``expires_first``: its ``expires_ms`` is over before it could be delivered, so it stays where it is.
     """
 
     ref: MessageRef

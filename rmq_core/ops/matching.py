@@ -36,7 +36,8 @@ class MatchingResult(NamedTuple):
 
     ``occupied``: they stay in the trash, for another dead letter has their id. ``complete``: whether all that the
     filter selected were met; False: ``at_most`` ended it, and there may be more. ``gone``: they stay, for the
-    stream has deleted their content.
+    stream has deleted their content. ``expires_first``: they stay, for their ``expires_ms`` is over before they could
+    be delivered.
     """
 
     done: int
@@ -45,6 +46,7 @@ class MatchingResult(NamedTuple):
     occupied: int
     complete: bool
     gone: int = 0
+    expires_first: int = 0
 
 
 def act_matching(
@@ -87,6 +89,7 @@ def act_matching(
             counts["occupied"],
             cursor is None,
             counts["gone"],
+            counts["expires_first"],
         )
         if progress is not None:
             progress(result)

@@ -69,6 +69,13 @@ class Plan:
         value = 0 if topic.is_stream else target.value(topic)
         return Part(topic, first.hash % topic.slots, value, [(mark, _with(value, each.values)) for mark, each in goes])
 
+    def too_late(self, delivery: Delivery, goes: Goes, now_ms: int) -> bool:
+        """Whether it would expire there before it is due. An entry of a stream does not expire."""
+        target, topic = self._targets[goes.target]
+        if topic.is_stream or delivery.raw_body is None or delivery.expires_at_ms is None:
+            return False
+        return delivery.expires_at_ms <= now_ms + (target.in_ms or target.range_ms or 0)
+
     def slot(self, goes: Goes) -> int:
         """The slot of its target."""
         return goes.hash % self._targets[goes.target][1].slots

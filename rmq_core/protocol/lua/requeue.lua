@@ -3,7 +3,8 @@
 -- KEYS   the slot's keys
 -- ARGV   policy: kind, max_retries, timeout_ms, backoff_ms, backoff_max_ms, epoch (not looked at), shape, by whom
 --        wake channel, slot, then ids
--- reply  per id: 1 done, 0 not found, 6 its content is gone: it stays dead; error RMQSHAPE <shape>: nothing was done
+-- reply  per id: 1 done, 0 not found, 6 its content is gone: it stays dead, 7 its time is over: it stays dead
+--        error RMQSHAPE <shape>: nothing was done
 -- include shared/slot.lua
 -- include shared/journal.lua
 -- include shared/policy.lua
@@ -14,6 +15,7 @@
 -- include shared/clusters.lua
 -- include shared/trash.lua
 -- include shared/returning.lua
+-- include shared/lapsing.lua
 -- include shared/due.lua
 -- include shared/hints.lua
 
@@ -34,7 +36,10 @@ for i = FIRST, #ARGV do
   local id, status = ARGV[i], 0
   local died_ms, packed = redis.call('ZSCORE', DEAD, id), redis.call('HGET', DEAD_RECORD, id)
   local record = packed and unpack_record(packed)
-  if died_ms and not waiting(id) and content_is_gone(id, body_of(id, record)) then
+  local body = died_ms and body_of(id, record)
+  if has_lapsed(body) then
+    status = 7
+  elseif died_ms and not waiting(id) and content_is_gone(id, body) then
     status = 6
   elseif died_ms then
     status = 1

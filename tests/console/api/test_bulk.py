@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from console.models import AuditEntry, Operation
+from rmq_core import FixedTimeMessage
 from tests.console.api.conftest import Caller, problem
 from tests.console.conftest import Queue
 
@@ -43,6 +44,18 @@ def test_by_a_filter_it_is_an_operation(queue: Queue, operator: Caller) -> None:
     shown = operator.ok("GET", f"/operations/{started['id']}")
     assert shown["reason"] == "fixed" and shown["not_done"] == []
     assert [each["id"] for each in operator.ok("GET", "/operations")["operations"]] == [started["id"]]
+
+
+def test_what_expires_first_is_left_and_said(queue: Queue, operator: Caller) -> None:
+    queue.topic()
+    due = queue.inspector.now_ms() + 3_600_000
+    queue.client.send("orders", FixedTimeMessage("x", due, key="brief", expires_ms=60_000))
+    path, later = "/topics/orders/messages:reschedule", due + 3_600_000
+    seen = operator.ok("POST", path, {"filter": {"state": "delayed"}, "due_ms": later, "validate_only": True})
+    assert (seen["count"], seen["expires_first"], seen["expires_looked_at"]) == (1, 1, 1)
+    found = operator.ok("POST", path, {"ids": ["brief"], "due_ms": later})
+    assert (found["done"], [each["status"] for each in found["results"]]) == (0, ["expires_first"])
+    assert queue.find("brief").row.score_ms == due
 
 
 def test_operations_can_be_stopped_by_their_own(queue: Queue, caller: Callable[..., Caller]) -> None:

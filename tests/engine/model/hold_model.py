@@ -95,6 +95,8 @@ class HoldModel(Model):
     def reschedule(self, raw: bytes, value: int) -> str:
         if not self.keeps_place(raw):
             return super().reschedule(raw, value)
+        if self.expires_first(raw, value):
+            return "expires_first"
         self.priorities[raw] = self.behind(value)  # type: ignore[assignment]
         self.counts["rescheduled"] += 1
         return "done"

@@ -30,6 +30,7 @@ export const NOT_DONE = {
   not_found: gettext("no longer there"),
   in_flight: gettext("in flight"),
   replaced: gettext("taken out again by others"),
+  expires_first: gettext("left as before, expiring before delivery"),
   interrupted: gettext("done just before a worker ended, or gone"),
 };
 
