@@ -17,7 +17,7 @@ HEADS = ("tenant", "sent /s", "share", "taken /s", "share")
 @click.argument("topic")
 @click.option("--limit", type=click.IntRange(1, TENANTS_MOST), default=20, help="So many at most.")
 def tenants(shell: Shell, topic: str, limit: int) -> None:
-    """Say who causes a topic's load: by tenant, what was sent and taken a second, lately."""
+    """Say who causes a topic's load: by tenant, sent and taken a second."""
     with shell.client() as rmq:
         found = Inspector(rmq).tenants(topic, limit)
     rows = [

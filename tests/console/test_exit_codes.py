@@ -63,6 +63,8 @@ reschedule f --all --in-ms 5 --due-ms 5
 run-now p
 run-now p --slot 4
 holds
+tenants
+tenants p --limit 0
 hold p
 hold p a --slot-basis b
 hold p a --for-ms 0
@@ -150,6 +152,7 @@ reschedule nowhere --all --priority 20
 reschedule p nope --priority 20
 run-now nowhere --all
 holds nowhere
+tenants nowhere
 hold nowhere a
 hold s a
 lift p 0-1

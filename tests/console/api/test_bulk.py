@@ -89,7 +89,7 @@ def test_what_is_outside_a_tokens_topics_is_not_there(queue: Queue, caller: Call
     started = caller("Operator").ok("POST", REQUEUE, {"filter": {}, "reason": "x"}, status=202)
     scoped = caller("Admin", topics="other.*")
     problem(scoped.get(f"/operations/{started['id']}"), 404, "unknown_operation")
-    problem(scoped.get("/operations"), 403, "out_of_scope")
+    assert scoped.ok("GET", "/operations")["operations"] == []
     problem(scoped.post(REQUEUE, {"filter": {}, "reason": "x"}), 403, "out_of_scope")
     problem(scoped.get(f"/operations/{uuid.uuid4()}"), 404, "unknown_operation")
 
