@@ -127,6 +127,7 @@ const STATUS = {
   held: gettext("held"),
   not_found: gettext("no longer there"),
   expires_first: gettext("left as before, expiring before delivery"),
+  gone: gettext("left as before, its entry was deleted"),
 };
 
 /** A button for an action on `refs()`: [[slot, id], …]; `messages()`: the same as they are now. Forbidden ones are shown,
