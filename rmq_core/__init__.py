@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rmq_core import errors
+    from rmq_core.client.async_control import AsyncControl
+    from rmq_core.client.async_inspector import AsyncInspector
     from rmq_core.client.async_producer import AsyncProducer
     from rmq_core.client.async_rmq import AsyncRMQ
-    from rmq_core.client.control import AsyncControl, Control
-    from rmq_core.client.inspector import AsyncInspector, Inspector
+    from rmq_core.client.control import Control
+    from rmq_core.client.inspector import Inspector
     from rmq_core.client.journal import AsyncJournalReader, JournalReader
     from rmq_core.client.producer import Producer
     from rmq_core.client.rmq import RMQ
@@ -103,8 +105,10 @@ __all__ = [
 _HOMES = {
     "client.async_producer": ("AsyncProducer",),
     "client.async_rmq": ("AsyncRMQ",),
-    "client.control": ("AsyncControl", "Control"),
-    "client.inspector": ("AsyncInspector", "Inspector"),
+    "client.async_control": ("AsyncControl",),
+    "client.control": ("Control",),
+    "client.async_inspector": ("AsyncInspector",),
+    "client.inspector": ("Inspector",),
     "client.journal": ("AsyncJournalReader", "JournalReader"),
     "client.producer": ("Producer",),
     "client.rmq": ("RMQ",),
