@@ -99,12 +99,12 @@ class Shop:
         return self._log.read_text(errors="replace")
 
     def __enter__(self) -> Self:
-        self.prepared = json.loads(self.shell(PREPARE.format(email=EMAIL, password=PASSWORD)))
-        for command in COMMANDS:
-            self.start(
-                *command, *(("--port", str(self.port), "--log-level", "warning") if "uvicorn" in command else ())
-            )
         try:
+            self.prepared = json.loads(self.shell(PREPARE.format(email=EMAIL, password=PASSWORD)))
+            for command in COMMANDS:
+                self.start(
+                    *command, *(("--port", str(self.port), "--log-level", "warning") if "uvicorn" in command else ())
+                )
             self.provider.wait()
             wait_until(self._ready, timeout_s=START_S, what=f"everything answers; its log:\n{self.log[-3000:]}")
         except BaseException:
